@@ -1,0 +1,27 @@
+# The libraries Headroom stands on, from the distribution's packages.
+
+# headroom_require(PACKAGE DEBIAN_PACKAGE [VERSION]): finds PACKAGE, or says what to install.
+# A macro, because find_package() sets variables that belong to the caller.
+macro(headroom_require package debian_package)
+  find_package(${package} ${ARGN} QUIET)
+  if(NOT ${package}_FOUND)
+    message(FATAL_ERROR
+      "${package} ${ARGN} not found: apt-get install ${debian_package}, or run scripts/setup")
+  endif()
+endmacro()
+
+headroom_require(fmt libfmt-dev 9.1)
+headroom_require(nlohmann_json nlohmann-json3-dev 3.11)
+headroom_require(CLI11 libcli11-dev 2.1)
+if(BUILD_TESTING)
+  headroom_require(doctest doctest-dev 2.4)
+  headroom_require(rapidcheck librapidcheck-dev)
+  # The distribution's own where there is one: it is that one that python3-jsonschema is installed for.
+  if(NOT Python3_EXECUTABLE AND EXISTS /usr/bin/python3)
+    set(Python3_EXECUTABLE /usr/bin/python3)
+  endif()
+  headroom_require(Python3 python3 3.9 COMPONENTS Interpreter)
+endif()
+if(HEADROOM_BUILD_BENCHMARKS)
+  headroom_require(benchmark libbenchmark-dev 1.7)
+endif()

@@ -1,0 +1,31 @@
+# Run by the build: writes OUTPUT, a C++ file that holds the text of each of FILES (paths below ROOT).
+
+set(delimiter embedded)
+list(LENGTH FILES count)
+set(entries "")
+foreach(path IN LISTS FILES)
+  file(READ "${ROOT}/${path}" text)
+  string(FIND "${text}" ")${delimiter}\"" found)
+  if(NOT found EQUAL -1)
+    message(FATAL_ERROR "${path}: holds )${delimiter}\", which ends the C++ literal it is embedded in")
+  endif()
+  string(APPEND entries "    EmbeddedFile{\"${path}\", R\"${delimiter}(${text})${delimiter}\"},\n")
+endforeach()
+
+file(WRITE "${OUTPUT}" "// Written by cmake/embed.cmake.
+#include <array>
+
+#include \"headroom/io/catalog.hpp\"
+
+namespace headroom {
+namespace {
+
+constexpr std::array<EmbeddedFile, ${count}> files{{
+${entries}}};
+
+}  // namespace
+
+std::span<const EmbeddedFile> embedded_files() { return files; }
+
+}  // namespace headroom
+")

@@ -1,0 +1,50 @@
+// A vector of bounded size without allocation, so that tables can be constants. Overflow is our bug.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+
+#include "headroom/core/expects.hpp"
+
+namespace headroom {
+
+template <class T, std::size_t Capacity>
+class FixedVector {
+ public:
+  constexpr FixedVector() = default;
+  constexpr FixedVector(std::initializer_list<T> items) {
+    for (const T& item : items) push_back(item);
+  }
+
+  constexpr void push_back(const T& item) {
+    EXPECTS(size_ < Capacity);
+    items_[size_++] = item;
+  }
+  [[nodiscard]] constexpr std::size_t size() const { return size_; }
+  [[nodiscard]] constexpr bool empty() const { return size_ == 0; }
+  [[nodiscard]] constexpr const T* begin() const { return items_.data(); }
+  [[nodiscard]] constexpr const T* end() const { return items_.data() + size_; }
+  [[nodiscard]] constexpr T* begin() { return items_.data(); }
+  [[nodiscard]] constexpr T* end() { return items_.data() + size_; }
+  [[nodiscard]] constexpr const T& operator[](std::size_t i) const {
+    EXPECTS(i < size_);
+    return items_[i];
+  }
+  [[nodiscard]] constexpr T& operator[](std::size_t i) {
+    EXPECTS(i < size_);
+    return items_[i];
+  }
+  [[nodiscard]] constexpr bool contains(const T& item) const {
+    for (const T& other : *this) {
+      if (other == item) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::array<T, Capacity> items_{};
+  std::size_t size_ = 0;
+};
+
+}  // namespace headroom

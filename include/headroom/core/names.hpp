@@ -1,0 +1,39 @@
+// One spelling of an option everywhere: enumerator = JSON string = CLI value.
+//
+// A type takes part by specialising `spellings<E>` with a constexpr array of {enumerator, text}.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "headroom/core/expects.hpp"
+
+namespace headroom {
+
+template <class E>
+inline constexpr auto spellings = nullptr;
+
+template <class E>
+using Spelling = std::pair<E, std::string_view>;
+
+// The text of an enumerator. Every enumerator has a spelling.
+template <class E>
+constexpr std::string_view name_of(E value) {
+  for (const auto& [enumerator, text] : spellings<E>) {
+    if (enumerator == value) return text;
+  }
+  EXPECTS(!"enumerator without a spelling");
+  return {};
+}
+
+// The enumerator of a text, if it is one.
+template <class E>
+constexpr std::optional<E> from_name(std::string_view text) {
+  for (const auto& [enumerator, spelling] : spellings<E>) {
+    if (spelling == text) return enumerator;
+  }
+  return std::nullopt;
+}
+
+}  // namespace headroom
