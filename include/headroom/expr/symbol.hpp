@@ -1,0 +1,62 @@
+// The notation: one letter per quantity, as in K22 table 1 where it has one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace headroom {
+
+// Declared in the order in which a product is written: "a s^2 b", "s b h L".
+enum class Symbol : std::uint8_t {
+  global_batch,
+  heads,
+  key_value_heads,
+  sequence,
+  micro_batch,
+  hidden,
+  head_size,
+  feedforward,
+  vocabulary,
+  max_positions,
+  layers,
+  microbatches,
+  data_parallel,
+  interleave,
+  pipeline_parallel,
+  tensor_parallel,
+};
+
+inline constexpr std::size_t symbol_count = 16;
+
+struct Notation {
+  Symbol symbol;
+  char letter;
+  std::string_view meaning;
+};
+
+inline constexpr std::array<Notation, symbol_count> notation{{
+    {Symbol::global_batch, 'B', "sequences per iteration"},
+    {Symbol::heads, 'a', "attention heads"},
+    {Symbol::key_value_heads, 'k', "key/value heads"},
+    {Symbol::sequence, 's', "sequence length, tokens"},
+    {Symbol::micro_batch, 'b', "microbatch size, sequences"},
+    {Symbol::hidden, 'h', "hidden size"},
+    {Symbol::head_size, 'e', "size of one head"},
+    {Symbol::feedforward, 'f', "feed-forward width"},
+    {Symbol::vocabulary, 'v', "vocabulary size, padded"},
+    {Symbol::max_positions, 'x', "rows of the position table"},
+    {Symbol::layers, 'L', "transformer layers"},
+    {Symbol::microbatches, 'n', "microbatches per pipeline and iteration"},
+    {Symbol::data_parallel, 'd', "data-parallel size"},
+    {Symbol::interleave, 'm', "interleaving stages"},
+    {Symbol::pipeline_parallel, 'p', "pipeline-parallel size"},
+    {Symbol::tensor_parallel, 't', "tensor-parallel size"},
+}};
+
+constexpr std::size_t index_of(Symbol symbol) { return static_cast<std::size_t>(symbol); }
+
+constexpr char letter_of(Symbol symbol) { return notation[index_of(symbol)].letter; }
+
+}  // namespace headroom
