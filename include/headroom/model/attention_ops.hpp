@@ -1,0 +1,208 @@
+// The rows of self-attention between its normalization and its residual add: the QKV projection, core
+// attention in one of its kernels, and the output projection.
+#pragma once
+
+#include "headroom/model/op_builder.hpp"
+
+namespace headroom {
+
+struct Qkv {
+  ValueId q, k, v;
+};
+
+constexpr Qkv qkv(OpBuilder& layer, ValueId input) {
+  using namespace symbols;
+  const int buffer = layer.arch.kernels.qkv == QkvLinear::one ? 0 : nowhere;
+  const auto part = [&](std::string_view name, const Monomial& elements, Placement placement) {
+    return layer.table.value({.name = name, .elements = elements, .placement = placement, .buffer = buffer});
+  };
+  const Qkv result{part("q", s * b * a * e, Placement::split), part("k", s * b * k * e, Placement::kv_split),
+                   part("v", s * b * k * e, Placement::kv_split)};
+  FixedVector<Amount, 4> biases;
+  if (layer.arch.qkv_bias) biases = {{a * e, Placement::split}, {2 * k * e, Placement::kv_split}};
+  const auto linear_to = [](const FixedVector<Amount, 2>& outer) {
+    return OpBuilder::of_tokens({h, Placement::whole}, outer);
+  };
+  const Amount query{a * e, Placement::split};
+  const Amount key{k * e, Placement::kv_split};
+  FixedVector<MatrixProduct, 3> products;
+  if (layer.arch.kernels.qkv == QkvLinear::one) {
+    products = {linear_to({query, {2 * k * e, Placement::kv_split}})};
+  } else {
+    products = {linear_to({query}), linear_to({key}), linear_to({key})};
+  }
+  layer.linear("qkv", input, {result.q, result.k, result.v}, products, biases);
+  return result;
+}
+
+// New q and k at rotated positions; the tables of sines and cosines are shared by all layers.
+constexpr Qkv rotary(OpBuilder& layer, const Qkv& in) {
+  using namespace symbols;
+  const Qkv out{layer.table.value({"rotated q", s * b * a * e, Dtype::half, Placement::split}),
+                layer.table.value({"rotated k", s * b * k * e, Dtype::half, Placement::kv_split}), in.v};
+  layer.table.op(
+      {.name = "rotary", .region = Placement::split, .inputs = {in.q, in.k}, .outputs = {out.q, out.k}});
+  return out;
+}
+
+// k < a key/value heads copied until each query head has its own.
+constexpr Qkv repeat_kv(OpBuilder& layer, const Qkv& in) {
+  using namespace symbols;
+  const Qkv out{in.q, layer.table.value({"repeated k", s * b * a * e, Dtype::half, Placement::split}),
+                layer.table.value({"repeated v", s * b * a * e, Dtype::half, Placement::split})};
+  const ValueId index =
+      layer.table.value({"head indices", 2 * a, Dtype::int64, Placement::split, Detail::exact});
+  layer.table.op({.name = "repeat_kv",
+                  .kind = OpKind::copy,
+                  .region = Placement::split,
+                  .core_attention = true,
+                  .inputs = {in.k, in.v},
+                  .outputs = {out.k, out.v, index},
+                  .saves = {{index, "tells which head each copy came from"}}});
+  return out;
+}
+
+// [s x inner] [inner x outer] for every head of every sequence.
+constexpr MatrixProduct of_heads(const Monomial& inner, const Monomial& outer) {
+  using namespace symbols;
+  return {.batch = {b * a, Placement::split},
+          .rows = {s, Placement::whole},
+          .inner = {inner, Placement::whole},
+          .outer = {{outer, Placement::whole}}};
+}
+
+// QK^T, softmax, dropout and the product with V as ops of their own; returns the context.
+constexpr ValueId unfused_attention(OpBuilder& layer, Qkv in) {
+  using namespace symbols;
+  const Kernels& kernels = layer.arch.kernels;
+  const auto scores_shaped = [&](std::string_view name, Dtype dtype) {
+    return layer.table.value({name, a * s * s * b, dtype, Placement::split});
+  };
+  const auto core = [](std::string_view name, OpKind kind) {
+    return Op{.name = name, .kind = kind, .region = Placement::split, .core_attention = true};
+  };
+
+  if (kernels.attention == AttentionKernel::sdpa_math) {
+    Op scale = core("scale_q", OpKind::elementwise);
+    scale.inputs = {in.q};
+    in.q = layer.table.value({"scaled q", s * b * a * e, Dtype::half, Placement::split});
+    scale.outputs = {in.q};
+    layer.table.op(scale);
+  }
+
+  Op scores = core("scores", OpKind::batched_matmul);
+  const ValueId raw = scores_shaped("scores", Dtype::half);
+  scores.inputs = {in.q, in.k};
+  scores.outputs = {raw};
+  scores.saves = {{in.q, why::other_factor}, {in.k, why::other_factor}};
+  scores.products = {of_heads(e, s)};
+  if (layer.arch.positions == Positions::alibi) {
+    // The biases are written where the scores go, and the product adds to them.
+    scores.traffic = {{"alibi", a * s * s * b, Placement::split, 4, 0}};
+  }
+  layer.table.op(scores);
+
+  Op softmax = core("softmax", OpKind::softmax);
+  ValueId weights = scores_shaped("attention weights", kernels.softmax_dtype);
+  softmax.inputs = {raw};
+  softmax.outputs = {weights};
+  softmax.saves = {{weights, why::input_gradient}};
+  if (kernels.softmax_dtype != Dtype::half) {
+    weights = scores_shaped("half-precision weights", Dtype::half);
+    softmax.outputs.push_back(weights);
+  }
+  if (kernels.softmax == Fusion::fused && kernels.attention == AttentionKernel::unfused) {
+    const ValueId scale = layer.table.value({"scale", 1, Dtype::fp32, Placement::whole, Detail::exact});
+    softmax.outputs.push_back(scale);
+    softmax.saves.push_back({scale, why::input_gradient});
+  }
+  layer.table.op(softmax);
+
+  if (layer.arch.attention_dropout) {
+    Op dropout = core("softmax_dropout", OpKind::elementwise);
+    const ValueId mask = scores_shaped("dropout mask", kernels.dropout_mask);
+    const ValueId dropped = scores_shaped("dropped weights", Dtype::half);
+    dropout.inputs = {weights};
+    dropout.outputs = {mask, dropped};
+    dropout.saves = {{mask, why::mask}};
+    layer.table.op(dropout);
+    weights = dropped;
+  }
+
+  Op context = core("context", OpKind::batched_matmul);
+  const ValueId output = layer.table.value({"context", s * b * a * e, Dtype::half, Placement::split});
+  context.inputs = {weights, in.v};
+  context.outputs = {output};
+  context.saves = {{weights, why::other_factor}, {in.v, why::other_factor}};
+  context.products = {of_heads(s, e)};
+  // Heads come out one after the other; the projection reads them side by side.
+  context.traffic = {{"merge_heads", s * b * a * e, Placement::split, 4, 4}};
+  layer.table.op(context);
+  return output;
+}
+
+// A change of memory order, which copies.
+constexpr ValueId transposed(OpBuilder& layer, ValueId value) {
+  Value copy = layer.table[value];
+  copy.name = "transposed copy";
+  copy.buffer = nowhere;
+  return layer.table.value(copy);
+}
+
+constexpr ValueId flash_attention(OpBuilder& layer, Qkv in) {
+  using namespace symbols;
+  const bool copies = layer.arch.kernels.layout == AttentionLayout::batch_first;
+  Op copy{.name = "to_batch_first", .kind = OpKind::copy, .region = Placement::split, .core_attention = true};
+  if (copies) {
+    copy.inputs = {in.q, in.k, in.v};
+    in = {transposed(layer, in.q), transposed(layer, in.k), transposed(layer, in.v)};
+    copy.outputs = {in.q, in.k, in.v};
+    layer.table.op(copy);
+  }
+
+  ValueId output = layer.table.value({"context", s * b * a * e, Dtype::half, Placement::split});
+  const ValueId log_sum_exp = layer.table.value({"log-sum-exp", a * s * b, Dtype::fp32, Placement::split});
+  Op flash{.name = "flash_attention",
+           .kind = OpKind::flash_attention,
+           .region = Placement::split,
+           .core_attention = true,
+           .inputs = {in.q, in.k, in.v},
+           .outputs = {output, log_sum_exp}};
+  flash.saves = {{in.q, why::other_factor},
+                 {in.k, why::other_factor},
+                 {in.v, why::other_factor},
+                 {output, "the kernel's backward starts from it"},
+                 {log_sum_exp, "normalizes the scores that the backward computes again"}};
+  flash.products = {of_heads(e, s), of_heads(s, e)};
+  if (layer.arch.attention_dropout) {
+    const ValueId rng = layer.table.value({"random state", 2, Dtype::int64, Placement::whole, Detail::exact});
+    flash.outputs.push_back(rng);
+    flash.saves.push_back({rng, "makes the dropout mask again"});
+  }
+  layer.table.op(flash);
+
+  if (copies) {
+    copy.name = "from_batch_first";
+    copy.inputs = {output};
+    output = transposed(layer, output);
+    copy.outputs = {output};
+    layer.table.op(copy);
+  }
+  return output;
+}
+
+constexpr ValueId attention(OpBuilder& layer, ValueId input) {
+  using namespace symbols;
+  Qkv heads = qkv(layer, input);
+  if (layer.arch.positions == Positions::rotary) heads = rotary(layer, heads);
+  if (layer.arch.kernels.kv_sharing == KvSharing::repeated) heads = repeat_kv(layer, heads);
+  const ValueId context = layer.arch.kernels.attention == AttentionKernel::flash
+                              ? flash_attention(layer, heads)
+                              : unfused_attention(layer, heads);
+  const ValueId output = layer.table.value({"projected", s * b * h});
+  layer.linear("projection", context, {output},
+               {OpBuilder::of_tokens({a * e, Placement::split}, {{h, Placement::whole}})}, layer.row_bias());
+  return output;
+}
+
+}  // namespace headroom

@@ -1,0 +1,116 @@
+// The op tables of the two ends of the model [K22 section 4.3]: the embedding before the first layer, and the
+// head (final normalization, output layer, loss) after the last.
+#pragma once
+
+#include "headroom/model/op_builder.hpp"
+
+namespace headroom {
+
+constexpr OpTable embedding_ops(const Architecture& architecture) {
+  using namespace symbols;
+  OpTable table;
+  const ValueId words = table.value({"word embeddings", s * b * h});
+  const ValueId local = table.value({.name = "local tokens",
+                                     .elements = s * b,
+                                     .dtype = Dtype::int64,
+                                     .placement = Placement::whole,
+                                     .detail = Detail::exact,
+                                     .tensor_parallel_only = true});
+  const ValueId elsewhere = table.value({.name = "tokens of other ranks",
+                                         .elements = s * b,
+                                         .dtype = Dtype::boolean,
+                                         .placement = Placement::whole,
+                                         .detail = Detail::exact,
+                                         .tensor_parallel_only = true});
+  table.op(
+      {.name = "word_embedding",
+       .kind = OpKind::embedding,
+       .region = Placement::split,
+       .outputs = {words, local, elsewhere},
+       .saves = {{local, "the rows whose gradient is written"}, {elsewhere, "rows of other ranks get none"}},
+       .parameters = {{v * h, Placement::split}}});
+
+  Op positions{.name = "embedding_dropout", .inputs = {words}};
+  if (architecture.positions == Positions::learned) positions.parameters = {{x * h, Placement::whole}};
+  if (architecture.hidden_dropout) {
+    const ValueId mask = table.value({"dropout mask", s * b * h, architecture.kernels.dropout_mask});
+    positions.outputs.push_back(mask);
+    positions.saves = {{mask, why::mask}};
+  }
+  positions.outputs.push_back(table.value({"embedded", s * b * h, architecture.kernels.residual_dtype}));
+  if (architecture.positions == Positions::learned) {
+    // Added by a kernel of its own where dropout follows: reads two and writes one; its gradient is summed over
+    // the sequences of the microbatch.
+    const bool own_kernel = architecture.hidden_dropout;
+    positions.traffic = {
+        {"position_add", s * b * h, Placement::boundary, own_kernel ? 6 : 2, own_kernel ? 4 : 0}};
+  }
+  table.op(positions);
+  return table;
+}
+
+// Kernels of the loss over s b v logits, which are cast to fp32: bytes an element.
+constexpr Traffic cross_entropy_traffic(CrossEntropy kind) {
+  using namespace symbols;
+  Traffic traffic{.name = "cross_entropy", .elements = s * b * v, .placement = Placement::split};
+  switch (kind) {
+    case CrossEntropy::vocabulary_parallel:     // [Megatron-LM, core/tensor_parallel/cross_entropy.py]
+      traffic.forward = 6 + 4 + 8 + 8 + 4 + 8;  // to fp32, maximum, subtract, exponential, sum, divide
+      traffic.backward = 8 + 6;                 // scale by the loss gradient, to half
+      traffic.forward_kernels = 6;
+      traffic.backward_kernels = 3;  // with the scattered subtraction of one
+      break;
+    case CrossEntropy::plain:
+    case CrossEntropy::log_softmax_gather:
+      traffic.forward = 6 + 12;  // to fp32; the log-softmax reads twice and writes once
+      traffic.backward = 8 + 6;  // from the log-softmax, to half
+      traffic.forward_kernels = 3;
+      traffic.backward_kernels = 2;
+      break;
+    case CrossEntropy::fused:
+      traffic.forward = 2 + 4;  // reads for maximum and sum, then writes the gradient over the logits
+      traffic.backward = 4;     // scale by the loss gradient
+      break;
+  }
+  return traffic;
+}
+
+constexpr OpTable head_ops(const Architecture& architecture) {
+  using namespace symbols;
+  const Kernels& kernels = architecture.kernels;
+  OpBuilder head{.arch = architecture};
+  OpTable& table = head.table;
+  const ValueId input = table.value({"last layer's output", s * b * h, kernels.residual_dtype});
+  const ValueId normalized = head.norm("final_norm", input);
+  const ValueId logits = table.value({"logits", s * b * v, Dtype::half, Placement::split});
+  head.linear("output_layer", normalized, {logits},
+              {OpBuilder::of_tokens({h, Placement::whole}, {{v, Placement::split}})}, {});
+
+  Op loss{.name = "loss", .kind = OpKind::loss, .region = Placement::split, .inputs = {logits}};
+  switch (kernels.cross_entropy) {
+    case CrossEntropy::vocabulary_parallel:
+      head.keep(loss, {"softmax", s * b * v, kernels.logits, Placement::split}, why::input_gradient);
+      head.keep(loss, {"target mask", s * b, Dtype::boolean, Placement::whole, Detail::exact},
+                "targets of other ranks");
+      head.keep(loss, {"masked target", s * b, Dtype::int64, Placement::whole, Detail::exact},
+                "where to subtract one");
+      break;
+    case CrossEntropy::plain:
+      head.keep(loss, {"log-softmax", s * b * v, kernels.logits, Placement::split}, why::input_gradient);
+      head.keep(loss, {"total weight", 1, kernels.logits, Placement::whole, Detail::exact},
+                "the mean divides by it");
+      break;
+    case CrossEntropy::log_softmax_gather:
+      head.keep(loss, {"log-softmax", s * b * v, kernels.logits, Placement::split}, why::input_gradient);
+      break;
+    case CrossEntropy::fused:
+      head.keep(loss, {"logit gradient", s * b * v, Dtype::half, Placement::split},
+                "computed in the forward pass, in place");
+      break;
+  }
+  loss.traffic = {cross_entropy_traffic(kernels.cross_entropy)};
+  table.op(loss);
+  return table;
+}
+
+}  // namespace headroom

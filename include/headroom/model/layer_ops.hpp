@@ -1,0 +1,24 @@
+// The op table of one transformer layer: a row per op, and under it a line per stored tensor, to be laid
+// beside K22 section 4.1. With the default Architecture it is the paper's layer.
+//
+//   norm_1  qkv  [rotary]  core attention  projection  residual_1
+//   norm_2  mlp_up  activation  mlp_down  residual_2
+#pragma once
+
+#include "headroom/model/attention_ops.hpp"
+#include "headroom/model/mlp_ops.hpp"
+
+namespace headroom {
+
+constexpr OpTable layer_ops(const Architecture& architecture) {
+  using namespace symbols;
+  OpBuilder layer{.arch = architecture};
+  const ValueId input = layer.table.value({"layer input", s * b * h, architecture.kernels.residual_dtype});
+  const ValueId attended = attention(layer, layer.norm("norm_1", input));
+  const ValueId middle = layer.residual("residual_1", attended, input);
+  const ValueId expanded = mlp(layer, layer.norm("norm_2", middle));
+  layer.residual("residual_2", expanded, middle);
+  return layer.table;
+}
+
+}  // namespace headroom

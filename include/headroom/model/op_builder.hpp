@@ -1,0 +1,115 @@
+// The pieces that the op tables are built from: rows for a normalization, a linear layer and a residual add.
+#pragma once
+
+#include "headroom/model/op_table.hpp"
+#include "headroom/model/transformer.hpp"
+
+namespace headroom {
+
+// Why a value is kept for the backward pass.
+namespace why {
+inline constexpr std::string_view weight_gradient = "the weight gradient is its product with the output's";
+inline constexpr std::string_view input_gradient = "the input gradient is a function of it";
+inline constexpr std::string_view other_factor = "the gradient of the other factor is a product with it";
+inline constexpr std::string_view mask = "tells which elements were dropped";
+}  // namespace why
+
+struct OpBuilder {
+  Architecture arch;
+  OpTable table{};
+
+  // A by-product of `op` that is kept for its backward pass.
+  constexpr void keep(Op& op, const Value& value, std::string_view why) {
+    const ValueId id = table.value(value);
+    op.outputs.push_back(id);
+    op.saves.push_back({id, why});
+  }
+
+  // A normalization of `input`; returns its output.
+  constexpr ValueId norm(std::string_view name, ValueId input) {
+    using namespace symbols;
+    const bool layer_norm = arch.normalization == Normalization::layer_norm;
+    const NormKernel kernel = arch.kernels.normalization;
+    const Dtype input_dtype = table[input].dtype;
+
+    Op op{.name = name, .kind = OpKind::normalization, .inputs = {input}};
+    const ValueId output = table.value({"normalized", s * b * h});
+    op.outputs.push_back(output);
+    op.parameters = {{layer_norm ? 2 * h : h, Placement::whole}};
+
+    if (kernel == NormKernel::fused) {
+      op.saves.push_back({input, why::input_gradient});
+      keep(op,
+           {layer_norm ? "mean and deviation" : "deviation", (layer_norm ? 2 : 1) * s * b,
+            arch.kernels.norm_statistics, Placement::boundary, Detail::exact},
+           "spares a second reduction");
+    } else {
+      keep(op, {"fp32 input", s * b * h, Dtype::fp32}, why::input_gradient);
+      keep(op, {"unscaled output", s * b * h}, why::weight_gradient);
+      if (kernel == NormKernel::unfused_mean)
+        keep(op, {"squares", s * b * h, Dtype::fp32}, why::input_gradient);
+      keep(op, {"deviation", s * b, Dtype::fp32, Placement::boundary, Detail::exact}, why::other_factor);
+      if (kernel == NormKernel::unfused) {
+        keep(op, {"divisors", 2, Dtype::fp32, Placement::whole, Detail::exact}, why::other_factor);
+      }
+    }
+    if (input_dtype == Dtype::fp32 && !arch.kernels.weight_copies) {
+      keep(op, {"fp32 weights", layer_norm ? 2 * h : h, Dtype::fp32, Placement::whole, Detail::exact},
+           "half-precision weights are cast to meet an fp32 input");
+    }
+    table.op(op);
+    return output;
+  }
+
+  // Every token times a weight matrix. Column-parallel linears split the outer extent, row-parallel ones the inner:
+  // either way a rank runs on 1/t of the weights.
+  [[nodiscard]] static constexpr MatrixProduct of_tokens(const Amount& inner,
+                                                         const FixedVector<Amount, 2>& outer) {
+    using namespace symbols;
+    return {.rows = {s * b, Placement::whole}, .inner = inner, .outer = outer};
+  }
+
+  // A linear layer, which keeps its input.
+  constexpr void linear(std::string_view name, ValueId input, const FixedVector<ValueId, 6>& outputs,
+                        const FixedVector<MatrixProduct, 3>& products, const FixedVector<Amount, 4>& biases) {
+    Op op{.name = name, .kind = OpKind::linear, .region = Placement::split, .inputs = {input}};
+    op.outputs = outputs;
+    op.saves = {{input, why::weight_gradient}};
+    op.products = products;
+    op.parameters = biases;
+    for (const MatrixProduct& product : products) {
+      if (!arch.kernels.weight_copies) continue;
+      for (const Amount& weights : right_factor(product)) {
+        const ValueId copy =
+            table.value({"half-precision weights", weights.count, Dtype::half, weights.placement});
+        op.outputs.push_back(copy);
+        op.saves.push_back({copy, "the input gradient is a product with it"});
+      }
+    }
+    table.op(op);
+  }
+
+  // Dropout where the architecture has it, added to the residual stream.
+  constexpr ValueId residual(std::string_view name, ValueId branch, ValueId stream) {
+    using namespace symbols;
+    Op op{.name = name, .inputs = {branch, stream}, .adds = true};
+    if (arch.hidden_dropout) {
+      const ValueId mask = table.value({"dropout mask", s * b * h, arch.kernels.dropout_mask});
+      op.outputs.push_back(mask);
+      op.saves.push_back({mask, why::mask});
+    }
+    const ValueId sum = table.value({"residual stream", s * b * h, arch.kernels.residual_dtype});
+    op.outputs.push_back(sum);
+    table.op(op);
+    return sum;
+  }
+
+  // The bias of a row-parallel linear is added after the reduction, on every rank.
+  [[nodiscard]] constexpr FixedVector<Amount, 4> row_bias() const {
+    using namespace symbols;
+    if (!arch.linear_bias) return {};
+    return {{h, Placement::whole}};
+  }
+};
+
+}  // namespace headroom

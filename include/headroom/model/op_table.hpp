@@ -1,0 +1,194 @@
+// What a table of ops can say: the values that flow between ops, what each op computes, and which values
+// it keeps for its backward pass. The tables themselves stand in layer_ops.hpp and ends_ops.hpp.
+//
+// Sizes are those of the undivided model, in symbols. A Placement says what tensor parallelism does to
+// them; composing a table with a strategy (parallel/compose.hpp) applies it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "headroom/core/dtype.hpp"
+#include "headroom/core/fixed_vector.hpp"
+#include "headroom/expr/expr.hpp"
+
+namespace headroom {
+
+// whole: every tensor-parallel rank holds all of it. boundary: likewise, until sequence parallelism splits it
+// into sequence shards. split: each rank holds 1/t. kv_split: split over the key/value heads, of which a rank
+// holds at least one: 1/t, or 1/k where k < t.
+enum class Placement : std::uint8_t { whole, boundary, split, kv_split };
+
+enum class OpKind : std::uint8_t {
+  normalization,
+  linear,
+  batched_matmul,
+  softmax,
+  flash_attention,
+  elementwise,
+  copy,
+  embedding,
+  loss,
+};
+
+// `paper` rows are those of K22 section 4.1; `exact` rows are the small buffers that the paper leaves out.
+enum class Detail : std::uint8_t { paper, exact };
+
+// The index of a value, op or buffer that does not exist.
+inline constexpr int nowhere = -1;
+
+using ValueId = int;
+
+struct Value {
+  std::string_view name;
+  Monomial elements;
+  Dtype dtype = Dtype::half;
+  Placement placement = Placement::boundary;
+  Detail detail = Detail::paper;
+  bool tensor_parallel_only = false;  // exists only when t > 1
+  int buffer = nowhere;               // values that are views into one allocation live and die together
+  int producer = nowhere;             // index of the op that makes it; nowhere: comes from outside the table
+  friend bool operator==(const Value&, const Value&) = default;
+};
+
+// A value kept for the backward pass, and what for.
+struct Save {
+  ValueId value = nowhere;
+  std::string_view why;
+  friend bool operator==(const Save&, const Save&) = default;
+};
+
+// A count that tensor parallelism divides as the placement says: parameters, FLOPs, an extent of a matrix.
+struct Amount {
+  Monomial count;
+  Placement placement = Placement::split;
+  friend bool operator==(const Amount&, const Amount&) = default;
+};
+
+// Products of matrices, `batch` of them, each [rows x inner] [inner x outer]. The outer extent may have two parts side
+// by side (q beside k and v), since tensor parallelism may divide them differently. From this shape follow the
+// FLOPs, the weights of a linear, and the products of the backward pass: the gradient of the left factor is
+// [rows x outer] [outer x inner], that of the right one [outer x rows] [rows x inner].
+struct MatrixProduct {
+  Amount batch{1, Placement::whole};
+  Amount rows{1, Placement::whole};
+  Amount inner{1, Placement::whole};
+  FixedVector<Amount, 2> outer{};
+  friend constexpr bool operator==(const MatrixProduct& x, const MatrixProduct& y) {
+    if (!(x.batch == y.batch && x.rows == y.rows && x.inner == y.inner)) return false;
+    if (x.outer.size() != y.outer.size()) return false;
+    for (std::size_t i = 0; i < x.outer.size(); ++i) {
+      if (!(x.outer[i] == y.outer[i])) return false;
+    }
+    return true;
+  }
+};
+
+// What the placements of two factors make of their product: at most one of them is divided.
+constexpr Placement combined(Placement x, Placement y) {
+  EXPECTS(x == Placement::whole || y == Placement::whole);
+  return x == Placement::whole ? y : x;
+}
+
+// Elements of the right factor: the weights, where the product is a linear's.
+constexpr FixedVector<Amount, 2> right_factor(const MatrixProduct& product) {
+  FixedVector<Amount, 2> parts;
+  for (const Amount& outer : product.outer) {
+    parts.push_back({product.inner.count * outer.count, combined(product.inner.placement, outer.placement)});
+  }
+  return parts;
+}
+
+// A multiplication and an addition for each row, inner and outer element.
+constexpr FixedVector<Amount, 2> flops(const MatrixProduct& product) {
+  const Placement of_rows = combined(product.batch.placement, product.rows.placement);
+  FixedVector<Amount, 2> parts;
+  for (const Amount& weights : right_factor(product)) {
+    parts.push_back(
+        {2 * product.batch.count * product.rows.count * weights.count, combined(of_rows, weights.placement)});
+  }
+  return parts;
+}
+
+// Memory traffic that no value of the table shows: a kernel that reorders, a chain that reads its values several
+// times. Everything else follows from the values an op reads, makes and keeps (time/traffic.hpp).
+struct Traffic {
+  std::string_view name;
+  Monomial elements;
+  Placement placement = Placement::boundary;
+  int forward = 0;  // bytes an element, read and written
+  int backward = 0;
+  int forward_kernels = 1;  // that the bytes are spread over
+  int backward_kernels = 1;
+  friend bool operator==(const Traffic&, const Traffic&) = default;
+};
+
+struct Op {
+  std::string_view name;
+  OpKind kind = OpKind::elementwise;
+  Placement region = Placement::boundary;  // boundary: on whole or sequence-sharded values; split: on 1/t
+  bool core_attention = false;             // replayed by selective recomputation [K22 figure 3]
+  FixedVector<ValueId, 4> inputs{};
+  FixedVector<ValueId, 6> outputs{};  // masks, statistics and other by-products included
+  FixedVector<Save, 8> saves{};
+  FixedVector<MatrixProduct, 3> products{};  // of the forward pass; K22 appendix A counts their FLOPs
+  FixedVector<Amount, 4> parameters{};       // beside the weights of a linear's products
+  FixedVector<Traffic, 2> traffic{};
+  bool adds = false;  // the last input is added, so that its gradient is the output's, without a kernel
+};
+
+class OpTable {
+ public:
+  static constexpr std::size_t max_ops = 24;
+  static constexpr std::size_t max_values = 48;
+
+  constexpr ValueId value(const Value& value) {
+    values_.push_back(value);
+    return static_cast<ValueId>(values_.size()) - 1;
+  }
+
+  // Appends an op and makes it the producer of its outputs.
+  constexpr void op(const Op& op) {
+    for (const ValueId output : op.outputs) {
+      values_[static_cast<std::size_t>(output)].producer = static_cast<int>(ops_.size());
+    }
+    ops_.push_back(op);
+  }
+
+  [[nodiscard]] constexpr const auto& ops() const { return ops_; }
+  [[nodiscard]] constexpr const auto& values() const { return values_; }
+  [[nodiscard]] constexpr const Value& operator[](ValueId id) const {
+    return values_[static_cast<std::size_t>(id)];
+  }
+
+ private:
+  FixedVector<Op, max_ops> ops_;
+  FixedVector<Value, max_values> values_;
+};
+
+template <>
+inline constexpr std::array<Spelling<Placement>, 4> spellings<Placement>{{
+    {Placement::whole, "whole"},
+    {Placement::boundary, "boundary"},
+    {Placement::split, "split"},
+    {Placement::kv_split, "kv_split"},
+}};
+template <>
+inline constexpr std::array<Spelling<OpKind>, 9> spellings<OpKind>{{
+    {OpKind::normalization, "normalization"},
+    {OpKind::linear, "linear"},
+    {OpKind::batched_matmul, "batched_matmul"},
+    {OpKind::softmax, "softmax"},
+    {OpKind::flash_attention, "flash_attention"},
+    {OpKind::elementwise, "elementwise"},
+    {OpKind::copy, "copy"},
+    {OpKind::embedding, "embedding"},
+    {OpKind::loss, "loss"},
+}};
+template <>
+inline constexpr std::array<Spelling<Detail>, 2> spellings<Detail>{{
+    {Detail::paper, "paper"},
+    {Detail::exact, "exact"},
+}};
+
+}  // namespace headroom

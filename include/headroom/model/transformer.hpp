@@ -1,0 +1,168 @@
+// A decoder-only transformer: its sizes, the architecture choices that change what is computed, and the
+// kernels that change what is kept for the backward pass. K22's GPT is the instance that the defaults give.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "headroom/core/dtype.hpp"
+#include "headroom/core/names.hpp"
+
+namespace headroom {
+
+enum class Activation : std::uint8_t { gelu, relu, squared_relu, swiglu, geglu };
+enum class Normalization : std::uint8_t { layer_norm, rms_norm };
+// alibi: a bias on the scores, linear in the distance [BLOOM, arXiv:2211.05100].
+enum class Positions : std::uint8_t { learned, rotary, alibi, none };
+
+// unfused: QK^T, softmax, dropout and the product with V as kernels of their own, all of them storing.
+// flash: one kernel that keeps q, k, v, its output and the log-sum-exp of each row.
+// sdpa_math: PyTorch's composite scaled_dot_product_attention, which scales a copy of q.
+enum class AttentionKernel : std::uint8_t { unfused, flash, sdpa_math };
+
+// Whether an op runs as one fused kernel or as the chain of elementwise kernels an eager engine makes of it.
+enum class Fusion : std::uint8_t { fused, unfused };
+
+// fused: one kernel that keeps its input and statistics. unfused: the eager chain of an RMSNorm (to fp32,
+// square, sum, rsqrt, product, to half, weight), which keeps the fp32 copy and the normalised half copy.
+// unfused_mean: the same where the mean keeps the squares too, as in PyTorch 1.13.
+enum class NormKernel : std::uint8_t { fused, unfused, unfused_mean };
+
+// vocabulary_parallel: Megatron's, keeps the fp32 softmax, the target mask and the masked target.
+// plain: torch cross_entropy over logits cast to `logits` precision.
+// log_softmax_gather: the log-softmax and an indexed read, written by hand.
+// fused: keeps only the gradient, written over the half-precision logits (Transformer Engine, Liger).
+enum class CrossEntropy : std::uint8_t { vocabulary_parallel, plain, log_softmax_gather, fused };
+
+// one: q, k and v are views into the output of a single linear; separate: three linears.
+enum class QkvLinear : std::uint8_t { one, separate };
+
+// How k < a key/value heads meet a query heads: broadcast inside the product, or copied to a heads first.
+enum class KvSharing : std::uint8_t { grouped, repeated };
+
+// Memory order of activations around flash attention: sequence first needs no copy, batch first copies.
+enum class AttentionLayout : std::uint8_t { sequence_first, batch_first };
+
+// What the training stack keeps where the architecture leaves it open. The fields marked "exact" change
+// only `--detail exact`.
+struct Kernels {
+  AttentionKernel attention = AttentionKernel::unfused;
+  Fusion softmax = Fusion::fused;     // exact: the fused kernel keeps its fp32 scale
+  Fusion activation = Fusion::fused;  // unfused SwiGLU keeps silu(gate) too
+  NormKernel normalization = NormKernel::fused;
+  CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;
+  QkvLinear qkv = QkvLinear::one;  // exact: v pins the parts of the buffer q and k left
+  KvSharing kv_sharing = KvSharing::grouped;
+  AttentionLayout layout = AttentionLayout::sequence_first;
+  Dtype softmax_dtype = Dtype::half;    // of the stored softmax output
+  Dtype residual_dtype = Dtype::half;   // of the stream between blocks
+  Dtype norm_statistics = Dtype::fp32;  // exact: mean and reciprocal deviation
+  Dtype dropout_mask = Dtype::boolean;
+  Dtype logits = Dtype::fp32;  // precision of the loss
+  bool weight_copies = false;  // autocast keeps half-precision copies of fp32 weights
+  friend bool operator==(const Kernels&, const Kernels&) = default;
+};
+
+// The choices of op table rows. A literal type, so that tables can be composed at compile time.
+struct Architecture {
+  Activation activation = Activation::gelu;
+  Normalization normalization = Normalization::layer_norm;
+  Positions positions = Positions::learned;
+  bool linear_bias = true;  // biases of the projection and the MLP
+  bool qkv_bias = true;
+  bool hidden_dropout = true;     // after attention, MLP and embedding
+  bool attention_dropout = true;  // on the softmax output
+  bool tied_embeddings = true;
+  Kernels kernels;
+  friend bool operator==(const Architecture&, const Architecture&) = default;
+};
+
+// Gated activations multiply two projections of width f.
+constexpr bool is_gated(Activation activation) {
+  return activation == Activation::swiglu || activation == Activation::geglu;
+}
+
+struct Transformer {
+  std::string name;
+  std::string source;                // where the sizes were published
+  std::int64_t hidden = 0;           // h
+  std::int64_t feedforward = 0;      // f, the width of one projection
+  std::int64_t heads = 0;            // a
+  std::int64_t key_value_heads = 0;  // k; equals heads without grouped-query attention
+  std::int64_t head_size = 0;        // e; hidden / heads unless the model says otherwise
+  std::int64_t layers = 0;           // L
+  std::int64_t vocabulary = 0;       // before padding
+  std::int64_t vocabulary_multiple =
+      1;                           // the padded vocabulary is a multiple of this times t (Megatron: 128)
+  std::int64_t sequence = 0;       // default training length, tokens
+  std::int64_t max_positions = 0;  // rows of a learned position table
+  Architecture architecture;
+  friend bool operator==(const Transformer&, const Transformer&) = default;
+};
+
+// v as a tensor-parallel rank group holds it: rounded up to a multiple of vocabulary_multiple * t
+// [Megatron-LM, --make-vocab-size-divisible-by].
+std::int64_t padded_vocabulary(const Transformer& model, std::int64_t tensor_parallel);
+
+template <>
+inline constexpr std::array<Spelling<Activation>, 5> spellings<Activation>{{
+    {Activation::gelu, "gelu"},
+    {Activation::relu, "relu"},
+    {Activation::squared_relu, "squared_relu"},
+    {Activation::swiglu, "swiglu"},
+    {Activation::geglu, "geglu"},
+}};
+template <>
+inline constexpr std::array<Spelling<Normalization>, 2> spellings<Normalization>{{
+    {Normalization::layer_norm, "layer_norm"},
+    {Normalization::rms_norm, "rms_norm"},
+}};
+template <>
+inline constexpr std::array<Spelling<Positions>, 4> spellings<Positions>{{
+    {Positions::learned, "learned"},
+    {Positions::rotary, "rotary"},
+    {Positions::alibi, "alibi"},
+    {Positions::none, "none"},
+}};
+template <>
+inline constexpr std::array<Spelling<AttentionKernel>, 3> spellings<AttentionKernel>{{
+    {AttentionKernel::unfused, "unfused"},
+    {AttentionKernel::flash, "flash"},
+    {AttentionKernel::sdpa_math, "sdpa_math"},
+}};
+template <>
+inline constexpr std::array<Spelling<Fusion>, 2> spellings<Fusion>{{
+    {Fusion::fused, "fused"},
+    {Fusion::unfused, "unfused"},
+}};
+template <>
+inline constexpr std::array<Spelling<NormKernel>, 3> spellings<NormKernel>{{
+    {NormKernel::fused, "fused"},
+    {NormKernel::unfused, "unfused"},
+    {NormKernel::unfused_mean, "unfused_mean"},
+}};
+template <>
+inline constexpr std::array<Spelling<CrossEntropy>, 4> spellings<CrossEntropy>{{
+    {CrossEntropy::vocabulary_parallel, "vocabulary_parallel"},
+    {CrossEntropy::plain, "plain"},
+    {CrossEntropy::log_softmax_gather, "log_softmax_gather"},
+    {CrossEntropy::fused, "fused"},
+}};
+template <>
+inline constexpr std::array<Spelling<QkvLinear>, 2> spellings<QkvLinear>{{
+    {QkvLinear::one, "one"},
+    {QkvLinear::separate, "separate"},
+}};
+template <>
+inline constexpr std::array<Spelling<KvSharing>, 2> spellings<KvSharing>{{
+    {KvSharing::grouped, "grouped"},
+    {KvSharing::repeated, "repeated"},
+}};
+template <>
+inline constexpr std::array<Spelling<AttentionLayout>, 2> spellings<AttentionLayout>{{
+    {AttentionLayout::sequence_first, "sequence_first"},
+    {AttentionLayout::batch_first, "batch_first"},
+}};
+
+}  // namespace headroom
