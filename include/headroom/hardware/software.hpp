@@ -1,0 +1,55 @@
+// What a training stack does that changes its time but neither the model nor the layout: a named bundle of choices,
+// such as those of Megatron-LM when K22 was measured (which are the defaults).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "headroom/core/names.hpp"
+#include "headroom/hardware/sourced.hpp"
+
+namespace headroom {
+
+// How the weight gradient of a microbatch joins the sum over microbatches. fused: its product adds to fp32 gradients
+// (where gradients are half, as separate). separate: a kernel of its own.
+enum class GradientAccumulation : std::uint8_t { fused, separate };
+
+// one_pass: gradients of input and parameters from one reading [Apex FastLayerNorm]. two_kernels: a reading each.
+enum class NormBackward : std::uint8_t { one_pass, two_kernels };
+
+// With optimizer state split over data-parallel ranks. reduce_scatter: each rank gets the sums it needs.
+// all_reduce: every rank gets all sums [DeepSpeed ZeRO stage 1 of 2022].
+enum class GradientReduction : std::uint8_t { reduce_scatter, all_reduce };
+
+struct Software {
+  std::string name = "megatron-2022";
+  std::string source;
+  bool overlaps_tensor_parallel = true;  // the reduction of an input gradient runs beside the weight gradient
+  bool overlaps_data_parallel = false;   // gradients are reduced while the last backward pass runs
+  GradientAccumulation gradient_accumulation = GradientAccumulation::fused;
+  NormBackward norm_backward = NormBackward::one_pass;
+  GradientReduction gradient_reduction = GradientReduction::reduce_scatter;
+  bool serial_transfers = false;   // pipeline ranks send and receive one at a time [DeepSpeed pipe engine]
+  bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: host and device take turns
+  Sourced<double> product_rate{1, Origin::exact, "the libraries that the rates were fitted on"};  // factor
+  friend bool operator==(const Software&, const Software&) = default;
+};
+
+template <>
+inline constexpr std::array<Spelling<GradientAccumulation>, 2> spellings<GradientAccumulation>{{
+    {GradientAccumulation::fused, "fused"},
+    {GradientAccumulation::separate, "separate"},
+}};
+template <>
+inline constexpr std::array<Spelling<NormBackward>, 2> spellings<NormBackward>{{
+    {NormBackward::one_pass, "one_pass"},
+    {NormBackward::two_kernels, "two_kernels"},
+}};
+template <>
+inline constexpr std::array<Spelling<GradientReduction>, 2> spellings<GradientReduction>{{
+    {GradientReduction::reduce_scatter, "reduce_scatter"},
+    {GradientReduction::all_reduce, "all_reduce"},
+}};
+
+}  // namespace headroom

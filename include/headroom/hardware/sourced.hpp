@@ -1,0 +1,30 @@
+// Numbers that one can trust, or knows not to: a value with its origin and its source.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "headroom/core/names.hpp"
+
+namespace headroom {
+
+// Where a number comes from: counted or specified, fitted to named samples, or assumed (and shown as such).
+enum class Origin : std::uint8_t { exact, calibrated, assumed };
+
+template <>
+inline constexpr std::array<Spelling<Origin>, 3> spellings<Origin>{{
+    {Origin::exact, "exact"},
+    {Origin::calibrated, "calibrated"},
+    {Origin::assumed, "assumed"},
+}};
+
+template <class T>
+struct Sourced {
+  T value{};
+  Origin origin = Origin::assumed;
+  std::string source;
+  friend bool operator==(const Sourced&, const Sourced&) = default;
+};
+
+}  // namespace headroom

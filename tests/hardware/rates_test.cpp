@@ -1,0 +1,132 @@
+// The presets' numbers: every one with its origin and its source.
+#include "headroom/hardware/rates.hpp"
+
+#include <set>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
+#include "io/messages.hpp"
+
+namespace headroom {
+namespace {
+
+std::string system_message(const std::string& override) {
+  return message_of([&] { return read_system("dgx-a100-80g", {override}); });
+}
+
+}  // namespace
+
+TEST_CASE("rates: a fitted range holds its ends") {
+  constexpr FittedRange range{2, 8};
+  static_assert(holds(range, 2) && holds(range, 8) && !holds(range, 1) && !holds(range, 16));
+}
+
+TEST_CASE("rates: every embedded system has all of them, with sources, and tells what is assumed") {
+  for (const System& system : list_systems()) {
+    CAPTURE(system.name);
+    REQUIRE(system.performance.has_value());
+    std::set<std::string> assumed;
+    int count = 0;
+    visit_rates(system.performance->rates,
+                [&](std::string_view group, std::string_view name, const auto& rate) {
+                  ++count;
+                  CHECK_FALSE(rate.source.empty());
+                  if (rate.origin == Origin::assumed)
+                    assumed.insert(std::string(group) + "." + std::string(name));
+                });
+    CHECK(count == 28);
+    for (const char* name : {"kernels.shortest", "flash_attention.forward", "flash_attention.backward",
+                             "network.link_share", "network.step"}) {
+      CHECK(assumed.erase(name) == 1);
+    }
+    CHECK(assumed.size() == (system.name == "dgx-a100-40g" ? 2 : 0));  // what goes with its slower memory
+  }
+}
+
+TEST_CASE("rates: K22's three scalars come from table 4 and nothing else does") {
+  int from_table_4 = 0;
+  visit_rates(read_system("dgx-a100-80g").performance->rates,
+              [&](std::string_view, std::string_view, const auto& rate) {
+                from_table_4 += rate.source.find("K22 table 4") != std::string::npos ? 1 : 0;
+                CHECK(rate.source.find("table 5") == std::string::npos);
+              });
+  CHECK(from_table_4 == 3);
+}
+
+TEST_CASE("systems: those of other clusters differ from the DGX in their network alone") {
+  const System dgx = read_system("dgx-a100-80g");
+  for (const char* name : {"vtrain-a100-80g", "jean-zay-a100-80g", "zero-bubble-a100-80g"}) {
+    CAPTURE(name);
+    System other = read_system(name);
+    CHECK(other.performance->network != dgx.performance->network);
+    other.performance->network = dgx.performance->network;
+    other.name = dgx.name;
+    other.source = dgx.source;
+    CHECK(other == dgx);
+  }
+}
+
+TEST_CASE("systems: a base that is not known, and one without a source of its own") {
+  CHECK(message_of(
+            [] { return parse_system(R"({"format": 1, "source": "s", "base": "dgx-a100-80"})", "x.json"); })
+            .starts_with(
+                "x.json: /base: 'dgx-a100-80' is not the name of a system (did you mean 'dgx-a100-80g'?)"));
+  CHECK(message_of([] { return parse_system(R"({"format": 1, "base": "dgx-a100-80g"})", "x.json"); }) ==
+        "x.json: /source: is missing");
+}
+
+TEST_CASE("systems: without performance, for memory only") {
+  const System system = parse_system(R"({"format": 1, "source": "s", "device": "d", "memory": "1 GiB",
+                                         "devices_per_node": 1, "reserves": []})",
+                                     "x.json");
+  CHECK_FALSE(system.performance.has_value());
+  CHECK(write_system(system).find("performance") == std::string::npos);
+}
+
+TEST_CASE("rates: one can be set, and must stay possible") {
+  CHECK(read_system("dgx-a100-80g", {"performance.rates.host.operation.value=20 us"})
+            .performance->rates.host.operation.value == Seconds(20e-6));
+  CHECK(
+      system_message("performance.rates.host.operation.value=20") ==
+      "--set performance.rates.host.operation.value: must be text with a unit, such as \"10 us\" (found 20)");
+  CHECK(system_message("performance.rates.streaming.bandwidth_share.value=1.5") ==
+        "--set performance.rates.streaming.bandwidth_share.value: must be at most 1 (found 1.5)");
+  CHECK(system_message("performance.rates.streaming.bandwidth_share.value=0") ==
+        "--set performance.rates.streaming.bandwidth_share.value: must be a number above zero (found 0)");
+  CHECK(system_message("performance.rates.products.tile_peak.value=400 TFLOP/s") ==
+        "--set performance.rates.products.tile_peak.value: must not exceed the device's half_peak (400 "
+        "TFLOP/s > "
+        "312 TFLOP/s)");
+  CHECK(system_message("performance.network.adapter_bandwidth=0 GB/s") ==
+        "--set performance.network.adapter_bandwidth: must be above zero (found \"0 GB/s\")");
+  CHECK(system_message("performance.rates.host.operation.source= ") ==
+        "--set performance.rates.host.operation.source: must not be empty");
+}
+
+TEST_CASE("software: the default is K22's, as its file has it") {
+  Software written = read_software("megatron-2022");
+  written.source.clear();
+  written.product_rate.source = Software().product_rate.source;
+  CHECK(written == Software());
+}
+
+TEST_CASE("software: writing and reading give the same back") {
+  const std::vector<Software> all = list_software();
+  CHECK(all.size() == 4);
+  for (const Software& software : all) {
+    CHECK(parse_software(write_software(software), software.name + ".json") == software);
+  }
+}
+
+TEST_CASE("software: misspelt, and incomplete") {
+  CHECK(message_of([] { return read_software("megatron-2023"); })
+            .starts_with(
+                "megatron-2023: is neither a file nor the name of a software (did you mean 'megatron-202"));
+  CHECK(message_of([] { return read_software("megatron-2022", {"norm_backward=one"}); }) ==
+        "--set norm_backward: must be one_pass or two_kernels (found \"one\")");
+}
+
+}  // namespace headroom
