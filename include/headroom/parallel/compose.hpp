@@ -1,0 +1,225 @@
+// An op table under tensor and sequence parallelism and a recomputation policy: what one tensor-parallel rank
+// stores, computes and holds. Rules on placements and on who makes and keeps a value; no closed forms.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "headroom/core/fixed_vector.hpp"
+#include "headroom/expr/expr.hpp"
+#include "headroom/model/op_table.hpp"
+
+namespace headroom {
+
+// How a layer is divided over the tensor-parallel group. The size itself stays a symbol.
+struct Sharding {
+  bool tensor = false;         // t > 1
+  bool sequence = false;       // boundary values are sequence shards [K22 section 4.2.2]
+  bool kv_replicated = false;  // k < t: ranks share key/value heads, each holding one
+  bool regather = true;        // the backward gathers a linear's input again instead of keeping it whole
+  friend bool operator==(const Sharding&, const Sharding&) = default;
+};
+
+// The part of a value, of FLOPs or of parameters that falls to one rank.
+constexpr Monomial share(Placement placement, const Sharding& sharding) {
+  using namespace symbols;
+  if (!sharding.tensor) return 1;
+  switch (placement) {
+    case Placement::whole: return 1;
+    case Placement::boundary: return sharding.sequence ? 1 / t : 1;
+    case Placement::split: return 1 / t;
+    case Placement::kv_split: return sharding.kv_replicated ? 1 / k : 1 / t;
+  }
+  EXPECTS(!"unknown placement");
+  return 1;
+}
+
+// A set of ops of one table, a bit each.
+using OpSet = std::uint32_t;
+static_assert(OpTable::max_ops <= 32);
+
+constexpr OpSet op_bit(std::size_t op) { return OpSet{1} << op; }
+
+constexpr OpSet every_op(const OpTable& table) {
+  return static_cast<OpSet>((std::uint64_t{1} << table.ops().size()) - 1);
+}
+
+constexpr OpSet core_attention_ops(const OpTable& table) {
+  OpSet set = 0;
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    if (table.ops()[i].core_attention) set |= op_bit(i);
+  }
+  return set;
+}
+
+// Which ops the backward pass runs again, and what that lets the forward pass drop.
+//
+// As a region (a checkpoint, as K22 and Megatron's core_attn): what the ops make and only they keep is
+// dropped; what they make for ops outside stays. With discard_outputs (Megatron's output-discarding checkpoint):
+// all that they make is dropped, whoever keeps it. Either way what they read from outside must be kept.
+struct Replay {
+  OpSet ops = 0;
+  bool discard_outputs = false;
+  bool shard_checkpoint = false;  // each rank keeps 1/t of a boundary input and gathers it for the replay
+  friend bool operator==(const Replay&, const Replay&) = default;
+};
+
+// A checkpoint saves the random state to make the same dropout masks again: PyTorch's CPU generator, 5,056
+// bytes [torch.get_rng_state().numel()]. It lies in host memory when the model is on a GPU.
+inline constexpr std::int64_t checkpoint_random_state_bytes = 5056;
+
+// One line of the composed table.
+struct StoredTensor {
+  int op = nowhere;         // the first op that keeps it
+  ValueId value = nowhere;  // nowhere: the checkpoint's random state
+  std::string_view name;
+  std::string_view why;
+  Dtype dtype = Dtype::half;
+  Monomial bytes;    // on one rank
+  bool kept = true;  // false: dropped, and made again by the replay
+};
+
+using StoredTensors = FixedVector<StoredTensor, OpTable::max_values + 1>;
+
+namespace detail {
+
+struct Keepers {
+  OpSet savers = 0;          // ops whose backward needs the value
+  OpSet split_savers = 0;    // those of them that run on 1/t
+  OpSet replay_readers = 0;  // replayed ops that read it
+  int first = nowhere;
+  std::string_view why;
+};
+
+constexpr Keepers keepers(const OpTable& table, ValueId value, OpSet replayed) {
+  Keepers result;
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    const Op& op = table.ops()[i];
+    for (const Save& save : op.saves) {
+      if (save.value != value) continue;
+      if (result.savers == 0) {
+        result.first = static_cast<int>(i);
+        result.why = save.why;
+      }
+      result.savers |= op_bit(i);
+      if (op.region == Placement::split) result.split_savers |= op_bit(i);
+    }
+    if ((replayed & op_bit(i)) != 0 && op.inputs.contains(value)) {
+      if (result.first == nowhere) {
+        result.first = static_cast<int>(i);
+        result.why = "the replay starts from it";
+      }
+      result.replay_readers |= op_bit(i);
+    }
+  }
+  return result;
+}
+
+}  // namespace detail
+
+// Every tensor that the backward pass of `table` needs: those that are kept, and those that a replay makes again.
+constexpr StoredTensors stored_tensors(const OpTable& table, const Sharding& sharding,
+                                       const Replay& replay = {}, Detail detail = Detail::paper) {
+  StoredTensors result;
+  std::uint64_t kept_buffers = 0;
+  std::uint64_t listed = 0;
+  for (std::size_t i = 0; i < table.values().size(); ++i) {
+    const auto id = static_cast<ValueId>(i);
+    const Value& value = table[id];
+    if (value.detail == Detail::exact && detail == Detail::paper) continue;
+    if (value.tensor_parallel_only && !sharding.tensor) continue;
+    const detail::Keepers by = detail::keepers(table, id, replay.ops);
+    const bool made_again =
+        value.producer != nowhere && (replay.ops & op_bit(static_cast<std::size_t>(value.producer))) != 0;
+    if (by.savers == 0 && (made_again || by.replay_readers == 0)) continue;
+    const bool kept = !made_again || (!replay.discard_outputs && (by.savers & ~replay.ops) != 0);
+
+    Placement placement = value.placement;
+    const OpSet gathered_for = kept ? by.split_savers & ~replay.ops : by.split_savers;
+    if (placement == Placement::boundary && !sharding.regather && gathered_for != 0)
+      placement = Placement::whole;
+    if (placement == Placement::boundary && replay.shard_checkpoint && value.producer == nowhere) {
+      placement = Placement::split;
+    }
+    result.push_back({.op = by.first,
+                      .value = id,
+                      .name = value.name,
+                      .why = by.why,
+                      .dtype = value.dtype,
+                      .bytes = value.elements * size_of(value.dtype) * share(placement, sharding),
+                      .kept = kept});
+    listed |= std::uint64_t{1} << i;
+    if (kept && value.buffer != nowhere) kept_buffers |= std::uint64_t{1} << value.buffer;
+  }
+  if (detail == Detail::paper) return result;
+
+  // A view keeps its whole allocation: the parts of the buffer that nobody needs stay with it.
+  for (std::size_t i = 0; i < table.values().size(); ++i) {
+    const auto id = static_cast<ValueId>(i);
+    const Value& value = table[id];
+    const bool pinned = value.buffer != nowhere && (kept_buffers >> value.buffer & 1) != 0;
+    if (!pinned || (listed >> i & 1) != 0) continue;
+    result.push_back({.op = value.producer,
+                      .value = id,
+                      .name = value.name,
+                      .why = "shares an allocation with a kept view",
+                      .dtype = value.dtype,
+                      .bytes = value.elements * size_of(value.dtype) * share(value.placement, sharding)});
+  }
+  if (replay.ops != 0) {
+    int first = 0;
+    while ((replay.ops >> first & 1) == 0) ++first;
+    result.push_back({.op = first,
+                      .name = "random state",
+                      .why = "makes the same dropout masks again",
+                      .dtype = Dtype::boolean,
+                      .bytes = checkpoint_random_state_bytes});
+  }
+  return result;
+}
+
+// Bytes that stay between forward and backward.
+constexpr Expr kept_bytes(const StoredTensors& tensors) {
+  Expr sum;
+  for (const StoredTensor& tensor : tensors) {
+    if (tensor.kept) sum += tensor.bytes;
+  }
+  return sum;
+}
+
+// Bytes that a replay makes again: its working set, alive from the replay to the end of that backward.
+constexpr Expr dropped_bytes(const StoredTensors& tensors) {
+  Expr sum;
+  for (const StoredTensor& tensor : tensors) {
+    if (!tensor.kept) sum += tensor.bytes;
+  }
+  return sum;
+}
+
+// Forward FLOPs of the matrix products of `ops` on one rank [K22 appendix A: GEMMs only].
+constexpr Expr forward_flops(const OpTable& table, const Sharding& sharding, OpSet ops) {
+  Expr sum;
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    if ((ops & op_bit(i)) == 0) continue;
+    for (const MatrixProduct& product : table.ops()[i].products) {
+      for (const Amount& part : flops(product)) sum += part.count * share(part.placement, sharding);
+    }
+  }
+  return sum;
+}
+
+// Parameters that one rank holds.
+constexpr Expr parameters(const OpTable& table, const Sharding& sharding) {
+  Expr sum;
+  for (const Op& op : table.ops()) {
+    for (const Amount& part : op.parameters) sum += part.count * share(part.placement, sharding);
+    if (op.kind != OpKind::linear) continue;
+    for (const MatrixProduct& product : op.products) {
+      for (const Amount& weights : right_factor(product))
+        sum += weights.count * share(weights.placement, sharding);
+    }
+  }
+  return sum;
+}
+
+}  // namespace headroom

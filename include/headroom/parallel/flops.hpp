@@ -1,0 +1,46 @@
+// FLOPs of one iteration, of matrix products only [K22 appendix A]. Model FLOPs are what the model needs;
+// hardware FLOPs are what runs, replays included. MFU and HFU divide them by iteration time, devices and
+// peak.
+#pragma once
+
+#include "headroom/model/ends_ops.hpp"
+#include "headroom/model/layer_ops.hpp"
+#include "headroom/parallel/compose.hpp"
+
+namespace headroom {
+
+namespace detail {
+
+// Forward FLOPs of the ops of a table for all B sequences of an iteration, on all ranks together.
+constexpr Expr iteration_flops(const OpTable& table, OpSet ops) {
+  return forward_flops(table, {}, ops).substitute(Symbol::micro_batch, symbols::B);
+}
+
+// What the backward passes of L layers run again.
+constexpr Expr replay_flops(const Architecture& architecture, const Replay& replay) {
+  return symbols::L * iteration_flops(layer_ops(architecture), replay.ops);
+}
+
+}  // namespace detail
+
+// The backward pass takes twice the forward: a product for the input gradient and one for the weight
+// gradient.
+constexpr Expr model_flops(const Architecture& architecture) {
+  const OpTable layer = layer_ops(architecture);
+  const OpTable head = head_ops(architecture);
+  return 3 * (symbols::L * detail::iteration_flops(layer, every_op(layer)) +
+              detail::iteration_flops(head, every_op(head)));
+}
+
+// With `replay` in every layer.
+constexpr Expr hardware_flops(const Architecture& architecture, const Replay& replay) {
+  return model_flops(architecture) + detail::replay_flops(architecture, replay);
+}
+
+// K22's convention, which counts a replay as if it had a backward pass of its own [K22 eq. 8]. For
+// comparison with the paper's HFU only: a replay runs once.
+constexpr Expr hardware_flops_k22(const Architecture& architecture, const Replay& replay) {
+  return model_flops(architecture) + 3 * detail::replay_flops(architecture, replay);
+}
+
+}  // namespace headroom

@@ -1,0 +1,108 @@
+// How a training run is laid out: parallel sizes, microbatch, recomputation, schedule, and the batch it works on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headroom/core/error.hpp"
+#include "headroom/core/names.hpp"
+#include "headroom/model/transformer.hpp"
+#include "headroom/parallel/compose.hpp"
+
+namespace headroom {
+
+// none: keep everything. selective: replay core attention [K22 section 5]. full: keep a layer's input and replay
+// the layer. ops: replay the named ops and drop all that they make.
+enum class RecomputePolicy : std::uint8_t { none, selective, full, ops };
+
+// With `full` and K layers. block: the first K layers of every stage chunk are checkpointed, one by one; the
+// rest keep everything. uniform: every K consecutive layers share one checkpoint [Megatron-LM, --recompute-method].
+enum class RecomputeMethod : std::uint8_t { block, uniform };
+
+struct Recomputation {
+  RecomputePolicy policy = RecomputePolicy::none;
+  RecomputeMethod method = RecomputeMethod::block;
+  std::int64_t layers = 0;        // K; 0: all layers, a checkpoint each
+  bool shard_checkpoint = false;  // K22 section 5: 2sbh/t a layer, at one more all-gather
+  bool window = false;            // exempt as many in-flight microbatches as memory allows [K22 appendix C]
+  std::vector<std::string> ops;   // names of the layer's op table
+  friend bool operator==(const Recomputation&, const Recomputation&) = default;
+};
+
+// gpipe: all forwards, then all backwards. 1f1b: PipeDream-flush. interleaved: Megatron's, over m chunks a rank.
+enum class ScheduleKind : std::uint8_t { gpipe, one_forward_one_backward, interleaved };
+
+struct Strategy {
+  std::int64_t tensor_parallel = 1;    // t
+  std::int64_t pipeline_parallel = 1;  // p
+  std::int64_t interleave = 1;         // m, chunks per pipeline rank
+  std::int64_t data_parallel = 1;      // d
+  std::int64_t micro_batch = 1;        // b
+  bool sequence_parallel = false;
+  bool regather = true;  // false: keep gathered inputs whole instead of gathering twice
+  Recomputation recompute;
+  ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
+  bool deallocate_outputs = true;          // free a stage's output once it is sent [K22 appendix B]
+  bool distributed_optimizer = false;      // shard optimizer state over data parallel ranks
+  Dtype gradients = Dtype::fp32;           // half: 16 bytes a parameter in all; fp32: 18
+  std::vector<std::int64_t> stage_layers;  // layers of each stage chunk in order; empty: as even as can be
+  friend bool operator==(const Strategy&, const Strategy&) = default;
+};
+
+struct Workload {
+  std::int64_t global_batch = 1;  // B
+  std::int64_t sequence = 0;      // s
+  friend bool operator==(const Workload&, const Workload&) = default;
+};
+
+constexpr std::int64_t devices(const Strategy& strategy) {
+  return strategy.tensor_parallel * strategy.pipeline_parallel * strategy.data_parallel;
+}
+
+// n = B/(b d). Meaningful for legal strategies only.
+constexpr std::int64_t microbatches(const Strategy& strategy, const Workload& workload) {
+  return workload.global_batch / (strategy.micro_batch * strategy.data_parallel);
+}
+
+// What is wrong with running this strategy on this model and batch, each problem named by its flag: the rules
+// of Megatron-LM's argument checks. Empty when it is legal; everything below expects that.
+std::vector<Problem> illegalities(const Transformer& model, const Strategy& strategy,
+                                  const Workload& workload);
+
+// The one place where the paper's letters meet numbers.
+Bindings bindings(const Transformer& model, const Strategy& strategy, const Workload& workload);
+
+Sharding sharding_of(const Transformer& model, const Strategy& strategy);
+
+// The replay that a policy means on a layer's table. The names of `ops` must be ops of the table.
+Replay replay_of(const OpTable& table, const Recomputation& recompute);
+
+// Layers of a stage chunk of `layers` that the backward pass replays: all, or the first K of the block method.
+std::int64_t replayed_layers(std::int64_t layers, const Recomputation& recompute);
+
+// Layers of stage chunk c (of p m, in the order of the model). Where p m does not divide L and no list is given, one
+// more layer goes to chunks counted back from the last but one: early ranks hold the most microbatches, and the
+// last holds the head.
+std::vector<std::int64_t> layers_by_stage(const Transformer& model, const Strategy& strategy);
+
+template <>
+inline constexpr std::array<Spelling<RecomputePolicy>, 4> spellings<RecomputePolicy>{{
+    {RecomputePolicy::none, "none"},
+    {RecomputePolicy::selective, "selective"},
+    {RecomputePolicy::full, "full"},
+    {RecomputePolicy::ops, "ops"},
+}};
+template <>
+inline constexpr std::array<Spelling<RecomputeMethod>, 2> spellings<RecomputeMethod>{{
+    {RecomputeMethod::block, "block"},
+    {RecomputeMethod::uniform, "uniform"},
+}};
+template <>
+inline constexpr std::array<Spelling<ScheduleKind>, 3> spellings<ScheduleKind>{{
+    {ScheduleKind::gpipe, "gpipe"},
+    {ScheduleKind::one_forward_one_backward, "1f1b"},
+    {ScheduleKind::interleaved, "interleaved"},
+}};
+
+}  // namespace headroom

@@ -1,0 +1,235 @@
+#include "headroom/parallel/strategy.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "headroom/model/layer_ops.hpp"
+
+namespace headroom {
+namespace {
+
+class Rules {
+ public:
+  void require(bool holds, std::string flag, std::string rule) {
+    if (!holds) problems.push_back({std::move(flag), std::move(rule)});
+  }
+
+  // `whole` of `what` is split evenly into `parts`.
+  void require_divides(std::int64_t parts, std::int64_t whole, std::string flag, const std::string& what) {
+    if (parts < 1) return;  // reported as such
+    require(whole % parts == 0, std::move(flag),
+            "must divide " + what + " (" + std::to_string(whole) + " % " + std::to_string(parts) + " = " +
+                std::to_string(whole % parts) + ")");
+  }
+
+  void require_at_least_one(std::int64_t value, std::string flag) {
+    require(value >= 1, std::move(flag), "must be at least 1, not " + std::to_string(value));
+  }
+
+  std::vector<Problem> problems;
+};
+
+// b d, or 0 when it leaves 64 bits.
+std::int64_t sequences_per_round(const Strategy& strategy) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(strategy.micro_batch, strategy.data_parallel, &product) ? 0 : product;
+}
+
+void check_tensor_parallel(Rules& rules, const Transformer& model, const Strategy& strategy,
+                           const Workload& workload) {
+  const std::int64_t t = strategy.tensor_parallel;
+  rules.require_divides(t, model.heads, "--tensor-parallel", "the attention heads");
+  rules.require_divides(t, model.feedforward, "--tensor-parallel", "the feed-forward width");
+  const std::int64_t k = model.key_value_heads;
+  rules.require(t < 1 || k % t == 0 || t % k == 0, "--tensor-parallel",
+                "must divide the key/value heads or be a multiple of them (" + std::to_string(k) +
+                    " heads, " + std::to_string(t) + " ranks)");
+  if (strategy.sequence_parallel) {
+    rules.require_divides(t, workload.sequence, "--tensor-parallel",
+                          "the sequence length under --sequence-parallel");
+  }
+}
+
+void check_pipeline(Rules& rules, const Transformer& model, const Strategy& strategy) {
+  const std::int64_t p = strategy.pipeline_parallel;
+  const std::int64_t m = strategy.interleave;
+  const bool interleaved = strategy.schedule == ScheduleKind::interleaved;
+  rules.require(
+      m <= 1 || p > 1, "--interleave",
+      "needs --pipeline-parallel of at least 2: chunks of one rank have nothing to interleave with");
+  rules.require(m <= 1 || interleaved, "--schedule", "must be interleaved when --interleave is above 1");
+  rules.require(m > 1 || !interleaved, "--interleave", "must be at least 2 for --schedule interleaved");
+  const bool sizes = p >= 1 && m >= 1;  // reported where they are not
+  // Where a rank has other chunks, the one with the embedding or the head may hold nothing else.
+  const bool bare_ends = m > 1 && !strategy.stage_layers.empty();
+  const bool fits = !sizes || p <= (model.layers + (bare_ends ? 2 : 0)) / m;
+  rules.require(fits, "--pipeline-parallel",
+                "times --interleave must not exceed the " + std::to_string(model.layers) + " layers (" +
+                    std::to_string(p) + " x " + std::to_string(m) + ")");
+  if (strategy.stage_layers.empty() || !sizes || !fits) return;
+  const auto stages = static_cast<std::int64_t>(strategy.stage_layers.size());
+  rules.require(stages == p * m, "--stage-layers",
+                "must name " + std::to_string(p * m) + " stage chunks, not " + std::to_string(stages));
+  std::int64_t sum = 0;
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    const std::int64_t layers = strategy.stage_layers[static_cast<std::size_t>(stage)];
+    if (layers == 0 && bare_ends && (stage == 0 || stage == stages - 1)) continue;
+    rules.require(layers >= 1 && layers <= model.layers, "--stage-layers",
+                  "must give each stage chunk between 1 and " + std::to_string(model.layers) +
+                      " layers, not " + std::to_string(layers));
+    if (layers >= 1 && layers <= model.layers) sum += layers;
+  }
+  rules.require(sum == model.layers, "--stage-layers",
+                "must add up to the " + std::to_string(model.layers) + " layers, not " + std::to_string(sum));
+}
+
+void check_devices(Rules& rules, const Strategy& strategy) {
+  constexpr std::int64_t most_devices = std::numeric_limits<std::int32_t>::max();
+  std::int64_t replica = 0;
+  std::int64_t all = 0;
+  const bool countable =
+      !__builtin_mul_overflow(strategy.tensor_parallel, strategy.pipeline_parallel, &replica) &&
+      !__builtin_mul_overflow(replica, strategy.data_parallel, &all) && all <= most_devices;
+  rules.require(countable, "--data-parallel",
+                "must leave at most " + std::to_string(most_devices) + " devices");
+}
+
+void check_batch(Rules& rules, const Strategy& strategy, const Workload& workload) {
+  if (strategy.micro_batch < 1 || strategy.data_parallel < 1 || workload.global_batch < 1) return;
+  const std::int64_t round = sequences_per_round(strategy);
+  const bool divides = round > 0 && workload.global_batch % round == 0;
+  rules.require(divides, "--global-batch",
+                "must be a multiple of --micro-batch times --data-parallel (" +
+                    std::to_string(workload.global_batch) + " is not a multiple of " +
+                    std::to_string(strategy.micro_batch) + " x " + std::to_string(strategy.data_parallel) +
+                    ")");
+  if (!divides) return;
+  const std::int64_t n = workload.global_batch / round;
+  constexpr std::int64_t most_microbatches =
+      1'000'000;  // what a schedule replay visits in well under a second
+  rules.require(n <= most_microbatches, "--global-batch",
+                "must give each pipeline at most " + std::to_string(most_microbatches) +
+                    " microbatches, not " + std::to_string(n));
+  if (strategy.schedule != ScheduleKind::interleaved) return;
+  rules.require(strategy.pipeline_parallel < 1 || n % strategy.pipeline_parallel == 0, "--global-batch",
+                "must give a multiple of --pipeline-parallel microbatches to an interleaved schedule (" +
+                    std::to_string(n) + " microbatches, " + std::to_string(strategy.pipeline_parallel) +
+                    " ranks)");
+}
+
+void check_recompute(Rules& rules, const Transformer& model, const Strategy& strategy) {
+  const Recomputation& recompute = strategy.recompute;
+  rules.require(recompute.layers >= 0 && recompute.layers <= model.layers, "--recompute-layers",
+                "must be between 1 and the " + std::to_string(model.layers) + " layers, not " +
+                    std::to_string(recompute.layers));
+  const bool full = recompute.policy == RecomputePolicy::full;
+  rules.require(full || recompute.layers == 0, "--recompute-layers", "needs --recompute full");
+  rules.require(
+      !recompute.window || recompute.policy != RecomputePolicy::none, "--recompute-window",
+      "needs --recompute selective or full: without recomputation there is nothing to exempt from it");
+  rules.require(full || !recompute.shard_checkpoint, "--shard-checkpoint", "needs --recompute full");
+  rules.require(
+      !recompute.shard_checkpoint || (strategy.tensor_parallel > 1 && !strategy.sequence_parallel),
+      "--shard-checkpoint",
+      "needs --tensor-parallel above 1 without --sequence-parallel, which shards checkpoints already");
+  rules.require(recompute.layers > 0 || recompute.method == RecomputeMethod::block, "--recompute-method",
+                "uniform needs --recompute-layers, the layers that share a checkpoint");
+  if (recompute.ops.empty()) return;
+  const OpTable table = layer_ops(model.architecture);
+  std::vector<std::string_view> known;
+  for (const Op& op : table.ops()) known.push_back(op.name);
+  for (const std::string& name : recompute.ops) {
+    bool found = false;
+    for (const std::string_view op : known) found = found || op == name;
+    std::string list;
+    for (const std::string_view op : known) list += (list.empty() ? "" : ", ") + std::string(op);
+    rules.require(
+        found, "--recompute-ops",
+        "'" + name + "' is not an op of this layer" + did_you_mean(name, known) + "; they are " + list);
+  }
+}
+
+}  // namespace
+
+std::vector<Problem> illegalities(const Transformer& model, const Strategy& strategy,
+                                  const Workload& workload) {
+  Rules rules;
+  rules.require_at_least_one(strategy.tensor_parallel, "--tensor-parallel");
+  rules.require_at_least_one(strategy.pipeline_parallel, "--pipeline-parallel");
+  rules.require_at_least_one(strategy.interleave, "--interleave");
+  rules.require_at_least_one(strategy.data_parallel, "--data-parallel");
+  rules.require_at_least_one(strategy.micro_batch, "--micro-batch");
+  rules.require_at_least_one(workload.global_batch, "--global-batch");
+  rules.require_at_least_one(workload.sequence, "--sequence");
+  check_tensor_parallel(rules, model, strategy, workload);
+  check_pipeline(rules, model, strategy);
+  check_devices(rules, strategy);
+  check_batch(rules, strategy, workload);
+  check_recompute(rules, model, strategy);
+  return std::move(rules.problems);
+}
+
+Bindings bindings(const Transformer& model, const Strategy& strategy, const Workload& workload) {
+  const auto number = [](std::int64_t count) { return static_cast<double>(count); };
+  Bindings letters;
+  letters.bind(Symbol::global_batch, number(workload.global_batch))
+      .bind(Symbol::heads, number(model.heads))
+      .bind(Symbol::key_value_heads, number(model.key_value_heads))
+      .bind(Symbol::sequence, number(workload.sequence))
+      .bind(Symbol::micro_batch, number(strategy.micro_batch))
+      .bind(Symbol::hidden, number(model.hidden))
+      .bind(Symbol::head_size, number(model.head_size))
+      .bind(Symbol::feedforward, number(model.feedforward))
+      .bind(Symbol::vocabulary, number(padded_vocabulary(model, strategy.tensor_parallel)))
+      .bind(Symbol::max_positions, number(std::max(model.max_positions, workload.sequence)))
+      .bind(Symbol::layers, number(model.layers))
+      .bind(Symbol::microbatches, number(microbatches(strategy, workload)))
+      .bind(Symbol::data_parallel, number(strategy.data_parallel))
+      .bind(Symbol::interleave, number(strategy.interleave))
+      .bind(Symbol::pipeline_parallel, number(strategy.pipeline_parallel))
+      .bind(Symbol::tensor_parallel, number(strategy.tensor_parallel));
+  return letters;
+}
+
+Sharding sharding_of(const Transformer& model, const Strategy& strategy) {
+  const bool tensor = strategy.tensor_parallel > 1;
+  return {.tensor = tensor,
+          .sequence = tensor && strategy.sequence_parallel,
+          .kv_replicated = model.key_value_heads < strategy.tensor_parallel,
+          .regather = strategy.regather};
+}
+
+Replay replay_of(const OpTable& table, const Recomputation& recompute) {
+  switch (recompute.policy) {
+    case RecomputePolicy::none: return {};
+    case RecomputePolicy::selective: return {.ops = core_attention_ops(table)};
+    case RecomputePolicy::full:
+      return {.ops = every_op(table), .shard_checkpoint = recompute.shard_checkpoint};
+    case RecomputePolicy::ops: break;
+  }
+  Replay replay{.discard_outputs = true};
+  for (const std::string& name : recompute.ops) {
+    for (std::size_t i = 0; i < table.ops().size(); ++i) {
+      if (table.ops()[i].name == name) replay.ops |= op_bit(i);
+    }
+  }
+  return replay;
+}
+
+std::int64_t replayed_layers(std::int64_t layers, const Recomputation& recompute) {
+  const bool block = recompute.method == RecomputeMethod::block && recompute.layers > 0;
+  return block ? std::min(layers, recompute.layers) : layers;
+}
+
+std::vector<std::int64_t> layers_by_stage(const Transformer& model, const Strategy& strategy) {
+  if (!strategy.stage_layers.empty()) return strategy.stage_layers;
+  const std::int64_t stages = strategy.pipeline_parallel * strategy.interleave;
+  std::vector<std::int64_t> layers(static_cast<std::size_t>(stages), model.layers / stages);
+  const std::int64_t rest = model.layers % stages;
+  for (std::int64_t i = 0; i < rest; ++i) ++layers[static_cast<std::size_t>(stages - 2 - i)];
+  return layers;
+}
+
+}  // namespace headroom

@@ -1,0 +1,289 @@
+#include "headroom/parallel/strategy.hpp"
+
+#include <functional>
+#include <numeric>
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include "headroom/model/layer_ops.hpp"
+
+namespace headroom {
+namespace {
+
+const Transformer model{.hidden = 1024,
+                        .feedforward = 4096,
+                        .heads = 16,
+                        .key_value_heads = 4,
+                        .head_size = 64,
+                        .layers = 24,
+                        .vocabulary = 50257,
+                        .vocabulary_multiple = 128,
+                        .sequence = 2048,
+                        .max_positions = 2048};
+const Workload batch{.global_batch = 64, .sequence = 2048};
+
+// What is said about a legal strategy with one change, and about nothing else.
+Problem problem(const std::function<void(Strategy&, Workload&)>& change) {
+  Strategy strategy{.tensor_parallel = 4, .pipeline_parallel = 2, .data_parallel = 2, .micro_batch = 2};
+  Workload workload = batch;
+  CHECK(illegalities(model, strategy, workload).empty());
+  change(strategy, workload);
+  const std::vector<Problem> problems = illegalities(model, strategy, workload);
+  if (problems.size() == 1) return problems[0];
+  return {.where = std::to_string(problems.size()) + " problems"};
+}
+
+Problem problem(const std::function<void(Strategy&)>& change) {
+  return problem([&](Strategy& strategy, Workload&) { change(strategy); });
+}
+
+std::vector<std::int64_t> stages(Strategy strategy, std::int64_t layers) {
+  Transformer other = model;
+  other.layers = layers;
+  return layers_by_stage(other, strategy);
+}
+
+}  // namespace
+
+TEST_CASE("strategy: sizes start at 1") {
+  CHECK(problem([](Strategy& it) { it.tensor_parallel = 0; }) ==
+        Problem{"--tensor-parallel", "must be at least 1, not 0"});
+  CHECK(problem([](Strategy& it) { it.pipeline_parallel = -2; }) ==
+        Problem{"--pipeline-parallel", "must be at least 1, not -2"});
+  CHECK(problem([](Strategy& it) { it.interleave = 0; }) ==
+        Problem{"--interleave", "must be at least 1, not 0"});
+  CHECK(problem([](Strategy& it) { it.data_parallel = 0; }) ==
+        Problem{"--data-parallel", "must be at least 1, not 0"});
+  CHECK(problem([](Strategy& it) { it.micro_batch = 0; }) ==
+        Problem{"--micro-batch", "must be at least 1, not 0"});
+  CHECK(problem([](Strategy&, Workload& it) { it.global_batch = 0; }) ==
+        Problem{"--global-batch", "must be at least 1, not 0"});
+  CHECK(problem([](Strategy&, Workload& it) { it.sequence = 0; }) ==
+        Problem{"--sequence", "must be at least 1, not 0"});
+}
+
+TEST_CASE("strategy: every problem is reported at once") {
+  CHECK(illegalities(model, {.tensor_parallel = 0, .pipeline_parallel = 0, .micro_batch = 0}, batch).size() ==
+        3);
+}
+
+TEST_CASE("strategy: tensor parallelism divides the attention heads") {
+  Transformer odd = model;
+  odd.heads = odd.key_value_heads = 15;
+  CHECK(
+      illegalities(odd, {.tensor_parallel = 4}, batch) ==
+      std::vector<Problem>{{"--tensor-parallel", "must divide the attention heads (15 % 4 = 3)"},
+                           {"--tensor-parallel",
+                            "must divide the key/value heads or be a multiple of them (15 heads, 4 ranks)"}});
+}
+
+TEST_CASE("strategy: tensor parallelism divides the feed-forward width") {
+  Transformer odd = model;
+  odd.feedforward = 4098;
+  CHECK(illegalities(odd, {.tensor_parallel = 4}, batch) ==
+        std::vector<Problem>{{"--tensor-parallel", "must divide the feed-forward width (4098 % 4 = 2)"}});
+}
+
+TEST_CASE("strategy: key/value heads are divided or replicated") {
+  Transformer grouped = model;
+  for (const std::int64_t k : {1, 2, 4, 8, 16}) {
+    grouped.key_value_heads = k;
+    CHECK(illegalities(grouped, {.tensor_parallel = 4}, batch).empty());
+  }
+  grouped.key_value_heads = 6;
+  CHECK(
+      illegalities(grouped, {.tensor_parallel = 4}, batch) ==
+      std::vector<Problem>{{"--tensor-parallel",
+                            "must divide the key/value heads or be a multiple of them (6 heads, 4 ranks)"}});
+}
+
+TEST_CASE("strategy: sequence parallelism divides the sequence") {
+  CHECK(problem([](Strategy& strategy, Workload& workload) {
+          strategy.sequence_parallel = true;
+          workload.sequence = 2047;
+        }) == Problem{"--tensor-parallel",
+                      "must divide the sequence length under --sequence-parallel (2047 % 4 = 3)"});
+}
+
+TEST_CASE("strategy: interleaving needs a pipeline") {
+  CHECK(problem([](Strategy& it) {
+          it.pipeline_parallel = 1;
+          it.interleave = 2;
+          it.schedule = ScheduleKind::interleaved;
+        }) == Problem{"--interleave",
+                      "needs --pipeline-parallel of at least 2: chunks of one rank have nothing to "
+                      "interleave with"});
+}
+
+TEST_CASE("strategy: interleaving and the interleaved schedule need each other") {
+  CHECK(problem([](Strategy& it) { it.interleave = 2; }) ==
+        Problem{"--schedule", "must be interleaved when --interleave is above 1"});
+  CHECK(problem([](Strategy& it) { it.schedule = ScheduleKind::interleaved; }) ==
+        Problem{"--interleave", "must be at least 2 for --schedule interleaved"});
+}
+
+TEST_CASE("strategy: every stage chunk has a layer") {
+  CHECK(problem([](Strategy& it) { it.pipeline_parallel = 25; }) ==
+        Problem{"--pipeline-parallel", "times --interleave must not exceed the 24 layers (25 x 1)"});
+  CHECK(problem([](Strategy& it) {
+          it.interleave = 13;
+          it.schedule = ScheduleKind::interleaved;
+        }) == Problem{"--pipeline-parallel", "times --interleave must not exceed the 24 layers (2 x 13)"});
+}
+
+TEST_CASE("strategy: a list of stage layers names every stage chunk") {
+  CHECK(problem([](Strategy& it) {
+          it.stage_layers = {8, 8, 8};
+        }) == Problem{"--stage-layers", "must name 2 stage chunks, not 3"});
+}
+
+TEST_CASE("strategy: a list of stage layers gives each at least one") {
+  CHECK(problem([](Strategy& it) {
+          it.stage_layers = {13, 12};
+        }) == Problem{"--stage-layers", "must add up to the 24 layers, not 25"});
+  const Strategy empty_stage{.pipeline_parallel = 2, .stage_layers = {24, 0}};
+  CHECK(
+      illegalities(model, empty_stage, batch) ==
+      std::vector<Problem>{{"--stage-layers", "must give each stage chunk between 1 and 24 layers, not 0"}});
+}
+
+TEST_CASE("strategy: the global batch is whole microbatches for every replica") {
+  CHECK(problem([](Strategy&, Workload& it) { it.global_batch = 62; }) ==
+        Problem{"--global-batch",
+                "must be a multiple of --micro-batch times --data-parallel (62 is not a multiple of 2 x 2)"});
+}
+
+TEST_CASE("strategy: an interleaved schedule works on groups of p microbatches") {
+  CHECK(problem([](Strategy& strategy, Workload& workload) {
+          strategy.interleave = 2;
+          strategy.schedule = ScheduleKind::interleaved;
+          workload.global_batch = 60;
+        }) == Problem{"--global-batch",
+                      "must give a multiple of --pipeline-parallel microbatches to an interleaved "
+                      "schedule (15 microbatches, 2 ranks)"});
+}
+
+TEST_CASE("strategy: a pipeline gets no more microbatches than can be replayed") {
+  CHECK(problem([](Strategy&, Workload& it) { it.global_batch = 4'000'004; }) ==
+        Problem{"--global-batch", "must give each pipeline at most 1000000 microbatches, not 1000001"});
+}
+
+TEST_CASE("strategy: layers to recompute are layers of the model, under full recomputation") {
+  CHECK(problem([](Strategy& it) { it.recompute = {.policy = RecomputePolicy::full, .layers = 25}; }) ==
+        Problem{"--recompute-layers", "must be between 1 and the 24 layers, not 25"});
+  CHECK(problem([](Strategy& it) { it.recompute = {.policy = RecomputePolicy::full, .layers = -1}; }) ==
+        Problem{"--recompute-layers", "must be between 1 and the 24 layers, not -1"});
+  CHECK(problem([](Strategy& it) { it.recompute = {.policy = RecomputePolicy::selective, .layers = 2}; }) ==
+        Problem{"--recompute-layers", "needs --recompute full"});
+}
+
+TEST_CASE("strategy: uniform recomputation says how many layers share a checkpoint") {
+  CHECK(problem([](Strategy& it) {
+          it.recompute = {.policy = RecomputePolicy::full, .method = RecomputeMethod::uniform};
+        }) == Problem{"--recompute-method",
+                      "uniform needs --recompute-layers, the layers that share a checkpoint"});
+}
+
+TEST_CASE("strategy: a checkpoint is sharded where tensor parallelism alone leaves it whole") {
+  CHECK(problem([](Strategy& it) { it.recompute = {.shard_checkpoint = true}; }) ==
+        Problem{"--shard-checkpoint", "needs --recompute full"});
+  CHECK(problem([](Strategy& it) {
+          it.sequence_parallel = true;
+          it.recompute = {.policy = RecomputePolicy::full, .shard_checkpoint = true};
+        }) == Problem{"--shard-checkpoint",
+                      "needs --tensor-parallel above 1 without --sequence-parallel, which "
+                      "shards checkpoints already"});
+}
+
+TEST_CASE("strategy: ops to recompute are ops of the layer") {
+  const Problem found =
+      problem([](Strategy& it) { it.recompute = {.policy = RecomputePolicy::ops, .ops = {"activaton"}}; });
+  CHECK(found.where == "--recompute-ops");
+  CHECK(found.rule ==
+        "'activaton' is not an op of this layer (did you mean 'activation'?); they are norm_1, qkv, "
+        "scores, softmax, softmax_dropout, context, projection, residual_1, norm_2, mlp_up, activation, "
+        "mlp_down, residual_2");
+}
+
+TEST_CASE("strategy: huge and negative numbers are problems, not overflows") {
+  const std::vector<std::int64_t> sizes{INT64_MIN, -(std::int64_t{1} << 62), -2, std::int64_t{1} << 62,
+                                        INT64_MAX};
+  for (const std::int64_t x : sizes) {
+    for (const std::int64_t y : sizes) {
+      CHECK_FALSE(
+          illegalities(model, {.pipeline_parallel = x, .interleave = y, .stage_layers = {x, y}}, batch)
+              .empty());
+      CHECK_FALSE(illegalities(model, {.data_parallel = x, .micro_batch = y}, batch).empty());
+      CHECK_FALSE(illegalities(model, {.tensor_parallel = x}, {.global_batch = y, .sequence = x}).empty());
+      CHECK_FALSE(illegalities(model, {.pipeline_parallel = 2, .stage_layers = {x, y}}, batch).empty());
+      const Recomputation recompute{.policy = RecomputePolicy::full, .layers = x};
+      CHECK_FALSE(illegalities(model, {.recompute = recompute}, {.global_batch = y, .sequence = 1}).empty());
+    }
+  }
+}
+
+TEST_CASE("strategy: devices and microbatches") {
+  static_assert(devices({.tensor_parallel = 8, .pipeline_parallel = 35, .data_parallel = 8}) == 2240);
+  static_assert(microbatches({.data_parallel = 2, .micro_batch = 4}, {.global_batch = 64}) == 8);
+}
+
+TEST_CASE("strategy: layers are even where they can be") {
+  CHECK(stages({.pipeline_parallel = 4}, 24) == std::vector<std::int64_t>{6, 6, 6, 6});
+  CHECK(stages({.pipeline_parallel = 2, .interleave = 2}, 24) == std::vector<std::int64_t>{6, 6, 6, 6});
+}
+
+TEST_CASE("strategy: layers left over go to the stages before the last, late ones first") {
+  CHECK(stages({.pipeline_parallel = 4}, 25) == std::vector<std::int64_t>{6, 6, 7, 6});
+  CHECK(stages({.pipeline_parallel = 4}, 27) == std::vector<std::int64_t>{7, 7, 7, 6});
+}
+
+TEST_CASE("strategy: layers as they are listed") {
+  CHECK(stages({.pipeline_parallel = 2, .stage_layers = {10, 14}}, 24) == std::vector<std::int64_t>{10, 14});
+}
+
+TEST_CASE("strategy: stages hold all layers, and none two more than another") {
+  CHECK(rc::check([] {
+    const std::int64_t p = *rc::gen::inRange(1, 20);
+    const std::int64_t m = *rc::gen::inRange(1, 5);
+    const std::int64_t layers = *rc::gen::inRange<std::int64_t>(p * m, 200);
+    const auto counts = stages({.pipeline_parallel = p, .interleave = m}, layers);
+    RC_ASSERT(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) == layers);
+    const auto [fewest, most] = std::minmax_element(counts.begin(), counts.end());
+    RC_ASSERT(*most - *fewest <= 1);
+    RC_ASSERT(counts.back() == *fewest);
+  }));
+}
+
+TEST_CASE("strategy: the paper's letters meet numbers") {
+  const Bindings letters = bindings(
+      model,
+      {.tensor_parallel = 8, .pipeline_parallel = 4, .interleave = 3, .data_parallel = 2, .micro_batch = 4},
+      batch);
+  const auto value = [&](Symbol symbol) { return letters[symbol]; };
+  CHECK(value(Symbol::global_batch) == 64);
+  CHECK(value(Symbol::microbatches) == 8);
+  CHECK(value(Symbol::vocabulary) == 51200);
+  CHECK(value(Symbol::key_value_heads) == 4);
+  CHECK(value(Symbol::head_size) == 64);
+  CHECK(value(Symbol::max_positions) == 2048);
+  CHECK(bindings(model, {}, {.global_batch = 1, .sequence = 4096})[Symbol::max_positions] == 4096);
+}
+
+TEST_CASE("strategy: how the layer is divided") {
+  CHECK(sharding_of(model, {.sequence_parallel = true}) == Sharding{});
+  CHECK(sharding_of(model, {.tensor_parallel = 4}) == Sharding{.tensor = true});
+  CHECK(sharding_of(model, {.tensor_parallel = 8, .sequence_parallel = true, .regather = false}) ==
+        Sharding{.tensor = true, .sequence = true, .kv_replicated = true, .regather = false});
+}
+
+TEST_CASE("strategy: what a policy replays") {
+  const OpTable table = layer_ops({});
+  CHECK(replay_of(table, {}) == Replay{});
+  CHECK(replay_of(table, {.policy = RecomputePolicy::selective}) == Replay{.ops = core_attention_ops(table)});
+  CHECK(replay_of(table, {.policy = RecomputePolicy::full}) == Replay{.ops = every_op(table)});
+  CHECK(replay_of(table, {.policy = RecomputePolicy::ops, .ops = {"norm_1", "qkv"}}) ==
+        Replay{.ops = 3, .discard_outputs = true});
+}
+
+}  // namespace headroom
