@@ -1,0 +1,97 @@
+// The order of forward and backward steps on each pipeline rank: GPipe, 1F1B (PipeDream-flush) and Megatron's
+// interleaved 1F1B [N21 sections 2.2.1 and 2.2.2; Megatron-LM, core/pipeline_parallel/schedules.py].
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "headroom/parallel/strategy.hpp"
+
+namespace headroom {
+
+struct ScheduleShape {
+  ScheduleKind kind = ScheduleKind::one_forward_one_backward;
+  std::int64_t ranks = 1;         // p
+  std::int64_t chunks = 1;        // m, stage chunks a rank
+  std::int64_t microbatches = 1;  // n; a multiple of p where interleaved
+  friend bool operator==(const ScheduleShape&, const ScheduleShape&) = default;
+};
+
+enum class Pass : std::uint8_t { forward, backward };
+
+// One step of a rank: one microbatch through one of its stage chunks.
+struct Step {
+  Pass pass = Pass::forward;
+  std::int64_t microbatch = 0;
+  std::int64_t chunk = 0;
+  friend bool operator==(const Step&, const Step&) = default;
+};
+
+ScheduleShape schedule_shape(const Strategy& strategy, std::int64_t microbatches);
+
+// Forward passes that a rank runs before its first backward.
+std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank);
+
+// The k-th forward or backward pass of a rank. Groups of p microbatches go through chunk after chunk, forward in
+// the order of the model, backward against it; with one chunk that is one microbatch after the other.
+constexpr Step pass_of_rank(const ScheduleShape& shape, Pass pass, std::int64_t k) {
+  const std::int64_t group = shape.ranks * shape.chunks;
+  const std::int64_t chunk = k % group / shape.ranks;
+  return {.pass = pass,
+          .microbatch = k / group * shape.ranks + k % shape.ranks,
+          .chunk = pass == Pass::forward ? chunk : shape.chunks - 1 - chunk};
+}
+
+// How many forward and backward passes a rank has run.
+struct Progress {
+  std::int64_t forwards = 0;
+  std::int64_t backwards = 0;
+  friend bool operator==(const Progress&, const Progress&) = default;
+};
+
+constexpr bool finished(const ScheduleShape& shape, const Progress& done) {
+  return done.backwards == shape.microbatches * shape.chunks;
+}
+
+// The step a rank runs next: forward passes until `ahead` (its warm_up_passes) wait for their backward, then one of
+// each in turn, then what backward passes are left. Not for a rank that has finished.
+constexpr Step next_step(const ScheduleShape& shape, std::int64_t ahead, const Progress& done) {
+  const bool forward =
+      done.forwards < shape.microbatches * shape.chunks && done.forwards <= done.backwards + ahead;
+  return forward ? pass_of_rank(shape, Pass::forward, done.forwards)
+                 : pass_of_rank(shape, Pass::backward, done.backwards);
+}
+
+constexpr void count(Progress& done, Pass pass) {
+  ++(pass == Pass::forward ? done.forwards : done.backwards);
+}
+
+// Calls visit(Step) for every step of a rank, in order: 2 n m of them.
+template <class Visit>
+void visit_steps(const ScheduleShape& shape, std::int64_t rank, Visit visit) {
+  const std::int64_t ahead = warm_up_passes(shape, rank);
+  for (Progress done; !finished(shape, done);) {
+    const Step step = next_step(shape, ahead, done);
+    visit(step);
+    count(done, step.pass);
+  }
+}
+
+// The steps of a rank as values.
+std::vector<Step> steps_of_rank(const ScheduleShape& shape, std::int64_t rank);
+
+// The stage chunk, counted along the model, that a rank holds as its c-th: c p + rank.
+constexpr std::int64_t stage_of(const ScheduleShape& shape, std::int64_t rank, std::int64_t chunk) {
+  return chunk * shape.ranks + rank;
+}
+
+// The same schedule cut down to as many microbatches as it takes for every rank to have seen every combination of
+// live chunks: warm-up, whole periods of the steady state and cool-down. Steps repeat with a period of p
+// microbatches once all ranks are warm, so what is alive at the same time does not depend on n beyond that. GPipe
+// has no steady state and is returned as it is.
+ScheduleShape same_liveness(const ScheduleShape& shape);
+
+// The most forward passes alive at once on a rank, counted in stage chunks: m of them are one microbatch's worth.
+std::int64_t chunks_in_flight(const ScheduleShape& shape, std::int64_t rank);
+
+}  // namespace headroom

@@ -1,0 +1,82 @@
+// Replaying a schedule with the times of every rank: when each pass starts and ends, how long a rank waits, and how
+// long the pipeline takes. Exact: no formula for a bubble is assumed.
+//
+// A pass starts when its rank is free and its input has arrived. Its rank then sends the output on, which keeps the
+// sender until the transfer ends (Megatron-LM's blocking point-to-point); the receiver goes on with what it has.
+// The last stage turns from forward to backward without a transfer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "headroom/core/units.hpp"
+#include "headroom/schedule/order.hpp"
+
+namespace headroom {
+
+// Of one microbatch through one stage chunk.
+struct PassTimes {
+  Seconds forward;
+  Seconds replay;    // recomputation before the backward pass, unless a window stored the pass in full
+  Seconds backward;  // without replay
+  friend bool operator==(const PassTimes&, const PassTimes&) = default;
+};
+
+constexpr Seconds total(const PassTimes& times) { return times.forward + times.replay + times.backward; }
+
+struct ScheduleTimes {
+  std::vector<PassTimes> stages;      // of the p m stage chunks, in the order of the model
+  std::vector<Seconds> links;         // of a transfer between rank r and r + 1 mod p, either way; empty: none
+  std::vector<std::int64_t> windows;  // by rank: passes stored in full (StorageWindow); empty: none
+  // Receives keep a rank as long as sends do, one after the other (DeepSpeed's pipeline engine): each send takes
+  // twice as long.
+  bool serial_receives = false;
+  friend bool operator==(const ScheduleTimes&, const ScheduleTimes&) = default;
+};
+
+// One step of one rank. A forward pass has no replay: replay_end == start. Without a transfer sent == end.
+struct ReplayedStep {
+  std::int64_t rank = 0;
+  Step step;
+  bool stored = false;  // in full, by the rank's window
+  Seconds start;
+  Seconds replay_end;
+  Seconds end;
+  Seconds sent;
+  friend bool operator==(const ReplayedStep&, const ReplayedStep&) = default;
+};
+
+// Where a rank's time goes. The parts add up to the makespan, but for rounding.
+struct ReplayedRank {
+  Seconds forward;
+  Seconds replay;
+  Seconds backward;
+  Seconds sending;
+  Seconds idle;                      // the bubble: waiting for input, or for the other ranks to finish
+  std::int64_t stored_forwards = 0;  // of n m: passes stored in full by the window
+  friend bool operator==(const ReplayedRank&, const ReplayedRank&) = default;
+};
+
+// Time spent computing.
+constexpr Seconds busy(const ReplayedRank& rank) { return rank.forward + rank.replay + rank.backward; }
+
+struct ReplayedSchedule {
+  Seconds makespan;  // from the first pass until every rank is done
+  std::vector<ReplayedRank> ranks;
+  friend bool operator==(const ReplayedSchedule&, const ReplayedSchedule&) = default;
+};
+
+// Calls `visit`, if there is one, for every event: each rank's in order, and a pass after the one it waited for.
+// Takes time proportional to the steps, 2 n m p, and memory to the stage chunks and the transfers under way. A
+// schedule that deadlocks is our bug.
+ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes& times,
+                                 const std::function<void(const ReplayedStep&)>& visit = {});
+
+// The makespan where all stage chunks take the same and transfers nothing: for search, which asks for millions. A
+// property test holds it equal to the replay.
+constexpr Seconds uniform_makespan(const ScheduleShape& shape, const PassTimes& stage) {
+  return static_cast<double>(shape.microbatches * shape.chunks + shape.ranks - 1) * total(stage);
+}
+
+}  // namespace headroom

@@ -1,0 +1,54 @@
+#include "headroom/schedule/order.hpp"
+
+#include <algorithm>
+
+namespace headroom {
+std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank) {
+  EXPECTS(rank >= 0 && rank < shape.ranks);
+  EXPECTS(shape.chunks == 1 ||
+          (shape.kind == ScheduleKind::interleaved && shape.microbatches % shape.ranks == 0));
+  const std::int64_t passes = shape.microbatches * shape.chunks;
+  const std::int64_t ranks_after = shape.ranks - rank - 1;
+  switch (shape.kind) {
+    case ScheduleKind::gpipe: return passes;
+    case ScheduleKind::one_forward_one_backward: return std::min(passes, ranks_after);
+    case ScheduleKind::interleaved:
+      // Twice the ranks after this one, and the chunks before the last, need to be under way.
+      return std::min(passes, 2 * ranks_after + (shape.chunks - 1) * shape.ranks);
+  }
+  EXPECTS(!"unknown schedule");
+  return 0;
+}
+
+ScheduleShape schedule_shape(const Strategy& strategy, std::int64_t microbatches) {
+  return {.kind = strategy.schedule,
+          .ranks = strategy.pipeline_parallel,
+          .chunks = strategy.interleave,
+          .microbatches = microbatches};
+}
+
+std::vector<Step> steps_of_rank(const ScheduleShape& shape, std::int64_t rank) {
+  std::vector<Step> steps;
+  visit_steps(shape, rank, [&](const Step& step) { steps.push_back(step); });
+  return steps;
+}
+
+ScheduleShape same_liveness(const ScheduleShape& shape) {
+  if (shape.kind == ScheduleKind::gpipe) return shape;
+  ScheduleShape cut = shape;
+  // Warm-up and cool-down take fewer than 2 p microbatches each at the most; one period lies between.
+  cut.microbatches = std::min(shape.microbatches, 5 * shape.ranks);
+  return cut;
+}
+
+std::int64_t chunks_in_flight(const ScheduleShape& shape, std::int64_t rank) {
+  std::int64_t alive = 0;
+  std::int64_t most = 0;
+  visit_steps(same_liveness(shape), rank, [&](const Step& step) {
+    alive += step.pass == Pass::forward ? 1 : -1;
+    most = std::max(most, alive);
+  });
+  return most;
+}
+
+}  // namespace headroom
