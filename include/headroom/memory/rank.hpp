@@ -1,0 +1,34 @@
+// Activation memory of each pipeline rank at its peak, found by walking through the rank's schedule.
+#pragma once
+
+#include <vector>
+
+#include "headroom/memory/step.hpp"
+
+namespace headroom {
+
+struct RankActivations {
+  std::int64_t pipeline_rank = 0;
+  std::int64_t layers = 0;            // that the rank holds
+  std::int64_t chunks_in_flight = 0;  // most forward passes alive; m are one microbatch's worth
+  Activations at_peak;
+  Step peak;  // forward: at its end; backward: during the replay of its last checkpoint that replays
+  friend bool operator==(const RankActivations&, const RankActivations&) = default;
+};
+
+// `stages` are the p m stage chunks in the order of the model.
+RankActivations rank_activations(const std::vector<StageActivations>& stages, const ScheduleShape& shape,
+                                 std::int64_t rank);
+
+// The same where the rank stores up to `window` passes through its stage chunks in full (StorageWindow), as in
+// `full`, and the others as in `checkpointed`.
+RankActivations rank_activations(const std::vector<StageActivations>& checkpointed,
+                                 const std::vector<StageActivations>& full, std::int64_t window,
+                                 const ScheduleShape& shape, std::int64_t rank);
+
+// The largest window whose activations stay within `available`; 0 also when not even checkpoints do.
+std::int64_t largest_window(const std::vector<StageActivations>& checkpointed,
+                            const std::vector<StageActivations>& full, const ScheduleShape& shape,
+                            std::int64_t rank, Bytes available);
+
+}  // namespace headroom

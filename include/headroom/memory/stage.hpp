@@ -1,0 +1,45 @@
+// What one microbatch leaves on one rank when it passes through one stage chunk: layers under a recomputation
+// policy, the embedding before the first, the head after the last, and the output that was sent on.
+#pragma once
+
+#include <vector>
+
+#include "headroom/core/units.hpp"
+#include "headroom/parallel/strategy.hpp"
+
+namespace headroom {
+
+// Consecutive layers, or consecutive checkpoints of several layers, that are kept alike.
+struct CheckpointRun {
+  std::int64_t count = 0;
+  Bytes kept;      // by each, from forward to backward
+  Bytes replayed;  // made again when the backward pass reaches it: its working set
+  friend bool operator==(const CheckpointRun&, const CheckpointRun&) = default;
+};
+
+struct StageActivations {
+  std::vector<CheckpointRun> layers;  // in the order of the model
+  Bytes embedding;                    // on the first stage
+  Bytes head;                         // on the last stage: final normalization, output layer, loss
+  Bytes output;                       // the sent output, unless it is deallocated
+  friend bool operator==(const StageActivations&, const StageActivations&) = default;
+};
+
+// Bytes a rank keeps for one layer under a policy, and those that its replay makes again.
+struct LayerActivations {
+  Bytes kept;
+  Bytes replayed;
+  friend bool operator==(const LayerActivations&, const LayerActivations&) = default;
+};
+
+LayerActivations layer_activations(const Transformer& model, const Strategy& strategy,
+                                   const Workload& workload, const Recomputation& recompute, Detail detail);
+
+Bytes layers_kept(const StageActivations& stage);
+Bytes kept(const StageActivations& stage);
+
+// Every stage chunk of the model, in order: p m of them.
+std::vector<StageActivations> stage_activations(const Transformer& model, const Strategy& strategy,
+                                                const Workload& workload, Detail detail);
+
+}  // namespace headroom

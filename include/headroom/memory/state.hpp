@@ -1,0 +1,29 @@
+// Weights, gradients and optimizer state of a rank: mixed-precision Adam [K22 section 6; Megatron-LM,
+// docs/source/api-guide/dist_optimizer: 16 to 18 bytes a parameter, of which 12 can be sharded].
+#pragma once
+
+#include <vector>
+
+#include "headroom/core/units.hpp"
+#include "headroom/parallel/strategy.hpp"
+
+namespace headroom {
+
+// Parameters of the whole model as published: the vocabulary unpadded, tied embeddings counted once.
+double parameter_count(const Transformer& model);
+
+// Parameters of each pipeline rank (of one of its tensor-parallel ranks). Tied embeddings stand on the first and on the
+// last rank, each with gradients and optimizer state of its own, unless those are the same rank.
+std::vector<double> parameters_by_rank(const Transformer& model, const Strategy& strategy,
+                                       const Workload& workload);
+
+struct ModelState {
+  Bytes weights;
+  Bytes gradients;
+  Bytes optimizer;  // fp32 master weights and two fp32 moments; a 1/d shard with a distributed optimizer
+  friend bool operator==(const ModelState&, const ModelState&) = default;
+};
+
+ModelState model_state(const Transformer& model, const Strategy& strategy, double parameters);
+
+}  // namespace headroom

@@ -1,0 +1,51 @@
+#include "headroom/memory/step.hpp"
+
+namespace headroom {
+namespace {
+
+// How far a backward pass through a stage takes what is alive above what its forward pass left: the change at its
+// worst moment. Nothing, when no replay outweighs what was freed before it.
+Activations backward_excess(const StageActivations& stage) {
+  Activations worst;
+  Activations freed{.head = stage.head};
+  for (auto run = stage.layers.rbegin(); run != stage.layers.rend(); ++run) {
+    const Activations at_replay = Activations{.replay = run->replayed} - freed;
+    if (total(at_replay) > total(worst)) worst = at_replay;
+    freed.layers += static_cast<double>(run->count) * run->kept;
+  }
+  return worst;
+}
+
+}  // namespace
+
+std::vector<PassActivations> pass_activations(const std::vector<StageActivations>& stages,
+                                              const ScheduleShape& shape, std::int64_t rank) {
+  EXPECTS(std::ssize(stages) == shape.ranks * shape.chunks);
+  std::vector<PassActivations> passes;
+  for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
+    const StageActivations& stage = stages[static_cast<std::size_t>(stage_of(shape, rank, chunk))];
+    const Activations left{.layers = layers_kept(stage),
+                           .embedding = stage.embedding,
+                           .head = stage.head,
+                           .outputs = stage.output};
+    passes.push_back({.left = left, .excess = backward_excess(stage)});
+  }
+  return passes;
+}
+
+std::vector<StepActivations> activations_by_step(const std::vector<StageActivations>& stages,
+                                                 const ScheduleShape& shape, std::int64_t rank) {
+  return activations_by_step(stages, stages, 0, shape, rank);
+}
+
+std::vector<StepActivations> activations_by_step(const std::vector<StageActivations>& checkpointed,
+                                                 const std::vector<StageActivations>& full,
+                                                 std::int64_t window, const ScheduleShape& shape,
+                                                 std::int64_t rank) {
+  std::vector<StepActivations> steps;
+  visit_activations(pass_activations(checkpointed, shape, rank), pass_activations(full, shape, rank), window,
+                    shape, rank, [&](const StepActivations& step) { steps.push_back(step); });
+  return steps;
+}
+
+}  // namespace headroom

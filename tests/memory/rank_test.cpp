@@ -1,0 +1,152 @@
+#include "headroom/memory/rank.hpp"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+namespace headroom {
+namespace {
+
+constexpr ScheduleShape alone{.microbatches = 4};
+
+// The peak by following each allocation of each microbatch on the full schedule: nothing is cut down,
+// multiplied or remembered from the forward pass other than what was allocated.
+Bytes brute_force_peak(const std::vector<StageActivations>& stages, const ScheduleShape& shape,
+                       std::int64_t rank) {
+  struct Alive {
+    Bytes embedding, head, output;
+    std::vector<CheckpointRun> checkpoints;  // one by one, in the order of the model
+  };
+  std::map<std::pair<std::int64_t, std::int64_t>, Alive> alive;
+  Bytes now, peak;
+  const auto allocate = [&](Bytes bytes) {
+    now += bytes;
+    peak = std::max(peak, now);
+  };
+  for (const Step& step : steps_of_rank(shape, rank)) {
+    Alive& mine = alive[{step.microbatch, step.chunk}];
+    if (step.pass == Pass::forward) {
+      const StageActivations& stage = stages[static_cast<std::size_t>(stage_of(shape, rank, step.chunk))];
+      allocate(mine.embedding = stage.embedding);
+      for (const CheckpointRun& run : stage.layers) {
+        for (std::int64_t i = 0; i < run.count; ++i) {
+          allocate(run.kept);
+          mine.checkpoints.push_back(run);
+        }
+      }
+      allocate(mine.head = stage.head);
+      allocate(mine.output = stage.output);
+      continue;
+    }
+    now -= mine.head;
+    while (!mine.checkpoints.empty()) {
+      const CheckpointRun run = mine.checkpoints.back();
+      mine.checkpoints.pop_back();
+      allocate(run.replayed);
+      now -= run.replayed;
+      now -= run.kept;
+    }
+    now -= mine.embedding;
+    now -= mine.output;
+  }
+  CHECK(now == 0_B);
+  return peak;
+}
+
+// Small enough that all sums are exact; zero often, as most policies replay nothing or free nothing.
+Bytes any_bytes() { return Bytes(*rc::gen::oneOf(rc::gen::just(0), rc::gen::inRange(0, 1000))); }
+
+StageActivations any_stage() {
+  StageActivations stage{.embedding = any_bytes(), .head = any_bytes(), .output = any_bytes()};
+  for (int runs = *rc::gen::inRange(0, 4); runs > 0; --runs) {
+    stage.layers.push_back({*rc::gen::inRange(1, 5), any_bytes(), any_bytes()});
+  }
+  return stage;
+}
+
+ScheduleShape any_shape() {
+  const auto kind = *rc::gen::element(ScheduleKind::gpipe, ScheduleKind::one_forward_one_backward,
+                                      ScheduleKind::interleaved);
+  const std::int64_t p = *rc::gen::inRange(1, 6);
+  if (kind != ScheduleKind::interleaved) return {kind, p, 1, *rc::gen::inRange(1, 40)};
+  return {kind, p, *rc::gen::inRange(1, 4), p * *rc::gen::inRange(1, 10)};
+}
+
+}  // namespace
+
+TEST_CASE("rank: the peak of a pass that replays nothing is the end of the forward") {
+  const RankActivations result =
+      rank_activations({{.layers = {{3, 10_B, 0_B}}, .embedding = 1_B, .head = 5_B}}, alone, 0);
+  CHECK(result.at_peak == Activations{.layers = 30_B, .embedding = 1_B, .head = 5_B});
+  CHECK(result.peak == Step{Pass::forward, 0, 0});
+  CHECK(result.chunks_in_flight == 1);
+}
+
+TEST_CASE("rank: the head is let go before the first replay") {
+  const RankActivations result = rank_activations({{.layers = {{3, 2_B, 20_B}}, .head = 5_B}}, alone, 0);
+  CHECK(result.at_peak == Activations{.layers = 6_B, .replay = 20_B});
+  CHECK(result.peak == Step{Pass::backward, 0, 0});
+}
+
+TEST_CASE("rank: a head larger than the working set is the peak") {
+  const RankActivations result = rank_activations({{.layers = {{3, 2_B, 20_B}}, .head = 50_B}}, alone, 0);
+  CHECK(result.at_peak == Activations{.layers = 6_B, .head = 50_B});
+}
+
+TEST_CASE("rank: block recomputation frees the layers that keep everything before it replays the first") {
+  // Two checkpointed layers, then one that keeps 30: when the replay starts those 30 are gone.
+  const RankActivations result = rank_activations({{.layers = {{2, 2_B, 28_B}, {1, 30_B, 0_B}}}}, alone, 0);
+  CHECK(result.at_peak == Activations{.layers = 34_B});
+  CHECK(result.peak.pass == Pass::forward);
+}
+
+TEST_CASE("rank: uniform recomputation holds a whole checkpoint's working set") {
+  const RankActivations result = rank_activations({{.layers = {{2, 2_B, 58_B}}}}, alone, 0);
+  CHECK(result.at_peak == Activations{.layers = 4_B, .replay = 58_B});
+}
+
+TEST_CASE("rank: outputs that are not deallocated stay for every microbatch in flight") {
+  const std::vector<StageActivations> stages{{.layers = {{1, 10_B, 0_B}}, .output = 3_B},
+                                             {.layers = {{1, 10_B, 0_B}}}};
+  const ScheduleShape shape{ScheduleKind::one_forward_one_backward, 2, 1, 8};
+  CHECK(rank_activations(stages, shape, 0).at_peak == Activations{.layers = 20_B, .outputs = 6_B});
+  CHECK(rank_activations(stages, shape, 1).at_peak == Activations{.layers = 10_B});
+}
+
+TEST_CASE("rank: chunks of different size count as what they are") {
+  // Rank 0 holds stages 0 and 2. With n = p both microbatches of both chunks are alive.
+  const std::vector<StageActivations> stages{
+      {.layers = {{1, 1_B, 0_B}}}, {}, {.layers = {{1, 10_B, 0_B}}}, {}};
+  const RankActivations result = rank_activations(stages, {ScheduleKind::interleaved, 2, 2, 2}, 0);
+  CHECK(result.at_peak.layers == 22_B);
+  CHECK(result.chunks_in_flight == 4);
+}
+
+TEST_CASE("rank: the peak is that of following every allocation") {
+  CHECK(rc::check([] {
+    const ScheduleShape shape = any_shape();
+    std::vector<StageActivations> stages;
+    for (std::int64_t i = 0; i < shape.ranks * shape.chunks; ++i) stages.push_back(any_stage());
+    for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
+      const RankActivations result = rank_activations(stages, shape, rank);
+      RC_ASSERT(total(result.at_peak) == brute_force_peak(stages, shape, rank));
+      RC_ASSERT(result.chunks_in_flight == chunks_in_flight(shape, rank));
+    }
+  }));
+}
+
+TEST_CASE("rank: no part of the peak is negative") {
+  CHECK(rc::check([] {
+    const ScheduleShape shape = any_shape();
+    std::vector<StageActivations> stages;
+    for (std::int64_t i = 0; i < shape.ranks * shape.chunks; ++i) stages.push_back(any_stage());
+    const Activations peak = rank_activations(stages, shape, 0).at_peak;
+    for (const Bytes part : {peak.layers, peak.embedding, peak.head, peak.outputs, peak.replay})
+      RC_ASSERT(part >= 0_B);
+  }));
+}
+
+}  // namespace headroom

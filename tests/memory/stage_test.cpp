@@ -1,0 +1,142 @@
+#include "headroom/memory/stage.hpp"
+
+#include <numeric>
+
+#include <doctest/doctest.h>
+
+namespace headroom {
+namespace {
+
+const Transformer model{.hidden = 1024,
+                        .feedforward = 4096,
+                        .heads = 16,
+                        .key_value_heads = 16,
+                        .head_size = 64,
+                        .layers = 8,
+                        .vocabulary = 51200,
+                        .vocabulary_multiple = 128,
+                        .sequence = 2048,
+                        .max_positions = 2048};
+const Workload batch{.global_batch = 8, .sequence = 2048};
+constexpr Bytes sbh(2048.0 * 1024);
+
+std::vector<StageActivations> stages(const Strategy& strategy) {
+  return stage_activations(model, strategy, batch, Detail::paper);
+}
+
+LayerActivations layer(const Strategy& strategy) {
+  return layer_activations(model, strategy, batch, strategy.recompute, Detail::paper);
+}
+
+const LayerActivations plain = layer({});
+const Recomputation full{.policy = RecomputePolicy::full};
+
+}  // namespace
+
+TEST_CASE("stage: a layer keeps 34sbh + 5as^2b") {
+  CHECK(plain == LayerActivations{34 * sbh + Bytes(5.0 * 16 * 2048 * 2048), 0_B});
+}
+
+TEST_CASE("stage: what a policy drops is what its replay makes again") {
+  for (const RecomputePolicy policy : {RecomputePolicy::selective, RecomputePolicy::full}) {
+    const LayerActivations replayed = layer({.recompute = {.policy = policy}});
+    CHECK(replayed.kept < plain.kept);
+    CHECK(replayed.kept + replayed.replayed == plain.kept);
+  }
+}
+
+TEST_CASE("stage: a sharded checkpoint is whole again for its replay") {
+  const Strategy whole{.tensor_parallel = 8, .recompute = full};
+  Strategy sharded = whole;
+  sharded.recompute.shard_checkpoint = true;
+  CHECK(layer(whole).kept == 2 * sbh);
+  CHECK(layer(sharded).kept == 2 * sbh / 8);
+  CHECK(layer(sharded).replayed == layer({.tensor_parallel = 8}).kept);
+}
+
+TEST_CASE("stage: the embedding is on the first stage, the head on the last") {
+  const auto four = stages({.pipeline_parallel = 4});
+  REQUIRE(four.size() == 4);
+  CHECK(four[0].embedding == sbh);
+  CHECK(four[3].head == 4 * sbh + Bytes(4.0 * 2048 * 51200));
+  for (const std::size_t i : {1U, 2U, 3U}) CHECK(four[i].embedding == 0_B);
+  for (const std::size_t i : {0U, 1U, 2U}) CHECK(four[i].head == 0_B);
+}
+
+TEST_CASE("stage: one stage has both") {
+  const auto one = stages({});
+  REQUIRE(one.size() == 1);
+  CHECK(one[0].layers == std::vector<CheckpointRun>{{8, plain.kept, 0_B}});
+  CHECK(kept(one[0]) == 8 * plain.kept + one[0].embedding + one[0].head);
+}
+
+TEST_CASE("stage: every chunk of an interleaved schedule is a stage") {
+  const auto chunks =
+      stages({.pipeline_parallel = 2, .interleave = 4, .schedule = ScheduleKind::interleaved});
+  REQUIRE(chunks.size() == 8);
+  for (const StageActivations& chunk : chunks) CHECK(layers_kept(chunk) == plain.kept);
+}
+
+TEST_CASE("stage: outputs are kept on all stages but the last, and only if they are not deallocated") {
+  for (const StageActivations& stage : stages({.pipeline_parallel = 4})) CHECK(stage.output == 0_B);
+  const auto four = stages({.pipeline_parallel = 4, .deallocate_outputs = false});
+  CHECK(four[0].output == 2 * sbh);
+  CHECK(four[2].output == 2 * sbh);
+  CHECK(four[3].output == 0_B);
+  const auto sharded = stages(
+      {.tensor_parallel = 8, .pipeline_parallel = 4, .sequence_parallel = true, .deallocate_outputs = false});
+  CHECK(sharded[0].output == 2 * sbh / 8);
+}
+
+TEST_CASE("stage: full recomputation of all layers, a checkpoint each") {
+  const LayerActivations replayed = layer({.recompute = full});
+  CHECK(stages({.recompute = full})[0].layers ==
+        std::vector<CheckpointRun>{{8, replayed.kept, replayed.replayed}});
+}
+
+TEST_CASE("stage: block recomputation checkpoints the first layers of every stage") {
+  const Recomputation block{.policy = RecomputePolicy::full, .layers = 3};
+  const LayerActivations replayed = layer({.recompute = block});
+  for (const StageActivations& stage : stages({.pipeline_parallel = 2, .recompute = block})) {
+    CHECK(stage.layers ==
+          std::vector<CheckpointRun>{{3, replayed.kept, replayed.replayed}, {1, plain.kept, 0_B}});
+  }
+}
+
+TEST_CASE("stage: block recomputation of more layers than a stage has is that of all") {
+  const Recomputation block{.policy = RecomputePolicy::full, .layers = 7};
+  const LayerActivations replayed = layer({.recompute = block});
+  CHECK(stages({.pipeline_parallel = 2, .recompute = block})[0].layers ==
+        std::vector<CheckpointRun>{{4, replayed.kept, replayed.replayed}});
+}
+
+TEST_CASE("stage: uniform recomputation shares a checkpoint, whose replay makes all its layers again") {
+  const Recomputation uniform{
+      .policy = RecomputePolicy::full, .method = RecomputeMethod::uniform, .layers = 2};
+  CHECK(stages({.recompute = uniform})[0].layers ==
+        std::vector<CheckpointRun>{{4, 2 * sbh, 2 * plain.kept - 2 * sbh}});
+}
+
+TEST_CASE("stage: layers that do not fill a uniform checkpoint have a smaller one at the end") {
+  const Recomputation uniform{
+      .policy = RecomputePolicy::full, .method = RecomputeMethod::uniform, .layers = 3};
+  CHECK(stages({.recompute = uniform})[0].layers ==
+        std::vector<CheckpointRun>{{2, 2 * sbh, 3 * plain.kept - 2 * sbh},
+                                   {1, 2 * sbh, 2 * plain.kept - 2 * sbh}});
+}
+
+TEST_CASE("stage: all layers are in some checkpoint, whatever the policy") {
+  for (const RecomputeMethod method : {RecomputeMethod::block, RecomputeMethod::uniform}) {
+    for (std::int64_t k = 1; k <= 8; ++k) {
+      const Recomputation recompute{.policy = RecomputePolicy::full, .method = method, .layers = k};
+      const StageActivations stage = stages({.recompute = recompute})[0];
+      Bytes made_or_kept;
+      for (const CheckpointRun& run : stage.layers) {
+        made_or_kept += static_cast<double>(run.count) * (run.kept + run.replayed);
+      }
+      CHECK(made_or_kept == 8 * plain.kept);
+    }
+  }
+}
+
+}  // namespace headroom
