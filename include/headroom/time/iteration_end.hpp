@@ -1,0 +1,27 @@
+// What ends an iteration, once per rank and not per microbatch: reducing gradients over data-parallel replicas and
+// between the two copies of tied embeddings, and the optimizer's step.
+#pragma once
+
+#include "headroom/time/collective.hpp"
+
+namespace headroom {
+
+// `parameters` are those of the rank, as memory/state.hpp counts them.
+
+// All-reduce of the gradients; with a distributed optimizer the reduction that the software uses for its shards, and
+// the all-gather of the half-precision parameters. As if nothing ran beside it.
+Seconds data_parallel_time(double parameters, const Strategy& strategy, std::int64_t devices_per_node,
+                           const Performance& performance, const Software& software);
+
+// What of it shows: all, unless the software overlaps it with `backward`, the last backward pass of the rank.
+Seconds exposed_data_parallel_time(Seconds reduction, Seconds backward, const Performance& performance,
+                                   const Software& software);
+
+// All-reduce of the word embedding's gradients between first and last pipeline rank. Nothing if p = 1 or untied.
+Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, std::int64_t devices_per_node,
+                            const Performance& performance);
+
+// Mixed-precision Adam, from zeroing the gradients to casting the weights: memory traffic only.
+Seconds optimizer_time(double parameters, const Strategy& strategy, const Performance& performance);
+
+}  // namespace headroom

@@ -1,0 +1,27 @@
+// What a layer, the embedding or the head costs on one rank, for one microbatch: the ops of its table, summed up.
+#pragma once
+
+#include "headroom/time/op_cost.hpp"
+
+namespace headroom {
+
+struct LayerCost {
+  PassCost forward;
+  PassCost backward_data;
+  PassCost backward_weight;
+  PassCost replay;  // what the backward pass runs again first
+  Extrapolations beyond;
+  friend bool operator==(const LayerCost&, const LayerCost&) = default;
+};
+
+// Without the replay.
+constexpr PassCost backward(const LayerCost& cost) { return cost.backward_data + cost.backward_weight; }
+
+LayerCost table_cost(const OpTable& table, const Replay& replay, const Setting& setting);
+
+// The layer under the recomputation of the strategy: with --recompute-layers, a layer that is recomputed.
+LayerCost layer_cost(const Transformer& model, const Strategy& strategy, const Setting& setting);
+LayerCost embedding_cost(const Transformer& model, const Setting& setting);
+LayerCost head_cost(const Transformer& model, const Setting& setting);
+
+}  // namespace headroom

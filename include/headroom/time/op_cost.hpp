@@ -1,0 +1,84 @@
+// What one op of a table costs on one rank, for one microbatch: its matrix products, its streaming kernels and the
+// collectives around it, forward and backward.
+#pragma once
+
+#include "headroom/parallel/collectives.hpp"
+#include "headroom/time/collective.hpp"
+#include "headroom/time/gemm.hpp"
+#include "headroom/time/traffic.hpp"
+
+namespace headroom {
+
+// Device time by what takes it, and the operations that the host launches for it.
+struct PassCost {
+  Seconds matrix_products;     // of linears
+  Seconds attention_products;  // QK^T and the product with V, or flash attention
+  Seconds streaming;
+  Seconds communication;  // exposed, of tensor parallelism
+  std::int64_t operations = 0;
+  friend bool operator==(const PassCost&, const PassCost&) = default;
+};
+
+constexpr Seconds device_time(const PassCost& cost) {
+  return cost.matrix_products + cost.attention_products + cost.streaming + cost.communication;
+}
+
+constexpr PassCost& operator+=(PassCost& x, const PassCost& y) {
+  x.matrix_products += y.matrix_products;
+  x.attention_products += y.attention_products;
+  x.streaming += y.streaming;
+  x.communication += y.communication;
+  x.operations += y.operations;
+  return x;
+}
+constexpr PassCost operator+(PassCost x, const PassCost& y) { return x += y; }
+
+constexpr PassCost operator*(std::int64_t count, const PassCost& cost) {
+  const auto times = static_cast<double>(count);
+  return {times * cost.matrix_products, times * cost.attention_products, times * cost.streaming,
+          times * cost.communication, count * cost.operations};
+}
+
+// Where a cost goes beyond what its rates were fitted on, or is known to be rough.
+struct Extrapolations {
+  bool product_size = false;     // a matrix product outside the fitted sizes
+  bool message_size = false;     // a collective outside the fitted bytes
+  bool group_size = false;       // or ranks
+  bool unaligned_heads = false;  // a head size that is no multiple of 8: products fall off the tensor cores
+  bool flash_attention = false;  // priced by an assumed share of peak
+  friend bool operator==(const Extrapolations&, const Extrapolations&) = default;
+};
+
+constexpr Extrapolations operator|(const Extrapolations& x, const Extrapolations& y) {
+  return {x.product_size || y.product_size, x.message_size || y.message_size, x.group_size || y.group_size,
+          x.unaligned_heads || y.unaligned_heads, x.flash_attention || y.flash_attention};
+}
+
+struct OpCost {
+  PassCost forward;
+  PassCost backward_data;    // what the backward pass of the op before waits for
+  PassCost backward_weight;  // weight gradients and their accumulation
+  Extrapolations beyond;
+  friend bool operator==(const OpCost&, const OpCost&) = default;
+};
+
+// What a cost depends on beside the op. Refers to what it was made from.
+struct Setting {
+  const Performance& performance;
+  const Software& software;
+  Sharding sharding;
+  Bindings letters;
+  Group tensor_group;
+  Dtype gradients = Dtype::fp32;
+};
+
+Setting setting_of(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                   std::int64_t devices_per_node, const Performance& performance, const Software& software);
+
+// Factor on all rates of arithmetic in a training step.
+double training_clock(const Performance& performance, const Software& software);
+
+// `inserted` are the collectives of the whole table.
+OpCost op_cost(const OpTable& table, std::size_t op, const Collectives& inserted, const Setting& setting);
+
+}  // namespace headroom

@@ -1,0 +1,37 @@
+// What one microbatch costs on each stage chunk of the pipeline, and how long host and device together take for it.
+#pragma once
+
+#include <vector>
+
+#include "headroom/time/layer_cost.hpp"
+
+namespace headroom {
+
+// Layers of the chunk, the embedding on the first, the head on the last.
+struct StageCost {
+  PassCost forward;
+  PassCost replay;
+  PassCost backward;  // without the replay
+  friend bool operator==(const StageCost&, const StageCost&) = default;
+};
+
+// The parts of a model, each priced once.
+struct ModelCost {
+  LayerCost layer;
+  LayerCost embedding;
+  LayerCost head;
+  friend bool operator==(const ModelCost&, const ModelCost&) = default;
+};
+
+ModelCost model_cost(const Transformer& model, const Strategy& strategy, const Setting& setting);
+
+Extrapolations beyond(const ModelCost& cost);
+
+// Every stage chunk of the model, in order: p m of them.
+std::vector<StageCost> stage_costs(const ModelCost& cost, const Transformer& model, const Strategy& strategy);
+
+// The device runs behind the host, which launches ahead: the longer of the two decides, and where they are alike both
+// delay each other. (device^q + host^q)^(1/q), q = HostRates::balance. Where launches block they take turns.
+Seconds pass_time(const PassCost& cost, const HostRates& rates, const Software& software);
+
+}  // namespace headroom

@@ -1,0 +1,224 @@
+// The kernels of an op that only move memory, and their bytes, found from its row of the op table: the table's third
+// reading, after what is stored and what is computed. One truth, so by rule:
+//
+//   forward    inputs read + outputs written
+//   backward   gradients of outputs read + kept values read + gradients of inputs written
+//   a value that two ops read has its two gradients added
+//   the bias of a linear joins the elementwise op that reads its output, or else costs a kernel; its gradient sums up
+//   the output's; outputs that are views into one buffer have their gradients put together again
+//
+// What no rule can see stands in the table as Op::traffic.
+#pragma once
+
+#include "headroom/hardware/software.hpp"
+#include "headroom/parallel/compose.hpp"
+
+namespace headroom {
+
+struct StreamingKernel {
+  std::string_view name;    // the op's for its main kernel
+  Expr bytes;               // read and written, on one rank
+  int operations = 1;       // kernels that the host launches for it
+  bool of_weights = false;  // makes a weight gradient, which nothing in the backward pass waits for
+};
+
+using StreamingKernels = FixedVector<StreamingKernel, 8>;
+
+// The choices of a training stack that change traffic, as a literal type.
+struct TrafficOptions {
+  NormBackward norm_backward = NormBackward::one_pass;
+  GradientAccumulation accumulation = GradientAccumulation::fused;
+  Dtype gradients = Dtype::fp32;
+};
+
+// Whether a weight gradient's product adds to the gradients itself: the fused kernel knows fp32 only
+// [Apex, wgrad_gemm_accum_fp32].
+constexpr bool adds_in_product(const TrafficOptions& options) {
+  return options.accumulation == GradientAccumulation::fused && options.gradients == Dtype::fp32;
+}
+
+namespace detail {
+
+constexpr Expr bytes_of(const Value& value, const Sharding& sharding) {
+  return value.elements * size_of(value.dtype) * share(value.placement, sharding);
+}
+
+// Of a value that an op on 1/t of the weights reads or makes: whole, while it is a partial sum or was gathered.
+constexpr Expr whole_bytes_of(const Value& value) { return value.elements * size_of(value.dtype); }
+
+// Rows of detail `exact` (statistics, random state) are too small to matter.
+constexpr bool moves(const Value& value, const Sharding& sharding) {
+  return value.detail == Detail::paper && (sharding.tensor || !value.tensor_parallel_only);
+}
+
+constexpr int readers(const OpTable& table, ValueId id) {
+  int count = 0;
+  for (const Op& op : table.ops()) count += op.inputs.contains(id) ? 1 : 0;
+  return count;
+}
+
+// Whether a value has a gradient: another op reads it, or it is the result. What is only kept is a by-product.
+constexpr bool has_gradient(const OpTable& table, ValueId id) {
+  if (readers(table, id) > 0) return true;
+  for (const Op& op : table.ops()) {
+    for (const Save& save : op.saves) {
+      if (save.value == id) return false;
+    }
+  }
+  return moves(table[id], {.tensor = true});
+}
+
+constexpr Expr output_gradients(const OpTable& table, const Op& op, const Sharding& sharding) {
+  Expr sum;
+  for (const ValueId output : op.outputs) {
+    if (has_gradient(table, output)) sum += bytes_of(table[output], sharding);
+  }
+  return sum;
+}
+
+constexpr Expr kept_values(const OpTable& table, const Op& op, const Sharding& sharding) {
+  Expr sum;
+  for (const Save& save : op.saves) {
+    if (moves(table[save.value], sharding)) sum += bytes_of(table[save.value], sharding);
+  }
+  return sum;
+}
+
+constexpr Expr input_gradients(const OpTable& table, const Op& op, const Sharding& sharding) {
+  Expr sum;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const bool passed_on = op.adds && i + 1 == op.inputs.size();
+    if (!passed_on) sum += bytes_of(table[op.inputs[i]], sharding);
+  }
+  return sum;
+}
+
+// Megatron's bias-GeLU and bias-dropout-add: every reader of every output could take the bias along.
+constexpr bool bias_joins_reader(const OpTable& table, const Op& op) {
+  for (const Op& reader : table.ops()) {
+    for (const ValueId input : reader.inputs) {
+      if (op.outputs.contains(input) && reader.kind != OpKind::elementwise) return false;
+    }
+  }
+  return true;
+}
+
+constexpr bool outputs_are_views(const OpTable& table, const Op& op) {
+  return op.outputs.size() > 1 && table[op.outputs[0]].buffer != nowhere &&
+         table[op.outputs[0]].buffer == table[op.outputs[1]].buffer;
+}
+
+// A half-precision gradient that is read and added to the sum over microbatches, which is read and written.
+constexpr Expr accumulation(const Expr& weights, const TrafficOptions& options) {
+  return weights * (size_of(Dtype::half) + 2 * size_of(options.gradients));
+}
+
+}  // namespace detail
+
+constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, const Sharding& sharding) {
+  StreamingKernels kernels;
+  Expr moved;
+  switch (op.kind) {
+    case OpKind::linear:
+      if (!op.parameters.empty() && !detail::bias_joins_reader(table, op)) {
+        kernels.push_back({"bias", 2 * detail::output_gradients(table, op, sharding)});
+      }
+      for (const ValueId output : op.outputs) {
+        if (!detail::has_gradient(table, output)) moved += 3 * detail::bytes_of(table[output], sharding);
+      }
+      if (!(moved == Expr())) kernels.push_back({"cast_weights", moved});  // fp32 read, half written
+      break;
+    case OpKind::normalization:
+    case OpKind::softmax:
+    case OpKind::elementwise:
+    case OpKind::copy:
+      for (const ValueId input : op.inputs) moved += detail::bytes_of(table[input], sharding);
+      for (const ValueId output : op.outputs) {
+        if (detail::moves(table[output], sharding)) moved += detail::bytes_of(table[output], sharding);
+      }
+      kernels.push_back({op.name, moved});
+      break;
+    case OpKind::embedding:  // a row of the table for every token
+      kernels.push_back({op.name, 2 * detail::whole_bytes_of(table[op.outputs[0]])});
+      break;
+    case OpKind::batched_matmul:
+    case OpKind::flash_attention:
+    case OpKind::loss: break;
+  }
+  for (const Traffic& extra : op.traffic) {
+    if (extra.forward == 0) continue;
+    kernels.push_back({extra.name, extra.elements * extra.forward * share(extra.placement, sharding),
+                       extra.forward_kernels});
+  }
+  return kernels;
+}
+
+constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, const Sharding& sharding,
+                                            const TrafficOptions& options) {
+  StreamingKernels kernels;
+  const Expr incoming = detail::output_gradients(table, op, sharding);
+  const Expr kept = detail::kept_values(table, op, sharding);
+  for (const Traffic& extra : op.traffic) {
+    if (extra.backward == 0) continue;
+    kernels.push_back({extra.name, extra.elements * extra.backward * share(extra.placement, sharding),
+                       extra.backward_kernels});
+  }
+  switch (op.kind) {
+    case OpKind::linear:
+      if (detail::outputs_are_views(table, op)) kernels.push_back({"concatenate_gradients", 2 * incoming});
+      if (!op.parameters.empty()) kernels.push_back({"bias_gradient", incoming, 1, true});
+      for (const MatrixProduct& product : op.products) {
+        if (adds_in_product(options)) continue;
+        Expr weights;
+        for (const Amount& part : right_factor(product))
+          weights += part.count * share(part.placement, sharding);
+        kernels.push_back({"accumulate", detail::accumulation(weights, options), 1, true});
+      }
+      if (op.products.size() > 1) {  // each linear has a gradient of the shared input
+        const int sums = static_cast<int>(op.products.size()) - 1;
+        kernels.push_back({"add_gradients", 3 * sums * detail::whole_bytes_of(table[op.inputs[0]]), sums});
+      }
+      break;
+    case OpKind::normalization: {
+      const bool one_pass = options.norm_backward == NormBackward::one_pass;
+      kernels.push_back(
+          {op.name, incoming + kept + detail::input_gradients(table, op, sharding), one_pass ? 2 : 1});
+      if (!one_pass) kernels.push_back({"parameter_gradients", incoming + kept, 1, true});
+      break;
+    }
+    case OpKind::softmax:
+    case OpKind::elementwise:
+    case OpKind::copy:
+      if (op.adds && op.saves.empty()) break;  // every gradient is the output's
+      kernels.push_back({op.name, incoming + kept + detail::input_gradients(table, op, sharding)});
+      break;
+    case OpKind::embedding: {
+      Expr weights;
+      for (const Amount& part : op.parameters) weights += part.count * share(part.placement, sharding);
+      const Expr zeroed = weights * size_of(Dtype::half);
+      kernels.push_back({op.name, zeroed + 2 * detail::whole_bytes_of(table[op.outputs[0]]), 2, true});
+      kernels.push_back({"accumulate", detail::accumulation(weights, options), 1, true});
+      break;
+    }
+    case OpKind::batched_matmul:
+    case OpKind::flash_attention:
+    case OpKind::loss: break;
+  }
+  for (const ValueId input : op.inputs) {
+    const int gradients = detail::readers(table, input);
+    if (gradients < 2) continue;
+    // Charged to the first reader, whose backward pass comes last.
+    bool first = false;
+    for (const Op& other : table.ops()) {
+      if (!other.inputs.contains(input)) continue;
+      first = other.name == op.name;
+      break;
+    }
+    if (!first) continue;
+    kernels.push_back(
+        {"add_gradients", 3 * (gradients - 1) * detail::bytes_of(table[input], sharding), gradients - 1});
+  }
+  return kernels;
+}
+
+}  // namespace headroom

@@ -1,0 +1,106 @@
+#include "headroom/time/collective.hpp"
+
+#include <algorithm>
+
+namespace headroom {
+namespace {
+
+constexpr double number(std::int64_t count) { return static_cast<double>(count); }
+
+}  // namespace
+
+Group tensor_parallel_group(const Strategy& strategy, std::int64_t devices_per_node) {
+  const std::int64_t in_node = std::min(strategy.tensor_parallel, devices_per_node);
+  return {.ranks = strategy.tensor_parallel,
+          .ranks_in_node = in_node,
+          .rings_per_node = devices_per_node / in_node};
+}
+
+Group data_parallel_group(const Strategy& strategy, std::int64_t devices_per_node) {
+  const std::int64_t tensor_groups = devices_per_node / std::min(strategy.tensor_parallel, devices_per_node);
+  const std::int64_t in_node = std::clamp<std::int64_t>(tensor_groups, 1, strategy.data_parallel);
+  return {
+      .ranks = strategy.data_parallel,
+      .ranks_in_node = in_node,
+      .rings_per_node = std::max<std::int64_t>(1, std::min(devices(strategy), devices_per_node) / in_node)};
+}
+
+Group tied_embedding_group(const Strategy& strategy, std::int64_t devices_per_node) {
+  const bool one_node = devices(strategy) <= devices_per_node;
+  const std::int64_t stage = strategy.tensor_parallel * strategy.data_parallel;
+  return {.ranks = strategy.pipeline_parallel > 1 ? 2 : 1,
+          .ranks_in_node = one_node ? 2 : 1,
+          .rings_per_node = std::min(stage, devices_per_node)};
+}
+
+Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
+                        const Performance& performance) {
+  if (group.ranks <= 1 || kind == CollectiveKind::none) return Seconds(0);
+  const CollectiveRates& rates = performance.rates.collectives;
+  const NetworkRates& between_nodes = performance.rates.network;
+  const Network& network = performance.network;
+  const double ranks = number(group.ranks);
+  const double phases = kind == CollectiveKind::all_reduce ? 2 : 1;
+  const double steps = phases * (ranks - 1);
+  const Bytes wire = steps / ranks * bytes;
+  const Bytes shard = bytes / ranks;
+
+  if (group.ranks <= group.ranks_in_node) {
+    const Bytes copied = shard * (rates.ring_bandwidth.value / rates.local_bandwidth.value);
+    const Seconds low_latency = rates.low_latency_launch.value + steps * rates.low_latency_step.value +
+                                (wire + copied) / rates.low_latency_bandwidth.value;
+    const Seconds ring = rates.ring_launch.value + steps * rates.ring_step.value +
+                         wire / rates.ring_bandwidth.value + shard / rates.local_bandwidth.value;
+    return std::min(low_latency, ring);
+  }
+  const double nodes = ranks / number(group.ranks_in_node);
+  const double share =
+      (group.rings_per_node == 1 ? between_nodes.link_share : between_nodes.ring_share).value;
+  const BytesPerSecond bandwidth = std::min(
+      rates.ring_bandwidth.value, share * std::min(node_bandwidth(network) / number(group.rings_per_node),
+                                                   network.adapter_bandwidth * number(group.ranks_in_node)));
+  return rates.ring_launch.value + steps * rates.ring_step.value + phases * nodes * between_nodes.step.value +
+         wire / bandwidth;
+}
+
+bool within_fit(Bytes bytes, const Group& group, const CollectiveRates& rates) {
+  if (group.ranks <= 1 || bytes == Bytes(0)) return true;
+  return holds(rates.fitted_ranks, number(group.ranks)) && holds(rates.fitted_bytes, bytes.count());
+}
+
+Seconds exposed_beside(Seconds product, Seconds collective, const CollectiveRates& rates) {
+  return std::max(collective, product + rates.overlap_loss.value * collective) - product;
+}
+
+std::vector<Seconds> send_times(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                                std::int64_t devices_per_node, const Performance& performance,
+                                const Software& software) {
+  std::vector<Seconds> times;
+  if (strategy.pipeline_parallel == 1) return times;
+  const Bytes whole(number(workload.sequence * strategy.micro_batch * model.hidden) *
+                    number(size_of(model.architecture.kernels.residual_dtype)));
+  const Bytes sent = whole / number(strategy.tensor_parallel);
+  const std::int64_t stage = strategy.tensor_parallel * strategy.data_parallel;
+  const CollectiveRates& collectives = performance.rates.collectives;
+  const NetworkRates& network = performance.rates.network;
+
+  const Seconds in_node = network.send_synchronization.value + sent / collectives.ring_bandwidth.value;
+  const std::int64_t senders = std::min(stage, devices_per_node);
+  const BytesPerSecond link =
+      network.link_share.value *
+      std::min(performance.network.adapter_bandwidth, node_bandwidth(performance.network) / number(senders));
+  Seconds between_nodes = network.send_synchronization.value + sent / link;
+  if (!strategy.sequence_parallel) {
+    const Group receivers{.ranks = strategy.tensor_parallel, .ranks_in_node = strategy.tensor_parallel};
+    between_nodes += collective_time(CollectiveKind::all_gather, whole, receivers, performance);
+  }
+  for (std::int64_t rank = 0; rank < strategy.pipeline_parallel; ++rank) {
+    const bool same_node =
+        devices(strategy) <= devices_per_node || (rank + 1) * stage % devices_per_node != 0;
+    const double turns = software.serial_transfers ? 2 : 1;
+    times.push_back(turns * (same_node ? in_node : between_nodes));
+  }
+  return times;
+}
+
+}  // namespace headroom

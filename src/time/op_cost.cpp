@@ -1,0 +1,200 @@
+#include "headroom/time/op_cost.hpp"
+
+#include <cmath>
+
+#include "headroom/time/streaming.hpp"
+
+namespace headroom {
+namespace {
+
+class Pricing {
+ public:
+  Pricing(const OpTable& table, std::size_t op, const Setting& setting)
+      : table_(table), op_(table.ops()[op]), setting_(setting) {}
+
+  OpCost price(const Collectives& inserted, int index) {
+    Seconds regather;  // runs beside the input gradient of a linear
+    Seconds reduce;    // runs beside its weight gradient
+    for (const Collective& collective : inserted) {
+      if (collective.op != index) continue;
+      const Bytes bytes(evaluate(collective.bytes));
+      communicate(cost_.forward, forward_kind(collective.name), bytes);
+      const CollectiveKind backward = backward_kind(collective.name);
+      if (op_.kind == OpKind::linear && enters(collective.name)) {
+        reduce += time_of(backward, bytes);
+        if (collective.regathers) regather += time_of(CollectiveKind::all_gather, bytes);
+      } else {
+        communicate(cost_.backward_data, backward, bytes);
+      }
+    }
+    switch (op_.kind) {
+      case OpKind::linear: linear(regather, reduce); break;
+      case OpKind::batched_matmul: attention(); break;
+      case OpKind::flash_attention: flash(); break;
+      case OpKind::loss: loss(); break;
+      default: break;
+    }
+    stream();
+    return cost_;
+  }
+
+ private:
+  [[nodiscard]] double evaluate(const Expr& expr) const { return expr.evaluate(setting_.letters); }
+  [[nodiscard]] std::int64_t extent(const Amount& amount) const {
+    return std::llround(evaluate(amount.count * share(amount.placement, setting_.sharding)));
+  }
+
+  Seconds time_of(CollectiveKind kind, Bytes bytes) {
+    const CollectiveRates& rates = setting_.performance.rates.collectives;
+    if (kind != CollectiveKind::none && !within_fit(bytes, setting_.tensor_group, rates)) {
+      const auto ranks = static_cast<double>(setting_.tensor_group.ranks);
+      (holds(rates.fitted_ranks, ranks) ? cost_.beyond.message_size : cost_.beyond.group_size) = true;
+    }
+    return collective_time(kind, bytes, setting_.tensor_group, setting_.performance);
+  }
+
+  void communicate(PassCost& pass, CollectiveKind kind, Bytes bytes) {
+    if (kind == CollectiveKind::none) return;
+    pass.communication += time_of(kind, bytes);
+    ++pass.operations;
+  }
+
+  // A collective beside products: what of it shows.
+  void overlap(PassCost& pass, Seconds products, Seconds collective) {
+    if (collective == Seconds(0)) return;
+    pass.communication += exposed_beside(products, collective, setting_.performance.rates.collectives);
+    ++pass.operations;
+  }
+
+  Seconds product(const Gemm& gemm) {
+    const auto& [device, network, rates] = setting_.performance;
+    if (!within_fit(gemm, rates.products)) cost_.beyond.product_size = true;
+    return gemm_time(gemm, device, rates, training_clock(setting_.performance, setting_.software));
+  }
+
+  [[nodiscard]] Gemm shape_of(const MatrixProduct& it) const {
+    Gemm gemm{.batch = extent(it.batch), .rows = extent(it.rows), .columns = 0, .inner = extent(it.inner)};
+    for (const Amount& outer : it.outer) gemm.columns += extent(outer);
+    return gemm;
+  }
+  // Gradients of the two factors of C = A B: dA = dC B^T and dB^T = dC^T A.
+  static Gemm left_gradient(const Gemm& it) {
+    return {
+        .batch = it.batch, .rows = it.rows, .columns = it.inner, .inner = it.columns, .aligned = it.aligned};
+  }
+  static Gemm right_gradient(const Gemm& it) {
+    return {
+        .batch = it.batch, .rows = it.columns, .columns = it.inner, .inner = it.rows, .aligned = it.aligned};
+  }
+
+  void linear(Seconds regather, Seconds reduce) {
+    Seconds data;
+    Seconds weight;
+    for (const MatrixProduct& it : op_.products) {
+      const Gemm forward = shape_of(it);
+      cost_.forward.matrix_products += product(forward);
+      data += product(left_gradient(forward));
+      Gemm gradient = right_gradient(forward);
+      if (adds_in_product(options())) gradient.result_bytes = 2 * size_of(Dtype::fp32);
+      weight += product(gradient);
+    }
+    const auto count = static_cast<std::int64_t>(op_.products.size());
+    cost_.forward.operations += count;
+    cost_.backward_data.operations += count;
+    cost_.backward_weight.operations += count;
+    cost_.backward_data.matrix_products += data;
+    cost_.backward_weight.matrix_products += weight;
+    overlap(cost_.backward_data, data, regather);
+    if (setting_.software.overlaps_tensor_parallel) {
+      overlap(cost_.backward_data, weight, reduce);
+    } else {
+      overlap(cost_.backward_data, Seconds(0), reduce);
+    }
+  }
+
+  void attention() {
+    for (const MatrixProduct& it : op_.products) {
+      Gemm forward = shape_of(it);
+      // Heads lie side by side, so each starts at a multiple of its size.
+      constexpr std::int64_t sixteen_bytes = 8;
+      forward.aligned = forward.inner % sixteen_bytes == 0 && forward.columns % sixteen_bytes == 0;
+      if (!forward.aligned) cost_.beyond.unaligned_heads = true;
+      cost_.forward.attention_products += product(forward);
+      cost_.backward_data.attention_products +=
+          product(left_gradient(forward)) + product(right_gradient(forward));
+      cost_.forward.operations += 1;
+      cost_.backward_data.operations += 2;
+    }
+  }
+
+  void flash() {
+    Flops computed;
+    for (const MatrixProduct& it : op_.products) computed += flops(shape_of(it));
+    Expr values;
+    for (const ValueId input : op_.inputs) values += detail::bytes_of(table_[input], setting_.sharding);
+    values += detail::output_gradients(table_, op_, setting_.sharding);
+    const Bytes bytes(evaluate(values));
+    cost_.beyond.flash_attention = true;
+    cost_.forward.attention_products +=
+        flash_attention_time(FlashPass::forward, computed, bytes, setting_.performance);
+    // Values and gradients of all of them.
+    cost_.backward_data.attention_products +=
+        flash_attention_time(FlashPass::backward, computed, 2 * bytes, setting_.performance);
+    ++cost_.forward.operations;
+    ++cost_.backward_data.operations;
+  }
+
+  // Over the parts of the vocabulary: the maximum, the target's logit and the sum of exponentials, an fp32 number a
+  // token each [Megatron-LM, core/tensor_parallel/cross_entropy.py].
+  void loss() {
+    if (!setting_.sharding.tensor) return;
+    using namespace symbols;
+    const Bytes numbers(evaluate(s * b * size_of(Dtype::fp32)));
+    for (int i = 0; i < 3; ++i) communicate(cost_.forward, CollectiveKind::all_reduce, numbers);
+  }
+
+  void stream() {
+    const auto add = [&](PassCost& pass, const StreamingKernel& kernel) {
+      pass.streaming += streaming_time(Bytes(evaluate(kernel.bytes)), setting_.performance);
+      pass.operations += kernel.operations;
+    };
+    for (const StreamingKernel& kernel : forward_traffic(table_, op_, setting_.sharding))
+      add(cost_.forward, kernel);
+    for (const StreamingKernel& kernel : backward_traffic(table_, op_, setting_.sharding, options())) {
+      add(kernel.of_weights ? cost_.backward_weight : cost_.backward_data, kernel);
+    }
+  }
+
+  [[nodiscard]] TrafficOptions options() const {
+    return {.norm_backward = setting_.software.norm_backward,
+            .accumulation = setting_.software.gradient_accumulation,
+            .gradients = setting_.gradients};
+  }
+
+  const OpTable& table_;
+  const Op& op_;
+  const Setting& setting_;
+  OpCost cost_;
+};
+
+}  // namespace
+
+Setting setting_of(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                   std::int64_t devices_per_node, const Performance& performance, const Software& software) {
+  return {.performance = performance,
+          .software = software,
+          .sharding = sharding_of(model, strategy),
+          .letters = bindings(model, strategy, workload),
+          .tensor_group = tensor_parallel_group(strategy, devices_per_node),
+          .gradients = strategy.gradients};
+}
+
+double training_clock(const Performance& performance, const Software& software) {
+  return performance.rates.products.sustained.value * software.product_rate.value;
+}
+
+OpCost op_cost(const OpTable& table, std::size_t op, const Collectives& inserted, const Setting& setting) {
+  return Pricing(table, op, setting).price(inserted, static_cast<int>(op));
+}
+
+}  // namespace headroom

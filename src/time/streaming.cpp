@@ -1,0 +1,23 @@
+#include "headroom/time/streaming.hpp"
+
+#include <algorithm>
+
+namespace headroom {
+
+Seconds streaming_time(Bytes bytes, const Performance& performance) {
+  const KernelRates& kernels = performance.rates.kernels;
+  return std::max(kernels.shortest.value, kernels.launch.value + bytes / streaming_bandwidth(performance));
+}
+
+Seconds flash_attention_time(FlashPass pass, Flops flops, Bytes bytes, const Performance& performance) {
+  constexpr double causal = 0.5;
+  constexpr double backward_products = 5.0 / 2.0;
+  const auto& [kernels, products, flash, streaming, collectives, network, host] = performance.rates;
+  const bool forward = pass == FlashPass::forward;
+  const double share = (forward ? flash.forward : flash.backward).value * products.sustained.value;
+  const Flops computed = flops * causal * (forward ? 1 : backward_products);
+  return kernels.launch.value + std::max(computed / (performance.device.half_peak * share),
+                                         bytes / streaming_bandwidth(performance));
+}
+
+}  // namespace headroom

@@ -1,0 +1,117 @@
+#include "headroom/time/collective.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include "time/a100.hpp"
+
+namespace headroom {
+namespace {
+
+using tests::megatron;
+using tests::performance;
+
+constexpr Group node{.ranks = 8, .ranks_in_node = 8};
+
+Seconds time(CollectiveKind kind, Bytes bytes, const Group& group) {
+  return collective_time(kind, bytes, group, performance());
+}
+
+std::vector<Seconds> sends(const Strategy& strategy, const Software& software = megatron()) {
+  return send_times(k22::transformer("", 96, 12288, 96), strategy, {1, 2048}, 8, performance(), software);
+}
+
+}  // namespace
+
+TEST_CASE("collective: one rank has nothing to do") {
+  CHECK(time(CollectiveKind::all_reduce, Bytes(1e9), {}) == Seconds(0));
+  CHECK(time(CollectiveKind::none, Bytes(1e9), node) == Seconds(0));
+}
+
+TEST_CASE("collective: a large ring in a node, by hand") {
+  const double expected = 31.79e-6 + 14 * 2.112e-6 + 14.0 / 8 * 1e9 / 221.3e9 + 1e9 / 8 / 491.3e9;
+  CHECK(time(CollectiveKind::all_reduce, Bytes(1e9), node).count() == tests::about(expected));
+}
+
+TEST_CASE("collective: a small message takes the low-latency protocol") {
+  const Seconds small = time(CollectiveKind::all_gather, Bytes(1024), node);
+  CHECK(small.count() == tests::about(9.117e-6 + 7 * 0.947e-6).epsilon(0.01));
+}
+
+TEST_CASE(
+    "collective: reduce-scatter and all-gather are slower than one all-reduce, by a launch [K22 section 6]") {
+  const Bytes bytes(1e8);
+  const Seconds two =
+      time(CollectiveKind::reduce_scatter, bytes, node) + time(CollectiveKind::all_gather, bytes, node);
+  CHECK(two > time(CollectiveKind::all_reduce, bytes, node));
+  CHECK(two < time(CollectiveKind::all_reduce, bytes, node) + Seconds(70e-6));
+}
+
+TEST_CASE("collective: over nodes, at the bandwidth that the rings share") {
+  const Group alone{.ranks = 16, .ranks_in_node = 8, .rings_per_node = 1};
+  const Group beside_others{.ranks = 16, .ranks_in_node = 1, .rings_per_node = 8};
+  const double wire = 15.0 / 16 * 1e9;
+  CHECK(time(CollectiveKind::all_gather, Bytes(1e9), alone).count() ==
+        tests::about(wire / (0.85 * 200e9)).epsilon(0.03));
+  CHECK(time(CollectiveKind::all_gather, Bytes(1e9), beside_others).count() ==
+        tests::about(wire / (0.40 * 25e9)).epsilon(0.01));
+}
+
+TEST_CASE("collective: more bytes never take less time") {
+  CHECK(rc::check([] {
+    const auto kind = *rc::gen::element(CollectiveKind::all_reduce, CollectiveKind::all_gather);
+    const std::int64_t ranks = *rc::gen::element<std::int64_t>(2, 4, 8, 16, 64);
+    const Group group{.ranks = ranks, .ranks_in_node = std::min<std::int64_t>(ranks, 8)};
+    const auto bytes = static_cast<double>(*rc::gen::inRange<std::int64_t>(0, 1'000'000'000));
+    const auto more = bytes + static_cast<double>(*rc::gen::inRange<std::int64_t>(0, 1'000'000'000));
+    RC_ASSERT(time(kind, Bytes(more), group) >= time(kind, Bytes(bytes), group));
+  }));
+}
+
+TEST_CASE("groups: tensor parallel in a node, data parallel between nodes") {
+  const Strategy strategy{.tensor_parallel = 4, .pipeline_parallel = 2, .data_parallel = 8};
+  CHECK(tensor_parallel_group(strategy, 8) == Group{.ranks = 4, .ranks_in_node = 4, .rings_per_node = 2});
+  CHECK(data_parallel_group(strategy, 8) == Group{.ranks = 8, .ranks_in_node = 2, .rings_per_node = 4});
+  CHECK(tied_embedding_group(strategy, 8) == Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8});
+}
+
+TEST_CASE("groups: tensor parallelism beyond a node") {
+  const Strategy strategy{.tensor_parallel = 16, .data_parallel = 2};
+  CHECK(tensor_parallel_group(strategy, 8) == Group{.ranks = 16, .ranks_in_node = 8, .rings_per_node = 1});
+  CHECK(data_parallel_group(strategy, 8) == Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8});
+}
+
+TEST_CASE("groups: all of a run in one node") {
+  const Strategy strategy{.tensor_parallel = 2, .pipeline_parallel = 2, .data_parallel = 2};
+  CHECK(tied_embedding_group(strategy, 8).ranks_in_node == 2);
+  CHECK(data_parallel_group(strategy, 8) == Group{.ranks = 2, .ranks_in_node = 2, .rings_per_node = 4});
+}
+
+TEST_CASE("overlap: the collective takes a share of the product's throughput, or outlasts it") {
+  const CollectiveRates& rates = performance().rates.collectives;
+  CHECK(exposed_beside(Seconds(1), Seconds(0), rates) == Seconds(0));
+  CHECK(exposed_beside(Seconds(1), Seconds(0.5), rates).count() == tests::about(0.472 * 0.5));
+  CHECK(exposed_beside(Seconds(1), Seconds(4), rates) == Seconds(3));
+}
+
+TEST_CASE("sends: nothing without a pipeline, cheap inside a node, once more where transfers are serial") {
+  CHECK(sends({}).empty());
+  const auto in_pairs = sends({.tensor_parallel = 4, .pipeline_parallel = 4});
+  REQUIRE(in_pairs.size() == 4);
+  CHECK(in_pairs[0] < in_pairs[1]);
+  CHECK(in_pairs[0] == in_pairs[2]);
+  CHECK(in_pairs[1] == in_pairs[3]);
+  const auto serial = sends({.tensor_parallel = 4, .pipeline_parallel = 4}, {.serial_transfers = true});
+  CHECK(serial[1] == 2 * in_pairs[1]);
+}
+
+TEST_CASE("sends: sequence parallelism spares the gather behind a scattered transfer") {
+  Strategy strategy{.tensor_parallel = 8, .pipeline_parallel = 8};
+  const Seconds scattered = sends(strategy)[0];
+  strategy.sequence_parallel = true;
+  const Bytes whole(2.0 * 2048 * 12288);
+  CHECK((scattered - sends(strategy)[0]).count() ==
+        tests::about(time(CollectiveKind::all_gather, whole, node).count()));
+}
+
+}  // namespace headroom

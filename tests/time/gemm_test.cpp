@@ -1,0 +1,106 @@
+#include "headroom/time/gemm.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include "time/a100.hpp"
+
+namespace headroom {
+namespace {
+
+using tests::performance;
+
+Seconds burst(const Gemm& gemm) { return gemm_time(gemm, performance().device, performance().rates, 1); }
+
+Gemm any_gemm() {
+  const auto extent = [] { return 64 * *rc::gen::inRange<std::int64_t>(1, 200); };
+  return {.batch = *rc::gen::inRange<std::int64_t>(1, 64),
+          .rows = extent(),
+          .columns = extent(),
+          .inner = extent()};
+}
+
+void holds_for_all(auto property) { CHECK(rc::check(property)); }
+
+// Tiles of 256 x 128 in nine rows: twelve columns of them are 108, one for each multiprocessor.
+Gemm tiles(std::int64_t columns) { return {.rows = 9 * 256, .columns = columns * 128, .inner = 4096}; }
+
+}  // namespace
+
+TEST_CASE("gemm: a wave of one tile a multiprocessor, by hand") {
+  const MatrixProductRates& rates = performance().rates.products;
+  const Seconds math = Flops(2.0 * 256 * 128 * 4096) / (rates.tile_peak.value / 108);
+  const Seconds edge = Bytes(256 * 128 * 2.0) / (rates.result_bandwidth.value / 108);
+  const Seconds launch = performance().rates.kernels.launch.value;
+  CHECK(burst(tiles(11)).count() == tests::about((launch + math + edge + rates.wave_fill.value).count()));
+}
+
+TEST_CASE("gemm: a full wave on all multiprocessors meets the power cap, by hand") {
+  const Seconds power = flops(tiles(12)) / performance().rates.products.power_cap.value;
+  CHECK(burst(tiles(12)).count() == tests::about((performance().rates.kernels.launch.value + power).count()));
+}
+
+TEST_CASE("gemm: one column of tiles more starts another wave") {
+  CHECK(burst(tiles(13)) > 1.2 * burst(tiles(12)));
+}
+
+TEST_CASE("gemm: a long inner extent is split over idle multiprocessors") {
+  const Gemm deep{.rows = 256, .columns = 256, .inner = 65536};
+  Gemm twice = deep;
+  twice.batch = 2;  // batched products are not split
+  CHECK(burst(deep) < 0.5 * burst(twice));
+}
+
+TEST_CASE("gemm: heads that rule out 16-byte loads fall off the tensor cores") {
+  const Gemm aligned{.batch = 96, .rows = 2048, .columns = 2048, .inner = 108};
+  Gemm unaligned = aligned;
+  unaligned.aligned = false;
+  CHECK(burst(unaligned) > 4 * burst(aligned));
+}
+
+TEST_CASE("gemm: adding to an fp32 sum takes longer than storing in half") {
+  CHECK(burst({.rows = 4096, .columns = 4096, .inner = 256, .result_bytes = 8}) >
+        burst({.rows = 4096, .columns = 4096, .inner = 256}));
+}
+
+TEST_CASE("gemm: the fitted range") {
+  const MatrixProductRates& rates = performance().rates.products;
+  CHECK(within_fit({.rows = 128, .columns = 65536, .inner = 1024}, rates));
+  CHECK_FALSE(within_fit({.rows = 1, .columns = 4096, .inner = 4096}, rates));
+  CHECK_FALSE(within_fit({.rows = 4096, .columns = 4096, .inner = 64}, rates));
+}
+
+TEST_CASE("gemm: never faster than the peak, the power cap or the memory") {
+  holds_for_all([] {
+    const Gemm gemm = any_gemm();
+    const auto& [device, network, rates] = performance();
+    const Bytes result(2.0 * static_cast<double>(gemm.batch * gemm.rows * gemm.columns));
+    RC_ASSERT(burst(gemm) >= flops(gemm) / device.half_peak);
+    RC_ASSERT(burst(gemm) >= flops(gemm) / rates.products.power_cap.value);
+    RC_ASSERT(burst(gemm) >= result / device.memory_bandwidth);
+    RC_ASSERT(burst(gemm) > rates.kernels.launch.value);
+  });
+}
+
+TEST_CASE("gemm: grows with the batch, and shrinks with the clock") {
+  holds_for_all([] {
+    const Gemm gemm = any_gemm();
+    Gemm larger = gemm;
+    larger.batch = gemm.batch + 108;
+    if (gemm.batch > 1) RC_ASSERT(burst(larger) > burst(gemm));
+    RC_ASSERT(gemm_time(gemm, performance().device, performance().rates, 0.9) >= burst(gemm));
+  });
+}
+
+TEST_CASE("gemm: rows and columns may change places") {
+  holds_for_all([] {
+    const Gemm gemm = any_gemm();
+    Gemm transposed = gemm;
+    std::swap(transposed.rows, transposed.columns);
+    RC_ASSERT(burst(gemm) == burst(transposed));
+  });
+}
+
+}  // namespace headroom

@@ -1,0 +1,65 @@
+#include "headroom/time/iteration_end.hpp"
+
+#include <doctest/doctest.h>
+
+#include "headroom/time/streaming.hpp"
+#include "time/a100.hpp"
+
+namespace headroom {
+namespace {
+
+using tests::megatron;
+using tests::performance;
+
+constexpr double billion = 1e9;
+
+}  // namespace
+
+TEST_CASE(
+    "optimizer: 58 bytes a parameter with fp32 gradients, 62 with half, a share with a distributed one") {
+  const BytesPerSecond bandwidth = streaming_bandwidth(performance());
+  CHECK(optimizer_time(billion, {}, performance()) == Bytes(58e9) / bandwidth);
+  CHECK(optimizer_time(billion, {.gradients = Dtype::half}, performance()) == Bytes(62e9) / bandwidth);
+  CHECK(optimizer_time(billion, {.data_parallel = 8, .distributed_optimizer = true}, performance()).count() ==
+        tests::about((Bytes(58e9 / 8) / bandwidth).count()));
+}
+
+TEST_CASE("data parallel: nothing to reduce for one replica") {
+  CHECK(data_parallel_time(billion, {}, 8, performance(), megatron()) == Seconds(0));
+}
+
+TEST_CASE("data parallel: a distributed optimizer scatters sums and gathers weights") {
+  const Strategy strategy{.tensor_parallel = 8, .data_parallel = 8, .distributed_optimizer = true};
+  const Group group = data_parallel_group(strategy, 8);
+  const auto time = [&](CollectiveKind kind, double bytes) {
+    return collective_time(kind, Bytes(bytes), group, performance());
+  };
+  CHECK(data_parallel_time(billion, strategy, 8, performance(), megatron()) ==
+        time(CollectiveKind::reduce_scatter, 4e9) + time(CollectiveKind::all_gather, 2e9));
+  CHECK(data_parallel_time(billion, strategy, 8, performance(),
+                           {.gradient_reduction = GradientReduction::all_reduce}) ==
+        time(CollectiveKind::all_reduce, 4e9) + time(CollectiveKind::all_gather, 2e9));
+}
+
+TEST_CASE("data parallel: overlapped with the last backward pass, some of it still shows") {
+  const Software overlapping{.overlaps_data_parallel = true};
+  const auto exposed = [&](double backward, const Software& software) {
+    return exposed_data_parallel_time(Seconds(1), Seconds(backward), performance(), software).count();
+  };
+  CHECK(exposed(10, megatron()) == 1);
+  CHECK(exposed(10, overlapping) == tests::about(0.472));
+  CHECK(exposed(0.25, overlapping) == tests::about(0.75));
+}
+
+TEST_CASE("tied embeddings: reduced between two pipeline ranks, and only there") {
+  const Transformer model = k22::gpt3_175b().model;
+  Strategy strategy{.tensor_parallel = 8, .pipeline_parallel = 8};
+  const Bytes gradients(4.0 * 51200 / 8 * 12288);
+  CHECK(tied_embedding_time(model, strategy, 8, performance()) ==
+        collective_time(CollectiveKind::all_reduce, gradients, tied_embedding_group(strategy, 8),
+                        performance()));
+  strategy.pipeline_parallel = 1;
+  CHECK(tied_embedding_time(model, strategy, 8, performance()) == Seconds(0));
+}
+
+}  // namespace headroom

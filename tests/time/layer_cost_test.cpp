@@ -1,0 +1,156 @@
+#include "headroom/time/layer_cost.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include "headroom/io/model_file.hpp"
+#include "time/a100.hpp"
+
+namespace headroom {
+namespace {
+
+using tests::layer;
+using tests::performance;
+
+k22::Run any_run() {
+  k22::Run run = *rc::gen::element(k22::gpt_22b(), k22::gpt3_175b(), k22::gpt_1t());
+  run.strategy.tensor_parallel = *rc::gen::element<std::int64_t>(1, 2, 4, 8, 16);
+  run.strategy.micro_batch = *rc::gen::inRange<std::int64_t>(1, 4);
+  run.strategy.sequence_parallel = *rc::gen::arbitrary<bool>();
+  run.strategy.recompute.policy =
+      *rc::gen::element(RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full);
+  return run;
+}
+
+bool near(Seconds x, Seconds y) { return std::abs(x / y - 1) < 1e-12; }
+
+}  // namespace
+
+TEST_CASE("layer cost: the ops of its table add up to it") {
+  CHECK(rc::check([] {
+    const k22::Run run = any_run();
+    const Setting setting = tests::setting(run);
+    const OpTable table = layer_ops(run.model.architecture);
+    const Collectives inserted = collectives(table, setting.sharding);
+    Seconds forward;
+    Seconds backwards;
+    std::int64_t operations = 0;
+    for (std::size_t i = 0; i < table.ops().size(); ++i) {
+      const OpCost op = op_cost(table, i, inserted, setting);
+      forward += device_time(op.forward);
+      backwards += device_time(op.backward_data) + device_time(op.backward_weight);
+      operations += op.forward.operations;
+    }
+    const LayerCost cost = layer(run);
+    RC_ASSERT(near(forward, device_time(cost.forward)));
+    RC_ASSERT(near(backwards, device_time(backward(cost))));
+    RC_ASSERT(operations == cost.forward.operations);
+  }));
+}
+
+TEST_CASE("layer cost: full recomputation replays the forward pass, selective recomputation core attention") {
+  CHECK(rc::check([] {
+    const k22::Run run = any_run();
+    const LayerCost cost = layer(run);
+    switch (run.strategy.recompute.policy) {
+      case RecomputePolicy::none: RC_ASSERT(cost.replay == PassCost()); break;
+      case RecomputePolicy::full: RC_ASSERT(cost.replay == cost.forward); break;
+      default:
+        RC_ASSERT(cost.replay.attention_products == cost.forward.attention_products);
+        RC_ASSERT(cost.replay.matrix_products == Seconds(0));
+        RC_ASSERT(cost.replay.communication == Seconds(0));
+    }
+  }));
+}
+
+TEST_CASE("layer cost: products take no less than their FLOPs at peak") {
+  CHECK(rc::check([] {
+    const k22::Run run = any_run();
+    const Setting setting = tests::setting(run);
+    const OpTable table = layer_ops(run.model.architecture);
+    const Flops forward(forward_flops(table, setting.sharding, every_op(table)).evaluate(setting.letters));
+    const LayerCost cost = layer(run);
+    const PassCost all = cost.forward + backward(cost);
+    RC_ASSERT(all.matrix_products + all.attention_products >= 3 * forward / performance().device.half_peak);
+  }));
+}
+
+TEST_CASE("layer cost: tensor parallelism communicates, one rank does not") {
+  k22::Run run = k22::gpt_22b();
+  CHECK(layer(run).forward.communication > Seconds(0));
+  run.strategy.tensor_parallel = 1;
+  CHECK(layer(run).forward.communication == Seconds(0));
+  CHECK(backward(layer(run)).communication == Seconds(0));
+}
+
+TEST_CASE(
+    "layer cost: the reduction of an input gradient hides beside the weight gradient, unless software is "
+    "older") {
+  const k22::Run run = k22::gpt_22b();
+  const Software older = read_software("megatron-2021");
+  const Setting setting = setting_of(run.model, run.strategy, run.workload, 8, performance(), older);
+  const Bytes whole(2.0 * 2048 * 4 * 6144);
+  const Seconds all_reduce = collective_time(CollectiveKind::all_reduce, whole,
+                                             tensor_parallel_group(run.strategy, 8), performance());
+  CHECK(near(backward(layer_cost(run.model, run.strategy, setting)).communication, 2 * all_reduce));
+  CHECK(backward(layer(run)).communication < 0.5 * 2 * all_reduce);
+}
+
+TEST_CASE("layer cost: a checkpoint in shards costs one more gather") {
+  k22::Run run = k22::gpt_22b();
+  run.strategy.recompute.policy = RecomputePolicy::full;
+  const Seconds whole = device_time(layer(run).replay);
+  run.strategy.recompute.shard_checkpoint = true;
+  const Seconds gather = collective_time(CollectiveKind::all_gather, Bytes(2.0 * 2048 * 4 * 6144),
+                                         tensor_parallel_group(run.strategy, 8), performance());
+  CHECK(near(device_time(layer(run).replay), whole + gather));
+}
+
+TEST_CASE("layer cost: operations that the host launches for K22's layer") {
+  k22::Run run = k22::gpt_22b();
+  CHECK(layer(run).forward.operations == 17);
+  CHECK(backward(layer(run)).operations == 31);
+  run.strategy.tensor_parallel = 1;
+  CHECK(layer(run).forward.operations == 15);
+}
+
+TEST_CASE("layer cost: every embedded model is priced, flash attention as an assumption") {
+  for (const Transformer& model : list_models()) {
+    CAPTURE(model.name);
+    const Strategy strategy{.tensor_parallel = 1};
+    const Setting setting = setting_of(model, strategy, {.global_batch = 1, .sequence = 1024}, 8,
+                                       performance(), tests::megatron());
+    const ModelCost cost = model_cost(model, strategy, setting);
+    CHECK(device_time(cost.layer.forward) > Seconds(0));
+    CHECK(device_time(backward(cost.layer)) > 1.5 * device_time(cost.layer.forward));
+    CHECK(device_time(backward(cost.layer)) < 3 * device_time(cost.layer.forward));
+    CHECK(device_time(cost.head.forward) > Seconds(0));
+    const bool flash = model.architecture.kernels.attention == AttentionKernel::flash;
+    CHECK(cost.layer.beyond.flash_attention == flash);
+  }
+}
+
+TEST_CASE("layer cost: flash attention is faster than storing the scores") {
+  k22::Run run = k22::gpt_22b();
+  const LayerCost unfused = layer(run);
+  run.model.architecture.kernels.attention = AttentionKernel::flash;
+  const LayerCost flash = layer(run);
+  CHECK(device_time(flash.forward) < device_time(unfused.forward));
+  CHECK(device_time(backward(flash)) < device_time(backward(unfused)));
+}
+
+TEST_CASE("layer cost: says where it goes beyond what was fitted") {
+  k22::Run run = k22::gpt_22b();
+  run.model.head_size = 96;
+  CHECK(layer(run).beyond ==
+        Extrapolations{.product_size = true});  // heads of 96 are narrower than the table's 128
+  run = k22::gpt3_175b();
+  CHECK(layer(run).beyond == Extrapolations());
+  run.strategy.tensor_parallel = 16;
+  CHECK(layer(run).beyond.group_size);
+  run = k22::gpt3_175b();
+  run.model.head_size = 108;
+  CHECK(layer(run).beyond.unaligned_heads);
+}
+
+}  // namespace headroom
