@@ -1,0 +1,25 @@
+// Software files, format 1: the choices of a training stack that change its time (hardware/software.hpp). Every member
+// is required; schemas/software.schema.json says the same to other tools.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headroom/hardware/software.hpp"
+
+namespace headroom {
+
+// As read_model in model_file.hpp. Throws InputError.
+Software read_software(const std::string& source, const std::vector<std::string>& overrides = {});
+
+// The software in a file's text; `file` is its name. Throws InputError.
+Software parse_software(std::string_view text, const std::string& file);
+
+// The text of a software file. parse_software gives the same software back, its name aside.
+std::string write_software(const Software& software);
+
+// The embedded stacks, sorted by name.
+std::vector<Software> list_software();
+
+}  // namespace headroom

@@ -1,0 +1,154 @@
+#include "document.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "headroom/io/catalog.hpp"
+#include "text.hpp"
+
+namespace headroom {
+namespace {
+
+Json scalar(std::string_view text) {
+  const Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return value.is_number() || value.is_boolean() ? value : Json(text);
+}
+
+void apply_override(Document& document, std::string_view override) {
+  const std::size_t equals = override.find('=');
+  const std::string_view key = override.substr(0, equals);
+  const std::string flag = "--set " + printable(key);
+  if (equals == std::string_view::npos || key.empty()) {
+    document.problems.push_back({"--set " + printable(override), "must be KEY=VALUE, such as hidden=8192"});
+    return;
+  }
+  if (first_non_text_byte(override)) {
+    document.problems.push_back({flag, "must be text without control characters"});
+    return;
+  }
+  if (static_cast<std::size_t>(std::count(key.begin(), key.end(), '.')) >= deepest_nesting) {
+    document.problems.push_back({flag, fmt::format("is nested deeper than {} levels", deepest_nesting)});
+    return;
+  }
+  Json* node = &document.root;
+  JsonPointer field;
+  for (std::size_t start = 0; start <= key.size();) {
+    const std::size_t end = std::min(key.find('.', start), key.size());
+    const std::string part(key.substr(start, end - start));
+    if (!node->is_object()) {
+      document.problems.push_back(
+          {flag, fmt::format("'{}' has no fields", printable(key.substr(0, start - 1)))});
+      return;
+    }
+    field /= part;
+    if (!node->contains(part)) {
+      (*node)[part] = Json::object();
+      document.overridden.emplace(field.to_string(), flag);
+    }
+    node = &(*node)[part];
+    start = end + 1;
+  }
+  *node = scalar(override.substr(equals + 1));
+  document.overridden.insert_or_assign(field.to_string(), flag);
+}
+
+// " (did you mean 'gpt3-13b' or 'gpt3-175b'?)" for gpt3: names that go on where the user stopped, or
+// else the one nearest in spelling.
+std::string name_hint(const std::string& source, std::string_view kind) {
+  std::string word = stem_of(source);
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::vector<std::string_view> names = embedded_names(kind);
+  std::vector<std::string_view> longer;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(longer),
+               [&](std::string_view name) { return !word.empty() && name.starts_with(word); });
+  if (longer.empty()) return did_you_mean(word, names);
+  return fmt::format(" (did you mean '{}'?)", fmt::join(longer, "' or '"));
+}
+
+}  // namespace
+
+void Document::report(const JsonPointer& field, std::string rule) {
+  if (problems.size() > most_problems_listed) return;
+  if (problems.size() == most_problems_listed) {
+    problems.push_back({file, "has more problems than these"});
+    return;
+  }
+  const auto flag = overridden.find(field.to_string());
+  problems.push_back({flag != overridden.end() ? flag->second : field_of_file(file, field), std::move(rule)});
+}
+
+void Document::finish() const {
+  if (!problems.empty()) throw InputError(problems);
+}
+
+Document read_document(std::string_view text, std::string file) {
+  Document document{.file = std::move(file), .root = {}, .overridden = {}, .overrides = {}, .problems = {}};
+  document.root = parse_json(text, document.file, document.problems);
+  return document;
+}
+
+void apply_overrides(Document& document, const std::vector<std::string>& overrides) {
+  if (!document.root.is_object()) return;  // reported when it is read
+  document.overrides = overrides;
+  std::vector<std::string_view> keys;
+  for (const std::string_view override : overrides) {
+    const std::string_view key = override.substr(0, override.find('='));
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
+      document.problems.push_back({"--set " + printable(key), "is given twice"});
+      continue;
+    }
+    keys.push_back(key);
+    apply_override(document, override);
+  }
+}
+
+void lay_over_base(Document& document, std::string_view kind) {
+  if (!document.root.is_object() || !document.root.contains("base")) return;
+  const Json name = std::move(document.root["base"]);
+  document.root.erase("base");
+  if (!document.root.contains("source")) document.report(JsonPointer("/source"), "is missing");
+  const std::string text = name.is_string() ? name.get<std::string>() : name.dump();
+  const EmbeddedFile* file = find_embedded(kind, text);
+  if (file == nullptr) {
+    return document.report(JsonPointer("/base"), fmt::format("'{}' is not the name of a {}{}",
+                                                             printable(text), kind, name_hint(text, kind)));
+  }
+  Document base = read_document(file->text, std::string(file->path));
+  lay_over_base(base, kind);
+  base.root.merge_patch(document.root);
+  document.root = std::move(base.root);
+}
+
+std::string described_overrides(const Document& document) {
+  std::string text;
+  for (const std::string& override : document.overrides) text += "; --set " + override;
+  return text;
+}
+
+std::string stem_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }
+
+Document open_document(const std::string& source, std::string_view kind) {
+  std::error_code error;
+  const auto status = std::filesystem::status(source, error);
+  const EmbeddedFile* embedded = find_embedded(kind, source);
+  const bool directory = std::filesystem::is_directory(status);
+  if (std::filesystem::exists(status) && !(directory && embedded != nullptr)) {
+    return read_document(read_file(source), source);
+  }
+  if (embedded != nullptr) return read_document(embedded->text, std::string(embedded->path));
+  if (status.type() == std::filesystem::file_type::none) {
+    throw InputError(printable(source), "cannot be read: " + error.message());
+  }
+  throw InputError(source.empty() ? "\"\"" : printable(source, 200),
+                   fmt::format("is neither a file nor the name of a {}{}", kind, name_hint(source, kind)));
+}
+
+}  // namespace headroom

@@ -1,0 +1,23 @@
+// Models, systems and software as JSON values: what the public readers, writers and reports are made of.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "document.hpp"
+#include "headroom/hardware/software.hpp"
+#include "headroom/hardware/system.hpp"
+#include "headroom/model/transformer.hpp"
+
+namespace headroom {
+
+// The value that a document describes. Throws InputError with all problems of the document.
+Transformer model_of(Document document);
+System system_of(Document document);
+Software software_of(Document document);
+
+// The members of a file, in its order.
+nlohmann::ordered_json json_of(const Transformer& model);
+nlohmann::ordered_json json_of(const System& system);
+nlohmann::ordered_json json_of(const Software& software);
+
+}  // namespace headroom

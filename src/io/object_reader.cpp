@@ -1,0 +1,176 @@
+#include "object_reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "headroom/core/error.hpp"
+#include "headroom/io/quantity.hpp"
+#include "text.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t longest_text_bytes = 4000;
+constexpr std::size_t longest_list = 1000;
+constexpr double exact_bytes_end = 9007199254740992.0;  // 2^53, from where on a double skips integers
+
+std::string found(const Json& value) {
+  if (value.is_object()) return " (found an object)";
+  if (value.is_array()) return " (found a list)";
+  if (value.is_string())
+    return fmt::format(" (found \"{}\")", printable(value.get_ref<const std::string&>()));
+  return fmt::format(" (found {})", value.dump());
+}
+
+}  // namespace
+
+ObjectReader::ObjectReader(Document& document, const JsonPointer& at)
+    : document_(document), at_(at), object_(&document.root.at(at)) {
+  if (object_->is_object()) return;
+  document_.report(at_, "must be an object" + found(*object_));
+  object_ = nullptr;
+}
+
+const Json* ObjectReader::find(std::string_view key, bool required) {
+  known_.push_back(key);
+  const auto member = object_->find(key);
+  if (member != object_->end()) return &*member;
+  if (required) report(key, "is missing");
+  return nullptr;
+}
+
+void ObjectReader::report(std::string_view key, std::string rule) {
+  document_.report(at_ / std::string(key), std::move(rule));
+}
+
+void ObjectReader::format(std::int64_t version) {
+  const Json* value = find("format", /*required=*/true);
+  if (value != nullptr && (!value->is_number_integer() || *value != version)) {
+    report("format", fmt::format("must be {}, the only format known{}", version, found(*value)));
+  }
+}
+
+std::size_t ObjectReader::length(std::string_view key) {
+  const Json* value = find(key, /*required=*/true);
+  if (value == nullptr) return 0;
+  if (!value->is_array()) {
+    report(key, "must be a list" + found(*value));
+  } else if (value->size() > longest_list) {
+    report(key, fmt::format("must be a list of at most {} (found {})", longest_list, value->size()));
+  } else {
+    return value->size();
+  }
+  return 0;
+}
+
+void ObjectReader::take(std::string_view key, std::int64_t& value, Range range) {
+  const Json& json = object_->at(key);
+  // Unsigned is asked first: nlohmann keeps 2^63 and more that way, and would convert it to a negative
+  // number.
+  const bool fits = json.is_number_unsigned()
+                        ? json.get<std::uint64_t>() <= static_cast<std::uint64_t>(range.most)
+                        : json.is_number_integer() && json.get<std::int64_t>() <= range.most;
+  if (fits && json.get<std::int64_t>() >= range.least) {
+    value = json.get<std::int64_t>();
+  } else {
+    report(key, fmt::format("must be an integer from {} to {}{}", range.least, range.most, found(json)));
+  }
+}
+
+void ObjectReader::take(std::string_view key, bool& value) {
+  const Json& json = object_->at(key);
+  if (json.is_boolean()) {
+    value = json.get<bool>();
+  } else {
+    report(key, "must be true or false" + found(json));
+  }
+}
+
+void ObjectReader::take(std::string_view key, std::string& value) {
+  const Json& json = object_->at(key);
+  if (!json.is_string()) return report(key, "must be text" + found(json));
+  const auto& text = json.get_ref<const std::string&>();
+  if (text.find_first_not_of(' ') == std::string::npos) return report(key, "must not be empty");
+  if (text.size() > longest_text_bytes) {
+    return report(key, fmt::format("must be at most {} bytes of text{}", longest_text_bytes, found(json)));
+  }
+  if (printable(text, longest_text_bytes) != text) {
+    return report(key, "must be text without control characters" + found(json));
+  }
+  value = text;
+}
+
+void ObjectReader::take(std::string_view key, Bytes& value) {
+  const Json& json = object_->at(key);
+  if (!json.is_string()) return report(key, "must be text with a unit, such as \"80 GiB\"" + found(json));
+  const Parsed<Bytes> parsed = parse_bytes(json.get_ref<const std::string&>());
+  if (const auto* rule = std::get_if<std::string>(&parsed)) return report(key, *rule);
+  const Bytes bytes = std::get<Bytes>(parsed);
+  if (bytes.count() < 1 || bytes.count() >= exact_bytes_end || bytes.count() != std::floor(bytes.count())) {
+    return report(key, "must be a whole number of bytes, at least 1 and below 2^53" + found(json));
+  }
+  value = bytes;
+}
+
+template <class Q>
+void ObjectReader::take_quantity(std::string_view key, Q& value, Parsed<Q> (*parse)(std::string_view),
+                                 std::string_view example) {
+  const Json& json = object_->at(key);
+  if (!json.is_string()) {
+    return report(key, fmt::format("must be text with a unit, such as \"{}\"{}", example, found(json)));
+  }
+  const Parsed<Q> parsed = parse(json.get_ref<const std::string&>());
+  if (const auto* rule = std::get_if<std::string>(&parsed)) return report(key, *rule);
+  if constexpr (!std::is_same_v<Q, Seconds>) {
+    if (std::get<Q>(parsed) == Q(0)) return report(key, "must be above zero" + found(json));
+  }
+  value = std::get<Q>(parsed);
+}
+
+void ObjectReader::take(std::string_view key, Seconds& value) {
+  take_quantity(key, value, parse_seconds, "10 us");
+}
+
+void ObjectReader::take(std::string_view key, BytesPerSecond& value) {
+  take_quantity(key, value, parse_bytes_per_second, "300 GB/s");
+}
+
+void ObjectReader::take(std::string_view key, FlopsPerSecond& value) {
+  take_quantity(key, value, parse_flops_per_second, "312 TFLOP/s");
+}
+
+void ObjectReader::take(std::string_view key, double& value) {
+  const Json& json = object_->at(key);
+  const double number = json.is_number() ? json.get<double>() : 0;
+  if (!(number > 0) || !std::isfinite(number))
+    return report(key, "must be a number above zero" + found(json));
+  value = number;
+}
+
+std::optional<std::size_t> ObjectReader::choice(std::string_view key,
+                                                std::span<const std::string_view> names) {
+  const Json& json = object_->at(key);
+  std::string hint;
+  if (json.is_string()) {
+    const auto& text = json.get_ref<const std::string&>();
+    const auto name = std::find(names.begin(), names.end(), text);
+    if (name != names.end()) return static_cast<std::size_t>(name - names.begin());
+    hint = did_you_mean(text, {names.begin(), names.end()});
+  }
+  report(key, fmt::format("must be {}{}{}", fmt::join(names, " or "), found(json), hint));
+  return std::nullopt;
+}
+
+void ObjectReader::report_unknown_keys() {
+  for (const auto& [key, value] : object_->items()) {
+    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    report(key, "unknown key" + did_you_mean(key, known_));
+  }
+}
+
+}  // namespace headroom

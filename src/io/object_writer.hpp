@@ -1,0 +1,73 @@
+// Writes a value with the same function over `fields` that reads it; see ObjectReader.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "headroom/core/names.hpp"
+#include "headroom/core/units.hpp"
+#include "headroom/io/quantity.hpp"
+
+namespace headroom {
+
+class ObjectWriter {
+ public:
+  template <class T, class... Rule>
+  void required(std::string_view key, const T& value, const Rule&...) {
+    written_[std::string(key)] = json(value);
+  }
+  template <class T, class... Rule>
+  void optional(std::string_view key, const T& value, const Rule&...) {
+    required(key, value);
+  }
+  void format(std::int64_t version) { required("format", version); }
+
+  template <class T, class Fields>
+  void object(std::string_view key, const T& value, Fields fields) {
+    written_[std::string(key)] = write(value, fields);
+  }
+  template <class T, class Fields>
+  void required_object(std::string_view key, const T& value, Fields fields) {
+    object(key, value, fields);
+  }
+  template <class T, class Fields>
+  void object(std::string_view key, const std::optional<T>& value, Fields fields) {
+    if (value) object(key, *value, fields);
+  }
+  template <class T, class Fields>
+  void list(std::string_view key, const std::vector<T>& values, Fields fields) {
+    auto& array = written_[std::string(key)] = nlohmann::ordered_json::array();
+    for (const T& value : values) array.push_back(write(value, fields));
+  }
+
+  // The value as a JSON object, members in the order of its fields.
+  template <class T, class Fields>
+  static nlohmann::ordered_json write(const T& value, Fields fields) {
+    ObjectWriter writer;
+    fields(writer, value);
+    return writer.written_;
+  }
+
+ private:
+  static std::int64_t json(std::int64_t value) { return value; }
+  static bool json(bool value) { return value; }
+  static const std::string& json(const std::string& value) { return value; }
+  static double json(double value) { return value; }
+  template <int B, int F, int S>
+  static std::string json(Quantity<B, F, S> value) {
+    return to_text(value);
+  }
+  template <class E>
+  static std::string_view json(const E& value) {
+    return name_of(value);
+  }
+
+  nlohmann::ordered_json written_ = nlohmann::ordered_json::object();
+};
+
+}  // namespace headroom

@@ -1,0 +1,68 @@
+#include "headroom/io/software_file.hpp"
+
+#include <utility>
+
+#include "file_formats.hpp"
+#include "headroom/io/catalog.hpp"
+#include "object_reader.hpp"
+#include "object_writer.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr auto factor_fields = [](auto& fields, auto& factor) {
+  fields.required("value", factor.value);
+  fields.required("origin", factor.origin);
+  fields.required("source", factor.source);
+};
+
+constexpr auto software_fields = [](auto& fields, auto& software) {
+  fields.format(1);
+  fields.required("source", software.source);
+  fields.required("overlaps_tensor_parallel", software.overlaps_tensor_parallel);
+  fields.required("overlaps_data_parallel", software.overlaps_data_parallel);
+  fields.required("gradient_accumulation", software.gradient_accumulation);
+  fields.required("norm_backward", software.norm_backward);
+  fields.required("gradient_reduction", software.gradient_reduction);
+  fields.required("serial_transfers", software.serial_transfers);
+  fields.required("blocking_launches", software.blocking_launches);
+  fields.required_object("product_rate", software.product_rate, factor_fields);
+};
+
+}  // namespace
+
+Software software_of(Document document) {
+  Software software;
+  software.name = stem_of(document.file);
+  ObjectReader::read(document, JsonPointer(), software, software_fields);
+  document.finish();
+  software.source += described_overrides(document);
+  return software;
+}
+
+nlohmann::ordered_json json_of(const Software& software) {
+  return ObjectWriter::write(software, software_fields);
+}
+
+Software read_software(const std::string& source, const std::vector<std::string>& overrides) {
+  Document document = open_document(source, "software");
+  apply_overrides(document, overrides);
+  return software_of(std::move(document));
+}
+
+Software parse_software(std::string_view text, const std::string& file) {
+  return software_of(read_document(text, file));
+}
+
+std::string write_software(const Software& software) { return json_of(software).dump(2) + '\n'; }
+
+std::vector<Software> list_software() {
+  std::vector<Software> all;
+  for (const std::string_view name : embedded_names("software")) {
+    const EmbeddedFile* file = find_embedded("software", name);
+    all.push_back(parse_software(file->text, std::string(file->path)));
+  }
+  return all;
+}
+
+}  // namespace headroom

@@ -1,0 +1,30 @@
+// JSON, read more strictly than nlohmann::json does by itself: UTF-8 without a byte order mark, no key twice
+// in an object, a limited nesting, one value and nothing after it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "headroom/core/error.hpp"
+
+namespace headroom {
+
+using Json = nlohmann::json;
+using JsonPointer = Json::json_pointer;
+
+inline constexpr std::size_t deepest_nesting = 32;
+
+// Enough to mend a file by; a garbled file of 64 MiB has millions.
+inline constexpr std::size_t most_problems_listed = 50;
+
+// The value that the text holds. Throws InputError with "file:line:column" where it stops being JSON; keys
+// given twice go to `problems`, since the rest of the file can still be checked.
+Json parse_json(std::string_view text, const std::string& file, std::vector<Problem>& problems);
+
+// "models/gpt3.json: /hidden"
+std::string field_of_file(const std::string& file, const JsonPointer& field);
+
+}  // namespace headroom

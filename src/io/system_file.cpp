@@ -1,0 +1,171 @@
+#include "headroom/io/system_file.hpp"
+
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "file_formats.hpp"
+#include "headroom/io/catalog.hpp"
+#include "headroom/io/quantity.hpp"
+#include "object_reader.hpp"
+#include "object_writer.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr Range node_sizes{1, 1 << 16};
+
+constexpr auto reserve_fields = [](auto& fields, auto& reserve) {
+  fields.required("name", reserve.name);
+  fields.required("bytes", reserve.bytes);
+  fields.required("origin", reserve.origin);
+  fields.required("source", reserve.source);
+};
+
+// A value with its origin and its source, neither of which may be missing.
+constexpr auto sourced_fields = [](auto& fields, auto& it) {
+  fields.required("value", it.value);
+  fields.required("origin", it.origin);
+  fields.required("source", it.source);
+};
+
+constexpr auto range_fields = [](auto& fields, auto& range) {
+  fields.required("least", range.least);
+  fields.required("most", range.most);
+};
+
+constexpr std::string_view rate_groups[] = {
+    "kernels", "products", "flash_attention", "streaming", "collectives", "network", "host"};
+
+constexpr auto rate_fields = [](auto& fields, auto& rates) {
+  for (const std::string_view group : rate_groups) {
+    fields.required_object(group, rates, [group](auto& members, auto& all) {
+      visit_rates(all, [&](std::string_view of, std::string_view name, auto& value) {
+        if (of == group) members.required_object(name, value, sourced_fields);
+      });
+      if (group == "products") {
+        members.required_object("fitted_sides", all.products.fitted_sides, range_fields);
+        members.required_object("fitted_inner", all.products.fitted_inner, range_fields);
+      }
+      if (group == "collectives") {
+        members.required_object("fitted_ranks", all.collectives.fitted_ranks, range_fields);
+        members.required_object("fitted_bytes", all.collectives.fitted_bytes, range_fields);
+      }
+    });
+  }
+};
+
+constexpr auto device_fields = [](auto& fields, auto& device) {
+  fields.required("multiprocessors", device.multiprocessors, node_sizes);
+  fields.required("half_peak", device.half_peak);
+  fields.required("fp32_peak", device.fp32_peak);
+  fields.required("memory_bandwidth", device.memory_bandwidth);
+  fields.required("link_bandwidth", device.link_bandwidth);
+};
+
+constexpr auto network_fields = [](auto& fields, auto& network) {
+  fields.required("adapters", network.adapters, node_sizes);
+  fields.required("adapter_bandwidth", network.adapter_bandwidth);
+  fields.required("origin", network.origin);
+  fields.required("source", network.source);
+};
+
+constexpr auto performance_fields = [](auto& fields, auto& performance) {
+  fields.required_object("device", performance.device, device_fields);
+  fields.required_object("network", performance.network, network_fields);
+  fields.required_object("rates", performance.rates, rate_fields);
+};
+
+constexpr auto system_fields = [](auto& fields, auto& system) {
+  fields.format(1);
+  fields.required("source", system.source);
+  fields.required("device", system.device);
+  fields.required("memory", system.memory);
+  fields.required("devices_per_node", system.devices_per_node, node_sizes);
+  fields.list("reserves", system.reserves, reserve_fields);
+  fields.object("performance", system.performance, performance_fields);
+};
+
+// What is achieved stays below what the data sheet allows. A peak that is zero was never read.
+void check_rates(const Performance& performance, Document& document) {
+  const auto& [device, network, rates] = performance;
+  const JsonPointer root("/performance/rates");
+  const auto below = [&](const char* group, const char* name, const auto& rate, const auto& peak,
+                         const char* what) {
+    if (peak.count() == 0 || rate.value <= peak) return;
+    document.report(root / group / name / "value", fmt::format("must not exceed the device's {} ({} > {})",
+                                                               what, to_text(rate.value), to_text(peak)));
+  };
+  below("products", "tile_peak", rates.products.tile_peak, device.half_peak, "half_peak");
+  below("products", "power_cap", rates.products.power_cap, device.half_peak, "half_peak");
+  below("products", "memory_bandwidth", rates.products.memory_bandwidth, device.memory_bandwidth,
+        "memory_bandwidth");
+  below("collectives", "ring_bandwidth", rates.collectives.ring_bandwidth, device.link_bandwidth,
+        "link_bandwidth");
+  const auto share = [&](const char* group, const char* name, const Sourced<double>& rate) {
+    if (rate.value <= 1) return;
+    document.report(root / group / name / "value", fmt::format("must be at most 1 (found {})", rate.value));
+  };
+  share("products", "sustained", rates.products.sustained);
+  share("flash_attention", "forward", rates.flash_attention.forward);
+  share("flash_attention", "backward", rates.flash_attention.backward);
+  share("streaming", "bandwidth_share", rates.streaming.bandwidth_share);
+  share("collectives", "overlap_loss", rates.collectives.overlap_loss);
+  share("network", "link_share", rates.network.link_share);
+  share("network", "ring_share", rates.network.ring_share);
+}
+
+void check(const System& system, Document& document) {
+  if (system.performance) check_rates(*system.performance, document);
+  std::set<std::string_view> names;
+  Bytes reserved;
+  for (std::size_t i = 0; i < system.reserves.size(); ++i) {
+    const Reserve& reserve = system.reserves[i];
+    reserved += reserve.bytes;
+    if (!reserve.name.empty() && !names.insert(reserve.name).second) {
+      document.report(JsonPointer() / "reserves" / i / "name", "is the name of an earlier reserve");
+    }
+  }
+  if (system.memory > Bytes() && reserved >= system.memory) {
+    document.report(JsonPointer() / "reserves", fmt::format("must leave some of the memory ({} of {})",
+                                                            to_text(reserved), to_text(system.memory)));
+  }
+}
+
+}  // namespace
+
+System system_of(Document document) {
+  lay_over_base(document, "system");
+  System system;
+  system.name = stem_of(document.file);
+  if (ObjectReader::read(document, JsonPointer(), system, system_fields)) check(system, document);
+  document.finish();
+  system.source += described_overrides(document);
+  return system;
+}
+
+nlohmann::ordered_json json_of(const System& system) { return ObjectWriter::write(system, system_fields); }
+
+System read_system(const std::string& source, const std::vector<std::string>& overrides) {
+  Document document = open_document(source, "system");
+  apply_overrides(document, overrides);
+  return system_of(std::move(document));
+}
+
+System parse_system(std::string_view text, const std::string& file) {
+  return system_of(read_document(text, file));
+}
+
+std::string write_system(const System& system) { return json_of(system).dump(2) + '\n'; }
+
+std::vector<System> list_systems() {
+  std::vector<System> systems;
+  for (const std::string_view name : embedded_names("system")) {
+    const EmbeddedFile* file = find_embedded("system", name);
+    systems.push_back(parse_system(file->text, std::string(file->path)));
+  }
+  return systems;
+}
+
+}  // namespace headroom

@@ -1,0 +1,246 @@
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include "headroom/io/model_file.hpp"
+#include "messages.hpp"
+
+namespace headroom {
+namespace {
+
+const std::string gpt3 = R"({
+  "format": 1, "source": "K22 table 3", "hidden": 12288, "feedforward": 49152, "heads": 96, "layers": 96,
+  "vocabulary": 51200, "sequence": 2048
+})";
+
+std::string message(const std::string& text) {
+  return message_of([&] { return parse_model(text, "models/gpt3.json"); });
+}
+
+// What is said when a member of gpt3 has another value.
+std::string message_for(const std::string& member, const std::string& changed) {
+  return message(with(gpt3, member, changed));
+}
+
+// What is said when gpt3 has one more member.
+std::string message_adding(const std::string& member) {
+  return message_for("\"format\": 1", "\"format\": 1, " + member);
+}
+
+}  // namespace
+
+TEST_CASE("model: what a file leaves out has its default") {
+  const Transformer model = parse_model(gpt3, "models/gpt3.json");
+  CHECK(model.name == "gpt3");
+  CHECK(model.source == "K22 table 3");
+  CHECK(model.hidden == 12288);
+  CHECK(model.feedforward == 49152);
+  CHECK(model.key_value_heads == 96);
+  CHECK(model.head_size == 128);
+  CHECK(model.vocabulary_multiple == 128);
+  CHECK(model.max_positions == 2048);
+  CHECK(model.architecture == Architecture());
+}
+
+TEST_CASE("model: qkv_bias follows linear_bias unless given") {
+  const auto architecture = [](const std::string& members) {
+    return parse_model(with(gpt3, "\"format\": 1", "\"format\": 1, " + members), "x.json").architecture;
+  };
+  CHECK_FALSE(architecture(R"("linear_bias": false)").qkv_bias);
+  CHECK(architecture(R"("linear_bias": false, "qkv_bias": true)").qkv_bias);
+}
+
+TEST_CASE("model: a missing source does not load") {
+  CHECK(message_for(R"("source": "K22 table 3", )", "") == "models/gpt3.json: /source: is missing");
+}
+
+TEST_CASE("model: an empty source does not load") {
+  CHECK(message_for("K22 table 3", "  ") == "models/gpt3.json: /source: must not be empty");
+}
+
+TEST_CASE("model: a source of control characters") {
+  CHECK(message_for("K22 table 3", "\\u001b[2J") ==
+        "models/gpt3.json: /source: must be text without control characters (found \"\\x1b[2J\")");
+}
+
+TEST_CASE("model: a source that is a number") {
+  CHECK(message_for("\"K22 table 3\"", "22") == "models/gpt3.json: /source: must be text (found 22)");
+}
+
+TEST_CASE("model: an endless source") {
+  CHECK(contains(message_for("K22 table 3", std::string(5000, 'x')),
+                 "/source: must be at most 4000 bytes of text"));
+}
+
+TEST_CASE("model: a missing key") {
+  CHECK(message_for("\"layers\": 96,", "") == "models/gpt3.json: /layers: is missing");
+}
+
+TEST_CASE("model: an unknown key suggests the nearest") {
+  CHECK(message_adding("\"head_sise\": 128") ==
+        "models/gpt3.json: /head_sise: unknown key (did you mean 'head_size'?)");
+}
+
+TEST_CASE("model: an unknown key in kernels") {
+  CHECK(message_adding("\"kernels\": {\"atention\": \"flash\"}") ==
+        "models/gpt3.json: /kernels/atention: unknown key (did you mean 'attention'?)");
+}
+
+TEST_CASE("model: another format") {
+  CHECK(message_for("\"format\": 1", "\"format\": 2") ==
+        "models/gpt3.json: /format: must be 1, the only format known (found 2)");
+}
+
+TEST_CASE("model: a format that is only nearly 1") {
+  CHECK(
+      contains(message_for("\"format\": 1", "\"format\": 1.0"), "/format: must be 1, the only format known"));
+}
+
+TEST_CASE("model: a size of zero") {
+  CHECK(message_for("\"hidden\": 12288", "\"hidden\": 0") ==
+        "models/gpt3.json: /hidden: must be an integer from 1 to 4194304 (found 0)");
+}
+
+TEST_CASE("model: a negative size") {
+  CHECK(message_for("\"layers\": 96", "\"layers\": -96") ==
+        "models/gpt3.json: /layers: must be an integer from 1 to 100000 (found -96)");
+}
+
+TEST_CASE("model: a fraction") {
+  CHECK(message_for("\"layers\": 96", "\"layers\": 96.5") ==
+        "models/gpt3.json: /layers: must be an integer from 1 to 100000 (found 96.5)");
+}
+
+TEST_CASE("model: 96.0 and 1e3 are not written as integers") {
+  CHECK(contains(message_for("\"layers\": 96", "\"layers\": 96.0"),
+                 "must be an integer from 1 to 100000 (found 96.0)"));
+  CHECK(contains(message_for("\"layers\": 96", "\"layers\": 1e3"),
+                 "must be an integer from 1 to 100000 (found 1000.0)"));
+}
+
+TEST_CASE("model: 1e30 is out of range") {
+  CHECK(message_for("\"hidden\": 12288", "\"hidden\": 1e30") ==
+        "models/gpt3.json: /hidden: must be an integer from 1 to 4194304 (found 1e+30)");
+}
+
+TEST_CASE("model: 2^63 does not become negative") {
+  CHECK(message_for("\"hidden\": 12288", "\"hidden\": 9223372036854775808") ==
+        "models/gpt3.json: /hidden: must be an integer from 1 to 4194304 (found 9223372036854775808)");
+}
+
+TEST_CASE("model: 2^64 + 12288 does not wrap around") {
+  CHECK(contains(message_for("\"hidden\": 12288", "\"hidden\": 18446744073709563904"),
+                 "/hidden: must be an integer"));
+}
+
+TEST_CASE("model: a size as text") {
+  CHECK(contains(message_for("\"heads\": 96", "\"heads\": \"96\""),
+                 "must be an integer from 1 to 65536 (found \"96\")"));
+}
+
+TEST_CASE("model: null is not absent") {
+  CHECK(contains(message_adding("\"head_size\": null"),
+                 "/head_size: must be an integer from 1 to 4194304 (found null)"));
+}
+
+TEST_CASE("model: a boolean as a number") {
+  CHECK(message_adding("\"linear_bias\": 0") ==
+        "models/gpt3.json: /linear_bias: must be true or false (found 0)");
+}
+
+TEST_CASE("model: a misspelt choice suggests the nearest") {
+  CHECK(message_adding("\"activation\": \"swigloo\"") ==
+        "models/gpt3.json: /activation: must be gelu or relu or squared_relu or swiglu or geglu "
+        "(found \"swigloo\") (did you mean 'swiglu'?)");
+}
+
+TEST_CASE("model: a choice of the wrong type") {
+  CHECK(contains(message_adding("\"positions\": true"),
+                 "/positions: must be learned or rotary or alibi or none (found true)"));
+}
+
+TEST_CASE("model: kernels that are no object") {
+  CHECK(message_adding("\"kernels\": \"flash\"") ==
+        "models/gpt3.json: /kernels: must be an object (found \"flash\")");
+}
+
+TEST_CASE("model: a dtype that makes no sense there") {
+  CHECK(message_adding("\"kernels\": {\"softmax_dtype\": \"int64\"}") ==
+        "models/gpt3.json: /kernels/softmax_dtype: must be half or fp32 (found \"int64\")");
+}
+
+TEST_CASE("model: hidden must be divisible by heads") {
+  CHECK(message_for("\"hidden\": 12288", "\"hidden\": 12289") ==
+        "models/gpt3.json: /hidden: must be divisible by heads (12289 % 96 = 1), unless head_size is given");
+  CHECK(message_for("\"hidden\": 12288", "\"hidden\": 12289, \"head_size\": 128").empty());
+}
+
+TEST_CASE("model: heads must be divisible by key_value_heads") {
+  CHECK(message_adding("\"key_value_heads\": 7") ==
+        "models/gpt3.json: /heads: must be divisible by key_value_heads (96 % 7 = 5)");
+}
+
+TEST_CASE("model: rotary positions need an even head size") {
+  CHECK(message_adding("\"head_size\": 127, \"positions\": \"rotary\"") ==
+        "models/gpt3.json: /head_size: must be even for rotary positions (127)");
+}
+
+TEST_CASE("model: learned positions must cover the sequence") {
+  CHECK(message_adding("\"max_positions\": 1024") ==
+        "models/gpt3.json: /max_positions: must be at least sequence (1024 < 2048) where positions are "
+        "learned");
+}
+
+TEST_CASE("model: all problems of a file at once") {
+  const std::string said =
+      message(R"({"format": 1, "hidden": -1, "heads": 1.5, "layer": 3, "vocabulary": "v"})");
+  for (const char* line :
+       {"/source: is missing", "/hidden: must be an integer", "/feedforward: is missing",
+        "/heads: must be an integer", "/layers: is missing", "/vocabulary: must be an integer",
+        "/sequence: is missing", "/layer: unknown key (did you mean 'layers'?)"}) {
+    CAPTURE(line);
+    CHECK(contains(said, std::string("models/gpt3.json: ") + line));
+  }
+}
+
+TEST_CASE("model: writing and reading give the same model back") {
+  CHECK(rc::check("random models", [] {
+    const auto size = [](std::int64_t most) { return *rc::gen::inRange<std::int64_t>(1, most + 1); };
+    const auto any = [](auto& value) {
+      const auto& choices = spellings<std::remove_reference_t<decltype(value)>>;
+      value = choices[*rc::gen::inRange<std::size_t>(0, choices.size())].first;
+    };
+    Transformer model = read_model("llama-3-8b");
+    model.key_value_heads = size(16);
+    model.heads = model.key_value_heads * size(64);
+    model.head_size = 2 * size(256);
+    model.hidden = size(1 << 20);
+    model.feedforward = size(1 << 22);
+    model.layers = size(100'000);
+    model.vocabulary = size(1 << 28);
+    model.vocabulary_multiple = size(1024);
+    model.sequence = size(1 << 20);
+    model.max_positions = model.sequence + size(100);
+    Architecture& architecture = model.architecture;
+    any(architecture.activation);
+    any(architecture.normalization);
+    any(architecture.positions);
+    for (bool* flag : {&architecture.linear_bias, &architecture.qkv_bias, &architecture.hidden_dropout,
+                       &architecture.attention_dropout, &architecture.tied_embeddings,
+                       &architecture.kernels.weight_copies}) {
+      *flag = *rc::gen::arbitrary<bool>();
+    }
+    any(architecture.kernels.attention);
+    any(architecture.kernels.softmax);
+    any(architecture.kernels.activation);
+    any(architecture.kernels.normalization);
+    any(architecture.kernels.cross_entropy);
+    any(architecture.kernels.qkv);
+    any(architecture.kernels.kv_sharing);
+    any(architecture.kernels.layout);
+    architecture.kernels.softmax_dtype = *rc::gen::element(Dtype::half, Dtype::fp32);
+    architecture.kernels.dropout_mask = *rc::gen::element(Dtype::boolean, Dtype::half);
+    RC_ASSERT(parse_model(write_model(model), "models/llama-3-8b.json") == model);
+  }));
+}
+
+}  // namespace headroom

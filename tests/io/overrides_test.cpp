@@ -1,0 +1,85 @@
+// --set KEY=VALUE: laid over a file before it is checked.
+#include <doctest/doctest.h>
+
+#include "headroom/io/model_file.hpp"
+#include "messages.hpp"
+
+namespace headroom {
+namespace {
+
+std::string message_setting(const std::string& override) {
+  return message_of([&] { return read_model("gpt3-175b", {override}); });
+}
+
+}  // namespace
+
+TEST_CASE("model: --set hidden=6144 derives head_size anew") {
+  const Transformer model = read_model("gpt3-175b", {"hidden=6144"});
+  CHECK(model.hidden == 6144);
+  CHECK(model.head_size == 64);
+}
+
+TEST_CASE("model: --set heads=48 derives head_size and key_value_heads anew") {
+  const Transformer model = read_model("gpt3-175b", {"heads=48"});
+  CHECK(model.head_size == 256);
+  CHECK(model.key_value_heads == 48);
+}
+
+TEST_CASE("model: --set sequence=4096 derives max_positions anew") {
+  CHECK(read_model("gpt3-175b", {"sequence=4096"}).max_positions == 4096);
+}
+
+TEST_CASE("model: --set reaches into kernels, whether or not the file has them") {
+  CHECK(read_model("gpt3-175b", {"kernels.attention=flash"}).architecture.kernels.attention ==
+        AttentionKernel::flash);
+  CHECK(read_model("llama-2-7b", {"kernels.attention=unfused", "kernels.weight_copies=true"})
+            .architecture.kernels == Kernels{.weight_copies = true});
+}
+
+TEST_CASE("model: --set shows in the source") {
+  CHECK(read_model("gpt3-175b", {"hidden=6144", "activation=relu"})
+            .source.ends_with("; --set hidden=6144; --set activation=relu"));
+}
+
+TEST_CASE("model: --set with a bad value names the flag") {
+  CHECK(message_setting("hidden=12289") ==
+        "--set hidden: must be divisible by heads (12289 % 96 = 1), unless head_size is given");
+  CHECK(message_setting("hidden=big") ==
+        "--set hidden: must be an integer from 1 to 4194304 (found \"big\")");
+  CHECK(message_setting("kernels.attention=flsh") ==
+        "--set kernels.attention: must be unfused or flash or sdpa_math (found \"flsh\") (did you mean "
+        "'flash'?)");
+}
+
+TEST_CASE("model: --set with an unknown key suggests the nearest") {
+  CHECK(message_setting("hiden=8192") == "--set hiden: unknown key (did you mean 'hidden'?)");
+  CHECK(message_setting("kernel.attention=flash") ==
+        "--set kernel.attention: unknown key (did you mean 'kernels'?)");
+}
+
+TEST_CASE("model: --set without a value") {
+  CHECK(message_setting("hidden") == "--set hidden: must be KEY=VALUE, such as hidden=8192");
+  CHECK(message_setting("=8192") == "--set =8192: must be KEY=VALUE, such as hidden=8192");
+}
+
+TEST_CASE("model: --set of a field of a number") {
+  CHECK(message_setting("hidden.size=3") == "--set hidden.size: 'hidden' has no fields");
+}
+
+TEST_CASE("model: --set of a path without end") {
+  std::string path = "a";
+  for (int i = 0; i < 1000; ++i) path += ".a";
+  CHECK(message_setting(path + "=1").ends_with("is nested deeper than 32 levels"));
+}
+
+TEST_CASE("model: --set of one key twice") {
+  CHECK(message_of([] {
+          return read_model("gpt3-175b", {"hidden=96", "hidden=192"});
+        }) == "--set hidden: is given twice");
+}
+
+TEST_CASE("model: --set with bytes that are not text") {
+  CHECK(message_setting("source=\xff") == "--set source: must be text without control characters");
+}
+
+}  // namespace headroom

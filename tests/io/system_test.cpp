@@ -1,0 +1,144 @@
+#include <doctest/doctest.h>
+
+#include "headroom/io/check.hpp"
+#include "headroom/io/system_file.hpp"
+#include "messages.hpp"
+#include "scratch_file.hpp"
+
+namespace headroom {
+namespace {
+
+const std::string dgx = R"({
+  "format": 1, "source": "datasheet", "device": "A100-SXM4-80GB", "memory": "80 GiB", "devices_per_node": 8,
+  "reserves": [
+    {"name": "cuda_context", "bytes": "512 MiB", "origin": "assumed", "source": "a guess"},
+    {"name": "cublas_workspace", "bytes": "8.125 MiB", "origin": "exact", "source": "PyTorch"}
+  ]
+})";
+
+std::string message_for(const std::string& part, const std::string& changed) {
+  return message_of([&] { return parse_system(with(dgx, part, changed), "dgx.json"); });
+}
+
+}  // namespace
+
+TEST_CASE("system: read from its text") {
+  const System expected{
+      .name = "dgx",
+      .source = "datasheet",
+      .device = "A100-SXM4-80GB",
+      .memory = 80_GiB,
+      .devices_per_node = 8,
+      .reserves = {
+          {.name = "cuda_context", .bytes = 512_MiB, .origin = Origin::assumed, .source = "a guess"},
+          {.name = "cublas_workspace", .bytes = 8519680_B, .origin = Origin::exact, .source = "PyTorch"}}};
+  CHECK(parse_system(dgx, "presets/systems/dgx.json") == expected);
+}
+
+TEST_CASE("system: writing and reading give the same system back") {
+  for (const System& system : list_systems()) {
+    CHECK(parse_system(write_system(system), system.name + ".json") == system);
+  }
+}
+
+TEST_CASE("system: memory without a unit") {
+  CHECK(message_for("80 GiB", "80") ==
+        "dgx.json: /memory: needs a unit, one of TiB, TB, GiB, GB, MiB, MB, KiB, KB, B (found \"80\")");
+}
+
+TEST_CASE("system: memory as a bare number") {
+  CHECK(message_for("\"80 GiB\"", "80") ==
+        "dgx.json: /memory: must be text with a unit, such as \"80 GiB\" (found 80)");
+}
+
+TEST_CASE("system: memory with a misspelt unit") {
+  CHECK(contains(message_for("80 GiB", "80 GiBs"),
+                 "dgx.json: /memory: unknown unit 'GiBs' (did you mean 'GiB'?)"));
+}
+
+TEST_CASE("system: no memory") {
+  CHECK(message_for("80 GiB", "0 GiB") ==
+        "dgx.json: /memory: must be a whole number of bytes, at least 1 and below 2^53 (found \"0 GiB\")");
+}
+
+TEST_CASE("system: negative memory") {
+  CHECK(message_for("80 GiB", "-1 GiB") == "dgx.json: /memory: must not be negative (found \"-1 GiB\")");
+}
+
+TEST_CASE("system: memory beyond exact arithmetic") {
+  CHECK(contains(message_for("80 GiB", "1e30 GiB"), "dgx.json: /memory: must be a whole number of bytes"));
+}
+
+TEST_CASE("system: no devices in a node") {
+  CHECK(message_for("\"devices_per_node\": 8", "\"devices_per_node\": 0") ==
+        "dgx.json: /devices_per_node: must be an integer from 1 to 65536 (found 0)");
+}
+
+TEST_CASE("system: reserves are not optional") {
+  CHECK(message_for("\"reserves\"", "\"reserve\"") ==
+        "dgx.json: /reserves: is missing\ndgx.json: /reserve: unknown key (did you mean 'reserves'?)");
+}
+
+TEST_CASE("system: reserves that are no list") {
+  CHECK(message_of([] {
+          return parse_system(R"({"format": 1, "source": "s", "device": "d", "memory": "1 GiB",
+                                  "devices_per_node": 1, "reserves": {}})",
+                              "dgx.json");
+        }) == "dgx.json: /reserves: must be a list (found an object)");
+}
+
+TEST_CASE("system: reserves without end") {
+  std::string many = "1";
+  for (int i = 0; i < 1000; ++i) many += ", 1";
+  CHECK(message_for("\"reserves\": [", "\"reserves\": [" + many + ", ") ==
+        "dgx.json: /reserves: must be a list of at most 1000 (found 1003)");
+}
+
+TEST_CASE("system: a reserve that is no object") {
+  CHECK(message_for("\"reserves\": [", "\"reserves\": [1, ") ==
+        "dgx.json: /reserves/0: must be an object (found 1)");
+}
+
+TEST_CASE("system: a reserve without a source does not load") {
+  CHECK(message_for(", \"source\": \"a guess\"", "") == "dgx.json: /reserves/0/source: is missing");
+  CHECK(message_for("a guess", "") == "dgx.json: /reserves/0/source: must not be empty");
+}
+
+TEST_CASE("system: a reserve of unknown origin") {
+  CHECK(message_for("\"exact\"", "\"exakt\"") ==
+        "dgx.json: /reserves/1/origin: must be exact or calibrated or assumed (found \"exakt\") "
+        "(did you mean 'exact'?)");
+}
+
+TEST_CASE("system: two reserves of one name") {
+  CHECK(message_for("cublas_workspace", "cuda_context") ==
+        "dgx.json: /reserves/1/name: is the name of an earlier reserve");
+}
+
+TEST_CASE("system: reserves that leave nothing") {
+  CHECK(contains(message_for("512 MiB", "80 GiB"), "dgx.json: /reserves: must leave some of the memory ("));
+}
+
+TEST_CASE("system: --set memory") {
+  CHECK(read_system("dgx-a100-80g", {"memory=40 GiB"}).memory == 40_GiB);
+  CHECK(message_of([] { return read_system("dgx-a100-80g", {"memory=40"}); }) ==
+        "--set memory: must be text with a unit, such as \"80 GiB\" (found 40)");
+}
+
+TEST_CASE("check: tells a model from a system by its keys") {
+  const auto check = [](const std::string& text) {
+    return check_file(ScratchFile("check.json", text).path());
+  };
+  CHECK(std::get<System>(check(dgx)).device == "A100-SXM4-80GB");
+  CHECK(
+      std::get<Transformer>(check(R"({"format": 1, "source": "s", "hidden": 8, "feedforward": 32, "heads": 2,
+                                        "layers": 1, "vocabulary": 10, "sequence": 4})"))
+          .head_size == 4);
+  CHECK(contains(message_of([&] { return check(R"({"format": 1})"); }),
+                 ": is no model (hidden, layers, ...), system (device, memory, ...) or software "
+                 "(gradient_accumulation, product_rate, ...)"));
+  CHECK(
+      contains(message_of([&] { return check(R"({"memory": "1 GiB"})"); }), "/devices_per_node: is missing"));
+}
+
+}  // namespace headroom
