@@ -1,0 +1,65 @@
+// How long one iteration takes: the stage chunks priced, the schedule replayed with their times, and what follows the
+// pipeline. The parts add up to the whole.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "headroom/schedule/replay.hpp"
+#include "headroom/time/iteration_end.hpp"
+#include "headroom/time/stage_time.hpp"
+
+namespace headroom {
+
+// Where an iteration's time goes, seen from the pipeline rank that is busy longest.
+struct Breakdown {
+  Seconds matrix_products;         // of linear layers, forward and backward
+  Seconds attention_products;      // QK^T and the product with V, or flash attention
+  Seconds streaming;               // normalizations, softmax, dropout, activations, ...
+  Seconds tensor_communication;    // exposed collectives of tensor parallelism
+  Seconds recomputation;           // replays, their products, kernels and collectives together
+  Seconds host;                    // what launching operations adds where the device runs dry
+  Seconds pipeline_communication;  // sending to the next rank
+  Seconds bubble;                  // waiting for the other pipeline ranks
+  Seconds data_communication;      // gradients over data-parallel ranks and tied embeddings, exposed
+  Seconds optimizer;
+  friend bool operator==(const Breakdown&, const Breakdown&) = default;
+};
+
+struct BreakdownPart {
+  std::string_view name;
+  Seconds Breakdown::*part;
+};
+
+inline constexpr std::array<BreakdownPart, 10> breakdown_parts{{
+    {"matrix_products", &Breakdown::matrix_products},
+    {"attention_products", &Breakdown::attention_products},
+    {"streaming", &Breakdown::streaming},
+    {"tensor_communication", &Breakdown::tensor_communication},
+    {"recomputation", &Breakdown::recomputation},
+    {"host", &Breakdown::host},
+    {"pipeline_communication", &Breakdown::pipeline_communication},
+    {"bubble", &Breakdown::bubble},
+    {"data_communication", &Breakdown::data_communication},
+    {"optimizer", &Breakdown::optimizer},
+}};
+
+struct IterationTime {
+  Seconds total;
+  Breakdown breakdown;
+  std::size_t critical_rank = 0;  // the busiest pipeline rank, from which the breakdown is seen
+  ModelCost cost;                 // of one layer and of the two ends, for one microbatch
+  ScheduleShape shape;
+  ScheduleTimes times;  // what the replay was given
+  ReplayedSchedule schedule;
+  friend bool operator==(const IterationTime&, const IterationTime&) = default;
+};
+
+// `windows` are the pipeline ranks' storage windows (schedule/window.hpp); empty: every pass recomputes as the
+// strategy says. Expects a legal strategy.
+IterationTime iteration_time(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                             std::int64_t devices_per_node, const Performance& performance,
+                             const Software& software, const std::vector<std::int64_t>& windows);
+
+}  // namespace headroom

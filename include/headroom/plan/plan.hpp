@@ -1,0 +1,124 @@
+// The answer to a request: memory of every pipeline rank by component, against capacity, and how long an iteration
+// takes on a system whose performance is known.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "headroom/core/names.hpp"
+#include "headroom/hardware/system.hpp"
+#include "headroom/memory/rank.hpp"
+#include "headroom/memory/state.hpp"
+#include "headroom/plan/iteration.hpp"
+#include "headroom/plan/throughput.hpp"
+
+namespace headroom {
+
+struct Request {
+  Transformer model;
+  System system;
+  Software software;
+  Strategy strategy;
+  Workload workload;
+  Detail detail = Detail::paper;
+  friend bool operator==(const Request&, const Request&) = default;
+};
+
+// marginal: it fits, but with less than `marginal_fraction` of capacity to spare.
+enum class Verdict : std::uint8_t { fits, marginal, does_not_fit };
+
+// Assumed: what fragmentation and transient buffers, which are not counted, may take.
+inline constexpr double marginal_fraction = 0.05;
+
+struct RankMemory {
+  ModelState state;
+  RankActivations activations;
+  std::int64_t window = 0;  // passes stored in full under Recomputation::window
+  Bytes reserved;
+  friend bool operator==(const RankMemory&, const RankMemory&) = default;
+};
+
+// Of weights, gradients, optimizer state, activations at their peak, and reserves.
+Bytes total(const RankMemory& rank);
+
+// A stable code and a sentence for the user.
+struct Warning {
+  std::string code;
+  std::string text;
+  friend bool operator==(const Warning&, const Warning&) = default;
+};
+
+// A number or a simplification that was not counted or measured, and where it comes from.
+struct Assumption {
+  std::string text;
+  std::string source;
+  friend bool operator==(const Assumption&, const Assumption&) = default;
+};
+
+struct Timing {
+  IterationTime iteration;
+  IterationFlops flops;
+  Throughput throughput;
+  friend bool operator==(const Timing&, const Timing&) = default;
+};
+
+// What training on a number of tokens takes: iterations, one after the other, without restarts.
+struct TokenBudget {
+  double days = 0;
+  double device_hours = 0;
+  friend bool operator==(const TokenBudget&, const TokenBudget&) = default;
+};
+
+TokenBudget token_budget(const Timing& timing, double tokens, std::int64_t devices);
+
+struct Plan {
+  Request request;
+  std::vector<RankMemory> ranks;  // by pipeline rank; tensor- and data-parallel ranks are alike
+  std::size_t peak_rank = 0;      // the fullest; the first of them
+  Verdict verdict = Verdict::fits;
+  std::optional<Timing> timing;  // where the system has performance figures
+  std::vector<Assumption> assumptions;
+  std::vector<Warning> warnings;
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+Bytes peak(const Plan& plan);
+// Negative when it does not fit.
+Bytes headroom_of(const Plan& plan);
+
+// The largest part of a rank's memory.
+struct Component {
+  std::string name;
+  Bytes bytes;
+  friend bool operator==(const Component&, const Component&) = default;
+};
+Component largest_component(const RankMemory& rank);
+
+// It does not fit: the limit, what the fullest rank needs and what there is. `attempt` holds the whole account.
+struct Infeasible {
+  Plan attempt;
+  std::string limit;  // "device_memory"
+  Bytes needed;
+  Bytes available;
+  friend bool operator==(const Infeasible&, const Infeasible&) = default;
+};
+
+using Evaluation = std::variant<Plan, Infeasible>;
+
+// Throws InputError, with every rule that is broken, when the strategy is not legal for the model and batch.
+Evaluation evaluate(const Request& request);
+
+// The account of an evaluation, whether it fits or not; of a temporary one, as a value.
+const Plan& account(const Evaluation& evaluation);
+Plan account(Evaluation&& evaluation);
+
+template <>
+inline constexpr std::array<Spelling<Verdict>, 3> spellings<Verdict>{{
+    {Verdict::fits, "fits"},
+    {Verdict::marginal, "marginal"},
+    {Verdict::does_not_fit, "does_not_fit"},
+}};
+
+}  // namespace headroom

@@ -1,0 +1,28 @@
+// What to change about a plan: to make it fit, or to make it faster.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headroom/plan/changes.hpp"
+
+namespace headroom {
+
+// A request with some changes made, which fits.
+struct Alternative {
+  std::vector<std::string> changes;  // as flags: "--sequence-parallel", "--recompute selective"
+  Plan plan;
+  friend bool operator==(const Alternative&, const Alternative&) = default;
+};
+
+// For a request that does not fit: up to `most` sets of at most three changes that make it fit, on the same devices if
+// any does, else on the fewest. Fastest first where time is known, else fewest changes first; none holds a change that
+// it could do without. Empty when nothing helps.
+std::vector<Alternative> remedies(const Request& request, std::size_t most);
+
+// For one that fits: up to `most` single changes or pairs of them, on the same devices, that fit with at least as
+// good a verdict and are faster by a tenth of a percent or more; fastest first, each with a first change of its own.
+// Empty where time is not known.
+std::vector<Alternative> improvements(const Plan& plan, std::size_t most);
+
+}  // namespace headroom

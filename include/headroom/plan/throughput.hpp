@@ -1,0 +1,37 @@
+// What an iteration time means: throughput and utilization. MFU counts the FLOPs that the model needs, HFU those that
+// run, recomputation included; both are matrix products only [K22 appendix A], against the dense half-precision peak.
+#pragma once
+
+#include "headroom/core/units.hpp"
+#include "headroom/parallel/strategy.hpp"
+
+namespace headroom {
+
+struct IterationFlops {
+  Flops model;         // attention counted in full, the convention of K22 and Megatron-LM
+  Flops model_causal;  // only the half of the attention products that a causal mask leaves
+  Flops hardware;      // model, and replays once
+  Flops hardware_k22;  // K22 eq. 8, which counts a replay three times
+  friend bool operator==(const IterationFlops&, const IterationFlops&) = default;
+};
+
+// `replayed` is the part of layer passes that recompute, 1 unless layers or microbatches are exempt.
+IterationFlops iteration_flops(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                               double replayed);
+
+struct Throughput {
+  double tokens_per_second = 0;
+  double tokens_per_second_per_device = 0;
+  double samples_per_second = 0;
+  FlopsPerSecond flops_per_device;  // model FLOPs
+  double mfu = 0;
+  double mfu_causal = 0;
+  double hfu = 0;
+  double hfu_k22 = 0;
+  friend bool operator==(const Throughput&, const Throughput&) = default;
+};
+
+Throughput throughput(const IterationFlops& flops, Seconds iteration, const Strategy& strategy,
+                      const Workload& workload, FlopsPerSecond peak);
+
+}  // namespace headroom

@@ -1,0 +1,132 @@
+#include "headroom/plan/changes.hpp"
+
+namespace headroom {
+namespace {
+
+// from, 2 from, 4 from, ... up to `most`.
+std::vector<std::int64_t> doublings(std::int64_t from, std::int64_t most) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t value = from; value <= most; value *= 2) values.push_back(value);
+  return values;
+}
+
+// value/2, value/4, ... while whole.
+std::vector<std::int64_t> halvings(std::int64_t value) {
+  std::vector<std::int64_t> values;
+  while (value % 2 == 0) values.push_back(value /= 2);
+  return values;
+}
+
+struct Changes {
+  std::vector<Change> list;
+
+  void add(std::string flags, std::function<void(Request&)> apply) {
+    list.push_back({std::move(flags), std::move(apply)});
+  }
+  void set(const char* flag, std::int64_t Strategy::*size, std::int64_t to) {
+    add(flag + std::to_string(to), [size, to](Request& r) { r.strategy.*size = to; });
+  }
+  void recompute(std::string flags, const Recomputation& recomputation) {
+    add(std::move(flags), [recomputation](Request& r) { r.strategy.recompute = recomputation; });
+  }
+  void interleave(std::int64_t m) {
+    add("--interleave " + std::to_string(m), [m](Request& r) {
+      r.strategy.interleave = m;
+      r.strategy.schedule = m > 1 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
+    });
+  }
+};
+
+void change_policy(Changes& changes, const Request& request) {
+  const Strategy& strategy = request.strategy;
+  const RecomputePolicy policy = strategy.recompute.policy;
+  if (strategy.schedule == ScheduleKind::gpipe) {
+    changes.add("--schedule 1f1b",
+                [](Request& r) { r.strategy.schedule = ScheduleKind::one_forward_one_backward; });
+  }
+  if (!strategy.distributed_optimizer && strategy.data_parallel > 1) {
+    changes.add("--distributed-optimizer", [](Request& r) { r.strategy.distributed_optimizer = true; });
+  }
+  if (!strategy.sequence_parallel && strategy.tensor_parallel > 1) {
+    changes.add("--sequence-parallel", [](Request& r) { r.strategy.sequence_parallel = true; });
+  }
+  if (policy != RecomputePolicy::none) changes.recompute("--recompute none", {});
+  const bool scores_kept = request.model.architecture.kernels.attention != AttentionKernel::flash;
+  if (policy != RecomputePolicy::selective && scores_kept) {
+    changes.recompute("--recompute selective", {.policy = RecomputePolicy::selective});
+  }
+  if (policy != RecomputePolicy::full || strategy.recompute.layers > 0) {
+    const std::int64_t chunk = request.model.layers / (strategy.pipeline_parallel * strategy.interleave);
+    for (const std::int64_t k : doublings(1, chunk - 1)) {
+      changes.recompute("--recompute full --recompute-layers " + std::to_string(k),
+                        {.policy = RecomputePolicy::full, .layers = k});
+    }
+    changes.recompute("--recompute full", {.policy = RecomputePolicy::full});
+  }
+  if (policy != RecomputePolicy::none && !strategy.recompute.window && strategy.pipeline_parallel > 1) {
+    changes.add("--recompute-window", [](Request& r) { r.strategy.recompute.window = true; });
+  }
+}
+
+void change_batching(Changes& changes, const Strategy& strategy) {
+  for (const std::int64_t b : halvings(strategy.micro_batch)) {
+    changes.set("--micro-batch ", &Strategy::micro_batch, b);
+  }
+  for (const std::int64_t b : {2 * strategy.micro_batch, 4 * strategy.micro_batch}) {
+    changes.set("--micro-batch ", &Strategy::micro_batch, b);
+  }
+  if (strategy.interleave > 1) changes.interleave(1);
+  if (strategy.pipeline_parallel > 1) {
+    for (const std::int64_t m : {2, 3, 4, 6, 8}) {
+      if (m != strategy.interleave) changes.interleave(m);
+    }
+  }
+}
+
+// Twice as much of one parallel size for half of another.
+void trade(Changes& changes, const Strategy& strategy, std::int64_t devices_per_node) {
+  struct Size {
+    const char* flag;
+    std::int64_t Strategy::*member;
+    std::int64_t most;
+  };
+  const std::array<Size, 3> sizes{{{"--tensor-parallel ", &Strategy::tensor_parallel, devices_per_node},
+                                   {"--pipeline-parallel ", &Strategy::pipeline_parallel, devices(strategy)},
+                                   {"--data-parallel ", &Strategy::data_parallel, devices(strategy)}}};
+  for (const Size& more : sizes) {
+    for (const Size& less : sizes) {
+      const std::int64_t doubled = 2 * (strategy.*more.member);
+      if (more.member == less.member || strategy.*less.member % 2 != 0 || doubled > more.most) continue;
+      const std::int64_t halved = strategy.*less.member / 2;
+      changes.add(more.flag + std::to_string(doubled) + " " + less.flag + std::to_string(halved),
+                  [more, less, doubled, halved](Request& r) {
+                    r.strategy.*more.member = doubled;
+                    r.strategy.*less.member = halved;
+                  });
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Change> changes_on_same_devices(const Request& request) {
+  Changes changes;
+  change_policy(changes, request);
+  change_batching(changes, request.strategy);
+  trade(changes, request.strategy, request.system.devices_per_node);
+  return std::move(changes.list);
+}
+
+std::vector<Change> changes_to_more_devices(const Request& request) {
+  Changes changes;
+  const Strategy& strategy = request.strategy;
+  for (const std::int64_t t : doublings(strategy.tensor_parallel * 2, request.system.devices_per_node)) {
+    changes.set("--tensor-parallel ", &Strategy::tensor_parallel, t);
+  }
+  for (const std::int64_t p : doublings(strategy.pipeline_parallel * 2, request.model.layers)) {
+    changes.set("--pipeline-parallel ", &Strategy::pipeline_parallel, p);
+  }
+  return std::move(changes.list);
+}
+
+}  // namespace headroom

@@ -1,0 +1,150 @@
+#include "headroom/plan/explanation.hpp"
+
+#include "headroom/model/ends_ops.hpp"
+#include "headroom/model/layer_ops.hpp"
+
+namespace headroom {
+namespace {
+
+// Relations between a model's sizes that bring its expressions into the paper's letters.
+class ModelRelations {
+ public:
+  explicit ModelRelations(const Transformer& model) {
+    using namespace symbols;
+    if (model.heads * model.head_size == model.hidden) use(Symbol::head_size, h / a, "e = h/a");
+    if (model.key_value_heads == model.heads) use(Symbol::key_value_heads, a, "k = a");
+    if (model.feedforward == 4 * model.hidden) use(Symbol::feedforward, 4 * h, "f = 4 h");
+  }
+
+  [[nodiscard]] Expr apply(Expr expr) const {
+    for (const auto& [symbol, replacement] : replacements_) expr = expr.substitute(symbol, replacement);
+    return expr;
+  }
+  [[nodiscard]] const std::vector<std::string>& texts() const { return texts_; }
+
+ private:
+  void use(Symbol symbol, const Expr& replacement, std::string text) {
+    replacements_.emplace_back(symbol, replacement);
+    texts_.push_back(std::move(text));
+  }
+
+  std::vector<std::pair<Symbol, Expr>> replacements_;
+  std::vector<std::string> texts_;
+};
+
+struct Context {
+  Sharding sharding;
+  Bindings letters;
+  ModelRelations relations;
+  Detail detail;
+
+  [[nodiscard]] Derived derive(const Expr& expr) const {
+    return {.expression = relations.apply(expr), .value = expr.evaluate(letters)};
+  }
+};
+
+ExplainedTable explain_table(std::string name, const OpTable& table, const Replay& replay,
+                             const Context& context) {
+  const StoredTensors tensors = stored_tensors(table, context.sharding, replay, context.detail);
+  const Collectives inserted = collectives(table, context.sharding, replay);
+  ExplainedTable result{.name = std::move(name),
+                        .kept = context.derive(kept_bytes(tensors)),
+                        .dropped = context.derive(dropped_bytes(tensors))};
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    const Op& op = table.ops()[i];
+    ExplainedOp row{.name = std::string(op.name),
+                    .kind = op.kind,
+                    .region = op.region,
+                    .replayed = (replay.ops & op_bit(i)) != 0,
+                    .forward_flops = context.derive(forward_flops(table, context.sharding, op_bit(i)))};
+    Expr kept;
+    for (const StoredTensor& tensor : tensors) {
+      if (tensor.op != static_cast<int>(i)) continue;
+      if (tensor.kept) kept += tensor.bytes;
+      row.tensors.push_back(
+          {.name = std::string(tensor.name),
+           .why = std::string(tensor.why),
+           .dtype = tensor.dtype,
+           .placement = tensor.value == nowhere ? Placement::whole : table[tensor.value].placement,
+           .kept = tensor.kept,
+           .bytes = context.derive(tensor.bytes)});
+    }
+    row.kept = context.derive(kept);
+    for (const Collective& collective : inserted) {
+      if (collective.op != static_cast<int>(i)) continue;
+      (enters(collective.name) ? row.before : row.after).push_back(collective);
+    }
+    result.ops.push_back(std::move(row));
+  }
+  return result;
+}
+
+// How many stage chunks of microbatches the first rank holds, in symbols; the schedule's own count confirms it.
+Expr chunks_in_flight_in_symbols(const ScheduleShape& shape, const Bindings& letters) {
+  using namespace symbols;
+  const bool enough = shape.microbatches > shape.ranks;
+  const auto in_symbols = [&]() -> Expr {
+    switch (shape.kind) {
+      case ScheduleKind::gpipe: return n;
+      case ScheduleKind::one_forward_one_backward: return enough ? p : n;
+      case ScheduleKind::interleaved: return enough ? p * m + p - 1 : Expr(n * m);
+    }
+    EXPECTS(!"unknown schedule");
+    return 0;
+  }();
+  EXPECTS(in_symbols.evaluate(letters) == static_cast<double>(chunks_in_flight(shape, 0)));
+  return in_symbols;
+}
+
+ExplainedStage explain_first_stage(const Transformer& model, const Strategy& strategy,
+                                   const Workload& workload, const ExplainedTable& layer,
+                                   const Context& context) {
+  using namespace symbols;
+  const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
+  const std::vector<StageActivations> stages = stage_activations(model, strategy, workload, context.detail);
+  ExplainedStage result{.rank = rank_activations(stages, shape, 0)};
+
+  const bool even =
+      strategy.stage_layers.empty() && model.layers % static_cast<std::int64_t>(stages.size()) == 0;
+  const Expr chunks = chunks_in_flight_in_symbols(shape, context.letters);
+  if (even) {
+    const Monomial stages_of_model = shape.chunks > 1 ? p * m : p;
+    result.layers_in_flight = context.derive(chunks * L / stages_of_model);
+  }
+  const bool alike = even && strategy.recompute.layers == 0;
+  if (alike) result.layer_bytes.expression = layer.kept.expression * result.layers_in_flight.expression;
+  result.layer_bytes.value = result.rank.at_peak.layers.count();
+
+  const auto copies = [](Bytes all, Bytes one) { return one.count() > 0 ? all / one : 0; };
+  result.embedding_copies = copies(result.rank.at_peak.embedding, stages.front().embedding);
+  result.head_copies = copies(result.rank.at_peak.head, stages.back().head);
+  return result;
+}
+
+}  // namespace
+
+Explanation explain(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                    Detail detail) {
+  if (std::vector<Problem> problems = illegalities(model, strategy, workload); !problems.empty()) {
+    throw InputError(std::move(problems));
+  }
+  const Context context{.sharding = sharding_of(model, strategy),
+                        .letters = bindings(model, strategy, workload),
+                        .relations = ModelRelations(model),
+                        .detail = detail};
+  const OpTable layer = layer_ops(model.architecture);
+  Explanation result{
+      .model = model,
+      .strategy = strategy,
+      .workload = workload,
+      .detail = detail,
+      .equalities = context.relations.texts(),
+      .layer = explain_table("layer", layer, replay_of(layer, strategy.recompute), context),
+      .embedding = explain_table("embedding", embedding_ops(model.architecture), {}, context),
+      .head = explain_table("head", head_ops(model.architecture), {}, context),
+  };
+  result.first_stage = explain_first_stage(model, strategy, workload, result.layer, context);
+  return result;
+}
+
+}  // namespace headroom

@@ -1,0 +1,93 @@
+#include "headroom/plan/iteration.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "plan/requests.hpp"
+
+namespace headroom {
+namespace {
+
+Timing timing_of(const Request& request) { return *account(evaluate(request)).timing; }
+
+Seconds sum(const Breakdown& breakdown) {
+  Seconds total;
+  for (const auto& [name, part] : breakdown_parts) total += breakdown.*part;
+  return total;
+}
+
+}  // namespace
+
+TEST_CASE("iteration: the parts add up to the whole, and none is negative") {
+  for (const auto policy : {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full}) {
+    for (const std::int64_t replicas : {1, 4}) {
+      Request request = gpt3_timed();
+      request.strategy.recompute.policy = policy;
+      request.strategy.data_parallel = replicas;
+      const IterationTime iteration = timing_of(request).iteration;
+      CHECK(sum(iteration.breakdown) / iteration.total == doctest::Approx(1).epsilon(1e-14));
+      for (const auto& [name, part] : breakdown_parts) CHECK(iteration.breakdown.*part >= Seconds(0));
+      CHECK((iteration.breakdown.recomputation > Seconds(0)) == (policy != RecomputePolicy::none));
+      CHECK((iteration.breakdown.data_communication > iteration.breakdown.optimizer) == (replicas > 1));
+    }
+  }
+}
+
+TEST_CASE("iteration: a window of microbatches recomputes less and takes more memory, within capacity") {
+  Request request = with_both_techniques(gpt3_timed());
+  request.strategy.recompute.policy = RecomputePolicy::full;
+  const Plan all = account(evaluate(request));
+  request.strategy.recompute.window = true;
+  const Plan some = account(evaluate(request));
+  CHECK(some.timing->iteration.total < all.timing->iteration.total);
+  CHECK(some.timing->flops.hardware < all.timing->flops.hardware);
+  CHECK(some.timing->flops.model == all.timing->flops.model);
+  CHECK(peak(some) > peak(all));
+  CHECK(some.verdict == Verdict::fits);
+  // Late ranks have fewer microbatches in flight, and so recompute less.
+  const auto& ranks = some.timing->iteration.schedule.ranks;
+  CHECK(ranks.back().replay < ranks.front().replay);
+}
+
+TEST_CASE("throughput: eq. 7 over time, devices and peak, with attention in full or halved by the mask") {
+  const Request request = with_both_techniques(gpt3_timed());
+  const Timing timing = timing_of(request);
+  const double iteration = timing.iteration.total.count();
+  const double h = 12288, s = 2048, v = 51200, L = 96, B = 64;
+  const double model = 72 * B * L * s * h * h * (1 + s / (6 * h) + v / (12 * h * L));
+  constexpr double rounding = 1e-14;  // beyond 2^53
+  CHECK(timing.flops.model.count() == doctest::Approx(model).epsilon(rounding));
+  const double masked = 72 * B * L * s * h * h * s / (12 * h);
+  CHECK(timing.flops.model_causal.count() == doctest::Approx(model - masked).epsilon(rounding));
+  CHECK(timing.throughput.mfu == doctest::Approx(model / iteration / 64 / 312e12));
+  CHECK(timing.throughput.tokens_per_second == doctest::Approx(B * s / iteration));
+  CHECK(timing.throughput.samples_per_second == doctest::Approx(B / iteration));
+}
+
+TEST_CASE("throughput: only layers that recompute count") {
+  Request request = with_both_techniques(gpt3_timed());
+  request.strategy.recompute = {.policy = RecomputePolicy::full, .layers = 1};  // of 4 in each stage chunk
+  const IterationFlops flops = timing_of(request).flops;
+  request.strategy.recompute.layers = 0;
+  const IterationFlops all = timing_of(request).flops;
+  CHECK((flops.hardware - flops.model) / (all.hardware - all.model) == doctest::Approx(0.25));
+}
+
+TEST_CASE("budget: days and device-hours of a number of tokens") {
+  const Timing timing = timing_of(with_both_techniques(gpt3_timed()));
+  const auto [days, device_hours] = token_budget(timing, 300e9, 64);
+  CHECK(days * 86400 * timing.throughput.tokens_per_second == doctest::Approx(300e9));
+  CHECK(device_hours == doctest::Approx(days * 24 * 64));
+}
+
+TEST_CASE("warnings: predictions beyond the fitted range are named") {
+  Request request = with_both_techniques(gpt3_timed());
+  request.model.architecture.kernels.attention = AttentionKernel::flash;
+  std::vector<std::string> codes;
+  const Plan plan = account(evaluate(request));
+  for (const Warning& warning : plan.warnings) codes.push_back(warning.code);
+  CHECK(std::find(codes.begin(), codes.end(), "flash_attention_assumed") != codes.end());
+}
+
+}  // namespace headroom

@@ -1,0 +1,159 @@
+#include "headroom/plan/plan.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "plan/requests.hpp"
+
+namespace headroom {
+namespace {
+
+Plan plan_of(const Request& request) { return account(evaluate(request)); }
+
+std::vector<std::string> warning_codes(const Request& request) {
+  std::vector<std::string> codes;
+  for (const Plan plan = plan_of(request); const Warning& warning : plan.warnings)
+    codes.push_back(warning.code);
+  return codes;
+}
+
+}  // namespace
+
+TEST_CASE("plan: GPT-3 with sequence parallelism and selective recomputation fits 64 A100s") {
+  const Evaluation evaluation = evaluate(with_both_techniques(gpt3_on_a100()));
+  REQUIRE(std::holds_alternative<Plan>(evaluation));
+  const Plan& plan = std::get<Plan>(evaluation);
+  CHECK(plan.verdict == Verdict::fits);
+  CHECK(plan.ranks.size() == 8);
+  CHECK(peak(plan) + headroom_of(plan) == 80_GiB);
+  CHECK(headroom_of(plan) >= marginal_fraction * 80_GiB);
+  CHECK(plan.warnings.empty());
+  CHECK(&account(evaluation) == &plan);
+}
+
+TEST_CASE("plan: GPT-3 without them does not fit, with the whole account") {
+  const Evaluation evaluation = evaluate(gpt3_on_a100());
+  REQUIRE(std::holds_alternative<Infeasible>(evaluation));
+  const Infeasible& infeasible = std::get<Infeasible>(evaluation);
+  CHECK(infeasible.limit == "device_memory");
+  CHECK(infeasible.available == 80_GiB);
+  CHECK(infeasible.needed == peak(infeasible.attempt));
+  CHECK(infeasible.needed > infeasible.available);
+  CHECK(infeasible.attempt.verdict == Verdict::does_not_fit);
+  CHECK(infeasible.attempt.ranks.size() == 8);
+  CHECK(infeasible.attempt.request == gpt3_on_a100());
+  CHECK(headroom_of(infeasible.attempt) == infeasible.available - infeasible.needed);
+  CHECK(&account(evaluation) == &infeasible.attempt);
+}
+
+TEST_CASE("plan: with less than a twentieth to spare it is marginal, with nothing it still fits") {
+  Request request = with_both_techniques(gpt3_on_a100());
+  const Bytes needed = peak(plan_of(request));
+  const auto verdict_with = [&](Bytes memory) {
+    request.system.memory = memory;
+    return plan_of(request).verdict;
+  };
+  CHECK(verdict_with(needed * 1.06) == Verdict::fits);
+  CHECK(verdict_with(needed * 1.05) == Verdict::marginal);
+  CHECK(verdict_with(needed) == Verdict::marginal);
+  CHECK(verdict_with(needed - 1_B) == Verdict::does_not_fit);
+}
+
+TEST_CASE("plan: every rank's total is its named terms") {
+  const Plan plan = plan_of(gpt3_on_a100());
+  for (const RankMemory& rank : plan.ranks) {
+    const Activations& parts = rank.activations.at_peak;
+    CHECK(total(rank) == rank.state.weights + rank.state.gradients + rank.state.optimizer + parts.layers +
+                             parts.embedding + parts.head + parts.outputs + parts.replay + rank.reserved);
+    CHECK(rank.reserved == 1_GiB + 512_MiB);
+    CHECK(total(rank) <= peak(plan));
+  }
+}
+
+TEST_CASE("plan: the fullest rank is the first of those as full") {
+  const Plan plan = plan_of(gpt3_on_a100());
+  CHECK(plan.peak_rank == 0);
+  CHECK(plan.ranks[0].activations.pipeline_rank == 0);
+
+  // With many labels and little in flight it is the last, which holds the head.
+  Request vocabulary = with_both_techniques(gpt3_on_a100());
+  vocabulary.model.vocabulary = 51'200'000;
+  vocabulary.model.architecture.tied_embeddings = false;
+  CHECK(plan_of(vocabulary).peak_rank == 7);
+}
+
+TEST_CASE("plan: ranks hold their chunks' layers") {
+  const Plan plan = plan_of(gpt3_on_a100());
+  for (const RankMemory& rank : plan.ranks) CHECK(rank.activations.layers == 12);
+}
+
+TEST_CASE("plan: the largest component") {
+  const Plan plan = plan_of(gpt3_on_a100());
+  CHECK(largest_component(plan.ranks[0]).name == "activations");
+  CHECK(largest_component(plan.ranks[0]).bytes == total(plan.ranks[0].activations.at_peak));
+  CHECK(largest_component(plan_of(with_both_techniques(gpt3_on_a100())).ranks[0]).name == "optimizer state");
+}
+
+TEST_CASE("plan: exact detail counts what the paper leaves out") {
+  Request request = gpt3_on_a100();
+  const Bytes paper = peak(plan_of(request));
+  request.detail = Detail::exact;
+  const Bytes exact = peak(plan_of(request));
+  CHECK(exact > paper);
+  CHECK(exact < paper * 1.001);
+}
+
+TEST_CASE("plan: what is not legal is the user's mistake, with all its problems") {
+  Request request = gpt3_on_a100();
+  request.strategy.tensor_parallel = 7;
+  request.strategy.micro_batch = 5;
+  try {
+    static_cast<void>(evaluate(request));
+    FAIL("no InputError");
+  } catch (const InputError& error) {
+    CHECK(error.problems() == illegalities(request.model, request.strategy, request.workload));
+    CHECK(error.problems().size() > 1);
+  }
+}
+
+TEST_CASE("plan: assumed reserves are assumptions, counted ones are not") {
+  const Plan plan = plan_of(gpt3_on_a100());
+  REQUIRE(plan.assumptions.size() == 2);
+  CHECK(plan.assumptions[0] == Assumption{"1024 MiB reserved for cuda_context", "typical"});
+  CHECK(plan.assumptions[1].text.starts_with("left out: "));
+}
+
+TEST_CASE("plan: warns of tensor parallelism across nodes") {
+  Request request = with_both_techniques(gpt3_on_a100());
+  request.strategy.tensor_parallel = 16;
+  CHECK(warning_codes(request) == std::vector<std::string>{"tensor_parallel_across_nodes"});
+}
+
+TEST_CASE("plan: warns of sequence parallelism over one rank") {
+  Request request = gpt3_on_a100();
+  request.strategy.tensor_parallel = 1;
+  request.strategy.sequence_parallel = true;
+  CHECK(warning_codes(request) == std::vector<std::string>{"sequence_parallel_without_tensor_parallel"});
+}
+
+TEST_CASE("plan: warns of sequences longer than the position table") {
+  Request request = with_both_techniques(gpt3_on_a100());
+  request.workload.sequence = 4096;
+  CHECK(warning_codes(request) == std::vector<std::string>{"sequence_exceeds_positions"});
+  request.model.architecture.positions = Positions::rotary;
+  CHECK(warning_codes(request).empty());
+}
+
+TEST_CASE("plan: warns of selective recomputation where flash attention left nothing to save") {
+  Request request = with_both_techniques(gpt3_on_a100());
+  request.model.architecture.kernels.attention = AttentionKernel::flash;
+  CHECK(warning_codes(request) == std::vector<std::string>{"selective_saves_little"});
+}
+
+TEST_CASE("plan: the same request has the same plan") {
+  CHECK(evaluate(gpt3_on_a100()) == evaluate(gpt3_on_a100()));
+}
+
+}  // namespace headroom

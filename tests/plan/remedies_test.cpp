@@ -1,0 +1,141 @@
+#include "headroom/plan/remedies.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "plan/requests.hpp"
+
+namespace headroom {
+namespace {
+
+bool fits(const Request& request) {
+  return illegalities(request.model, request.strategy, request.workload).empty() &&
+         std::holds_alternative<Plan>(evaluate(request));
+}
+
+// GPT-3 on devices of less memory, or with more to hold.
+std::vector<Request> requests_that_do_not_fit() {
+  std::vector<Request> requests;
+  for (const Bytes memory : {80_GiB, 64_GiB, 56_GiB}) {
+    requests.push_back(gpt3_on_a100());
+    requests.back().system.memory = memory;
+  }
+  requests.push_back(gpt3_on_a100());
+  requests.back().strategy.micro_batch = 4;
+  requests.back().workload.global_batch = 256;
+  requests.push_back(gpt3_on_a100());
+  requests.back().strategy.schedule = ScheduleKind::gpipe;
+  requests.back().strategy.interleave = 1;
+  requests.back().strategy.deallocate_outputs = false;
+  return requests;
+}
+
+}  // namespace
+
+TEST_CASE("remedies: for GPT-3 of K22 both techniques together are the fastest way to fit") {
+  const std::vector<Alternative> found = remedies(gpt3_timed(), 50);
+  REQUIRE_FALSE(found.empty());
+  CHECK(found[0].changes == std::vector<std::string>{"--sequence-parallel", "--recompute selective"});
+  const auto is_full = [](const Alternative& x) {
+    return x.changes == std::vector<std::string>{"--recompute full"};
+  };
+  CHECK(std::any_of(found.begin(), found.end(), is_full));
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    CHECK(found[i - 1].plan.timing->iteration.total <= found[i].plan.timing->iteration.total);
+  }
+}
+
+TEST_CASE("remedies: where time is not known the fewest changes come first") {
+  const std::vector<Alternative> found = remedies(gpt3_on_a100(), 50);
+  REQUIRE_FALSE(found.empty());
+  CHECK(found[0].changes.size() == 1);
+  for (std::size_t i = 1; i < found.size(); ++i)
+    CHECK(found[i - 1].changes.size() <= found[i].changes.size());
+}
+
+TEST_CASE("remedies: each is legal, fits, and is the plan of its request") {
+  for (const Request& request : requests_that_do_not_fit()) {
+    REQUIRE_FALSE(fits(request));
+    const std::vector<Alternative> found = remedies(request, 5);
+    CHECK_FALSE(found.empty());
+    CHECK(found.size() <= 5);
+    for (const Alternative& remedy : found) {
+      const Request& changed = remedy.plan.request;
+      CHECK(fits(changed));
+      CHECK(remedy.plan == account(evaluate(changed)));
+      CHECK(peak(remedy.plan) <= request.system.memory);
+      CHECK(changed.model == request.model);
+      CHECK(changed.system == request.system);
+      CHECK(changed.workload == request.workload);
+      CHECK(changed != request);
+    }
+  }
+}
+
+TEST_CASE("remedies: all take the same devices, none is named twice, none has a change it could do without") {
+  for (const Request& request : requests_that_do_not_fit()) {
+    std::vector<std::vector<std::string>> distinct;
+    const std::vector<Alternative> found = remedies(request, 50);
+    for (const Alternative& remedy : found) {
+      CHECK(devices(remedy.plan.request.strategy) == devices(found[0].plan.request.strategy));
+      for (const auto& other : distinct) CHECK(other != remedy.changes);
+      distinct.push_back(remedy.changes);
+
+      // Undoing any part of the strategy leaves it not fitting.
+      if (remedy.changes.size() == 1) continue;
+      for (const auto& undo :
+           {+[](Strategy&it, const Strategy&was) { it.sequence_parallel = was.sequence_parallel; },
+            +[](Strategy&it, const Strategy&was) { it.recompute = was.recompute; },
+            +[](Strategy&it, const Strategy&was) { it.micro_batch = was.micro_batch; }}) {
+        Request less = remedy.plan.request;
+        undo(less.strategy, request.strategy);
+        if (less != remedy.plan.request) CHECK_FALSE(fits(less));
+      }
+    }
+  }
+}
+
+TEST_CASE("remedies: none when nothing helps") {
+  Request hopeless = gpt3_on_a100();
+  hopeless.system.memory = 2_GiB;
+  CHECK(remedies(hopeless, 3).empty());
+}
+
+TEST_CASE("remedies: a distributed optimizer is suggested where there are replicas") {
+  Request request = with_both_techniques(gpt3_on_a100());
+  request.strategy.data_parallel = 8;
+  request.workload.global_batch = 512;
+  request.system.memory = 48_GiB;
+  const std::vector<Alternative> found = remedies(request, 1);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].changes == std::vector<std::string>{"--distributed-optimizer"});
+}
+
+TEST_CASE("improvements: each fits the same devices, is faster, and starts with a change of its own") {
+  const Plan plan = account(evaluate(with_both_techniques(gpt3_timed())));
+  const std::vector<Alternative> found = improvements(plan, 3);
+  REQUIRE(found.size() == 3);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const Plan& better = found[i].plan;
+    CHECK(fits(better.request));
+    CHECK(devices(better.request.strategy) == devices(plan.request.strategy));
+    CHECK(better.verdict <= plan.verdict);
+    CHECK(better.timing->iteration.total < plan.timing->iteration.total);
+    for (std::size_t j = 0; j < i; ++j) CHECK(found[j].changes.front() != found[i].changes.front());
+  }
+}
+
+TEST_CASE("improvements: full recomputation that is not needed is the first to go") {
+  Request request = with_both_techniques(gpt3_timed());
+  request.strategy.recompute = {.policy = RecomputePolicy::full};
+  const std::vector<Alternative> found = improvements(account(evaluate(request)), 1);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].plan.request.strategy.recompute.policy == RecomputePolicy::selective);
+}
+
+TEST_CASE("improvements: none where time is not known") {
+  CHECK(improvements(account(evaluate(with_both_techniques(gpt3_on_a100()))), 3).empty());
+}
+
+}  // namespace headroom
