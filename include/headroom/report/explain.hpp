@@ -1,0 +1,14 @@
+// The report of `headroom explain`: the op table with what each op stores and why, and the expressions it adds up to.
+#pragma once
+
+#include <string>
+
+#include "headroom/plan/explanation.hpp"
+#include "headroom/report/table.hpp"
+
+namespace headroom {
+
+// JSON follows schemas/explain.schema.json; CSV and Markdown hold a row for each stored tensor of the layer.
+std::string render(const Explanation& explanation, Format format);
+
+}  // namespace headroom

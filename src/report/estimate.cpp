@@ -1,0 +1,256 @@
+#include "headroom/report/estimate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "headroom/report/timeline.hpp"
+#include "report/estimate_json.hpp"
+#include "report/text.hpp"
+
+namespace headroom {
+namespace {
+
+std::string moment(const Plan& plan, const RankMemory& rank) {
+  const Step& step = rank.activations.peak;
+  const std::string chunk =
+      plan.request.strategy.interleave > 1 ? fmt::format(" through chunk {}", step.chunk + 1) : "";
+  return step.pass == Pass::forward
+             ? fmt::format("at the end of the forward pass of microbatch {}{}", step.microbatch + 1, chunk)
+             : fmt::format("in the backward pass of microbatch {}{}, during its first replay",
+                           step.microbatch + 1, chunk);
+}
+
+// Every rank, in bytes, for spreadsheets.
+Table bytes_table(const Plan& plan) {
+  Table table{.columns = {{"pipeline_rank"},
+                          {"layers"},
+                          {"in_flight"},
+                          {"weights_bytes"},
+                          {"gradients_bytes"},
+                          {"optimizer_bytes"},
+                          {"activation_bytes"},
+                          {"layers_bytes"},
+                          {"embedding_bytes"},
+                          {"head_bytes"},
+                          {"outputs_bytes"},
+                          {"replay_bytes"},
+                          {"reserved_bytes"},
+                          {"total_bytes"},
+                          {"headroom_bytes"}}};
+  for (const RankMemory& rank : plan.ranks) {
+    const Activations& parts = rank.activations.at_peak;
+    std::vector<std::string> row{std::to_string(rank.activations.pipeline_rank),
+                                 std::to_string(rank.activations.layers),
+                                 fmt::format("{:g}", in_flight(plan, rank))};
+    for (const Bytes bytes : {rank.state.weights, rank.state.gradients, rank.state.optimizer, total(parts),
+                              parts.layers, parts.embedding, parts.head, parts.outputs, parts.replay,
+                              rank.reserved, total(rank), plan.request.system.memory - total(rank)}) {
+      row.push_back(whole(bytes.count()));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// The ranks worth a line on one screen: both ends and the fullest.
+std::vector<std::size_t> shown_ranks(const Plan& plan, bool all) {
+  constexpr std::size_t at_each_end = 4;
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
+    const bool end = i < at_each_end || i + at_each_end >= plan.ranks.size();
+    if (all || end || i == plan.peak_rank) shown.push_back(i);
+  }
+  return shown;
+}
+
+Table gib_table(const Plan& plan, bool all) {
+  Table table{.columns = {{"rank"},
+                          {"layers"},
+                          {"in flight"},
+                          {"weights"},
+                          {"gradients"},
+                          {"optimizer"},
+                          {"activations"},
+                          {"reserved"},
+                          {"total GiB"},
+                          {"to spare"},
+                          {"", Align::left}}};
+  std::size_t next = 0;
+  for (const std::size_t i : shown_ranks(plan, all)) {
+    if (i != next) table.rows.push_back({"..", "", "", "", "", "", "", "", "", "", ""});
+    next = i + 1;
+    const RankMemory& rank = plan.ranks[i];
+    table.rows.push_back({std::to_string(i), std::to_string(rank.activations.layers),
+                          fmt::format("{:.4g}", in_flight(plan, rank)), in_gib(rank.state.weights),
+                          in_gib(rank.state.gradients), in_gib(rank.state.optimizer),
+                          in_gib(total(rank.activations.at_peak)), in_gib(rank.reserved), in_gib(total(rank)),
+                          in_gib(plan.request.system.memory - total(rank)),
+                          i == plan.peak_rank ? "<- fullest" : ""});
+  }
+  return table;
+}
+
+// A bar of at least one mark, `whole` being as long as the row allows.
+std::string bar(double part, double whole) {
+  constexpr double columns = 40;
+  return std::string(static_cast<std::size_t>(std::max(std::lround(columns * part / whole), 1L)), '#');
+}
+
+// Where the memory of the fullest rank goes: a bar for each part that takes any.
+Table memory_bars(const Plan& plan) {
+  const RankMemory& rank = plan.ranks[plan.peak_rank];
+  const Activations& activations = rank.activations.at_peak;
+  const Bytes capacity = plan.request.system.memory;
+  const Bytes scale = std::max(total(rank), capacity);
+  Table table{.columns = {{"memory", Align::left}, {"GiB"}, {"of capacity"}, {"", Align::left}}};
+  const auto row = [&](const char* name, Bytes bytes) {
+    if (bytes == Bytes(0)) return;
+    table.rows.push_back(
+        {name, in_gib(bytes), fmt::format("{:.1f}%", 100 * (bytes / capacity)), bar(bytes / scale, 1)});
+  };
+  row("weights", rank.state.weights);
+  row("gradients", rank.state.gradients);
+  row("optimizer state", rank.state.optimizer);
+  row("layer activations", activations.layers);
+  row("embedding", activations.embedding);
+  row("head and loss", activations.head);
+  row("sent outputs", activations.outputs);
+  row("replay working set", activations.replay);
+  row("reserved", rank.reserved);
+  return table;
+}
+
+// Where an iteration's time goes: a bar for each part that takes any.
+Table time_bars(const IterationTime& iteration) {
+  Table table{.columns = {{"time", Align::left}, {"seconds"}, {"of iteration"}, {"", Align::left}}};
+  for (const auto& [name, part] : breakdown_parts) {
+    const double share = iteration.breakdown.*part / iteration.total;
+    constexpr double worth_a_row = 5e-5;
+    if (share < worth_a_row) continue;
+    std::string words(name);
+    std::replace(words.begin(), words.end(), '_', ' ');
+    table.rows.push_back({std::move(words), fmt::format("{:.3f}", (iteration.breakdown.*part).count()),
+                          fmt::format("{:.1f}%", 100 * share), bar(share, 1)});
+  }
+  return table;
+}
+
+// Iteration time and what it means.
+std::string time_line(const Timing& timing, const Performance& performance) {
+  const Throughput& rates = timing.throughput;
+  return fmt::format(
+      "Iteration {}: {:.0f} tokens/s ({:.0f} a device), {:.1f} TFLOP/s a device, MFU {:.1f}%, HFU {:.1f}% of "
+      "{:.0f} "
+      "TFLOP/s dense half precision.",
+      human(timing.iteration.total), rates.tokens_per_second, rates.tokens_per_second_per_device,
+      rates.flops_per_device.count() / 1e12, 100 * rates.mfu, 100 * rates.hfu,
+      performance.device.half_peak.count() / 1e12);
+}
+
+std::string verdict_line(const Plan& plan) {
+  const RankMemory& rank = plan.ranks[plan.peak_rank];
+  const Bytes spare = headroom_of(plan);
+  const std::string need = fmt::format("rank {} needs {} of {}", plan.peak_rank, human(peak(plan)),
+                                       human(plan.request.system.memory));
+  switch (plan.verdict) {
+    case Verdict::fits: return fmt::format("Fits: {}, {} to spare.", need, human(spare));
+    case Verdict::marginal:
+      return fmt::format("Marginal: {}, only {} to spare for fragmentation and temporary buffers.", need,
+                         human(spare));
+    case Verdict::does_not_fit: {
+      const Component largest = largest_component(rank);
+      return fmt::format("Does not fit: {}, {} too much. The largest part is {} ({}).", need,
+                         human(Bytes(0) - spare), largest.name, human(largest.bytes));
+    }
+  }
+  EXPECTS(!"unknown verdict");
+  return {};
+}
+
+// Days and device-hours for a number of tokens.
+std::string budget_line(const Plan& plan, double tokens) {
+  const auto [days, device_hours] = token_budget(*plan.timing, tokens, devices(plan.request.strategy));
+  return fmt::format("{:g} tokens: {:.1f} days, {:.0f} device-hours.\n", tokens, days, device_hours);
+}
+
+std::string timeline_text(const Plan& plan) {
+  const IterationTime& iteration = plan.timing->iteration;
+  std::vector<ReplayedStep> steps;
+  replay_schedule(iteration.shape, iteration.times, [&](const ReplayedStep& step) { steps.push_back(step); });
+  return "\n" + timeline(steps, iteration.shape.ranks, iteration.schedule.makespan);
+}
+
+// An alternative on a line: its flags, and what it does to time, memory and the number of devices.
+std::string alternative_line(const Alternative& alternative, const Plan& plan) {
+  const std::int64_t before = devices(plan.request.strategy);
+  const std::int64_t after = devices(alternative.plan.request.strategy);
+  std::string effect;
+  if (plan.timing && alternative.plan.timing) {
+    const Seconds time = alternative.plan.timing->iteration.total;
+    effect = fmt::format("{} ({:+.1f}%), ", human(time), 100 * (time / plan.timing->iteration.total - 1));
+  }
+  effect += human(peak(alternative.plan)) + " on the fullest rank";
+  if (after != before) effect += fmt::format(" of {} devices", after);
+  return fmt::format("  {}: {}\n", fmt::join(alternative.changes, " "), effect);
+}
+
+std::string alternatives_text(const EstimateReport& report) {
+  const Plan& plan = account(report.evaluation);
+  const bool fits = std::holds_alternative<Plan>(report.evaluation);
+  if (report.alternatives.empty()) {
+    if (fits || !report.looked_for_alternatives) return {};
+    return "\nNo three changes of layout or recomputation make it fit: it needs a shorter sequence or a "
+           "smaller model.\n";
+  }
+  std::string text = fits ? "\nChanges that would help most:\n" : "\nNearest changes that fit:\n";
+  for (const Alternative& alternative : report.alternatives) text += alternative_line(alternative, plan);
+  return text;
+}
+
+std::string estimate_text(const EstimateReport& report, Format format) {
+  const Plan& plan = account(report.evaluation);
+  const Request& request = plan.request;
+  const bool markdown = format == Format::markdown;
+  const std::string heading = markdown ? "## " : "";
+  std::string text = fmt::format("{}{} ({} parameters) on {}\n", heading, request.model.name,
+                                 human_count(parameter_count(request.model)), request.system.name);
+  if (markdown) text += '\n';
+  text += layout_line(request.strategy, request.workload) + "\n" + policy_line(request.strategy) + "\n\n";
+  text += verdict_line(plan) + "\n";
+  if (plan.timing)
+    text += (markdown ? "\n" : "") + time_line(*plan.timing, *request.system.performance) + "\n";
+  if (plan.timing && report.tokens > 0) text += budget_line(plan, report.tokens);
+  text += '\n' + render_table(gib_table(plan, markdown), format);
+  text += fmt::format("\nRank {} is fullest {}:\n{}", plan.peak_rank,
+                      moment(plan, plan.ranks[plan.peak_rank]), markdown ? "\n" : "");
+  text += render_table(memory_bars(plan), format);
+  if (plan.timing) {
+    const IterationTime& iteration = plan.timing->iteration;
+    text += fmt::format("\nOn rank {}, the busiest:\n{}", iteration.critical_rank, markdown ? "\n" : "");
+    text += render_table(time_bars(iteration), format);
+    if (report.timeline) text += timeline_text(plan);
+  }
+  text += alternatives_text(report);
+  if (!plan.warnings.empty()) text += '\n';
+  for (const Warning& warning : plan.warnings) {
+    text += fmt::format("warning [{}]: {}\n", warning.code, warning.text);
+  }
+  if (!plan.assumptions.empty()) text += "\nAssumed:\n";
+  for (const Assumption& assumption : plan.assumptions) text += fmt::format("- {}\n", assumption.text);
+  return text;
+}
+
+}  // namespace
+
+std::string render(const EstimateReport& report, Format format) {
+  switch (format) {
+    case Format::json: return to_text(estimate_json(report));
+    case Format::csv: return to_csv(bytes_table(account(report.evaluation)));
+    case Format::table:
+    case Format::markdown: return estimate_text(report, format);
+  }
+  EXPECTS(!"unknown format");
+  return {};
+}
+
+}  // namespace headroom

@@ -1,0 +1,137 @@
+#include "report/estimate_json.hpp"
+
+#include "report/text.hpp"
+
+namespace headroom {
+namespace {
+
+OrderedJson rank_json(const Plan& plan, const RankMemory& rank) {
+  const Activations& parts = rank.activations.at_peak;
+  return {{"pipeline_rank", rank.activations.pipeline_rank},
+          {"layers", rank.activations.layers},
+          {"in_flight", number(in_flight(plan, rank))},
+          {"weights_bytes", number(rank.state.weights)},
+          {"gradients_bytes", number(rank.state.gradients)},
+          {"optimizer_bytes", number(rank.state.optimizer)},
+          {"activation_bytes", number(total(parts))},
+          {"activations",
+           {{"layers_bytes", number(parts.layers)},
+            {"embedding_bytes", number(parts.embedding)},
+            {"head_bytes", number(parts.head)},
+            {"outputs_bytes", number(parts.outputs)},
+            {"replay_bytes", number(parts.replay)}}},
+          {"reserved_bytes", number(rank.reserved)},
+          {"total_bytes", number(total(rank))},
+          {"peak",
+           {{"pass", rank.activations.peak.pass == Pass::forward ? "forward" : "backward"},
+            {"microbatch", rank.activations.peak.microbatch},
+            {"chunk", rank.activations.peak.chunk}}}};
+}
+
+OrderedJson pass_json(const PassCost& cost) {
+  return {{"seconds", device_time(cost).count()},
+          {"matrix_products_seconds", cost.matrix_products.count()},
+          {"attention_products_seconds", cost.attention_products.count()},
+          {"streaming_seconds", cost.streaming.count()},
+          {"communication_seconds", cost.communication.count()},
+          {"host_operations", cost.operations}};
+}
+
+// Device time of one microbatch through one layer or one end of the model.
+OrderedJson cost_json(const LayerCost& cost) {
+  return {{"forward_seconds", device_time(cost.forward).count()},
+          {"backward_seconds", device_time(backward(cost)).count()},
+          {"replay_seconds", device_time(cost.replay).count()},
+          {"forward", pass_json(cost.forward)},
+          {"backward_data", pass_json(cost.backward_data)},
+          {"backward_weight", pass_json(cost.backward_weight)},
+          {"replay", pass_json(cost.replay)}};
+}
+
+OrderedJson time_json(const IterationTime& iteration) {
+  OrderedJson breakdown = OrderedJson::object();
+  for (const auto& [name, part] : breakdown_parts) {
+    breakdown[std::string(name) + "_seconds"] = (iteration.breakdown.*part).count();
+  }
+  return {{"iteration_seconds", iteration.total.count()},
+          {"critical_rank", iteration.critical_rank},
+          {"breakdown", std::move(breakdown)},
+          {"layer", cost_json(iteration.cost.layer)},
+          {"embedding", cost_json(iteration.cost.embedding)},
+          {"head", cost_json(iteration.cost.head)}};
+}
+
+OrderedJson throughput_json(const Timing& timing, const Performance& performance) {
+  const Throughput& rates = timing.throughput;
+  return {{"tokens_per_second", rates.tokens_per_second},
+          {"tokens_per_second_per_device", rates.tokens_per_second_per_device},
+          {"samples_per_second", rates.samples_per_second},
+          {"tflops_per_device", rates.flops_per_device.count() / 1e12},
+          {"mfu", rates.mfu},
+          {"mfu_causal", rates.mfu_causal},
+          {"hfu", rates.hfu},
+          {"hfu_k22", rates.hfu_k22},
+          {"peak_tflops", performance.device.half_peak.count() / 1e12},
+          {"peak_dtype", "half"},
+          {"model_flops", number(timing.flops.model.count())},
+          {"model_causal_flops", number(timing.flops.model_causal.count())},
+          {"hardware_flops", number(timing.flops.hardware.count())},
+          {"hardware_k22_flops", number(timing.flops.hardware_k22.count())}};
+}
+
+}  // namespace
+
+OrderedJson estimate_json(const EstimateReport& report) {
+  const Plan& plan = account(report.evaluation);
+  const Request& request = plan.request;
+  OrderedJson ranks = OrderedJson::array();
+  for (const RankMemory& rank : plan.ranks) ranks.push_back(rank_json(plan, rank));
+  OrderedJson memory{{"detail", name_of(request.detail)},
+                     {"capacity_bytes", number(request.system.memory)},
+                     {"peak_bytes", number(peak(plan))},
+                     {"peak_rank", plan.peak_rank},
+                     {"headroom_bytes", number(headroom_of(plan))},
+                     {"verdict", name_of(plan.verdict)},
+                     {"ranks", std::move(ranks)}};
+  OrderedJson warnings = OrderedJson::array();
+  for (const Warning& warning : plan.warnings)
+    warnings.push_back({{"code", warning.code}, {"text", warning.text}});
+  OrderedJson assumptions = OrderedJson::array();
+  for (const auto& [text, source] : plan.assumptions)
+    assumptions.push_back({{"text", text}, {"source", source}});
+  OrderedJson json{{"format", 1},
+                   {"model", to_json(request.model)},
+                   {"system", to_json(request.system)},
+                   {"software", to_json(request.software)},
+                   {"strategy", to_json(request.strategy)},
+                   {"workload", to_json(request.workload, request.strategy)},
+                   {"memory", std::move(memory)}};
+  if (plan.timing) {
+    json["time"] = time_json(plan.timing->iteration);
+    json["throughput"] = throughput_json(*plan.timing, *request.system.performance);
+    if (report.tokens > 0) {
+      const auto [days, device_hours] = token_budget(*plan.timing, report.tokens, devices(request.strategy));
+      json["budget"] = {{"tokens", number(report.tokens)}, {"days", days}, {"device_hours", device_hours}};
+    }
+  }
+  if (const auto* infeasible = std::get_if<Infeasible>(&report.evaluation)) {
+    json["infeasible"] = {{"limit", infeasible->limit},
+                          {"needed_bytes", number(infeasible->needed)},
+                          {"available_bytes", number(infeasible->available)}};
+  }
+  OrderedJson alternatives = OrderedJson::array();
+  for (const Alternative& alternative : report.alternatives) {
+    OrderedJson entry{{"changes", alternative.changes},
+                      {"devices", devices(alternative.plan.request.strategy)},
+                      {"peak_bytes", number(peak(alternative.plan))}};
+    if (alternative.plan.timing)
+      entry["iteration_seconds"] = alternative.plan.timing->iteration.total.count();
+    alternatives.push_back(std::move(entry));
+  }
+  json["alternatives"] = std::move(alternatives);
+  json["assumptions"] = std::move(assumptions);
+  json["warnings"] = std::move(warnings);
+  return json;
+}
+
+}  // namespace headroom

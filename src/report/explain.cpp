@@ -1,0 +1,231 @@
+#include "headroom/report/explain.hpp"
+
+#include "report/json.hpp"
+#include "report/text.hpp"
+
+namespace headroom {
+namespace {
+
+// "forward all-gather, backward reduce-scatter"
+std::string halves(const Collective& collective) {
+  const auto half = [](CollectiveKind kind) {
+    std::string text(name_of(kind));
+    for (char& c : text) c = c == '_' ? '-' : c;
+    return kind == CollectiveKind::none ? std::string("nothing") : text;
+  };
+  std::string text = fmt::format("forward {}, backward {}", half(forward_kind(collective.name)),
+                                 half(backward_kind(collective.name)));
+  if (collective.replayed && forward_kind(collective.name) != CollectiveKind::none) text += ", replayed";
+  if (collective.regathers) text += ", and again for the weight gradient";
+  return text;
+}
+
+OrderedJson collective_json(const Collective& collective) {
+  return {{"name", name_of(collective.name)},
+          {"forward", name_of(forward_kind(collective.name))},
+          {"backward", name_of(backward_kind(collective.name))},
+          {"bytes", to_string(Expr(collective.bytes))},
+          {"replayed", collective.replayed},
+          {"regathers", collective.regathers}};
+}
+
+OrderedJson ops_json(const ExplainedTable& table) {
+  OrderedJson ops = OrderedJson::array();
+  for (const ExplainedOp& op : table.ops) {
+    OrderedJson tensors = OrderedJson::array();
+    for (const ExplainedTensor& tensor : op.tensors) {
+      tensors.push_back({{"name", tensor.name},
+                         {"why", tensor.why},
+                         {"dtype", name_of(tensor.dtype)},
+                         {"placement", name_of(tensor.placement)},
+                         {"kept", tensor.kept},
+                         {"size", to_string(tensor.bytes.expression)},
+                         {"size_bytes", number(tensor.bytes.value)}});
+    }
+    OrderedJson collectives = OrderedJson::array();
+    for (const auto* list : {&op.before, &op.after}) {
+      for (const Collective& collective : *list) collectives.push_back(collective_json(collective));
+    }
+    ops.push_back({{"name", op.name},
+                   {"kind", name_of(op.kind)},
+                   {"placement", name_of(op.region)},
+                   {"replayed", op.replayed},
+                   {"stored", to_string(op.kept.expression)},
+                   {"stored_bytes", number(op.kept.value)},
+                   {"forward_flops", number(op.forward_flops.value)},
+                   {"forward_flops_expression", to_string(op.forward_flops.expression)},
+                   {"tensors", std::move(tensors)},
+                   {"collectives", std::move(collectives)}});
+  }
+  return ops;
+}
+
+OrderedJson sums_json(const ExplainedTable& table) {
+  return {{"stored", to_string(table.kept.expression)},
+          {"stored_bytes", number(table.kept.value)},
+          {"dropped", to_string(table.dropped.expression)},
+          {"dropped_bytes", number(table.dropped.value)}};
+}
+
+OrderedJson end_json(const ExplainedTable& table) {
+  OrderedJson json = sums_json(table);
+  json["ops"] = ops_json(table);
+  return json;
+}
+
+OrderedJson explain_json(const Explanation& explanation) {
+  const ExplainedStage& stage = explanation.first_stage;
+  const Activations& parts = stage.rank.at_peak;
+  return {{"format", 1},
+          {"model", to_json(explanation.model)},
+          {"strategy", to_json(explanation.strategy)},
+          {"workload", to_json(explanation.workload, explanation.strategy)},
+          {"detail", name_of(explanation.detail)},
+          {"equalities", explanation.equalities},
+          {"ops", ops_json(explanation.layer)},
+          {"layer", sums_json(explanation.layer)},
+          {"embedding", end_json(explanation.embedding)},
+          {"head", end_json(explanation.head)},
+          {"first_stage",
+           {{"layers_in_flight", to_string(stage.layers_in_flight.expression)},
+            {"layers_in_flight_count", number(stage.layers_in_flight.value)},
+            {"layers", to_string(stage.layer_bytes.expression)},
+            {"layers_bytes", number(parts.layers)},
+            {"embedding_bytes", number(parts.embedding)},
+            {"head_bytes", number(parts.head)},
+            {"outputs_bytes", number(parts.outputs)},
+            {"replay_bytes", number(parts.replay)},
+            {"activation_bytes", number(total(parts))}}}};
+}
+
+std::string fate(const ExplainedTensor& tensor) { return tensor.kept ? "kept" : "dropped"; }
+
+std::vector<std::string> collective_row(const Collective& collective) {
+  return {fmt::format("  {}", name_of(collective.name)),
+          "(moves)",
+          to_string(Expr(collective.bytes)),
+          "",
+          "",
+          halves(collective)};
+}
+
+// A row for each op, and below its name one for each tensor after the first.
+Table screen_table(const ExplainedTable& explained) {
+  Table table{.columns = {{"op", Align::left},
+                          {"keeps", Align::left},
+                          {"bytes", Align::left},
+                          {"", Align::right},
+                          {"", Align::left},
+                          {"because", Align::left}}};
+  for (const ExplainedOp& op : explained.ops) {
+    for (const Collective& collective : op.before) table.rows.push_back(collective_row(collective));
+    const std::string name = op.name + (op.replayed ? " (replayed)" : "");
+    if (op.tensors.empty()) table.rows.push_back({name, "nothing", "", "", "", ""});
+    for (std::size_t i = 0; i < op.tensors.size(); ++i) {
+      const ExplainedTensor& tensor = op.tensors[i];
+      table.rows.push_back({i == 0 ? name : "", tensor.name, to_string(tensor.bytes.expression),
+                            human(Bytes(tensor.bytes.value)), fate(tensor), tensor.why});
+    }
+    for (const Collective& collective : op.after) table.rows.push_back(collective_row(collective));
+  }
+  return table;
+}
+
+// Every stored tensor of the layer and the two ends, a row each.
+Table tensor_table(const Explanation& explanation) {
+  Table table{.columns = {{"part", Align::left},
+                          {"op", Align::left},
+                          {"tensor", Align::left},
+                          {"dtype", Align::left},
+                          {"placement", Align::left},
+                          {"fate", Align::left},
+                          {"size", Align::left},
+                          {"size_bytes"},
+                          {"why", Align::left}}};
+  for (const ExplainedTable* part : {&explanation.embedding, &explanation.layer, &explanation.head}) {
+    for (const ExplainedOp& op : part->ops) {
+      for (const ExplainedTensor& tensor : op.tensors) {
+        table.rows.push_back({part->name, op.name, tensor.name, std::string(name_of(tensor.dtype)),
+                              std::string(name_of(tensor.placement)), fate(tensor),
+                              to_string(tensor.bytes.expression), whole(tensor.bytes.value), tensor.why});
+      }
+    }
+  }
+  return table;
+}
+
+std::string letters_line(const Explanation& explanation) {
+  const Bindings letters = bindings(explanation.model, explanation.strategy, explanation.workload);
+  std::string text;
+  for (const Notation& entry : notation) {
+    if (entry.symbol == Symbol::max_positions) continue;
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", entry.letter, whole(letters[entry.symbol]));
+  }
+  if (!explanation.equalities.empty())
+    text += fmt::format("; here {}", fmt::join(explanation.equalities, ", "));
+  return text;
+}
+
+std::string sum_lines(const ExplainedTable& table) {
+  std::string text = fmt::format("{} keeps {} = {} a microbatch\n", table.name,
+                                 to_string(table.kept.expression), human(Bytes(table.kept.value)));
+  if (table.dropped.expression.size() > 0) {
+    text += fmt::format("{} makes again {} = {} in its replay\n", table.name,
+                        to_string(table.dropped.expression), human(Bytes(table.dropped.value)));
+  }
+  return text;
+}
+
+std::string stage_lines(const Explanation& explanation) {
+  const ExplainedStage& stage = explanation.first_stage;
+  const Activations& parts = stage.rank.at_peak;
+  std::string text = "First pipeline stage at its peak:\n";
+  const auto line = [&](const std::string& what, const std::string& how, Bytes bytes) {
+    if (bytes > Bytes(0)) text += fmt::format("  {:<11} {} = {}\n", what, how, human(bytes));
+  };
+  const std::string in_flight =
+      stage.layers_in_flight.expression.size() > 0
+          ? fmt::format("{} = {:g} layers in flight", to_string(stage.layers_in_flight.expression),
+                        stage.layers_in_flight.value)
+          : fmt::format("{} layers, {} chunk passes in flight", stage.rank.layers,
+                        stage.rank.chunks_in_flight);
+  line("layers",
+       stage.layer_bytes.expression.size() > 0
+           ? fmt::format("{}; {}", in_flight, to_string(stage.layer_bytes.expression))
+           : in_flight,
+       parts.layers);
+  line("embedding",
+       fmt::format("{:g} x {}", stage.embedding_copies, to_string(explanation.embedding.kept.expression)),
+       parts.embedding);
+  line("head", fmt::format("{:g} x {}", stage.head_copies, to_string(explanation.head.kept.expression)),
+       parts.head);
+  line("outputs", "sent on, not deallocated", parts.outputs);
+  line("replay", "working set of the checkpoint under replay", parts.replay);
+  return text + fmt::format("  {:<11} {}\n", "together", human(total(parts)));
+}
+
+std::string explain_text(const Explanation& explanation) {
+  std::string text = fmt::format(
+      "{} under tensor {} x pipeline {}: what one rank keeps for the backward pass\n{}\n{}\n",
+      explanation.model.name, explanation.strategy.tensor_parallel, explanation.strategy.pipeline_parallel,
+      policy_line(explanation.strategy), letters_line(explanation));
+  for (const ExplainedTable* table : {&explanation.layer, &explanation.embedding, &explanation.head}) {
+    text += '\n' + to_aligned(screen_table(*table)) + sum_lines(*table);
+  }
+  return text + '\n' + stage_lines(explanation);
+}
+
+}  // namespace
+
+std::string render(const Explanation& explanation, Format format) {
+  switch (format) {
+    case Format::json: return to_text(explain_json(explanation));
+    case Format::table: return explain_text(explanation);
+    case Format::csv:
+    case Format::markdown: return render_table(tensor_table(explanation), format);
+  }
+  EXPECTS(!"unknown format");
+  return {};
+}
+
+}  // namespace headroom

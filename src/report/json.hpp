@@ -1,0 +1,27 @@
+// The parts that JSON reports share: the resolved request. Keys are in DESIGN order, hence ordered_json.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "headroom/hardware/software.hpp"
+#include "headroom/hardware/system.hpp"
+#include "headroom/parallel/strategy.hpp"
+
+namespace headroom {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// A count of bytes, FLOPs or devices: an integer where it is one.
+OrderedJson number(double value);
+inline OrderedJson number(Bytes bytes) { return number(bytes.count()); }
+
+OrderedJson to_json(const Transformer& model);
+OrderedJson to_json(const System& system);
+OrderedJson to_json(const Software& software);
+OrderedJson to_json(const Strategy& strategy);
+OrderedJson to_json(const Workload& workload, const Strategy& strategy);
+
+// The text of a report, which ends in a newline.
+std::string to_text(const OrderedJson& json);
+
+}  // namespace headroom

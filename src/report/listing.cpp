@@ -1,0 +1,73 @@
+#include "headroom/report/listing.hpp"
+
+#include "headroom/memory/state.hpp"
+#include "report/json.hpp"
+#include "report/text.hpp"
+
+namespace headroom {
+
+std::string render(const std::vector<Transformer>& models, Format format) {
+  if (format == Format::json) {
+    OrderedJson list = OrderedJson::array();
+    for (const Transformer& model : models) {
+      OrderedJson json = to_json(model);
+      json["parameters"] = number(parameter_count(model));
+      list.push_back(std::move(json));
+    }
+    return to_text(OrderedJson{{"format", 1}, {"models", std::move(list)}});
+  }
+  Table table{.columns = {{"model", Align::left},
+                          {"parameters"},
+                          {"layers"},
+                          {"hidden"},
+                          {"feedforward"},
+                          {"heads"},
+                          {"kv heads"},
+                          {"vocabulary"},
+                          {"sequence"},
+                          {"activation", Align::left},
+                          {"attention", Align::left}}};
+  for (const Transformer& model : models) {
+    table.rows.push_back(
+        {model.name,
+         format == Format::csv ? whole(parameter_count(model)) : human_count(parameter_count(model)),
+         std::to_string(model.layers), std::to_string(model.hidden), std::to_string(model.feedforward),
+         std::to_string(model.heads), std::to_string(model.key_value_heads), std::to_string(model.vocabulary),
+         std::to_string(model.sequence), std::string(name_of(model.architecture.activation)),
+         std::string(name_of(model.architecture.kernels.attention))});
+  }
+  return render_table(table, format);
+}
+
+std::string render(const std::vector<System>& systems, Format format) {
+  if (format == Format::json) {
+    OrderedJson list = OrderedJson::array();
+    for (const System& system : systems) list.push_back(to_json(system));
+    return to_text(OrderedJson{{"format", 1}, {"systems", std::move(list)}});
+  }
+  Table table{
+      .columns = {
+          {"system", Align::left}, {"device", Align::left}, {"memory"}, {"devices per node"}, {"reserved"}}};
+  for (const System& system : systems) {
+    Bytes reserved;
+    for (const Reserve& reserve : system.reserves) reserved += reserve.bytes;
+    const bool csv = format == Format::csv;
+    table.rows.push_back(
+        {system.name, system.device, csv ? whole(system.memory.count()) : human(system.memory),
+         std::to_string(system.devices_per_node), csv ? whole(reserved.count()) : human(reserved)});
+  }
+  return render_table(table, format);
+}
+
+std::string render(const std::vector<Software>& software, Format format) {
+  if (format == Format::json) {
+    OrderedJson list = OrderedJson::array();
+    for (const Software& stack : software) list.push_back(to_json(stack));
+    return to_text(OrderedJson{{"format", 1}, {"software", std::move(list)}});
+  }
+  Table table{.columns = {{"software", Align::left}, {"what it is", Align::left}}};
+  for (const Software& stack : software) table.rows.push_back({stack.name, stack.source});
+  return render_table(table, format);
+}
+
+}  // namespace headroom

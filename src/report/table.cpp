@@ -1,0 +1,86 @@
+#include "headroom/report/table.hpp"
+
+#include <algorithm>
+
+namespace headroom {
+namespace {
+
+// Columns on the screen that UTF-8 text takes, which all in use here is: one for each code point.
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+std::string padded(const std::string& text, std::size_t width, Align align) {
+  const std::string spaces(width - std::min(width, width_of(text)), ' ');
+  return align == Align::left ? text + spaces : spaces + text;
+}
+
+std::string escaped_for_markdown(const std::string& text) {
+  std::string result;
+  for (const char c : text) result += c == '|' ? std::string("\\|") : std::string(1, c);
+  return result;
+}
+
+std::string escaped_for_csv(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string result = "\"";
+  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return result + '"';
+}
+
+std::vector<std::string> names(const Table& table) {
+  std::vector<std::string> result;
+  for (const Column& column : table.columns) result.push_back(column.name);
+  return result;
+}
+
+}  // namespace
+
+std::string to_aligned(const Table& table) {
+  std::vector<std::size_t> widths;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    widths.push_back(width_of(table.columns[i].name));
+    for (const auto& row : table.rows) widths[i] = std::max(widths[i], width_of(row[i]));
+  }
+  std::string text;
+  const auto append = [&](const std::vector<std::string>& cells) {
+    std::string line;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      line += (i > 0 ? "  " : "") + padded(cells[i], widths[i], table.columns[i].align);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  };
+  append(names(table));
+  for (const auto& row : table.rows) append(row);
+  return text;
+}
+
+std::string to_markdown(const Table& table) {
+  std::string text;
+  const auto append = [&](const std::vector<std::string>& cells) {
+    text += '|';
+    for (const std::string& cell : cells) text += ' ' + escaped_for_markdown(cell) + " |";
+    text += '\n';
+  };
+  append(names(table));
+  text += '|';
+  for (const Column& column : table.columns) text += column.align == Align::left ? "---|" : "---:|";
+  text += '\n';
+  for (const auto& row : table.rows) append(row);
+  return text;
+}
+
+std::string to_csv(const Table& table) {
+  std::string text;
+  const auto append = [&](const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) text += (i > 0 ? "," : "") + escaped_for_csv(cells[i]);
+    text += '\n';
+  };
+  append(names(table));
+  for (const auto& row : table.rows) append(row);
+  return text;
+}
+
+}  // namespace headroom

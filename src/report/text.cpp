@@ -1,0 +1,66 @@
+#include "report/text.hpp"
+
+namespace headroom {
+namespace {
+
+std::string policy_text(const Recomputation& recompute) {
+  switch (recompute.policy) {
+    case RecomputePolicy::none: return "no recomputation";
+    case RecomputePolicy::selective: return "selective recomputation";
+    case RecomputePolicy::ops: return fmt::format("recomputing {}", fmt::join(recompute.ops, ", "));
+    case RecomputePolicy::full: break;
+  }
+  std::string text = "full recomputation";
+  if (recompute.method == RecomputeMethod::uniform) {
+    text += fmt::format(", a checkpoint every {} layers", recompute.layers);
+  } else if (recompute.layers > 0) {
+    text += fmt::format(" of the first {} layers of each stage", recompute.layers);
+  }
+  if (recompute.shard_checkpoint) text += ", sharded checkpoints";
+  return text;
+}
+
+std::string recompute_text(const Recomputation& recompute) {
+  return policy_text(recompute) + (recompute.window ? " outside a window of microbatches" : "");
+}
+
+}  // namespace
+
+double in_flight(const Plan& plan, const RankMemory& rank) {
+  return static_cast<double>(rank.activations.chunks_in_flight) /
+         static_cast<double>(plan.request.strategy.interleave);
+}
+
+std::string layout_line(const Strategy& strategy, const Workload& workload) {
+  std::string text = fmt::format("{} device{} = tensor {} x pipeline {} x data {}", devices(strategy),
+                                 devices(strategy) == 1 ? "" : "s", strategy.tensor_parallel,
+                                 strategy.pipeline_parallel, strategy.data_parallel);
+  if (strategy.interleave > 1) text += fmt::format(", interleave {}", strategy.interleave);
+  const std::int64_t n = microbatches(strategy, workload);
+  return text + fmt::format("; batch {} x {} tokens = {} microbatch{} of {} on each pipeline",
+                            workload.global_batch, workload.sequence, n, n == 1 ? "" : "es",
+                            strategy.micro_batch);
+}
+
+std::string policy_line(const Strategy& strategy) {
+  std::string text = fmt::format("{} schedule, ", name_of(strategy.schedule));
+  if (strategy.sequence_parallel) text += "sequence parallelism, ";
+  text += recompute_text(strategy.recompute);
+  if (strategy.distributed_optimizer) text += ", distributed optimizer";
+  if (!strategy.regather) text += ", gathered inputs kept";
+  if (!strategy.deallocate_outputs) text += ", sent outputs kept";
+  return text + fmt::format(", {} gradients", name_of(strategy.gradients));
+}
+
+std::string render_table(const Table& table, Format format) {
+  switch (format) {
+    case Format::table: return to_aligned(table);
+    case Format::markdown: return to_markdown(table);
+    case Format::csv: return to_csv(table);
+    case Format::json: break;
+  }
+  EXPECTS(!"JSON is not a table");
+  return {};
+}
+
+}  // namespace headroom

@@ -1,0 +1,64 @@
+// How numbers and strategies read in reports.
+#pragma once
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "headroom/core/units.hpp"
+#include "headroom/plan/plan.hpp"
+#include "headroom/report/table.hpp"
+
+namespace headroom {
+
+// In the unit that keeps three or more digits before it grows: "61.23 GiB", "512.0 MiB".
+inline std::string human(Bytes bytes) {
+  const double count = bytes.count() < 0 ? -bytes.count() : bytes.count();
+  const char* sign = bytes.count() < 0 ? "-" : "";
+  if (count >= gibi) return fmt::format("{}{:.2f} GiB", sign, count / gibi);
+  if (count >= mebi) return fmt::format("{}{:.2f} MiB", sign, count / mebi);
+  if (count >= kibi) return fmt::format("{}{:.2f} KiB", sign, count / kibi);
+  return fmt::format("{}{:.0f} B", sign, count);
+}
+
+// A column in GiB, for tables whose header names the unit.
+inline std::string in_gib(Bytes bytes) { return fmt::format("{:.2f}", bytes.count() / gibi); }
+
+// A whole number of base units.
+inline std::string whole(double count) { return fmt::format("{:.0f}", count); }
+
+// "2.98e+12 FLOPs" in the nearest power of a thousand: "2.98 TFLOPs".
+inline std::string human_flops(double count) {
+  if (count >= 1e12) return fmt::format("{:.2f} TFLOPs", count / 1e12);
+  if (count >= 1e9) return fmt::format("{:.2f} GFLOPs", count / 1e9);
+  if (count >= 1e6) return fmt::format("{:.2f} MFLOPs", count / 1e6);
+  return fmt::format("{:.0f} FLOPs", count);
+}
+
+// Seconds with four digits: "13.75 s", "7.701 ms".
+inline std::string human(Seconds seconds) {
+  const double count = seconds.count();
+  if (count >= 1) return fmt::format("{:#.4g} s", count);
+  if (count >= 1e-3) return fmt::format("{:#.4g} ms", count * 1e3);
+  return fmt::format("{:#.4g} us", count * 1e6);
+}
+
+// Parameter counts as the field writes them: "174.6B", "124M".
+inline std::string human_count(double count) {
+  if (count >= 1e9) return fmt::format("{:.1f}B", count / 1e9);
+  return fmt::format("{:.0f}M", count / 1e6);
+}
+
+// Microbatches alive at once on a rank, in parts of one where it holds several stage chunks.
+double in_flight(const Plan& plan, const RankMemory& rank);
+
+// One line: parallel sizes, microbatch and batch.
+std::string layout_line(const Strategy& strategy, const Workload& workload);
+
+// One line: the choices that trade memory for time.
+std::string policy_line(const Strategy& strategy);
+
+// A table in one of the formats that print tables.
+std::string render_table(const Table& table, Format format);
+
+}  // namespace headroom
