@@ -1,0 +1,17 @@
+// The subcommands, a file each. Each adds itself to the program and leaves its exit code in `exit_code`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "cli/exit_code.hpp"
+
+namespace headroom::cli {
+
+void add_estimate(CLI::App& program, ExitCode& exit_code);
+void add_explain(CLI::App& program, ExitCode& exit_code);
+void add_compare(CLI::App& program, ExitCode& exit_code);
+void add_trace(CLI::App& program, ExitCode& exit_code);
+void add_check(CLI::App& program, ExitCode& exit_code);
+void add_list(CLI::App& program, ExitCode& exit_code);
+
+}  // namespace headroom::cli

@@ -1,0 +1,67 @@
+#include "headroom/report/estimate.hpp"
+
+#include "cli/command.hpp"
+#include "cli/flags.hpp"
+#include "cli/output.hpp"
+#include "cli/request_flags.hpp"
+#include "cli/system_flags.hpp"
+
+namespace headroom::cli {
+namespace {
+
+struct EstimateFlags {
+  RequestFlags request;
+  SystemFlags system;
+  FlagText tokens;
+  bool no_suggestions = false;
+  bool timeline = false;
+  OutputFlags output;
+};
+
+ExitCode estimate(const EstimateFlags& flags) {
+  const Format format = format_of(flags.output);
+  std::vector<Problem> problems;
+  Request request = read_request(flags.request, problems);
+  read_system_flags(flags.system, request, problems);
+  EstimateReport report;
+  read_quantity("--tokens", flags.tokens, report.tokens, problems);
+  if (!problems.empty()) throw InputError(problems);
+
+  report.evaluation = evaluate(request);
+  report.timeline = flags.timeline;
+  const bool fits = std::holds_alternative<Plan>(report.evaluation);
+  constexpr std::size_t most_alternatives = 3;
+  report.looked_for_alternatives = !flags.no_suggestions;
+  if (report.looked_for_alternatives) {
+    report.alternatives = fits ? improvements(std::get<Plan>(report.evaluation), most_alternatives)
+                               : remedies(request, most_alternatives);
+  }
+  write(flags.output, render(report, format));
+  return fits ? ExitCode::done : ExitCode::infeasible;
+}
+
+}  // namespace
+
+void add_estimate(CLI::App& program, ExitCode& exit_code) {
+  CLI::App* command = program.add_subcommand(
+      "estimate", "Memory of every pipeline rank, whether it fits, and how long an iteration takes");
+  const auto flags = std::make_shared<EstimateFlags>();
+  add_request_flags(*command, flags->request);
+  add_system_flags(*command, flags->system);
+  command
+      ->add_option("--tokens", flags->tokens, "Tokens to train on (300B, 1.4T): adds days and device-hours")
+      ->type_name("N");
+  command->add_flag("--timeline", flags->timeline, "Draw the pipeline schedule");
+  command->add_flag("--no-suggestions", flags->no_suggestions, "Do not look for changes that would help");
+  add_output_flags(*command, flags->output);
+  command->footer(
+      "Examples:\n"
+      "  headroom estimate gpt3-175b --system dgx-a100-80g -t 8 -p 8 -m 3 -b 1 --global-batch 64 --sp "
+      "--recompute selective\n"
+      "  headroom estimate llama-3-70b -t 8 -p 4 --devices 256 --global-batch 1024 --sp --tokens 15T\n"
+      "  headroom estimate my-model.json --set layers=64 --sequence 8192 -t 8 --format json\n"
+      "\nExit code: 0 it fits, 2 bad input, 3 it does not fit.");
+  command->callback([flags, &exit_code] { exit_code = estimate(*flags); });
+}
+
+}  // namespace headroom::cli

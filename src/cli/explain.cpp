@@ -1,0 +1,44 @@
+#include "headroom/report/explain.hpp"
+
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+#include "cli/request_flags.hpp"
+#include "headroom/plan/explanation.hpp"
+
+namespace headroom::cli {
+namespace {
+
+struct ExplainFlags {
+  RequestFlags request;
+  OutputFlags output;
+};
+
+void run(const ExplainFlags& flags) {
+  const Format format = format_of(flags.output);
+  std::vector<Problem> problems;
+  const Request request = read_request(flags.request, problems);
+  if (!problems.empty()) throw InputError(problems);
+  write(flags.output,
+        render(explain(request.model, request.strategy, request.workload, request.detail), format));
+}
+
+}  // namespace
+
+void add_explain(CLI::App& program, ExitCode& exit_code) {
+  CLI::App* command =
+      program.add_subcommand("explain", "What each op stores and why, in symbols and in bytes");
+  const auto flags = std::make_shared<ExplainFlags>();
+  add_request_flags(*command, flags->request);
+  add_output_flags(*command, flags->output);
+  command->footer(
+      "Examples:\n"
+      "  headroom explain gpt3-175b                                   K22 eq. 1\n"
+      "  headroom explain gpt3-175b -t 8 --sp --recompute selective   K22 eq. 6\n"
+      "  headroom explain llama-3-8b -t 4 --detail exact --format csv");
+  command->callback([flags, &exit_code] {
+    run(*flags);
+    exit_code = ExitCode::done;
+  });
+}
+
+}  // namespace headroom::cli

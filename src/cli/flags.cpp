@@ -1,0 +1,45 @@
+#include "cli/flags.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace headroom::cli {
+
+void read_count(const std::string& flag, const FlagText& text, std::int64_t& value,
+                std::vector<Problem>& problems) {
+  if (!text) return;
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  const bool all_read = end == text->data() + text->size();
+  const std::string found = ", not '" + text->substr(0, 40) + "'";
+  if (error == std::errc::invalid_argument || !all_read) {
+    problems.push_back({flag, "must be a whole number" + found});
+  } else if (error == std::errc::result_out_of_range || number < 1 || number > most) {
+    problems.push_back({flag, "must be between 1 and " + std::to_string(most) + found});
+  } else {
+    value = number;
+  }
+}
+
+void read_quantity(const std::string& flag, const FlagText& text, double& value,
+                   std::vector<Problem>& problems) {
+  if (!text) return;
+  constexpr std::string_view suffixes = "KMBT";
+  double number = 0;
+  const char* const last = text->data() + text->size();
+  const auto [end, error] = std::from_chars(text->data(), last, number);
+  const std::size_t suffix = end + 1 == last ? suffixes.find(*end) : std::string_view::npos;
+  const bool read = error == std::errc() && (end == last || suffix != std::string_view::npos);
+  if (read && suffix != std::string_view::npos) number *= std::pow(1000.0, static_cast<double>(suffix) + 1);
+  constexpr double most = 1e18;
+  if (read && number >= 1 && number <= most) {
+    value = number;
+  } else {
+    problems.push_back(
+        {flag, "must be a number from 1 to 1e18, such as 300B or 1.4T, not '" + text->substr(0, 40) + "'"});
+  }
+}
+
+}  // namespace headroom::cli

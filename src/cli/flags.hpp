@@ -1,0 +1,54 @@
+// Reading flag values. They arrive as text, so that every mistake of a command line is reported at once and in
+// the program's own words.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headroom/core/error.hpp"
+#include "headroom/core/names.hpp"
+
+namespace headroom::cli {
+
+// The text of a flag, where it is given.
+using FlagText = std::optional<std::string>;
+
+// A whole number from 1 to 2^31 - 1. A flag that is not given leaves `value` as it is.
+void read_count(const std::string& flag, const FlagText& text, std::int64_t& value,
+                std::vector<Problem>& problems);
+
+// A positive number, which may end in K, M, B (10^9) or T: "300B", "1.4T", "3e11".
+void read_quantity(const std::string& flag, const FlagText& text, double& value,
+                   std::vector<Problem>& problems);
+
+// An enumerator by its spelling. A flag that is not given leaves `value` as it is.
+template <class E>
+void read_choice(const std::string& flag, const FlagText& text, E& value, std::vector<Problem>& problems) {
+  if (!text) return;
+  if (const auto found = from_name<E>(*text)) {
+    value = *found;
+    return;
+  }
+  std::vector<std::string_view> known;
+  std::string list;
+  for (const auto& [enumerator, spelling] : spellings<E>) {
+    known.push_back(spelling);
+    list += (list.empty() ? "" : ", ") + std::string(spelling);
+  }
+  problems.push_back({flag, "must be one of " + list + ", not '" + *text + "'" + did_you_mean(*text, known)});
+}
+
+// Runs `action` and adds the problems that it throws to the list.
+template <class Action>
+void collect(std::vector<Problem>& problems, Action action) {
+  try {
+    action();
+  } catch (const InputError& error) {
+    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
+}
+
+}  // namespace headroom::cli

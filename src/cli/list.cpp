@@ -1,0 +1,29 @@
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
+#include "headroom/report/listing.hpp"
+
+namespace headroom::cli {
+
+void add_list(CLI::App& program, ExitCode& exit_code) {
+  CLI::App* command = program.add_subcommand(
+      "list", "The models, systems and training stacks that the program knows by name");
+  command->require_subcommand(1);
+  command->footer("Examples:\n  headroom list models\n  headroom list systems --format json");
+  const auto output = std::make_shared<OutputFlags>();
+  const auto add = [&](const char* what, const char* help, auto all) {
+    CLI::App* kind = command->add_subcommand(what, help);
+    add_output_flags(*kind, *output);
+    kind->callback([output, all, &exit_code] {
+      write(*output, render(all(), format_of(*output)));
+      exit_code = ExitCode::done;
+    });
+  };
+  add("models", "Models by name", list_models);
+  add("systems", "Systems by name", list_systems);
+  add("software", "Training stacks by name", list_software);
+}
+
+}  // namespace headroom::cli

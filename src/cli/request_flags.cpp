@@ -1,0 +1,168 @@
+#include "cli/request_flags.hpp"
+
+#include <string_view>
+
+#include "cli/flags.hpp"
+#include "headroom/io/model_file.hpp"
+
+namespace headroom::cli {
+namespace {
+
+// The parts of a list, empty ones included; none when the flag is not given.
+std::vector<std::string> split_at_commas(const FlagText& text) {
+  std::vector<std::string> parts;
+  for (std::size_t from = 0; text && from <= text->size();) {
+    const std::size_t comma = std::min(text->find(',', from), text->size());
+    parts.push_back(text->substr(from, comma - from));
+    from = comma + 1;
+  }
+  return parts;
+}
+
+Recomputation read_recomputation(const RequestFlags& flags, std::vector<Problem>& problems) {
+  Recomputation recompute{.shard_checkpoint = flags.shard_checkpoint,
+                          .window = flags.recompute_window,
+                          .ops = split_at_commas(flags.recompute_ops)};
+  if (!recompute.ops.empty()) recompute.policy = RecomputePolicy::ops;
+  RecomputePolicy named = recompute.policy;
+  read_choice("--recompute", flags.recompute, named, problems);
+  if (named != RecomputePolicy::ops && !recompute.ops.empty()) {
+    problems.push_back(
+        {"--recompute-ops", "is a policy of its own: leave out --recompute " + flags.recompute.value_or("")});
+  }
+  if (named == RecomputePolicy::ops && recompute.ops.empty()) {
+    problems.push_back({"--recompute", "ops needs --recompute-ops with their names"});
+  }
+  recompute.policy = named;
+  read_choice("--recompute-method", flags.recompute_method, recompute.method, problems);
+  read_count("--recompute-layers", flags.recompute_layers, recompute.layers, problems);
+  return recompute;
+}
+
+// d is given, or follows from the number of devices.
+void read_data_parallel(const RequestFlags& flags, Strategy& strategy, std::vector<Problem>& problems) {
+  read_count("--data-parallel", flags.data_parallel, strategy.data_parallel, problems);
+  if (!flags.devices) return;
+  std::int64_t devices = 0;
+  read_count("--devices", flags.devices, devices, problems);
+  const std::int64_t replica = strategy.tensor_parallel * strategy.pipeline_parallel;
+  if (devices % replica != 0) {
+    problems.push_back({"--devices", "must be a multiple of --tensor-parallel times --pipeline-parallel (" +
+                                         std::to_string(devices) + " is not a multiple of " +
+                                         std::to_string(replica) + ")"});
+  } else if (flags.data_parallel && devices != replica * strategy.data_parallel) {
+    problems.push_back({"--devices", "contradicts --data-parallel: " + std::to_string(replica) + " x " +
+                                         *flags.data_parallel + " is not " + std::to_string(devices) +
+                                         "; leave out one of them"});
+  } else if (devices > 0) {
+    strategy.data_parallel = devices / replica;
+  }
+}
+
+}  // namespace
+
+void add_request_flags(CLI::App& command, RequestFlags& flags) {
+  const auto option = [&](const char* group, const char* names, FlagText& value, const char* type,
+                          const char* help) {
+    command.add_option(names, value, help)->type_name(type)->group(group);
+  };
+  const auto flag = [&](const char* group, const char* names, bool& value, const char* help) {
+    command.add_flag(names, value, help)->group(group);
+  };
+  const char* model = "Model";
+  command.add_option("model", flags.model, "A model's name (see: headroom list models) or a model file")
+      ->required()
+      ->type_name("MODEL");
+  command
+      .add_option("--set", flags.overrides,
+                  "Override a field of the model: hidden=8192, kernels.softmax_dtype=fp32")
+      ->type_name("KEY=VALUE")
+      ->group(model)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  option(model, "--attention", flags.attention, "KERNEL",
+         "unfused, flash or sdpa_math; short for --set kernels.attention=KERNEL");
+  option(model, "--sequence", flags.sequence, "TOKENS", "Sequence length; by default the model's");
+  option(model, "--detail", flags.detail, "DETAIL",
+         "paper (default) or exact: also count the small buffers that the paper leaves out");
+
+  const char* layout = "Layout";
+  option(layout, "-t,--tensor-parallel", flags.tensor_parallel, "T", "Tensor-parallel size (default 1)");
+  option(layout, "-p,--pipeline-parallel", flags.pipeline_parallel, "P",
+         "Pipeline-parallel size (default 1)");
+  option(layout, "-m,--interleave", flags.interleave, "M", "Stage chunks on each pipeline rank (default 1)");
+  option(layout, "-d,--data-parallel", flags.data_parallel, "D", "Data-parallel size (default 1)");
+  option(layout, "--devices", flags.devices, "N", "All devices; the data-parallel size follows");
+  option(layout, "-b,--micro-batch", flags.micro_batch, "B", "Sequences in a microbatch (default 1)");
+  option(layout, "--global-batch", flags.global_batch, "N",
+         "Sequences in an iteration; by default 4 microbatches for each pipeline rank");
+  option(layout, "--schedule", flags.schedule, "KIND",
+         "gpipe, 1f1b or interleaved; by default what --interleave implies");
+  option(layout, "--stage-layers", flags.stage_layers, "N,N,...",
+         "Layers of each stage chunk, in the order of the model");
+
+  const char* trade = "Memory for time";
+  flag(trade, "--sp,--sequence-parallel", flags.sequence_parallel,
+       "Split norms, dropouts and block inputs along the sequence");
+  option(trade, "--recompute", flags.recompute, "POLICY", "none (default), selective or full");
+  option(trade, "--recompute-layers", flags.recompute_layers, "K",
+         "With full: recompute K layers of each stage (block) or K layers a checkpoint (uniform)");
+  option(trade, "--recompute-method", flags.recompute_method, "METHOD", "block (default) or uniform");
+  option(trade, "--recompute-ops", flags.recompute_ops, "OP,OP,...",
+         "Replay these ops of the layer and drop what they make (see: headroom explain)");
+  flag(trade, "--recompute-window", flags.recompute_window,
+       "Exempt as many in-flight microbatches from recomputation as memory allows");
+  flag(trade, "--shard-checkpoint", flags.shard_checkpoint,
+       "With full: each tensor-parallel rank keeps a part of a checkpoint");
+  flag(trade, "--store-gathered", flags.store_gathered,
+       "Keep gathered inputs instead of gathering them again");
+  flag(trade, "--keep-outputs", flags.keep_outputs, "Keep a stage's output after it was sent");
+  flag(trade, "--distributed-optimizer", flags.distributed_optimizer,
+       "Shard optimizer state over data-parallel ranks");
+  option(trade, "--gradients", flags.gradients, "DTYPE",
+         "fp32 (default, 18 bytes a parameter in all) or half (16)");
+}
+
+Request read_request(const RequestFlags& flags, std::vector<Problem>& problems) {
+  Request request;
+  collect(problems, [&] {
+    std::vector<std::string> overrides = flags.overrides;
+    if (flags.attention) overrides.push_back("kernels.attention=" + *flags.attention);
+    request.model = read_model(flags.model, overrides);
+  });
+  request.workload.sequence = request.model.sequence;
+  read_count("--sequence", flags.sequence, request.workload.sequence, problems);
+  read_choice("--detail", flags.detail, request.detail, problems);
+
+  Strategy& strategy = request.strategy;
+  read_count("--tensor-parallel", flags.tensor_parallel, strategy.tensor_parallel, problems);
+  read_count("--pipeline-parallel", flags.pipeline_parallel, strategy.pipeline_parallel, problems);
+  read_count("--interleave", flags.interleave, strategy.interleave, problems);
+  read_count("--micro-batch", flags.micro_batch, strategy.micro_batch, problems);
+  read_data_parallel(flags, strategy, problems);
+  if (strategy.interleave > 1) strategy.schedule = ScheduleKind::interleaved;
+  read_choice("--schedule", flags.schedule, strategy.schedule, problems);
+  for (const std::string& layers : split_at_commas(flags.stage_layers)) {
+    strategy.stage_layers.push_back(0);
+    read_count("--stage-layers", layers, strategy.stage_layers.back(), problems);
+  }
+  strategy.sequence_parallel = flags.sequence_parallel;
+  strategy.regather = !flags.store_gathered;
+  strategy.deallocate_outputs = !flags.keep_outputs;
+  strategy.distributed_optimizer = flags.distributed_optimizer;
+  read_choice("--gradients", flags.gradients, strategy.gradients, problems);
+  if (strategy.gradients != Dtype::fp32 && strategy.gradients != Dtype::half) {
+    problems.push_back({"--gradients", "must be fp32 or half, not '" + flags.gradients.value_or("") + "'"});
+  }
+  strategy.recompute = read_recomputation(flags, problems);
+
+  // Four microbatches a rank keep the bubble of a 1F1B pipeline below a quarter of the iteration.
+  if (problems.empty()) {
+    request.workload.global_batch =
+        4 * strategy.pipeline_parallel * strategy.micro_batch * strategy.data_parallel;
+  }
+  read_count("--global-batch", flags.global_batch, request.workload.global_batch, problems);
+  return request;
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,49 @@
+// The flags that say what is asked: a model, a system, a strategy and a workload.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/flags.hpp"
+#include "headroom/plan/plan.hpp"
+
+namespace headroom::cli {
+
+struct RequestFlags {
+  std::string model;
+  std::vector<std::string> overrides;
+  FlagText attention;
+  FlagText sequence;
+  FlagText detail;
+
+  FlagText tensor_parallel;
+  FlagText pipeline_parallel;
+  FlagText interleave;
+  FlagText data_parallel;
+  FlagText devices;
+  FlagText micro_batch;
+  FlagText global_batch;
+  FlagText schedule;
+  FlagText stage_layers;
+  bool sequence_parallel = false;
+  bool store_gathered = false;
+  bool keep_outputs = false;
+  bool distributed_optimizer = false;
+  FlagText gradients;
+
+  FlagText recompute;
+  FlagText recompute_layers;
+  FlagText recompute_method;
+  FlagText recompute_ops;
+  bool recompute_window = false;
+  bool shard_checkpoint = false;
+};
+
+void add_request_flags(CLI::App& command, RequestFlags& flags);
+
+// The request that the flags make of a model; its system is left to the caller. Every mistake is added to `problems`.
+Request read_request(const RequestFlags& flags, std::vector<Problem>& problems);
+
+}  // namespace headroom::cli

@@ -1,0 +1,24 @@
+// The flags that say what a request runs on: a system and a training stack.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "headroom/plan/plan.hpp"
+
+namespace headroom::cli {
+
+struct SystemFlags {
+  std::string system = "dgx-a100-80g";
+  std::vector<std::string> overrides;
+  std::string software = "megatron-2022";
+};
+
+void add_system_flags(CLI::App& command, SystemFlags& flags);
+
+// Puts system and software into the request. Every mistake is added to `problems`.
+void read_system_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems);
+
+}  // namespace headroom::cli

@@ -1,0 +1,46 @@
+#include "headroom/report/trace.hpp"
+
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+#include "cli/request_flags.hpp"
+#include "cli/system_flags.hpp"
+
+namespace headroom::cli {
+namespace {
+
+struct TraceFlags {
+  RequestFlags request;
+  SystemFlags system;
+  OutputFlags output;
+};
+
+ExitCode trace(const TraceFlags& flags) {
+  std::vector<Problem> problems;
+  Request request = read_request(flags.request, problems);
+  read_system_flags(flags.system, request, problems);
+  if (!problems.empty()) throw InputError(problems);
+  const Evaluation evaluation = evaluate(request);
+  const Plan& plan = account(evaluation);
+  if (!plan.timing) throw InputError(request.system.name, "has no performance figures, which a trace needs");
+  write(flags.output, chrome_trace(trace_of(plan)));
+  return std::holds_alternative<Plan>(evaluation) ? ExitCode::done : ExitCode::infeasible;
+}
+
+}  // namespace
+
+void add_trace(CLI::App& program, ExitCode& exit_code) {
+  CLI::App* command = program.add_subcommand(
+      "trace", "The pipeline schedule and the memory of each rank, for ui.perfetto.dev");
+  const auto flags = std::make_shared<TraceFlags>();
+  add_request_flags(*command, flags->request);
+  add_system_flags(*command, flags->system);
+  command->add_option("-o,--output", flags->output.file, "Write to FILE instead of standard output")
+      ->type_name("FILE");
+  command->footer(
+      "Example:\n"
+      "  headroom trace gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --sp --recompute selective -o trace.json\n"
+      "\nExit code: 0 it fits, 2 bad input, 3 it does not fit.");
+  command->callback([flags, &exit_code] { exit_code = trace(*flags); });
+}
+
+}  // namespace headroom::cli

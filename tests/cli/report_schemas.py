@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Runs commands with --format json and validates what they print against the schemas of the reports.
+
+usage: report_schemas.py --bin DIR
+"""
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PAPER = ["gpt3-175b", "-t", "8", "-p", "8", "-m", "3", "--global-batch", "64"]
+COMMANDS = {
+    "estimate": [
+        PAPER + ["--sp", "--recompute", "selective", "--tokens", "300B"],
+        PAPER,  # does not fit
+        PAPER + ["--sp", "--recompute", "full", "--recompute-window"],
+        ["llama-3-70b", "-t", "8", "-p", "3", "--recompute-ops", "norm_1,activation", "--keep-outputs"],
+        ["gpt2-xl", "--detail", "exact", "--system", "dgx-a100-40g", "--no-suggestions"],
+    ],
+    "explain": [
+        PAPER + ["--sp", "--recompute", "selective"],
+        ["llama-3-8b", "-t", "16", "--detail", "exact", "--recompute", "selective"],
+        ["gpt3-13b", "-p", "3", "--recompute", "full", "--recompute-layers", "2"],
+    ],
+    "compare": [
+        PAPER + ["--recompute", "full", "--to", "--sp --recompute selective"],
+        PAPER + ["--to", "--micro-batch 2"],
+    ],
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--bin", type=Path, required=True)
+    program = parser.parse_args().bin / "headroom"
+    violations = 0
+    for command, calls in COMMANDS.items():
+        schema = json.loads((ROOT / "schemas" / f"{command}.schema.json").read_text())
+        kind = jsonschema.validators.validator_for(schema)
+        kind.check_schema(schema)
+        for flags in calls:
+            call = [str(program), command, *flags, "--format", "json"]
+            done = subprocess.run(call, capture_output=True, text=True, check=False)
+            report = json.loads(done.stdout)
+            for error in kind(schema).iter_errors(report):
+                print(f"{command} {' '.join(flags)}: {error.json_path}: {error.message}")
+                violations += 1
+            if command == "estimate":
+                violations += unequal_sums(report)
+        print(f"{command}: {len(calls)} reports")
+    sys.exit(1 if violations else 0)
+
+
+def unequal_sums(report):
+    """Terms add up: exactly where they are bytes, but for rounding where they are seconds."""
+    wrong = 0
+    for rank in report["memory"]["ranks"]:
+        parts = sum(rank[name + "_bytes"] for name in ("weights", "gradients", "optimizer", "activation", "reserved"))
+        wrong += parts != rank["total_bytes"] or sum(rank["activations"].values()) != rank["activation_bytes"]
+    wrong += report["memory"]["peak_bytes"] != max(rank["total_bytes"] for rank in report["memory"]["ranks"])
+    time = report["time"]
+    wrong += abs(sum(time["breakdown"].values()) / time["iteration_seconds"] - 1) > 1e-12
+    return wrong
+
+
+if __name__ == "__main__":
+    main()
