@@ -1,0 +1,80 @@
+// What one answer costs: composing the op table, a whole evaluation, and the program from start to answer.
+#include <cstdio>
+#include <cstdlib>
+
+#include <benchmark/benchmark.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
+#include "headroom/model/layer_ops.hpp"
+#include "headroom/plan/remedies.hpp"
+
+namespace headroom {
+namespace {
+
+// K22's 175B run.
+Request paper_request() {
+  return {.model = read_model("gpt3-175b"),
+          .system = read_system("dgx-a100-80g"),
+          .software = read_software("megatron-2022"),
+          .strategy = {.tensor_parallel = 8,
+                       .pipeline_parallel = 8,
+                       .interleave = 3,
+                       .sequence_parallel = true,
+                       .recompute = {.policy = RecomputePolicy::selective},
+                       .schedule = ScheduleKind::interleaved},
+          .workload = {.global_batch = 64, .sequence = 2048}};
+}
+
+void compose_layer(benchmark::State& state) {
+  for (auto _ : state) {
+    const OpTable table = layer_ops(Architecture{});
+    benchmark::DoNotOptimize(
+        kept_bytes(stored_tensors(table, {.tensor = true}, {.ops = core_attention_ops(table)})));
+  }
+}
+BENCHMARK(compose_layer);
+
+void evaluate_175b(benchmark::State& state) {
+  const Request request = paper_request();
+  for (auto _ : state) benchmark::DoNotOptimize(evaluate(request));
+}
+BENCHMARK(evaluate_175b)->Unit(benchmark::kMicrosecond);
+
+void improvements_175b(benchmark::State& state) {
+  const Evaluation evaluation = evaluate(paper_request());
+  for (auto _ : state) benchmark::DoNotOptimize(improvements(account(evaluation), 3));
+}
+BENCHMARK(improvements_175b)->Unit(benchmark::kMillisecond);
+
+void remedies_175b(benchmark::State& state) {
+  Request request = paper_request();
+  request.strategy.recompute = {};
+  request.strategy.sequence_parallel = false;
+  for (auto _ : state) benchmark::DoNotOptimize(remedies(request, 3));
+}
+BENCHMARK(remedies_175b)->Unit(benchmark::kMillisecond);
+
+// Starts the program, reads its files, answers, and exits.
+void process_estimate(benchmark::State& state) {
+  const char* const arguments[] = {
+      HEADROOM_PROGRAM, "estimate", "gpt3-175b", "-t",          "8",         "-p", "8",         "-m",   "3",
+      "--global-batch", "64",       "--sp",      "--recompute", "selective", "-o", "/dev/null", nullptr};
+  for (auto _ : state) {
+    pid_t child = 0;
+    int status = 0;
+    const int failed =
+        posix_spawn(&child, HEADROOM_PROGRAM, nullptr, nullptr, const_cast<char* const*>(arguments), environ);
+    if (failed != 0 || waitpid(child, &status, 0) != child || status != 0) {
+      state.SkipWithError("the program did not answer");
+      break;
+    }
+  }
+}
+BENCHMARK(process_estimate)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+}  // namespace
+}  // namespace headroom
