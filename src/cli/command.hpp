@@ -13,5 +13,6 @@ void add_compare(CLI::App& program, ExitCode& exit_code);
 void add_trace(CLI::App& program, ExitCode& exit_code);
 void add_check(CLI::App& program, ExitCode& exit_code);
 void add_list(CLI::App& program, ExitCode& exit_code);
+void add_validate(CLI::App& program, ExitCode& exit_code);
 
 }  // namespace headroom::cli

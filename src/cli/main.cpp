@@ -65,6 +65,7 @@ ExitCode run(int argc, const char* const* argv) {
   add_trace(program, exit_code);
   add_check(program, exit_code);
   add_list(program, exit_code);
+  add_validate(program, exit_code);
   try {
     program.parse(argc, argv);
     return exit_code;

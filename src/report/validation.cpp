@@ -1,0 +1,206 @@
+#include "headroom/report/validation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/json.hpp"
+#include "report/text.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t rows_shown_of_a_group = 5;
+
+std::string percent(double part) { return fmt::format("{:.2f}%", 100 * part); }
+std::string points(double part) { return fmt::format("{:.2f} points", 100 * part); }
+std::string signed_percent(double part, bool ratio) {
+  return fmt::format("{:+.2f}{}", 100 * part, ratio ? " points" : "%");
+}
+
+std::string value_text(Measure measure, double value) {
+  if (is_ratio(measure)) return fmt::format("{:.1f}%", 100 * value);
+  if (is_bytes(measure)) return human(Bytes(value));
+  return human(Seconds(value));
+}
+
+// "mean 2.50%, worst 5.00%"
+std::string target_text(const GroupSummary& group) {
+  if (!group.target) return "none";
+  std::string text;
+  const auto add = [&](const char* name, std::optional<double> limit) {
+    if (!limit) return;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
+                        group.ratios ? points(*limit) : percent(*limit));
+  };
+  add("median", group.target->median);
+  add("mean", group.target->mean);
+  add("worst", group.target->worst);
+  const Measure measure = group.target->measure;
+  const bool at_measured = measure == Measure::mfu_at_measured || measure == Measure::hfu_k22_at_measured;
+  return text + (at_measured ? " + rounding of time" : "");
+}
+
+std::string met_text(const GroupSummary& group) { return !group.target ? "" : group.met ? "yes" : "NO"; }
+
+Table group_table(const std::vector<GroupSummary>& groups) {
+  Table table{.columns = {{"group", Align::left},
+                          {"rows"},
+                          {"median |error|"},
+                          {"mean |error|"},
+                          {"mean error"},
+                          {"worst |error|"},
+                          {"target", Align::left},
+                          {"met", Align::left}}};
+  for (const GroupSummary& group : groups) {
+    const auto absolute = [&](double part) { return group.ratios ? points(part) : percent(part); };
+    table.rows.push_back({group.group, std::to_string(group.rows), absolute(group.median_absolute),
+                          absolute(group.mean_absolute), signed_percent(group.mean, group.ratios),
+                          absolute(group.worst_absolute), target_text(group), met_text(group)});
+  }
+  return table;
+}
+
+// The rows of a group, largest error first; rows alike keep their order.
+std::vector<Comparison> worst_first(const ValidationReport& report, const std::string& group) {
+  std::vector<Comparison> rows;
+  for (const Comparison& row : report.rows) {
+    if (row.group == group) rows.push_back(row);
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Comparison& x, const Comparison& y) {
+    return std::abs(x.error) > std::abs(y.error);
+  });
+  return rows;
+}
+
+Table row_table(const ValidationReport& report) {
+  Table table{.columns = {{"group", Align::left},
+                          {"case", Align::left},
+                          {"quantity", Align::left},
+                          {"predicted"},
+                          {"measured"},
+                          {"error"},
+                          {"tolerance"}}};
+  for (const GroupSummary& group : report.groups) {
+    std::vector<Comparison> rows = worst_first(report, group.group);
+    if (!report.all) rows.resize(std::min(rows.size(), rows_shown_of_a_group));
+    for (const Comparison& row : rows) {
+      std::string tolerance;
+      if (row.tolerance) tolerance = is_ratio(row.measure) ? points(*row.tolerance) : percent(*row.tolerance);
+      table.rows.push_back({row.group, row.name, std::string(name_of(row.measure)),
+                            value_text(row.measure, row.predicted), value_text(row.measure, row.measured),
+                            signed_percent(row.error, is_ratio(row.measure)), tolerance});
+    }
+  }
+  return table;
+}
+
+std::string csv_of(const ValidationReport& report) {
+  Table table{.columns = {{"group"},
+                          {"case"},
+                          {"quantity"},
+                          {"predicted"},
+                          {"measured"},
+                          {"error_percent"},
+                          {"tolerance_percent"}}};
+  for (const GroupSummary& group : report.groups) {
+    for (const Comparison& row : worst_first(report, group.group)) {
+      table.rows.push_back({row.group, row.name, std::string(name_of(row.measure)),
+                            fmt::format("{:.9g}", row.predicted), fmt::format("{:.9g}", row.measured),
+                            fmt::format("{:.3f}", 100 * row.error),
+                            row.tolerance ? fmt::format("{:.6g}", 100 * *row.tolerance) : ""});
+    }
+  }
+  return to_csv(table);
+}
+
+// Runs skipped, by source and reason, in order of first appearance.
+Table skipped_table(const std::vector<SkippedRun>& skipped) {
+  Table table{.columns = {{"skipped", Align::right}, {"source", Align::left}, {"reason", Align::left}}};
+  std::vector<std::size_t> counts;
+  for (const SkippedRun& run : skipped) {
+    std::size_t i = 0;
+    while (i < counts.size() && (table.rows[i][1] != run.source || table.rows[i][2] != run.reason)) ++i;
+    if (i == counts.size()) {
+      counts.push_back(0);
+      table.rows.push_back({"", run.source, run.reason});
+    }
+    table.rows[i][0] = std::to_string(++counts[i]);
+  }
+  return table;
+}
+
+OrderedJson limit_json(std::optional<double> limit) {
+  return limit ? OrderedJson(100 * *limit) : OrderedJson(nullptr);
+}
+
+OrderedJson json_of(const GroupSummary& group) {
+  OrderedJson json{{"group", group.group},
+                   {"rows", group.rows},
+                   {"errors_in", group.ratios ? "points" : "percent"},
+                   {"median_absolute_error", 100 * group.median_absolute},
+                   {"mean_absolute_error", 100 * group.mean_absolute},
+                   {"mean_error", 100 * group.mean},
+                   {"worst_absolute_error", 100 * group.worst_absolute},
+                   {"target", nullptr},
+                   {"met", nullptr}};
+  if (group.target) {
+    json["target"] = {{"median", limit_json(group.target->median)},
+                      {"mean", limit_json(group.target->mean)},
+                      {"worst", limit_json(group.target->worst)}};
+    json["met"] = group.met;
+  }
+  return json;
+}
+
+std::string json_text(const ValidationReport& report) {
+  OrderedJson json{{"format", 1},
+                   {"met", met(report)},
+                   {"groups", OrderedJson::array()},
+                   {"rows", OrderedJson::array()},
+                   {"skipped", OrderedJson::array()}};
+  for (const GroupSummary& group : report.groups) {
+    json["groups"].push_back(json_of(group));
+    for (const Comparison& row : worst_first(report, group.group)) {
+      json["rows"].push_back({{"group", row.group},
+                              {"case", row.name},
+                              {"quantity", name_of(row.measure)},
+                              {"predicted", row.predicted},
+                              {"measured", row.measured},
+                              {is_ratio(row.measure) ? "error_points" : "error_percent", 100 * row.error},
+                              {"tolerance", limit_json(row.tolerance)}});
+    }
+  }
+  for (const SkippedRun& run : report.skipped) {
+    json["skipped"].push_back({{"source", run.source}, {"case", run.name}, {"reason", run.reason}});
+  }
+  return to_text(json);
+}
+
+}  // namespace
+
+bool met(const ValidationReport& report) {
+  return std::all_of(report.groups.begin(), report.groups.end(),
+                     [](const GroupSummary& group) { return group.met; });
+}
+
+std::string render(const ValidationReport& report, Format format) {
+  if (format == Format::json) return json_text(report);
+  if (format == Format::csv) return csv_of(report);
+  std::string text;
+  if (!report.groups.empty()) {
+    const Table rows = row_table(report);
+    text += render_table(group_table(report.groups), format) + '\n';
+    if (!report.all && rows.rows.size() < report.rows.size()) {
+      text += fmt::format("The worst of each group, {} of {} rows; --all shows the others.\n\n",
+                          rows.rows.size(), report.rows.size());
+    }
+    text += render_table(rows, format);
+  }
+  if (!report.skipped.empty()) {
+    if (!text.empty()) text += '\n';
+    text += render_table(skipped_table(report.skipped), format);
+  }
+  return text;
+}
+
+}  // namespace headroom

@@ -1,0 +1,148 @@
+#include "headroom/calibrate/measured_run.hpp"
+
+#include <doctest/doctest.h>
+
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
+
+namespace headroom {
+namespace {
+
+MeasuredRun own_run() {
+  return {.name = "mine",
+          .device = "A100-SXM4-80GB",
+          .layers = 24,
+          .hidden = 2048,
+          .heads = 16,
+          .vocabulary = 50257,
+          .sequence = 2048,
+          .tensor_parallel = 2,
+          .sequence_parallel = true,
+          .pipeline_parallel = 2,
+          .data_parallel = 2,
+          .global_batch = 32,
+          .micro_batch = 2,
+          .recompute = "selective",
+          .iteration = Seconds(1)};
+}
+
+MeasuredRun from(std::string source) {
+  MeasuredRun run = own_run();
+  run.source = std::move(source);
+  return run;
+}
+
+RunCase made(const MeasuredRun& run) {
+  return case_of(run, read_system("dgx-a100-80g"), read_software("megatron-2022"));
+}
+Request request_of(const MeasuredRun& run) { return std::get<MeasuredCase>(made(run)).request; }
+std::string reason(const MeasuredRun& run) { return std::get<std::string>(made(run)); }
+
+const char* const bloom = "BigScience BLOOM tr11-176B-ml chronicles-prequel";
+const char* const zero_bubble = "Zero Bubble Pipeline Parallelism (arXiv:2401.10241, ICLR 2024) Tables 3+4";
+
+}  // namespace
+
+TEST_CASE("one's own run becomes the request that it describes") {
+  const Request request = request_of(own_run());
+  CHECK(request.model.feedforward == 4 * 2048);
+  CHECK(request.model.key_value_heads == 16);
+  CHECK(request.strategy.tensor_parallel == 2);
+  CHECK(request.strategy.sequence_parallel);
+  CHECK(request.strategy.recompute.policy == RecomputePolicy::selective);
+  CHECK(request.strategy.gradients == Dtype::fp32);
+  CHECK(request.strategy.schedule == ScheduleKind::one_forward_one_backward);
+  CHECK(request.workload == Workload{.global_batch = 32, .sequence = 2048});
+  CHECK(label_of(own_run()) == "own runs");
+  CHECK(presets_of(own_run()) == RunPresets{.system = "dgx-a100-80g", .software = "megatron-2022"});
+}
+
+TEST_CASE("a gated run is a relative of Llama, flash attention is what it says") {
+  MeasuredRun run = own_run();
+  run.gated = true;
+  run.flash_attention = true;
+  const Architecture architecture = request_of(run).model.architecture;
+  CHECK(architecture.activation == Activation::swiglu);
+  CHECK(architecture.normalization == Normalization::rms_norm);
+  CHECK_FALSE(architecture.hidden_dropout);
+  CHECK(architecture.kernels.attention == AttentionKernel::flash);
+}
+
+TEST_CASE("known sources bring their system, software and targets") {
+  CHECK(presets_of(from(bloom)) == RunPresets{"jean-zay-a100-80g", "megatron-deepspeed-2022"});
+  CHECK(label_of(from(bloom)) == "BLOOM");
+  CHECK(targets_of(*known_source(from(bloom))).front().median == 0.08);
+  CHECK(targets_of(*known_source(from(zero_bubble))).size() == 2);
+  CHECK(known_source(from("A blog")) == nullptr);
+  CHECK_FALSE(presets_of(from("A blog")).system.has_value());  // its cluster's network is not known
+}
+
+TEST_CASE("BLOOM: alibi, ZeRO 1, and ends that count as layers where its partition says so") {
+  MeasuredRun run = from(bloom);
+  run.zero_stage = 1;
+  run.dtype = "fp16";
+  CHECK(request_of(run).model.architecture.positions == Positions::alibi);
+  CHECK(request_of(run).strategy.distributed_optimizer);
+  CHECK(request_of(run).strategy.gradients == Dtype::half);
+  CHECK(request_of(run).strategy.stage_layers.empty());
+  run.dtype = "bf16";
+  CHECK(request_of(run).strategy.gradients == Dtype::fp32);
+  run.overlap = "ZeRO-1; partition type:transformer|embedding";
+  CHECK(request_of(run).strategy.stage_layers == std::vector<std::int64_t>{12, 12});
+}
+
+TEST_CASE("Zero Bubble: chunks of one layer, the first and the last with embedding and head alone") {
+  MeasuredRun run = from(zero_bubble);
+  run.layers = 6;
+  run.pipeline_parallel = 4;
+  run.interleave = 2;
+  run.schedule = "1F1B-I";
+  run.vocabulary.reset();
+  run.recompute.reset();
+  const Request request = request_of(run);
+  CHECK(request.strategy.schedule == ScheduleKind::interleaved);
+  CHECK(request.strategy.stage_layers == std::vector<std::int64_t>{0, 1, 1, 1, 1, 1, 1, 0});
+  CHECK_FALSE(request.model.architecture.tied_embeddings);
+  CHECK(request.model.vocabulary == 32000);
+  CHECK(request.strategy.recompute.policy == RecomputePolicy::none);
+}
+
+TEST_CASE("PyTorch's data parallelism reduces gradients in the backward pass") {
+  MeasuredRun run = from("Megatron-LM (SC21), Table 1");
+  CHECK_FALSE(request_of(run).software.overlaps_data_parallel);
+  run.overlap = "DDP-impl=torch (grad all-reduce overlapped with backward)";
+  CHECK(request_of(run).software.overlaps_data_parallel);
+}
+
+TEST_CASE("memory is in its unit, and a device's or an allocator's") {
+  MeasuredRun run = own_run();
+  run.memory = 30;
+  const auto figure = [](const MeasuredRun& it) { return std::get<MeasuredCase>(made(it)).figures.at(1); };
+  CHECK(figure(run) == Figure{.measure = Measure::allocated_bytes, .value = 30e9});
+  run.memory_unit = "GiB max_allocated";
+  CHECK(figure(run) == Figure{.measure = Measure::allocated_bytes, .value = 30 * gibi});
+  run.memory_unit = "GiB nvidia-smi";
+  CHECK(figure(run) == Figure{.measure = Measure::device_bytes, .value = 30 * gibi});
+}
+
+TEST_CASE("what cannot be predicted is skipped with the reason") {
+  const auto changed = [](auto change) {
+    MeasuredRun run = own_run();
+    change(run);
+    return reason(run);
+  };
+  CHECK(changed([](auto& run) { run.iteration.reset(); }) == "no iteration time");
+  CHECK(changed([](auto& run) { run.dense = false; }) == "mixture of experts");
+  CHECK(changed([](auto& run) { run.context_parallel = 2; }) == "context parallelism");
+  CHECK(changed([](auto& run) { run.fully_sharded = true; }).starts_with("gradients or parameters sharded"));
+  CHECK(changed([](auto& run) { run.zero_stage = 3; }).starts_with("gradients or parameters sharded"));
+  CHECK(changed([](auto& run) { run.dtype = "fp8 (hybrid)"; }) == "fp8 matrix products");
+  CHECK(changed([](auto& run) { run.schedule = "ZB-2p"; }) == "schedule ZB-2p");
+  CHECK(changed([](auto& run) { run.recompute = "some"; }) == "recomputation 'some'");
+  CHECK(changed([](auto& run) { run.recompute.reset(); }) == "recomputation not stated");
+  CHECK(changed([](auto& run) { run.vocabulary.reset(); }) == "vocabulary not stated");
+  CHECK(changed([](auto& run) { run.sequence_parallel.reset(); }) == "sequence parallelism not stated");
+  CHECK(changed([](auto& run) { run.global_batch = 33; }).starts_with("--global-batch must be a multiple"));
+}
+
+}  // namespace headroom

@@ -1,0 +1,82 @@
+#include <doctest/doctest.h>
+
+#include "headroom/io/runs_file.hpp"
+#include "messages.hpp"
+
+namespace headroom {
+namespace {
+
+// What docs/validation.md shows as the least of a runs file.
+const char* const minimal = R"([
+  {"id": "mine", "gpu": "A100-SXM4-80GB",
+   "model": {"layers": 24, "hidden": 2048, "heads": 16, "vocab": 50257, "seq_len": 2048},
+   "parallel": {"tp": 1, "pp": 2, "dp": 4},
+   "batch": {"global": 64, "micro": 2},
+   "recompute": "none",
+   "measured": {"iteration_time_s": 1.23}}])";
+
+std::string mistake(const std::string& part, const std::string& replacement) {
+  return message_of([&] { return parse_runs(with(minimal, part, replacement), "r.json"); });
+}
+MeasuredRun changed(const std::string& part, const std::string& replacement) {
+  return parse_runs(with(minimal, part, replacement), "r.json").front();
+}
+
+}  // namespace
+
+TEST_CASE("the least of a runs file") {
+  const std::vector<MeasuredRun> runs = parse_runs(minimal, "r.json");
+  REQUIRE(runs.size() == 1);
+  CHECK(runs[0].name == "mine");
+  CHECK(runs[0].iteration == Seconds(1.23));
+  CHECK_FALSE(runs[0].sequence_parallel.has_value());
+  const RunCases cases = cases_of(runs, std::nullopt, std::nullopt);
+  REQUIRE(cases.measurements.cases.size() == 1);
+  CHECK(cases.measurements.cases[0].request.system.name == "dgx-a100-80g");
+  CHECK(cases.measurements.targets.empty());
+  CHECK(cases.skipped.empty());
+}
+
+TEST_CASE("null is not published, words are not read, sharding may be named") {
+  CHECK(changed("\"recompute\": \"none\"", "\"recompute\": null").recompute == std::nullopt);
+  CHECK_NOTHROW(changed("\"recompute\"", "\"caveats\": \"guessed\", \"num_gpus\": 8, \"recompute\""));
+  CHECK(changed("\"tp\": 1", "\"tp\": 1, \"fsdp\": \"FULL_SHARD\"").fully_sharded);
+  CHECK_FALSE(changed("\"tp\": 1", "\"tp\": 1, \"fsdp\": false").fully_sharded);
+}
+
+TEST_CASE("a measured time takes precedence over a derived one") {
+  CHECK(changed("\"measured\"", "\"derived\": {\"iteration_time_s\": 9}, \"measured\"").iteration ==
+        Seconds(1.23));
+  CHECK(changed("\"measured\": {\"iteration_time_s\": 1.23}",
+                "\"derived\": {\"iteration_time_s\": 9}, \"measured\": {\"iteration_time_s\": null}")
+            .iteration == Seconds(9));
+}
+
+TEST_CASE("mistakes of a runs file are named by row and field") {
+  CHECK(message_of([] { return parse_runs("{}", "r.json"); }) == "r.json: must be a list of runs");
+  CHECK(message_of([] { return parse_runs("[]", "r.json"); }) ==
+        "r.json: must hold between 1 and 10000 runs, not 0");
+  CHECK(contains(message_of([] { return parse_runs("[3]", "r.json"); }), "r.json: /0: must be an object"));
+  CHECK(mistake("\"id\": \"mine\", ", "") == "r.json: /0/id: is missing");
+  CHECK(contains(mistake("\"tp\": 1", "\"tp\": 1.5"), "r.json: /0/parallel/tp: must be an integer"));
+  CHECK(contains(mistake("\"tp\": 1", "\"tp\": 0"), "r.json: /0/parallel/tp: must be an integer"));
+  CHECK(contains(mistake("1.23", "-1"), "r.json: /0/measured/iteration_time_s: must be a number above zero"));
+  CHECK(contains(mistake("\"recompute\"", "\"recomputed\""),
+                 "r.json: /0/recomputed: unknown key (did you mean 'recompute'?)"));
+  CHECK(mistake("\"heads\": 16", "\"heads\": 15") ==
+        "r.json: /0/model/hidden: must be divisible by heads (2048 % 15 = 8)");
+  CHECK(contains(mistake("\"seq_len\": 2048", "\"seq_len\": null"), "r.json: /0/model/seq_len: is missing"));
+}
+
+TEST_CASE("a run without a system is skipped, unless one is given") {
+  std::vector<MeasuredRun> runs = parse_runs(minimal, "r.json");
+  runs[0].device = "H100-SXM5-80GB";
+  const RunCases without = cases_of(runs, std::nullopt, std::nullopt);
+  REQUIRE(without.skipped.size() == 1);
+  CHECK(without.skipped[0].reason == "system not known (H100-SXM5-80GB): give one by --system");
+  CHECK(cases_of(runs, "dgx-a100-40g", "megatron-2021").measurements.cases.at(0).request.software.name ==
+        "megatron-2021");
+  CHECK_THROWS_AS(cases_of(runs, "dgx-h900", std::nullopt), InputError);
+}
+
+}  // namespace headroom
