@@ -1,6 +1,7 @@
 // What one answer costs: composing the op table, a whole evaluation, and the program from start to answer.
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 #include <spawn.h>
@@ -11,6 +12,7 @@
 #include "headroom/io/system_file.hpp"
 #include "headroom/model/layer_ops.hpp"
 #include "headroom/plan/remedies.hpp"
+#include "headroom/time/layer_cost.hpp"
 
 namespace headroom {
 namespace {
@@ -38,11 +40,29 @@ void compose_layer(benchmark::State& state) {
 }
 BENCHMARK(compose_layer);
 
-void evaluate_175b(benchmark::State& state) {
+void price_layer(benchmark::State& state) {
   const Request request = paper_request();
+  const Setting setting =
+      setting_of(request.model, request.strategy, request.workload, request.system.devices_per_node,
+                 *request.system.performance, request.software);
+  for (auto _ : state) benchmark::DoNotOptimize(layer_cost(request.model, request.strategy, setting));
+}
+BENCHMARK(price_layer)->Unit(benchmark::kMicrosecond);
+
+// One estimate: memory of every rank, time and throughput, of the 1T model on p pipeline ranks with n microbatches.
+void evaluate_1t(benchmark::State& state) {
+  Request request = paper_request();
+  request.model = read_model("gpt-1t");
+  request.strategy.interleave = 1;
+  request.strategy.schedule = ScheduleKind::one_forward_one_backward;
+  request.strategy.pipeline_parallel = state.range(0);
+  request.workload.global_batch = state.range(1);
   for (auto _ : state) benchmark::DoNotOptimize(evaluate(request));
 }
-BENCHMARK(evaluate_175b)->Unit(benchmark::kMicrosecond);
+BENCHMARK(evaluate_1t)
+    ->ArgNames({"p", "n"})
+    ->ArgsProduct({{1, 8, 64}, {8, 64, 512}})
+    ->Unit(benchmark::kMicrosecond);
 
 void improvements_175b(benchmark::State& state) {
   const Evaluation evaluation = evaluate(paper_request());
@@ -58,23 +78,43 @@ void remedies_175b(benchmark::State& state) {
 }
 BENCHMARK(remedies_175b)->Unit(benchmark::kMillisecond);
 
-// Starts the program, reads its files, answers, and exits.
+// Starts the program, reads its files, answers, and exits; with or without looking for changes that would help.
 void process_estimate(benchmark::State& state) {
-  const char* const arguments[] = {
-      HEADROOM_PROGRAM, "estimate", "gpt3-175b", "-t",          "8",         "-p", "8",         "-m",   "3",
-      "--global-batch", "64",       "--sp",      "--recompute", "selective", "-o", "/dev/null", nullptr};
+  std::vector<const char*> arguments{HEADROOM_PROGRAM,
+                                     "estimate",
+                                     "gpt3-175b",
+                                     "-t",
+                                     "8",
+                                     "-p",
+                                     "8",
+                                     "-m",
+                                     "3",
+                                     "-o",
+                                     "/dev/null",
+                                     "--global-batch",
+                                     "64",
+                                     "--recompute",
+                                     "selective",
+                                     "--sp"};
+  if (state.range(0) == 0) arguments.push_back("--no-suggestions");
+  arguments.push_back(nullptr);
   for (auto _ : state) {
     pid_t child = 0;
     int status = 0;
-    const int failed =
-        posix_spawn(&child, HEADROOM_PROGRAM, nullptr, nullptr, const_cast<char* const*>(arguments), environ);
+    const int failed = posix_spawn(&child, HEADROOM_PROGRAM, nullptr, nullptr,
+                                   const_cast<char* const*>(arguments.data()), environ);
     if (failed != 0 || waitpid(child, &status, 0) != child || status != 0) {
       state.SkipWithError("the program did not answer");
       break;
     }
   }
 }
-BENCHMARK(process_estimate)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(process_estimate)
+    ->ArgName("suggestions")
+    ->Arg(0)
+    ->Arg(1)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 }  // namespace
 }  // namespace headroom

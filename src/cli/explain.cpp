@@ -17,6 +17,10 @@ void run(const ExplainFlags& flags) {
   const Format format = format_of(flags.output);
   std::vector<Problem> problems;
   const Request request = read_request(flags.request, problems);
+  if (request.strategy.recompute.window) {
+    problems.push_back(
+        {"--recompute-window", "needs a device's memory to size the window: use headroom estimate"});
+  }
   if (!problems.empty()) throw InputError(problems);
   write(flags.output,
         render(explain(request.model, request.strategy, request.workload, request.detail), format));

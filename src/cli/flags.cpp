@@ -1,13 +1,24 @@
 #include "cli/flags.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 
 namespace headroom::cli {
 
+std::vector<std::string> split_at_commas(const FlagText& text) {
+  std::vector<std::string> parts;
+  for (std::size_t from = 0; text && from <= text->size();) {
+    const std::size_t comma = std::min(text->find(',', from), text->size());
+    parts.push_back(text->substr(from, comma - from));
+    from = comma + 1;
+  }
+  return parts;
+}
+
 void read_count(const std::string& flag, const FlagText& text, std::int64_t& value,
-                std::vector<Problem>& problems) {
+                std::vector<Problem>& problems, std::int64_t least) {
   if (!text) return;
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   std::int64_t number = 0;
@@ -16,8 +27,9 @@ void read_count(const std::string& flag, const FlagText& text, std::int64_t& val
   const std::string found = ", not '" + text->substr(0, 40) + "'";
   if (error == std::errc::invalid_argument || !all_read) {
     problems.push_back({flag, "must be a whole number" + found});
-  } else if (error == std::errc::result_out_of_range || number < 1 || number > most) {
-    problems.push_back({flag, "must be between 1 and " + std::to_string(most) + found});
+  } else if (error == std::errc::result_out_of_range || number < least || number > most) {
+    problems.push_back(
+        {flag, "must be between " + std::to_string(least) + " and " + std::to_string(most) + found});
   } else {
     value = number;
   }

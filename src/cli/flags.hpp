@@ -16,9 +16,12 @@ namespace headroom::cli {
 // The text of a flag, where it is given.
 using FlagText = std::optional<std::string>;
 
-// A whole number from 1 to 2^31 - 1. A flag that is not given leaves `value` as it is.
+// The parts of a list, empty ones included; none when the flag is not given.
+std::vector<std::string> split_at_commas(const FlagText& text);
+
+// A whole number from `least` to 2^31 - 1. A flag that is not given leaves `value` as it is.
 void read_count(const std::string& flag, const FlagText& text, std::int64_t& value,
-                std::vector<Problem>& problems);
+                std::vector<Problem>& problems, std::int64_t least = 1);
 
 // A positive number, which may end in K, M, B (10^9) or T: "300B", "1.4T", "3e11".
 void read_quantity(const std::string& flag, const FlagText& text, double& value,

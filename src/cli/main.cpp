@@ -56,7 +56,8 @@ ExitCode run(int argc, const char* const* argv) {
   program.set_version_flag("--version", std::string("headroom ") + HEADROOM_VERSION);
   program.require_subcommand(1);
   program.footer(
-      "Start with:\n  headroom estimate gpt3-175b -t 8 -p 8 --sp --recompute selective\n  headroom list "
+      "Start with:\n  headroom plan gpt3-175b --devices 64 --global-batch 64\n  headroom estimate gpt3-175b "
+      "-t 8 -p 8 --sp --recompute selective\n  headroom list "
       "models");
   ExitCode exit_code = ExitCode::done;
   add_estimate(program, exit_code);

@@ -27,6 +27,20 @@ Format format_of(const OutputFlags& flags) {
   return format;
 }
 
+namespace {
+
+// A name beside the target that nothing has yet, so that no file of the user's is overwritten.
+std::filesystem::path unused_beside(const std::filesystem::path& target) {
+  std::error_code error;
+  for (int i = 0;; ++i) {
+    std::filesystem::path candidate = target;
+    candidate += ".partial" + std::to_string(i);
+    if (!std::filesystem::exists(std::filesystem::symlink_status(candidate, error))) return candidate;
+  }
+}
+
+}  // namespace
+
 void write(const OutputFlags& flags, const std::string& text) {
   if (flags.file.empty()) {
     const bool written =
@@ -34,12 +48,14 @@ void write(const OutputFlags& flags, const std::string& text) {
     if (!written) throw InputError("standard output", std::generic_category().message(errno));
     return;
   }
-  const std::filesystem::path target = flags.file;
   std::error_code error;
+  // A link is written through, not replaced.
+  const std::filesystem::path resolved = std::filesystem::weakly_canonical(flags.file, error);
+  const std::filesystem::path target = error ? std::filesystem::path(flags.file) : resolved;
   if (std::filesystem::is_directory(target, error)) throw InputError(flags.file, "is a directory");
   // A device or a pipe takes the text itself; replacing it would be no kindness.
   const bool special = std::filesystem::is_other(target, error);
-  const std::filesystem::path scratch = special ? target : std::filesystem::path(flags.file + ".partial");
+  const std::filesystem::path scratch = special ? target : unused_beside(target);
   std::ofstream file(scratch, std::ios::binary | std::ios::trunc);
   file << text << std::flush;
   const int reason = errno;

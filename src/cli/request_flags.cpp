@@ -8,17 +8,6 @@
 namespace headroom::cli {
 namespace {
 
-// The parts of a list, empty ones included; none when the flag is not given.
-std::vector<std::string> split_at_commas(const FlagText& text) {
-  std::vector<std::string> parts;
-  for (std::size_t from = 0; text && from <= text->size();) {
-    const std::size_t comma = std::min(text->find(',', from), text->size());
-    parts.push_back(text->substr(from, comma - from));
-    from = comma + 1;
-  }
-  return parts;
-}
-
 Recomputation read_recomputation(const RequestFlags& flags, std::vector<Problem>& problems) {
   Recomputation recompute{.shard_checkpoint = flags.shard_checkpoint,
                           .window = flags.recompute_window,
@@ -61,15 +50,27 @@ void read_data_parallel(const RequestFlags& flags, Strategy& strategy, std::vect
 
 }  // namespace
 
-void add_request_flags(CLI::App& command, RequestFlags& flags) {
-  const auto option = [&](const char* group, const char* names, FlagText& value, const char* type,
-                          const char* help) {
-    command.add_option(names, value, help)->type_name(type)->group(group);
-  };
-  const auto flag = [&](const char* group, const char* names, bool& value, const char* help) {
-    command.add_flag(names, value, help)->group(group);
-  };
-  const char* model = "Model";
+namespace {
+
+// Adds options and flags to a group of a command's help.
+struct Group {
+  CLI::App& command;
+  const char* name;
+
+  void option(const char* names, FlagText& value, const char* type, const char* help) const {
+    command.add_option(names, value, help)->type_name(type)->group(name);
+  }
+  void flag(const char* names, bool& value, const char* help) const {
+    command.add_flag(names, value, help)->group(name);
+  }
+};
+
+constexpr const char* trade_group = "Memory for time";
+
+}  // namespace
+
+void add_model_flags(CLI::App& command, RequestFlags& flags) {
+  const Group model{command, "Model"};
   command.add_option("model", flags.model, "A model's name (see: headroom list models) or a model file")
       ->required()
       ->type_name("MODEL");
@@ -77,50 +78,57 @@ void add_request_flags(CLI::App& command, RequestFlags& flags) {
       .add_option("--set", flags.overrides,
                   "Override a field of the model: hidden=8192, kernels.softmax_dtype=fp32")
       ->type_name("KEY=VALUE")
-      ->group(model)
+      ->group(model.name)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  option(model, "--attention", flags.attention, "KERNEL",
-         "unfused, flash or sdpa_math; short for --set kernels.attention=KERNEL");
-  option(model, "--sequence", flags.sequence, "TOKENS", "Sequence length; by default the model's");
-  option(model, "--detail", flags.detail, "DETAIL",
-         "paper (default) or exact: also count the small buffers that the paper leaves out");
+  model.option("--attention", flags.attention, "KERNEL",
+               "unfused, flash or sdpa_math; short for --set kernels.attention=KERNEL");
+  model.option("--sequence", flags.sequence, "TOKENS", "Sequence length; by default the model's");
+  model.option("--detail", flags.detail, "DETAIL",
+               "paper (default) or exact: also count the small buffers that the paper leaves out");
+}
 
-  const char* layout = "Layout";
-  option(layout, "-t,--tensor-parallel", flags.tensor_parallel, "T", "Tensor-parallel size (default 1)");
-  option(layout, "-p,--pipeline-parallel", flags.pipeline_parallel, "P",
-         "Pipeline-parallel size (default 1)");
-  option(layout, "-m,--interleave", flags.interleave, "M", "Stage chunks on each pipeline rank (default 1)");
-  option(layout, "-d,--data-parallel", flags.data_parallel, "D", "Data-parallel size (default 1)");
-  option(layout, "--devices", flags.devices, "N", "All devices; the data-parallel size follows");
-  option(layout, "-b,--micro-batch", flags.micro_batch, "B", "Sequences in a microbatch (default 1)");
-  option(layout, "--global-batch", flags.global_batch, "N",
-         "Sequences in an iteration; by default 4 microbatches for each pipeline rank");
-  option(layout, "--schedule", flags.schedule, "KIND",
-         "gpipe, 1f1b or interleaved; by default what --interleave implies");
-  option(layout, "--stage-layers", flags.stage_layers, "N,N,...",
-         "Layers of each stage chunk, in the order of the model");
+void add_kept_flags(CLI::App& command, RequestFlags& flags) {
+  const Group trade{command, trade_group};
+  trade.flag("--store-gathered", flags.store_gathered,
+             "Keep gathered inputs instead of gathering them again");
+  trade.flag("--keep-outputs", flags.keep_outputs, "Keep a stage's output after it was sent");
+  trade.option("--gradients", flags.gradients, "DTYPE",
+               "fp32 (default, 18 bytes a parameter in all) or half (16)");
+}
 
-  const char* trade = "Memory for time";
-  flag(trade, "--sp,--sequence-parallel", flags.sequence_parallel,
-       "Split norms, dropouts and block inputs along the sequence");
-  option(trade, "--recompute", flags.recompute, "POLICY", "none (default), selective or full");
-  option(trade, "--recompute-layers", flags.recompute_layers, "K",
-         "With full: recompute K layers of each stage (block) or K layers a checkpoint (uniform)");
-  option(trade, "--recompute-method", flags.recompute_method, "METHOD", "block (default) or uniform");
-  option(trade, "--recompute-ops", flags.recompute_ops, "OP,OP,...",
-         "Replay these ops of the layer and drop what they make (see: headroom explain)");
-  flag(trade, "--recompute-window", flags.recompute_window,
-       "Exempt as many in-flight microbatches from recomputation as memory allows");
-  flag(trade, "--shard-checkpoint", flags.shard_checkpoint,
-       "With full: each tensor-parallel rank keeps a part of a checkpoint");
-  flag(trade, "--store-gathered", flags.store_gathered,
-       "Keep gathered inputs instead of gathering them again");
-  flag(trade, "--keep-outputs", flags.keep_outputs, "Keep a stage's output after it was sent");
-  flag(trade, "--distributed-optimizer", flags.distributed_optimizer,
-       "Shard optimizer state over data-parallel ranks");
-  option(trade, "--gradients", flags.gradients, "DTYPE",
-         "fp32 (default, 18 bytes a parameter in all) or half (16)");
+void add_request_flags(CLI::App& command, RequestFlags& flags) {
+  add_model_flags(command, flags);
+  const Group layout{command, "Layout"};
+  layout.option("-t,--tensor-parallel", flags.tensor_parallel, "T", "Tensor-parallel size (default 1)");
+  layout.option("-p,--pipeline-parallel", flags.pipeline_parallel, "P", "Pipeline-parallel size (default 1)");
+  layout.option("-m,--interleave", flags.interleave, "M", "Stage chunks on each pipeline rank (default 1)");
+  layout.option("-d,--data-parallel", flags.data_parallel, "D", "Data-parallel size (default 1)");
+  layout.option("--devices", flags.devices, "N", "All devices; the data-parallel size follows");
+  layout.option("-b,--micro-batch", flags.micro_batch, "B", "Sequences in a microbatch (default 1)");
+  layout.option("--global-batch", flags.global_batch, "N",
+                "Sequences in an iteration; by default 4 microbatches for each pipeline rank");
+  layout.option("--schedule", flags.schedule, "KIND",
+                "gpipe, 1f1b or interleaved; by default what --interleave implies");
+  layout.option("--stage-layers", flags.stage_layers, "N,N,...",
+                "Layers of each stage chunk, in the order of the model");
+
+  const Group trade{command, trade_group};
+  trade.flag("--sp,--sequence-parallel", flags.sequence_parallel,
+             "Split norms, dropouts and block inputs along the sequence");
+  trade.option("--recompute", flags.recompute, "POLICY", "none (default), selective or full");
+  trade.option("--recompute-layers", flags.recompute_layers, "K",
+               "With full: recompute K layers of each stage (block) or K layers a checkpoint (uniform)");
+  trade.option("--recompute-method", flags.recompute_method, "METHOD", "block (default) or uniform");
+  trade.option("--recompute-ops", flags.recompute_ops, "OP,OP,...",
+               "Replay these ops of the layer and drop what they make (see: headroom explain)");
+  trade.flag("--recompute-window", flags.recompute_window,
+             "Exempt as many in-flight microbatches from recomputation as memory allows");
+  trade.flag("--shard-checkpoint", flags.shard_checkpoint,
+             "With full: each tensor-parallel rank keeps a part of a checkpoint");
+  trade.flag("--distributed-optimizer", flags.distributed_optimizer,
+             "Shard optimizer state over data-parallel ranks");
+  add_kept_flags(command, flags);
 }
 
 Request read_request(const RequestFlags& flags, std::vector<Problem>& problems) {
@@ -144,15 +152,17 @@ Request read_request(const RequestFlags& flags, std::vector<Problem>& problems) 
   read_choice("--schedule", flags.schedule, strategy.schedule, problems);
   for (const std::string& layers : split_at_commas(flags.stage_layers)) {
     strategy.stage_layers.push_back(0);
-    read_count("--stage-layers", layers, strategy.stage_layers.back(), problems);
+    read_count("--stage-layers", layers, strategy.stage_layers.back(), problems, 0);
   }
   strategy.sequence_parallel = flags.sequence_parallel;
   strategy.regather = !flags.store_gathered;
   strategy.deallocate_outputs = !flags.keep_outputs;
   strategy.distributed_optimizer = flags.distributed_optimizer;
-  read_choice("--gradients", flags.gradients, strategy.gradients, problems);
-  if (strategy.gradients != Dtype::fp32 && strategy.gradients != Dtype::half) {
-    problems.push_back({"--gradients", "must be fp32 or half, not '" + flags.gradients.value_or("") + "'"});
+  if (flags.gradients && *flags.gradients != "fp32" && *flags.gradients != "half") {
+    problems.push_back(
+        {"--gradients", "must be fp32 or half (fp16 or bf16), not '" + *flags.gradients + "'"});
+  } else {
+    read_choice("--gradients", flags.gradients, strategy.gradients, problems);
   }
   strategy.recompute = read_recomputation(flags, problems);
 

@@ -42,6 +42,9 @@ struct RequestFlags {
 };
 
 void add_request_flags(CLI::App& command, RequestFlags& flags);
+// The parts of them that a search leaves as they are: the model, and what is kept beside activations.
+void add_model_flags(CLI::App& command, RequestFlags& flags);
+void add_kept_flags(CLI::App& command, RequestFlags& flags);
 
 // The request that the flags make of a model; its system is left to the caller. Every mistake is added to `problems`.
 Request read_request(const RequestFlags& flags, std::vector<Problem>& problems);

@@ -57,27 +57,42 @@ Bytes kept(const StageActivations& stage) {
   return layers_kept(stage) + stage.embedding + stage.head + stage.output;
 }
 
-std::vector<StageActivations> stage_activations(const Transformer& model, const Strategy& strategy,
-                                                const Workload& workload, Detail detail) {
+ModelActivations model_activations(const Transformer& model, const Strategy& strategy,
+                                   const Workload& workload, Detail detail) {
   const Sharding sharding = sharding_of(model, strategy);
   const Bindings letters = bindings(model, strategy, workload);
   const auto kept_by = [&](const OpTable& table) {
     return Bytes(kept_bytes(stored_tensors(table, sharding, {}, detail)).evaluate(letters));
   };
-  const LayerActivations plain = layer_activations(model, strategy, workload, {}, detail);
-  const LayerActivations replayed = layer_activations(model, strategy, workload, strategy.recompute, detail);
-
-  std::vector<StageActivations> stages;
-  for (const std::int64_t layers : layers_by_stage(model, strategy)) {
-    stages.push_back({.layers = checkpoint_runs(layers, strategy.recompute, plain, replayed)});
-  }
-  stages.front().embedding = kept_by(embedding_ops(model.architecture));
-  stages.back().head = kept_by(head_ops(model.architecture));
+  ModelActivations parts{
+      .plain = layer_activations(model, strategy, workload, {}, detail),
+      .replayed = layer_activations(model, strategy, workload, strategy.recompute, detail),
+      .embedding = kept_by(embedding_ops(model.architecture)),
+      .head = kept_by(head_ops(model.architecture)),
+      .output = {},
+  };
   if (!strategy.deallocate_outputs) {
     using namespace symbols;
     const Monomial boundary = s * b * h * size_of(model.architecture.kernels.residual_dtype);
-    const Bytes output(Expr(boundary * share(Placement::boundary, sharding)).evaluate(letters));
-    for (std::size_t i = 0; i + 1 < stages.size(); ++i) stages[i].output = output;
+    parts.output = Bytes(Expr(boundary * share(Placement::boundary, sharding)).evaluate(letters));
+  }
+  return parts;
+}
+
+StageActivations stage_activations(const ModelActivations& parts, const StagePlace& place,
+                                   const Recomputation& recompute) {
+  return {.layers = checkpoint_runs(place.layers, recompute, parts.plain, parts.replayed),
+          .embedding = place.first ? parts.embedding : Bytes(0),
+          .head = place.last ? parts.head : Bytes(0),
+          .output = place.last ? Bytes(0) : parts.output};
+}
+
+std::vector<StageActivations> stage_activations(const Transformer& model, const Strategy& strategy,
+                                                const Workload& workload, Detail detail) {
+  const ModelActivations parts = model_activations(model, strategy, workload, detail);
+  std::vector<StageActivations> stages;
+  for (const StagePlace& place : stage_places(model, strategy)) {
+    stages.push_back(stage_activations(parts, place, strategy.recompute));
   }
   return stages;
 }

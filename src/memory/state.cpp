@@ -4,7 +4,6 @@
 
 #include "headroom/model/ends_ops.hpp"
 #include "headroom/model/layer_ops.hpp"
-#include "headroom/schedule/order.hpp"
 
 namespace headroom {
 namespace {
@@ -23,24 +22,29 @@ double parameter_count(const Transformer& model) {
   return parameters_by_rank(unpadded, Strategy{}, {.global_batch = 1, .sequence = 1}).front();
 }
 
-std::vector<double> parameters_by_rank(const Transformer& model, const Strategy& strategy,
-                                       const Workload& workload) {
+ModelParameters model_parameters(const Transformer& model, const Strategy& strategy,
+                                 const Workload& workload) {
   const Sharding sharding = sharding_of(model, strategy);
   const Bindings letters = bindings(model, strategy, workload);
   const auto count = [&](const Expr& expr) { return expr.evaluate(letters); };
-  const double layer = count(parameters(layer_ops(model.architecture), sharding));
+  return {.layer = count(parameters(layer_ops(model.architecture), sharding)),
+          .embedding = count(parameters(embedding_ops(model.architecture), sharding)),
+          .head = count(parameters(head_ops(model.architecture), sharding)),
+          .shared = model.architecture.tied_embeddings ? count(output_weights(sharding)) : 0};
+}
 
+std::vector<double> parameters_by_rank(const Transformer& model, const Strategy& strategy,
+                                       const Workload& workload) {
+  const ModelParameters parts = model_parameters(model, strategy, workload);
   const std::vector<std::int64_t> layers = layers_by_stage(model, strategy);
-  const ScheduleShape shape = schedule_shape(strategy, 1);
-  std::vector<double> ranks(static_cast<std::size_t>(shape.ranks));
-  for (std::size_t stage = 0; stage < layers.size(); ++stage) {
-    ranks[stage % ranks.size()] += static_cast<double>(layers[stage]) * layer;
+  const auto ranks = static_cast<std::size_t>(strategy.pipeline_parallel);
+  std::vector<double> parameters;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    std::int64_t held = 0;
+    for (std::size_t stage = rank; stage < layers.size(); stage += ranks) held += layers[stage];
+    parameters.push_back(parameters_of_rank(parts, held, rank == 0, rank + 1 == ranks));
   }
-  ranks.front() += count(parameters(embedding_ops(model.architecture), sharding));
-  ranks.back() += count(parameters(head_ops(model.architecture), sharding));
-  if (ranks.size() == 1 && model.architecture.tied_embeddings)
-    ranks.front() -= count(output_weights(sharding));
-  return ranks;
+  return parameters;
 }
 
 ModelState model_state(const Transformer& model, const Strategy& strategy, double parameters) {

@@ -18,17 +18,21 @@ Activations backward_excess(const StageActivations& stage) {
 
 }  // namespace
 
+PassActivations pass_activations(const StageActivations& stage) {
+  return {.left = {.layers = layers_kept(stage),
+                   .embedding = stage.embedding,
+                   .head = stage.head,
+                   .outputs = stage.output,
+                   .replay = {}},
+          .excess = backward_excess(stage)};
+}
+
 std::vector<PassActivations> pass_activations(const std::vector<StageActivations>& stages,
                                               const ScheduleShape& shape, std::int64_t rank) {
   EXPECTS(std::ssize(stages) == shape.ranks * shape.chunks);
   std::vector<PassActivations> passes;
   for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
-    const StageActivations& stage = stages[static_cast<std::size_t>(stage_of(shape, rank, chunk))];
-    const Activations left{.layers = layers_kept(stage),
-                           .embedding = stage.embedding,
-                           .head = stage.head,
-                           .outputs = stage.output};
-    passes.push_back({.left = left, .excess = backward_excess(stage)});
+    passes.push_back(pass_activations(stages[static_cast<std::size_t>(stage_of(shape, rank, chunk))]));
   }
   return passes;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "headroom/model/layer_ops.hpp"
@@ -12,20 +13,28 @@ namespace {
 
 class Rules {
  public:
-  void require(bool holds, std::string flag, std::string rule) {
-    if (!holds) problems.push_back({std::move(flag), std::move(rule)});
+  // `rule` is a text, or makes one: search asks a million times whether a strategy is legal, and rarely why not.
+  template <class Rule>
+  void require(bool holds, const char* flag, const Rule& rule) {
+    if (holds) return;
+    if constexpr (std::is_invocable_v<Rule>) {
+      problems.push_back({flag, rule()});
+    } else {
+      problems.push_back({flag, rule});
+    }
   }
 
   // `whole` of `what` is split evenly into `parts`.
-  void require_divides(std::int64_t parts, std::int64_t whole, std::string flag, const std::string& what) {
+  void require_divides(std::int64_t parts, std::int64_t whole, const char* flag, const char* what) {
     if (parts < 1) return;  // reported as such
-    require(whole % parts == 0, std::move(flag),
-            "must divide " + what + " (" + std::to_string(whole) + " % " + std::to_string(parts) + " = " +
-                std::to_string(whole % parts) + ")");
+    require(whole % parts == 0, flag, [&] {
+      return std::string("must divide ") + what + " (" + std::to_string(whole) + " % " +
+             std::to_string(parts) + " = " + std::to_string(whole % parts) + ")";
+    });
   }
 
-  void require_at_least_one(std::int64_t value, std::string flag) {
-    require(value >= 1, std::move(flag), "must be at least 1, not " + std::to_string(value));
+  void require_at_least_one(std::int64_t value, const char* flag) {
+    require(value >= 1, flag, [&] { return "must be at least 1, not " + std::to_string(value); });
   }
 
   std::vector<Problem> problems;
@@ -43,9 +52,10 @@ void check_tensor_parallel(Rules& rules, const Transformer& model, const Strateg
   rules.require_divides(t, model.heads, "--tensor-parallel", "the attention heads");
   rules.require_divides(t, model.feedforward, "--tensor-parallel", "the feed-forward width");
   const std::int64_t k = model.key_value_heads;
-  rules.require(t < 1 || k % t == 0 || t % k == 0, "--tensor-parallel",
-                "must divide the key/value heads or be a multiple of them (" + std::to_string(k) +
-                    " heads, " + std::to_string(t) + " ranks)");
+  rules.require(t < 1 || k % t == 0 || t % k == 0, "--tensor-parallel", [&] {
+    return "must divide the key/value heads or be a multiple of them (" + std::to_string(k) + " heads, " +
+           std::to_string(t) + " ranks)";
+  });
   if (strategy.sequence_parallel) {
     rules.require_divides(t, workload.sequence, "--tensor-parallel",
                           "the sequence length under --sequence-parallel");
@@ -65,24 +75,28 @@ void check_pipeline(Rules& rules, const Transformer& model, const Strategy& stra
   // Where a rank has other chunks, the one with the embedding or the head may hold nothing else.
   const bool bare_ends = m > 1 && !strategy.stage_layers.empty();
   const bool fits = !sizes || p <= (model.layers + (bare_ends ? 2 : 0)) / m;
-  rules.require(fits, "--pipeline-parallel",
-                "times --interleave must not exceed the " + std::to_string(model.layers) + " layers (" +
-                    std::to_string(p) + " x " + std::to_string(m) + ")");
+  rules.require(fits, "--pipeline-parallel", [&] {
+    return "times --interleave must not exceed the " + std::to_string(model.layers) + " layers (" +
+           std::to_string(p) + " x " + std::to_string(m) + ")";
+  });
   if (strategy.stage_layers.empty() || !sizes || !fits) return;
   const auto stages = static_cast<std::int64_t>(strategy.stage_layers.size());
-  rules.require(stages == p * m, "--stage-layers",
-                "must name " + std::to_string(p * m) + " stage chunks, not " + std::to_string(stages));
+  rules.require(stages == p * m, "--stage-layers", [&] {
+    return "must name " + std::to_string(p * m) + " stage chunks, not " + std::to_string(stages);
+  });
   std::int64_t sum = 0;
   for (std::int64_t stage = 0; stage < stages; ++stage) {
     const std::int64_t layers = strategy.stage_layers[static_cast<std::size_t>(stage)];
     if (layers == 0 && bare_ends && (stage == 0 || stage == stages - 1)) continue;
-    rules.require(layers >= 1 && layers <= model.layers, "--stage-layers",
-                  "must give each stage chunk between 1 and " + std::to_string(model.layers) +
-                      " layers, not " + std::to_string(layers));
+    rules.require(layers >= 1 && layers <= model.layers, "--stage-layers", [&] {
+      return "must give each stage chunk between 1 and " + std::to_string(model.layers) + " layers, not " +
+             std::to_string(layers);
+    });
     if (layers >= 1 && layers <= model.layers) sum += layers;
   }
-  rules.require(sum == model.layers, "--stage-layers",
-                "must add up to the " + std::to_string(model.layers) + " layers, not " + std::to_string(sum));
+  rules.require(sum == model.layers, "--stage-layers", [&] {
+    return "must add up to the " + std::to_string(model.layers) + " layers, not " + std::to_string(sum);
+  });
 }
 
 void check_devices(Rules& rules, const Strategy& strategy) {
@@ -93,37 +107,39 @@ void check_devices(Rules& rules, const Strategy& strategy) {
       !__builtin_mul_overflow(strategy.tensor_parallel, strategy.pipeline_parallel, &replica) &&
       !__builtin_mul_overflow(replica, strategy.data_parallel, &all) && all <= most_devices;
   rules.require(countable, "--data-parallel",
-                "must leave at most " + std::to_string(most_devices) + " devices");
+                [&] { return "must leave at most " + std::to_string(most_devices) + " devices"; });
 }
 
 void check_batch(Rules& rules, const Strategy& strategy, const Workload& workload) {
   if (strategy.micro_batch < 1 || strategy.data_parallel < 1 || workload.global_batch < 1) return;
   const std::int64_t round = sequences_per_round(strategy);
   const bool divides = round > 0 && workload.global_batch % round == 0;
-  rules.require(divides, "--global-batch",
-                "must be a multiple of --micro-batch times --data-parallel (" +
-                    std::to_string(workload.global_batch) + " is not a multiple of " +
-                    std::to_string(strategy.micro_batch) + " x " + std::to_string(strategy.data_parallel) +
-                    ")");
+  rules.require(divides, "--global-batch", [&] {
+    return "must be a multiple of --micro-batch times --data-parallel (" +
+           std::to_string(workload.global_batch) + " is not a multiple of " +
+           std::to_string(strategy.micro_batch) + " x " + std::to_string(strategy.data_parallel) + ")";
+  });
   if (!divides) return;
   const std::int64_t n = workload.global_batch / round;
   constexpr std::int64_t most_microbatches =
       1'000'000;  // what a schedule replay visits in well under a second
-  rules.require(n <= most_microbatches, "--global-batch",
-                "must give each pipeline at most " + std::to_string(most_microbatches) +
-                    " microbatches, not " + std::to_string(n));
+  rules.require(n <= most_microbatches, "--global-batch", [&] {
+    return "must give each pipeline at most " + std::to_string(most_microbatches) + " microbatches, not " +
+           std::to_string(n);
+  });
   if (strategy.schedule != ScheduleKind::interleaved) return;
-  rules.require(strategy.pipeline_parallel < 1 || n % strategy.pipeline_parallel == 0, "--global-batch",
-                "must give a multiple of --pipeline-parallel microbatches to an interleaved schedule (" +
-                    std::to_string(n) + " microbatches, " + std::to_string(strategy.pipeline_parallel) +
-                    " ranks)");
+  rules.require(strategy.pipeline_parallel < 1 || n % strategy.pipeline_parallel == 0, "--global-batch", [&] {
+    return "must give a multiple of --pipeline-parallel microbatches to an interleaved schedule (" +
+           std::to_string(n) + " microbatches, " + std::to_string(strategy.pipeline_parallel) + " ranks)";
+  });
 }
 
 void check_recompute(Rules& rules, const Transformer& model, const Strategy& strategy) {
   const Recomputation& recompute = strategy.recompute;
-  rules.require(recompute.layers >= 0 && recompute.layers <= model.layers, "--recompute-layers",
-                "must be between 1 and the " + std::to_string(model.layers) + " layers, not " +
-                    std::to_string(recompute.layers));
+  rules.require(recompute.layers >= 0 && recompute.layers <= model.layers, "--recompute-layers", [&] {
+    return "must be between 1 and the " + std::to_string(model.layers) + " layers, not " +
+           std::to_string(recompute.layers);
+  });
   const bool full = recompute.policy == RecomputePolicy::full;
   rules.require(full || recompute.layers == 0, "--recompute-layers", "needs --recompute full");
   rules.require(
@@ -145,9 +161,9 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
     for (const std::string_view op : known) found = found || op == name;
     std::string list;
     for (const std::string_view op : known) list += (list.empty() ? "" : ", ") + std::string(op);
-    rules.require(
-        found, "--recompute-ops",
-        "'" + name + "' is not an op of this layer" + did_you_mean(name, known) + "; they are " + list);
+    rules.require(found, "--recompute-ops", [&] {
+      return "'" + name + "' is not an op of this layer" + did_you_mean(name, known) + "; they are " + list;
+    });
   }
 }
 
@@ -230,6 +246,14 @@ std::vector<std::int64_t> layers_by_stage(const Transformer& model, const Strate
   const std::int64_t rest = model.layers % stages;
   for (std::int64_t i = 0; i < rest; ++i) ++layers[static_cast<std::size_t>(stages - 2 - i)];
   return layers;
+}
+
+std::vector<StagePlace> stage_places(const Transformer& model, const Strategy& strategy) {
+  std::vector<StagePlace> places;
+  for (const std::int64_t layers : layers_by_stage(model, strategy)) places.push_back({.layers = layers});
+  places.front().first = true;
+  places.back().last = true;
+  return places;
 }
 
 }  // namespace headroom

@@ -103,6 +103,10 @@ ExplainedStage explain_first_stage(const Transformer& model, const Strategy& str
   const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
   const std::vector<StageActivations> stages = stage_activations(model, strategy, workload, context.detail);
   ExplainedStage result{.rank = rank_activations(stages, shape, 0)};
+  const std::vector<std::int64_t> layers = layers_by_stage(model, strategy);
+  for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
+    result.layers += layers[static_cast<std::size_t>(stage_of(shape, 0, chunk))];
+  }
 
   const bool even =
       strategy.stage_layers.empty() && model.layers % static_cast<std::int64_t>(stages.size()) == 0;

@@ -34,14 +34,6 @@ Breakdown breakdown_of(const StageCost& stage, const PassTimes& times) {
           .host = times.forward + times.backward - device_time(cost)};
 }
 
-// The backward pass and its replay keep the host busy as one: the replay is what it adds to the backward pass.
-PassTimes pass_times(const StageCost& stage, const HostRates& rates, const Software& software) {
-  const Seconds backward = pass_time(stage.backward, rates, software);
-  return {.forward = pass_time(stage.forward, rates, software),
-          .replay = pass_time(stage.replay + stage.backward, rates, software) - backward,
-          .backward = backward};
-}
-
 std::size_t busiest(const std::vector<ReplayedRank>& ranks) {
   const auto longest = std::max_element(ranks.begin(), ranks.end(), [](const auto& x, const auto& y) {
     return busy(x) + x.sending < busy(y) + y.sending;
@@ -50,6 +42,24 @@ std::size_t busiest(const std::vector<ReplayedRank>& ranks) {
 }
 
 }  // namespace
+
+PassTimes pass_times(const StageCost& stage, const HostRates& rates, const Software& software) {
+  const Seconds backward = pass_time(stage.backward, rates, software);
+  return {.forward = pass_time(stage.forward, rates, software),
+          .replay = pass_time(stage.replay + stage.backward, rates, software) - backward,
+          .backward = backward};
+}
+
+EndTimes end_times(const Transformer& model, const Strategy& strategy, double parameters,
+                   Seconds last_backward, std::int64_t devices_per_node, const Performance& performance,
+                   const Software& software) {
+  const DataParallelTimes replicas =
+      data_parallel_times(parameters, strategy, devices_per_node, performance, software);
+  return {.data_communication =
+              exposed_data_parallel_time(replicas.reduction, last_backward, performance, software) +
+              replicas.gather + tied_embedding_time(model, strategy, devices_per_node, performance),
+          .optimizer = optimizer_time(parameters, strategy, performance)};
+}
 
 IterationTime iteration_time(const Transformer& model, const Strategy& strategy, const Workload& workload,
                              std::int64_t devices_per_node, const Performance& performance,
@@ -64,7 +74,7 @@ IterationTime iteration_time(const Transformer& model, const Strategy& strategy,
   }
   result.times.links = send_times(model, strategy, workload, devices_per_node, performance, software);
   result.times.windows = windows;
-  result.schedule = replay_schedule(result.shape, result.times);
+  result.schedule = timed_schedule(result.shape, result.times);
   result.critical_rank = busiest(result.schedule.ranks);
 
   const ReplayedRank& critical = result.schedule.ranks[result.critical_rank];
@@ -82,11 +92,10 @@ IterationTime iteration_time(const Transformer& model, const Strategy& strategy,
   // All ranks wait for the slowest: the one with the most parameters.
   const std::vector<double> by_rank = parameters_by_rank(model, strategy, workload);
   const double parameters = *std::max_element(by_rank.begin(), by_rank.end());
-  const Seconds reduction = data_parallel_time(parameters, strategy, devices_per_node, performance, software);
-  result.breakdown.data_communication =
-      exposed_data_parallel_time(reduction, last_backward, performance, software) +
-      tied_embedding_time(model, strategy, devices_per_node, performance);
-  result.breakdown.optimizer = optimizer_time(parameters, strategy, performance);
+  const EndTimes end =
+      end_times(model, strategy, parameters, last_backward, devices_per_node, performance, software);
+  result.breakdown.data_communication = end.data_communication;
+  result.breakdown.optimizer = end.optimizer;
   result.total = result.schedule.makespan + result.breakdown.data_communication + result.breakdown.optimizer;
   // The wait is what is left, so that the parts add up whatever was rounded.
   result.breakdown.bubble = Seconds(0);

@@ -21,6 +21,13 @@ void warn_of_extrapolation(Plan& plan, const Extrapolations& beyond) {
        "the head size is no multiple of 8: attention products are priced without tensor cores");
   warn(beyond.flash_attention, "flash_attention_assumed",
        "flash attention is priced by assumed shares of peak, which no samples were fitted to");
+  const auto& [model, system, software, strategy, workload, detail] = plan.request;
+  const std::vector<double> parameters = parameters_by_rank(model, strategy, workload);
+  warn(!data_parallel_times(*std::max_element(parameters.begin(), parameters.end()), strategy,
+                            system.devices_per_node, *system.performance, software)
+            .within_fit,
+       "extrapolated_data_parallel",
+       "gradients are reduced over more ranks, or in larger messages, than the rates were fitted on");
 }
 
 void warn_of(Plan& plan) {
@@ -57,8 +64,18 @@ void warn_of(Plan& plan) {
   }
 }
 
-std::vector<Assumption> assumptions_of(const System& system) {
+std::vector<Assumption> assumptions_of(const Request& request) {
+  const System& system = request.system;
+  const bool flash = request.model.architecture.kernels.attention == AttentionKernel::flash;
   std::vector<Assumption> assumptions;
+  if (system.performance) {
+    const auto& [device, network, rates] = *system.performance;
+    visit_rates(rates, [&](std::string_view group, std::string_view name, const auto& rate) {
+      if (rate.origin != Origin::assumed || (group == "flash_attention" && !flash)) return;
+      assumptions.push_back({"rate " + std::string(group) + "." + std::string(name), rate.source});
+    });
+    if (network.origin == Origin::assumed) assumptions.push_back({"network between nodes", network.source});
+  }
   for (const Reserve& reserve : system.reserves) {
     if (reserve.origin != Origin::assumed) continue;
     const auto mebibytes = static_cast<std::int64_t>(reserve.bytes.count() / mebi);
@@ -167,7 +184,7 @@ Evaluation evaluate(const Request& request) {
     throw InputError(std::move(problems));
   }
 
-  Plan plan{.request = request, .assumptions = assumptions_of(system)};
+  Plan plan{.request = request, .assumptions = assumptions_of(request)};
   fill_ranks(plan);
   if (system.performance) plan.timing = timing_of(plan);
   warn_of(plan);

@@ -15,11 +15,16 @@ IterationFlops iteration_flops(const Transformer& model, const Strategy& strateg
   const auto count = [&](const Expr& flops) { return Flops(flops.evaluate(letters)); };
 
   const Flops needed = count(model_flops(model.architecture));
-  const Flops core = count(3 * symbols::L * detail::iteration_flops(layer, core_attention_ops(layer)));
+  const OpSet core = core_attention_ops(layer);
+  const auto core_forward = [&](OpSet ops) {
+    return count(symbols::L * detail::iteration_flops(layer, core & ops));
+  };
+  const Flops masked = 0.5 * 3 * core_forward(every_op(layer));
   const Flops once = replayed * count(detail::replay_flops(model.architecture, replay));
   return {.model = needed,
-          .model_causal = needed - 0.5 * core,
+          .model_causal = needed - masked,
           .hardware = needed + once,
+          .hardware_causal = needed - masked + once - 0.5 * replayed * core_forward(replay.ops),
           .hardware_k22 = needed + 3 * once};
 }
 
@@ -28,15 +33,16 @@ Throughput throughput(const IterationFlops& flops, Seconds iteration, const Stra
   const auto ranks = static_cast<double>(devices(strategy));
   const double samples = static_cast<double>(workload.global_batch) / iteration.count();
   const double tokens = samples * static_cast<double>(workload.sequence);
-  const auto utilization = [&](Flops done) { return done / iteration / ranks / peak; };
+  const auto part_of_peak = [&](Flops done) { return utilization(done, iteration, devices(strategy), peak); };
   return {.tokens_per_second = tokens,
           .tokens_per_second_per_device = tokens / ranks,
           .samples_per_second = samples,
           .flops_per_device = flops.model / iteration / ranks,
-          .mfu = utilization(flops.model),
-          .mfu_causal = utilization(flops.model_causal),
-          .hfu = utilization(flops.hardware),
-          .hfu_k22 = utilization(flops.hardware_k22)};
+          .mfu = part_of_peak(flops.model),
+          .mfu_causal = part_of_peak(flops.model_causal),
+          .hfu = part_of_peak(flops.hardware),
+          .hfu_causal = part_of_peak(flops.hardware_causal),
+          .hfu_k22 = part_of_peak(flops.hardware_k22)};
 }
 
 }  // namespace headroom

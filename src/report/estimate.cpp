@@ -170,7 +170,8 @@ std::string verdict_line(const Plan& plan) {
 // Days and device-hours for a number of tokens.
 std::string budget_line(const Plan& plan, double tokens) {
   const auto [days, device_hours] = token_budget(*plan.timing, tokens, devices(plan.request.strategy));
-  return fmt::format("{:g} tokens: {:.1f} days, {:.0f} device-hours.\n", tokens, days, device_hours);
+  return fmt::format("{} tokens: {:.1f} days, {:.0f} device-hours.\n", human_count(tokens), days,
+                     device_hours);
 }
 
 std::string timeline_text(const Plan& plan) {
@@ -191,6 +192,7 @@ std::string alternative_line(const Alternative& alternative, const Plan& plan) {
   }
   effect += human(peak(alternative.plan)) + " on the fullest rank";
   if (after != before) effect += fmt::format(" of {} devices", after);
+  if (alternative.plan.verdict == Verdict::marginal) effect += ", marginal";
   return fmt::format("  {}: {}\n", fmt::join(alternative.changes, " "), effect);
 }
 
@@ -202,7 +204,7 @@ std::string alternatives_text(const EstimateReport& report) {
     return "\nNo three changes of layout or recomputation make it fit: it needs a shorter sequence or a "
            "smaller model.\n";
   }
-  std::string text = fits ? "\nChanges that would help most:\n" : "\nNearest changes that fit:\n";
+  std::string text = fits ? "\nChanges that would help most:\n" : "\nChanges that make it fit:\n";
   for (const Alternative& alternative : report.alternatives) text += alternative_line(alternative, plan);
   return text;
 }
@@ -235,7 +237,7 @@ std::string estimate_text(const EstimateReport& report, Format format) {
   for (const Warning& warning : plan.warnings) {
     text += fmt::format("warning [{}]: {}\n", warning.code, warning.text);
   }
-  if (!plan.assumptions.empty()) text += "\nAssumed:\n";
+  text += "\nAssumed (sources: --format json):\n";
   for (const Assumption& assumption : plan.assumptions) text += fmt::format("- {}\n", assumption.text);
   return text;
 }

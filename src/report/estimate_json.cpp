@@ -61,8 +61,12 @@ OrderedJson time_json(const IterationTime& iteration) {
           {"head", cost_json(iteration.cost.head)}};
 }
 
-OrderedJson throughput_json(const Timing& timing, const Performance& performance) {
+OrderedJson throughput_json(const Timing& timing, const Request& request) {
   const Throughput& rates = timing.throughput;
+  const FlopsPerSecond peak = request.system.performance->device.half_peak;
+  // Eq. 8 speaks of selective recomputation; counting other replays three times would mean nothing.
+  const RecomputePolicy policy = request.strategy.recompute.policy;
+  const bool eq_8 = policy == RecomputePolicy::none || policy == RecomputePolicy::selective;
   return {{"tokens_per_second", rates.tokens_per_second},
           {"tokens_per_second_per_device", rates.tokens_per_second_per_device},
           {"samples_per_second", rates.samples_per_second},
@@ -70,13 +74,15 @@ OrderedJson throughput_json(const Timing& timing, const Performance& performance
           {"mfu", rates.mfu},
           {"mfu_causal", rates.mfu_causal},
           {"hfu", rates.hfu},
-          {"hfu_k22", rates.hfu_k22},
-          {"peak_tflops", performance.device.half_peak.count() / 1e12},
+          {"hfu_causal", rates.hfu_causal},
+          {"hfu_k22", eq_8 ? OrderedJson(rates.hfu_k22) : OrderedJson()},
+          {"peak_tflops", peak.count() / 1e12},
           {"peak_dtype", "half"},
           {"model_flops", number(timing.flops.model.count())},
           {"model_causal_flops", number(timing.flops.model_causal.count())},
           {"hardware_flops", number(timing.flops.hardware.count())},
-          {"hardware_k22_flops", number(timing.flops.hardware_k22.count())}};
+          {"hardware_causal_flops", number(timing.flops.hardware_causal.count())},
+          {"hardware_k22_flops", eq_8 ? number(timing.flops.hardware_k22.count()) : OrderedJson()}};
 }
 
 }  // namespace
@@ -108,7 +114,7 @@ OrderedJson estimate_json(const EstimateReport& report) {
                    {"memory", std::move(memory)}};
   if (plan.timing) {
     json["time"] = time_json(plan.timing->iteration);
-    json["throughput"] = throughput_json(*plan.timing, *request.system.performance);
+    json["throughput"] = throughput_json(*plan.timing, request);
     if (report.tokens > 0) {
       const auto [days, device_hours] = token_budget(*plan.timing, report.tokens, devices(request.strategy));
       json["budget"] = {{"tokens", number(report.tokens)}, {"days", days}, {"device_hours", device_hours}};

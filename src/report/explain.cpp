@@ -187,8 +187,7 @@ std::string stage_lines(const Explanation& explanation) {
       stage.layers_in_flight.expression.size() > 0
           ? fmt::format("{} = {:g} layers in flight", to_string(stage.layers_in_flight.expression),
                         stage.layers_in_flight.value)
-          : fmt::format("{} layers, {} chunk passes in flight", stage.rank.layers,
-                        stage.rank.chunks_in_flight);
+          : fmt::format("{} layers, {} chunk passes in flight", stage.layers, stage.rank.chunks_in_flight);
   line("layers",
        stage.layer_bytes.expression.size() > 0
            ? fmt::format("{}; {}", in_flight, to_string(stage.layer_bytes.expression))

@@ -43,8 +43,9 @@ inline std::string human(Seconds seconds) {
   return fmt::format("{:#.4g} us", count * 1e6);
 }
 
-// Parameter counts as the field writes them: "174.6B", "124M".
+// Counts of parameters and tokens as the field writes them: "15.0T", "174.6B", "124M".
 inline std::string human_count(double count) {
+  if (count >= 2e12) return fmt::format("{:.1f}T", count / 1e12);
   if (count >= 1e9) return fmt::format("{:.1f}B", count / 1e9);
   return fmt::format("{:.0f}M", count / 1e6);
 }

@@ -95,7 +95,7 @@ std::string timeline(const std::vector<ReplayedStep>& steps, std::int64_t ranks,
       crowded
           ? "time a rank computes, by quarters of a column: # all, * + - less, . none"
           : "0-9 forward and a-j backward of microbatch 0-9, 10-19 and so on; ~ replay, > transfer, . idle";
-  return text + fmt::format("; {} in all\n", human(end));
+  return text + fmt::format("; the pipeline takes {}\n", human(end));
 }
 
 }  // namespace headroom

@@ -37,7 +37,7 @@ Seconds transfer_time(const ScheduleShape& shape, const ScheduleTimes& times, co
   const std::optional<Input> output = output_of(input, shape.ranks * shape.chunks);
   if (!output || output->stage == input.stage || shape.ranks == 1 || times.links.empty()) return Seconds(0);
   const std::int64_t link = std::min(input.stage, output->stage) % shape.ranks;
-  return (times.serial_receives ? 2 : 1) * times.links[index(link)];
+  return times.links[index(link)];
 }
 
 PassTimes spent_on(Pass pass, bool stored, const PassTimes& stage) {

@@ -1,24 +1,44 @@
 #include "headroom/time/collective.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace headroom {
 namespace {
 
 constexpr double number(std::int64_t count) { return static_cast<double>(count); }
 
+// Whether every device of a pipeline rank shares a node with its peer on the next rank, from the last one round to the
+// first. Devices are numbered tensor parallel fastest, then data, then pipeline.
+bool same_node(const Strategy& strategy, std::int64_t rank, std::int64_t devices_per_node) {
+  const std::int64_t stage = strategy.tensor_parallel * strategy.data_parallel;
+  if (stage >= devices_per_node) return false;
+  const std::int64_t next = (rank + 1) % strategy.pipeline_parallel;
+  for (std::int64_t device = 0; device < stage; ++device) {
+    if ((rank * stage + device) / devices_per_node != (next * stage + device) / devices_per_node)
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Group tensor_parallel_group(const Strategy& strategy, std::int64_t devices_per_node) {
-  const std::int64_t in_node = std::min(strategy.tensor_parallel, devices_per_node);
+  // Where t does not divide a node some group straddles two, and the smallest part that it has in one counts.
+  const std::int64_t in_node = devices(strategy) <= devices_per_node
+                                   ? strategy.tensor_parallel
+                                   : std::gcd(strategy.tensor_parallel, devices_per_node);
   return {.ranks = strategy.tensor_parallel,
           .ranks_in_node = in_node,
-          .rings_per_node = devices_per_node / in_node};
+          .rings_per_node = std::max<std::int64_t>(1, devices_per_node / in_node)};
 }
 
 Group data_parallel_group(const Strategy& strategy, std::int64_t devices_per_node) {
-  const std::int64_t tensor_groups = devices_per_node / std::min(strategy.tensor_parallel, devices_per_node);
-  const std::int64_t in_node = std::clamp<std::int64_t>(tensor_groups, 1, strategy.data_parallel);
+  const std::int64_t stage = strategy.tensor_parallel * strategy.data_parallel;
+  const std::int64_t replicas_in_node = std::gcd(stage, devices_per_node) / strategy.tensor_parallel;
+  const std::int64_t in_node = devices(strategy) <= devices_per_node
+                                   ? strategy.data_parallel
+                                   : std::clamp<std::int64_t>(replicas_in_node, 1, strategy.data_parallel);
   return {
       .ranks = strategy.data_parallel,
       .ranks_in_node = in_node,
@@ -40,7 +60,7 @@ Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
   const NetworkRates& between_nodes = performance.rates.network;
   const Network& network = performance.network;
   const double ranks = number(group.ranks);
-  const double phases = kind == CollectiveKind::all_reduce ? 2 : 1;
+  const double phases = ring_passes(kind);
   const double steps = phases * (ranks - 1);
   const Bytes wire = steps / ranks * bytes;
   const Bytes shard = bytes / ranks;
@@ -59,8 +79,8 @@ Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
   const BytesPerSecond bandwidth = std::min(
       rates.ring_bandwidth.value, share * std::min(node_bandwidth(network) / number(group.rings_per_node),
                                                    network.adapter_bandwidth * number(group.ranks_in_node)));
-  return rates.ring_launch.value + steps * rates.ring_step.value + phases * nodes * between_nodes.step.value +
-         wire / bandwidth;
+  return rates.ring_launch.value + steps * rates.ring_step.value +
+         phases * (nodes - 1) * between_nodes.step.value + wire / bandwidth;
 }
 
 bool within_fit(Bytes bytes, const Group& group, const CollectiveRates& rates) {
@@ -84,21 +104,20 @@ std::vector<Seconds> send_times(const Transformer& model, const Strategy& strate
   const CollectiveRates& collectives = performance.rates.collectives;
   const NetworkRates& network = performance.rates.network;
 
-  const Seconds in_node = network.send_synchronization.value + sent / collectives.ring_bandwidth.value;
+  Seconds fixed = network.send_synchronization.value;
+  if (!strategy.sequence_parallel) {
+    const Group receivers = tensor_parallel_group(strategy, devices_per_node);
+    fixed += collective_time(CollectiveKind::all_gather, whole, receivers, performance);
+  }
+  const Seconds in_node = fixed + sent / collectives.ring_bandwidth.value;
   const std::int64_t senders = std::min(stage, devices_per_node);
   const BytesPerSecond link =
       network.link_share.value *
       std::min(performance.network.adapter_bandwidth, node_bandwidth(performance.network) / number(senders));
-  Seconds between_nodes = network.send_synchronization.value + sent / link;
-  if (!strategy.sequence_parallel) {
-    const Group receivers{.ranks = strategy.tensor_parallel, .ranks_in_node = strategy.tensor_parallel};
-    between_nodes += collective_time(CollectiveKind::all_gather, whole, receivers, performance);
-  }
+  const Seconds between_nodes = fixed + sent / link;
   for (std::int64_t rank = 0; rank < strategy.pipeline_parallel; ++rank) {
-    const bool same_node =
-        devices(strategy) <= devices_per_node || (rank + 1) * stage % devices_per_node != 0;
     const double turns = software.serial_transfers ? 2 : 1;
-    times.push_back(turns * (same_node ? in_node : between_nodes));
+    times.push_back(turns * (same_node(strategy, rank, devices_per_node) ? in_node : between_nodes));
   }
   return times;
 }

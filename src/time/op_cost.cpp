@@ -68,7 +68,8 @@ class Pricing {
 
   Seconds product(const Gemm& gemm) {
     const auto& [device, network, rates] = setting_.performance;
-    if (!within_fit(gemm, rates.products)) cost_.beyond.product_size = true;
+    // Batched products of attention have no samples of their own: they take the rates of plain ones at any size.
+    if (gemm.batch == 1 && !within_fit(gemm, rates.products)) cost_.beyond.product_size = true;
     return gemm_time(gemm, device, rates, training_clock(setting_.performance, setting_.software));
   }
 

@@ -14,18 +14,27 @@ Extrapolations beyond(const ModelCost& cost) {
   return cost.layer.beyond | cost.embedding.beyond | cost.head.beyond;
 }
 
+StageCost stage_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute) {
+  StageCost stage{.forward = place.layers * cost.layer.forward,
+                  .replay = replayed_layers(place.layers, recompute) * cost.layer.replay,
+                  .backward = place.layers * backward(cost.layer)};
+  if (place.first) {
+    stage.forward += cost.embedding.forward;
+    stage.backward += backward(cost.embedding);
+  }
+  if (place.last) {
+    stage.forward += cost.head.forward;
+    stage.backward += backward(cost.head);
+  }
+  return stage;
+}
+
 std::vector<StageCost> stage_costs(const ModelCost& cost, const Transformer& model,
                                    const Strategy& strategy) {
   std::vector<StageCost> stages;
-  for (const std::int64_t layers : layers_by_stage(model, strategy)) {
-    stages.push_back({.forward = layers * cost.layer.forward,
-                      .replay = replayed_layers(layers, strategy.recompute) * cost.layer.replay,
-                      .backward = layers * backward(cost.layer)});
+  for (const StagePlace& place : stage_places(model, strategy)) {
+    stages.push_back(stage_cost(cost, place, strategy.recompute));
   }
-  stages.front().forward += cost.embedding.forward;
-  stages.front().backward += backward(cost.embedding);
-  stages.back().forward += cost.head.forward;
-  stages.back().backward += backward(cost.head);
   return stages;
 }
 

@@ -138,6 +138,26 @@ TEST_CASE("rank: the peak is that of following every allocation") {
   }));
 }
 
+TEST_CASE("rank: the peak is the first of the highest moments of its steps, chunks alike or not") {
+  CHECK(rc::check([] {
+    const ScheduleShape shape = any_shape();
+    const bool alike = *rc::gen::arbitrary<bool>();
+    const StageActivations one = any_stage();
+    std::vector<StageActivations> stages;
+    for (std::int64_t i = 0; i < shape.ranks * shape.chunks; ++i) stages.push_back(alike ? one : any_stage());
+    for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
+      const std::vector<StepActivations> steps = activations_by_step(stages, shape, rank);
+      const auto highest = std::max_element(steps.begin(), steps.end(), [](const auto& x, const auto& y) {
+        return total(x.highest) < total(y.highest);
+      });
+      const RankActivations result = rank_activations(stages, shape, rank);
+      RC_ASSERT(result.at_peak == highest->highest);
+      // Where nothing is kept, every moment is the highest.
+      RC_ASSERT(result.peak == highest->step || total(result.at_peak) == 0_B);
+    }
+  }));
+}
+
 TEST_CASE("rank: no part of the peak is negative") {
   CHECK(rc::check([] {
     const ScheduleShape shape = any_shape();

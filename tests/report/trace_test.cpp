@@ -9,6 +9,7 @@
 #include <rapidcheck.h>
 
 #include "headroom/memory/rank.hpp"
+#include "plan/requests.hpp"
 
 namespace headroom {
 namespace {
@@ -153,6 +154,31 @@ TEST_CASE("trace: the counter's maximum is the rank's peak and its end the itera
                                [](const auto& x, const auto& y) { return x.first < y.first; }));
     }
   }));
+}
+
+TEST_CASE(
+    "trace: of a plan, each rank's counter peaks at its estimate and the last ends with the iteration") {
+  for (const auto policy : {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full}) {
+    Request request = with_both_techniques(gpt3_timed());
+    request.strategy.recompute.policy = policy;
+    request.strategy.recompute.window = policy == RecomputePolicy::full;
+    request.strategy.data_parallel = 2;
+    request.workload.global_batch = 32;
+    const Plan plan = account(evaluate(request));
+    double end = 0;
+    const auto curves = curves_of(headroom::trace_of(plan));
+    REQUIRE(curves.size() == plan.ranks.size());
+    for (const auto& [name, curve] : curves) {
+      const auto rank = static_cast<std::size_t>(std::stoll(name.substr(name.rfind(' '))));
+      double highest = 0;
+      for (const auto& [seconds, gib] : curve) {
+        highest = std::max(highest, gib);
+        end = std::max(end, seconds);
+      }
+      CHECK(highest == doctest::Approx(total(plan.ranks[rank]).count() / gibi).epsilon(1e-9));
+    }
+    CHECK(end == doctest::Approx(plan.timing->iteration.total.count()).epsilon(1e-9));
+  }
 }
 
 }  // namespace headroom

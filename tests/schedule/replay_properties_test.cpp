@@ -25,7 +25,7 @@ ScheduleShape any_shape() {
 }
 
 ScheduleTimes any_times(const ScheduleShape& shape) {
-  ScheduleTimes times{.serial_receives = between(0, 1) == 1};
+  ScheduleTimes times;
   for (std::int64_t stage = 0; stage < shape.ranks * shape.chunks; ++stage) {
     times.stages.push_back({any_seconds(1), any_seconds(0), any_seconds(1)});
   }
@@ -79,7 +79,7 @@ std::map<Key, Node> brute_force(const ScheduleShape& shape, const ScheduleTimes&
       if (sends && shape.ranks > 1 && !times.links.empty()) {
         // Forward to the next rank, backward to the one before.
         const std::int64_t link = step.pass == Pass::forward ? rank : (rank + shape.ranks - 1) % shape.ranks;
-        node.transfer = times.links[static_cast<std::size_t>(link)] * (times.serial_receives ? 2 : 1);
+        node.transfer = times.links[static_cast<std::size_t>(link)];
       }
       ranks[static_cast<std::size_t>(rank)].push_back(node);
     }

@@ -21,11 +21,11 @@ TEST_CASE(
   CHECK(optimizer_time(billion, {}, performance()) == Bytes(58e9) / bandwidth);
   CHECK(optimizer_time(billion, {.gradients = Dtype::half}, performance()) == Bytes(62e9) / bandwidth);
   CHECK(optimizer_time(billion, {.data_parallel = 8, .distributed_optimizer = true}, performance()).count() ==
-        tests::about((Bytes(58e9 / 8) / bandwidth).count()));
+        tests::about((Bytes(4e9 + 54e9 / 8) / bandwidth).count()));
 }
 
 TEST_CASE("data parallel: nothing to reduce for one replica") {
-  CHECK(data_parallel_time(billion, {}, 8, performance(), megatron()) == Seconds(0));
+  CHECK(data_parallel_times(billion, {}, 8, performance(), megatron()) == DataParallelTimes{});
 }
 
 TEST_CASE("data parallel: a distributed optimizer scatters sums and gathers weights") {
@@ -34,11 +34,14 @@ TEST_CASE("data parallel: a distributed optimizer scatters sums and gathers weig
   const auto time = [&](CollectiveKind kind, double bytes) {
     return collective_time(kind, Bytes(bytes), group, performance());
   };
-  CHECK(data_parallel_time(billion, strategy, 8, performance(), megatron()) ==
-        time(CollectiveKind::reduce_scatter, 4e9) + time(CollectiveKind::all_gather, 2e9));
-  CHECK(data_parallel_time(billion, strategy, 8, performance(),
-                           {.gradient_reduction = GradientReduction::all_reduce}) ==
-        time(CollectiveKind::all_reduce, 4e9) + time(CollectiveKind::all_gather, 2e9));
+  const DataParallelTimes sharded = data_parallel_times(billion, strategy, 8, performance(), megatron());
+  CHECK(sharded.reduction == time(CollectiveKind::reduce_scatter, 4e9));
+  CHECK(sharded.gather == time(CollectiveKind::all_gather, 2e9));
+  CHECK_FALSE(sharded.within_fit);  // four gigabytes
+  const Software reduces_all{.gradient_reduction = GradientReduction::all_reduce};
+  const DataParallelTimes whole = data_parallel_times(billion, strategy, 8, performance(), reduces_all);
+  CHECK(whole.reduction == time(CollectiveKind::all_reduce, 4e9));
+  CHECK(whole.gather == sharded.gather);
 }
 
 TEST_CASE("data parallel: overlapped with the last backward pass, some of it still shows") {

@@ -1,6 +1,7 @@
 // Activation memory of each pipeline rank at its peak, found by walking through the rank's schedule.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "headroom/memory/step.hpp"
@@ -18,6 +19,11 @@ struct RankActivations {
 
 // `stages` are the p m stage chunks in the order of the model.
 RankActivations rank_activations(const std::vector<StageActivations>& stages, const ScheduleShape& shape,
+                                 std::int64_t rank);
+
+// The same from what the rank's m stage chunks do. Where they do the same there is a closed form: the most passes are
+// alive after the warm-up's last, and a backward pass adds its excess to them first at the first one.
+RankActivations rank_activations(std::span<const PassActivations> passes, const ScheduleShape& shape,
                                  std::int64_t rank);
 
 // The same where the rank stores up to `window` passes through its stage chunks in full (StorageWindow), as in

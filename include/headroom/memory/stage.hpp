@@ -35,8 +35,25 @@ struct LayerActivations {
 LayerActivations layer_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, const Recomputation& recompute, Detail detail);
 
+// The parts of a model, each counted once: what stage chunks are put together from. Depends on t, b, sequence
+// parallelism and the recomputation policy, and not on how the layers are divided.
+struct ModelActivations {
+  LayerActivations plain;     // of a layer that is not recomputed
+  LayerActivations replayed;  // of one that is
+  Bytes embedding;
+  Bytes head;
+  Bytes output;  // a stage's sent output, unless it is deallocated
+  friend bool operator==(const ModelActivations&, const ModelActivations&) = default;
+};
+
+ModelActivations model_activations(const Transformer& model, const Strategy& strategy,
+                                   const Workload& workload, Detail detail);
+
 Bytes layers_kept(const StageActivations& stage);
 Bytes kept(const StageActivations& stage);
+
+StageActivations stage_activations(const ModelActivations& parts, const StagePlace& place,
+                                   const Recomputation& recompute);
 
 // Every stage chunk of the model, in order: p m of them.
 std::vector<StageActivations> stage_activations(const Transformer& model, const Strategy& strategy,

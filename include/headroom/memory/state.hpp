@@ -12,6 +12,27 @@ namespace headroom {
 // Parameters of the whole model as published: the vocabulary unpadded, tied embeddings counted once.
 double parameter_count(const Transformer& model);
 
+// Parameters of the parts of a model that one tensor-parallel rank holds.
+struct ModelParameters {
+  double layer = 0;
+  double embedding = 0;
+  double head = 0;
+  double shared = 0;  // the output layer's weights, where tied embeddings stand on one rank with them
+  friend bool operator==(const ModelParameters&, const ModelParameters&) = default;
+};
+
+ModelParameters model_parameters(const Transformer& model, const Strategy& strategy,
+                                 const Workload& workload);
+
+// Of a pipeline rank that holds so many layers.
+constexpr double parameters_of_rank(const ModelParameters& parts, std::int64_t layers, bool first,
+                                    bool last) {
+  double sum = static_cast<double>(layers) * parts.layer;
+  if (first) sum += parts.embedding;
+  if (last) sum += parts.head;
+  return first && last ? sum - parts.shared : sum;
+}
+
 // Parameters of each pipeline rank (of one of its tensor-parallel ranks). Tied embeddings stand on the first and on the
 // last rank, each with gradients and optimizer state of its own, unless those are the same rank.
 std::vector<double> parameters_by_rank(const Transformer& model, const Strategy& strategy,

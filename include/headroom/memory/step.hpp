@@ -54,6 +54,8 @@ struct PassActivations {
   friend bool operator==(const PassActivations&, const PassActivations&) = default;
 };
 
+PassActivations pass_activations(const StageActivations& stage);
+
 // Of the m stage chunks of a rank; `stages` are the p m of the model, in order.
 std::vector<PassActivations> pass_activations(const std::vector<StageActivations>& stages,
                                               const ScheduleShape& shape, std::int64_t rank);

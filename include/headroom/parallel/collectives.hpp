@@ -75,18 +75,23 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
   return result;
 }
 
-// Bytes that pass each rank in a ring.
-constexpr Expr wire_bytes(CollectiveKind kind, const Monomial& bytes) {
-  using namespace symbols;
-  const Expr pass = bytes * (1 - 1 / t);
+// How often a tensor goes round the ring, all but one shard of it: a ring all-reduce is a reduce-scatter followed by an
+// all-gather.
+constexpr int ring_passes(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::none: return 0;
-    case CollectiveKind::all_reduce: return 2 * pass;
+    case CollectiveKind::all_reduce: return 2;
     case CollectiveKind::all_gather:
-    case CollectiveKind::reduce_scatter: return pass;
+    case CollectiveKind::reduce_scatter: return 1;
   }
   EXPECTS(!"unknown collective");
   return 0;
+}
+
+// Bytes that pass each rank in a ring.
+constexpr Expr wire_bytes(CollectiveKind kind, const Monomial& bytes) {
+  using namespace symbols;
+  return Expr(ring_passes(kind)) * bytes * (1 - 1 / t);
 }
 
 template <>

@@ -86,6 +86,17 @@ std::int64_t replayed_layers(std::int64_t layers, const Recomputation& recompute
 // last holds the head.
 std::vector<std::int64_t> layers_by_stage(const Transformer& model, const Strategy& strategy);
 
+// Where a stage chunk lies in the model.
+struct StagePlace {
+  std::int64_t layers = 0;
+  bool first = false;
+  bool last = false;
+  friend bool operator==(const StagePlace&, const StagePlace&) = default;
+};
+
+// Of every stage chunk, in the order of the model: p m of them.
+std::vector<StagePlace> stage_places(const Transformer& model, const Strategy& strategy);
+
 template <>
 inline constexpr std::array<Spelling<RecomputePolicy>, 4> spellings<RecomputePolicy>{{
     {RecomputePolicy::none, "none"},

@@ -46,6 +46,7 @@ struct ExplainedTable {
 
 // The first pipeline stage at its peak: how many layers' and microbatches' worth it holds.
 struct ExplainedStage {
+  std::int64_t layers = 0;      // that the first rank holds
   Derived layers_in_flight;     // layers times microbatches; from the schedule
   Derived layer_bytes;          // all of them
   double embedding_copies = 0;  // microbatches that still need the embedding

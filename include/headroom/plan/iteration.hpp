@@ -1,4 +1,4 @@
-// How long one iteration takes: the stage chunks priced, the schedule replayed with their times, and what follows the
+// How long one iteration takes: the stage chunks priced, the schedule run with their times, and what follows the
 // pipeline. The parts add up to the whole.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headroom/schedule/replay.hpp"
+#include "headroom/schedule/makespan.hpp"
 #include "headroom/time/iteration_end.hpp"
 #include "headroom/time/stage_time.hpp"
 
@@ -51,10 +51,26 @@ struct IterationTime {
   std::size_t critical_rank = 0;  // the busiest pipeline rank, from which the breakdown is seen
   ModelCost cost;                 // of one layer and of the two ends, for one microbatch
   ScheduleShape shape;
-  ScheduleTimes times;  // what the replay was given
+  ScheduleTimes times;  // what the schedule was given
   ReplayedSchedule schedule;
   friend bool operator==(const IterationTime&, const IterationTime&) = default;
 };
+
+// The backward pass and its replay keep the host busy as one: the replay is what it adds to the backward pass.
+PassTimes pass_times(const StageCost& stage, const HostRates& rates, const Software& software);
+
+// What follows the pipeline.
+struct EndTimes {
+  Seconds data_communication;
+  Seconds optimizer;
+  friend bool operator==(const EndTimes&, const EndTimes&) = default;
+};
+
+// `parameters` are the most that a pipeline rank holds, for which the others wait; `last_backward` is what a backward
+// pass through all chunks of the busiest rank takes.
+EndTimes end_times(const Transformer& model, const Strategy& strategy, double parameters,
+                   Seconds last_backward, std::int64_t devices_per_node, const Performance& performance,
+                   const Software& software);
 
 // `windows` are the pipeline ranks' storage windows (schedule/window.hpp); empty: every pass recomputes as the
 // strategy says. Expects a legal strategy.

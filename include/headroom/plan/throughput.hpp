@@ -8,10 +8,11 @@
 namespace headroom {
 
 struct IterationFlops {
-  Flops model;         // attention counted in full, the convention of K22 and Megatron-LM
-  Flops model_causal;  // only the half of the attention products that a causal mask leaves
-  Flops hardware;      // model, and replays once
-  Flops hardware_k22;  // K22 eq. 8, which counts a replay three times
+  Flops model;            // attention counted in full, the convention of K22 and Megatron-LM
+  Flops model_causal;     // only the half of the attention products that a causal mask leaves
+  Flops hardware;         // model, and replays once
+  Flops hardware_causal;  // likewise of hardware
+  Flops hardware_k22;  // K22 eq. 8, which counts a replay of core attention three times; of no use for others
   friend bool operator==(const IterationFlops&, const IterationFlops&) = default;
 };
 
@@ -27,9 +28,15 @@ struct Throughput {
   double mfu = 0;
   double mfu_causal = 0;
   double hfu = 0;
+  double hfu_causal = 0;
   double hfu_k22 = 0;
   friend bool operator==(const Throughput&, const Throughput&) = default;
 };
+
+// Part of the peak of all devices.
+inline double utilization(Flops done, Seconds iteration, std::int64_t devices, FlopsPerSecond peak) {
+  return done / iteration / static_cast<double>(devices) / peak;
+}
 
 Throughput throughput(const IterationFlops& flops, Seconds iteration, const Strategy& strategy,
                       const Workload& workload, FlopsPerSecond peak);

@@ -29,9 +29,6 @@ struct ScheduleTimes {
   std::vector<PassTimes> stages;      // of the p m stage chunks, in the order of the model
   std::vector<Seconds> links;         // of a transfer between rank r and r + 1 mod p, either way; empty: none
   std::vector<std::int64_t> windows;  // by rank: passes stored in full (StorageWindow); empty: none
-  // Receives keep a rank as long as sends do, one after the other (DeepSpeed's pipeline engine): each send takes
-  // twice as long.
-  bool serial_receives = false;
   friend bool operator==(const ScheduleTimes&, const ScheduleTimes&) = default;
 };
 

@@ -4,7 +4,7 @@
 //   low latency   launch + steps * step + (wire + shard * ring/local) / low-latency bandwidth
 //   ring          launch + steps * step + wire / ring bandwidth + shard / local bandwidth        the faster runs
 // Between nodes the ring goes through the adapters:
-//   ring launch + steps * ring step + phases * nodes * network step + wire / bandwidth of the ring's share
+//   ring launch + steps * ring step + phases * (nodes - 1) * network step + wire / bandwidth of the ring's share
 #pragma once
 
 #include <cstdint>

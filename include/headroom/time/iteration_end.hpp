@@ -8,12 +8,20 @@ namespace headroom {
 
 // `parameters` are those of the rank, as memory/state.hpp counts them.
 
-// All-reduce of the gradients; with a distributed optimizer the reduction that the software uses for its shards, and
-// the all-gather of the half-precision parameters. As if nothing ran beside it.
-Seconds data_parallel_time(double parameters, const Strategy& strategy, std::int64_t devices_per_node,
-                           const Performance& performance, const Software& software);
+// As if nothing ran beside them.
+struct DataParallelTimes {
+  Seconds
+      reduction;  // of the gradients: an all-reduce, or what the software uses for the shards of an optimizer
+  Seconds gather;  // of the half-precision parameters, after the step of a distributed optimizer
+  bool within_fit = true;
+  friend bool operator==(const DataParallelTimes&, const DataParallelTimes&) = default;
+};
 
-// What of it shows: all, unless the software overlaps it with `backward`, the last backward pass of the rank.
+DataParallelTimes data_parallel_times(double parameters, const Strategy& strategy,
+                                      std::int64_t devices_per_node, const Performance& performance,
+                                      const Software& software);
+
+// What of the reduction shows: all, unless the software overlaps it with `backward`, the last backward pass of the rank.
 Seconds exposed_data_parallel_time(Seconds reduction, Seconds backward, const Performance& performance,
                                    const Software& software);
 

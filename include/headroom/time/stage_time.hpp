@@ -27,6 +27,8 @@ ModelCost model_cost(const Transformer& model, const Strategy& strategy, const S
 
 Extrapolations beyond(const ModelCost& cost);
 
+StageCost stage_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute);
+
 // Every stage chunk of the model, in order: p m of them.
 std::vector<StageCost> stage_costs(const ModelCost& cost, const Transformer& model, const Strategy& strategy);
 
