@@ -7,6 +7,7 @@
 
 namespace headroom::cli {
 
+void add_plan(CLI::App& program, ExitCode& exit_code);
 void add_estimate(CLI::App& program, ExitCode& exit_code);
 void add_explain(CLI::App& program, ExitCode& exit_code);
 void add_compare(CLI::App& program, ExitCode& exit_code);

@@ -60,6 +60,7 @@ ExitCode run(int argc, const char* const* argv) {
       "-t 8 -p 8 --sp --recompute selective\n  headroom list "
       "models");
   ExitCode exit_code = ExitCode::done;
+  add_plan(program, exit_code);
   add_estimate(program, exit_code);
   add_explain(program, exit_code);
   add_compare(program, exit_code);

@@ -15,6 +15,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 PAPER = ["gpt3-175b", "-t", "8", "-p", "8", "-m", "3", "--global-batch", "64"]
 COMMANDS = {
+    "plan": [
+        ["gpt3-175b", "--devices", "64", "--global-batch", "64", "--timing"],
+        ["gpt-1t", "--devices", "64", "--global-batch", "64", "-t", "8"],  # nothing fits
+        ["llama-2-7b", "--devices", "16", "--global-batch", "32", "--recompute-window", "--why", "-t 3"],
+        ["gpt2-xl", "--devices", "8", "--global-batch", "8", "--top", "2", "--why", "-t 8 --recompute full"],
+    ],
     "estimate": [
         PAPER + ["--sp", "--recompute", "selective", "--tokens", "300B"],
         PAPER,  # does not fit

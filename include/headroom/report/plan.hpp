@@ -1,0 +1,37 @@
+// The report of `headroom plan`: the best strategies of a space, the Pareto front, and what was rejected.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headroom/plan/remedies.hpp"
+#include "headroom/report/table.hpp"
+#include "headroom/search/limits.hpp"
+
+namespace headroom {
+
+// A strategy that was asked about: what is wrong with it.
+struct Inquiry {
+  std::string flags;              // as they were given
+  std::vector<Problem> problems;  // the rules that it breaks; then there is no evaluation
+  std::optional<Evaluation> evaluation;
+  std::vector<Alternative> neighbours;  // the nearest that are legal and fit, where it is not or does not
+};
+
+struct PlanReport {
+  Request base;  // its strategy lends what the space does not set
+  Space space;
+  SearchResult result;
+  std::size_t shown = 10;  // plans in the table
+  std::string estimate;    // the command that looks closer, without the strategy's flags
+  std::optional<BlockedChange> blocked;
+  Relief relief;  // where nothing fits
+  std::optional<Inquiry> inquiry;
+  std::optional<double> elapsed_seconds;
+};
+
+// JSON follows schemas/plan.schema.json; CSV holds the best plans, in base units.
+std::string render(const PlanReport& report, Format format);
+
+}  // namespace headroom

@@ -1,0 +1,44 @@
+// The best strategies of a space: least iteration time within memory, the Pareto front of time and peak memory, and
+// what was rejected and why. The answer is that of evaluating every strategy in full; a total order breaks ties: less
+// time, less memory, then earlier in the space.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headroom/search/space.hpp"
+
+namespace headroom {
+
+struct Candidate {
+  Strategy strategy;
+  Bytes peak;  // of the fullest rank
+  std::size_t peak_rank = 0;
+  Seconds iteration;
+  double mfu = 0;
+  std::int64_t place = 0;  // in the order of the space
+  friend bool operator==(const Candidate&, const Candidate&) = default;
+};
+
+bool operator<(const Candidate& x, const Candidate& y);
+
+struct SearchResult {
+  std::int64_t evaluated = 0;  // legal strategies: memory of every rank for each
+  std::int64_t feasible = 0;   // of them, those that fit
+  // Of those that fit, interleaved schedules whose least time (Evaluator) already lost against a strategy found before,
+  // so that their exact time can change nothing in this result.
+  std::int64_t outpaced = 0;
+  std::map<std::string, std::int64_t>
+      rejected;                      // by reason: layouts by the flag at fault, strategies by device_memory
+  std::vector<Candidate> plans;      // the best of each division of the devices (t, p, d), best first
+  std::vector<Candidate> pareto;     // by time: each needs less memory than all that are faster
+  std::optional<Candidate> nearest;  // where nothing fits: the one that needs the least memory
+  friend bool operator==(const SearchResult&, const SearchResult&) = default;
+};
+
+// Throws InputError where the system's performance is not known.
+SearchResult search(const Request& base, const Space& space);
+
+}  // namespace headroom

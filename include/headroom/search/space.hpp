@@ -1,0 +1,59 @@
+// Which strategies a search tries: what is left open, and in which order. Every dimension of a strategy can be pinned
+// to a list of values or bounded; the fields that no dimension covers are those of the request.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "headroom/plan/plan.hpp"
+
+namespace headroom {
+
+// The values that a count may take: those listed, or all; none above `most`.
+struct Counts {
+  std::vector<std::int64_t> only;  // empty: all
+  std::int64_t most = 0;           // 0: no bound
+  friend bool operator==(const Counts&, const Counts&) = default;
+};
+
+bool allows(const Counts& counts, std::int64_t value);
+
+// Whether to split something over so many ranks: over one of them it changes nothing, and is not done.
+std::vector<bool> choices(const std::vector<bool>& open, std::int64_t ranks);
+
+struct Space {
+  std::int64_t devices = 1;  // all of them are used: d = devices / (t p)
+  Counts tensor_parallel;    // divisors of the devices, within a node unless listed
+  Counts pipeline_parallel;  // divisors of what is left
+  Counts interleave;         // unless listed, such that p m divides the layers [Megatron-LM's rule]
+  Counts data_parallel;
+  Counts micro_batch;  // divisors of a replica's batch
+  std::vector<bool> sequence_parallel{true, false};
+  std::vector<bool> distributed_optimizer{true, false};
+  std::vector<RecomputePolicy> recompute{RecomputePolicy::none, RecomputePolicy::selective,
+                                         RecomputePolicy::full};
+  bool recompute_layers =
+      true;  // full recomputation also of the first K layers of each stage only, for every K
+  // A window's passes differ from each other, so that each takes a replay: milliseconds and not microseconds.
+  bool recompute_window = false;
+  // GPipe keeps more than 1F1B does and is never faster [schedule/makespan.hpp], so it is tried when asked for only.
+  std::vector<ScheduleKind> schedules{ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
+  friend bool operator==(const Space&, const Space&) = default;
+};
+
+// A strategy without what layouts share: recomputation and the sharding of the optimizer's state.
+using VisitLayout = std::function<void(const Strategy& layout)>;
+// The flag whose rule a layout breaks, without its dashes: "global_batch". Layouts that no rule of shapes admits, such
+// as a microbatch that does not divide the batch, are not in the space.
+using RejectLayout = std::function<void(const std::string& reason)>;
+
+// Every legal layout, in a total order: t, p, m, b, sequence parallelism, schedule; values ascending.
+void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,
+                   const RejectLayout& reject);
+
+// The recomputations that a layout of the space can have, from the least replayed to the most.
+std::vector<Recomputation> recomputations(const Request& base, const Space& space, const Strategy& layout);
+
+}  // namespace headroom

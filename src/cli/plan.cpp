@@ -1,0 +1,140 @@
+#include "headroom/report/plan.hpp"
+
+#include <chrono>
+
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+#include "cli/request_flags.hpp"
+#include "cli/space_flags.hpp"
+#include "cli/system_flags.hpp"
+
+namespace headroom::cli {
+namespace {
+
+struct PlanFlags {
+  RequestFlags request;  // the part that no search sets: model, sequence, batch, what is kept
+  SystemFlags system;
+  SpaceFlags space;
+  FlagText top;
+  FlagText why;
+  bool timing = false;
+  OutputFlags output;
+};
+
+// In quotes where a shell would take it apart.
+std::string quoted(const std::string& text) {
+  const std::string safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:";
+  if (text.find_first_not_of(safe) == std::string::npos) return text;
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+// The command that looks closer at a strategy, whose flags are to follow.
+std::string estimate_command(const PlanFlags& flags) {
+  std::string command = "headroom estimate " + quoted(flags.request.model);
+  const auto add = [&](const char* flag, const FlagText& value) {
+    if (value) command += std::string(" ") + flag + " " + quoted(*value);
+  };
+  for (const std::string& change : flags.request.overrides) add("--set", change);
+  add("--attention", flags.request.attention);
+  add("--sequence", flags.request.sequence);
+  add("--detail", flags.request.detail);
+  add("--system", flags.system.system);
+  for (const std::string& change : flags.system.overrides) add("--set-system", change);
+  if (flags.system.software != SystemFlags{}.software) add("--software", flags.system.software);
+  add("--global-batch", flags.request.global_batch);
+  return command;
+}
+
+Inquiry inquire(const PlanFlags& flags, const Request& base, std::int64_t all_devices) {
+  Inquiry inquiry{.flags = *flags.why, .problems = {}, .evaluation = {}, .neighbours = {}};
+  RequestFlags asked = flags.request;
+  CLI::App parser;
+  parser.set_help_flag();
+  add_request_flags(parser, asked);
+  try {
+    parser.parse(asked.model + " " + *flags.why);
+  } catch (const CLI::ParseError& error) {
+    throw InputError("--why", std::string(error.what()));
+  }
+  if (!asked.data_parallel) asked.devices = flags.space.devices;
+  Request request = read_request(asked, inquiry.problems);
+  request.system = base.system;
+  request.software = base.software;
+  if (inquiry.problems.empty() && devices(request.strategy) != all_devices) {
+    inquiry.problems.push_back({"--data-parallel", "makes it " + std::to_string(devices(request.strategy)) +
+                                                       " devices, not " + std::to_string(all_devices)});
+  }
+  if (inquiry.problems.empty()) {
+    inquiry.problems = illegalities(request.model, request.strategy, request.workload);
+  } else {
+    return inquiry;
+  }
+  if (inquiry.problems.empty()) inquiry.evaluation = evaluate(request);
+  constexpr std::size_t most_neighbours = 3;
+  const bool fits = inquiry.evaluation && std::holds_alternative<Plan>(*inquiry.evaluation);
+  if (!fits) inquiry.neighbours = remedies(request, most_neighbours);
+  return inquiry;
+}
+
+ExitCode plan(const PlanFlags& flags) {
+  const Format format = format_of(flags.output);
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Problem> problems;
+  PlanReport report;
+  report.base = read_request(flags.request, problems);
+  read_system_flags(flags.system, report.base, problems);
+  report.space = read_space(flags.space, problems);
+  std::int64_t top = 10;
+  read_count("--top", flags.top, top, problems);
+  if (!problems.empty()) throw InputError(problems);
+  report.shown = static_cast<std::size_t>(top);
+  report.estimate = estimate_command(flags);
+
+  report.result = search(report.base, report.space);
+  const bool found = !report.result.plans.empty();
+  if (found) {
+    Request best = report.base;
+    best.strategy = report.result.plans.front().strategy;
+    report.blocked = blocked_by_memory(account(evaluate(best)));
+  } else {
+    report.relief = relief(report.base, report.space);
+  }
+  if (flags.why) report.inquiry = inquire(flags, report.base, report.space.devices);
+  if (flags.timing) {
+    report.elapsed_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  write(flags.output, render(report, format));
+  return found ? ExitCode::done : ExitCode::infeasible;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& program, ExitCode& exit_code) {
+  CLI::App* command = program.add_subcommand(
+      "plan", "The fastest strategies that fit: for a model, a system, devices and a batch");
+  const auto flags = std::make_shared<PlanFlags>();
+  add_model_flags(*command, flags->request);
+  add_kept_flags(*command, flags->request);
+  command->add_option("--global-batch", flags->request.global_batch, "Sequences in an iteration")
+      ->type_name("N")
+      ->required();
+  add_system_flags(*command, flags->system);
+  add_space_flags(*command, flags->space);
+  command->add_option("--top", flags->top, "Plans to show, each of a division of the devices of its own (10)")
+      ->type_name("N");
+  command->add_option("--why", flags->why, "A strategy as flags of estimate: what is wrong with it")
+      ->type_name("'FLAGS'");
+  command->add_flag("--timing", flags->timing, "Say how long the search took");
+  add_output_flags(*command, flags->output);
+  command->footer(
+      "Examples:\n"
+      "  headroom plan gpt3-175b --system dgx-a100-80g --devices 64 --global-batch 64\n"
+      "  headroom plan llama-3-70b --devices 256 --global-batch 1024 -t 4,8 --max-micro-batch 4\n"
+      "  headroom plan gpt3-175b --devices 64 --global-batch 64 --why '-t 8 -p 8 --recompute none'\n"
+      "\nExit code: 0 done, 2 bad input, 3 nothing fits.");
+  command->callback([flags, &exit_code] { exit_code = plan(*flags); });
+}
+
+}  // namespace headroom::cli

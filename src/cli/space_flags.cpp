@@ -1,0 +1,113 @@
+#include "cli/space_flags.hpp"
+
+#include <array>
+
+namespace headroom::cli {
+namespace {
+
+struct CountDimension {
+  const char* name;  // of its flag, without dashes
+  const char* letter;
+  const char* help;
+  CountFlags SpaceFlags::*flags;
+  Counts Space::*counts;
+};
+
+constexpr std::array<CountDimension, 5> dimensions{{
+    {"tensor-parallel", "-t,", "Tensor-parallel sizes; by default those within a node",
+     &SpaceFlags::tensor_parallel, &Space::tensor_parallel},
+    {"pipeline-parallel", "-p,", "Pipeline-parallel sizes", &SpaceFlags::pipeline_parallel,
+     &Space::pipeline_parallel},
+    {"interleave", "-m,", "Stage chunks a rank; by default those that divide the layers evenly",
+     &SpaceFlags::interleave, &Space::interleave},
+    {"data-parallel", "-d,", "Data-parallel sizes", &SpaceFlags::data_parallel, &Space::data_parallel},
+    {"micro-batch", "-b,", "Sequences in a microbatch", &SpaceFlags::micro_batch, &Space::micro_batch},
+}};
+
+// yes, no, or both.
+void read_choices(const std::string& flag, const FlagText& text, std::vector<bool>& values,
+                  std::vector<Problem>& problems) {
+  if (!text) return;
+  if (*text == "yes") {
+    values = {true};
+  } else if (*text == "no") {
+    values = {false};
+  } else if (*text != "both") {
+    problems.push_back({flag, "must be yes, no or both, not '" + *text + "'"});
+  }
+}
+
+template <class E>
+void read_list(const std::string& flag, const FlagText& text, std::vector<E>& values,
+               std::vector<Problem>& problems) {
+  if (!text) return;
+  values.clear();
+  for (const std::string& part : split_at_commas(text)) {
+    values.emplace_back();
+    read_choice(flag, part, values.back(), problems);
+  }
+}
+
+}  // namespace
+
+void add_space_flags(CLI::App& command, SpaceFlags& flags) {
+  const char* group = "Space";
+  command.add_option("--devices", flags.devices, "Devices to use, all of them")
+      ->type_name("N")
+      ->required()
+      ->group(group);
+  for (const CountDimension& dimension : dimensions) {
+    const std::string flag = std::string("--") + dimension.name;
+    command.add_option(dimension.letter + flag, (flags.*dimension.flags).only, dimension.help)
+        ->type_name("N,N,...")
+        ->group(group);
+    command
+        .add_option(std::string("--max-") + dimension.name, (flags.*dimension.flags).most, "The most of that")
+        ->type_name("N")
+        ->group(group);
+  }
+  const auto option = [&](const char* name, FlagText& value, const char* type, const char* help) {
+    command.add_option(name, value, help)->type_name(type)->group(group);
+  };
+  option("--sp,--sequence-parallel", flags.sequence_parallel, "yes|no|both",
+         "Sequence parallelism (default both)");
+  option("--distributed-optimizer", flags.distributed_optimizer, "yes|no|both",
+         "Optimizer state sharded over data-parallel ranks (default both)");
+  option("--recompute", flags.recompute, "POLICY,...", "none, selective, full (default all three)");
+  command
+      .add_flag("--no-recompute-layers", flags.no_recompute_layers, "Full recomputation of all layers only")
+      ->group(group);
+  command
+      .add_flag("--recompute-window", flags.recompute_window,
+                "Also windows of microbatches exempt from recomputation (slower to search)")
+      ->group(group);
+  option("--schedule", flags.schedule, "KIND,...", "gpipe, 1f1b, interleaved (default the last two)");
+}
+
+Space read_space(const SpaceFlags& flags, std::vector<Problem>& problems) {
+  Space space;
+  read_count("--devices", flags.devices, space.devices, problems);
+  for (const CountDimension& dimension : dimensions) {
+    const CountFlags& texts = flags.*dimension.flags;
+    Counts& counts = space.*dimension.counts;
+    const std::string flag = std::string("--") + dimension.name;
+    for (const std::string& part : split_at_commas(texts.only)) {
+      counts.only.push_back(0);
+      read_count(flag, part, counts.only.back(), problems);
+    }
+    read_count(std::string("--max-") + dimension.name, texts.most, counts.most, problems);
+  }
+  read_choices("--sequence-parallel", flags.sequence_parallel, space.sequence_parallel, problems);
+  read_choices("--distributed-optimizer", flags.distributed_optimizer, space.distributed_optimizer, problems);
+  read_list("--recompute", flags.recompute, space.recompute, problems);
+  for (const RecomputePolicy policy : space.recompute) {
+    if (policy == RecomputePolicy::ops)
+      problems.push_back({"--recompute", "must be none, selective or full"});
+  }
+  space.recompute_layers = !flags.no_recompute_layers;
+  space.recompute_window = flags.recompute_window;
+  read_list("--schedule", flags.schedule, space.schedules, problems);
+  return space;
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,37 @@
+// The flags that pin or bound what a search leaves open.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "cli/flags.hpp"
+#include "headroom/search/space.hpp"
+
+namespace headroom::cli {
+
+// Lists are values with commas between them.
+struct CountFlags {
+  FlagText only;
+  FlagText most;
+};
+
+struct SpaceFlags {
+  FlagText devices;
+  CountFlags tensor_parallel;
+  CountFlags pipeline_parallel;
+  CountFlags interleave;
+  CountFlags data_parallel;
+  CountFlags micro_batch;
+  FlagText sequence_parallel;
+  FlagText distributed_optimizer;
+  FlagText recompute;
+  bool no_recompute_layers = false;
+  bool recompute_window = false;
+  FlagText schedule;
+};
+
+void add_space_flags(CLI::App& command, SpaceFlags& flags);
+
+// Every mistake is added to `problems`.
+Space read_space(const SpaceFlags& flags, std::vector<Problem>& problems);
+
+}  // namespace headroom::cli

@@ -1,0 +1,105 @@
+#include "report/plan_json.hpp"
+
+#include <algorithm>
+
+#include "report/estimate_json.hpp"
+#include "report/strategy_flags.hpp"
+
+namespace headroom {
+namespace {
+
+std::string command_of(const PlanReport& report, const Strategy& strategy) {
+  return report.estimate + " " + strategy_flags(strategy);
+}
+
+// The strategy's whole account, as `headroom estimate` gives it.
+OrderedJson entry_json(const PlanReport& report, const Candidate& candidate) {
+  Request request = report.base;
+  request.strategy = candidate.strategy;
+  OrderedJson json = estimate_json({.evaluation = evaluate(request), .alternatives = {}});
+  for (const char* shared : {"format", "model", "system", "software", "alternatives", "assumptions"}) {
+    json.erase(shared);
+  }
+  json["command"] = command_of(report, candidate.strategy);
+  return json;
+}
+
+OrderedJson point_json(const PlanReport& report, const Candidate& candidate) {
+  OrderedJson json{{"strategy", to_json(candidate.strategy)},
+                   {"peak_bytes", number(candidate.peak)},
+                   {"peak_rank", candidate.peak_rank}};
+  if (candidate.iteration > Seconds(0)) {
+    json["iteration_seconds"] = candidate.iteration.count();
+    json["mfu"] = candidate.mfu;
+  }
+  json["command"] = command_of(report, candidate.strategy);
+  return json;
+}
+
+OrderedJson relief_json(const Relief& relief) {
+  OrderedJson json = OrderedJson::object();
+  if (relief.devices) json["devices"] = *relief.devices;
+  if (relief.batch) json["global_batch"] = *relief.batch;
+  if (relief.sequence) json["sequence"] = *relief.sequence;
+  return json;
+}
+
+OrderedJson inquiry_json(const Inquiry& inquiry) {
+  OrderedJson problems = OrderedJson::array();
+  for (const auto& [where, rule] : inquiry.problems) problems.push_back({{"flag", where}, {"rule", rule}});
+  OrderedJson json{{"flags", inquiry.flags}, {"problems", std::move(problems)}};
+  if (inquiry.evaluation) {
+    const Plan& plan = account(*inquiry.evaluation);
+    json["verdict"] = name_of(plan.verdict);
+    json["peak_bytes"] = number(peak(plan));
+    json["iteration_seconds"] = plan.timing->iteration.total.count();
+    json["mfu"] = plan.timing->throughput.mfu;
+  }
+  OrderedJson neighbours = OrderedJson::array();
+  for (const Alternative& neighbour : inquiry.neighbours) {
+    neighbours.push_back({{"changes", neighbour.changes},
+                          {"peak_bytes", number(peak(neighbour.plan))},
+                          {"iteration_seconds", neighbour.plan.timing->iteration.total.count()}});
+  }
+  json["neighbours"] = std::move(neighbours);
+  return json;
+}
+
+}  // namespace
+
+OrderedJson plan_json(const PlanReport& report) {
+  const SearchResult& result = report.result;
+  OrderedJson plans = OrderedJson::array();
+  for (std::size_t i = 0; i < std::min(report.shown, result.plans.size()); ++i) {
+    plans.push_back(entry_json(report, result.plans[i]));
+  }
+  OrderedJson pareto = OrderedJson::array();
+  for (const Candidate& candidate : result.pareto) pareto.push_back(point_json(report, candidate));
+  OrderedJson rejected = OrderedJson::object();
+  for (const auto& [reason, count] : result.rejected) rejected[reason] = count;
+  OrderedJson json{{"format", 1},
+                   {"model", to_json(report.base.model)},
+                   {"system", to_json(report.base.system)},
+                   {"software", to_json(report.base.software)},
+                   {"devices", report.space.devices},
+                   {"global_batch", report.base.workload.global_batch},
+                   {"sequence", report.base.workload.sequence},
+                   {"evaluated", result.evaluated},
+                   {"feasible", result.feasible},
+                   {"outpaced", result.outpaced},
+                   {"rejected", std::move(rejected)},
+                   {"plans", std::move(plans)},
+                   {"pareto", std::move(pareto)}};
+  if (report.blocked) {
+    json["blocked_by_memory"] = {{"change", report.blocked->flags},
+                                 {"iteration_seconds", report.blocked->iteration.count()},
+                                 {"missing_bytes", number(report.blocked->missing)}};
+  }
+  if (result.nearest) json["nearest"] = point_json(report, *result.nearest);
+  if (result.plans.empty()) json["feasible_with"] = relief_json(report.relief);
+  if (report.inquiry) json["why"] = inquiry_json(*report.inquiry);
+  if (report.elapsed_seconds) json["elapsed_seconds"] = *report.elapsed_seconds;
+  return json;
+}
+
+}  // namespace headroom

@@ -1,0 +1,11 @@
+// The JSON of `headroom plan`.
+#pragma once
+
+#include "headroom/report/plan.hpp"
+#include "report/json.hpp"
+
+namespace headroom {
+
+OrderedJson plan_json(const PlanReport& report);
+
+}  // namespace headroom

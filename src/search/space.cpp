@@ -1,0 +1,141 @@
+#include "headroom/search/space.hpp"
+
+#include <algorithm>
+
+namespace headroom {
+namespace {
+
+bool contains(const auto& list, const auto& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+std::vector<std::int64_t> divisors(std::int64_t whole) {
+  std::vector<std::int64_t> small;
+  std::vector<std::int64_t> large;
+  for (std::int64_t i = 1; i * i <= whole; ++i) {
+    if (whole % i != 0) continue;
+    small.push_back(i);
+    if (i * i != whole) large.push_back(whole / i);
+  }
+  small.insert(small.end(), large.rbegin(), large.rend());
+  return small;
+}
+
+std::vector<std::int64_t> allowed_divisors(std::int64_t whole, const Counts& counts) {
+  std::vector<std::int64_t> values = divisors(whole);
+  std::erase_if(values, [&](std::int64_t value) { return !allows(counts, value); });
+  return values;
+}
+
+class LayoutVisit {
+ public:
+  LayoutVisit(const Request& base, const Space& space, const VisitLayout& visit, const RejectLayout& reject)
+      : base_(base), space_(space), visit_(visit), reject_(reject) {}
+
+  void run() {
+    Counts within_node = space_.tensor_parallel;
+    if (within_node.only.empty() && within_node.most == 0) within_node.most = base_.system.devices_per_node;
+    for (const std::int64_t t : allowed_divisors(space_.devices, within_node)) {
+      layout_ = base_.strategy;
+      layout_.recompute = {};
+      layout_.distributed_optimizer = false;
+      layout_.tensor_parallel = t;
+      for (const std::int64_t p : allowed_divisors(space_.devices / t, space_.pipeline_parallel)) {
+        layout_.pipeline_parallel = p;
+        layout_.data_parallel = space_.devices / t / p;
+        if (allows(space_.data_parallel, layout_.data_parallel)) visit_interleaves();
+      }
+    }
+  }
+
+ private:
+  // Other values would break the same rule again and again.
+  bool rejected_whatever_follows() {
+    layout_.interleave = 1;
+    layout_.micro_batch = 1;
+    layout_.sequence_parallel = false;
+    layout_.schedule = ScheduleKind::one_forward_one_backward;
+    return rejected();
+  }
+
+  bool rejected() {
+    const std::vector<Problem> problems = illegalities(base_.model, layout_, base_.workload);
+    if (problems.empty()) return false;
+    std::string reason = problems.front().where;
+    reason.erase(0, reason.find_first_not_of('-'));
+    std::replace(reason.begin(), reason.end(), '-', '_');
+    reject_(reason);
+    return true;
+  }
+
+  void visit_interleaves() {
+    if (rejected_whatever_follows()) return;
+    const std::int64_t p = layout_.pipeline_parallel;
+    const std::int64_t layers = base_.model.layers;
+    for (std::int64_t m = 1; m * p <= layers; ++m) {
+      const bool even = m == 1 || layers % (p * m) == 0 || contains(space_.interleave.only, m);
+      if (!allows(space_.interleave, m) || !even || (m > 1 && p == 1)) continue;
+      layout_.interleave = m;
+      visit_micro_batches();
+    }
+  }
+
+  void visit_micro_batches() {
+    const std::int64_t replica = base_.workload.global_batch / layout_.data_parallel;
+    for (const std::int64_t b : allowed_divisors(replica, space_.micro_batch)) {
+      layout_.micro_batch = b;
+      for (const bool sequence_parallel : choices(space_.sequence_parallel, layout_.tensor_parallel)) {
+        layout_.sequence_parallel = sequence_parallel;
+        for (const ScheduleKind schedule : space_.schedules) {
+          if ((schedule == ScheduleKind::interleaved) != (layout_.interleave > 1)) continue;
+          layout_.schedule = schedule;
+          if (!rejected()) visit_(layout_);
+        }
+      }
+    }
+  }
+
+  const Request& base_;
+  const Space& space_;
+  const VisitLayout& visit_;
+  const RejectLayout& reject_;
+  Strategy layout_;
+};
+
+}  // namespace
+
+bool allows(const Counts& counts, std::int64_t value) {
+  return (counts.only.empty() || contains(counts.only, value)) && (counts.most == 0 || value <= counts.most);
+}
+
+std::vector<bool> choices(const std::vector<bool>& open, std::int64_t ranks) {
+  return ranks > 1 ? open : std::vector<bool>{false};
+}
+
+void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,
+                   const RejectLayout& reject) {
+  LayoutVisit(base, space, visit, reject).run();
+}
+
+std::vector<Recomputation> recomputations(const Request& base, const Space& space, const Strategy& layout) {
+  std::vector<Recomputation> list;
+  const auto add = [&](const Recomputation& recompute) {
+    list.push_back(recompute);
+    if (!space.recompute_window || recompute.policy == RecomputePolicy::none || recompute.layers > 0) return;
+    list.push_back(recompute);
+    list.back().window = true;
+  };
+  for (const RecomputePolicy policy :
+       {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full}) {
+    if (!contains(space.recompute, policy)) continue;
+    if (policy == RecomputePolicy::full && space.recompute_layers) {
+      const std::int64_t stages = layout.pipeline_parallel * layout.interleave;
+      const std::int64_t most = (base.model.layers + stages - 1) / stages;
+      for (std::int64_t k = 1; k < most; ++k) add({.policy = policy, .layers = k});
+    }
+    add({.policy = policy});
+  }
+  return list;
+}
+
+}  // namespace headroom
