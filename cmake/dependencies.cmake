@@ -12,6 +12,7 @@ endmacro()
 
 headroom_require(fmt libfmt-dev 9.1)
 headroom_require(nlohmann_json nlohmann-json3-dev 3.11)
+headroom_require(Eigen3 libeigen3-dev 3.4)
 headroom_require(CLI11 libcli11-dev 2.1)
 if(BUILD_TESTING)
   headroom_require(doctest doctest-dev 2.4)

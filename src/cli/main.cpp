@@ -65,6 +65,7 @@ ExitCode run(int argc, const char* const* argv) {
   add_explain(program, exit_code);
   add_compare(program, exit_code);
   add_trace(program, exit_code);
+  add_calibrate(program, exit_code);
   add_check(program, exit_code);
   add_list(program, exit_code);
   add_validate(program, exit_code);

@@ -3,6 +3,10 @@
 #include "cli/output.hpp"
 #include "headroom/io/measurements_file.hpp"
 #include "headroom/io/runs_file.hpp"
+#include "headroom/io/samples_file.hpp"
+#include "headroom/io/system_file.hpp"
+#include "headroom/report/calibration.hpp"
+#include "headroom/report/sample_picture.hpp"
 #include "headroom/report/validation.hpp"
 
 namespace headroom::cli {
@@ -10,13 +14,52 @@ namespace {
 
 struct ValidateFlags {
   std::vector<std::string> runs;
+  std::vector<std::string> samples;
+  std::string picture;
   std::optional<std::string> system;
   std::optional<std::string> software;
   bool all = false;
   OutputFlags output;
 };
 
+// Kernels and collectives instead of runs.
+ExitCode validate_samples(const ValidateFlags& flags) {
+  const Format format = format_of(flags.output);
+  std::vector<Problem> problems;
+  if (!flags.runs.empty()) problems.push_back({"--samples", "cannot be combined with --runs"});
+  if (!flags.system)
+    problems.push_back({"--samples", "needs --system: which rates are they to be compared with?"});
+  System system;
+  std::vector<Sample> samples;
+  if (flags.system) collect(problems, [&] { system = read_system(*flags.system); });
+  for (const std::string& file : flags.samples) {
+    collect(problems, [&] {
+      const SampleSet set = read_samples(file);
+      if (flags.system && !set.device.empty() && !system.device.empty() &&
+          !same_device(set.device, system.device)) {
+        throw InputError(
+            file, "holds samples of '" + set.device + "', and " + system.name + " has " + system.device);
+      }
+      samples.insert(samples.end(), set.samples.begin(), set.samples.end());
+    });
+  }
+  if (problems.empty() && !system.performance)
+    problems.push_back({*flags.system, "has no performance figures"});
+  if (!problems.empty()) throw InputError(problems);
+  const SampleReplay result = replay(samples, *system.performance);
+  if (result.rows.empty())
+    throw InputError("--samples", "holds none that the time model has an equation for");
+  if (!flags.picture.empty()) {
+    write({.file = flags.picture},
+          sample_picture(result, "Samples on " + system.name + ", predicted and measured"));
+  }
+  write(flags.output, render(result, system, format, flags.all));
+  return ExitCode::done;
+}
+
 ExitCode validate(const ValidateFlags& flags) {
+  if (!flags.samples.empty()) return validate_samples(flags);
+  if (!flags.picture.empty()) throw InputError("--picture", "needs --samples");
   const Format format = format_of(flags.output);
   if (flags.runs.empty() && (flags.system || flags.software)) {
     throw InputError(flags.system ? "--system" : "--software",
@@ -56,6 +99,17 @@ void add_validate(CLI::App& program, ExitCode& exit_code) {
       ->type_name("FILE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      ->add_option(
+          "--samples", flags->samples,
+          "Measured kernels and collectives (JSON, CSV or nccl-tests), instead of runs; may be repeated")
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      ->add_option("--picture", flags->picture,
+                   "Of the samples: write predicted against measured as SVG to FILE")
+      ->type_name("FILE");
   command->add_option("--system", flags->system, "The system of all runs, instead of their sources' own")
       ->type_name("SYSTEM");
   command
@@ -69,7 +123,8 @@ void add_validate(CLI::App& program, ExitCode& exit_code) {
       "  headroom validate                                    the published figures of K22, which are built "
       "in\n"
       "  headroom validate --runs my-runs.json --system my-cluster.json\n"
-      "\ndocs/validation.md describes runs files.\n"
+      "  headroom validate --samples all_reduce.txt --system dgx-h100-80g --picture samples.svg\n"
+      "\ndocs/validation.md describes runs files, docs/calibration.md samples.\n"
       "\nExit code: 0 all within their targets, 2 bad input, 4 out of tolerance.");
   command->callback([flags, &exit_code] { exit_code = validate(*flags); });
 }

@@ -1,0 +1,92 @@
+// Measured samples: how long one kernel or one collective took, of a size that is known. What rates are fitted to, and
+// what they are compared with.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headroom/core/dtype.hpp"
+#include "headroom/core/names.hpp"
+#include "headroom/core/units.hpp"
+#include "headroom/time/gemm.hpp"
+
+namespace headroom {
+
+enum class SampleKind : std::uint8_t {
+  matrix_product,  // one kernel, batched or not
+  streaming,  // a kernel that only moves memory: softmax, dropout, normalization, activation, residual add, copy
+  empty_kernel,  // launch to launch of kernels that do nothing
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,         // not in the time model
+  send_receive,       // nor is this one within a node
+  transformer_layer,  // forward or backward of a whole layer: for the eye, no rate is fitted to it
+};
+
+constexpr bool is_collective(SampleKind kind) {
+  return kind == SampleKind::all_reduce || kind == SampleKind::all_gather ||
+         kind == SampleKind::reduce_scatter;
+}
+
+// Clock that a product was measured at. burst: a few products after a pause. sustained: under a load that has lasted
+// until the power limit shows, as in a training step.
+enum class Load : std::uint8_t { burst, sustained };
+
+struct Sample {
+  SampleKind kind{};
+  std::string label;     // "softmax", "fc1 weight gradient"; may be empty
+  Gemm product;          // of a matrix_product
+  std::int64_t ranks{};  // of a collective, all in one node
+  Bytes bytes;  // moved by a streaming kernel; whole tensor of a collective, as in time/collective.hpp
+  Load load = Load::burst;
+  Dtype dtype = Dtype::half;
+  Seconds median;
+  double spread = 0;  // half the distance between the quartiles, over the median; 0 where it is not known
+  std::string where;  // in its file: "/samples/3", "line 12"
+  friend bool operator==(const Sample&, const Sample&) = default;
+};
+
+// The samples of a file. Where the file says nothing, members are empty.
+struct SampleSet {
+  std::string file;
+  std::string device;       // "NVIDIA A100-SXM4-80GB", as the driver names it
+  std::string environment;  // versions and clocks, in words
+  std::vector<Sample> samples;
+  friend bool operator==(const SampleSet&, const SampleSet&) = default;
+};
+
+// Whether two samples measure the same thing.
+bool same_shape(const Sample& x, const Sample& y);
+
+// A number that depends on the shape alone, and on no platform: shapes are dealt into parts by it.
+std::uint64_t shape_hash(const Sample& sample);
+
+// One sample for each shape, in order of first appearance: its median where a shape is measured more than once.
+std::vector<Sample> merge_repeated(const std::vector<Sample>& samples);
+
+// Whether two names mean one device: "NVIDIA A100-SXM4-80GB" and "A100-SXM4-80GB", "NVIDIA H100 80GB HBM3" and
+// "H100-SXM5-80GB". Memory counts only where both give it.
+bool same_device(const std::string& x, const std::string& y);
+
+template <>
+inline constexpr std::array<Spelling<SampleKind>, 9> spellings<SampleKind>{{
+    {SampleKind::matrix_product, "matrix_product"},
+    {SampleKind::streaming, "streaming"},
+    {SampleKind::empty_kernel, "empty_kernel"},
+    {SampleKind::all_reduce, "all_reduce"},
+    {SampleKind::all_gather, "all_gather"},
+    {SampleKind::reduce_scatter, "reduce_scatter"},
+    {SampleKind::all_to_all, "all_to_all"},
+    {SampleKind::send_receive, "send_receive"},
+    {SampleKind::transformer_layer, "transformer_layer"},
+}};
+template <>
+inline constexpr std::array<Spelling<Load>, 2> spellings<Load>{{
+    {Load::burst, "burst"},
+    {Load::sustained, "sustained"},
+}};
+
+}  // namespace headroom

@@ -1,0 +1,31 @@
+// Files of measured samples, told apart by their contents:
+//
+//   JSON, format 1, as headroom-measure writes it:
+//     {"format": 1, "device": "NVIDIA H100 80GB HBM3", "driver": "580.95", "cuda": "13.0", "nccl": "2.27.7",
+//      "samples": [
+//        {"kind": "matrix_product", "m": 4096, "n": 4096, "k": 4096, "dtype": "half", "load": "burst",
+//         "bytes": 100663296, "flops": 137438953472, "median_seconds": 0.000201, "spread": 0.004},
+//        {"kind": "all_reduce", "ranks": 8, "bytes": 67108864, "median_seconds": 0.000412},
+//        {"kind": "streaming", "label": "softmax", "bytes": 268435456, "median_seconds": 0.000101}]}
+//   CSV with one of the headers
+//     m,n,k,milliseconds                             C[m x n] = A[m x k] B[k x n] in half precision
+//     collective,gpus,message_bytes,milliseconds     (or kind for collective, bytes for message_bytes) in one node
+//   the text that NVIDIA's nccl-tests print; the out-of-place time is read
+//
+// Bytes of a collective are those of the whole tensor: an all-gather's result, a reduce-scatter's input.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "headroom/calibrate/sample.hpp"
+
+namespace headroom {
+
+// The samples in a file's text; `file` is its name. Throws InputError.
+SampleSet parse_samples(std::string_view text, const std::string& file);
+
+// Throws InputError.
+SampleSet read_samples(const std::string& path);
+
+}  // namespace headroom

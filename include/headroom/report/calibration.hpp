@@ -1,0 +1,18 @@
+// The reports of `headroom calibrate` and of `headroom validate --samples`: errors by kind and size, and the samples
+// that they are made of.
+#pragma once
+
+#include <string>
+
+#include "headroom/calibrate/fit_rates.hpp"
+#include "headroom/report/table.hpp"
+
+namespace headroom {
+
+// What was fitted, and how well it predicts what it was and was not fitted to.
+std::string render(const Calibration& calibration, Format format);
+
+// `all`: a table shows every sample, not only the worst of each group; JSON and CSV always do.
+std::string render(const SampleReplay& replay, const System& system, Format format, bool all = false);
+
+}  // namespace headroom

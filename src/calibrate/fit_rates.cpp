@@ -1,0 +1,223 @@
+#include "headroom/calibrate/fit_rates.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "headroom/core/expects.hpp"
+#include "rate_parameters.hpp"
+#include "sample_checks.hpp"
+
+namespace headroom {
+namespace {
+
+// Relative errors from where on a sample counts as an outlier: what each model's equations leave at their best.
+constexpr double product_scale = 0.05;
+constexpr double collective_scale = 0.1;
+constexpr double streaming_scale = 0.1;
+
+constexpr std::uint64_t parts = 3;
+
+// Some rates and the samples that determine them.
+struct Stage {
+  std::vector<Parameter> parameters;
+  const std::vector<Sample>* samples;
+  double scale;
+  std::string what;                      // "products"
+  std::vector<std::string_view> groups;  // of errors: the first that there is speaks for the stage
+};
+
+std::vector<Stage> stages_of(const SortedSamples& samples, const Device& device) {
+  std::vector<Stage> stages;
+  const auto add = [&](Stage stage) {
+    if (!stage.samples->empty()) stages.push_back(std::move(stage));
+  };
+  // The launch that products determine is part of what streaming kernels take, so products come first.
+  add({product_parameters(device),
+       &samples.products,
+       product_scale,
+       "matrix products",
+       {"products, m n k >= 1024", "products, shortest side 512 to 1023",
+        "products, shortest side 128 to 511", "products, shortest side below 128", "products, batched"}});
+  add({sustained_parameters(),
+       &samples.sustained,
+       product_scale,
+       "matrix products under sustained load",
+       {"products, sustained load"}});
+  add({collective_parameters(device, samples.one_rank_count),
+       &samples.collectives,
+       collective_scale,
+       "collectives",
+       {"collectives, from 1 MiB", "collectives, below 1 MiB"}});
+  add({streaming_parameters(),
+       &samples.streaming,
+       streaming_scale,
+       "streaming kernels",
+       {"streaming, from 1 MiB", "streaming, below 1 MiB", "empty kernels"}});
+  return stages;
+}
+
+// Which protocol is fastest changes at a kink, which makes local minima: a fit begins at several places,
+// each with one parameter doubled or halved, and the best is kept.
+std::vector<std::vector<Parameter>> starts_of(const std::vector<Parameter>& parameters) {
+  std::vector<std::vector<Parameter>> all{parameters};
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    for (const double factor : {0.5, 2.0}) {
+      std::vector<Parameter>& start = all.emplace_back(parameters);
+      start[i].start = std::clamp(factor * start[i].start, start[i].least, start[i].most);
+    }
+  }
+  return all;
+}
+
+void fit_stage(const Stage& stage, Performance& performance) {
+  const std::vector<Sample>& samples = *stage.samples;
+  if (samples.size() < stage.parameters.size()) return;  // a part of what was dealt out can be this small
+  const auto apply = [&](std::span<const double> values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      set_rate(performance.rates, stage.parameters[i].name, values[i]);
+    }
+  };
+  const auto residuals = [&](std::span<const double> values, std::span<double> out) {
+    apply(values);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      out[i] = std::log(*predicted_time(samples[i], performance) / samples[i].median);
+    }
+  };
+  std::optional<RobustFit> best;
+  const bool kinks =
+      stage.samples->front().kind != SampleKind::matrix_product;  // whose many tiles smooth them over
+  for (const std::vector<Parameter>& start :
+       kinks ? starts_of(stage.parameters) : std::vector<std::vector<Parameter>>{stage.parameters}) {
+    RobustFit fit = fit_robustly(start, samples.size(), residuals, stage.scale);
+    if (!best || fit.cost < best->cost) best = std::move(fit);
+  }
+  apply(best->values);
+  for (const Parameter& parameter : stage.parameters) round_rate(performance.rates, parameter.name);
+}
+
+std::vector<Sample> all_samples(const std::vector<SampleSet>& sets) {
+  std::vector<Sample> all;
+  for (const SampleSet& set : sets) all.insert(all.end(), set.samples.begin(), set.samples.end());
+  return merge_repeated(all);
+}
+
+std::vector<ErrorGroup> held_out_errors(const std::vector<Sample>& samples, const Performance& base) {
+  std::vector<ReplayedSample> rows;
+  for (std::uint64_t part = 0; part < parts; ++part) {
+    std::vector<Sample> seen;
+    std::vector<Sample> unseen;
+    for (const Sample& sample : samples)
+      (shape_hash(sample) % parts == part ? unseen : seen).push_back(sample);
+    Performance performance = base;
+    performance.rates = fit_rates(seen, base);
+    for (ReplayedSample& row : replay(unseen, performance).rows) rows.push_back(std::move(row));
+  }
+  return error_groups(rows);
+}
+
+void widen(FittedRange& range, double size) {
+  range.least = range.least == 0 ? size : std::min(range.least, size);
+  range.most = std::max(range.most, size);
+}
+
+void set_ranges(const SortedSamples& samples, Rates& rates) {
+  if (!samples.products.empty()) rates.products.fitted_sides = rates.products.fitted_inner = {};
+  for (const Sample& sample : samples.products) {
+    widen(rates.products.fitted_sides, static_cast<double>(sample.product.rows));
+    widen(rates.products.fitted_sides, static_cast<double>(sample.product.columns));
+    widen(rates.products.fitted_inner, static_cast<double>(sample.product.inner));
+  }
+  if (!samples.collectives.empty()) rates.collectives.fitted_ranks = rates.collectives.fitted_bytes = {};
+  for (const Sample& sample : samples.collectives) {
+    widen(rates.collectives.fitted_ranks, static_cast<double>(sample.ranks));
+    widen(rates.collectives.fitted_bytes, sample.bytes.count());
+  }
+}
+
+// "a.csv and b.json": the files with samples of a stage.
+std::string files_of(const Stage& stage, const std::vector<SampleSet>& sets) {
+  std::set<std::pair<SampleKind, Load>> kinds;
+  for (const Sample& sample : *stage.samples) kinds.insert({sample.kind, sample.load});
+  std::vector<std::string> files;
+  for (const SampleSet& set : sets) {
+    const bool used = std::any_of(set.samples.begin(), set.samples.end(), [&](const Sample& sample) {
+      return kinds.contains({sample.kind, sample.load});
+    });
+    if (used) files.push_back(set.environment.empty() ? set.file : set.file + " (" + set.environment + ")");
+  }
+  return fmt::format("{}", fmt::join(files, " and "));
+}
+
+std::string source_of(const Stage& stage, const std::vector<SampleSet>& sets,
+                      const std::vector<ErrorGroup>& held_out) {
+  std::string source = fmt::format("Fitted by headroom calibrate to {} {} of {}", stage.samples->size(),
+                                   stage.what, files_of(stage, sets));
+  for (const std::string_view name : stage.groups) {
+    const auto group = std::find_if(held_out.begin(), held_out.end(),
+                                    [&](const ErrorGroup& each) { return each.name == name; });
+    if (group == held_out.end()) continue;
+    return source +
+           fmt::format(
+               "; held out by thirds, {} are met within {:.1f}% median and {:.1f}% at the 90th percentile",
+               group->name, 100 * group->median_absolute, 100 * group->percentile_90_absolute);
+  }
+  return source;
+}
+
+bool on_bound(const Parameter& parameter, double value) {
+  constexpr double close = 1e-3;  // rounding moves a value off its bound
+  return value <= parameter.least * (1 + close) || value >= parameter.most * (1 - close);
+}
+
+void warn_of_what_is_left(const SortedSamples& samples, const SampleReplay& fit, const std::string& base,
+                          std::vector<std::string>& warnings) {
+  const auto kept = [&](const std::vector<Sample>& of, const char* rates) {
+    if (of.empty()) warnings.push_back(fmt::format("{} are not fitted and stay those of {}", rates, base));
+  };
+  kept(samples.products, "rates of matrix products");
+  kept(samples.collectives, "rates of collectives");
+  kept(samples.streaming, "rates of streaming kernels");
+  for (const auto& [kind, count] : fit.unmodelled) {
+    warnings.push_back(fmt::format("{} samples of {} are not used: the time model has no equation for them",
+                                   count, name_of(kind)));
+  }
+}
+
+}  // namespace
+
+Rates fit_rates(const std::vector<Sample>& samples, const Performance& base) {
+  const SortedSamples by_rate = sorted(samples);
+  Performance performance = base;
+  for (const Stage& stage : stages_of(by_rate, base.device)) fit_stage(stage, performance);
+  return performance.rates;
+}
+
+Calibration calibrate(const std::vector<SampleSet>& sets, const System& base) {
+  EXPECTS(base.performance.has_value());
+  Calibration result{.system = base, .warnings = check_samples(sets, base)};
+  const std::vector<Sample> samples = all_samples(sets);
+  const SortedSamples by_rate = sorted(samples);
+  Performance& performance = *result.system.performance;
+  performance.rates = fit_rates(samples, *base.performance);
+  set_ranges(by_rate, performance.rates);
+  result.held_out = held_out_errors(samples, *base.performance);
+  for (const Stage& stage : stages_of(by_rate, performance.device)) {
+    const std::string source = source_of(stage, sets, result.held_out);
+    for (const Parameter& parameter : stage.parameters) {
+      set_origin(performance.rates, parameter.name, Origin::calibrated, source);
+      const double value = rate_value(performance.rates, parameter.name);
+      result.fitted.push_back({parameter.name, value, on_bound(parameter, value)});
+    }
+  }
+  result.fit = replay(samples, performance);
+  warn_of_what_is_left(by_rate, result.fit, base.name, result.warnings);
+  return result;
+}
+
+}  // namespace headroom

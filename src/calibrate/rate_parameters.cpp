@@ -1,0 +1,124 @@
+#include "rate_parameters.hpp"
+
+#include <cmath>
+#include <type_traits>
+
+#include "headroom/core/expects.hpp"
+
+namespace headroom {
+namespace {
+
+double base_units(double value) { return value; }
+template <int B, int F, int S>
+double base_units(Quantity<B, F, S> value) {
+  return value.count();
+}
+
+// Calls action(rate) for the rate of a name.
+template <class R, class Action>
+void at(R& rates, std::string_view wanted, Action action) {
+  bool found = false;
+  visit_rates(rates, [&](std::string_view group, std::string_view name, auto& rate) {
+    const bool same = wanted.size() == group.size() + 1 + name.size() && wanted.starts_with(group) &&
+                      wanted.ends_with(name) && wanted[group.size()] == '.';
+    if (!same) return;
+    found = true;
+    action(rate);
+  });
+  EXPECTS(found);
+}
+
+double with_digits(double value, int digits) {
+  const double unit = std::pow(10, digits - 1 - std::floor(std::log10(value)));
+  return std::round(value * unit) / unit;
+}
+
+constexpr int digits_kept = 4;
+
+// As io/quantity.hpp reads it, a number over its units, or times its unit: with as many digits as also print so.
+double rounded(double value, double units_per_base) {
+  for (int digits = digits_kept; digits > 1; --digits) {
+    const double number = with_digits(value * units_per_base, digits);
+    if (number / units_per_base * units_per_base == number) return number / units_per_base;
+  }
+  return value;
+}
+double rounded_to(double value, double unit) {
+  for (int digits = digits_kept; digits > 1; --digits) {
+    const double number = with_digits(value / unit, digits);
+    if (number * unit / unit == number) return number * unit;
+  }
+  return value;
+}
+
+}  // namespace
+
+// Times: from a tenth of what launches take today to far more than any. Rates of arithmetic and of memory end at the
+// device's peak. Effective rates with no peak of their own (stores that nothing hides, copies in caches) may be many
+// times the memory's.
+std::vector<Parameter> product_parameters(const Device& device) {
+  const double peak = device.half_peak.count();
+  const double memory = device.memory_bandwidth.count();
+  return {{"kernels.launch", 1.5e-6, 0.1e-6, 50e-6},
+          {"products.wave_fill", 1.5e-6, 10e-9, 50e-6},
+          {"products.result_bandwidth", 0.9 * memory, 0.02 * memory, 50 * memory},
+          {"products.tile_feed", 40, 1, 500},
+          {"products.tile_peak", 0.95 * peak, 0.02 * peak, peak},
+          {"products.power_cap", 0.8 * peak, 0.02 * peak, peak},
+          {"products.memory_bandwidth", 0.6 * memory, 0.02 * memory, memory},
+          {"products.split_bandwidth", memory, 0.02 * memory, 50 * memory}};
+}
+
+std::vector<Parameter> sustained_parameters() { return {{"products.sustained", 0.95, 0.2, 1}}; }
+
+std::vector<Parameter> streaming_parameters() {
+  return {{"streaming.bandwidth_share", 0.8, 0.02, 1}, {"kernels.shortest", 4e-6, 0.2e-6, 100e-6}};
+}
+
+std::vector<Parameter> collective_parameters(const Device& device, bool one_rank_count) {
+  const double link = device.link_bandwidth.count();
+  std::vector<Parameter> parameters{
+      {"collectives.low_latency_launch", 9e-6, 0.2e-6, 500e-6},
+      {"collectives.low_latency_bandwidth", 0.3 * link, 0.005 * link, link},
+      {"collectives.ring_launch", 25e-6, 0.2e-6, 1e-3},
+      {"collectives.ring_bandwidth", 0.75 * link, 0.02 * link, link},
+  };
+  if (one_rank_count) return parameters;
+  parameters.push_back({"collectives.low_latency_step", 1e-6, 10e-9, 100e-6});
+  parameters.push_back({"collectives.ring_step", 2e-6, 10e-9, 100e-6});
+  parameters.push_back({"collectives.local_bandwidth", 1.6 * link, 0.02 * link, 50 * link});
+  return parameters;
+}
+
+double rate_value(const Rates& rates, std::string_view name) {
+  double value = 0;
+  at(rates, name, [&](const auto& rate) { value = base_units(rate.value); });
+  return value;
+}
+
+void set_rate(Rates& rates, std::string_view name, double value) {
+  at(rates, name, [&](auto& rate) { rate.value = std::remove_cvref_t<decltype(rate.value)>(value); });
+}
+
+void set_origin(Rates& rates, std::string_view name, Origin origin, const std::string& source) {
+  at(rates, name, [&](auto& rate) {
+    rate.origin = origin;
+    rate.source = source;
+  });
+}
+
+void round_rate(Rates& rates, std::string_view name) {
+  at(rates, name, [](auto& rate) {
+    using T = std::remove_cvref_t<decltype(rate.value)>;
+    const double value = base_units(rate.value);
+    if constexpr (std::is_same_v<T, Seconds>) {
+      rate.value = T(rounded(value, value < 1e-6 ? 1e9 : 1e6));
+    } else if constexpr (std::is_same_v<T, double>) {
+      rate.value = with_digits(value, digits_kept);
+    } else {
+      rate.value = T(rounded_to(value, std::is_same_v<T, FlopsPerSecond> ? 1e12 : 1e9));
+    }
+  });
+}
+
+}  // namespace headroom

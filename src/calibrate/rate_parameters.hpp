@@ -1,0 +1,29 @@
+// The rates that calibration fits, group by group: where a fit starts, and the bounds of what is physically possible.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headroom/calibrate/robust_fit.hpp"
+#include "headroom/hardware/system.hpp"
+
+namespace headroom {
+
+// Names are "group.name", as visit_rates has them. Starts and bounds are set by the device's data sheet alone, so that
+// a fit does not depend on earlier rates.
+std::vector<Parameter> product_parameters(const Device& device);
+std::vector<Parameter> sustained_parameters();
+std::vector<Parameter> streaming_parameters();
+// Ranks and steps are told apart by samples of different numbers of ranks only. With one number, steps and copies are
+// not fitted.
+std::vector<Parameter> collective_parameters(const Device& device, bool one_rank_count);
+
+double rate_value(const Rates& rates, std::string_view name);  // in base units
+void set_rate(Rates& rates, std::string_view name, double value);
+void set_origin(Rates& rates, std::string_view name, Origin origin, const std::string& source);
+
+// The rate with four digits, in the unit that it is written in.
+void round_rate(Rates& rates, std::string_view name);
+
+}  // namespace headroom

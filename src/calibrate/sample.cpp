@@ -1,0 +1,101 @@
+#include "headroom/calibrate/sample.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+#include "headroom/calibrate/comparison.hpp"
+
+namespace headroom {
+namespace {
+
+// What a shape is, besides its label: two kernels that move the same bytes are two shapes.
+auto shape_of(const Sample& sample) {
+  const Gemm& product = sample.product;
+  return std::tuple(sample.kind, sample.label, sample.load, sample.dtype, product.batch, product.rows,
+                    product.columns, product.inner, product.result_bytes, sample.ranks, sample.bytes.count());
+}
+
+// [Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014]
+std::uint64_t mixed(std::uint64_t state, std::uint64_t value) {
+  state += 0x9E3779B97F4A7C15U + value;
+  state = (state ^ (state >> 30U)) * 0xBF58476D1CE4E5B9U;
+  state = (state ^ (state >> 27U)) * 0x94D049BB133111EBU;
+  return state ^ (state >> 31U);
+}
+
+// A device's name in capital words: "A100", "SXM4", "80GB".
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    if (std::isalnum(letter) != 0) {
+      words.back() += static_cast<char>(std::toupper(letter));
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  return words;
+}
+
+struct DeviceWords {
+  std::string model;   // "A100": the first word that is no maker's name
+  std::string memory;  // "80GB"
+  bool pcie = false;
+};
+
+DeviceWords device_words(const std::string& name) {
+  DeviceWords found;
+  for (const std::string& word : words_of(name)) {
+    const bool figure = !word.empty() && std::isdigit(static_cast<unsigned char>(word.front())) != 0;
+    if (figure && word.ends_with("GB")) {
+      found.memory = word;
+    } else if (word == "PCIE") {
+      found.pcie = true;
+    } else if (found.model.empty() && word != "NVIDIA" && word != "TESLA") {
+      found.model = word;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+bool same_shape(const Sample& x, const Sample& y) { return shape_of(x) == shape_of(y); }
+
+std::uint64_t shape_hash(const Sample& sample) {
+  const Gemm& product = sample.product;
+  std::uint64_t state = static_cast<std::uint64_t>(sample.kind);
+  for (const std::int64_t size :
+       {product.batch, product.rows, product.columns, product.inner, product.result_bytes, sample.ranks}) {
+    state = mixed(state, static_cast<std::uint64_t>(size));
+  }
+  return mixed(state, static_cast<std::uint64_t>(sample.bytes.count()));
+}
+
+std::vector<Sample> merge_repeated(const std::vector<Sample>& samples) {
+  std::map<decltype(shape_of(Sample())), std::size_t> places;
+  std::vector<Sample> merged;
+  std::vector<std::vector<double>> times;
+  for (const Sample& sample : samples) {
+    const auto [place, fresh] = places.try_emplace(shape_of(sample), merged.size());
+    if (fresh) {
+      merged.push_back(sample);
+      times.emplace_back();
+    }
+    times[place->second].push_back(sample.median.count());
+  }
+  for (std::size_t i = 0; i < merged.size(); ++i) merged[i].median = Seconds(median(times[i]));
+  return merged;
+}
+
+bool same_device(const std::string& x, const std::string& y) {
+  const DeviceWords first = device_words(x);
+  const DeviceWords second = device_words(y);
+  const bool memory = first.memory == second.memory || first.memory.empty() || second.memory.empty();
+  return first.model == second.model && first.pcie == second.pcie && memory;
+}
+
+}  // namespace headroom

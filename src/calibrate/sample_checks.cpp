@@ -1,0 +1,160 @@
+#include "sample_checks.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "headroom/core/error.hpp"
+
+namespace headroom {
+namespace {
+
+// Three samples for each rate that is fitted to them, so that two thirds of them still leave two.
+constexpr std::size_t least_products = 24;
+constexpr std::size_t least_sustained = 3;
+constexpr std::size_t least_collectives = 21;
+constexpr std::size_t least_streaming = 6;
+
+constexpr double least_variation = 1.05;  // of times: what does not depend on the shape tells nothing of it
+constexpr double least_of_peak = 0.45;    // that the best product should reach, if it is this device
+
+std::string file_names(const std::vector<SampleSet>& sets) {
+  std::string names;
+  for (const SampleSet& set : sets) names += (names.empty() ? "" : ", ") + set.file;
+  return names;
+}
+
+class Checker {
+ public:
+  explicit Checker(std::string where) : where_(std::move(where)) {}
+
+  void count(const std::vector<Sample>& samples, std::size_t least, const char* what) {
+    if (samples.empty() || samples.size() >= least) return;
+    report(fmt::format("holds {} {} of different shape, and at least {} are needed", samples.size(), what,
+                       least));
+  }
+
+  using Size = std::function<double(const Sample&)>;
+  void varies(const std::vector<Sample>& samples, const char* what, const char* size_name, std::size_t least,
+              const Size& size) {
+    if (samples.size() < least) return;  // of which there is a report already
+    std::set<double> sizes;
+    for (const Sample& sample : samples) sizes.insert(size(sample));
+    if (sizes.size() >= 3) return;
+    report(fmt::format("has {} of {} {} only: with fewer than 3, nothing tells how time depends on it", what,
+                       sizes.size() == 1 ? "one" : "two", size_name));
+  }
+  void times_vary(const std::vector<Sample>& samples, const char* what, std::size_t least) {
+    if (samples.size() < least) return;
+    const auto [shortest, longest] = std::minmax_element(
+        samples.begin(), samples.end(), [](const Sample& x, const Sample& y) { return x.median < y.median; });
+    if (longest->median >= least_variation * shortest->median) return;
+    report(fmt::format("has {} that all take the same time, whatever their size", what));
+  }
+  void report(std::string rule) { problems_.push_back({where_, std::move(rule)}); }
+  void finish() const {
+    if (!problems_.empty()) throw InputError(problems_);
+  }
+
+ private:
+  std::string where_;
+  std::vector<Problem> problems_;
+};
+
+double product_rate(const Sample& sample) { return (flops(sample.product) / sample.median).count(); }
+
+void check_speed(const SortedSamples& samples, const System& base, Checker& checker,
+                 std::vector<std::string>& warnings) {
+  const double peak = base.performance->device.half_peak.count();
+  const Sample* fastest = nullptr;
+  for (const Sample& sample : samples.products) {
+    if (fastest == nullptr || product_rate(sample) > product_rate(*fastest)) fastest = &sample;
+  }
+  if (fastest == nullptr) return;
+  const double best = product_rate(*fastest);
+  if (best > peak) {
+    checker.report(
+        fmt::format("{}: {:.4g} TFLOP/s is more than the {:.4g} of {}: another device, or times that are "
+                    "not in the unit named",
+                    fastest->where, best / 1e12, peak / 1e12, base.device));
+  } else if (best < least_of_peak * peak) {
+    warnings.push_back(fmt::format(
+        "the fastest product reaches {:.4g} TFLOP/s, {:.0f}% of what {} can do: is it another device?",
+        best / 1e12, 100 * best / peak, base.device));
+  }
+}
+
+}  // namespace
+
+SortedSamples sorted(const std::vector<Sample>& samples) {
+  SortedSamples result;
+  std::set<std::int64_t> ranks;
+  for (const Sample& sample : merge_repeated(samples)) {
+    if (sample.kind == SampleKind::matrix_product) {
+      (sample.load == Load::burst ? result.products : result.sustained).push_back(sample);
+    } else if (is_collective(sample.kind)) {
+      result.collectives.push_back(sample);
+      ranks.insert(sample.ranks);
+    } else if (sample.kind == SampleKind::streaming || sample.kind == SampleKind::empty_kernel) {
+      result.streaming.push_back(sample);
+    }
+  }
+  result.one_rank_count = ranks.size() == 1;
+  return result;
+}
+
+std::vector<std::string> check_samples(const std::vector<SampleSet>& sets, const System& base) {
+  std::vector<std::string> warnings;
+  std::vector<Sample> all;
+  std::vector<Problem> problems;
+  for (const SampleSet& set : sets) {
+    all.insert(all.end(), set.samples.begin(), set.samples.end());
+    if (!set.device.empty() && !same_device(set.device, base.device)) {
+      problems.push_back(
+          {set.file, fmt::format("holds samples of '{}', and {} has {}: name a --base of that device",
+                                 set.device, base.name, base.device)});
+    }
+  }
+  if (!problems.empty()) throw InputError(problems);
+
+  const std::size_t repeats = all.size() - merge_repeated(all).size();
+  if (repeats > 0) {
+    warnings.push_back(
+        fmt::format("{} of {} samples repeat the shape of another: medians are used", repeats, all.size()));
+  }
+  const SortedSamples samples = sorted(all);
+  Checker checker(file_names(sets));
+  if (samples.products.empty() && samples.collectives.empty() && samples.streaming.empty() &&
+      samples.sustained.empty()) {
+    checker.report("holds no samples that rates can be fitted to");
+  }
+  checker.count(samples.products, least_products, "matrix products");
+  checker.count(samples.sustained, least_sustained, "matrix products under sustained load");
+  checker.count(samples.collectives, least_collectives, "collectives");
+  checker.count(samples.streaming, least_streaming, "streaming kernels");
+  const auto side = [](std::int64_t Gemm::*member) {
+    return [member](const Sample& sample) { return static_cast<double>(sample.product.*member); };
+  };
+  checker.varies(samples.products, "products", "m", least_products, side(&Gemm::rows));
+  checker.varies(samples.products, "products", "n", least_products, side(&Gemm::columns));
+  checker.varies(samples.products, "products", "k", least_products, side(&Gemm::inner));
+  const auto bytes = [](const Sample& sample) { return sample.bytes.count(); };
+  checker.varies(samples.collectives, "collectives", "message size", least_collectives, bytes);
+  checker.varies(samples.streaming, "streaming kernels", "number of bytes", least_streaming, bytes);
+  checker.times_vary(samples.products, "products", least_products);
+  checker.times_vary(samples.collectives, "collectives", least_collectives);
+  checker.times_vary(samples.streaming, "streaming kernels", least_streaming);
+  check_speed(samples, base, checker, warnings);
+  checker.finish();
+  if (!samples.collectives.empty() && samples.one_rank_count) {
+    warnings.push_back(
+        fmt::format("all collectives run over {} ranks: the latency of a step and the copy bandwidth "
+                    "stay those of {}",
+                    samples.collectives.front().ranks, base.name));
+  }
+  return warnings;
+}
+
+}  // namespace headroom

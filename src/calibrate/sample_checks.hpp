@@ -1,0 +1,26 @@
+// Whether samples can be of a device, and whether they determine the rates that they are of.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headroom/calibrate/sample.hpp"
+#include "headroom/hardware/system.hpp"
+
+namespace headroom {
+
+// Samples by the rates that they determine, without repeats.
+struct SortedSamples {
+  std::vector<Sample> products;
+  std::vector<Sample> sustained;
+  std::vector<Sample> collectives;
+  std::vector<Sample> streaming;  // and empty kernels
+  bool one_rank_count = false;    // all collectives run over the same number of ranks
+};
+
+SortedSamples sorted(const std::vector<Sample>& samples);
+
+// Throws InputError with all that keeps a fit from meaning anything. Returns what a reader should know all the same.
+std::vector<std::string> check_samples(const std::vector<SampleSet>& sets, const System& base);
+
+}  // namespace headroom

@@ -1,0 +1,136 @@
+#include "headroom/calibrate/sample_replay.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "headroom/core/expects.hpp"
+#include "headroom/time/collective.hpp"
+#include "headroom/time/streaming.hpp"
+
+namespace headroom {
+namespace {
+
+CollectiveKind collective_kind(SampleKind kind) {
+  switch (kind) {
+    case SampleKind::all_reduce: return CollectiveKind::all_reduce;
+    case SampleKind::all_gather: return CollectiveKind::all_gather;
+    case SampleKind::reduce_scatter: return CollectiveKind::reduce_scatter;
+    default: return CollectiveKind::none;
+  }
+}
+
+Group group_of(const Sample& sample) { return {.ranks = sample.ranks, .ranks_in_node = sample.ranks}; }
+
+// Groups, as they are read: products by their shortest side, then what runs between devices, then the rest.
+constexpr std::string_view group_names[] = {
+    "products, m n k >= 1024",
+    "products, shortest side 512 to 1023",
+    "products, shortest side 128 to 511",
+    "products, shortest side below 128",
+    "products, batched",
+    "products, sustained load",
+    "collectives, from 1 MiB",
+    "collectives, below 1 MiB",
+    "all_reduce, from 1 MiB",
+    "all_gather, from 1 MiB",
+    "reduce_scatter, from 1 MiB",
+    "streaming, from 1 MiB",
+    "streaming, below 1 MiB",
+    "empty kernels",
+};
+
+std::string_view product_group(const Sample& sample) {
+  if (sample.load == Load::sustained) return group_names[5];
+  if (sample.product.batch > 1) return group_names[4];
+  const std::int64_t side = std::min({sample.product.rows, sample.product.columns, sample.product.inner});
+  return group_names[side >= 1024 ? 0 : side >= 512 ? 1 : side >= 128 ? 2 : 3];
+}
+
+bool belongs(const Sample& sample, std::string_view group) {
+  const bool large = sample.bytes >= 1_MiB;
+  if (sample.kind == SampleKind::matrix_product) return product_group(sample) == group;
+  if (sample.kind == SampleKind::streaming) return group == group_names[large ? 11 : 12];
+  if (sample.kind == SampleKind::empty_kernel) return group == group_names[13];
+  if (!is_collective(sample.kind)) return false;
+  const bool of_kind = large && group.starts_with(name_of(sample.kind)) && group.ends_with("from 1 MiB");
+  return of_kind || group == group_names[large ? 6 : 7];
+}
+
+}  // namespace
+
+std::optional<Seconds> predicted_time(const Sample& sample, const Performance& performance) {
+  const Rates& rates = performance.rates;
+  switch (sample.kind) {
+    case SampleKind::matrix_product:
+      return gemm_time(sample.product, performance.device, rates,
+                       sample.load == Load::burst ? 1 : rates.products.sustained.value);
+    case SampleKind::streaming: return streaming_time(sample.bytes, performance);
+    case SampleKind::empty_kernel: return rates.kernels.shortest.value;
+    case SampleKind::all_reduce:
+    case SampleKind::all_gather:
+    case SampleKind::reduce_scatter:
+      return collective_time(collective_kind(sample.kind), sample.bytes, group_of(sample), performance);
+    case SampleKind::all_to_all:
+    case SampleKind::send_receive:
+    case SampleKind::transformer_layer: break;
+  }
+  return std::nullopt;
+}
+
+bool within_fit(const Sample& sample, const Rates& rates) {
+  if (sample.kind == SampleKind::matrix_product) return within_fit(sample.product, rates.products);
+  if (is_collective(sample.kind)) return within_fit(sample.bytes, group_of(sample), rates.collectives);
+  return true;
+}
+
+SampleReplay replay(const std::vector<Sample>& samples, const Performance& performance) {
+  SampleReplay result;
+  for (const Sample& sample : samples) {
+    EXPECTS(sample.median > Seconds(0));
+    const std::optional<Seconds> predicted = predicted_time(sample, performance);
+    if (!predicted) {
+      ++result.unmodelled[sample.kind];
+      continue;
+    }
+    result.rows.push_back({.sample = sample,
+                           .predicted = *predicted,
+                           .error = *predicted / sample.median - 1,
+                           .extrapolated = !within_fit(sample, performance.rates)});
+  }
+  result.groups = error_groups(result.rows);
+  return result;
+}
+
+std::vector<ErrorGroup> error_groups(const std::vector<ReplayedSample>& rows) {
+  std::vector<ErrorGroup> groups;
+  for (const std::string_view name : group_names) {
+    std::vector<double> errors;
+    for (const ReplayedSample& row : rows) {
+      if (belongs(row.sample, name)) errors.push_back(row.error);
+    }
+    if (errors.empty()) continue;
+    std::vector<double> absolute = errors;
+    for (double& error : absolute) error = std::abs(error);
+    groups.push_back({.name = std::string(name),
+                      .count = errors.size(),
+                      .median_absolute = quantile(absolute, 0.5),
+                      .percentile_90_absolute = quantile(absolute, 0.9),
+                      .worst_absolute = quantile(absolute, 1),
+                      .bias = quantile(errors, 0.5),
+                      .percentile_10 = quantile(errors, 0.1),
+                      .percentile_90 = quantile(errors, 0.9)});
+  }
+  return groups;
+}
+
+double quantile(std::vector<double> values, double q) {
+  EXPECTS(!values.empty());
+  std::sort(values.begin(), values.end());
+  const double place = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+}  // namespace headroom

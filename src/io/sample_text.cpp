@@ -1,0 +1,177 @@
+#include "sample_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "strict_json.hpp"
+#include "text.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::int64_t largest_side = std::int64_t{1} << 28;
+constexpr std::int64_t most_ranks = 1 << 16;
+constexpr std::int64_t largest_message = std::int64_t{1} << 50;
+
+constexpr std::string_view product_header = "m,n,k,milliseconds";
+constexpr std::string_view collective_headers[] = {
+    "collective,gpus,message_bytes,milliseconds", "kind,gpus,bytes,milliseconds",
+    "collective,gpus,bytes,milliseconds", "kind,gpus,message_bytes,milliseconds"};
+
+std::vector<std::string_view> cells_of(std::string_view line) {
+  std::vector<std::string_view> cells;
+  for (std::size_t start = 0; start <= line.size();) {
+    const std::size_t end = std::min(line.find(',', start), line.size());
+    cells.push_back(line.substr(start, end - start));
+    start = end + 1;
+  }
+  return cells;
+}
+
+// Reads the cells of a line, noting what is wrong with them.
+class Cells {
+ public:
+  Cells(std::string_view line, std::size_t number, LineProblems& problems)
+      : cells_(cells_of(line)), number_(number), problems_(problems) {}
+
+  [[nodiscard]] bool are(std::size_t count) const {
+    if (cells_.size() == count) return true;
+    problems_.report(number_,
+                     fmt::format("must have {} cells, as the header has (found {})", count, cells_.size()));
+    return false;
+  }
+  [[nodiscard]] std::string_view operator[](std::size_t i) const { return cells_[i]; }
+
+  [[nodiscard]] std::int64_t count(std::size_t i, const char* name, std::int64_t least,
+                                   std::int64_t most) const {
+    const std::string_view cell = cells_[i];
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    if (error == std::errc() && end == cell.data() + cell.size() && value >= least && value <= most)
+      return value;
+    problems_.report(number_, fmt::format("{} must be an integer from {} to {} (found '{}')", name, least,
+                                          most, printable(cell)));
+    return least;
+  }
+
+  // "milliseconds"
+  [[nodiscard]] Seconds time(std::size_t i) const {
+    const std::string_view cell = cells_[i];
+    double value = 0;
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    const bool read = error == std::errc() && end == cell.data() + cell.size();
+    if (read && std::isfinite(value) && value > 0) return Seconds(value / 1e3);
+    problems_.report(number_,
+                     fmt::format("milliseconds must be a number above zero (found '{}')", printable(cell)));
+    return Seconds(1);
+  }
+
+ private:
+  std::vector<std::string_view> cells_;
+  std::size_t number_;
+  LineProblems& problems_;
+};
+
+Sample product_row(const Cells& cells) {
+  Sample sample{.kind = SampleKind::matrix_product};
+  sample.product = {.rows = cells.count(0, "m", 1, largest_side),
+                    .columns = cells.count(1, "n", 1, largest_side),
+                    .inner = cells.count(2, "k", 1, largest_side)};
+  sample.median = cells.time(3);
+  return sample;
+}
+
+Sample collective_row(const Cells& cells, std::size_t line, LineProblems& problems) {
+  Sample sample;
+  if (const auto kind = collective_of(cells[0])) {
+    sample.kind = *kind;
+  } else {
+    problems.report(line,
+                    fmt::format("unknown collective '{}', must be all_reduce, all_gather, reduce_scatter, "
+                                "all_to_all or send_receive",
+                                printable(cells[0])));
+  }
+  sample.ranks = cells.count(1, "gpus", 2, most_ranks);
+  sample.bytes = Bytes(static_cast<double>(cells.count(2, "bytes", 1, largest_message)));
+  sample.median = cells.time(3);
+  return sample;
+}
+
+bool is_collective_header(std::string_view line) {
+  for (const std::string_view header : collective_headers) {
+    if (line == header) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void LineProblems::report(std::size_t line, std::string rule) {
+  if (problems_.size() > most_problems_listed) return;
+  if (problems_.size() == most_problems_listed) {
+    problems_.push_back({file_, "has more problems than these"});
+    return;
+  }
+  problems_.push_back({fmt::format("{}:{}", file_, line), std::move(rule)});
+}
+
+void LineProblems::finish() const {
+  if (!problems_.empty()) throw InputError(problems_);
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::optional<SampleKind> collective_of(std::string_view name) {
+  if (name == "alltoall") return SampleKind::all_to_all;
+  if (name == "sendrecv") return SampleKind::send_receive;
+  const auto kind = from_name<SampleKind>(name);
+  const bool known =
+      kind && (is_collective(*kind) || *kind == SampleKind::all_to_all || *kind == SampleKind::send_receive);
+  return known ? kind : std::nullopt;
+}
+
+bool is_sample_csv(std::string_view text) {
+  const std::vector<std::string_view> lines = lines_of(text.substr(0, 200));
+  return !lines.empty() && lines[0].find(',') != std::string_view::npos;
+}
+
+SampleSet parse_sample_csv(std::string_view text, const std::string& file) {
+  const std::vector<std::string_view> lines = lines_of(text);
+  const bool products = lines[0] == product_header;
+  if (!products && !is_collective_header(lines[0])) {
+    throw InputError(file + ":1",
+                     fmt::format("must be the header \"{}\" or \"{}\" (found \"{}\")", product_header,
+                                 collective_headers[0], printable(lines[0], 100)));
+  }
+  if (lines.size() > most_samples) {
+    throw InputError(file, fmt::format("must hold at most {} samples", most_samples));
+  }
+  SampleSet set{.file = file};
+  LineProblems problems(file);
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    if (lines[i].empty()) continue;
+    const std::size_t number = i + 1;
+    const Cells cells(lines[i], number, problems);
+    if (!cells.are(4)) continue;
+    Sample& sample =
+        set.samples.emplace_back(products ? product_row(cells) : collective_row(cells, number, problems));
+    sample.where = fmt::format("line {}", number);
+  }
+  problems.finish();
+  return set;
+}
+
+}  // namespace headroom

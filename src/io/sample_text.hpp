@@ -1,0 +1,38 @@
+// Samples as CSV, and what reading samples line by line takes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headroom/calibrate/sample.hpp"
+#include "headroom/core/error.hpp"
+
+namespace headroom {
+
+inline constexpr std::size_t most_samples = 200'000;
+
+// Mistakes of a file, up to a number that is enough to mend it by.
+class LineProblems {
+ public:
+  explicit LineProblems(std::string file) : file_(std::move(file)) {}
+  void report(std::size_t line, std::string rule);
+  // Throws InputError if anything was noted.
+  void finish() const;
+
+ private:
+  std::string file_;
+  std::vector<Problem> problems_;
+};
+
+// Lines without their ends.
+std::vector<std::string_view> lines_of(std::string_view text);
+
+// "alltoall" and "all_to_all" are one.
+std::optional<SampleKind> collective_of(std::string_view name);
+
+bool is_sample_csv(std::string_view text);
+SampleSet parse_sample_csv(std::string_view text, const std::string& file);
+
+}  // namespace headroom

@@ -1,0 +1,166 @@
+#include "headroom/io/samples_file.hpp"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "document.hpp"
+#include "nccl_tests.hpp"
+#include "object_reader.hpp"
+#include "sample_text.hpp"
+#include "text.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr Range sides{1, 1 << 28};
+constexpr Range result_sizes{1, 16};
+constexpr Range rank_counts{2, 1 << 16};
+constexpr Range byte_counts{1, std::int64_t{1} << 50};
+
+// A sample as it is written: what its kind does not need is left out.
+struct Written {
+  Sample sample;
+  std::optional<std::int64_t> m, n, k, ranks, bytes;
+  std::optional<double> flops;
+  double seconds = 1;
+};
+
+constexpr auto sample_fields = [](auto& fields, auto& it) {
+  fields.required("kind", it.sample.kind);
+  fields.optional("label", it.sample.label);
+  fields.optional("m", it.m, sides);
+  fields.optional("n", it.n, sides);
+  fields.optional("k", it.k, sides);
+  fields.optional("batch", it.sample.product.batch, sides);
+  fields.optional("result_bytes", it.sample.product.result_bytes, result_sizes);
+  fields.optional("ranks", it.ranks, rank_counts);
+  fields.optional("dtype", it.sample.dtype);
+  fields.optional("load", it.sample.load);
+  fields.optional("bytes", it.bytes, byte_counts);
+  fields.optional("flops", it.flops);
+  fields.required("median_seconds", it.seconds);
+  fields.optional("spread", it.sample.spread);
+};
+
+struct Heading {
+  SampleSet set;
+  std::string driver, cuda, cublas, nccl, clocks, date;
+};
+
+// The list of samples is read by hand, since it may be longer than lists of other files.
+constexpr auto file_fields = [](auto& fields, auto& it) {
+  fields.format(1);
+  fields.required("device", it.set.device);
+  fields.optional("driver", it.driver);
+  fields.optional("cuda", it.cuda);
+  fields.optional("cublas", it.cublas);
+  fields.optional("nccl", it.nccl);
+  fields.optional("clocks", it.clocks);
+  fields.optional("date", it.date);
+};
+
+std::string environment_of(const Heading& heading) {
+  std::string text;
+  const auto add = [&](const char* what, const std::string& version) {
+    if (!version.empty()) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what, version);
+  };
+  add("driver", heading.driver);
+  add("CUDA", heading.cuda);
+  add("cuBLAS", heading.cublas);
+  add("NCCL", heading.nccl);
+  return text;
+}
+
+// What a kind needs, and that what is given twice agrees.
+void complete(Written& written, const JsonPointer& at, Document& document) {
+  Sample& sample = written.sample;
+  const auto take = [&](const char* key, const std::optional<std::int64_t>& given, auto put, bool needed) {
+    if (given) put(*given);
+    if (!given && needed)
+      document.report(at / key, fmt::format("is missing, which {} needs", name_of(sample.kind)));
+  };
+  const bool product = sample.kind == SampleKind::matrix_product;
+  const bool between_ranks = is_collective(sample.kind) || sample.kind == SampleKind::all_to_all ||
+                             sample.kind == SampleKind::send_receive;
+  take(
+      "m", written.m, [&](std::int64_t m) { sample.product.rows = m; }, product);
+  take(
+      "n", written.n, [&](std::int64_t n) { sample.product.columns = n; }, product);
+  take(
+      "k", written.k, [&](std::int64_t k) { sample.product.inner = k; }, product);
+  take(
+      "ranks", written.ranks, [&](std::int64_t ranks) { sample.ranks = ranks; }, between_ranks);
+  take(
+      "bytes", written.bytes, [&](std::int64_t bytes) { sample.bytes = Bytes(static_cast<double>(bytes)); },
+      between_ranks || sample.kind == SampleKind::streaming);
+  constexpr double same = 1e-6;
+  if (product && written.m && written.n && written.k && written.flops) {
+    const double counted = flops(sample.product).count();
+    if (std::abs(*written.flops / counted - 1) > same) {
+      document.report(at / "flops",
+                      fmt::format("must be 2 m n k batch = {:.0f} (found {:.0f})", counted, *written.flops));
+    }
+  }
+  sample.median = Seconds(written.seconds);
+  sample.where = at.to_string();
+}
+
+SampleSet parse_sample_json(std::string_view text, const std::string& file) {
+  Document document = read_document(text, file);
+  if (!document.root.is_object()) throw InputError(file, "must be an object with \"device\" and \"samples\"");
+  Json list = Json::array();
+  if (!document.root.contains("samples")) {
+    document.report(JsonPointer("/samples"), "is missing");
+  } else if (!document.root["samples"].is_array() || document.root["samples"].size() > most_samples) {
+    document.report(JsonPointer("/samples"),
+                    fmt::format("must be a list of at most {} samples", most_samples));
+    document.root.erase("samples");
+  } else {
+    list = document.root["samples"];
+    document.root.erase("samples");
+  }
+  Heading heading;
+  ObjectReader::read(document, JsonPointer(), heading, file_fields);
+  heading.set.file = file;
+  heading.set.environment = environment_of(heading);
+
+  document.root["samples"] = std::move(list);
+  for (std::size_t i = 0; i < document.root["samples"].size(); ++i) {
+    const JsonPointer at = JsonPointer("/samples") / i;
+    Written written;
+    ObjectReader::read(document, at, written, sample_fields);
+    complete(written, at, document);
+    heading.set.samples.push_back(std::move(written.sample));
+  }
+  document.finish();
+  return std::move(heading.set);
+}
+
+}  // namespace
+
+SampleSet parse_samples(std::string_view text, const std::string& file) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) throw InputError(file, "is empty");
+  SampleSet set;
+  if (text[first] == '{' || text[first] == '[') {
+    set = parse_sample_json(text, file);
+  } else if (is_nccl_tests(text)) {
+    set = parse_nccl_tests(text, file);
+  } else if (is_sample_csv(text)) {
+    set = parse_sample_csv(text, file);
+  } else {
+    throw InputError(
+        file,
+        "is no samples file: JSON of headroom-measure, CSV with a header such as m,n,k,milliseconds, or "
+        "the output of nccl-tests");
+  }
+  if (set.samples.empty()) throw InputError(file, "holds no samples");
+  return set;
+}
+
+SampleSet read_samples(const std::string& path) { return parse_samples(read_file(path), path); }
+
+}  // namespace headroom

@@ -1,0 +1,243 @@
+#include "headroom/report/calibration.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "headroom/io/quantity.hpp"
+#include "report/json.hpp"
+#include "report/text.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t worst_shown = 10;
+
+std::string percent(double part) { return fmt::format("{:.1f}%", 100 * part); }
+std::string signed_percent(double part) { return fmt::format("{:+.1f}%", 100 * part); }
+
+std::string size_of_sample(const Sample& sample) {
+  const Gemm& product = sample.product;
+  if (sample.kind == SampleKind::matrix_product) {
+    const std::string batch = product.batch > 1 ? fmt::format("{} x ", product.batch) : "";
+    return fmt::format("{}{} x {} x {}", batch, product.rows, product.columns, product.inner);
+  }
+  if (sample.ranks > 0) return fmt::format("{} over {} ranks", human(sample.bytes), sample.ranks);
+  return sample.bytes > Bytes() ? human(sample.bytes) : "";
+}
+
+std::string kind_of_sample(const Sample& sample) {
+  std::string text(name_of(sample.kind));
+  if (!sample.label.empty()) text += " " + sample.label;
+  if (sample.load == Load::sustained) text += " (sustained)";
+  return text;
+}
+
+const ErrorGroup* find(const std::vector<ErrorGroup>& groups, const std::string& name) {
+  const auto group =
+      std::find_if(groups.begin(), groups.end(), [&](const ErrorGroup& each) { return each.name == name; });
+  return group == groups.end() ? nullptr : &*group;
+}
+
+// Errors of the fit beside those of the same samples held out.
+Table error_table(const Calibration& calibration) {
+  Table table{.columns = {{"samples", Align::left},
+                          {"count"},
+                          {"median |error|"},
+                          {"90%"},
+                          {"held out: median"},
+                          {"90%"},
+                          {"worst"},
+                          {"bias"},
+                          {"80% within"}}};
+  for (const ErrorGroup& group : calibration.fit.groups) {
+    const ErrorGroup* held_out = find(calibration.held_out, group.name);
+    std::vector<std::string> row{group.name, std::to_string(group.count), percent(group.median_absolute),
+                                 percent(group.percentile_90_absolute)};
+    if (held_out != nullptr) {
+      row.insert(row.end(),
+                 {percent(held_out->median_absolute), percent(held_out->percentile_90_absolute),
+                  percent(held_out->worst_absolute), signed_percent(held_out->bias),
+                  signed_percent(held_out->percentile_10) + " " + signed_percent(held_out->percentile_90)});
+    }
+    row.resize(table.columns.size());
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// Fitted rates, as a system file has them.
+Table rate_table(const Calibration& calibration) {
+  Table table{.columns = {{"rate", Align::left}, {"value"}, {"", Align::left}}};
+  visit_rates(calibration.system.performance->rates, [&](std::string_view group, std::string_view name,
+                                                         const auto& rate) {
+    const std::string full = fmt::format("{}.{}", group, name);
+    for (const FittedRate& fitted : calibration.fitted) {
+      if (fitted.name != full) continue;
+      std::string value;
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(rate.value)>, double>) {
+        value = fmt::format("{}", rate.value);
+      } else {
+        value = to_text(rate.value);
+      }
+      table.rows.push_back({full, value, fitted.bound ? "at a bound: not told by these samples" : ""});
+    }
+  });
+  return table;
+}
+
+OrderedJson json_of(const ErrorGroup& group) {
+  return {{"group", group.name},
+          {"count", group.count},
+          {"median_absolute_error_percent", 100 * group.median_absolute},
+          {"percentile_90_absolute_error_percent", 100 * group.percentile_90_absolute},
+          {"worst_absolute_error_percent", 100 * group.worst_absolute},
+          {"bias_percent", 100 * group.bias},
+          {"interval_80_percent", {100 * group.percentile_10, 100 * group.percentile_90}}};
+}
+
+OrderedJson json_of(const std::vector<ErrorGroup>& groups) {
+  OrderedJson list = OrderedJson::array();
+  for (const ErrorGroup& group : groups) list.push_back(json_of(group));
+  return list;
+}
+
+OrderedJson json_of(const ReplayedSample& row) {
+  const Sample& sample = row.sample;
+  OrderedJson json{{"kind", name_of(sample.kind)}};
+  if (!sample.label.empty()) json["label"] = sample.label;
+  if (sample.kind == SampleKind::matrix_product) {
+    json["batch"] = sample.product.batch;
+    json["m"] = sample.product.rows;
+    json["n"] = sample.product.columns;
+    json["k"] = sample.product.inner;
+    json["load"] = name_of(sample.load);
+  }
+  if (sample.ranks > 0) json["ranks"] = sample.ranks;
+  if (sample.bytes > Bytes()) json["bytes"] = number(sample.bytes);
+  json["measured_seconds"] = sample.median.count();
+  json["predicted_seconds"] = row.predicted.count();
+  json["error_percent"] = 100 * row.error;
+  json["extrapolated"] = row.extrapolated;
+  return json;
+}
+
+std::vector<ReplayedSample> worst_first(std::vector<ReplayedSample> rows) {
+  std::stable_sort(rows.begin(), rows.end(), [](const ReplayedSample& x, const ReplayedSample& y) {
+    return std::abs(x.error) > std::abs(y.error);
+  });
+  return rows;
+}
+
+Table replay_groups(const SampleReplay& replay) {
+  Table table{
+      .columns = {{"samples", Align::left}, {"count"}, {"median |error|"}, {"90%"}, {"worst"}, {"bias"}}};
+  for (const ErrorGroup& group : replay.groups) {
+    table.rows.push_back({group.name, std::to_string(group.count), percent(group.median_absolute),
+                          percent(group.percentile_90_absolute), percent(group.worst_absolute),
+                          signed_percent(group.bias)});
+  }
+  return table;
+}
+
+Table replay_rows(const std::vector<ReplayedSample>& rows) {
+  Table table{.columns = {{"kind", Align::left},
+                          {"size", Align::left},
+                          {"predicted"},
+                          {"measured"},
+                          {"error"},
+                          {"", Align::left}}};
+  for (const ReplayedSample& row : rows) {
+    table.rows.push_back({kind_of_sample(row.sample), size_of_sample(row.sample), human(row.predicted),
+                          human(row.sample.median), signed_percent(row.error),
+                          row.extrapolated ? "beyond the fitted sizes" : ""});
+  }
+  return table;
+}
+
+std::string csv_of(const SampleReplay& replay) {
+  Table table{.columns = {{"kind"},
+                          {"label"},
+                          {"load"},
+                          {"batch"},
+                          {"m"},
+                          {"n"},
+                          {"k"},
+                          {"ranks"},
+                          {"bytes"},
+                          {"predicted_seconds"},
+                          {"measured_seconds"},
+                          {"error_percent"},
+                          {"extrapolated"}}};
+  for (const ReplayedSample& row : replay.rows) {
+    const Sample& sample = row.sample;
+    const bool product = sample.kind == SampleKind::matrix_product;
+    const auto of_product = [&](std::int64_t size) { return product ? std::to_string(size) : std::string(); };
+    table.rows.push_back(
+        {std::string(name_of(sample.kind)), sample.label, product ? std::string(name_of(sample.load)) : "",
+         of_product(sample.product.batch), of_product(sample.product.rows),
+         of_product(sample.product.columns), of_product(sample.product.inner),
+         sample.ranks > 0 ? std::to_string(sample.ranks) : "",
+         sample.bytes > Bytes() ? whole(sample.bytes.count()) : "",
+         fmt::format("{:.9g}", row.predicted.count()), fmt::format("{:.9g}", sample.median.count()),
+         fmt::format("{:.3f}", 100 * row.error), row.extrapolated ? "true" : "false"});
+  }
+  return to_csv(table);
+}
+
+OrderedJson unmodelled_json(const SampleReplay& replay) {
+  OrderedJson json = OrderedJson::object();
+  for (const auto& [kind, count] : replay.unmodelled) json[std::string(name_of(kind))] = count;
+  return json;
+}
+
+}  // namespace
+
+std::string render(const Calibration& calibration, Format format) {
+  if (format == Format::json) {
+    OrderedJson fitted = OrderedJson::object();
+    for (const FittedRate& rate : calibration.fitted) {
+      fitted[rate.name] = {{"value", rate.value}, {"at_a_bound", rate.bound}};
+    }
+    return to_text({{"format", 1},
+                    {"system", to_json(calibration.system)},
+                    {"fitted", std::move(fitted)},
+                    {"errors", json_of(calibration.fit.groups)},
+                    {"held_out_errors", json_of(calibration.held_out)},
+                    {"unmodelled", unmodelled_json(calibration.fit)},
+                    {"warnings", calibration.warnings}});
+  }
+  if (format == Format::csv) return to_csv(error_table(calibration));
+  std::string text = render_table(rate_table(calibration), format) + '\n';
+  text += render_table(error_table(calibration), format);
+  if (!calibration.warnings.empty()) text += '\n';
+  for (const std::string& warning : calibration.warnings) text += "note: " + warning + '\n';
+  return text;
+}
+
+std::string render(const SampleReplay& replay, const System& system, Format format, bool all) {
+  if (format == Format::json) {
+    OrderedJson rows = OrderedJson::array();
+    for (const ReplayedSample& row : replay.rows) rows.push_back(json_of(row));
+    return to_text({{"format", 1},
+                    {"system", to_json(system)},
+                    {"groups", json_of(replay.groups)},
+                    {"samples", std::move(rows)},
+                    {"unmodelled", unmodelled_json(replay)}});
+  }
+  if (format == Format::csv) return csv_of(replay);
+  std::vector<ReplayedSample> rows = all ? replay.rows : worst_first(replay.rows);
+  if (!all) rows.resize(std::min(rows.size(), worst_shown));
+  std::string text = render_table(replay_groups(replay), format) + '\n';
+  if (rows.size() < replay.rows.size()) {
+    text += fmt::format("The worst {} of {} samples; --all shows the others.\n\n", rows.size(),
+                        replay.rows.size());
+  }
+  text += render_table(replay_rows(rows), format);
+  for (const auto& [kind, count] : replay.unmodelled) {
+    text += fmt::format("\n{} samples of {} are left out: the time model has no equation for them.\n", count,
+                        name_of(kind));
+  }
+  return text;
+}
+
+}  // namespace headroom

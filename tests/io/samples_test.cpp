@@ -1,0 +1,144 @@
+#include <doctest/doctest.h>
+
+#include "headroom/io/samples_file.hpp"
+#include "messages.hpp"
+
+namespace headroom {
+namespace {
+
+const char* const json =
+    R"({"format": 1, "device": "NVIDIA H100 80GB HBM3", "driver": "580.95", "cuda": "13.0",
+ "samples": [
+  {"kind": "matrix_product", "m": 4096, "n": 1024, "k": 2048, "dtype": "half", "load": "sustained",
+   "bytes": 29360128, "flops": 17179869184, "median_seconds": 2.5e-5, "spread": 0.01},
+  {"kind": "all_reduce", "ranks": 8, "bytes": 67108864, "median_seconds": 0.000412},
+  {"kind": "streaming", "label": "softmax", "bytes": 1048576, "median_seconds": 4e-6},
+  {"kind": "empty_kernel", "median_seconds": 2e-6}]})";
+
+const char* const nccl =
+    R"(# nThread 1 nGpus 2 minBytes 1024 maxBytes 2048 step: 2(factor) warmup iters: 5 iters: 20
+# Collective test starting: all_reduce_perf
+# Using devices
+#  Rank  0 Group  0 Pid  77 on   node1 device  0 [0x07] NVIDIA A100-SXM4-80GB
+#  Rank  1 Group  0 Pid  77 on   node1 device  1 [0x0f] NVIDIA A100-SXM4-80GB
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+        1024           256     float     sum      -1    33.95    0.03    0.03      0    31.36    0.03    0.03      0
+node1:77:77 [0] NCCL INFO comm 0x55 rank 0 nranks 2 cudaDev 0 busId 7 - Init COMPLETE, more words of it here
+        2048           512     float     sum      -1    34.50    0.06    0.06      0    33.14    0.06    0.06    N/A
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 0.05
+)";
+
+std::string mistake(const std::string& text, const std::string& file = "s.csv") {
+  return message_of([&] { return parse_samples(text, file); });
+}
+std::string json_mistake(const std::string& part, const std::string& changed) {
+  return mistake(with(json, part, changed), "s.json");
+}
+std::string nccl_mistake(const std::string& part, const std::string& changed) {
+  return mistake(with(nccl, part, changed), "log.txt");
+}
+
+}  // namespace
+
+TEST_CASE("samples: JSON as headroom-measure writes it") {
+  const SampleSet set = parse_samples(json, "s.json");
+  CHECK(set.device == "NVIDIA H100 80GB HBM3");
+  CHECK(set.environment == "driver 580.95, CUDA 13.0");
+  REQUIRE(set.samples.size() == 4);
+  CHECK(set.samples[0] == Sample{.kind = SampleKind::matrix_product,
+                                 .product = {.rows = 4096, .columns = 1024, .inner = 2048},
+                                 .bytes = Bytes(29360128),
+                                 .load = Load::sustained,
+                                 .median = Seconds(2.5e-5),
+                                 .spread = 0.01,
+                                 .where = "/samples/0"});
+  CHECK(set.samples[1].ranks == 8);
+  CHECK(set.samples[2].label == "softmax");
+}
+
+TEST_CASE("samples: CSV of products and of collectives, with either line end") {
+  const SampleSet products = parse_samples("m,n,k,milliseconds\n128,256,512,0.004\r\n\n", "p.csv");
+  REQUIRE(products.samples.size() == 1);
+  CHECK(products.samples[0].product == Gemm{.rows = 128, .columns = 256, .inner = 512});
+  CHECK(products.samples[0].median == Seconds(4e-6));
+  CHECK(products.samples[0].where == "line 2");
+  for (const char* header : {"collective,gpus,message_bytes,milliseconds", "kind,gpus,bytes,milliseconds"}) {
+    const SampleSet set =
+        parse_samples(std::string(header) + "\nalltoall,4,1024,0.5\nall_gather,2,512,0.25", "c.csv");
+    REQUIRE(set.samples.size() == 2);
+    CHECK(set.samples[0].kind == SampleKind::all_to_all);
+    CHECK(set.samples[1].bytes == Bytes(512));
+  }
+}
+
+TEST_CASE("samples: what nccl-tests print") {
+  const SampleSet set = parse_samples(nccl, "log.txt");
+  CHECK(set.device == "NVIDIA A100-SXM4-80GB");
+  REQUIRE(set.samples.size() == 2);
+  CHECK(set.samples[0].kind == SampleKind::all_reduce);
+  CHECK(set.samples[0].ranks == 2);
+  CHECK(set.samples[0].bytes == Bytes(1024));
+  CHECK(set.samples[0].median == Seconds(33.95 / 1e6));
+  CHECK(set.samples[1].where == "line 12");
+  const std::string older = with(nccl, "# Collective test starting: all_reduce_perf\n", "");
+  CHECK(parse_samples(older, "logs/all_gather.txt").samples[0].kind == SampleKind::all_gather);
+}
+
+TEST_CASE("samples: nccl-tests, wrong") {
+  CHECK(contains(nccl_mistake("# Collective test starting: all_reduce_perf\n", ""),
+                 "log.txt:9: of which collective?"));
+  CHECK(nccl_mistake("33.95", "0.00") ==
+        "log.txt:10: the out-of-place time must be above zero (found '0.00')");
+  CHECK(nccl_mistake("0.03      0    31.36", "0.03      7    31.36") ==
+        "log.txt:10: has 7 wrong results: its time means nothing");
+  CHECK(contains(nccl_mistake("1 Group  0 Pid  77 on   node1", "1 Group  0 Pid  77 on   node2"),
+                 "ran over 2 nodes; rates are fitted within one"));
+  CHECK(
+      contains(nccl_mistake("[0x0f] NVIDIA A100-SXM4-80GB", "[0x0f] NVIDIA H200"), "is another device than"));
+}
+
+TEST_CASE("samples: CSV, wrong") {
+  const std::string header = "m,n,k,milliseconds\n";
+  CHECK(mistake("") == "s.csv: is empty");
+  CHECK(mistake(header) == "s.csv: holds no samples");
+  CHECK(mistake("hello\n").starts_with("s.csv: is no samples file"));
+  CHECK(mistake("m,n,milliseconds\n").starts_with("s.csv:1: must be the header \"m,n,k,milliseconds\" or"));
+  for (const char* time : {"0", "-1", "nan", "inf", "x", "", "1e999"}) {
+    CAPTURE(time);
+    CHECK(mistake(header + "1,2,3," + time) ==
+          std::string("s.csv:2: milliseconds must be a number above zero (found '") + time + "')");
+  }
+  CHECK(mistake(header + "0,2,3.5,1") ==
+        "s.csv:2: m must be an integer from 1 to 268435456 (found '0')\n"
+        "s.csv:2: k must be an integer from 1 to 268435456 (found '3.5')");
+  CHECK(mistake(header + "1,2,3\n") == "s.csv:2: must have 4 cells, as the header has (found 3)");
+  CHECK(contains(mistake("kind,gpus,bytes,milliseconds\nbroadcast,8,1024,1"),
+                 "unknown collective 'broadcast'"));
+  CHECK(contains(mistake("kind,gpus,bytes,milliseconds\nall_reduce,1,1024,1"),
+                 "gpus must be an integer from 2"));
+}
+
+TEST_CASE("samples: JSON, wrong") {
+  CHECK(json_mistake("\"median_seconds\": 4e-6", "\"median_seconds\": -4e-6") ==
+        "s.json: /samples/2/median_seconds: must be a number above zero (found -4e-06)");
+  CHECK(contains(json_mistake("4e-6", "0"), "/samples/2/median_seconds: must be a number above zero"));
+  CHECK(contains(json_mistake("4e-6", "NaN"), "is not JSON: NaN and Infinity are not numbers there"));
+  CHECK(json_mistake("\"k\": 2048, ", "") == "s.json: /samples/0/k: is missing, which matrix_product needs");
+  CHECK(contains(json_mistake("17179869184", "17179869185000"), "/samples/0/flops: must be 2 m n k batch"));
+  CHECK(json_mistake("\"ranks\": 8, ", "") == "s.json: /samples/1/ranks: is missing, which all_reduce needs");
+  CHECK(contains(json_mistake("\"kind\": \"streaming\"", "\"kind\": \"steaming\""),
+                 "did you mean 'streaming'?"));
+  CHECK(contains(json_mistake("\"label\"", "\"lable\""), "unknown key (did you mean 'label'?)"));
+  CHECK(contains(json_mistake("\"device\": \"NVIDIA H100 80GB HBM3\", ", ""), "/device: is missing"));
+  const std::string cut = std::string(json).substr(0, 200);
+  CHECK(contains(mistake(cut, "s.json"), "is cut off"));
+  CHECK(mistake(R"({"format": 1, "device": "d", "samples": []})", "s.json") == "s.json: holds no samples");
+  CHECK(mistake(R"({"format": 1, "device": "d", "samples": 3})", "s.json") ==
+        "s.json: /samples: must be a list of at most 200000 samples");
+}
+
+}  // namespace headroom
