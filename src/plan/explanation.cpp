@@ -144,6 +144,7 @@ Explanation explain(const Transformer& model, const Strategy& strategy, const Wo
       .detail = detail,
       .equalities = context.relations.texts(),
       .layer = explain_table("layer", layer, replay_of(layer, strategy.recompute), context),
+      .plain_layer = context.derive(kept_bytes(stored_tensors(layer, context.sharding, {}, detail))),
       .embedding = explain_table("embedding", embedding_ops(model.architecture), {}, context),
       .head = explain_table("head", head_ops(model.architecture), {}, context),
   };

@@ -73,29 +73,37 @@ OrderedJson end_json(const ExplainedTable& table) {
   return json;
 }
 
+// The printed expression, or null where the stages are too uneven for one.
+OrderedJson in_symbols(const Derived& derived) {
+  if (derived.expression.size() == 0) return nullptr;
+  return to_string(derived.expression);
+}
+
 OrderedJson explain_json(const Explanation& explanation) {
   const ExplainedStage& stage = explanation.first_stage;
   const Activations& parts = stage.rank.at_peak;
-  return {{"format", 1},
-          {"model", to_json(explanation.model)},
-          {"strategy", to_json(explanation.strategy)},
-          {"workload", to_json(explanation.workload, explanation.strategy)},
-          {"detail", name_of(explanation.detail)},
-          {"equalities", explanation.equalities},
-          {"ops", ops_json(explanation.layer)},
-          {"layer", sums_json(explanation.layer)},
-          {"embedding", end_json(explanation.embedding)},
-          {"head", end_json(explanation.head)},
-          {"first_stage",
-           {{"layers_in_flight", to_string(stage.layers_in_flight.expression)},
-            {"layers_in_flight_count", number(stage.layers_in_flight.value)},
-            {"layers", to_string(stage.layer_bytes.expression)},
-            {"layers_bytes", number(parts.layers)},
-            {"embedding_bytes", number(parts.embedding)},
-            {"head_bytes", number(parts.head)},
-            {"outputs_bytes", number(parts.outputs)},
-            {"replay_bytes", number(parts.replay)},
-            {"activation_bytes", number(total(parts))}}}};
+  return {
+      {"format", 1},
+      {"model", to_json(explanation.model)},
+      {"strategy", to_json(explanation.strategy)},
+      {"workload", to_json(explanation.workload, explanation.strategy)},
+      {"detail", name_of(explanation.detail)},
+      {"equalities", explanation.equalities},
+      {"ops", ops_json(explanation.layer)},
+      {"layer", sums_json(explanation.layer)},
+      {"embedding", end_json(explanation.embedding)},
+      {"head", end_json(explanation.head)},
+      {"first_stage",
+       {{"layers_in_flight", in_symbols(stage.layers_in_flight)},
+        {"layers_in_flight_count",
+         in_symbols(stage.layers_in_flight).is_null() ? OrderedJson() : number(stage.layers_in_flight.value)},
+        {"layers", in_symbols(stage.layer_bytes)},
+        {"layers_bytes", number(parts.layers)},
+        {"embedding_bytes", number(parts.embedding)},
+        {"head_bytes", number(parts.head)},
+        {"outputs_bytes", number(parts.outputs)},
+        {"replay_bytes", number(parts.replay)},
+        {"activation_bytes", number(total(parts))}}}};
 }
 
 std::string fate(const ExplainedTensor& tensor) { return tensor.kept ? "kept" : "dropped"; }
@@ -176,6 +184,18 @@ std::string sum_lines(const ExplainedTable& table) {
   return text;
 }
 
+// With --recompute-layers: what the table above does not speak of.
+std::string exempt_line(const Explanation& explanation) {
+  const Recomputation& recompute = explanation.strategy.recompute;
+  if (recompute.layers == 0) return {};
+  if (recompute.method == RecomputeMethod::uniform) {
+    return fmt::format("one such checkpoint serves {} layers\n", recompute.layers);
+  }
+  return fmt::format("that is the first {} of each stage's layers; the others keep {} = {}\n",
+                     recompute.layers, to_string(explanation.plain_layer.expression),
+                     human(Bytes(explanation.plain_layer.value)));
+}
+
 std::string stage_lines(const Explanation& explanation) {
   const ExplainedStage& stage = explanation.first_stage;
   const Activations& parts = stage.rank.at_peak;
@@ -210,6 +230,7 @@ std::string explain_text(const Explanation& explanation) {
       policy_line(explanation.strategy), letters_line(explanation));
   for (const ExplainedTable* table : {&explanation.layer, &explanation.embedding, &explanation.head}) {
     text += '\n' + to_aligned(screen_table(*table)) + sum_lines(*table);
+    if (table == &explanation.layer) text += exempt_line(explanation);
   }
   return text + '\n' + stage_lines(explanation);
 }

@@ -61,6 +61,7 @@ struct Explanation {
   Detail detail = Detail::paper;
   std::vector<std::string> equalities;  // "f = 4 h": relations of this model that the expressions use
   ExplainedTable layer;  // as the policy keeps it; with --recompute-layers, a layer that is recomputed
+  Derived plain_layer;   // bytes of a layer that keeps everything
   ExplainedTable embedding;
   ExplainedTable head;
   ExplainedStage first_stage;
