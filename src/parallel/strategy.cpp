@@ -156,7 +156,10 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
   const OpTable table = layer_ops(model.architecture);
   std::vector<std::string_view> known;
   for (const Op& op : table.ops()) known.push_back(op.name);
-  for (const std::string& name : recompute.ops) {
+  for (auto it = recompute.ops.begin(); it != recompute.ops.end(); ++it) {
+    const std::string& name = *it;
+    rules.require(std::find(recompute.ops.begin(), it, name) == it, "--recompute-ops",
+                  [&] { return "names '" + name + "' twice"; });
     bool found = false;
     for (const std::string_view op : known) found = found || op == name;
     std::string list;
