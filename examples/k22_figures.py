@@ -59,6 +59,7 @@ def main():
         baseline = layer_bytes(model, TECHNIQUES["baseline"])
         parts = [100 * layer_bytes(model, flags) / baseline for name, flags in TECHNIQUES.items() if name != "baseline"]
         print(f"{model[0]:<12} " + " ".join(f"{part:>17.0f}" for part in parts))
+    print("The paper prints 9 for full recomputation of 530B and 1T: 2/21 is 9.52%, which it cuts off.")
 
 
 if __name__ == "__main__":
