@@ -6,6 +6,18 @@
 namespace headroom {
 namespace {
 
+// What the time model takes from nowhere: rates that nobody fitted, and an assumed network.
+std::string assumed_rates(const Performance& performance, bool flash) {
+  std::string names;
+  const auto append = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
+  visit_rates(performance.rates, [&](std::string_view group, std::string_view name, const auto& rate) {
+    if (rate.origin != Origin::assumed || (group == "flash_attention" && !flash)) return;
+    append(std::string(group) + "." + std::string(name));
+  });
+  if (performance.network.origin == Origin::assumed) append("network");
+  return names;
+}
+
 // Predictions beyond what the rates were fitted on, by stable code.
 void warn_of_extrapolation(Plan& plan, const Extrapolations& beyond) {
   const auto warn = [&](bool applies, std::string code, std::string text) {
@@ -28,6 +40,10 @@ void warn_of_extrapolation(Plan& plan, const Extrapolations& beyond) {
             .within_fit,
        "extrapolated_data_parallel",
        "gradients are reduced over more ranks, or in larger messages, than the rates were fitted on");
+  const bool flash = model.architecture.kernels.attention == AttentionKernel::flash;
+  const std::string assumed = assumed_rates(*system.performance, flash);
+  warn(!assumed.empty(), "assumed_rates",
+       "time rests on rates that are assumed, not fitted (sources: --format json): " + assumed);
 }
 
 void warn_of(Plan& plan) {
@@ -64,18 +80,8 @@ void warn_of(Plan& plan) {
   }
 }
 
-std::vector<Assumption> assumptions_of(const Request& request) {
-  const System& system = request.system;
-  const bool flash = request.model.architecture.kernels.attention == AttentionKernel::flash;
+std::vector<Assumption> assumptions_of(const System& system) {
   std::vector<Assumption> assumptions;
-  if (system.performance) {
-    const auto& [device, network, rates] = *system.performance;
-    visit_rates(rates, [&](std::string_view group, std::string_view name, const auto& rate) {
-      if (rate.origin != Origin::assumed || (group == "flash_attention" && !flash)) return;
-      assumptions.push_back({"rate " + std::string(group) + "." + std::string(name), rate.source});
-    });
-    if (network.origin == Origin::assumed) assumptions.push_back({"network between nodes", network.source});
-  }
   for (const Reserve& reserve : system.reserves) {
     if (reserve.origin != Origin::assumed) continue;
     const auto mebibytes = static_cast<std::int64_t>(reserve.bytes.count() / mebi);
@@ -184,7 +190,7 @@ Evaluation evaluate(const Request& request) {
     throw InputError(std::move(problems));
   }
 
-  Plan plan{.request = request, .assumptions = assumptions_of(request)};
+  Plan plan{.request = request, .assumptions = assumptions_of(system)};
   fill_ranks(plan);
   if (system.performance) plan.timing = timing_of(plan);
   warn_of(plan);

@@ -237,7 +237,7 @@ std::string estimate_text(const EstimateReport& report, Format format) {
   for (const Warning& warning : plan.warnings) {
     text += fmt::format("warning [{}]: {}\n", warning.code, warning.text);
   }
-  text += "\nAssumed (sources: --format json):\n";
+  text += "\nAssumed of memory (sources: --format json):\n";
   for (const Assumption& assumption : plan.assumptions) text += fmt::format("- {}\n", assumption.text);
   return text;
 }
