@@ -119,7 +119,7 @@ void fill_ranks(Plan& plan) {
     for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
       memory.activations.layers += layers[static_cast<std::size_t>(stage_of(shape, rank, chunk))];
     }
-    plan.ranks.push_back(std::move(memory));
+    plan.ranks.push_back(memory);
     if (total(plan.ranks.back()) > peak(plan)) plan.peak_rank = static_cast<std::size_t>(rank);
   }
 }

@@ -155,13 +155,11 @@ std::string rejected_text(const SearchResult& result) {
   if (result.rejected.empty()) return {};
   std::string text = "\nRejected:\n";
   for (const auto& [reason, count] : result.rejected) {
+    std::string flag = reason;
+    std::replace(flag.begin(), flag.end(), '_', '-');
     text += reason == "device_memory"
                 ? fmt::format("  {:>8}  do not fit in device memory\n", count)
-                : fmt::format("  {:>8}  layouts that break a rule of --{}\n", count, [&] {
-                    std::string flag = reason;
-                    std::replace(flag.begin(), flag.end(), '_', '-');
-                    return flag;
-                  }());
+                : fmt::format("  {:>8}  layouts that break a rule of --{}\n", count, flag);
   }
   return text;
 }
