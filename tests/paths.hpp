@@ -9,7 +9,7 @@
 
 namespace headroom::tests {
 
-inline std::filesystem::path source_dir() { return HEADROOM_SOURCE_DIR; }
+std::filesystem::path source_dir();
 
 // A file below the folder of shared measurements: $HEADROOM_SHARED_DIR, or shared/ beside the repository.
 // A clone elsewhere has no such folder. The tests then pass without it and say what they skipped:
