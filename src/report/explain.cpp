@@ -196,6 +196,18 @@ std::string exempt_line(const Explanation& explanation) {
                      human(Bytes(explanation.plain_layer.value)));
 }
 
+// Lines as a Markdown list; those indented belong to the one before.
+std::string as_list(const std::string& lines) {
+  std::string list;
+  for (std::size_t start = 0; start < lines.size();) {
+    const std::size_t end = lines.find('\n', start) + 1;
+    const std::string line = lines.substr(start, end - start);
+    list += line.starts_with("  ") ? "  - " + line.substr(2) : "- " + line;
+    start = end;
+  }
+  return list;
+}
+
 std::string stage_lines(const Explanation& explanation) {
   const ExplainedStage& stage = explanation.first_stage;
   const Activations& parts = stage.rank.at_peak;
@@ -223,16 +235,23 @@ std::string stage_lines(const Explanation& explanation) {
   return text + fmt::format("  {:<11} {}\n", "together", human(total(parts)));
 }
 
-std::string explain_text(const Explanation& explanation) {
+// In Markdown each line that has no table or list around it is a paragraph.
+std::string explain_text(const Explanation& explanation, Format format) {
+  const bool page = format == Format::markdown;
+  const std::string blank = page ? "\n" : "";
   std::string text = fmt::format(
-      "{} under tensor {} x pipeline {}: what one rank keeps for the backward pass\n{}\n{}\n",
-      explanation.model.name, explanation.strategy.tensor_parallel, explanation.strategy.pipeline_parallel,
-      policy_line(explanation.strategy), letters_line(explanation));
+      "{}{} under tensor {} x pipeline {}: what one rank keeps for the backward pass\n{}{}\n{}{}\n",
+      page ? "## " : "", explanation.model.name, explanation.strategy.tensor_parallel,
+      explanation.strategy.pipeline_parallel, blank, policy_line(explanation.strategy), blank,
+      letters_line(explanation));
   for (const ExplainedTable* table : {&explanation.layer, &explanation.embedding, &explanation.head}) {
-    text += '\n' + to_aligned(screen_table(*table)) + sum_lines(*table);
-    if (table == &explanation.layer) text += exempt_line(explanation);
+    text += '\n' + render_table(screen_table(*table), format) + blank;
+    std::string sums = sum_lines(*table);
+    if (table == &explanation.layer) sums += exempt_line(explanation);
+    text += page ? as_list(sums) : sums;
   }
-  return text + '\n' + stage_lines(explanation);
+  const std::string stage = stage_lines(explanation);
+  return text + '\n' + (page ? as_list(stage) : stage);
 }
 
 }  // namespace
@@ -240,9 +259,9 @@ std::string explain_text(const Explanation& explanation) {
 std::string render(const Explanation& explanation, Format format) {
   switch (format) {
     case Format::json: return to_text(explain_json(explanation));
-    case Format::table: return explain_text(explanation);
-    case Format::csv:
-    case Format::markdown: return render_table(tensor_table(explanation), format);
+    case Format::csv: return to_csv(tensor_table(explanation));
+    case Format::table:
+    case Format::markdown: return explain_text(explanation, format);
   }
   EXPECTS(!"unknown format");
   return {};

@@ -8,7 +8,7 @@
 
 namespace headroom {
 
-// JSON follows schemas/explain.schema.json; CSV and Markdown hold a row for each stored tensor of the layer.
+// JSON follows schemas/explain.schema.json; CSV holds a row for each stored tensor.
 std::string render(const Explanation& explanation, Format format);
 
 }  // namespace headroom
