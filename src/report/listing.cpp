@@ -22,7 +22,7 @@ std::string render(const std::vector<Transformer>& models, Format format) {
                           {"hidden"},
                           {"feedforward"},
                           {"heads"},
-                          {"kv heads"},
+                          {"kv_heads"},
                           {"vocabulary"},
                           {"sequence"},
                           {"activation", Align::left},
@@ -47,7 +47,7 @@ std::string render(const std::vector<System>& systems, Format format) {
   }
   Table table{
       .columns = {
-          {"system", Align::left}, {"device", Align::left}, {"memory"}, {"devices per node"}, {"reserved"}}};
+          {"system", Align::left}, {"device", Align::left}, {"memory"}, {"devices_per_node"}, {"reserved"}}};
   for (const System& system : systems) {
     Bytes reserved;
     for (const Reserve& reserve : system.reserves) reserved += reserve.bytes;
@@ -65,7 +65,7 @@ std::string render(const std::vector<Software>& software, Format format) {
     for (const Software& stack : software) list.push_back(to_json(stack));
     return to_text(OrderedJson{{"format", 1}, {"software", std::move(list)}});
   }
-  Table table{.columns = {{"software", Align::left}, {"what it is", Align::left}}};
+  Table table{.columns = {{"software", Align::left}, {"description", Align::left}}};
   for (const Software& stack : software) table.rows.push_back({stack.name, stack.source});
   return render_table(table, format);
 }
