@@ -43,6 +43,7 @@ std::string estimate_command(const PlanFlags& flags) {
   add("--system", flags.system.system);
   for (const std::string& change : flags.system.overrides) add("--set-system", change);
   if (flags.system.software != SystemFlags{}.software) add("--software", flags.system.software);
+  for (const std::string& change : flags.system.software_overrides) add("--set-software", change);
   add("--global-batch", flags.request.global_batch);
   return command;
 }

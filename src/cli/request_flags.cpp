@@ -135,7 +135,11 @@ Request read_request(const RequestFlags& flags, std::vector<Problem>& problems) 
   Request request;
   collect(problems, [&] {
     std::vector<std::string> overrides = flags.overrides;
-    if (flags.attention) overrides.push_back("kernels.attention=" + *flags.attention);
+    AttentionKernel attention{};
+    read_choice("--attention", flags.attention, attention, problems);
+    if (flags.attention && from_name<AttentionKernel>(*flags.attention)) {
+      overrides.push_back("kernels.attention=" + *flags.attention);
+    }
     request.model = read_model(flags.model, overrides);
   });
   request.workload.sequence = request.model.sequence;

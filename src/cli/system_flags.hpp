@@ -14,6 +14,7 @@ struct SystemFlags {
   std::string system = "dgx-a100-80g";
   std::vector<std::string> overrides;
   std::string software = "megatron-2022";
+  std::vector<std::string> software_overrides;
 };
 
 void add_system_flags(CLI::App& command, SystemFlags& flags);

@@ -21,12 +21,12 @@ Json scalar(std::string_view text) {
   return value.is_number() || value.is_boolean() ? value : Json(text);
 }
 
-void apply_override(Document& document, std::string_view override) {
+void apply_override(Document& document, std::string_view override, const std::string& name) {
   const std::size_t equals = override.find('=');
   const std::string_view key = override.substr(0, equals);
-  const std::string flag = "--set " + printable(key);
+  const std::string flag = name + " " + printable(key);
   if (equals == std::string_view::npos || key.empty()) {
-    document.problems.push_back({"--set " + printable(override), "must be KEY=VALUE, such as hidden=8192"});
+    document.problems.push_back({name + " " + printable(override), "must be KEY=VALUE, such as hidden=8192"});
     return;
   }
   if (first_non_text_byte(override)) {
@@ -95,18 +95,19 @@ Document read_document(std::string_view text, std::string file) {
   return document;
 }
 
-void apply_overrides(Document& document, const std::vector<std::string>& overrides) {
+void apply_overrides(Document& document, const std::vector<std::string>& overrides, std::string_view flag) {
   if (!document.root.is_object()) return;  // reported when it is read
-  document.overrides = overrides;
+  const std::string name(flag);
   std::vector<std::string_view> keys;
   for (const std::string_view override : overrides) {
     const std::string_view key = override.substr(0, override.find('='));
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
-      document.problems.push_back({"--set " + printable(key), "is given twice"});
+      document.problems.push_back({name + " " + printable(key), "is given twice"});
       continue;
     }
     keys.push_back(key);
-    apply_override(document, override);
+    document.overrides.push_back(name + " " + std::string(override));
+    apply_override(document, override, name);
   }
 }
 
@@ -129,7 +130,7 @@ void lay_over_base(Document& document, std::string_view kind) {
 
 std::string described_overrides(const Document& document) {
   std::string text;
-  for (const std::string& override : document.overrides) text += "; --set " + override;
+  for (const std::string& override : document.overrides) text += "; " + override;
   return text;
 }
 

@@ -1,4 +1,4 @@
-// One JSON file on its way to becoming a value: its contents, the --set flags laid over them, and all that is
+// One JSON file on its way to becoming a value: its contents, the flags laid over them, and all that is
 // wrong with either.
 #pragma once
 
@@ -15,7 +15,7 @@ struct Document {
   std::string file;  // as the user named it, or its name inside the binary
   Json root;
   std::map<std::string, std::string> overridden;  // JSON pointer -> "--set hidden", which wrote that field
-  std::vector<std::string> overrides;             // as given
+  std::vector<std::string> overrides;             // "--set hidden=8192"
   std::vector<Problem> problems;
 
   // Notes a mistake at a field, naming the flag when that is where its value came from.
@@ -27,9 +27,9 @@ struct Document {
 // Throws InputError when the text is not JSON.
 Document read_document(std::string_view text, std::string file);
 
-// Lays "kernels.attention=flash" over the document, before it is checked. A value that reads as a JSON number
-// or boolean is one, any other is a string. Notes what is not KEY=VALUE, and what is set twice.
-void apply_overrides(Document& document, const std::vector<std::string>& overrides);
+// Lays "kernels.attention=flash", a value of `flag`, over the document, before it is checked. A value that reads as a
+// JSON number or boolean is one, any other is a string. Notes what is not KEY=VALUE, and what is set twice.
+void apply_overrides(Document& document, const std::vector<std::string>& overrides, std::string_view flag);
 
 // Puts the members of the embedded file that "base" names, if the document has one, where the document has none. Notes
 // a base that is not known, and a document that gives no source of its own.
