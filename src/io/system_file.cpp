@@ -8,6 +8,7 @@
 #include "file_formats.hpp"
 #include "headroom/io/catalog.hpp"
 #include "headroom/io/quantity.hpp"
+#include "headroom/memory/reserves.hpp"
 #include "object_reader.hpp"
 #include "object_writer.hpp"
 
@@ -19,6 +20,7 @@ constexpr Range node_sizes{1, 1 << 16};
 constexpr auto reserve_fields = [](auto& fields, auto& reserve) {
   fields.required("name", reserve.name);
   fields.required("bytes", reserve.bytes);
+  fields.optional("per", reserve.per);
   fields.required("origin", reserve.origin);
   fields.required("source", reserve.source);
 };
@@ -119,17 +121,16 @@ void check_rates(const Performance& performance, Document& document) {
 void check(const System& system, Document& document) {
   if (system.performance) check_rates(*system.performance, document);
   std::set<std::string_view> names;
-  Bytes reserved;
   for (std::size_t i = 0; i < system.reserves.size(); ++i) {
     const Reserve& reserve = system.reserves[i];
-    reserved += reserve.bytes;
     if (!reserve.name.empty() && !names.insert(reserve.name).second) {
       document.report(JsonPointer() / "reserves" / i / "name", "is the name of an earlier reserve");
     }
   }
-  if (system.memory > Bytes() && reserved >= system.memory) {
+  const Bytes most = most_reserved(system);
+  if (system.memory > Bytes() && most >= system.memory) {
     document.report(JsonPointer() / "reserves", fmt::format("must leave some of the memory ({} of {})",
-                                                            to_text(reserved), to_text(system.memory)));
+                                                            to_text(most), to_text(system.memory)));
   }
 }
 

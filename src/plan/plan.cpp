@@ -80,11 +80,12 @@ void warn_of(Plan& plan) {
   }
 }
 
-std::vector<Assumption> assumptions_of(const System& system) {
+std::vector<Assumption> assumptions_of(const System& system, const Strategy& strategy) {
   std::vector<Assumption> assumptions;
   for (const Reserve& reserve : system.reserves) {
-    if (reserve.origin != Origin::assumed) continue;
-    const auto mebibytes = static_cast<std::int64_t>(reserve.bytes.count() / mebi);
+    const Bytes bytes = reserved(reserve, strategy);
+    if (reserve.origin != Origin::assumed || bytes == Bytes()) continue;
+    const auto mebibytes = static_cast<std::int64_t>(bytes.count() / mebi);
     assumptions.push_back({std::to_string(mebibytes) + " MiB reserved for " + reserve.name, reserve.source});
   }
   assumptions.push_back(
@@ -96,8 +97,6 @@ std::vector<Assumption> assumptions_of(const System& system) {
 // Memory of every rank, and the fullest of them.
 void fill_ranks(Plan& plan) {
   const auto& [model, system, software, strategy, workload, detail] = plan.request;
-  Bytes reserved;
-  for (const Reserve& reserve : system.reserves) reserved += reserve.bytes;
   const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
   const std::vector<StageActivations> stages = stage_activations(model, strategy, workload, detail);
   std::vector<StageActivations> full = stages;
@@ -110,7 +109,7 @@ void fill_ranks(Plan& plan) {
   const std::vector<double> parameters = parameters_by_rank(model, strategy, workload);
   for (std::int64_t rank = 0; rank < strategy.pipeline_parallel; ++rank) {
     RankMemory memory{.state = model_state(model, strategy, parameters[static_cast<std::size_t>(rank)]),
-                      .reserved = reserved};
+                      .reserved = reserved(system, strategy)};
     if (strategy.recompute.window) {
       const Bytes available = (1 - marginal_fraction) * system.memory - total(memory);
       memory.window = largest_window(stages, full, shape, rank, available);
@@ -190,7 +189,7 @@ Evaluation evaluate(const Request& request) {
     throw InputError(std::move(problems));
   }
 
-  Plan plan{.request = request, .assumptions = assumptions_of(system)};
+  Plan plan{.request = request, .assumptions = assumptions_of(system, request.strategy)};
   fill_ranks(plan);
   if (system.performance) plan.timing = timing_of(plan);
   warn_of(plan);

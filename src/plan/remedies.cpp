@@ -15,7 +15,8 @@ std::optional<Plan> fitting_plan(const Request& request) {
   return std::nullopt;
 }
 
-// Sets of at most `left` changes that fit, from those at or after `from`: none is the beginning of another.
+// Sets of at most `left` changes that fit, from those at or after `from`. None goes on from one that fits with more
+// than a margin.
 void try_sets(const Request& base, const std::vector<Change>& changes, std::size_t from, std::size_t left,
               const std::vector<std::string>& made, std::vector<Alternative>& found) {
   if (left == 0) return;
@@ -25,18 +26,17 @@ void try_sets(const Request& base, const std::vector<Change>& changes, std::size
     if (changed == base) continue;
     std::vector<std::string> flags = made;
     flags.push_back(changes[i].flags);
-    if (std::optional<Plan> plan = fitting_plan(changed)) {
-      found.push_back({.changes = std::move(flags), .plan = std::move(*plan)});
-    } else {
-      try_sets(changed, changes, i + 1, left - 1, flags, found);
-    }
+    std::optional<Plan> plan = fitting_plan(changed);
+    const bool at_ease = plan && plan->verdict == Verdict::fits;
+    if (plan) found.push_back({.changes = flags, .plan = std::move(*plan)});
+    if (!at_ease) try_sets(changed, changes, i + 1, left - 1, flags, found);
   }
 }
 
-// Drops every set that holds a whole other one: it has a change that it could do without.
+// Drops every set that holds a whole other one of no worse verdict: it has a change that it could do without.
 void keep_smallest(std::vector<Alternative>& found) {
   const auto holds = [](const Alternative& x, const Alternative& y) {
-    return x.changes.size() > y.changes.size() &&
+    return x.changes.size() > y.changes.size() && y.plan.verdict <= x.plan.verdict &&
            std::all_of(y.changes.begin(), y.changes.end(), [&](const std::string& change) {
              return std::find(x.changes.begin(), x.changes.end(), change) != x.changes.end();
            });
@@ -69,7 +69,8 @@ std::vector<Alternative> remedies(const Request& request, std::size_t most) {
   keep_smallest(found);
   // The sets come in the order of the changes, which a stable sort keeps among equals.
   const auto merit = [](const Alternative& x) {
-    return std::tuple(devices(x.plan.request.strategy), iteration_of(x.plan), x.changes.size());
+    return std::tuple(devices(x.plan.request.strategy), x.plan.verdict, iteration_of(x.plan),
+                      x.changes.size());
   };
   std::stable_sort(found.begin(), found.end(),
                    [&](const Alternative& x, const Alternative& y) { return merit(x) < merit(y); });

@@ -1,5 +1,6 @@
 #include "headroom/report/listing.hpp"
 
+#include "headroom/memory/reserves.hpp"
 #include "headroom/memory/state.hpp"
 #include "report/json.hpp"
 #include "report/text.hpp"
@@ -49,8 +50,7 @@ std::string render(const std::vector<System>& systems, Format format) {
       .columns = {
           {"system", Align::left}, {"device", Align::left}, {"memory"}, {"devices_per_node"}, {"reserved"}}};
   for (const System& system : systems) {
-    Bytes reserved;
-    for (const Reserve& reserve : system.reserves) reserved += reserve.bytes;
+    const Bytes reserved = most_reserved(system);
     const bool csv = format == Format::csv;
     table.rows.push_back(
         {system.name, system.device, csv ? whole(system.memory.count()) : human(system.memory),

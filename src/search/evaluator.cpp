@@ -6,12 +6,12 @@
 namespace headroom {
 
 Evaluator::Evaluator(const Request& base) : base_(base) {
-  for (const Reserve& reserve : base.system.reserves) reserved_ += reserve.bytes;
   model_flops_ = iteration_flops(base.model, Strategy{}, base.workload, 0).model;
 }
 
 void Evaluator::set_layout(const Strategy& layout) {
   layout_ = layout;
+  reserved_ = reserved(base_.system, layout);
   shape_ = schedule_shape(layout, microbatches(layout, base_.workload));
   stages_.clear();
   stage_of_.clear();

@@ -118,6 +118,17 @@ TEST_CASE("plan: what is not legal is the user's mistake, with all its problems"
   }
 }
 
+TEST_CASE("plan: buffers are reserved for each communicator of more than one rank") {
+  Request request = gpt3_on_a100();
+  request.model.layers = 1;
+  request.strategy = {.tensor_parallel = 8};
+  CHECK(account(evaluate(request)).ranks[0].reserved == 1_GiB + 256_MiB);
+  request.strategy.data_parallel = 2;
+  CHECK(account(evaluate(request)).ranks[0].reserved == 1_GiB + 512_MiB);
+  request.strategy = {};
+  CHECK(account(evaluate(request)).ranks[0].reserved == 1_GiB);
+}
+
 TEST_CASE("plan: assumed reserves are assumptions, counted ones are not") {
   const Plan plan = plan_of(gpt3_on_a100());
   REQUIRE(plan.assumptions.size() == 2);

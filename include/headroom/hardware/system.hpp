@@ -2,11 +2,13 @@
 // computes and communicates.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "headroom/core/names.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/device.hpp"
 #include "headroom/hardware/rates.hpp"
@@ -14,10 +16,14 @@
 
 namespace headroom {
 
+// device: once. communicator: for every group of more than one rank that the device communicates in.
+enum class ReservePer : std::uint8_t { device, communicator };
+
 // Device memory that is not the model's: CUDA context, NCCL buffers, library workspaces.
 struct Reserve {
   std::string name;
   Bytes bytes;
+  ReservePer per = ReservePer::device;
   Origin origin = Origin::assumed;
   std::string source;
   friend bool operator==(const Reserve&, const Reserve&) = default;
@@ -54,5 +60,11 @@ struct System {
   std::optional<Performance> performance;  // without it a run can be planned for memory, not for time
   friend bool operator==(const System&, const System&) = default;
 };
+
+template <>
+inline constexpr std::array<Spelling<ReservePer>, 2> spellings<ReservePer>{{
+    {ReservePer::device, "device"},
+    {ReservePer::communicator, "communicator"},
+}};
 
 }  // namespace headroom

@@ -10,6 +10,7 @@
 #include "headroom/core/names.hpp"
 #include "headroom/hardware/system.hpp"
 #include "headroom/memory/rank.hpp"
+#include "headroom/memory/reserves.hpp"
 #include "headroom/memory/state.hpp"
 #include "headroom/plan/iteration.hpp"
 #include "headroom/plan/throughput.hpp"

@@ -16,8 +16,8 @@ struct Alternative {
 };
 
 // For a request that does not fit: up to `most` sets of at most three changes that make it fit, on the same devices if
-// any does, else on the fewest. Fastest first where time is known, else fewest changes first; none holds a change that
-// it could do without. Empty when nothing helps.
+// any does, else on the fewest. What fits comes before what is marginal, then the fastest where time is known, else fewest
+// changes; none holds a change that its verdict could do without. Empty when nothing helps.
 std::vector<Alternative> remedies(const Request& request, std::size_t most);
 
 // For one that fits: up to `most` single changes or pairs of them, on the same devices, that fit with at least as
