@@ -51,6 +51,7 @@ void part_of_evaluation(benchmark::State& state, Part part, ScheduleKind schedul
             if (part == Part::time) benchmark::DoNotOptimize(evaluator.iteration(strategy));
             if (part == Part::least_time) benchmark::DoNotOptimize(evaluator.least_iteration(strategy));
           }
+          return true;
         },
         [](const std::string&) {});
   }

@@ -10,6 +10,7 @@ macro(headroom_require package debian_package)
   endif()
 endmacro()
 
+find_package(Threads REQUIRED)
 headroom_require(fmt libfmt-dev 9.1)
 headroom_require(nlohmann_json nlohmann-json3-dev 3.11)
 headroom_require(Eigen3 libeigen3-dev 3.4)

@@ -1,6 +1,8 @@
 #include "headroom/report/plan.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "cli/command.hpp"
 #include "cli/output.hpp"
@@ -16,6 +18,7 @@ struct PlanFlags {
   SystemFlags system;
   SpaceFlags space;
   FlagText top;
+  FlagText threads;
   FlagText why;
   bool timing = false;
   OutputFlags output;
@@ -89,11 +92,13 @@ ExitCode plan(const PlanFlags& flags) {
   report.space = read_space(flags.space, problems);
   std::int64_t top = 10;
   read_count("--top", flags.top, top, problems);
+  std::int64_t threads = std::max(1U, std::thread::hardware_concurrency());
+  read_count("--threads", flags.threads, threads, problems);
   if (!problems.empty()) throw InputError(problems);
   report.shown = static_cast<std::size_t>(top);
   report.estimate = estimate_command(flags);
 
-  report.result = search(report.base, report.space);
+  report.result = search(report.base, report.space, {.threads = static_cast<unsigned>(threads)});
   const bool found = !report.result.plans.empty();
   if (found) {
     Request best = report.base;
@@ -127,6 +132,10 @@ void add_plan(CLI::App& program, ExitCode& exit_code) {
       ->type_name("N");
   command->add_option("--why", flags->why, "A strategy as flags of estimate: what is wrong with it")
       ->type_name("'FLAGS'");
+  command
+      ->add_option("--threads", flags->threads,
+                   "Threads to search with; the answer is the same (as many as there are)")
+      ->type_name("N");
   command->add_flag("--timing", flags->timing, "Say how long the search took");
   add_output_flags(*command, flags->output);
   command->footer(

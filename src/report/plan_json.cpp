@@ -86,7 +86,6 @@ OrderedJson plan_json(const PlanReport& report) {
                    {"sequence", report.base.workload.sequence},
                    {"evaluated", result.evaluated},
                    {"feasible", result.feasible},
-                   {"outpaced", result.outpaced},
                    {"rejected", std::move(rejected)},
                    {"plans", std::move(plans)},
                    {"pareto", std::move(pareto)}};

@@ -3,11 +3,6 @@
 #include "headroom/plan/changes.hpp"
 
 namespace headroom {
-namespace {
-
-bool feasible(const Request& base, const Space& space) { return search(base, space).feasible > 0; }
-
-}  // namespace
 
 std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
   std::optional<BlockedChange> fastest;
@@ -35,17 +30,17 @@ Relief relief(const Request& base, const Space& space) {
   for (std::int64_t times = 2; times <= most_times && !result.devices; times *= 2) {
     Space larger = space;
     larger.devices *= times;
-    if (feasible(base, larger)) result.devices = larger.devices;
+    if (any_fits(base, larger)) result.devices = larger.devices;
   }
   Request less = base;
   for (std::int64_t& batch = less.workload.global_batch; batch % 2 == 0 && !result.batch;) {
     batch /= 2;
-    if (feasible(less, space)) result.batch = batch;
+    if (any_fits(less, space)) result.batch = batch;
   }
   less = base;
   for (std::int64_t& sequence = less.workload.sequence; sequence % 2 == 0 && !result.sequence;) {
     sequence /= 2;
-    if (feasible(less, space)) result.sequence = sequence;
+    if (any_fits(less, space)) result.sequence = sequence;
   }
   return result;
 }

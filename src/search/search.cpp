@@ -1,130 +1,128 @@
 #include "headroom/search/search.hpp"
 
 #include <algorithm>
-#include <array>
+#include <atomic>
+#include <future>
+#include <system_error>
 #include <tuple>
 
 #include "headroom/search/evaluator.hpp"
+#include "search/best_found.hpp"
 
 namespace headroom {
 namespace {
 
-using Kind = std::array<std::int64_t, 3>;  // t, p, d
-
-Kind kind_of(const Strategy& strategy) {
-  return {strategy.tensor_parallel, strategy.pipeline_parallel, strategy.data_parallel};
+void add_counts(SearchResult& sum, const SearchResult& part) {
+  sum.evaluated += part.evaluated;
+  sum.feasible += part.feasible;
+  for (const auto& [reason, count] : part.rejected) sum.rejected[reason] += count;
 }
 
-// By time, each needing less memory than those before it.
-class Front {
- public:
-  // Whether something on the front is faster and needs no more.
-  [[nodiscard]] bool beats(Seconds iteration, Bytes peak) const {
-    return std::any_of(members_.begin(), members_.end(), [&](const Candidate& member) {
-      return member.iteration < iteration && member.peak <= peak;
-    });
-  }
-
-  void add(const Candidate& candidate) {
-    const auto dominates = [](const Candidate& x, const Candidate& y) {
-      const bool alike = x.iteration == y.iteration && x.peak == y.peak;
-      return alike ? x.place <= y.place : x.iteration <= y.iteration && x.peak <= y.peak;
-    };
-    for (const Candidate& member : members_) {
-      if (dominates(member, candidate)) return;
+// Calls visit(candidate, first of its layout) for every strategy of a layout; their places start at `place`.
+template <class Visit>
+void visit_strategies(const Request& base, const Space& space, const Strategy& layout, std::int64_t place,
+                      Visit visit) {
+  Candidate candidate{.strategy = layout, .place = place};
+  const std::vector<bool> sharding = choices(space.distributed_optimizer, layout.data_parallel);
+  for (Recomputation& recompute : recomputations(base, space, layout)) {
+    candidate.strategy.recompute = std::move(recompute);
+    for (const bool sharded : sharding) {
+      candidate.strategy.distributed_optimizer = sharded;
+      visit(candidate);
+      ++candidate.place;
     }
-    std::erase_if(members_, [&](const Candidate& member) { return dominates(candidate, member); });
-    members_.insert(std::upper_bound(members_.begin(), members_.end(), candidate), candidate);
   }
+}
 
-  std::vector<Candidate> take() { return std::move(members_); }
-
- private:
-  std::vector<Candidate> members_;
-};
-
-class Search {
+// One thread's part of a search.
+class Worker {
  public:
-  Search(const Request& base, const Space& space) : base_(base), space_(space), evaluator_(base) {}
+  Worker(const Request& base, const Space& space, const Shard& shard)
+      : base_(base), space_(space), shard_(shard), evaluator_(base) {}
 
-  SearchResult run() {
-    // What has a closed form first: it sets the times that interleaved schedules and windows have to beat.
-    pass(false);
-    pass(true);
-    result_.pareto = front_.take();
-    for (auto& [kind, best] : best_) result_.plans.push_back(std::move(best));
-    std::sort(result_.plans.begin(), result_.plans.end());
-    if (result_.feasible > 0) result_.nearest.reset();
-    return std::move(result_);
+  // Enumerates the space and evaluates what it can take off the counter of its shard's layouts before others do: of
+  // those, the strategies that have a closed form for their time, or those that have none.
+  void run(bool replays, std::atomic<std::int64_t>& next) {
+    std::int64_t number = 0;  // of layouts, with those rejected
+    std::int64_t place = 0;
+    std::int64_t mine = next++;
+    const auto taken = [&] {
+      const std::int64_t i = number++;
+      if (i % shard_.count != shard_.index - 1 || i / shard_.count != mine) return false;
+      mine = next++;
+      return true;
+    };
+    visit_layouts(
+        base_, space_,
+        [&](const Strategy& layout) {
+          const std::int64_t first = place;
+          place += strategies_of(base_, space_, layout);
+          if (taken()) evaluate_layout(layout, first, replays);
+          return true;
+        },
+        [&](const std::string& reason) {
+          if (taken() && !replays) ++counts.rejected[reason];
+        });
   }
+
+  SearchResult counts;
+  BestFound found;
 
  private:
   static bool has_closed_form(const Strategy& strategy) {
     return strategy.schedule != ScheduleKind::interleaved && !strategy.recompute.window;
   }
 
-  void pass(bool replays) {
-    std::int64_t place = 0;
-    visit_layouts(
-        base_, space_,
-        [&](const Strategy& layout) {
-          bool set = false;
-          Candidate candidate{.strategy = layout};
-          for (Recomputation& recompute : recomputations(base_, space_, layout)) {
-            candidate.strategy.recompute = std::move(recompute);
-            for (const bool sharded : choices(space_.distributed_optimizer, layout.data_parallel)) {
-              candidate.strategy.distributed_optimizer = sharded;
-              candidate.place = place++;
-              if (has_closed_form(candidate.strategy) == replays) continue;
-              if (!set) evaluator_.set_layout(layout);
-              set = true;
-              consider(candidate);
-            }
-          }
-        },
-        [&](const std::string& reason) {
-          if (!replays) ++result_.rejected[reason];
-        });
+  void evaluate_layout(const Strategy& layout, std::int64_t place, bool replays) {
+    bool set = false;
+    visit_strategies(base_, space_, layout, place, [&](Candidate& candidate) {
+      if (has_closed_form(candidate.strategy) == replays) return;
+      if (!set) evaluator_.set_layout(layout);
+      set = true;
+      consider(candidate);
+    });
   }
 
   void consider(Candidate& candidate) {
     const Strategy& strategy = candidate.strategy;
-    ++result_.evaluated;
+    ++counts.evaluated;
     const RankPeak peak = evaluator_.peak(strategy);
     candidate.peak = peak.bytes;
     candidate.peak_rank = peak.rank;
     if (peak.bytes > base_.system.memory) {
-      ++result_.rejected["device_memory"];
-      const auto need = [](const Candidate& x) { return std::tuple(x.peak, x.place); };
-      if (!result_.nearest || need(candidate) < need(*result_.nearest)) result_.nearest = candidate;
+      ++counts.rejected["device_memory"];
+      found.add_too_large(candidate);
       return;
     }
-    ++result_.feasible;
-    const auto best = best_.find(kind_of(strategy));
-    if (!has_closed_form(strategy) && best != best_.end()) {
-      const Seconds least = evaluator_.least_iteration(strategy);
-      if (best->second.iteration < least && front_.beats(least, candidate.peak)) {
-        ++result_.outpaced;
-        return;
-      }
+    ++counts.feasible;
+    if (!has_closed_form(strategy) &&
+        found.beats(strategy, evaluator_.least_iteration(strategy), candidate.peak)) {
+      return;
     }
     candidate.iteration = evaluator_.iteration(strategy);
     candidate.mfu = evaluator_.mfu(strategy, candidate.iteration);
-    front_.add(candidate);
-    if (best == best_.end()) {
-      best_.emplace(kind_of(strategy), candidate);
-    } else if (candidate < best->second) {
-      best->second = candidate;
-    }
+    found.add(candidate);
   }
 
   const Request& base_;
   const Space& space_;
+  const Shard shard_;
   Evaluator evaluator_;
-  SearchResult result_;
-  Front front_;
-  std::map<Kind, Candidate> best_;
 };
+
+// Runs all workers at once, the first on this thread; fewer where the machine has no more threads to give.
+void run_all(std::vector<Worker>& workers, bool replays) {
+  std::atomic<std::int64_t> next = 0;
+  std::vector<std::future<void>> others;
+  try {
+    for (std::size_t i = 1; i < workers.size(); ++i) {
+      others.push_back(std::async(std::launch::async, [&, i, replays] { workers[i].run(replays, next); }));
+    }
+  } catch (const std::system_error&) {
+  }
+  workers.front().run(replays, next);
+  for (std::future<void>& other : others) other.get();
+}
 
 }  // namespace
 
@@ -132,11 +130,54 @@ bool operator<(const Candidate& x, const Candidate& y) {
   return std::tie(x.iteration, x.peak, x.place) < std::tie(y.iteration, y.peak, y.place);
 }
 
-SearchResult search(const Request& base, const Space& space) {
+SearchResult search(const Request& base, const Space& space, const SearchOptions& options) {
+  EXPECTS(1 <= options.shard.index && options.shard.index <= options.shard.count);
   if (!base.system.performance) {
     throw InputError("--system", "has no performance figures, without which strategies cannot be ranked");
   }
-  return Search(base, space).run();
+  constexpr unsigned most_threads = 256;  // more would only repeat the pricing of layers
+  std::vector<Worker> workers;
+  for (unsigned i = 0; i < std::clamp(options.threads, 1U, most_threads); ++i) {
+    workers.emplace_back(base, space, options.shard);
+  }
+  // What has a closed form first: it sets the times that interleaved schedules and windows have to beat.
+  BestFound found;
+  for (const bool replays : {false, true}) {
+    for (Worker& worker : workers) worker.found = found;
+    run_all(workers, replays);
+    for (const Worker& worker : workers) found.add(worker.found);
+  }
+  SearchResult result;
+  for (const Worker& worker : workers) add_counts(result, worker.counts);
+  found.fill(result);
+  return result;
+}
+
+SearchResult merged(std::span<const SearchResult> parts) {
+  SearchResult result;
+  BestFound found;
+  for (const SearchResult& part : parts) {
+    add_counts(result, part);
+    found.add(part);
+  }
+  found.fill(result);
+  return result;
+}
+
+bool any_fits(const Request& base, const Space& space) {
+  Evaluator evaluator(base);
+  bool found = false;
+  visit_layouts(
+      base, space,
+      [&](const Strategy& layout) {
+        evaluator.set_layout(layout);
+        visit_strategies(base, space, layout, 0, [&](const Candidate& candidate) {
+          found = found || evaluator.peak(candidate.strategy).bytes <= base.system.memory;
+        });
+        return !found;
+      },
+      [](const std::string&) {});
+  return found;
 }
 
 }  // namespace headroom

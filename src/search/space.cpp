@@ -43,7 +43,7 @@ class LayoutVisit {
       for (const std::int64_t p : allowed_divisors(space_.devices / t, space_.pipeline_parallel)) {
         layout_.pipeline_parallel = p;
         layout_.data_parallel = space_.devices / t / p;
-        if (allows(space_.data_parallel, layout_.data_parallel)) visit_interleaves();
+        if (allows(space_.data_parallel, layout_.data_parallel) && !visit_interleaves()) return;
       }
     }
   }
@@ -68,19 +68,21 @@ class LayoutVisit {
     return true;
   }
 
-  void visit_interleaves() {
-    if (rejected_whatever_follows()) return;
+  // False ends the visit, here and below.
+  bool visit_interleaves() {
+    if (rejected_whatever_follows()) return true;
     const std::int64_t p = layout_.pipeline_parallel;
     const std::int64_t layers = base_.model.layers;
     for (std::int64_t m = 1; m * p <= layers; ++m) {
       const bool even = m == 1 || layers % (p * m) == 0 || contains(space_.interleave.only, m);
       if (!allows(space_.interleave, m) || !even || (m > 1 && p == 1)) continue;
       layout_.interleave = m;
-      visit_micro_batches();
+      if (!visit_micro_batches()) return false;
     }
+    return true;
   }
 
-  void visit_micro_batches() {
+  bool visit_micro_batches() {
     const std::int64_t replica = base_.workload.global_batch / layout_.data_parallel;
     for (const std::int64_t b : allowed_divisors(replica, space_.micro_batch)) {
       layout_.micro_batch = b;
@@ -89,10 +91,11 @@ class LayoutVisit {
         for (const ScheduleKind schedule : space_.schedules) {
           if ((schedule == ScheduleKind::interleaved) != (layout_.interleave > 1)) continue;
           layout_.schedule = schedule;
-          if (!rejected()) visit_(layout_);
+          if (!rejected() && !visit_(layout_)) return false;
         }
       }
     }
+    return true;
   }
 
   const Request& base_;
@@ -136,6 +139,11 @@ std::vector<Recomputation> recomputations(const Request& base, const Space& spac
     add({.policy = policy});
   }
   return list;
+}
+
+std::int64_t strategies_of(const Request& base, const Space& space, const Strategy& layout) {
+  return std::ssize(recomputations(base, space, layout)) *
+         std::ssize(choices(space.distributed_optimizer, layout.data_parallel));
 }
 
 }  // namespace headroom

@@ -1,10 +1,11 @@
 // The best strategies of a space: least iteration time within memory, the Pareto front of time and peak memory, and
 // what was rejected and why. The answer is that of evaluating every strategy in full; a total order breaks ties: less
-// time, less memory, then earlier in the space.
+// time, less memory, then earlier in the space. It depends neither on threads nor on how the space is cut into shards.
 #pragma once
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,18 +19,27 @@ struct Candidate {
   std::size_t peak_rank = 0;
   Seconds iteration;
   double mfu = 0;
-  std::int64_t place = 0;  // in the order of the space
+  std::int64_t place = 0;  // in the order of the whole space, whichever part of it was searched
   friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
 bool operator<(const Candidate& x, const Candidate& y);
 
+// Part `index` of `count`, from 1: of the layouts of a space, counted with those that are rejected, every count-th.
+struct Shard {
+  std::int64_t index = 1;
+  std::int64_t count = 1;
+  friend bool operator==(const Shard&, const Shard&) = default;
+};
+
+struct SearchOptions {
+  Shard shard;
+  unsigned threads = 1;  // at the most
+};
+
 struct SearchResult {
   std::int64_t evaluated = 0;  // legal strategies: memory of every rank for each
   std::int64_t feasible = 0;   // of them, those that fit
-  // Of those that fit, interleaved schedules whose least time (Evaluator) already lost against a strategy found before,
-  // so that their exact time can change nothing in this result.
-  std::int64_t outpaced = 0;
   std::map<std::string, std::int64_t>
       rejected;                      // by reason: layouts by the flag at fault, strategies by device_memory
   std::vector<Candidate> plans;      // the best of each division of the devices (t, p, d), best first
@@ -39,6 +49,12 @@ struct SearchResult {
 };
 
 // Throws InputError where the system's performance is not known.
-SearchResult search(const Request& base, const Space& space);
+SearchResult search(const Request& base, const Space& space, const SearchOptions& options = {});
+
+// The result of one search over all of a space from those over its shards, in any order. No parts: an empty result.
+SearchResult merged(std::span<const SearchResult> parts);
+
+// Whether search() would find a feasible strategy, by memory alone: no time is computed, and none need be known.
+bool any_fits(const Request& base, const Space& space);
 
 }  // namespace headroom

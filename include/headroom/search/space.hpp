@@ -43,8 +43,8 @@ struct Space {
   friend bool operator==(const Space&, const Space&) = default;
 };
 
-// A strategy without what layouts share: recomputation and the sharding of the optimizer's state.
-using VisitLayout = std::function<void(const Strategy& layout)>;
+// A strategy without what layouts share: recomputation and the sharding of the optimizer's state. False ends the visit.
+using VisitLayout = std::function<bool(const Strategy& layout)>;
 // The flag whose rule a layout breaks, without its dashes: "global_batch". Layouts that no rule of shapes admits, such
 // as a microbatch that does not divide the batch, are not in the space.
 using RejectLayout = std::function<void(const std::string& reason)>;
@@ -55,5 +55,8 @@ void visit_layouts(const Request& base, const Space& space, const VisitLayout& v
 
 // The recomputations that a layout of the space can have, from the least replayed to the most.
 std::vector<Recomputation> recomputations(const Request& base, const Space& space, const Strategy& layout);
+
+// How many strategies a layout of the space has: recomputations times choices of the optimizer's sharding.
+std::int64_t strategies_of(const Request& base, const Space& space, const Strategy& layout);
 
 }  // namespace headroom
