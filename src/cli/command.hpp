@@ -12,6 +12,8 @@ void add_estimate(CLI::App& program, ExitCode& exit_code);
 void add_explain(CLI::App& program, ExitCode& exit_code);
 void add_compare(CLI::App& program, ExitCode& exit_code);
 void add_trace(CLI::App& program, ExitCode& exit_code);
+void add_sweep(CLI::App& program, ExitCode& exit_code);
+void add_merge(CLI::App& program, ExitCode& exit_code);
 void add_calibrate(CLI::App& program, ExitCode& exit_code);
 void add_check(CLI::App& program, ExitCode& exit_code);
 void add_list(CLI::App& program, ExitCode& exit_code);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/interrupt.hpp"
 #include "headroom/core/error.hpp"
 
 namespace headroom::cli {
@@ -17,11 +18,15 @@ ExitCode bad_input(const InputError& error) {
   return ExitCode::bad_input;
 }
 
-// The innermost subcommand on the command line: whose flags were meant.
-const CLI::App& innermost(const CLI::App& program) {
+// The innermost subcommand on the command line, whose flags were meant, and its full name.
+std::pair<const CLI::App*, std::string> innermost(const CLI::App& program) {
   const CLI::App* app = &program;
-  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
-  return *app;
+  std::string name = "headroom";
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().front();
+    name += " " + app->get_name();
+  }
+  return {app, name};
 }
 
 // What could have been written instead of an argument that nothing takes.
@@ -37,16 +42,15 @@ std::string suggestion(const CLI::App& app, const std::string& unexpected) {
 }
 
 ExitCode bad_usage(const CLI::App& program, const CLI::ParseError& error) {
-  const CLI::App& app = innermost(program);
+  const auto [app, name] = innermost(program);
   const std::vector<std::string> unexpected = program.remaining(true);
   if (!unexpected.empty()) {
     fmt::print(stderr, "headroom: error: '{}' is not expected here{}\n", unexpected.front(),
-               suggestion(app, unexpected.front()));
+               suggestion(*app, unexpected.front()));
   } else {
     fmt::print(stderr, "headroom: error: {}\n", error.what());
   }
-  fmt::print(stderr, "headroom: see '{} --help'\n",
-             &app == &program ? std::string("headroom") : "headroom " + app.get_name());
+  fmt::print(stderr, "headroom: see '{} --help'\n", name);
   return ExitCode::bad_input;
 }
 
@@ -65,6 +69,8 @@ ExitCode run(int argc, const char* const* argv) {
   add_explain(program, exit_code);
   add_compare(program, exit_code);
   add_trace(program, exit_code);
+  add_sweep(program, exit_code);
+  add_merge(program, exit_code);
   add_calibrate(program, exit_code);
   add_check(program, exit_code);
   add_list(program, exit_code);
@@ -79,6 +85,9 @@ ExitCode run(int argc, const char* const* argv) {
     return bad_usage(program, error);
   } catch (const InputError& error) {
     return bad_input(error);
+  } catch (const Interrupted& interrupted) {
+    end_as(interrupted);
+    return ExitCode::internal;  // unless the signal is blocked, this is not reached
   }
 }
 

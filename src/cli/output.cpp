@@ -2,8 +2,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <system_error>
 
 #include "cli/flags.hpp"
@@ -41,31 +39,54 @@ std::filesystem::path unused_beside(const std::filesystem::path& target) {
 
 }  // namespace
 
-void write(const OutputFlags& flags, const std::string& text) {
-  if (flags.file.empty()) {
-    const bool written =
-        std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-    if (!written) throw InputError("standard output", std::generic_category().message(errno));
-    return;
-  }
+Output::Output(const OutputFlags& flags) : name_(flags.file) {
+  if (name_.empty()) return;
   std::error_code error;
   // A link is written through, not replaced.
-  const std::filesystem::path resolved = std::filesystem::weakly_canonical(flags.file, error);
-  const std::filesystem::path target = error ? std::filesystem::path(flags.file) : resolved;
-  if (std::filesystem::is_directory(target, error)) throw InputError(flags.file, "is a directory");
+  const std::filesystem::path resolved = std::filesystem::weakly_canonical(name_, error);
+  target_ = error ? std::filesystem::path(name_) : resolved;
+  if (std::filesystem::is_directory(target_, error)) throw InputError(name_, "is a directory");
   // A device or a pipe takes the text itself; replacing it would be no kindness.
-  const bool special = std::filesystem::is_other(target, error);
-  const std::filesystem::path scratch = special ? target : unused_beside(target);
-  std::ofstream file(scratch, std::ios::binary | std::ios::trunc);
-  file << text << std::flush;
-  const int reason = errno;
-  file.close();
-  if (!file) {
-    if (!special) std::filesystem::remove(scratch, error);
-    throw InputError(flags.file, "cannot be written: " + std::generic_category().message(reason));
+  scratch_ = std::filesystem::is_other(target_, error) ? target_ : unused_beside(target_);
+  file_.open(scratch_, std::ios::binary | std::ios::trunc);
+  if (!file_) fail(std::generic_category().message(errno));
+}
+
+Output::~Output() {
+  file_.close();
+  std::error_code error;
+  if (!finished_ && scratch_ != target_) std::filesystem::remove(scratch_, error);
+}
+
+void Output::fail(const std::string& reason) const {
+  throw InputError(name_.empty() ? "standard output" : name_, "cannot be written: " + reason);
+}
+
+void Output::write(const std::string& text) {
+  if (name_.empty()) {
+    const bool written =
+        std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    if (!written) fail(std::generic_category().message(errno));
+  } else if (!(file_ << text)) {
+    fail(std::generic_category().message(errno));
   }
-  if (!special) std::filesystem::rename(scratch, target, error);
-  if (!special && error) throw InputError(flags.file, "cannot be written: " + error.message());
+}
+
+void Output::finish() {
+  if (!name_.empty()) {
+    file_.close();
+    if (!file_) fail(std::generic_category().message(errno));
+    std::error_code error;
+    if (scratch_ != target_) std::filesystem::rename(scratch_, target_, error);
+    if (error) fail(error.message());
+  }
+  finished_ = true;
+}
+
+void write(const OutputFlags& flags, const std::string& text) {
+  Output output(flags);
+  output.write(text);
+  output.finish();
 }
 
 }  // namespace headroom::cli

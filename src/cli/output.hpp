@@ -1,6 +1,8 @@
 // --format and -o: where a command's result goes.
 #pragma once
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -19,8 +21,29 @@ void add_output_flags(CLI::App& command, OutputFlags& flags);
 // Throws InputError when it is not a format.
 Format format_of(const OutputFlags& flags);
 
-// Writes to stdout, or whole to a new file that then takes the name, so that a failure leaves the old one. Throws
-// InputError when it cannot.
+// Text on its way to stdout, where each piece is seen at once, or to a new file that takes the name when it is whole, so
+// that a failure leaves the old one. Throws InputError when it cannot be written.
+class Output {
+ public:
+  explicit Output(const OutputFlags& flags);
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+  ~Output();  // what was not finished is removed
+
+  void write(const std::string& text);
+  void finish();
+
+ private:
+  [[noreturn]] void fail(const std::string& reason) const;
+
+  std::string name_;  // as the user wrote it; empty: stdout
+  std::filesystem::path target_;
+  std::filesystem::path scratch_;  // the target itself where that is a device or a pipe
+  std::ofstream file_;
+  bool finished_ = false;
+};
+
+// A whole text.
 void write(const OutputFlags& flags, const std::string& text);
 
 }  // namespace headroom::cli

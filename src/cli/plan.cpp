@@ -4,11 +4,14 @@
 #include <chrono>
 #include <thread>
 
+#include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/request_flags.hpp"
+#include "cli/shards.hpp"
 #include "cli/space_flags.hpp"
 #include "cli/system_flags.hpp"
+#include "headroom/io/search_result.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -20,6 +23,7 @@ struct PlanFlags {
   FlagText top;
   FlagText threads;
   FlagText why;
+  FlagText shard;
   bool timing = false;
   OutputFlags output;
 };
@@ -82,23 +86,21 @@ Inquiry inquire(const PlanFlags& flags, const Request& base, std::int64_t all_de
   return inquiry;
 }
 
-ExitCode plan(const PlanFlags& flags) {
-  const Format format = format_of(flags.output);
-  const auto start = std::chrono::steady_clock::now();
-  std::vector<Problem> problems;
+// The report without its result: what is searched.
+PlanReport read_report(const PlanFlags& flags, std::vector<Problem>& problems) {
   PlanReport report;
   report.base = read_request(flags.request, problems);
   read_system_flags(flags.system, report.base, problems);
   report.space = read_space(flags.space, problems);
   std::int64_t top = 10;
   read_count("--top", flags.top, top, problems);
-  std::int64_t threads = std::max(1U, std::thread::hardware_concurrency());
-  read_count("--threads", flags.threads, threads, problems);
-  if (!problems.empty()) throw InputError(problems);
   report.shown = static_cast<std::size_t>(top);
   report.estimate = estimate_command(flags);
+  return report;
+}
 
-  report.result = search(report.base, report.space, {.threads = static_cast<unsigned>(threads)});
+// What follows a search: its explanation.
+void explain_result(const PlanFlags& flags, PlanReport& report) {
   const bool found = !report.result.plans.empty();
   if (found) {
     Request best = report.base;
@@ -108,43 +110,97 @@ ExitCode plan(const PlanFlags& flags) {
     report.relief = relief(report.base, report.space);
   }
   if (flags.why) report.inquiry = inquire(flags, report.base, report.space.devices);
+}
+
+ExitCode print(const PlanReport& report, const OutputFlags& output) {
+  write(output, render(report, format_of(output)));
+  return report.result.plans.empty() ? ExitCode::infeasible : ExitCode::done;
+}
+
+Inputs inputs_of(const PlanFlags& flags) {
+  return {
+      .models = {flags.request.model}, .systems = {flags.system.system}, .software = {flags.system.software}};
+}
+
+ExitCode write_part(const CLI::App& command, const PlanFlags& flags, const Shard& shard,
+                    const SearchResult& result) {
+  const std::vector<std::string> arguments =
+      arguments_of(command, {flags_beside_the_result.begin(), flags_beside_the_result.end()});
+  std::string text = part_start(part_head("plan", shard, arguments, inputs_of(flags)));
+  bool first = true;
+  for (const std::string& row : write_result(result)) text += part_row(row, std::exchange(first, false));
+  write(flags.output, text + part_end());
+  return ExitCode::done;  // for the whole it is for the merge to say
+}
+
+ExitCode plan(const CLI::App& command, const PlanFlags& flags) {
+  format_of(flags.output);
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Problem> problems;
+  PlanReport report = read_report(flags, problems);
+  std::int64_t threads = std::max(1U, std::thread::hardware_concurrency());
+  read_count("--threads", flags.threads, threads, problems);
+  const std::optional<Shard> shard = read_shard(command, flags.shard, problems);
+  if (shard && flags.timing)
+    problems.push_back({"--timing", "says nothing of a part: leave it out with --shard"});
+  if (!problems.empty()) throw InputError(problems);
+
+  report.result = search(report.base, report.space,
+                         {.shard = shard.value_or(Shard{}), .threads = static_cast<unsigned>(threads)});
+  if (shard) return write_part(command, flags, *shard, report.result);
+  explain_result(flags, report);
   if (flags.timing) {
     report.elapsed_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
-  write(flags.output, render(report, format));
-  return found ? ExitCode::done : ExitCode::infeasible;
+  return print(report, flags.output);
+}
+
+void add_flags(CLI::App& command, PlanFlags& flags) {
+  add_search_flags(command, flags.request, flags.system, flags.space);
+  command.add_option("--top", flags.top, "Plans to show, each of a division of the devices of its own (10)")
+      ->type_name("N");
+  command.add_option("--why", flags.why, "A strategy as flags of estimate: what is wrong with it")
+      ->type_name("'FLAGS'");
+  command
+      .add_option("--threads", flags.threads,
+                  "Threads to search with; the answer is the same (as many as there are)")
+      ->type_name("N");
+  add_shard_flag(command, flags.shard);
+  command.add_flag("--timing", flags.timing, "Say how long the search took");
+  add_output_flags(command, flags.output);
 }
 
 }  // namespace
+
+ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& output) {
+  CLI::App parser;
+  parser.set_help_flag();
+  PlanFlags flags;
+  add_flags(parser, flags);
+  parse(parser, parts.front().head().arguments);
+  std::vector<Problem> problems;
+  PlanReport report = read_report(flags, problems);
+  if (!problems.empty()) throw InputError(problems);
+  check_inputs(parts, inputs_of(flags));
+  std::vector<SearchResult> results;
+  for (PartReader& part : parts) results.push_back(read_result(part, report.base.strategy));
+  report.result = merged(results);
+  explain_result(flags, report);
+  return print(report, output);
+}
 
 void add_plan(CLI::App& program, ExitCode& exit_code) {
   CLI::App* command = program.add_subcommand(
       "plan", "The fastest strategies that fit: for a model, a system, devices and a batch");
   const auto flags = std::make_shared<PlanFlags>();
-  add_model_flags(*command, flags->request);
-  add_kept_flags(*command, flags->request);
-  command->add_option("--global-batch", flags->request.global_batch, "Sequences in an iteration")
-      ->type_name("N")
-      ->required();
-  add_system_flags(*command, flags->system);
-  add_space_flags(*command, flags->space);
-  command->add_option("--top", flags->top, "Plans to show, each of a division of the devices of its own (10)")
-      ->type_name("N");
-  command->add_option("--why", flags->why, "A strategy as flags of estimate: what is wrong with it")
-      ->type_name("'FLAGS'");
-  command
-      ->add_option("--threads", flags->threads,
-                   "Threads to search with; the answer is the same (as many as there are)")
-      ->type_name("N");
-  command->add_flag("--timing", flags->timing, "Say how long the search took");
-  add_output_flags(*command, flags->output);
+  add_flags(*command, *flags);
   command->footer(
       "Examples:\n"
       "  headroom plan gpt3-175b --system dgx-a100-80g --devices 64 --global-batch 64\n"
       "  headroom plan llama-3-70b --devices 256 --global-batch 1024 -t 4,8 --max-micro-batch 4\n"
       "  headroom plan gpt3-175b --devices 64 --global-batch 64 --why '-t 8 -p 8 --recompute none'\n"
       "\nExit code: 0 done, 2 bad input, 3 nothing fits.");
-  command->callback([flags, &exit_code] { exit_code = plan(*flags); });
+  command->callback([flags, command, &exit_code] { exit_code = plan(*command, *flags); });
 }
 
 }  // namespace headroom::cli

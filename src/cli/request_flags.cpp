@@ -131,7 +131,7 @@ void add_request_flags(CLI::App& command, RequestFlags& flags) {
   add_kept_flags(command, flags);
 }
 
-Request read_request(const RequestFlags& flags, std::vector<Problem>& problems) {
+Request read_request(const RequestFlags& flags, std::vector<Problem>& problems, const ReadModel& read) {
   Request request;
   collect(problems, [&] {
     std::vector<std::string> overrides = flags.overrides;
@@ -140,7 +140,7 @@ Request read_request(const RequestFlags& flags, std::vector<Problem>& problems) 
     if (flags.attention && from_name<AttentionKernel>(*flags.attention)) {
       overrides.push_back("kernels.attention=" + *flags.attention);
     }
-    request.model = read_model(flags.model, overrides);
+    request.model = read ? read(flags.model, overrides) : read_model(flags.model, overrides);
   });
   request.workload.sequence = request.model.sequence;
   read_count("--sequence", flags.sequence, request.workload.sequence, problems);

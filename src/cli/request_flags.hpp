@@ -1,6 +1,7 @@
 // The flags that say what is asked: a model, a system, a strategy and a workload.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,10 @@ void add_request_flags(CLI::App& command, RequestFlags& flags);
 void add_model_flags(CLI::App& command, RequestFlags& flags);
 void add_kept_flags(CLI::App& command, RequestFlags& flags);
 
+// How a model is read, given its name or file and what is overridden; by default read_model().
+using ReadModel = std::function<Transformer(const std::string&, const std::vector<std::string>&)>;
+
 // The request that the flags make of a model; its system is left to the caller. Every mistake is added to `problems`.
-Request read_request(const RequestFlags& flags, std::vector<Problem>& problems);
+Request read_request(const RequestFlags& flags, std::vector<Problem>& problems, const ReadModel& read = {});
 
 }  // namespace headroom::cli

@@ -84,6 +84,16 @@ void add_space_flags(CLI::App& command, SpaceFlags& flags) {
   option("--schedule", flags.schedule, "KIND,...", "gpipe, 1f1b, interleaved (default the last two)");
 }
 
+void add_search_flags(CLI::App& command, RequestFlags& request, SystemFlags& system, SpaceFlags& space) {
+  add_model_flags(command, request);
+  add_kept_flags(command, request);
+  command.add_option("--global-batch", request.global_batch, "Sequences in an iteration")
+      ->type_name("N")
+      ->required();
+  add_system_flags(command, system);
+  add_space_flags(command, space);
+}
+
 Space read_space(const SpaceFlags& flags, std::vector<Problem>& problems) {
   Space space;
   read_count("--devices", flags.devices, space.devices, problems);

@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/flags.hpp"
+#include "cli/request_flags.hpp"
+#include "cli/system_flags.hpp"
 #include "headroom/search/space.hpp"
 
 namespace headroom::cli {
@@ -30,6 +32,9 @@ struct SpaceFlags {
 };
 
 void add_space_flags(CLI::App& command, SpaceFlags& flags);
+
+// All flags that say what is searched: the model, the batch, the system and the space.
+void add_search_flags(CLI::App& command, RequestFlags& request, SystemFlags& system, SpaceFlags& space);
 
 // Every mistake is added to `problems`.
 Space read_space(const SpaceFlags& flags, std::vector<Problem>& problems);

@@ -16,11 +16,6 @@
 namespace headroom {
 namespace {
 
-Json scalar(std::string_view text) {
-  const Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return value.is_number() || value.is_boolean() ? value : Json(text);
-}
-
 void apply_override(Document& document, std::string_view override, const std::string& name) {
   const std::size_t equals = override.find('=');
   const std::string_view key = override.substr(0, equals);
@@ -132,6 +127,19 @@ std::string described_overrides(const Document& document) {
   std::string text;
   for (const std::string& override : document.overrides) text += "; " + override;
   return text;
+}
+
+std::vector<std::string> value_names(const nlohmann::ordered_json& file) {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : file.items()) {
+    if (key == "format" || key == "origin" || key == "source" || value.is_array()) continue;
+    if (!value.is_object()) {
+      names.push_back(key);
+      continue;
+    }
+    for (const std::string& name : value_names(value)) names.push_back(key + "." + name);
+  }
+  return names;
 }
 
 std::string stem_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }

@@ -38,6 +38,9 @@ void lay_over_base(Document& document, std::string_view kind);
 // "; --set hidden=8192" for each override, so that a changed model does not pass for the published one.
 std::string described_overrides(const Document& document);
 
+// The dotted names of a file's values that describe no other value: all but format, origins and sources, and lists.
+std::vector<std::string> value_names(const nlohmann::ordered_json& file);
+
 // The name of what a file describes: "gpt3-175b" of "models/gpt3-175b.json".
 std::string stem_of(const std::string& file);
 

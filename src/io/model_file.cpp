@@ -122,6 +122,8 @@ Transformer parse_model(std::string_view text, const std::string& file) {
 
 std::string write_model(const Transformer& model) { return json_of(model).dump(2) + '\n'; }
 
+std::vector<std::string> model_field_names() { return value_names(json_of(Transformer{})); }
+
 std::vector<Transformer> list_models() {
   std::vector<Transformer> models;
   for (const std::string_view name : embedded_names("model")) {

@@ -122,6 +122,11 @@ std::string field_of_file(const std::string& file, const JsonPointer& field) {
   return field.empty() ? file : file + ": " + printable(field.to_string(), 200);
 }
 
+Json scalar(std::string_view text) {
+  const Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return value.is_number() || value.is_boolean() ? value : Json(text);
+}
+
 Json parse_json(std::string_view text, const std::string& file, std::vector<Problem>& problems) {
   if (text.starts_with("\xEF\xBB\xBF")) {
     throw InputError(file, "starts with a byte order mark; save it as UTF-8 without one");

@@ -24,6 +24,9 @@ inline constexpr std::size_t most_problems_listed = 50;
 // given twice go to `problems`, since the rest of the file can still be checked.
 Json parse_json(std::string_view text, const std::string& file, std::vector<Problem>& problems);
 
+// A value that a user gave as text: a number or a boolean where it reads as one, else the text.
+Json scalar(std::string_view text);
+
 // "models/gpt3.json: /hidden"
 std::string field_of_file(const std::string& file, const JsonPointer& field);
 

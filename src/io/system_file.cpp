@@ -160,6 +160,10 @@ System parse_system(std::string_view text, const std::string& file) {
 
 std::string write_system(const System& system) { return json_of(system).dump(2) + '\n'; }
 
+std::vector<std::string> system_field_names() {
+  return value_names(json_of(System{.performance = Performance{}}));
+}
+
 std::vector<System> list_systems() {
   std::vector<System> systems;
   for (const std::string_view name : embedded_names("system")) {

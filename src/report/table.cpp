@@ -57,29 +57,29 @@ std::string to_aligned(const Table& table) {
   return text;
 }
 
+std::string markdown_row(const std::vector<std::string>& cells) {
+  std::string text = "|";
+  for (const std::string& cell : cells) text += ' ' + escaped_for_markdown(cell) + " |";
+  return text + '\n';
+}
+
 std::string to_markdown(const Table& table) {
-  std::string text;
-  const auto append = [&](const std::vector<std::string>& cells) {
-    text += '|';
-    for (const std::string& cell : cells) text += ' ' + escaped_for_markdown(cell) + " |";
-    text += '\n';
-  };
-  append(names(table));
-  text += '|';
+  std::string text = markdown_row(names(table)) + '|';
   for (const Column& column : table.columns) text += column.align == Align::left ? "---|" : "---:|";
   text += '\n';
-  for (const auto& row : table.rows) append(row);
+  for (const auto& row : table.rows) text += markdown_row(row);
   return text;
 }
 
-std::string to_csv(const Table& table) {
+std::string csv_row(const std::vector<std::string>& cells) {
   std::string text;
-  const auto append = [&](const std::vector<std::string>& cells) {
-    for (std::size_t i = 0; i < cells.size(); ++i) text += (i > 0 ? "," : "") + escaped_for_csv(cells[i]);
-    text += '\n';
-  };
-  append(names(table));
-  for (const auto& row : table.rows) append(row);
+  for (std::size_t i = 0; i < cells.size(); ++i) text += (i > 0 ? "," : "") + escaped_for_csv(cells[i]);
+  return text + '\n';
+}
+
+std::string to_csv(const Table& table) {
+  std::string text = csv_row(names(table));
+  for (const auto& row : table.rows) text += csv_row(row);
   return text;
 }
 

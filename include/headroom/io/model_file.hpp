@@ -31,6 +31,9 @@ Transformer parse_model(std::string_view text, const std::string& file);
 // aside.
 std::string write_model(const Transformer& model);
 
+// What an override may name: "hidden", "kernels.attention".
+std::vector<std::string> model_field_names();
+
 // The embedded models, sorted by name.
 std::vector<Transformer> list_models();
 

@@ -25,6 +25,9 @@ System parse_system(std::string_view text, const std::string& file);
 // The text of a system file. parse_system gives the same system back, its name aside.
 std::string write_system(const System& system);
 
+// What an override may name: "memory", "performance.rates.products.sustained.value".
+std::vector<std::string> system_field_names();
+
 // The embedded systems, sorted by name.
 std::vector<System> list_systems();
 

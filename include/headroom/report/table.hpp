@@ -39,8 +39,10 @@ std::string to_aligned(const Table& table);
 
 // A GitHub table; `|` in cells is escaped.
 std::string to_markdown(const Table& table);
+std::string markdown_row(const std::vector<std::string>& cells);
 
 // RFC 4180 with \n line ends: cells with a comma, quote or newline are quoted.
 std::string to_csv(const Table& table);
+std::string csv_row(const std::vector<std::string>& cells);
 
 }  // namespace headroom

@@ -1,0 +1,35 @@
+#include "cli/interrupt.hpp"
+
+#include <csignal>
+#include <initializer_list>
+
+namespace headroom::cli {
+namespace {
+
+// A handler may touch nothing else.
+volatile std::sig_atomic_t noted = 0;
+
+extern "C" void note(int signal) {
+  noted = signal;
+  std::signal(signal, SIG_DFL);
+}
+
+}  // namespace
+
+void note_interrupts() {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    // What a parent told us to ignore (nohup, a background job) stays ignored.
+    if (std::signal(signal, note) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
+}
+
+void throw_if_interrupted() {
+  if (noted != 0) throw Interrupted{noted};
+}
+
+void end_as(const Interrupted& interrupted) {
+  std::signal(interrupted.signal, SIG_DFL);
+  std::raise(interrupted.signal);
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,56 @@
+#include <algorithm>
+
+#include "cli/command.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/output.hpp"
+#include "cli/shards.hpp"
+
+namespace headroom::cli {
+namespace {
+
+struct MergeFlags {
+  std::vector<std::string> parts;
+  OutputFlags output;
+};
+
+ExitCode merge(const MergeFlags& flags) {
+  format_of(flags.output);
+  std::vector<Problem> problems;
+  std::vector<PartReader> parts;
+  std::vector<PartHead> heads;
+  for (const std::string& path : flags.parts) {
+    collect(problems, [&] { heads.push_back(parts.emplace_back(path).head()); });
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+  check_parts(heads, flags.parts, HEADROOM_VERSION);
+  std::sort(parts.begin(), parts.end(), [](const PartReader& x, const PartReader& y) {
+    return x.head().shard.index < y.head().shard.index;
+  });
+  note_interrupts();
+  const std::string& command = heads.front().command;
+  if (command == "plan") return merge_plan(parts, flags.output);
+  if (command == "sweep") return merge_sweep(SweepKind::estimate, parts, flags.output);
+  if (command == "sweep plan") return merge_sweep(SweepKind::plan, parts, flags.output);
+  throw InputError(parts.front().path() + ": /command", "must be plan, sweep or sweep plan");
+}
+
+}  // namespace
+
+void add_merge(CLI::App& program, ExitCode& exit_code) {
+  CLI::App* command =
+      program.add_subcommand("merge", "Joins the parts that --shard wrote to what the whole command prints");
+  const auto flags = std::make_shared<MergeFlags>();
+  command->add_option("parts", flags->parts, "All parts of one command, in any order")
+      ->required()
+      ->type_name("PART");
+  add_output_flags(*command, flags->output);
+  command->footer(
+      "Example:\n"
+      "  for i in 1 2 3; do headroom plan gpt3-175b --devices 64 --global-batch 64 --shard $i/3 -o "
+      "part$i.json; done\n"
+      "  headroom merge part*.json\n"
+      "\nExit code: that of the whole command; 2 bad input, such as a missing part.");
+  command->callback([flags, &exit_code] { exit_code = merge(*flags); });
+}
+
+}  // namespace headroom::cli

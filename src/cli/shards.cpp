@@ -1,0 +1,80 @@
+#include "cli/shards.hpp"
+
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
+
+namespace headroom::cli {
+namespace {
+
+// Of what cannot be read, the reason: that is the same on every machine that cannot read it.
+template <class Read>
+std::string text_or_problem(Read read) {
+  try {
+    return read();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
+void add_shard_flag(CLI::App& command, FlagText& shard) {
+  command
+      .add_option("--shard", shard,
+                  "Do part I of N only and write it as a file for 'headroom merge'; part 1 is the first")
+      ->type_name("I/N");
+}
+
+std::optional<Shard> read_shard(const CLI::App& command, const FlagText& text,
+                                std::vector<Problem>& problems) {
+  if (!text) return std::nullopt;
+  if (command.get_option("--format")->count() > 0) {
+    problems.push_back({"--format", "is for 'headroom merge' to choose: a part has a format of its own"});
+  }
+  const std::size_t slash = text->find('/');
+  if (slash == std::string::npos) {
+    problems.push_back({"--shard", "must be I/N, such as 1/8, not '" + text->substr(0, 40) + "'"});
+    return std::nullopt;
+  }
+  const std::size_t known = problems.size();
+  Shard shard;
+  read_count("--shard", text->substr(slash + 1), shard.count, problems);
+  read_count("--shard", text->substr(0, slash), shard.index, problems);
+  if (problems.size() == known && (shard.index > shard.count || shard.count > most_shards)) {
+    problems.push_back({"--shard", "must be a part of at most " + std::to_string(most_shards) +
+                                       ", from 1/N to N/N, not '" + *text + "'"});
+  }
+  return shard;
+}
+
+PartHead part_head(std::string command, const Shard& shard, std::vector<std::string> arguments,
+                   const Inputs& inputs) {
+  std::vector<std::string> texts{HEADROOM_VERSION, command};
+  texts.insert(texts.end(), arguments.begin(), arguments.end());
+  for (const std::string& name : inputs.models) {
+    texts.push_back(text_or_problem([&] { return write_model(read_model(name)); }));
+  }
+  for (const std::string& name : inputs.systems) {
+    texts.push_back(text_or_problem([&] { return write_system(read_system(name)); }));
+  }
+  for (const std::string& name : inputs.software) {
+    texts.push_back(text_or_problem([&] { return write_software(read_software(name)); }));
+  }
+  return {.program = HEADROOM_VERSION,
+          .command = std::move(command),
+          .shard = shard,
+          .digest = digest_of(texts),
+          .arguments = std::move(arguments)};
+}
+
+void check_inputs(const std::vector<PartReader>& parts, const Inputs& inputs) {
+  const PartHead& head = parts.front().head();
+  if (part_head(head.command, head.shard, head.arguments, inputs).digest != head.digest) {
+    throw InputError(parts.front().path() + ": /digest",
+                     "must be that of the inputs found now: a model, system or software file is not here or "
+                     "was changed since");
+  }
+}
+
+}  // namespace headroom::cli

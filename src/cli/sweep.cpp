@@ -1,0 +1,228 @@
+#include "headroom/report/sweep.hpp"
+
+#include <algorithm>
+
+#include "cli/arguments.hpp"
+#include "cli/command.hpp"
+#include "cli/in_order.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/output.hpp"
+#include "cli/progress.hpp"
+#include "cli/shards.hpp"
+#include "cli/sweep_check.hpp"
+#include "cli/sweep_points.hpp"
+
+namespace headroom::cli {
+namespace {
+
+struct SweepFlags {
+  PointFlags point;
+  std::vector<std::string> vary;
+  std::vector<std::string> zip;
+  FlagText threads;
+  FlagText shard;
+  OutputFlags output;
+};
+
+void add_flags(CLI::App& command, SweepKind kind, SweepFlags& flags) {
+  add_point_flags(command, kind, flags.point);
+  for (CLI::Option* const option : command.get_options()) option->required(false);  // it may be varied
+  const char* const group = "Sweep";
+  command
+      .add_option(
+          "--vary", flags.vary,
+          "Vary a field: sequence=1024:65536:x2, tensor_parallel=1,2,4,8, micro_batch=1:8:1; the last is "
+          "fastest")
+      ->type_name("FIELD=VALUES")
+      ->group(group)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_option("--zip", flags.zip, "Varied fields that move together: devices,global_batch")
+      ->type_name("FIELD,FIELD,...")
+      ->group(group)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      .add_option("--threads", flags.threads, "Points at once; the answer is the same (as many as there are)")
+      ->type_name("N");
+  add_shard_flag(command, flags.shard);
+  add_output_flags(command, flags.output);
+}
+
+const char* command_of(SweepKind kind) { return kind == SweepKind::plan ? "sweep plan" : "sweep"; }
+
+std::vector<std::string> arguments_but(const CLI::App& command, std::vector<std::string_view> except) {
+  except.insert(except.end(), flags_beside_the_result.begin(), flags_beside_the_result.end());
+  return arguments_of(command, except);
+}
+
+// The values of a field that names something, or the one that is given or the default.
+std::vector<std::string> named_inputs(const Sweep& sweep, FieldKind kind, const std::string& given) {
+  std::vector<std::string> names;
+  std::size_t i = 0;
+  for (const Axis& axis : sweep.head.grid.axes) {
+    for (std::size_t j = 0; j < axis.fields.size(); ++j, ++i) {
+      if (sweep.fields[i].kind != kind) continue;
+      for (const std::vector<std::string>& step : axis.steps) names.push_back(step[j]);
+      return names;
+    }
+  }
+  return {given};
+}
+
+Inputs inputs_of(const Sweep& sweep, const PointFlags& given) {
+  return {.models = named_inputs(sweep, FieldKind::model_name, given.request.model),
+          .systems = named_inputs(sweep, FieldKind::system_name, given.system.system),
+          .software = named_inputs(sweep, FieldKind::software_name, given.system.software)};
+}
+
+// Throws InputError with what is wrong with the sweep and not with single points of it.
+Sweep read_sweep(const CLI::App& command, SweepKind kind, const SweepFlags& flags) {
+  Sweep sweep{.head = {.kind = kind, .arguments = arguments_but(command, {"--vary", "--zip"})}, .fields = {}};
+  sweep.head.grid = read_grid(flags.vary, flags.zip);
+  sweep.fields = find_fields(kind, fields_of(sweep.head.grid));
+  check_sweep(sweep);
+  // What no point changes was read without a problem, or else the check would have found one that all points share.
+  std::vector<Problem> of_what_is_varied;
+  Request common = read_request(flags.point.request, of_what_is_varied);
+  read_system_flags(flags.point.system, common, of_what_is_varied);
+  const auto varies = [&](FieldKind one, FieldKind other) {
+    return std::any_of(sweep.fields.begin(), sweep.fields.end(),
+                       [&](const Field& field) { return field.kind == one || field.kind == other; });
+  };
+  if (!varies(FieldKind::model_name, FieldKind::model_field)) sweep.head.model = common.model;
+  if (!varies(FieldKind::system_name, FieldKind::system_field)) sweep.head.system = common.system;
+  if (!varies(FieldKind::software_name, FieldKind::software_name)) sweep.head.software = common.software;
+  return sweep;
+}
+
+// Calls take(point, row) for the points of a shard, in order.
+template <class Take>
+void for_each_row(const Sweep& sweep, const Shard& shard, std::int64_t threads, const Take& take) {
+  const std::int64_t points = point_count(sweep.head.grid);
+  const std::int64_t count = (points - shard.index + shard.count) / shard.count;
+  const auto point = [&](std::int64_t i) { return shard.index - 1 + i * shard.count; };
+  std::vector<PointReader> readers;
+  for (std::int64_t i = 0; i < std::max<std::int64_t>(1, std::min(threads, count)); ++i) {
+    readers.emplace_back(sweep.head.kind);
+  }
+  Progress progress(count);
+  in_order<SweepRow>(
+      count, readers.size(),
+      [&](std::size_t thread, std::int64_t i) {
+        return readers[thread].row(arguments_at(sweep, point_of(sweep.head.grid, point(i))));
+      },
+      [&](std::int64_t i, const SweepRow& row) {
+        throw_if_interrupted();
+        take(point(i), row);
+        progress.update(i + 1);
+      });
+}
+
+ExitCode print_rows(const Sweep& sweep, const SweepFlags& flags, std::int64_t threads) {
+  SweepPrinter printer(sweep.head, format_of(flags.output));
+  Output output(flags.output);
+  output.write(printer.start());
+  bool any = false;
+  for_each_row(sweep, Shard{}, threads, [&](std::int64_t point, const SweepRow& row) {
+    any = any || fits(row);
+    output.write(printer.row(point, row));
+  });
+  output.write(printer.end());
+  output.finish();
+  return any ? ExitCode::done : ExitCode::infeasible;
+}
+
+// A part is done whether or not anything fits: that is for the whole to say.
+ExitCode write_part(const Sweep& sweep, const SweepFlags& flags, const PartHead& head, std::int64_t threads) {
+  Output output(flags.output);
+  output.write(part_start(head));
+  bool first = true;
+  for_each_row(sweep, head.shard, threads, [&](std::int64_t point, const SweepRow& row) {
+    output.write(part_row(json_line(sweep.head, point, row), std::exchange(first, false)));
+  });
+  output.write(part_end());
+  output.finish();
+  return ExitCode::done;
+}
+
+ExitCode run(const CLI::App& command, SweepKind kind, const SweepFlags& flags) {
+  std::vector<Problem> problems;
+  constexpr std::int64_t most_threads = 256;
+  std::int64_t threads = std::max(1U, std::thread::hardware_concurrency());
+  read_count("--threads", flags.threads, threads, problems);
+  threads = std::min(threads, most_threads);
+  const std::optional<Shard> shard = read_shard(command, flags.shard, problems);
+  if (!problems.empty()) throw InputError(std::move(problems));
+  format_of(flags.output);
+  const Sweep sweep = read_sweep(command, kind, flags);
+  note_interrupts();
+  if (!shard) return print_rows(sweep, flags, threads);
+  return write_part(
+      sweep, flags,
+      part_head(command_of(kind), *shard, arguments_but(command, {}), inputs_of(sweep, flags.point)),
+      threads);
+}
+
+void set_up(CLI::App& command, SweepKind kind, ExitCode& exit_code) {
+  const auto flags = std::make_shared<SweepFlags>();
+  add_flags(command, kind, *flags);
+  command.callback([flags, kind, &command, &exit_code] {
+    if (command.get_subcommands().empty()) exit_code = run(command, kind, *flags);
+  });
+}
+
+}  // namespace
+
+ExitCode merge_sweep(SweepKind kind, std::vector<PartReader>& parts, const OutputFlags& flags) {
+  CLI::App parser;
+  parser.set_help_flag();
+  SweepFlags asked;
+  add_flags(parser, kind, asked);
+  parse(parser, parts.front().head().arguments);
+  const Sweep sweep = read_sweep(parser, kind, asked);
+  check_inputs(parts, inputs_of(sweep, asked.point));
+
+  SweepPrinter printer(sweep.head, format_of(flags));
+  Output output(flags);
+  output.write(printer.start());
+  bool any = false;
+  for (std::int64_t point = 0; point < point_count(sweep.head.grid); ++point) {
+    throw_if_interrupted();
+    PartReader& part = parts[static_cast<std::size_t>(point) % parts.size()];
+    const std::optional<std::string> text = part.next_row();
+    if (!text) throw InputError(part.path(), "lacks the row of point " + std::to_string(point));
+    const SweepRow row = parse_row(sweep.head, point, *text, part.row_name());
+    any = any || fits(row);
+    output.write(printer.row(point, row));
+  }
+  for (PartReader& part : parts) {
+    if (part.next_row()) throw InputError(part.row_name(), "is of no point of this sweep");
+  }
+  output.write(printer.end());
+  output.finish();
+  return any ? ExitCode::done : ExitCode::infeasible;
+}
+
+void add_sweep(CLI::App& program, ExitCode& exit_code) {
+  CLI::App* estimates =
+      program.add_subcommand("sweep", "A row for each of many models, systems, strategies, ...");
+  set_up(*estimates, SweepKind::estimate, exit_code);
+  estimates->footer(
+      "Each point is an estimate; with 'sweep plan' it is a search for the best strategy, under the flags of "
+      "plan.\n"
+      "\nFields are the flags above, with underscores (tensor_parallel), and the fields of model and system "
+      "files\n"
+      "(hidden, kernels.attention, memory). Flags without a value take yes or no.\n"
+      "\nExamples:\n"
+      "  headroom sweep gpt3-175b -t 8 -p 8 --sp --vary sequence=1024:65536:x2 --vary "
+      "recompute=none,selective,full\n"
+      "  headroom sweep plan --vary model=llama-3-8b,llama-3-70b --vary devices=64:1024:x2 --global-batch "
+      "1024 "
+      "--format csv\n"
+      "\nExit code: 0 done, 2 bad input, 3 nothing fits at any point.");
+  CLI::App* plans = estimates->add_subcommand("plan", "A search for the best strategy at each point");
+  set_up(*plans, SweepKind::plan, exit_code);
+}
+
+}  // namespace headroom::cli

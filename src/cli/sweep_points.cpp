@@ -1,0 +1,123 @@
+#include "cli/sweep_points.hpp"
+
+#include <algorithm>
+
+#include "cli/arguments.hpp"
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
+
+namespace headroom::cli {
+namespace {
+
+std::string field_name(const std::string& flag) {
+  std::string name = flag.substr(std::min(flag.size(), flag.find_first_not_of('-')));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+// All fields by name. Where a flag and a field of a file have the same name, the flag is meant.
+std::map<std::string, Field> known_fields(SweepKind kind) {
+  PointFlags flags;
+  CLI::App parser;
+  parser.set_help_flag();
+  add_point_flags(parser, kind, flags);
+  std::map<std::string, Field> fields{{"model", {FieldKind::model_name, ""}},
+                                      {"system", {FieldKind::system_name, "--system="}},
+                                      {"software", {FieldKind::software_name, "--software="}},
+                                      {"attention", {FieldKind::model_field, "--attention="}}};
+  for (const CLI::Option* const option : parser.get_options()) {
+    const std::string flag = flag_of(*option);
+    if (flag.empty() || flag == "--set" || flag == "--set-system") continue;
+    for (const std::string& name : option->get_lnames()) {
+      fields.emplace(field_name(name), Field{FieldKind::flag, flag + "="});
+    }
+  }
+  for (const std::string& name : model_field_names()) {
+    fields.emplace(name, Field{FieldKind::model_field, "--set=" + name + "="});
+  }
+  for (const std::string& name : system_field_names()) {
+    fields.emplace(name, Field{FieldKind::system_field, "--set-system=" + name + "="});
+  }
+  return fields;
+}
+
+}  // namespace
+
+void add_point_flags(CLI::App& command, SweepKind kind, PointFlags& flags) {
+  if (kind == SweepKind::estimate) {
+    add_request_flags(command, flags.request);
+    add_system_flags(command, flags.system);
+  } else {
+    add_search_flags(command, flags.request, flags.system, flags.space);
+  }
+}
+
+std::vector<Field> find_fields(SweepKind kind, const std::vector<std::string>& names) {
+  const std::map<std::string, Field> known = known_fields(kind);
+  std::vector<Field> fields;
+  std::vector<Problem> problems;
+  for (const std::string& name : names) {
+    const auto field = known.find(name);
+    if (field != known.end()) {
+      fields.push_back(field->second);
+      continue;
+    }
+    std::vector<std::string_view> candidates;
+    for (const auto& [candidate, of] : known) candidates.push_back(candidate);
+    problems.push_back({"--vary " + name, "is neither a flag of 'headroom " +
+                                              std::string(kind == SweepKind::plan ? "plan" : "estimate") +
+                                              "' nor a field of a model or a system" +
+                                              did_you_mean(name, candidates)});
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return fields;
+}
+
+PointReader::PointReader(SweepKind kind) : kind_(kind) {
+  parser_->set_help_flag();
+  add_point_flags(*parser_, kind_, *flags_);
+  for (CLI::Option* const option : parser_->get_options()) option->required(false);
+}
+
+PointRequest PointReader::read(const std::vector<std::string>& arguments) {
+  *flags_ = {};
+  parse(*parser_, arguments);
+  std::vector<Problem> problems;
+  PointRequest point;
+  const auto remembered_model = [&](const std::string& source, const std::vector<std::string>& overrides) {
+    std::vector<std::string> key = overrides;
+    key.push_back(source);
+    if (key != model_.first) model_ = {std::move(key), read_model(source, overrides)};
+    return model_.second;
+  };
+  point.request = read_request(flags_->request, problems, remembered_model);
+  collect(problems, [&] {
+    std::vector<std::string> key = flags_->system.overrides;
+    key.push_back(flags_->system.system);
+    if (key != system_.first) {
+      system_ = {std::move(key), read_system(flags_->system.system, flags_->system.overrides)};
+    }
+    point.request.system = system_.second;
+  });
+  collect(problems, [&] {
+    const std::string& name = flags_->system.software;
+    if (name != software_.first) software_ = {name, read_software(name)};
+    point.request.software = software_.second;
+  });
+  if (kind_ == SweepKind::plan) point.space = read_space(flags_->space, problems);
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return point;
+}
+
+SweepRow PointReader::row(const std::vector<std::string>& arguments) {
+  try {
+    const auto [request, space] = read(arguments);
+    if (kind_ == SweepKind::estimate) return row_of(evaluate(request));
+    return row_of(request, search(request, space));
+  } catch (const InputError& error) {
+    return row_of(error);
+  }
+}
+
+}  // namespace headroom::cli

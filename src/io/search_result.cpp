@@ -1,0 +1,121 @@
+#include "headroom/io/search_result.hpp"
+
+#include <limits>
+
+#include "object_reader.hpp"
+#include "object_writer.hpp"
+
+namespace headroom {
+
+// The list of a SearchResult in which a candidate stands.
+enum class FoundIn : std::uint8_t { plans, pareto, nearest };
+
+template <>
+inline constexpr std::array<Spelling<FoundIn>, 3> spellings<FoundIn>{{
+    {FoundIn::plans, "plans"},
+    {FoundIn::pareto, "pareto"},
+    {FoundIn::nearest, "nearest"},
+}};
+
+namespace {
+
+constexpr Range any_count{0, std::numeric_limits<std::int64_t>::max()};
+constexpr Range sizes{1, std::numeric_limits<std::int32_t>::max()};
+
+struct Rejection {
+  std::string reason;
+  std::int64_t count = 0;
+};
+
+struct SearchCounts {
+  std::int64_t evaluated = 0;
+  std::int64_t feasible = 0;
+  std::vector<Rejection> rejected;
+};
+
+constexpr auto rejection_fields = [](auto& fields, auto& rejection) {
+  fields.required("reason", rejection.reason);
+  fields.required("count", rejection.count, any_count);
+};
+
+constexpr auto count_fields = [](auto& fields, auto& counts) {
+  fields.required("evaluated", counts.evaluated, any_count);
+  fields.required("feasible", counts.feasible, any_count);
+  fields.list("rejected", counts.rejected, rejection_fields);
+};
+
+struct Found {
+  FoundIn in = FoundIn::plans;
+  Candidate candidate;
+  std::int64_t peak_rank = 0;
+};
+
+// What a space sets of a strategy, and what a search finds out about it. What does not fit has no time.
+constexpr auto found_fields = [](auto& fields, auto& found) {
+  auto& [in, candidate, peak_rank] = found;
+  auto& strategy = candidate.strategy;
+  auto& recompute = strategy.recompute;
+  fields.required("in", in);
+  fields.required("tensor_parallel", strategy.tensor_parallel, sizes);
+  fields.required("pipeline_parallel", strategy.pipeline_parallel, sizes);
+  fields.required("interleave", strategy.interleave, sizes);
+  fields.required("data_parallel", strategy.data_parallel, sizes);
+  fields.required("micro_batch", strategy.micro_batch, sizes);
+  fields.required("sequence_parallel", strategy.sequence_parallel);
+  fields.required("schedule", strategy.schedule);
+  fields.required("distributed_optimizer", strategy.distributed_optimizer);
+  fields.required("recompute", recompute.policy);
+  fields.required("recompute_layers", recompute.layers, any_count);
+  fields.required("recompute_window", recompute.window);
+  fields.required("place", candidate.place, any_count);
+  fields.required("peak", candidate.peak);
+  fields.required("peak_rank", peak_rank, any_count);
+  if (in == FoundIn::nearest) return;
+  fields.required("iteration", candidate.iteration);
+  fields.required("mfu", candidate.mfu);
+};
+
+template <class T, class Fields>
+T read_row(const PartReader& part, const std::string& text, T value, Fields fields) {
+  Document document = read_document(text, part.row_name());
+  ObjectReader::read(document, JsonPointer(), value, fields);
+  document.finish();
+  return value;
+}
+
+}  // namespace
+
+std::vector<std::string> write_result(const SearchResult& result) {
+  SearchCounts counts{.evaluated = result.evaluated, .feasible = result.feasible, .rejected = {}};
+  for (const auto& [reason, count] : result.rejected) counts.rejected.push_back({reason, count});
+  std::vector<std::string> rows{ObjectWriter::write(counts, count_fields).dump()};
+  const auto add = [&](FoundIn in, const Candidate& candidate) {
+    const Found found{
+        .in = in, .candidate = candidate, .peak_rank = static_cast<std::int64_t>(candidate.peak_rank)};
+    rows.push_back(ObjectWriter::write(found, found_fields).dump());
+  };
+  for (const Candidate& candidate : result.plans) add(FoundIn::plans, candidate);
+  for (const Candidate& candidate : result.pareto) add(FoundIn::pareto, candidate);
+  if (result.nearest) add(FoundIn::nearest, *result.nearest);
+  return rows;
+}
+
+SearchResult read_result(PartReader& part, const Strategy& base) {
+  std::optional<std::string> text = part.next_row();
+  if (!text) throw InputError(part.path(), "lacks the counts of a search");
+  const SearchCounts counts = read_row(part, *text, SearchCounts{}, count_fields);
+  SearchResult result{.evaluated = counts.evaluated, .feasible = counts.feasible};
+  for (const auto& [reason, count] : counts.rejected) result.rejected[reason] += count;
+  while ((text = part.next_row())) {
+    Found found = read_row(part, *text, Found{.candidate = {.strategy = base}}, found_fields);
+    found.candidate.peak_rank = static_cast<std::size_t>(found.peak_rank);
+    switch (found.in) {
+      case FoundIn::plans: result.plans.push_back(std::move(found.candidate)); break;
+      case FoundIn::pareto: result.pareto.push_back(std::move(found.candidate)); break;
+      case FoundIn::nearest: result.nearest = std::move(found.candidate); break;
+    }
+  }
+  return result;
+}
+
+}  // namespace headroom
