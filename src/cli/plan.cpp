@@ -141,7 +141,7 @@ ExitCode plan(const CLI::App& command, const PlanFlags& flags) {
   std::int64_t threads = std::max(1U, std::thread::hardware_concurrency());
   read_count("--threads", flags.threads, threads, problems);
   const std::optional<Shard> shard = read_shard(command, flags.shard, problems);
-  if (shard && flags.timing)
+  if (flags.shard && flags.timing)
     problems.push_back({"--timing", "says nothing of a part: leave it out with --shard"});
   if (!problems.empty()) throw InputError(problems);
 

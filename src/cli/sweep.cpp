@@ -51,9 +51,8 @@ void add_flags(CLI::App& command, SweepKind kind, SweepFlags& flags) {
 
 const char* command_of(SweepKind kind) { return kind == SweepKind::plan ? "sweep plan" : "sweep"; }
 
-std::vector<std::string> arguments_but(const CLI::App& command, std::vector<std::string_view> except) {
-  except.insert(except.end(), flags_beside_the_result.begin(), flags_beside_the_result.end());
-  return arguments_of(command, except);
+std::vector<std::string> arguments_of_part(const CLI::App& command) {
+  return arguments_of(command, {flags_beside_the_result.begin(), flags_beside_the_result.end()});
 }
 
 // The values of a field that names something, or the one that is given or the default.
@@ -78,7 +77,10 @@ Inputs inputs_of(const Sweep& sweep, const PointFlags& given) {
 
 // Throws InputError with what is wrong with the sweep and not with single points of it.
 Sweep read_sweep(const CLI::App& command, SweepKind kind, const SweepFlags& flags) {
-  Sweep sweep{.head = {.kind = kind, .arguments = arguments_but(command, {"--vary", "--zip"})}, .fields = {}};
+  Sweep sweep{.head = {.kind = kind, .arguments = arguments_of_part(command)}, .fields = {}};
+  std::erase_if(sweep.head.arguments, [](const std::string& argument) {
+    return argument.starts_with("--vary=") || argument.starts_with("--zip=");
+  });
   sweep.head.grid = read_grid(flags.vary, flags.zip);
   sweep.fields = find_fields(kind, fields_of(sweep.head.grid));
   check_sweep(sweep);
@@ -160,7 +162,7 @@ ExitCode run(const CLI::App& command, SweepKind kind, const SweepFlags& flags) {
   if (!shard) return print_rows(sweep, flags, threads);
   return write_part(
       sweep, flags,
-      part_head(command_of(kind), *shard, arguments_but(command, {}), inputs_of(sweep, flags.point)),
+      part_head(command_of(kind), *shard, arguments_of_part(command), inputs_of(sweep, flags.point)),
       threads);
 }
 

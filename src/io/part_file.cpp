@@ -130,7 +130,8 @@ std::string PartReader::line() {
   char block[4096];
   for (;;) {
     file_.getline(block, sizeof block);
-    if (file_.eof() || file_.gcount() == 0) throw InputError(path_, row_ == 0 ? no_part : "is cut off");
+    if (file_.eof() || file_.gcount() == 0)
+      throw InputError(path_, head_.program.empty() ? no_part : "is cut off");
     const bool whole = !file_.fail();  // else the block is full
     text.append(block, static_cast<std::size_t>(file_.gcount()) - (whole ? 1 : 0));
     if (whole) return text;

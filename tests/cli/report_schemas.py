@@ -33,6 +33,11 @@ COMMANDS = {
         ["llama-3-8b", "-t", "16", "--detail", "exact", "--recompute", "selective"],
         ["gpt3-13b", "-p", "3", "--recompute", "full", "--recompute-layers", "2"],
     ],
+    "sweep": [
+        PAPER + ["--vary", "recompute=none,selective,full", "--vary", "micro_batch=1:3:1"],  # 3 does not divide 64
+        ["gpt2-xl", "--vary", "memory=40 GiB:80 GiB:x2", "--vary", "sp=yes,no", "--vary", "kernels.attention=flash"],
+        ["plan", "--vary", "model=gpt2-xl,gpt-1t", "--vary", "devices=8,16", "--global-batch", "16", "-t", "1,8"],
+    ],
     "compare": [
         PAPER + ["--recompute", "full", "--to", "--sp --recompute selective"],
         PAPER + ["--to", "--micro-batch 2"],
@@ -50,16 +55,31 @@ def main():
         kind = jsonschema.validators.validator_for(schema)
         kind.check_schema(schema)
         for flags in calls:
-            call = [str(program), command, *flags, "--format", "json"]
-            done = subprocess.run(call, capture_output=True, text=True, check=False)
-            report = json.loads(done.stdout)
-            for error in kind(schema).iter_errors(report):
-                print(f"{command} {' '.join(flags)}: {error.json_path}: {error.message}")
-                violations += 1
+            report = printed(program, [command, *flags, "--format", "json"])
+            violations += violated(kind(schema), report, [command, *flags])
             if command == "estimate":
                 violations += unequal_sums(report)
         print(f"{command}: {len(calls)} reports")
+    part = json.loads((ROOT / "schemas" / "part.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(part)
+    for command in ("sweep", "plan"):
+        for flags in COMMANDS[command]:
+            call = [command, *(flag for flag in flags if flag != "--timing"), "--shard", "2/3"]
+            violations += violated(jsonschema.Draft202012Validator(part), printed(program, call), call)
     sys.exit(1 if violations else 0)
+
+
+def printed(program, arguments):
+    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False)
+    return json.loads(done.stdout)
+
+
+def violated(validator, report, call):
+    """How many rules of the schema a report breaks."""
+    errors = list(validator.iter_errors(report))
+    for error in errors:
+        print(f"{' '.join(call)}: {error.json_path}: {error.message}")
+    return len(errors)
 
 
 def unequal_sums(report):
