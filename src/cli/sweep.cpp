@@ -94,7 +94,7 @@ Sweep read_sweep(const CLI::App& command, SweepKind kind, const SweepFlags& flag
   };
   if (!varies(FieldKind::model_name, FieldKind::model_field)) sweep.head.model = common.model;
   if (!varies(FieldKind::system_name, FieldKind::system_field)) sweep.head.system = common.system;
-  if (!varies(FieldKind::software_name, FieldKind::software_name)) sweep.head.software = common.software;
+  if (!varies(FieldKind::software_name, FieldKind::software_field)) sweep.head.software = common.software;
   return sweep;
 }
 
@@ -213,9 +213,8 @@ void add_sweep(CLI::App& program, ExitCode& exit_code) {
   estimates->footer(
       "Each point is an estimate; with 'sweep plan' it is a search for the best strategy, under the flags of "
       "plan.\n"
-      "\nFields are the flags above, with underscores (tensor_parallel), and the fields of model and system "
-      "files\n"
-      "(hidden, kernels.attention, memory). Flags without a value take yes or no.\n"
+      "\nFields are the flags above, with underscores (tensor_parallel), and those of model, system and\n"
+      "software files (hidden, kernels.attention, memory). Flags without a value take yes or no.\n"
       "\nExamples:\n"
       "  headroom sweep gpt3-175b -t 8 -p 8 --sp --vary sequence=1024:65536:x2 --vary "
       "recompute=none,selective,full\n"

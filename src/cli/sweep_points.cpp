@@ -1,6 +1,7 @@
 #include "cli/sweep_points.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "cli/arguments.hpp"
 #include "headroom/io/model_file.hpp"
@@ -28,7 +29,7 @@ std::map<std::string, Field> known_fields(SweepKind kind) {
                                       {"attention", {FieldKind::model_field, "--attention="}}};
   for (const CLI::Option* const option : parser.get_options()) {
     const std::string flag = flag_of(*option);
-    if (flag.empty() || flag == "--set" || flag == "--set-system") continue;
+    if (flag.empty() || flag.starts_with("--set")) continue;
     for (const std::string& name : option->get_lnames()) {
       fields.emplace(field_name(name), Field{FieldKind::flag, flag + "="});
     }
@@ -38,6 +39,9 @@ std::map<std::string, Field> known_fields(SweepKind kind) {
   }
   for (const std::string& name : system_field_names()) {
     fields.emplace(name, Field{FieldKind::system_field, "--set-system=" + name + "="});
+  }
+  for (const std::string& name : software_field_names()) {
+    fields.emplace(name, Field{FieldKind::software_field, "--set-software=" + name + "="});
   }
   return fields;
 }
@@ -67,7 +71,7 @@ std::vector<Field> find_fields(SweepKind kind, const std::vector<std::string>& n
     for (const auto& [candidate, of] : known) candidates.push_back(candidate);
     problems.push_back({"--vary " + name, "is neither a flag of 'headroom " +
                                               std::string(kind == SweepKind::plan ? "plan" : "estimate") +
-                                              "' nor a field of a model or a system" +
+                                              "' nor a field of a model, a system or a stack" +
                                               did_you_mean(name, candidates)});
   }
   if (!problems.empty()) throw InputError(std::move(problems));
@@ -85,25 +89,13 @@ PointRequest PointReader::read(const std::vector<std::string>& arguments) {
   parse(*parser_, arguments);
   std::vector<Problem> problems;
   PointRequest point;
-  const auto remembered_model = [&](const std::string& source, const std::vector<std::string>& overrides) {
-    std::vector<std::string> key = overrides;
-    key.push_back(source);
-    if (key != model_.first) model_ = {std::move(key), read_model(source, overrides)};
-    return model_.second;
-  };
-  point.request = read_request(flags_->request, problems, remembered_model);
-  collect(problems, [&] {
-    std::vector<std::string> key = flags_->system.overrides;
-    key.push_back(flags_->system.system);
-    if (key != system_.first) {
-      system_ = {std::move(key), read_system(flags_->system.system, flags_->system.overrides)};
-    }
-    point.request.system = system_.second;
+  const SystemFlags& named = flags_->system;
+  point.request = read_request(flags_->request, problems, [&](const auto& source, const auto& overrides) {
+    return model_.read(source, overrides, read_model);
   });
+  collect(problems, [&] { point.request.system = system_.read(named.system, named.overrides, read_system); });
   collect(problems, [&] {
-    const std::string& name = flags_->system.software;
-    if (name != software_.first) software_ = {name, read_software(name)};
-    point.request.software = software_.second;
+    point.request.software = software_.read(named.software, named.software_overrides, read_software);
   });
   if (kind_ == SweepKind::plan) point.space = read_space(flags_->space, problems);
   if (!problems.empty()) throw InputError(std::move(problems));

@@ -2,8 +2,8 @@
 // reads the flag.
 #pragma once
 
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,18 +30,18 @@ enum class FieldKind : std::uint8_t {
   system_name,
   system_field,
   software_name,
+  software_field,
   flag
 };
 
 struct Field {
   FieldKind kind = FieldKind::flag;
-  std::string
-      prefix;  // of the argument that sets it: "--sequence=", "--set-system=memory=", "" for the model
+  std::string prefix;  // of its argument: "--sequence=", "--set-system=memory=", "" for the model
   friend bool operator==(const Field&, const Field&) = default;
 };
 
-// The fields of these names: a flag's long name with underscores, a model's field or a system's field. Throws InputError
-// for names that are none, suggesting the nearest.
+// The fields of these names: a flag's long name with underscores, or a field of a model, a system or a stack. Throws
+// InputError for names that are none, suggesting the nearest.
 std::vector<Field> find_fields(SweepKind kind, const std::vector<std::string>& names);
 
 struct PointRequest {
@@ -49,7 +49,29 @@ struct PointRequest {
   Space space;
 };
 
-// Reads points one after the other, on one thread. A model or system that is the one of the point before is kept.
+// What a file or name was last read as, so that reading the same again costs nothing.
+template <class T>
+class LastRead {
+ public:
+  using Read = T (*)(const std::string& source, const std::vector<std::string>& overrides);
+
+  const T& read(const std::string& source, const std::vector<std::string>& overrides, Read read_file) {
+    if (!value_ || source != source_ || overrides != overrides_) {
+      value_.reset();
+      value_ = read_file(source, overrides);
+      source_ = source;
+      overrides_ = overrides;
+    }
+    return *value_;
+  }
+
+ private:
+  std::string source_;
+  std::vector<std::string> overrides_;
+  std::optional<T> value_;
+};
+
+// Reads points one after the other, on one thread. A file that was read for the point before is kept.
 class PointReader {
  public:
   explicit PointReader(SweepKind kind);
@@ -64,9 +86,9 @@ class PointReader {
   SweepKind kind_;
   std::unique_ptr<PointFlags> flags_ = std::make_unique<PointFlags>();
   std::unique_ptr<CLI::App> parser_ = std::make_unique<CLI::App>();  // bound to the flags
-  std::pair<std::vector<std::string>, Transformer> model_;
-  std::pair<std::vector<std::string>, System> system_;
-  std::pair<std::string, Software> software_;
+  LastRead<Transformer> model_;
+  LastRead<System> system_;
+  LastRead<Software> software_;
 };
 
 }  // namespace headroom::cli

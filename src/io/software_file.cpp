@@ -56,6 +56,8 @@ Software parse_software(std::string_view text, const std::string& file) {
 
 std::string write_software(const Software& software) { return json_of(software).dump(2) + '\n'; }
 
+std::vector<std::string> software_field_names() { return value_names(json_of(Software{})); }
+
 std::vector<Software> list_software() {
   std::vector<Software> all;
   for (const std::string_view name : embedded_names("software")) {
