@@ -48,6 +48,7 @@ std::vector<VariedField*> read_zip(const std::string& text, std::vector<VariedFi
                                    std::vector<Problem>& problems) {
   const std::string where = "--zip " + text;
   std::vector<std::string_view> known;
+  known.reserve(fields.size());
   for (const VariedField& field : fields) known.push_back(field.name);
   std::vector<VariedField*> zip;
   for (const std::string& name : split(text, ',')) {
@@ -89,6 +90,7 @@ Grid read_grid(const std::vector<std::string>& varied, const std::vector<std::st
   std::vector<Problem> problems;
   std::vector<VariedField> fields = read_fields(varied, problems);
   std::vector<std::vector<VariedField*>> zips;
+  zips.reserve(zipped.size());
   for (const std::string& text : zipped) zips.push_back(read_zip(text, fields, problems));
   if (!problems.empty()) throw InputError(std::move(problems));
 
