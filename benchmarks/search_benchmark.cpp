@@ -1,5 +1,20 @@
-// What a search costs: strategies a second over whole spaces on one core, and where an evaluation's time goes.
+// What a search costs: strategies a second on one core, what an evaluation takes and which part of it dominates, whole
+// spaces, threads, and memory.
+//
+//   evaluate_all   memory of the fullest rank, time and MFU of every strategy of a space, whether it fits or not, from a
+//                  cold start: nothing is pruned
+//   whole_space    search() over the space. What does not fit is not timed, and what is too slow at the least is not
+//                  timed exactly: `timed` are those whose memory, time and MFU are known, `memory_only` the others
+//   parts          the shares of evaluate_all's time
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <new>
+#include <thread>
+
 #include <benchmark/benchmark.h>
+#include <malloc.h>
 
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
@@ -7,9 +22,36 @@
 #include "headroom/search/evaluator.hpp"
 #include "headroom/search/search.hpp"
 
+namespace {
+
+// Bytes that the program holds, and the most that it held.
+std::atomic<std::int64_t> held = 0;
+std::atomic<std::int64_t> most_held = 0;
+
+void* allocate(std::size_t size) {
+  void* memory = std::malloc(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  const auto bytes = static_cast<std::int64_t>(malloc_usable_size(memory));
+  const std::int64_t now = held.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (now > most_held.load(std::memory_order_relaxed)) most_held.store(now, std::memory_order_relaxed);
+  return memory;
+}
+
+void release(void* memory) {
+  held.fetch_sub(static_cast<std::int64_t>(malloc_usable_size(memory)), std::memory_order_relaxed);
+  std::free(memory);
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return allocate(size); }
+void operator delete(void* memory) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t) noexcept { release(memory); }
+
 namespace headroom {
 namespace {
 
+// K22's models: 175B on 64, 530B on 2240 and 1T on 3072 devices, a sequence for each of them.
 Request request_for(const char* model, std::int64_t batch) {
   Request request{.model = read_model(model),
                   .system = read_system("dgx-a100-80g"),
@@ -19,53 +61,140 @@ Request request_for(const char* model, std::int64_t batch) {
   return request;
 }
 
-void whole_space(benchmark::State& state, const char* model, std::int64_t devices) {
-  const Request request = request_for(model, devices);
-  std::int64_t evaluated = 0;
-  for (auto _ : state) evaluated += search(request, {.devices = devices}).evaluated;
-  state.counters["strategies"] =
-      benchmark::Counter(static_cast<double>(evaluated), benchmark::Counter::kIsRate);
+benchmark::Counter rate(std::int64_t count) {
+  return {static_cast<double>(count), benchmark::Counter::kIsRate};
 }
-BENCHMARK_CAPTURE(whole_space, 175b_on_64, "gpt3-175b", 64)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(whole_space, 530b_on_2240, "mt-nlg-530b", 2240)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(whole_space, 1t_on_3072, "gpt-1t", 3072)->Unit(benchmark::kMillisecond);
 
-// One dimension after another taken out of the same evaluation: enumerating, with memory, with time.
-enum class Part { enumerate, memory, time, least_time };
+// Seconds for each of `count`: printed with the prefix n.
+benchmark::Counter each(std::int64_t count) {
+  return {static_cast<double>(count), benchmark::Counter::kIsRate | benchmark::Counter::kInvert};
+}
 
-void part_of_evaluation(benchmark::State& state, Part part, ScheduleKind schedule) {
-  const Request request = request_for("mt-nlg-530b", 2240);
-  const Space space{.devices = 2240, .schedules = {schedule}};
-  Evaluator evaluator(request);
+enum class Depth { enumerate, layouts, memory, time };
+
+// Visits a space and asks as much of each of its strategies as `depth` says. How many strategies there are.
+std::int64_t visit(const Request& request, const Space& space, Evaluator& evaluator, Depth depth) {
+  std::int64_t strategies = 0;
+  visit_layouts(
+      request, space,
+      [&](const Strategy& layout) {
+        const std::vector<Recomputation> list = recomputations(request, space, layout);
+        const std::vector<bool> sharding = choices(space.distributed_optimizer, layout.data_parallel);
+        if (depth >= Depth::layouts) evaluator.set_layout(layout, list);
+        Strategy strategy = layout;
+        for (const Recomputation& recompute : list) {
+          strategy.recompute = recompute;
+          for (const bool sharded : sharding) {
+            strategy.distributed_optimizer = sharded;
+            ++strategies;
+            if (depth >= Depth::memory) benchmark::DoNotOptimize(evaluator.peak(strategy));
+            if (depth < Depth::time) continue;
+            const Seconds iteration = evaluator.iteration(strategy);
+            benchmark::DoNotOptimize(iteration);
+            benchmark::DoNotOptimize(evaluator.mfu(strategy, iteration));
+          }
+        }
+        return true;
+      },
+      [](const std::string&) {});
+  return strategies;
+}
+
+void evaluate_all(benchmark::State& state, const char* model, std::int64_t devices) {
+  const Request request = request_for(model, devices);
+  const Space space{.devices = devices};
   std::int64_t strategies = 0;
   for (auto _ : state) {
-    visit_layouts(
-        request, space,
-        [&](const Strategy& layout) {
-          if (part != Part::enumerate) evaluator.set_layout(layout);
-          Strategy strategy = layout;
-          for (const Recomputation& recompute : recomputations(request, space, layout)) {
-            strategy.recompute = recompute;
-            ++strategies;
-            if (part == Part::memory) benchmark::DoNotOptimize(evaluator.peak(strategy));
-            if (part == Part::time) benchmark::DoNotOptimize(evaluator.iteration(strategy));
-            if (part == Part::least_time) benchmark::DoNotOptimize(evaluator.least_iteration(strategy));
-          }
-          return true;
-        },
-        [](const std::string&) {});
+    Evaluator evaluator(request);
+    strategies += visit(request, space, evaluator, Depth::time);
   }
-  state.counters["strategies"] =
-      benchmark::Counter(static_cast<double>(strategies), benchmark::Counter::kIsRate);
+  state.counters["strategies"] = rate(strategies);
+  state.counters["each"] = each(strategies);
 }
-constexpr ScheduleKind f1b1 = ScheduleKind::one_forward_one_backward;
-constexpr ScheduleKind interleaved = ScheduleKind::interleaved;
-BENCHMARK_CAPTURE(part_of_evaluation, 1f1b_enumerate, Part::enumerate, f1b1)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(part_of_evaluation, 1f1b_memory, Part::memory, f1b1)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(part_of_evaluation, 1f1b_time, Part::time, f1b1)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(part_of_evaluation, interleaved_memory, Part::memory, interleaved)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(part_of_evaluation, interleaved_least_time, Part::least_time, interleaved)
+
+void whole_space(benchmark::State& state, const char* model, std::int64_t devices) {
+  const Request request = request_for(model, devices);
+  const auto threads = static_cast<unsigned>(state.range(0));
+  SearchEffort effort;
+  SearchResult result;
+  std::int64_t strategies = 0;
+  for (auto _ : state) {
+    effort = {};
+    result = search(request, {.devices = devices}, {.threads = threads, .effort = &effort});
+    strategies += result.evaluated;
+  }
+  state.counters["strategies"] = rate(strategies);
+  state.counters["timed"] = static_cast<double>(effort.timed);
+  state.counters["memory_only"] = static_cast<double>(result.evaluated - effort.timed);
+}
+
+// Cold: with all that the space has to have priced. Warm: layers priced before.
+void parts(benchmark::State& state, const char* model, std::int64_t devices) {
+  const Request request = request_for(model, devices);
+  const Space space{.devices = devices};
+  std::array<double, 4> warm{};
+  double cold = 0;
+  const auto seconds = [&](Evaluator& evaluator, Depth depth) {
+    const auto start = std::chrono::steady_clock::now();
+    visit(request, space, evaluator, depth);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  for (auto _ : state) {
+    Evaluator evaluator(request);
+    cold += seconds(evaluator, Depth::time);
+    for (const Depth depth : {Depth::enumerate, Depth::layouts, Depth::memory, Depth::time}) {
+      warm[static_cast<std::size_t>(depth)] += seconds(evaluator, depth);
+    }
+  }
+  const auto share = [&](const char* name, double part) { state.counters[name] = part / cold; };
+  share("enumeration", warm[0]);
+  share("layouts", warm[1] - warm[0]);
+  share("memory", warm[2] - warm[1]);
+  share("schedules_and_time", warm[3] - warm[2]);
+  share("pricing_layers", cold - warm[3]);
+}
+
+// The most bytes that a search holds beyond its request, for spaces of growing size.
+void bytes_held(benchmark::State& state) {
+  const std::int64_t devices = state.range(0);
+  const Request request = request_for("gpt-1t", devices);
+  std::int64_t bytes = 0;
+  SearchResult result;
+  for (auto _ : state) {
+    result = {};
+    const std::int64_t before = held;
+    most_held = before;
+    result = search(request, {.devices = devices});
+    bytes = most_held - before;
+  }
+  state.counters["KiB"] = static_cast<double>(bytes) / kibi;
+  state.counters["strategies"] = static_cast<double>(result.evaluated);
+}
+
+void of_spaces(auto* benchmark) { benchmark->Unit(benchmark::kMillisecond); }
+
+BENCHMARK_CAPTURE(evaluate_all, 175b_on_64, "gpt3-175b", 64)->Apply(of_spaces);
+BENCHMARK_CAPTURE(evaluate_all, 530b_on_2240, "mt-nlg-530b", 2240)->Apply(of_spaces);
+BENCHMARK_CAPTURE(evaluate_all, 1t_on_3072, "gpt-1t", 3072)->Apply(of_spaces);
+
+BENCHMARK_CAPTURE(parts, 175b_on_64, "gpt3-175b", 64)->Apply(of_spaces);
+BENCHMARK_CAPTURE(parts, 530b_on_2240, "mt-nlg-530b", 2240)->Apply(of_spaces);
+BENCHMARK_CAPTURE(parts, 1t_on_3072, "gpt-1t", 3072)->Apply(of_spaces);
+
+void over_threads(auto* benchmark) {
+  const auto all = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+  for (std::int64_t threads = 1; threads < all; threads *= 2) benchmark->Arg(threads);
+  benchmark->Arg(all)->ArgName("threads")->Unit(benchmark::kMillisecond)->UseRealTime();
+}
+
+BENCHMARK_CAPTURE(whole_space, 175b_on_64, "gpt3-175b", 64)->Apply(over_threads);
+BENCHMARK_CAPTURE(whole_space, 530b_on_2240, "mt-nlg-530b", 2240)->Apply(over_threads);
+BENCHMARK_CAPTURE(whole_space, 1t_on_3072, "gpt-1t", 3072)->Apply(over_threads);
+
+BENCHMARK(bytes_held)
+    ->ArgName("devices")
+    ->RangeMultiplier(8)
+    ->Range(64, 32768)
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace

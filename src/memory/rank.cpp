@@ -1,6 +1,8 @@
 #include "headroom/memory/rank.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 namespace headroom {
 namespace {
@@ -19,49 +21,17 @@ RankActivations peak_of_alike(const PassActivations& pass, const ScheduleShape& 
   return result;
 }
 
-// Follows the schedule by bytes alone, and puts the parts together for the highest moment only.
-RankActivations peak_of_mixed(std::span<const PassActivations> passes, const ScheduleShape& shape,
-                              std::int64_t rank) {
-  struct Chunk {
-    std::int64_t alive = 0;
-    Bytes left;
-    Bytes excess;
-  };
-  std::vector<Chunk> chunks;
-  for (const PassActivations& pass : passes) {
-    chunks.push_back({.left = total(pass.left), .excess = total(pass.excess)});
+bool at_least(const std::vector<std::int64_t>& x, const std::vector<std::int64_t>& y) {
+  return std::equal(x.begin(), x.end(), y.begin(), std::greater_equal());
+}
+
+Activations at_moment(std::span<const PassActivations> passes, const LiveMoment& moment) {
+  Activations sum;
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    if (moment.alive[i] > 0) sum = sum + static_cast<double>(moment.alive[i]) * passes[i].left;
   }
-  RankActivations result{.pipeline_rank = rank};
-  std::vector<Chunk> highest_chunks;
-  Bytes highest(-1);
-  Bytes now;
-  std::int64_t alive = 0;
-  visit_steps(shape, rank, [&](const Step& step) {
-    Chunk& chunk = chunks[static_cast<std::size_t>(step.chunk)];
-    const bool forward = step.pass == Pass::forward;
-    const Bytes at_worst = forward ? now + chunk.left : now + chunk.excess;
-    if (forward) {
-      ++chunk.alive;
-      result.chunks_in_flight = std::max(result.chunks_in_flight, ++alive);
-    }
-    if (at_worst > highest) {
-      highest = at_worst;
-      highest_chunks = chunks;
-      result.peak = step;
-    }
-    now = forward ? at_worst : now - chunk.left;
-    if (!forward) {
-      --chunk.alive;
-      --alive;
-    }
-  });
-  for (std::size_t i = 0; i < chunks.size(); ++i) {
-    result.at_peak = result.at_peak + static_cast<double>(highest_chunks[i].alive) * passes[i].left;
-  }
-  if (result.peak.pass == Pass::backward) {
-    result.at_peak = result.at_peak + passes[static_cast<std::size_t>(result.peak.chunk)].excess;
-  }
-  return result;
+  if (moment.step.pass == Pass::forward) return sum;
+  return sum + passes[static_cast<std::size_t>(moment.step.chunk)].excess;
 }
 
 RankActivations at_peak(const std::vector<PassActivations>& checkpointed,
@@ -90,11 +60,64 @@ RankActivations rank_activations(const std::vector<StageActivations>& stages, co
 
 RankActivations rank_activations(std::span<const PassActivations> passes, const ScheduleShape& shape,
                                  std::int64_t rank) {
-  const PassActivations& first = passes.front();
-  const bool alike =
-      std::all_of(passes.begin(), passes.end(), [&](const auto& pass) { return pass == first; });
-  if (alike) return peak_of_alike(first, shape, rank);
-  return peak_of_mixed(passes, same_liveness(shape), rank);
+  if (all_alike(passes)) return peak_of_alike(passes.front(), shape, rank);
+  return rank_activations(passes, live_moments(chunk_groups(passes), shape, rank), rank);
+}
+
+bool all_alike(std::span<const PassActivations> passes) {
+  return std::all_of(passes.begin(), passes.end(),
+                     [&](const PassActivations& pass) { return pass == passes.front(); });
+}
+
+ChunkGroups chunk_groups(std::span<const PassActivations> passes) {
+  ChunkGroups groups;
+  for (const PassActivations& pass : passes) {
+    groups.push_back(
+        static_cast<std::size_t>(std::find(passes.begin(), passes.end(), pass) - passes.begin()));
+  }
+  return groups;
+}
+
+std::vector<LiveMoment> live_moments(const ChunkGroups& groups, const ScheduleShape& shape,
+                                     std::int64_t rank) {
+  std::vector<LiveMoment> moments;
+  std::vector<std::int64_t> alive(groups.size());
+  visit_steps(same_liveness(shape), rank, [&](const Step& step) {
+    const std::size_t group = groups[static_cast<std::size_t>(step.chunk)];
+    const bool forward = step.pass == Pass::forward;
+    if (forward) ++alive[group];
+    const auto comparable = [&](const LiveMoment& moment) {
+      return moment.step.pass == step.pass &&
+             (forward || groups[static_cast<std::size_t>(moment.step.chunk)] == group);
+    };
+    const bool outdone = std::any_of(moments.begin(), moments.end(), [&](const LiveMoment& moment) {
+      return comparable(moment) && at_least(moment.alive, alive);
+    });
+    if (!outdone) {
+      std::erase_if(moments, [&](const LiveMoment& moment) {
+        return comparable(moment) && at_least(alive, moment.alive);
+      });
+      moments.push_back({step, alive});
+    }
+    if (!forward) --alive[group];
+  });
+  return moments;
+}
+
+RankActivations rank_activations(std::span<const PassActivations> passes, std::span<const LiveMoment> moments,
+                                 std::int64_t rank) {
+  RankActivations result{.pipeline_rank = rank};
+  Bytes highest(-1);
+  for (const LiveMoment& moment : moments) {
+    const std::int64_t alive = std::accumulate(moment.alive.begin(), moment.alive.end(), std::int64_t{0});
+    result.chunks_in_flight = std::max(result.chunks_in_flight, alive);
+    const Activations activations = at_moment(passes, moment);
+    if (total(activations) <= highest) continue;
+    highest = total(activations);
+    result.at_peak = activations;
+    result.peak = moment.step;
+  }
+  return result;
 }
 
 RankActivations rank_activations(const std::vector<StageActivations>& checkpointed,

@@ -9,9 +9,9 @@ namespace headroom {
 namespace {
 
 // Layers of one stage chunk, grouped by how they are kept.
-std::vector<CheckpointRun> checkpoint_runs(std::int64_t layers, const Recomputation& recompute,
-                                           const LayerActivations& plain, const LayerActivations& replayed) {
-  std::vector<CheckpointRun> runs;
+CheckpointRuns checkpoint_runs(std::int64_t layers, const Recomputation& recompute,
+                               const LayerActivations& plain, const LayerActivations& replayed) {
+  CheckpointRuns runs;
   const auto append = [&](std::int64_t count, Bytes kept, Bytes working_set) {
     if (count > 0) runs.push_back({count, kept, working_set});
   };
@@ -31,20 +31,28 @@ std::vector<CheckpointRun> checkpoint_runs(std::int64_t layers, const Recomputat
   return runs;
 }
 
+struct LayerExprs {
+  Expr kept;
+  Expr replayed;
+};
+
+LayerExprs layer_exprs(const Transformer& model, const Sharding& sharding, const Recomputation& recompute,
+                       Detail detail) {
+  const OpTable table = layer_ops(model.architecture);
+  const StoredTensors tensors = stored_tensors(table, sharding, replay_of(table, recompute), detail);
+  // A sharded checkpoint is gathered again for its replay, so the replay holds a whole layer.
+  return {.kept = kept_bytes(tensors),
+          .replayed = recompute.shard_checkpoint ? kept_bytes(stored_tensors(table, sharding, {}, detail))
+                                                 : dropped_bytes(tensors)};
+}
+
 }  // namespace
 
 LayerActivations layer_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, const Recomputation& recompute, Detail detail) {
-  const OpTable table = layer_ops(model.architecture);
-  const StoredTensors tensors =
-      stored_tensors(table, sharding_of(model, strategy), replay_of(table, recompute), detail);
+  const auto [kept, replayed] = layer_exprs(model, sharding_of(model, strategy), recompute, detail);
   const Bindings letters = bindings(model, strategy, workload);
-  // A sharded checkpoint is gathered again for its replay, so the replay holds a whole layer.
-  const Expr replayed = recompute.shard_checkpoint
-                            ? kept_bytes(stored_tensors(table, sharding_of(model, strategy), {}, detail))
-                            : dropped_bytes(tensors);
-  return {.kept = Bytes(kept_bytes(tensors).evaluate(letters)),
-          .replayed = Bytes(replayed.evaluate(letters))};
+  return {.kept = Bytes(kept.evaluate(letters)), .replayed = Bytes(replayed.evaluate(letters))};
 }
 
 Bytes layers_kept(const StageActivations& stage) {
@@ -57,26 +65,40 @@ Bytes kept(const StageActivations& stage) {
   return layers_kept(stage) + stage.embedding + stage.head + stage.output;
 }
 
-ModelActivations model_activations(const Transformer& model, const Strategy& strategy,
-                                   const Workload& workload, Detail detail) {
+ModelActivationExprs model_activation_exprs(const Transformer& model, const Strategy& strategy,
+                                            Detail detail) {
   const Sharding sharding = sharding_of(model, strategy);
-  const Bindings letters = bindings(model, strategy, workload);
-  const auto kept_by = [&](const OpTable& table) {
-    return Bytes(kept_bytes(stored_tensors(table, sharding, {}, detail)).evaluate(letters));
-  };
-  ModelActivations parts{
-      .plain = layer_activations(model, strategy, workload, {}, detail),
-      .replayed = layer_activations(model, strategy, workload, strategy.recompute, detail),
-      .embedding = kept_by(embedding_ops(model.architecture)),
-      .head = kept_by(head_ops(model.architecture)),
+  const LayerExprs plain = layer_exprs(model, sharding, {}, detail);
+  const LayerExprs replayed = layer_exprs(model, sharding, strategy.recompute, detail);
+  ModelActivationExprs parts{
+      .plain_kept = plain.kept,
+      .plain_replayed = plain.replayed,
+      .kept = replayed.kept,
+      .replayed = replayed.replayed,
+      .embedding = kept_bytes(stored_tensors(embedding_ops(model.architecture), sharding, {}, detail)),
+      .head = kept_bytes(stored_tensors(head_ops(model.architecture), sharding, {}, detail)),
       .output = {},
   };
   if (!strategy.deallocate_outputs) {
     using namespace symbols;
     const Monomial boundary = s * b * h * size_of(model.architecture.kernels.residual_dtype);
-    parts.output = Bytes(Expr(boundary * share(Placement::boundary, sharding)).evaluate(letters));
+    parts.output = boundary * share(Placement::boundary, sharding);
   }
   return parts;
+}
+
+ModelActivations evaluate(const ModelActivationExprs& exprs, const Bindings& letters) {
+  const auto bytes = [&](const Expr& expr) { return Bytes(expr.evaluate(letters)); };
+  return {.plain = {.kept = bytes(exprs.plain_kept), .replayed = bytes(exprs.plain_replayed)},
+          .replayed = {.kept = bytes(exprs.kept), .replayed = bytes(exprs.replayed)},
+          .embedding = bytes(exprs.embedding),
+          .head = bytes(exprs.head),
+          .output = bytes(exprs.output)};
+}
+
+ModelActivations model_activations(const Transformer& model, const Strategy& strategy,
+                                   const Workload& workload, Detail detail) {
+  return evaluate(model_activation_exprs(model, strategy, detail), bindings(model, strategy, workload));
 }
 
 StageActivations stage_activations(const ModelActivations& parts, const StagePlace& place,

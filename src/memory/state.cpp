@@ -22,15 +22,24 @@ double parameter_count(const Transformer& model) {
   return parameters_by_rank(unpadded, Strategy{}, {.global_batch = 1, .sequence = 1}).front();
 }
 
+ModelParameterExprs model_parameter_exprs(const Transformer& model, const Sharding& sharding) {
+  return {.layer = parameters(layer_ops(model.architecture), sharding),
+          .embedding = parameters(embedding_ops(model.architecture), sharding),
+          .head = parameters(head_ops(model.architecture), sharding),
+          .shared = model.architecture.tied_embeddings ? output_weights(sharding) : Expr()};
+}
+
+ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& letters) {
+  return {.layer = exprs.layer.evaluate(letters),
+          .embedding = exprs.embedding.evaluate(letters),
+          .head = exprs.head.evaluate(letters),
+          .shared = exprs.shared.evaluate(letters)};
+}
+
 ModelParameters model_parameters(const Transformer& model, const Strategy& strategy,
                                  const Workload& workload) {
-  const Sharding sharding = sharding_of(model, strategy);
-  const Bindings letters = bindings(model, strategy, workload);
-  const auto count = [&](const Expr& expr) { return expr.evaluate(letters); };
-  return {.layer = count(parameters(layer_ops(model.architecture), sharding)),
-          .embedding = count(parameters(embedding_ops(model.architecture), sharding)),
-          .head = count(parameters(head_ops(model.architecture), sharding)),
-          .shared = model.architecture.tied_embeddings ? count(output_weights(sharding)) : 0};
+  return evaluate(model_parameter_exprs(model, sharding_of(model, strategy)),
+                  bindings(model, strategy, workload));
 }
 
 std::vector<double> parameters_by_rank(const Transformer& model, const Strategy& strategy,

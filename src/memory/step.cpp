@@ -8,10 +8,11 @@ namespace {
 Activations backward_excess(const StageActivations& stage) {
   Activations worst;
   Activations freed{.head = stage.head};
-  for (auto run = stage.layers.rbegin(); run != stage.layers.rend(); ++run) {
-    const Activations at_replay = Activations{.replay = run->replayed} - freed;
+  for (std::size_t i = stage.layers.size(); i-- > 0;) {
+    const CheckpointRun& run = stage.layers[i];
+    const Activations at_replay = Activations{.replay = run.replayed} - freed;
     if (total(at_replay) > total(worst)) worst = at_replay;
-    freed.layers += static_cast<double>(run->count) * run->kept;
+    freed.layers += static_cast<double>(run.count) * run.kept;
   }
   return worst;
 }

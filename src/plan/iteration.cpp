@@ -43,10 +43,16 @@ std::size_t busiest(const std::vector<ReplayedRank>& ranks) {
 
 }  // namespace
 
+Seconds replay_time(const StageCost& stage, Seconds backward, const HostRates& rates,
+                    const Software& software) {
+  if (stage.replay == PassCost{}) return Seconds(0);
+  return pass_time(stage.replay + stage.backward, rates, software) - backward;
+}
+
 PassTimes pass_times(const StageCost& stage, const HostRates& rates, const Software& software) {
   const Seconds backward = pass_time(stage.backward, rates, software);
   return {.forward = pass_time(stage.forward, rates, software),
-          .replay = pass_time(stage.replay + stage.backward, rates, software) - backward,
+          .replay = replay_time(stage, backward, rates, software),
           .backward = backward};
 }
 

@@ -158,8 +158,7 @@ Timing timing_of(const Plan& plan) {
 }  // namespace
 
 Bytes total(const RankMemory& rank) {
-  return rank.state.weights + rank.state.gradients + rank.state.optimizer + total(rank.activations.at_peak) +
-         rank.reserved;
+  return total(rank.state) + total(rank.activations.at_peak) + rank.reserved;
 }
 
 Bytes peak(const Plan& plan) { return total(plan.ranks[plan.peak_rank]); }

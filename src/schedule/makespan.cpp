@@ -1,6 +1,8 @@
 #include "headroom/schedule/makespan.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
 namespace headroom {
 namespace {
@@ -66,98 +68,149 @@ Seconds one_forward_one_backward_makespan(std::int64_t microbatches, std::span<c
   return longest;
 }
 
-// Runs an interleaved schedule with no more than it takes to know when each pass ends: of each rank, how many forward
-// and backward passes it has run and when their outputs arrived.
+// One number for each of several pipelines that run the same schedule with spans of their own.
+template <std::size_t Pipelines>
+using Lanes = std::array<double, Pipelines>;
+
+// Runs interleaved schedules with no more than it takes to know when each pass ends: of each rank, how many forward and
+// backward passes it has run and when the last outputs were sent. Which pass comes next depends on no time, so that
+// several pipelines take the same steps.
+template <std::size_t Pipelines>
 class Interleaved {
  public:
-  Interleaved(const ScheduleShape& shape, std::span<const ChunkSpans> spans)
-      : shape_(shape),
-        spans_(spans),
-        passes_(shape.microbatches * shape.chunks),
-        ends_(index(2 * passes_ * shape.ranks)),
-        ranks_(index(shape.ranks)) {
+  Interleaved(const ScheduleShape& shape, std::span<const std::span<const ChunkSpans>> pipelines)
+      : shape_(shape), passes_(shape.microbatches * shape.chunks) {
+    // A rank is at most its warm-up and a pass ahead of those that it feeds, or p passes of a chunk.
+    kept_ = std::bit_ceil(index(std::min(passes_, (shape.chunks + 1) * shape.ranks) + 1));
+    ends_.resize(2 * kept_ * index(shape.ranks));
+    ranks_.resize(index(shape.ranks));
     for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
-      ranks_[index(rank)].ahead = warm_up_passes(shape, rank);
+      ranks_[index(rank)] = {.ahead = warm_up_passes(shape, rank),
+                             .forwards = {.left = shape.ranks},
+                             .backwards = {.chunk = shape.chunks - 1, .left = shape.ranks}};
+    }
+    spans_.resize(index(shape.ranks * shape.chunks));
+    for (std::size_t stage = 0; stage < spans_.size(); ++stage) {
+      for (std::size_t lane = 0; lane < Pipelines; ++lane) {
+        // Lanes without a pipeline repeat the last one.
+        const ChunkSpans& span = pipelines[std::min(lane, pipelines.size() - 1)][stage];
+        spans_[stage].forward[lane] = span.forward.count();
+        spans_[stage].backward[lane] = span.backward.count();
+      }
     }
   }
 
-  Seconds makespan() {
+  Lanes<Pipelines> makespans() {
     for (std::int64_t left = shape_.ranks; left > 0;) {
       const std::int64_t before = steps_;
+      // Forward passes go down the ranks, backward passes up.
       for (std::int64_t rank = 0; rank < shape_.ranks; ++rank) left -= run(rank) ? 1 : 0;
+      for (std::int64_t rank = shape_.ranks - 2; rank >= 0; --rank) left -= run(rank) ? 1 : 0;
       EXPECTS(left == 0 || steps_ > before);  // or ranks wait for each other
     }
-    Seconds longest;
-    for (const Rank& rank : ranks_) longest = std::max(longest, rank.clock);
+    Lanes<Pipelines> longest{};
+    for (const Rank& rank : ranks_) wait_for(longest, rank.clock);
     return longest;
   }
 
  private:
+  // A rank's passes of one direction: how many it has run, and the chunk of the next with how many more go through it
+  // before the next chunk's turn.
+  struct Passes {
+    std::int64_t done = 0;
+    std::int64_t chunk = 0;
+    std::int64_t left = 0;
+  };
   struct Rank {
-    Progress done;
     std::int64_t ahead = 0;
-    Seconds clock;
-    bool finished = false;
+    Passes forwards;
+    Passes backwards;
+    Lanes<Pipelines> clock{};
+  };
+  struct Span {
+    Lanes<Pipelines> forward;
+    Lanes<Pipelines> backward;
   };
 
-  Seconds* forwards(std::int64_t rank) { return &ends_[index(2 * passes_ * rank)]; }
-  Seconds* backwards(std::int64_t rank) { return forwards(rank) + passes_; }
+  static void wait_for(Lanes<Pipelines>& clock, const Lanes<Pipelines>& arrived) {
+    for (std::size_t i = 0; i < Pipelines; ++i) clock[i] = clock[i] > arrived[i] ? clock[i] : arrived[i];
+  }
+  static void advance(Lanes<Pipelines>& clock, const Lanes<Pipelines>& span) {
+    for (std::size_t i = 0; i < Pipelines; ++i) clock[i] += span[i];
+  }
+
+  // A rank's first slot for the times at which it sent the outputs of a direction.
+  Lanes<Pipelines>* sent(std::int64_t rank, Pass pass) {
+    return &ends_[(2 * index(rank) + (pass == Pass::backward ? 1 : 0)) * kept_];
+  }
+  [[nodiscard]] std::size_t slot(std::int64_t k) const { return index(k) & (kept_ - 1); }
 
   // Until it waits; true when this finished it.
   bool run(std::int64_t number_of_rank) {
     Rank& rank = ranks_[index(number_of_rank)];
-    if (rank.finished) return false;
-    while (rank.done.backwards < passes_) {
-      const bool forward =
-          rank.done.forwards < passes_ && rank.done.forwards <= rank.done.backwards + rank.ahead;
-      if (!(forward ? run_forward(number_of_rank, rank) : run_backward(number_of_rank, rank))) return false;
-      ++steps_;
+    if (rank.backwards.done == passes_) return false;
+    const bool first = number_of_rank == 0;
+    const bool last = number_of_rank + 1 == shape_.ranks;
+    // Rank 0 has the microbatches, and what the last rank sent of the chunk before; the last rank turns its own passes
+    // through the last chunk round, and has what rank 0 sent of the chunk behind. Both are p passes away.
+    const std::int64_t before = first ? shape_.ranks - 1 : number_of_rank - 1;
+    const std::int64_t behind = last ? 0 : number_of_rank + 1;
+    const std::int64_t forwards_sent = ranks_[index(before)].forwards.done;
+    const std::int64_t backwards_sent = ranks_[index(behind)].backwards.done;
+    const Lanes<Pipelines>* const forward_inputs = sent(before, Pass::forward);
+    const Lanes<Pipelines>* const backward_inputs = sent(behind, Pass::backward);
+    Lanes<Pipelines>* const forward_outputs = sent(number_of_rank, Pass::forward);
+    Lanes<Pipelines>* const backward_outputs = sent(number_of_rank, Pass::backward);
+    const Span* const spans = &spans_[index(number_of_rank)];
+    Passes forwards = rank.forwards;
+    Passes backwards = rank.backwards;
+    Lanes<Pipelines> clock = rank.clock;
+    const bool alone = shape_.ranks == 1;
+    while (backwards.done < passes_) {
+      if (forwards.done < passes_ && forwards.done <= backwards.done + rank.ahead) {
+        if (!first || forwards.chunk > 0) {
+          const std::int64_t k = first ? forwards.done - shape_.ranks : forwards.done;
+          if ((alone ? forwards.done : forwards_sent) <= k) break;
+          wait_for(clock, forward_inputs[slot(k)]);
+        }
+        advance(clock, spans[index(forwards.chunk * shape_.ranks)].forward);
+        forward_outputs[slot(forwards.done++)] = clock;
+        if (--forwards.left == 0) {
+          forwards.left = shape_.ranks;
+          forwards.chunk = forwards.chunk + 1 == shape_.chunks ? 0 : forwards.chunk + 1;
+        }
+      } else {
+        if (!last || backwards.chunk + 1 < shape_.chunks) {
+          const std::int64_t k = last ? backwards.done - shape_.ranks : backwards.done;
+          if ((alone ? backwards.done : backwards_sent) <= k) break;
+          wait_for(clock, backward_inputs[slot(k)]);
+        } else {
+          // The forward pass through the last chunk of the model: this rank's own, so it has ended.
+          EXPECTS(forwards.done > backwards.done + (shape_.chunks - 1) * shape_.ranks);
+        }
+        advance(clock, spans[index(backwards.chunk * shape_.ranks)].backward);
+        backward_outputs[slot(backwards.done++)] = clock;
+        if (--backwards.left == 0) {
+          backwards.left = shape_.ranks;
+          backwards.chunk = backwards.chunk == 0 ? shape_.chunks - 1 : backwards.chunk - 1;
+        }
+      }
     }
-    return rank.finished = true;
-  }
-
-  bool run_forward(std::int64_t r, Rank& rank) {
-    const std::int64_t k = rank.done.forwards;
-    const std::int64_t chunk = k / shape_.ranks % shape_.chunks;
-    if (r > 0) {
-      if (ranks_[index(r - 1)].done.forwards <= k) return false;
-      rank.clock = std::max(rank.clock, forwards(r - 1)[k]);
-    } else if (chunk > 0) {
-      const std::int64_t last = shape_.ranks - 1;
-      if (ranks_[index(last)].done.forwards <= k - shape_.ranks) return false;
-      rank.clock = std::max(rank.clock, forwards(last)[k - shape_.ranks]);
-    }
-    rank.clock += spans_[index(stage_of(shape_, r, chunk))].forward;
-    forwards(r)[k] = rank.clock;
-    ++rank.done.forwards;
-    return true;
-  }
-
-  bool run_backward(std::int64_t r, Rank& rank) {
-    const std::int64_t k = rank.done.backwards;
-    const std::int64_t passed = k / shape_.ranks % shape_.chunks;  // chunks behind this one in the model
-    if (r + 1 < shape_.ranks) {
-      if (ranks_[index(r + 1)].done.backwards <= k) return false;
-      rank.clock = std::max(rank.clock, backwards(r + 1)[k]);
-    } else if (passed > 0) {
-      if (ranks_[0].done.backwards <= k - shape_.ranks) return false;
-      rank.clock = std::max(rank.clock, backwards(0)[k - shape_.ranks]);
-    } else {
-      // The forward pass through the last chunk of the model: this rank's own, so it has ended.
-      EXPECTS(rank.done.forwards > k + (shape_.chunks - 1) * shape_.ranks);
-    }
-    rank.clock += spans_[index(stage_of(shape_, r, shape_.chunks - 1 - passed))].backward;
-    backwards(r)[k] = rank.clock;
-    ++rank.done.backwards;
-    return true;
+    steps_ += forwards.done - rank.forwards.done + backwards.done - rank.backwards.done;
+    rank.forwards = forwards;
+    rank.backwards = backwards;
+    rank.clock = clock;
+    return backwards.done == passes_;
   }
 
   const ScheduleShape& shape_;
-  std::span<const ChunkSpans> spans_;
   std::int64_t passes_;
   std::int64_t steps_ = 0;
-  std::vector<Seconds> ends_;  // by rank: of its forward passes, of its backward passes
-  std::vector<Rank> ranks_;
+  std::size_t kept_ = 0;  // of a rank's last passes of one direction: a power of two
+  // By rank, direction and pass modulo `kept_`: when the output was sent.
+  static thread_local inline std::vector<Lanes<Pipelines>> ends_;
+  static thread_local inline std::vector<Rank> ranks_;
+  static thread_local inline std::vector<Span> spans_;
 };
 
 }  // namespace
@@ -178,10 +231,27 @@ Seconds makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans) 
     case ScheduleKind::gpipe: return gpipe_makespan(shape.microbatches, spans);
     case ScheduleKind::one_forward_one_backward:
       return one_forward_one_backward_makespan(shape.microbatches, spans);
-    case ScheduleKind::interleaved: return Interleaved(shape, spans).makespan();
+    case ScheduleKind::interleaved:
+      return Seconds(Interleaved<1>(shape, std::span(&spans, 1)).makespans().front());
   }
   EXPECTS(!"unknown schedule");
   return {};
+}
+
+void makespans(const ScheduleShape& shape, std::span<const std::span<const ChunkSpans>> pipelines,
+               std::span<Seconds> longest) {
+  EXPECTS(pipelines.size() == longest.size());
+  if (shape.kind != ScheduleKind::interleaved || pipelines.size() == 1) {
+    std::transform(pipelines.begin(), pipelines.end(), longest.begin(),
+                   [&](std::span<const ChunkSpans> spans) { return makespan(shape, spans); });
+    return;
+  }
+  constexpr std::size_t at_once = 8;
+  for (std::size_t first = 0; first < pipelines.size(); first += at_once) {
+    const std::size_t count = std::min(at_once, pipelines.size() - first);
+    const Lanes<at_once> times = Interleaved<at_once>(shape, pipelines.subspan(first, count)).makespans();
+    for (std::size_t i = 0; i < count; ++i) longest[first + i] = Seconds(times[i]);
+  }
 }
 
 Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans) {

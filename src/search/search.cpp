@@ -18,14 +18,14 @@ void add_counts(SearchResult& sum, const SearchResult& part) {
   for (const auto& [reason, count] : part.rejected) sum.rejected[reason] += count;
 }
 
-// Calls visit(candidate, first of its layout) for every strategy of a layout; their places start at `place`.
+// Calls visit(candidate) for every strategy of a layout; their places start at `place`.
 template <class Visit>
-void visit_strategies(const Request& base, const Space& space, const Strategy& layout, std::int64_t place,
-                      Visit visit) {
+void visit_strategies(const Space& space, const Strategy& layout,
+                      std::span<const Recomputation> recomputations, std::int64_t place, Visit visit) {
   Candidate candidate{.strategy = layout, .place = place};
   const std::vector<bool> sharding = choices(space.distributed_optimizer, layout.data_parallel);
-  for (Recomputation& recompute : recomputations(base, space, layout)) {
-    candidate.strategy.recompute = std::move(recompute);
+  for (const Recomputation& recompute : recomputations) {
+    candidate.strategy.recompute = recompute;
     for (const bool sharded : sharding) {
       candidate.strategy.distributed_optimizer = sharded;
       visit(candidate);
@@ -66,7 +66,9 @@ class Worker {
   }
 
   SearchResult counts;
+  std::int64_t too_large = 0;
   BestFound found;
+  SearchEffort effort;
 
  private:
   static bool has_closed_form(const Strategy& strategy) {
@@ -75,9 +77,10 @@ class Worker {
 
   void evaluate_layout(const Strategy& layout, std::int64_t place, bool replays) {
     bool set = false;
-    visit_strategies(base_, space_, layout, place, [&](Candidate& candidate) {
+    const std::vector<Recomputation> list = recomputations(base_, space_, layout);
+    visit_strategies(space_, layout, list, place, [&](Candidate& candidate) {
       if (has_closed_form(candidate.strategy) == replays) return;
-      if (!set) evaluator_.set_layout(layout);
+      if (!set) evaluator_.set_layout(layout, list);
       set = true;
       consider(candidate);
     });
@@ -90,7 +93,7 @@ class Worker {
     candidate.peak = peak.bytes;
     candidate.peak_rank = peak.rank;
     if (peak.bytes > base_.system.memory) {
-      ++counts.rejected["device_memory"];
+      ++too_large;
       found.add_too_large(candidate);
       return;
     }
@@ -99,6 +102,7 @@ class Worker {
         found.beats(strategy, evaluator_.least_iteration(strategy), candidate.peak)) {
       return;
     }
+    ++effort.timed;
     candidate.iteration = evaluator_.iteration(strategy);
     candidate.mfu = evaluator_.mfu(strategy, candidate.iteration);
     found.add(candidate);
@@ -148,8 +152,14 @@ SearchResult search(const Request& base, const Space& space, const SearchOptions
     for (const Worker& worker : workers) found.add(worker.found);
   }
   SearchResult result;
-  for (const Worker& worker : workers) add_counts(result, worker.counts);
+  for (const Worker& worker : workers) {
+    add_counts(result, worker.counts);
+    if (worker.too_large > 0) result.rejected["device_memory"] += worker.too_large;
+  }
   found.fill(result);
+  if (options.effort != nullptr) {
+    for (const Worker& worker : workers) options.effort->timed += worker.effort.timed;
+  }
   return result;
 }
 
@@ -171,9 +181,10 @@ bool any_fits(const Request& base, const Space& space) {
       base, space,
       [&](const Strategy& layout) {
         evaluator.set_layout(layout);
-        visit_strategies(base, space, layout, 0, [&](const Candidate& candidate) {
-          found = found || evaluator.peak(candidate.strategy).bytes <= base.system.memory;
-        });
+        visit_strategies(space, layout, recomputations(base, space, layout), 0,
+                         [&](const Candidate& candidate) {
+                           found = found || evaluator.peak(candidate.strategy).bytes <= base.system.memory;
+                         });
         return !found;
       },
       [](const std::string&) {});

@@ -4,36 +4,47 @@
 #include "headroom/model/layer_ops.hpp"
 
 namespace headroom {
-namespace {
 
-// A checkpoint of which every rank keeps 1/t is gathered before its replay.
-Seconds gather_of_checkpoint(const OpTable& table, const Setting& setting) {
-  Seconds time;
-  for (const Value& value : table.values()) {
-    if (value.producer != nowhere || value.placement != Placement::boundary) continue;
-    const Bytes bytes(detail::whole_bytes_of(value).evaluate(setting.letters));
-    time += collective_time(CollectiveKind::all_gather, bytes, setting.tensor_group, setting.performance);
+TableWork table_work(const OpTable& table, const Setting& setting) {
+  const Collectives inserted = collectives(table, setting.sharding);
+  TableWork work;
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    work.ops.push_back(op_work(table, i, inserted, setting));
   }
-  return time;
+  for (const Value& value : table.values()) {
+    if (value.producer == nowhere && value.placement == Placement::boundary) {
+      work.inputs.push_back(value.elements * size_of(value.dtype));
+    }
+  }
+  return work;
 }
 
-}  // namespace
+PricedTable priced(const TableWork& work, const Setting& setting) {
+  PricedTable table;
+  for (const OpWork& op : work.ops) table.ops.push_back(op_cost(op, setting));
+  for (const Monomial& input : work.inputs) {
+    table.gather += collective_time(CollectiveKind::all_gather, Bytes(input.evaluate(setting.letters)),
+                                    setting.tensor_group, setting.performance);
+  }
+  return table;
+}
 
-LayerCost table_cost(const OpTable& table, const Replay& replay, const Setting& setting) {
-  const Collectives inserted = collectives(table, setting.sharding, replay);
+LayerCost table_cost(const PricedTable& table, const Replay& replay) {
   LayerCost sum;
-  for (std::size_t i = 0; i < table.ops().size(); ++i) {
-    const OpCost op = op_cost(table, i, inserted, setting);
+  for (std::size_t i = 0; i < table.ops.size(); ++i) {
+    const OpCost& op = table.ops[i];
     sum.forward += op.forward;
     sum.backward_data += op.backward_data;
     sum.backward_weight += op.backward_weight;
     if ((replay.ops & op_bit(i)) != 0) sum.replay += op.forward;
     sum.beyond = sum.beyond | op.beyond;
   }
-  if (replay.shard_checkpoint) {
-    sum.replay += {.communication = gather_of_checkpoint(table, setting), .operations = 1};
-  }
+  if (replay.shard_checkpoint) sum.replay += {.communication = table.gather, .operations = 1};
   return sum;
+}
+
+LayerCost table_cost(const OpTable& table, const Replay& replay, const Setting& setting) {
+  return table_cost(priced(table_work(table, setting), setting), replay);
 }
 
 LayerCost layer_cost(const Transformer& model, const Strategy& strategy, const Setting& setting) {

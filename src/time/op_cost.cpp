@@ -7,27 +7,31 @@
 namespace headroom {
 namespace {
 
+TrafficOptions traffic_options(const Setting& setting) {
+  return {.norm_backward = setting.software.norm_backward,
+          .accumulation = setting.software.gradient_accumulation,
+          .gradients = setting.gradients};
+}
+
 class Pricing {
  public:
-  Pricing(const OpTable& table, std::size_t op, const Setting& setting)
-      : table_(table), op_(table.ops()[op]), setting_(setting) {}
+  Pricing(const OpWork& work, const Setting& setting) : work_(work), setting_(setting) {}
 
-  OpCost price(const Collectives& inserted, int index) {
+  OpCost price() {
     Seconds regather;  // runs beside the input gradient of a linear
     Seconds reduce;    // runs beside its weight gradient
-    for (const Collective& collective : inserted) {
-      if (collective.op != index) continue;
-      const Bytes bytes(evaluate(collective.bytes));
+    for (const Collective& collective : work_.collectives) {
+      const Bytes bytes(collective.bytes.evaluate(setting_.letters));
       communicate(cost_.forward, forward_kind(collective.name), bytes);
       const CollectiveKind backward = backward_kind(collective.name);
-      if (op_.kind == OpKind::linear && enters(collective.name)) {
+      if (work_.kind == OpKind::linear && enters(collective.name)) {
         reduce += time_of(backward, bytes);
         if (collective.regathers) regather += time_of(CollectiveKind::all_gather, bytes);
       } else {
         communicate(cost_.backward_data, backward, bytes);
       }
     }
-    switch (op_.kind) {
+    switch (work_.kind) {
       case OpKind::linear: linear(regather, reduce); break;
       case OpKind::batched_matmul: attention(); break;
       case OpKind::flash_attention: flash(); break;
@@ -39,9 +43,8 @@ class Pricing {
   }
 
  private:
-  [[nodiscard]] double evaluate(const Expr& expr) const { return expr.evaluate(setting_.letters); }
-  [[nodiscard]] std::int64_t extent(const Amount& amount) const {
-    return std::llround(evaluate(amount.count * share(amount.placement, setting_.sharding)));
+  [[nodiscard]] std::int64_t extent(const Monomial& count) const {
+    return std::llround(count.evaluate(setting_.letters));
   }
 
   Seconds time_of(CollectiveKind kind, Bytes bytes) {
@@ -73,9 +76,9 @@ class Pricing {
     return gemm_time(gemm, device, rates, training_clock(setting_.performance, setting_.software));
   }
 
-  [[nodiscard]] Gemm shape_of(const MatrixProduct& it) const {
+  [[nodiscard]] Gemm shape_of(const ProductWork& it) const {
     Gemm gemm{.batch = extent(it.batch), .rows = extent(it.rows), .columns = 0, .inner = extent(it.inner)};
-    for (const Amount& outer : it.outer) gemm.columns += extent(outer);
+    for (const Monomial& outer : it.outer) gemm.columns += extent(outer);
     return gemm;
   }
   // Gradients of the two factors of C = A B: dA = dC B^T and dB^T = dC^T A.
@@ -91,15 +94,15 @@ class Pricing {
   void linear(Seconds regather, Seconds reduce) {
     Seconds data;
     Seconds weight;
-    for (const MatrixProduct& it : op_.products) {
+    for (const ProductWork& it : work_.products) {
       const Gemm forward = shape_of(it);
       cost_.forward.matrix_products += product(forward);
       data += product(left_gradient(forward));
       Gemm gradient = right_gradient(forward);
-      if (adds_in_product(options())) gradient.result_bytes = 2 * size_of(Dtype::fp32);
+      if (adds_in_product(traffic_options(setting_))) gradient.result_bytes = 2 * size_of(Dtype::fp32);
       weight += product(gradient);
     }
-    const auto count = static_cast<std::int64_t>(op_.products.size());
+    const auto count = static_cast<std::int64_t>(work_.products.size());
     cost_.forward.operations += count;
     cost_.backward_data.operations += count;
     cost_.backward_weight.operations += count;
@@ -114,7 +117,7 @@ class Pricing {
   }
 
   void attention() {
-    for (const MatrixProduct& it : op_.products) {
+    for (const ProductWork& it : work_.products) {
       Gemm forward = shape_of(it);
       // Heads lie side by side, so each starts at a multiple of its size.
       constexpr std::int64_t sixteen_bytes = 8;
@@ -130,11 +133,8 @@ class Pricing {
 
   void flash() {
     Flops computed;
-    for (const MatrixProduct& it : op_.products) computed += flops(shape_of(it));
-    Expr values;
-    for (const ValueId input : op_.inputs) values += detail::bytes_of(table_[input], setting_.sharding);
-    values += detail::output_gradients(table_, op_, setting_.sharding);
-    const Bytes bytes(evaluate(values));
+    for (const ProductWork& it : work_.products) computed += flops(shape_of(it));
+    const Bytes bytes(work_.attention.evaluate(setting_.letters));
     cost_.beyond.flash_attention = true;
     cost_.forward.attention_products +=
         flash_attention_time(FlashPass::forward, computed, bytes, setting_.performance);
@@ -150,30 +150,22 @@ class Pricing {
   void loss() {
     if (!setting_.sharding.tensor) return;
     using namespace symbols;
-    const Bytes numbers(evaluate(s * b * size_of(Dtype::fp32)));
+    const Bytes numbers((s * b * size_of(Dtype::fp32)).evaluate(setting_.letters));
     for (int i = 0; i < 3; ++i) communicate(cost_.forward, CollectiveKind::all_reduce, numbers);
   }
 
   void stream() {
     const auto add = [&](PassCost& pass, const StreamingKernel& kernel) {
-      pass.streaming += streaming_time(Bytes(evaluate(kernel.bytes)), setting_.performance);
+      pass.streaming += streaming_time(Bytes(kernel.bytes.evaluate(setting_.letters)), setting_.performance);
       pass.operations += kernel.operations;
     };
-    for (const StreamingKernel& kernel : forward_traffic(table_, op_, setting_.sharding))
-      add(cost_.forward, kernel);
-    for (const StreamingKernel& kernel : backward_traffic(table_, op_, setting_.sharding, options())) {
+    for (const StreamingKernel& kernel : work_.forward) add(cost_.forward, kernel);
+    for (const StreamingKernel& kernel : work_.backward) {
       add(kernel.of_weights ? cost_.backward_weight : cost_.backward_data, kernel);
     }
   }
 
-  [[nodiscard]] TrafficOptions options() const {
-    return {.norm_backward = setting_.software.norm_backward,
-            .accumulation = setting_.software.gradient_accumulation,
-            .gradients = setting_.gradients};
-  }
-
-  const OpTable& table_;
-  const Op& op_;
+  const OpWork& work_;
   const Setting& setting_;
   OpCost cost_;
 };
@@ -194,8 +186,35 @@ double training_clock(const Performance& performance, const Software& software) 
   return performance.rates.products.sustained.value * software.product_rate.value;
 }
 
+OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted, const Setting& setting) {
+  const Op& row = table.ops()[op];
+  const Sharding& sharding = setting.sharding;
+  OpWork work{.kind = row.kind};
+  for (const Collective& collective : inserted) {
+    if (collective.op == static_cast<int>(op)) work.collectives.push_back(collective);
+  }
+  const auto of_rank = [&](const Amount& amount) { return amount.count * share(amount.placement, sharding); };
+  for (const MatrixProduct& product : row.products) {
+    ProductWork extents{
+        .batch = of_rank(product.batch), .rows = of_rank(product.rows), .inner = of_rank(product.inner)};
+    for (const Amount& outer : product.outer) extents.outer.push_back(of_rank(outer));
+    work.products.push_back(extents);
+  }
+  if (row.kind == OpKind::flash_attention) {
+    for (const ValueId input : row.inputs) work.attention += detail::bytes_of(table[input], sharding);
+    work.attention += detail::output_gradients(table, row, sharding);
+  }
+  const StreamingKernels forward = forward_traffic(table, row, sharding);
+  const StreamingKernels backward = backward_traffic(table, row, sharding, traffic_options(setting));
+  work.forward.assign(forward.begin(), forward.end());
+  work.backward.assign(backward.begin(), backward.end());
+  return work;
+}
+
+OpCost op_cost(const OpWork& work, const Setting& setting) { return Pricing(work, setting).price(); }
+
 OpCost op_cost(const OpTable& table, std::size_t op, const Collectives& inserted, const Setting& setting) {
-  return Pricing(table, op, setting).price(inserted, static_cast<int>(op));
+  return op_cost(op_work(table, op, inserted, setting), setting);
 }
 
 }  // namespace headroom

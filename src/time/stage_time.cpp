@@ -3,11 +3,30 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headroom/model/ends_ops.hpp"
+#include "headroom/model/layer_ops.hpp"
+
 namespace headroom {
+
+ModelWork model_work(const Architecture& architecture, const Setting& setting) {
+  return {.layer = table_work(layer_ops(architecture), setting),
+          .embedding = table_work(embedding_ops(architecture), setting),
+          .head = table_work(head_ops(architecture), setting)};
+}
+
+PricedModel priced(const ModelWork& work, const Setting& setting) {
+  return {.layer = priced(work.layer, setting),
+          .embedding = table_cost(priced(work.embedding, setting), {}),
+          .head = table_cost(priced(work.head, setting), {})};
+}
+
+ModelCost model_cost(const PricedModel& model, const Replay& replay) {
+  return {.layer = table_cost(model.layer, replay), .embedding = model.embedding, .head = model.head};
+}
+
 ModelCost model_cost(const Transformer& model, const Strategy& strategy, const Setting& setting) {
-  return {.layer = layer_cost(model, strategy, setting),
-          .embedding = embedding_cost(model, setting),
-          .head = head_cost(model, setting)};
+  return model_cost(priced(model_work(model.architecture, setting), setting),
+                    replay_of(layer_ops(model.architecture), strategy.recompute));
 }
 
 Extrapolations beyond(const ModelCost& cost) {
@@ -46,7 +65,8 @@ Seconds pass_time(const PassCost& cost, const HostRates& rates, const Software& 
   const Seconds longer = std::max(device, host);
   if (longer == Seconds(0)) return longer;
   const double q = rates.balance.value;
-  return longer * std::pow(std::pow(device / longer, q) + std::pow(host / longer, q), 1 / q);
+  // The longer one's term of the sum is 1.
+  return longer * std::pow(1 + std::pow(std::min(device, host) / longer, q), 1 / q);
 }
 
 }  // namespace headroom

@@ -1,38 +1,18 @@
-// Makespans in closed form against the replay of every step, for times that nobody chose: small whole numbers, so that
-// sums are exact in any order and == is the right comparison.
+// Makespans in closed form against the replay of every step, for times that nobody chose.
 #include "headroom/schedule/makespan.hpp"
 
 #include <doctest/doctest.h>
-#include <rapidcheck.h>
+
+#include "schedule/any_schedule.hpp"
 
 namespace headroom {
 namespace {
 
-std::int64_t between(std::int64_t low, std::int64_t high) { return *rc::gen::inRange(low, high + 1); }
+using tests::any_seconds;
+using tests::any_times;
+using tests::between;
 
-// Now and then one stage is far slower than the others.
-Seconds any_seconds(std::int64_t low) {
-  return Seconds(static_cast<double>(between(0, 9) == 0 ? between(low, 60) : between(low, 9)));
-}
-
-ScheduleShape any_shape() {
-  const auto kind = *rc::gen::element(ScheduleKind::gpipe, ScheduleKind::one_forward_one_backward,
-                                      ScheduleKind::interleaved);
-  const std::int64_t ranks = between(1, 9);
-  if (kind == ScheduleKind::interleaved) return {kind, ranks, between(1, 4), ranks * between(1, 4)};
-  return {kind, ranks, 1, between(1, 24)};
-}
-
-ScheduleTimes any_times(const ScheduleShape& shape) {
-  ScheduleTimes times;
-  for (std::int64_t stage = 0; stage < shape.ranks * shape.chunks; ++stage) {
-    times.stages.push_back({any_seconds(1), any_seconds(0), any_seconds(1)});
-  }
-  if (between(0, 3) > 0) {
-    for (std::int64_t rank = 0; rank < shape.ranks; ++rank) times.links.push_back(any_seconds(0));
-  }
-  return times;
-}
+ScheduleShape any_shape() { return tests::any_shape(9); }
 
 TEST_CASE("what a schedule takes is what its replay takes, to the last bit") {
   CHECK(rc::check([] {
@@ -41,6 +21,23 @@ TEST_CASE("what a schedule takes is what its replay takes, to the last bit") {
     const ReplayedSchedule replayed = replay_schedule(shape, times);
     RC_CLASSIFY(shape.microbatches < shape.ranks, "fewer microbatches than ranks");
     RC_ASSERT(timed_schedule(shape, times) == replayed);
+  }));
+}
+
+TEST_CASE("several pipelines at once take what each takes alone, to the last bit") {
+  CHECK(rc::check([] {
+    const ScheduleShape shape = any_shape();
+    std::vector<std::vector<ChunkSpans>> pipelines(static_cast<std::size_t>(between(0, 19)));
+    for (std::vector<ChunkSpans>& spans : pipelines) {
+      for (std::int64_t stage = 0; stage < shape.ranks * shape.chunks; ++stage) {
+        // Thirds, so that sums round.
+        spans.push_back({any_seconds(1) / 3, any_seconds(1) / 3});
+      }
+    }
+    const std::vector<std::span<const ChunkSpans>> views(pipelines.begin(), pipelines.end());
+    std::vector<Seconds> together(views.size());
+    makespans(shape, views, together);
+    for (std::size_t i = 0; i < views.size(); ++i) RC_ASSERT(together[i] == makespan(shape, views[i]));
   }));
 }
 

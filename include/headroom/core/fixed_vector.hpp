@@ -1,6 +1,7 @@
 // A vector of bounded size without allocation, so that tables can be constants. Overflow is our bug.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <initializer_list>
@@ -40,6 +41,10 @@ class FixedVector {
       if (other == item) return true;
     }
     return false;
+  }
+
+  friend constexpr bool operator==(const FixedVector& x, const FixedVector& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end());
   }
 
  private:

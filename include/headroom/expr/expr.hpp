@@ -47,6 +47,17 @@ struct Monomial {
 
   [[nodiscard]] constexpr int power(Symbol symbol) const { return powers[index_of(symbol)]; }
 
+  // The value under the bindings. Exact while numerator, denominator and quotient are integers below 2^53.
+  [[nodiscard]] constexpr double evaluate(const Bindings& bindings) const {
+    auto numerator = static_cast<double>(coefficient.numerator());
+    auto denominator = static_cast<double>(coefficient.denominator());
+    for (std::size_t symbol = 0; symbol < symbol_count; ++symbol) {
+      for (int i = powers[symbol]; i > 0; --i) numerator *= bindings[static_cast<Symbol>(symbol)];
+      for (int i = powers[symbol]; i < 0; ++i) denominator *= bindings[static_cast<Symbol>(symbol)];
+    }
+    return numerator / denominator;
+  }
+
   friend constexpr bool operator==(const Monomial&, const Monomial&) = default;
   friend constexpr Monomial operator*(Monomial x, const Monomial& y) { return combine(x, y, +1); }
   friend constexpr Monomial operator/(Monomial x, const Monomial& y) { return combine(x, y, -1); }
@@ -119,18 +130,9 @@ class Expr {
     return result;
   }
 
-  // The value under the bindings. Exact while numerators, denominators and quotients are integers below 2^53.
   [[nodiscard]] constexpr double evaluate(const Bindings& bindings) const {
     double sum = 0;
-    for (const Monomial& term : *this) {
-      auto numerator = static_cast<double>(term.coefficient.numerator());
-      auto denominator = static_cast<double>(term.coefficient.denominator());
-      for (const Notation& entry : notation) {
-        for (int i = term.power(entry.symbol); i > 0; --i) numerator *= bindings[entry.symbol];
-        for (int i = term.power(entry.symbol); i < 0; ++i) denominator *= bindings[entry.symbol];
-      }
-      sum += numerator / denominator;
-    }
+    for (const Monomial& term : *this) sum += term.evaluate(bindings);
     return sum;
   }
 

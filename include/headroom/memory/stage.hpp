@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "headroom/core/fixed_vector.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/parallel/strategy.hpp"
 
@@ -17,11 +18,14 @@ struct CheckpointRun {
   friend bool operator==(const CheckpointRun&, const CheckpointRun&) = default;
 };
 
+// Those that are recomputed, and the rest.
+using CheckpointRuns = FixedVector<CheckpointRun, 2>;
+
 struct StageActivations {
-  std::vector<CheckpointRun> layers;  // in the order of the model
-  Bytes embedding;                    // on the first stage
-  Bytes head;                         // on the last stage: final normalization, output layer, loss
-  Bytes output;                       // the sent output, unless it is deallocated
+  CheckpointRuns layers;  // in the order of the model
+  Bytes embedding;        // on the first stage
+  Bytes head;             // on the last stage: final normalization, output layer, loss
+  Bytes output;           // the sent output, unless it is deallocated
   friend bool operator==(const StageActivations&, const StageActivations&) = default;
 };
 
@@ -45,6 +49,21 @@ struct ModelActivations {
   Bytes output;  // a stage's sent output, unless it is deallocated
   friend bool operator==(const ModelActivations&, const ModelActivations&) = default;
 };
+
+// The same in symbols, for all t, b and s that shard alike.
+struct ModelActivationExprs {
+  Expr plain_kept;
+  Expr plain_replayed;
+  Expr kept;
+  Expr replayed;
+  Expr embedding;
+  Expr head;
+  Expr output;
+};
+
+ModelActivationExprs model_activation_exprs(const Transformer& model, const Strategy& strategy,
+                                            Detail detail);
+ModelActivations evaluate(const ModelActivationExprs& exprs, const Bindings& letters);
 
 ModelActivations model_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, Detail detail);

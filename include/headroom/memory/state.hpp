@@ -21,6 +21,17 @@ struct ModelParameters {
   friend bool operator==(const ModelParameters&, const ModelParameters&) = default;
 };
 
+// The same in symbols, for all t that shard alike.
+struct ModelParameterExprs {
+  Expr layer;
+  Expr embedding;
+  Expr head;
+  Expr shared;
+};
+
+ModelParameterExprs model_parameter_exprs(const Transformer& model, const Sharding& sharding);
+ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& letters);
+
 ModelParameters model_parameters(const Transformer& model, const Strategy& strategy,
                                  const Workload& workload);
 
@@ -44,6 +55,8 @@ struct ModelState {
   Bytes optimizer;  // fp32 master weights and two fp32 moments; a 1/d shard with a distributed optimizer
   friend bool operator==(const ModelState&, const ModelState&) = default;
 };
+
+constexpr Bytes total(const ModelState& state) { return state.weights + state.gradients + state.optimizer; }
 
 ModelState model_state(const Transformer& model, const Strategy& strategy, double parameters);
 

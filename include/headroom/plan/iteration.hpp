@@ -57,6 +57,8 @@ struct IterationTime {
 };
 
 // The backward pass and its replay keep the host busy as one: the replay is what it adds to the backward pass.
+Seconds replay_time(const StageCost& stage, Seconds backward, const HostRates& rates,
+                    const Software& software);
 PassTimes pass_times(const StageCost& stage, const HostRates& rates, const Software& software);
 
 // What follows the pipeline.

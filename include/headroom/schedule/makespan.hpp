@@ -37,6 +37,11 @@ ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::
 // `spans` are those of the p m stage chunks, in the order of the model.
 Seconds makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans);
 
+// Of several pipelines that run the same schedule, each with spans of its own, to the last bit what makespan() says of
+// each; where interleaved, eight of them take little longer than one.
+void makespans(const ScheduleShape& shape, std::span<const std::span<const ChunkSpans>> pipelines,
+               std::span<Seconds> longest);
+
 // No pipeline of these spans takes less: for each rank, filling the pipeline up to it, its own work, and draining.
 Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans);
 

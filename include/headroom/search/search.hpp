@@ -32,9 +32,16 @@ struct Shard {
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 
+// What a search did for its result: it depends on shards and on which thread was faster, and is no part of it.
+struct SearchEffort {
+  std::int64_t timed =
+      0;  // strategies whose exact time was computed; the others do not fit or are too slow at the least
+};
+
 struct SearchOptions {
   Shard shard;
-  unsigned threads = 1;  // at the most
+  unsigned threads = 1;            // at the most
+  SearchEffort* effort = nullptr;  // added to, where asked for
 };
 
 struct SearchResult {

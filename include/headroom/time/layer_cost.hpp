@@ -1,6 +1,8 @@
 // What a layer, the embedding or the head costs on one rank, for one microbatch: the ops of its table, summed up.
 #pragma once
 
+#include <vector>
+
 #include "headroom/time/op_cost.hpp"
 
 namespace headroom {
@@ -17,6 +19,20 @@ struct LayerCost {
 // Without the replay.
 constexpr PassCost backward(const LayerCost& cost) { return cost.backward_data + cost.backward_weight; }
 
+// The work of every op of a table. Of the setting only what is no number counts: sharding, gradients and software.
+struct TableWork {
+  std::vector<OpWork> ops;
+  std::vector<Monomial> inputs;  // bytes of the whole boundary values that enter the table
+};
+TableWork table_work(const OpTable& table, const Setting& setting);
+
+struct PricedTable {
+  std::vector<OpCost> ops;
+  Seconds gather;  // of a checkpoint of which every rank keeps 1/t, before its replay
+};
+PricedTable priced(const TableWork& work, const Setting& setting);
+
+LayerCost table_cost(const PricedTable& table, const Replay& replay);
 LayerCost table_cost(const OpTable& table, const Replay& replay, const Setting& setting);
 
 // The layer under the recomputation of the strategy: with --recompute-layers, a layer that is recomputed.

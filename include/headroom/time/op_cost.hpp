@@ -2,6 +2,8 @@
 // collectives around it, forward and backward.
 #pragma once
 
+#include <vector>
+
 #include "headroom/parallel/collectives.hpp"
 #include "headroom/time/collective.hpp"
 #include "headroom/time/gemm.hpp"
@@ -78,7 +80,28 @@ Setting setting_of(const Transformer& model, const Strategy& strategy, const Wor
 // Factor on all rates of arithmetic in a training step.
 double training_clock(const Performance& performance, const Software& software);
 
+// Extents of the products of matrices of one rank.
+struct ProductWork {
+  Monomial batch;
+  Monomial rows;
+  Monomial inner;
+  FixedVector<Monomial, 2> outer;
+};
+
+// What an op computes and moves, in symbols: a rank's kernels and collectives for all t, b and s that shard alike.
+struct OpWork {
+  OpKind kind = OpKind::elementwise;
+  std::vector<Collective> collectives;
+  std::vector<ProductWork> products;
+  Expr attention;  // bytes of flash attention: its inputs, and the gradients of its outputs
+  std::vector<StreamingKernel> forward;
+  std::vector<StreamingKernel> backward;
+};
+
 // `inserted` are the collectives of the whole table.
+OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted, const Setting& setting);
+
+OpCost op_cost(const OpWork& work, const Setting& setting);
 OpCost op_cost(const OpTable& table, std::size_t op, const Collectives& inserted, const Setting& setting);
 
 }  // namespace headroom

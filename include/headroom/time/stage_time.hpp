@@ -23,6 +23,22 @@ struct ModelCost {
   friend bool operator==(const ModelCost&, const ModelCost&) = default;
 };
 
+// The same in three steps, of which each serves many strategies: in symbols, for all that shard alike; priced, for one t
+// and b; and with the replay of a policy.
+struct ModelWork {
+  TableWork layer;
+  TableWork embedding;
+  TableWork head;
+};
+struct PricedModel {
+  PricedTable layer;
+  LayerCost embedding;
+  LayerCost head;
+};
+ModelWork model_work(const Architecture& architecture, const Setting& setting);
+PricedModel priced(const ModelWork& work, const Setting& setting);
+ModelCost model_cost(const PricedModel& model, const Replay& replay);
+
 ModelCost model_cost(const Transformer& model, const Strategy& strategy, const Setting& setting);
 
 Extrapolations beyond(const ModelCost& cost);
