@@ -213,6 +213,17 @@ class Interleaved {
   static thread_local inline std::vector<Span> spans_;
 };
 
+// Of at most so many pipelines.
+template <std::size_t AtOnce>
+void run_at_once(const ScheduleShape& shape, std::span<const std::span<const ChunkSpans>> pipelines,
+                 std::span<Seconds> longest) {
+  if constexpr (AtOnce > 1) {
+    if (pipelines.size() <= AtOnce / 2) return run_at_once<AtOnce / 2>(shape, pipelines, longest);
+  }
+  const Lanes<AtOnce> times = Interleaved<AtOnce>(shape, pipelines).makespans();
+  for (std::size_t i = 0; i < longest.size(); ++i) longest[i] = Seconds(times[i]);
+}
+
 }  // namespace
 
 ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::span<const Seconds> links,
@@ -231,8 +242,11 @@ Seconds makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans) 
     case ScheduleKind::gpipe: return gpipe_makespan(shape.microbatches, spans);
     case ScheduleKind::one_forward_one_backward:
       return one_forward_one_backward_makespan(shape.microbatches, spans);
-    case ScheduleKind::interleaved:
-      return Seconds(Interleaved<1>(shape, std::span(&spans, 1)).makespans().front());
+    case ScheduleKind::interleaved: {
+      Seconds longest;
+      run_at_once<1>(shape, std::span(&spans, 1), std::span(&longest, 1));
+      return longest;
+    }
   }
   EXPECTS(!"unknown schedule");
   return {};
@@ -241,7 +255,7 @@ Seconds makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans) 
 void makespans(const ScheduleShape& shape, std::span<const std::span<const ChunkSpans>> pipelines,
                std::span<Seconds> longest) {
   EXPECTS(pipelines.size() == longest.size());
-  if (shape.kind != ScheduleKind::interleaved || pipelines.size() == 1) {
+  if (shape.kind != ScheduleKind::interleaved) {
     std::transform(pipelines.begin(), pipelines.end(), longest.begin(),
                    [&](std::span<const ChunkSpans> spans) { return makespan(shape, spans); });
     return;
@@ -249,8 +263,7 @@ void makespans(const ScheduleShape& shape, std::span<const std::span<const Chunk
   constexpr std::size_t at_once = 8;
   for (std::size_t first = 0; first < pipelines.size(); first += at_once) {
     const std::size_t count = std::min(at_once, pipelines.size() - first);
-    const Lanes<at_once> times = Interleaved<at_once>(shape, pipelines.subspan(first, count)).makespans();
-    for (std::size_t i = 0; i < count; ++i) longest[first + i] = Seconds(times[i]);
+    run_at_once<at_once>(shape, pipelines.subspan(first, count), longest.subspan(first, count));
   }
 }
 
