@@ -70,10 +70,4 @@ struct ReplayedSchedule {
 ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes& times,
                                  const std::function<void(const ReplayedStep&)>& visit = {});
 
-// The makespan where all stage chunks take the same and transfers nothing: for search, which asks for millions. A
-// property test holds it equal to the replay.
-constexpr Seconds uniform_makespan(const ScheduleShape& shape, const PassTimes& stage) {
-  return static_cast<double>(shape.microbatches * shape.chunks + shape.ranks - 1) * total(stage);
-}
-
 }  // namespace headroom
