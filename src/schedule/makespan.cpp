@@ -132,6 +132,18 @@ class Interleaved {
     Lanes<Pipelines> backward;
   };
 
+  // Kept from one schedule to the next: what is new of them need not be zero.
+  struct Buffers {
+    std::vector<Lanes<Pipelines>>
+        ends;  // by rank, direction and pass modulo `kept_`: when the output was sent
+    std::vector<Rank> ranks;
+    std::vector<Span> spans;
+  };
+  static Buffers& buffers() {
+    thread_local Buffers kept;
+    return kept;
+  }
+
   static void wait_for(Lanes<Pipelines>& clock, const Lanes<Pipelines>& arrived) {
     for (std::size_t i = 0; i < Pipelines; ++i) clock[i] = clock[i] > arrived[i] ? clock[i] : arrived[i];
   }
@@ -207,10 +219,9 @@ class Interleaved {
   std::int64_t passes_;
   std::int64_t steps_ = 0;
   std::size_t kept_ = 0;  // of a rank's last passes of one direction: a power of two
-  // By rank, direction and pass modulo `kept_`: when the output was sent.
-  static thread_local inline std::vector<Lanes<Pipelines>> ends_;
-  static thread_local inline std::vector<Rank> ranks_;
-  static thread_local inline std::vector<Span> spans_;
+  std::vector<Lanes<Pipelines>>& ends_ = buffers().ends;
+  std::vector<Rank>& ranks_ = buffers().ranks;
+  std::vector<Span>& spans_ = buffers().spans;
 };
 
 // Of at most so many pipelines.

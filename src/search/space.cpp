@@ -105,6 +105,28 @@ class LayoutVisit {
   Strategy layout_;
 };
 
+void for_each_recomputation(const Request& base, const Space& space, const Strategy& layout, auto visit) {
+  const auto visit_with_window = [&](const Recomputation& recompute) {
+    visit(recompute);
+    if (!space.recompute_window || recompute.policy == RecomputePolicy::none || recompute.layers > 0) return;
+    Recomputation windowed = recompute;
+    windowed.window = true;
+    visit(windowed);
+  };
+  for (const RecomputePolicy policy :
+       {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full}) {
+    if (!contains(space.recompute, policy)) continue;
+    Recomputation recompute{.policy = policy};
+    if (policy == RecomputePolicy::full && space.recompute_layers) {
+      const std::int64_t stages = layout.pipeline_parallel * layout.interleave;
+      const std::int64_t most = (base.model.layers + stages - 1) / stages;
+      for (recompute.layers = 1; recompute.layers < most; ++recompute.layers) visit_with_window(recompute);
+    }
+    recompute.layers = 0;
+    visit_with_window(recompute);
+  }
+}
+
 }  // namespace
 
 bool allows(const Counts& counts, std::int64_t value) {
@@ -122,28 +144,15 @@ void visit_layouts(const Request& base, const Space& space, const VisitLayout& v
 
 std::vector<Recomputation> recomputations(const Request& base, const Space& space, const Strategy& layout) {
   std::vector<Recomputation> list;
-  const auto add = [&](const Recomputation& recompute) {
-    list.push_back(recompute);
-    if (!space.recompute_window || recompute.policy == RecomputePolicy::none || recompute.layers > 0) return;
-    list.push_back(recompute);
-    list.back().window = true;
-  };
-  for (const RecomputePolicy policy :
-       {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full}) {
-    if (!contains(space.recompute, policy)) continue;
-    if (policy == RecomputePolicy::full && space.recompute_layers) {
-      const std::int64_t stages = layout.pipeline_parallel * layout.interleave;
-      const std::int64_t most = (base.model.layers + stages - 1) / stages;
-      for (std::int64_t k = 1; k < most; ++k) add({.policy = policy, .layers = k});
-    }
-    add({.policy = policy});
-  }
+  for_each_recomputation(base, space, layout,
+                         [&](const Recomputation& recompute) { list.push_back(recompute); });
   return list;
 }
 
 std::int64_t strategies_of(const Request& base, const Space& space, const Strategy& layout) {
-  return std::ssize(recomputations(base, space, layout)) *
-         std::ssize(choices(space.distributed_optimizer, layout.data_parallel));
+  std::int64_t count = 0;
+  for_each_recomputation(base, space, layout, [&](const Recomputation&) { ++count; });
+  return count * std::ssize(choices(space.distributed_optimizer, layout.data_parallel));
 }
 
 }  // namespace headroom
