@@ -51,9 +51,9 @@ struct Monomial {
   [[nodiscard]] constexpr double evaluate(const Bindings& bindings) const {
     auto numerator = static_cast<double>(coefficient.numerator());
     auto denominator = static_cast<double>(coefficient.denominator());
-    for (std::size_t symbol = 0; symbol < symbol_count; ++symbol) {
-      for (int i = powers[symbol]; i > 0; --i) numerator *= bindings[static_cast<Symbol>(symbol)];
-      for (int i = powers[symbol]; i < 0; ++i) denominator *= bindings[static_cast<Symbol>(symbol)];
+    for (const Notation& entry : notation) {
+      for (int i = power(entry.symbol); i > 0; --i) numerator *= bindings[entry.symbol];
+      for (int i = power(entry.symbol); i < 0; ++i) denominator *= bindings[entry.symbol];
     }
     return numerator / denominator;
   }
