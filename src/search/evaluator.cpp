@@ -53,18 +53,18 @@ const ModelActivations& Evaluator::activations_of(const Strategy& strategy) {
   return *activations;
 }
 
-const ModelCost& Evaluator::cost_of(const Strategy& strategy) {
-  const std::size_t policy = index(strategy.recompute.policy);
+const ModelCost& Evaluator::cost_of(const Recomputation& recompute) {
+  const std::size_t policy = index(recompute.policy);
   std::optional<ModelCost>& cost = now_->costs[policy];
   if (cost) return *cost;
   Symbolic& symbolic = *now_->symbolic;
   if (!now_->model) {
-    const Setting setting = setting_of(base_.model, strategy, base_.workload, base_.system.devices_per_node,
+    const Setting setting = setting_of(base_.model, layout_, base_.workload, base_.system.devices_per_node,
                                        *base_.system.performance, base_.software);
     if (!symbolic.work) symbolic.work = model_work(base_.model.architecture, setting);
     now_->model = priced(*symbolic.work, setting);
   }
-  return cost.emplace(model_cost(*now_->model, replay_of(layer_, strategy.recompute)));
+  return cost.emplace(model_cost(*now_->model, replay_of(layer_, recompute)));
 }
 
 void Evaluator::set_layout(const Strategy& layout, std::span<const Recomputation> recomputations) {
@@ -174,7 +174,7 @@ void Evaluator::time_layout() {
   layout_timed_ = true;
   links_ = send_times(base_.model, layout_, base_.workload, base_.system.devices_per_node,
                       *base_.system.performance, base_.software);
-  const ModelCost& cost = cost_of(layout_);
+  const ModelCost& cost = cost_of(layout_.recompute);
   for (Stage& stage : stages_) {
     stage.times =
         pass_times(stage_cost(cost, stage.place, {}), base_.system.performance->rates.host, base_.software);
@@ -183,9 +183,7 @@ void Evaluator::time_layout() {
 
 void Evaluator::fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans) {
   time_layout();
-  Strategy strategy = layout_;
-  strategy.recompute = recompute;
-  const ModelCost& cost = cost_of(strategy);
+  const ModelCost& cost = cost_of(recompute);
   for (Stage& stage : stages_) {
     stage.times.replay = replay_time(stage_cost(cost, stage.place, recompute), stage.times.backward,
                                      base_.system.performance->rates.host, base_.software);

@@ -89,7 +89,7 @@ class Evaluator {
   Symbolic& symbolic_of(const Strategy& strategy);
   Priced& priced_of(const Strategy& strategy);
   const ModelActivations& activations_of(const Strategy& strategy);
-  const ModelCost& cost_of(const Strategy& strategy);
+  const ModelCost& cost_of(const Recomputation& recompute);
   void find_rank_kinds();
   void set_recompute(const Strategy& strategy);
   Bytes fullest(RankKind& kind);
