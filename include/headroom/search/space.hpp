@@ -36,7 +36,8 @@ struct Space {
                                          RecomputePolicy::full};
   bool recompute_layers =
       true;  // full recomputation also of the first K layers of each stage only, for every K
-  // A window's passes differ from each other, so that each takes a replay: milliseconds and not microseconds.
+  // A window's passes differ from each other, so that its time takes a replay, and its memory a walk through the schedule
+  // for every size that it may have: milliseconds, where other strategies take a microsecond.
   bool recompute_window = false;
   // GPipe keeps more than 1F1B does and is never faster [schedule/makespan.hpp], so it is tried when asked for only.
   std::vector<ScheduleKind> schedules{ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
