@@ -3,6 +3,22 @@
 #   cmake --build --preset release --target headroom_measure
 # since it takes minutes to compile; ON makes it part of every build, and an error where they are missing.
 
+# What needs no CUDA: the design of what is measured, the file, the command line, how ranks find each other, and the
+# reference that the layer is checked against. The tests link it everywhere.
+add_library(headroom_harness STATIC EXCLUDE_FROM_ALL
+  src/harness/designed.cpp
+  src/harness/device_state.cpp
+  src/harness/interrupt.cpp
+  src/harness/layer_reference.cpp
+  src/harness/options.cpp
+  src/harness/rendezvous.cpp
+  src/harness/report.cpp
+)
+find_package(Threads REQUIRED)
+target_link_libraries(headroom_harness
+  PUBLIC headroom::headroom Threads::Threads ${CMAKE_DL_LIBS}
+  PRIVATE CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json headroom_warnings)
+
 set(HEADROOM_HARNESS AUTO CACHE STRING "Build headroom-measure (CUDA, NCCL): ON, OFF, or AUTO where they are found")
 set_property(CACHE HEADROOM_HARNESS PROPERTY STRINGS AUTO ON OFF)
 if(HEADROOM_HARNESS STREQUAL OFF)
@@ -46,12 +62,21 @@ endif()
 
 add_executable(headroom_measure
   src/harness/collectives.cu
+  src/harness/device.cu
+  src/harness/elementwise_kernels.cu
   src/harness/filling.cu
   src/harness/kernels.cu
+  src/harness/layer.cu
+  src/harness/layer_check.cu
+  src/harness/layer_products.cu
+  src/harness/layers.cu
   src/harness/main.cu
+  src/harness/matmul.cu
+  src/harness/pool.cu
   src/harness/products.cu
-  src/harness/report.cu
+  src/harness/row_kernels.cu
   src/harness/timing.cu
+  src/harness/world.cu
 )
 if(NOT HEADROOM_HARNESS STREQUAL ON)
   set_target_properties(headroom_measure PROPERTIES EXCLUDE_FROM_ALL ON)
@@ -59,5 +84,6 @@ endif()
 # clang-tidy 14, which reads the compile commands, does not know CUDA 13.
 set_target_properties(headroom_measure PROPERTIES OUTPUT_NAME headroom-measure CUDA_STANDARD 20 EXPORT_COMPILE_COMMANDS OFF)
 target_include_directories(headroom_measure PRIVATE ${HEADROOM_NCCL_INCLUDE})
-target_compile_options(headroom_measure PRIVATE --extended-lambda -Xcompiler=-Wall,-Wextra)
-target_link_libraries(headroom_measure PRIVATE ${HEADROOM_CUBLASLT} ${HEADROOM_NCCL})
+target_compile_options(headroom_measure PRIVATE
+  -Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers $<$<BOOL:${CMAKE_COMPILE_WARNING_AS_ERROR}>:-Werror=all-warnings>)
+target_link_libraries(headroom_measure PRIVATE headroom_harness ${HEADROOM_CUBLASLT} ${HEADROOM_NCCL})

@@ -14,8 +14,12 @@ namespace {
 // What a shape is, besides its label: two kernels that move the same bytes are two shapes.
 auto shape_of(const Sample& sample) {
   const Gemm& product = sample.product;
-  return std::tuple(sample.kind, sample.label, sample.load, sample.dtype, product.batch, product.rows,
-                    product.columns, product.inner, product.result_bytes, sample.ranks, sample.bytes.count());
+  const MeasuredLayer& layer = sample.layer;
+  const auto kind = std::tuple(sample.kind, sample.label, sample.load, sample.dtype, sample.half_format);
+  const auto size = std::tuple(product.batch, product.rows, product.columns, product.inner,
+                               product.result_bytes, sample.ranks, sample.nodes, sample.bytes.count());
+  return std::tuple(kind, size, layer.sequence, layer.micro_batch, layer.hidden, layer.heads,
+                    layer.tensor_parallel, layer.recompute, layer.pass);
 }
 
 // [Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014]

@@ -94,7 +94,7 @@ SortedSamples sorted(const std::vector<Sample>& samples) {
   for (const Sample& sample : merge_repeated(samples)) {
     if (sample.kind == SampleKind::matrix_product) {
       (sample.load == Load::burst ? result.products : result.sustained).push_back(sample);
-    } else if (is_collective(sample.kind)) {
+    } else if (is_collective(sample.kind) && sample.nodes == 1) {
       result.collectives.push_back(sample);
       ranks.insert(sample.ranks);
     } else if (sample.kind == SampleKind::streaming || sample.kind == SampleKind::empty_kernel) {

@@ -20,7 +20,9 @@ CollectiveKind collective_kind(SampleKind kind) {
   }
 }
 
-Group group_of(const Sample& sample) { return {.ranks = sample.ranks, .ranks_in_node = sample.ranks}; }
+Group group_of(const Sample& sample) {
+  return {.ranks = sample.ranks, .ranks_in_node = sample.ranks / sample.nodes};
+}
 
 // Groups, as they are read: products by their shortest side, then what runs between devices, then the rest.
 constexpr std::string_view group_names[] = {
@@ -38,6 +40,7 @@ constexpr std::string_view group_names[] = {
     "streaming, from 1 MiB",
     "streaming, below 1 MiB",
     "empty kernels",
+    "collectives, over several nodes",
 };
 
 std::string_view product_group(const Sample& sample) {
@@ -53,6 +56,7 @@ bool belongs(const Sample& sample, std::string_view group) {
   if (sample.kind == SampleKind::streaming) return group == group_names[large ? 11 : 12];
   if (sample.kind == SampleKind::empty_kernel) return group == group_names[13];
   if (!is_collective(sample.kind)) return false;
+  if (sample.nodes > 1) return group == group_names[14];
   const bool of_kind = large && group.starts_with(name_of(sample.kind)) && group.ends_with("from 1 MiB");
   return of_kind || group == group_names[large ? 6 : 7];
 }

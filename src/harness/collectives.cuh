@@ -1,13 +1,14 @@
-// NCCL's collectives over the devices of one node that this process sees, for 2, 4, 8 ... ranks up to all of them.
+// NCCL's collectives over 2, 4, 8 ... ranks up to all of them, within a node and over several.
 #pragma once
 
-#include <cstddef>
+#include <vector>
 
-#include "report.cuh"
+#include "session.cuh"
+#include "world.cuh"
 
 namespace headroom::harness {
 
-std::size_t collective_samples(int devices);
-void measure_collectives(Report& report, int devices);
+// All ranks call it, with the same samples.
+void measure_collectives(const std::vector<Sample>& samples, const RankGroup& all, const Session& session);
 
 }  // namespace headroom::harness

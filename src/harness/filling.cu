@@ -1,20 +1,23 @@
 #include "filling.cuh"
+#include "launch.cuh"
 
 namespace headroom::harness {
 namespace {
 
-__global__ void fill_kernel(__nv_bfloat16* out, std::uint64_t count, std::uint64_t seed) {
+template <class T>
+__global__ void fill_kernel(T* out, std::uint64_t count, std::uint64_t seed, float scale) {
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
-    out[i] = __float2bfloat16(element(i, seed));
-  }
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step)
+    out[i] = HalfTraits<T>::of_float(scale * element(i, seed));
 }
 
 }  // namespace
 
-void fill(const Buffer& buffer, std::uint64_t seed, cudaStream_t stream) {
-  fill_kernel<<<1024, 256, 0, stream>>>(buffer.as<__nv_bfloat16>(), buffer.bytes() / 2, seed);
-  check(cudaGetLastError());
+template <class T>
+void fill(T* out, std::int64_t count, std::uint64_t seed, cudaStream_t stream, float scale) {
+  launch(fill_kernel<T>, grid(1024), stream, out, static_cast<std::uint64_t>(count), seed, scale);
 }
+template void fill(__half*, std::int64_t, std::uint64_t, cudaStream_t, float);
+template void fill(__nv_bfloat16*, std::int64_t, std::uint64_t, cudaStream_t, float);
 
 }  // namespace headroom::harness

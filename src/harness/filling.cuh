@@ -1,28 +1,36 @@
-// Inputs that need no storage on the host: element i of a matrix is a hash of i, so that any element of a result can be
-// computed again from nothing. Values lie evenly in [-1, 1), as random data costs power where zeros would not.
+// Fills half-precision buffers with elements.hpp's numbers, and reads them back.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
-#include <cuda_bf16.h>
-
+#include "elements.hpp"
+#include "half.cuh"
 #include "resources.cuh"
 
 namespace headroom::harness {
 
-__host__ __device__ inline float element(std::uint64_t index, std::uint64_t seed) {
-  std::uint64_t x = index * 0x9E3779B97F4A7C15ULL + seed * 0xD1B54A32D192ED03ULL;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-  x ^= x >> 31;
-  return static_cast<float>(static_cast<std::int32_t>(x >> 40) - (1 << 23)) / static_cast<float>(1 << 23);
+// scale * element(i, seed), rounded.
+template <class T>
+void fill(T* out, std::int64_t count, std::uint64_t seed, cudaStream_t stream, float scale = 1);
+
+// As fill() stores it.
+template <class T>
+double filled(std::uint64_t index, std::uint64_t seed) {
+  return stored<T>(element(index, seed));
 }
 
-// As the device stores it.
-__host__ __device__ inline float stored_element(std::uint64_t index, std::uint64_t seed) {
-  return __bfloat162float(__float2bfloat16(element(index, seed)));
+// Waits for the stream.
+template <class T>
+double read_one(const T* values, std::uint64_t place, cudaStream_t stream) {
+  T value{};
+  check(cudaStreamSynchronize(stream));
+  check(cudaMemcpy(&value, values + place, sizeof value, cudaMemcpyDeviceToHost));
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return value;
+  } else {
+    return HalfTraits<T>::to_float(value);
+  }
 }
-
-void fill(const Buffer& buffer, std::uint64_t seed, cudaStream_t stream);  // with bf16
 
 }  // namespace headroom::harness

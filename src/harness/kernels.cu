@@ -1,224 +1,158 @@
 #include <cmath>
 #include <cstdint>
-#include <sstream>
+#include <stdexcept>
 #include <string>
-#include <vector>
 
+#include "elements.hpp"
 #include "filling.cuh"
+#include "half.cuh"
 #include "kernels.cuh"
-#include "resources.cuh"
+#include "launch.cuh"
+#include "layer_kernels.cuh"
 
 namespace headroom::harness {
 namespace {
 
 using Half = __nv_bfloat16;
 
-constexpr int threads = 256;
-constexpr int row = 2048;  // elements of a row of softmax and of layer norm
-constexpr float epsilon = 1e-5F;
-constexpr float kept = 0.9F;
+constexpr std::int64_t row = 2048;  // elements of a row of softmax and of layer norm
+constexpr std::uint64_t mask_seed = 7;
+constexpr std::uint64_t seed_of_x = 1;
+constexpr std::uint64_t seed_of_z = 2;
+constexpr std::uint64_t seed_of_scale = 3;
+constexpr std::uint64_t seed_of_shift = 4;
 
 __global__ void nothing() {}
 
-__host__ __device__ float gelu_of(float x) {
-  return 0.5F * x * (1 + tanhf(0.79788456F * (x + 0.044715F * x * x * x)));
-}
-__host__ __device__ bool keeps(std::uint64_t i) { return element(i, 7) < 2 * kept - 1; }
+struct Buffers {
+  explicit Buffers(std::int64_t elements)
+      : count(elements),
+        x(size(elements)),
+        z(size(elements)),
+        y(size(elements)),
+        mask(static_cast<std::size_t>(elements)),
+        scale(size(row)),
+        shift(size(row)),
+        statistics(static_cast<std::size_t>(elements / row) * 2 * sizeof(float)) {}
+  static std::size_t size(std::int64_t elements) { return static_cast<std::size_t>(elements) * sizeof(Half); }
+  std::int64_t count;
+  Buffer x, z, y, mask, scale, shift, statistics;
+};
 
-// Two elements a thread and step, so that loads are of four bytes or more and adjacent.
-template <class F>
-__device__ void for_pairs(std::uint64_t count, F action) {
-  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count / 2; i += step)
-    action(i);
-}
-__device__ float2 pair(const Half* x, std::uint64_t i) {
-  return __bfloat1622float2(reinterpret_cast<const __nv_bfloat162*>(x)[i]);
-}
-__device__ void store(Half* y, std::uint64_t i, float2 value) {
-  reinterpret_cast<__nv_bfloat162*>(y)[i] = __float22bfloat162_rn(value);
-}
+double input(std::uint64_t i) { return filled<Half>(i, seed_of_x); }
 
-__global__ void residual_add(const Half* x, const Half* z, Half* y, std::uint8_t*, std::uint64_t count) {
-  for_pairs(count, [&](std::uint64_t i) {
-    const float2 a = pair(x, i);
-    const float2 b = pair(z, i);
-    store(y, i, {a.x + b.x, a.y + b.y});
-  });
-}
-__global__ void gelu(const Half* x, const Half*, Half* y, std::uint8_t*, std::uint64_t count) {
-  for_pairs(count, [&](std::uint64_t i) {
-    const float2 a = pair(x, i);
-    store(y, i, {gelu_of(a.x), gelu_of(a.y)});
-  });
-}
-__global__ void dropout(const Half* x, const Half*, Half* y, std::uint8_t* mask, std::uint64_t count) {
-  for_pairs(count, [&](std::uint64_t i) {
-    const float2 a = pair(x, i);
-    const bool first = keeps(2 * i);
-    const bool second = keeps(2 * i + 1);
-    store(y, i, {first ? a.x / kept : 0, second ? a.y / kept : 0});
-    reinterpret_cast<uchar2*>(mask)[i] = {static_cast<unsigned char>(first),
-                                          static_cast<unsigned char>(second)};
-  });
-}
-
-__device__ float over_block(float value, bool largest) {
-  __shared__ float parts[threads / 32];
-  for (int step = 16; step > 0; step /= 2) {
-    const float other = __shfl_xor_sync(0xFFFFFFFFU, value, step);
-    value = largest ? fmaxf(value, other) : value + other;
-  }
-  __syncthreads();
-  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
-  __syncthreads();
-  value = parts[0];
-  for (int i = 1; i < threads / 32; ++i) value = largest ? fmaxf(value, parts[i]) : value + parts[i];
-  return value;
-}
-
-// A block for each row, which it holds in registers: read once, written once.
-template <class F>
-__device__ void for_rows(const Half* x, Half* y, std::uint64_t count, F action) {
-  constexpr int pairs = row / 2 / threads;
-  for (std::uint64_t r = blockIdx.x; r < count / row; r += gridDim.x) {
-    float2 value[pairs];
-    for (int i = 0; i < pairs; ++i) value[i] = pair(x, r * row / 2 + i * threads + threadIdx.x);
-    action(value);
-    for (int i = 0; i < pairs; ++i) store(y, r * row / 2 + i * threads + threadIdx.x, value[i]);
-  }
-}
-__global__ void softmax(const Half* x, const Half*, Half* y, std::uint8_t*, std::uint64_t count) {
-  for_rows(x, y, count, [](auto& value) {
-    float most = -INFINITY;
-    for (const float2& v : value) most = fmaxf(most, fmaxf(v.x, v.y));
-    most = over_block(most, true);
-    float sum = 0;
-    for (float2& v : value) {
-      v = {expf(v.x - most), expf(v.y - most)};
-      sum += v.x + v.y;
-    }
-    sum = over_block(sum, false);
-    for (float2& v : value) v = {v.x / sum, v.y / sum};
-  });
-}
-__global__ void layer_norm(const Half* x, const Half*, Half* y, std::uint8_t*, std::uint64_t count) {
-  for_rows(x, y, count, [](auto& value) {
-    float sum = 0;
-    float squares = 0;
-    for (const float2& v : value) {
-      sum += v.x + v.y;
-      squares += v.x * v.x + v.y * v.y;
-    }
-    const float mean = over_block(sum, false) / row;
-    const float scale = rsqrtf(over_block(squares, false) / row - mean * mean + epsilon);
-    for (float2& v : value) v = {(v.x - mean) * scale, (v.y - mean) * scale};
-  });
-}
-
-float input(std::uint64_t i) { return stored_element(i, 1); }
-
-// The row that an element is in: its mean and mean square, or its largest and the sum of its exponentials.
-double expected_of_row(std::uint64_t place, bool norm) {
+double expected_softmax(std::uint64_t place) {
   const std::uint64_t first = place / row * row;
   double sum = 0;
-  double squares = 0;
-  for (std::uint64_t i = first; i < first + row; ++i) {
-    const double x = input(i);
-    sum += norm ? x : std::exp(x);
-    squares += x * x;
-  }
-  if (!norm) return std::exp(double(input(place))) / sum;
-  const double mean = sum / row;
-  return (input(place) - mean) / std::sqrt(squares / row - mean * mean + double(epsilon));
+  for (std::uint64_t i = first; i < first + row; ++i) sum += std::exp(input(i));
+  return std::exp(input(place)) / sum;
+}
+double expected_norm(std::uint64_t place) {
+  const std::uint64_t first = place / row * row;
+  double mean = 0;
+  double variance = 0;
+  for (std::uint64_t i = first; i < first + row; ++i) mean += input(i) / double(row);
+  for (std::uint64_t i = first; i < first + row; ++i) variance += std::pow(input(i) - mean, 2) / double(row);
+  const double unit = (input(place) - mean) / std::sqrt(variance + double(norm_epsilon));
+  return unit * filled<Half>(place % row, seed_of_scale) + filled<Half>(place % row, seed_of_shift);
 }
 
 struct Kernel {
-  const char* label;
-  void (*run)(const Half*, const Half*, Half*, std::uint8_t*, std::uint64_t);
-  int bytes_an_element;
+  std::string_view label;
+  void (*run)(const Buffers&, cudaStream_t);
   double (*expected)(std::uint64_t place);
 };
 
 constexpr Kernel kernels[] = {
-    {"residual_add", residual_add, 6,
-     [](std::uint64_t i) { return double(input(i)) + double(stored_element(i, 2)); }},
-    {"gelu", gelu, 4, [](std::uint64_t i) { return double(gelu_of(input(i))); }},
-    {"dropout", dropout, 5, [](std::uint64_t i) { return keeps(i) ? double(input(i) / kept) : 0.0; }},
-    {"softmax", softmax, 4, [](std::uint64_t i) { return expected_of_row(i, false); }},
-    {"layer_norm", layer_norm, 4, [](std::uint64_t i) { return expected_of_row(i, true); }},
+    {"residual_add",
+     [](const Buffers& on, cudaStream_t stream) {
+       residual_add(on.x.as<const Half>(), on.z.as<const Half>(), on.y.as<Half>(), on.count, stream);
+     },
+     [](std::uint64_t i) { return input(i) + filled<Half>(i, seed_of_z); }},
+    {"gelu",
+     [](const Buffers& on, cudaStream_t stream) {
+       gelu(on.x.as<const Half>(), on.y.as<Half>(), on.count, stream);
+     },
+     [](std::uint64_t i) {
+       const double x = input(i);
+       return 0.5 * x * (1 + std::tanh(gelu_c * (x + gelu_d * x * x * x)));
+     }},
+    {"dropout",
+     [](const Buffers& on, cudaStream_t stream) {
+       dropout(on.x.as<const Half>(), on.y.as<Half>(), on.mask.as<std::uint8_t>(), on.count, mask_seed,
+               stream);
+     },
+     [](std::uint64_t i) { return keeps(i, mask_seed) ? input(i) / double(kept_part) : 0.0; }},
+    {"softmax",
+     [](const Buffers& on, cudaStream_t stream) {
+       softmax(on.x.as<const Half>(), on.y.as<Half>(), on.count / row, row, /*causal=*/false, stream);
+     },
+     expected_softmax},
+    {"layer_norm",
+     [](const Buffers& on, cudaStream_t stream) {
+       layer_norm(on.x.as<const Half>(), on.scale.as<const Half>(), on.shift.as<const Half>(),
+                  on.y.as<Half>(), on.statistics.as<float>(), on.count / row, row, stream);
+     },
+     expected_norm},
+    {"copy",
+     [](const Buffers& on, cudaStream_t stream) {
+       check(
+           cudaMemcpyAsync(on.y.as<void>(), on.x.as<void>(), on.y.bytes(), cudaMemcpyDeviceToDevice, stream));
+     },
+     input},
 };
 
-std::vector<std::uint64_t> element_counts() {
-  std::vector<std::uint64_t> counts;
-  for (std::uint64_t count = 1U << 14U; count <= 1U << 28U; count *= 4) counts.push_back(count);
-  return counts;
+const Kernel& kernel_of(const Sample& sample) {
+  for (const Kernel& kernel : kernels) {
+    if (kernel.label == sample.label) return kernel;
+  }
+  throw std::logic_error("no kernel is called " + sample.label);
 }
 
-struct Buffers {
-  explicit Buffers(std::uint64_t count) : x(2 * count), z(2 * count), y(2 * count), mask(count) {}
-  Buffer x, z, y, mask;
-};
-
-void verify(const Kernel& kernel, const Buffers& buffers, std::uint64_t count) {
-  constexpr std::uint64_t probes = 67;
-  for (std::uint64_t i = 0; i < probes; ++i) {
-    const std::uint64_t place = i * (count - 1) / (probes - 1);
-    Half half{};
-    check(cudaMemcpy(&half, buffers.y.as<Half>() + place, sizeof half, cudaMemcpyDeviceToHost));
-    const double found = __bfloat162float(half);
+void verify(const Kernel& kernel, const Buffers& buffers, cudaStream_t stream) {
+  buffers.y.poison(stream);
+  kernel.run(buffers, stream);
+  constexpr std::int64_t probes = 67;
+  for (std::int64_t i = 0; i < probes; ++i) {
+    const auto place = static_cast<std::uint64_t>(i * (buffers.count - 1) / (probes - 1));
+    const double found = read_one(buffers.y.as<Half>(), place, stream);
     const double expected = kernel.expected(place);
-    if (!(std::abs(found - expected) <= std::abs(expected) / 64 + 1e-5)) {
+    if (!(std::abs(found - expected) <= 2 * HalfTraits<Half>::epsilon * std::abs(expected) + 1e-5)) {
       throw std::runtime_error(std::string(kernel.label) + " is wrong: " + std::to_string(found) + " where " +
                                std::to_string(expected) + " was expected");
     }
   }
 }
 
-std::string members_of(const char* label, std::uint64_t bytes) {
-  std::ostringstream text;
-  text << R"("kind": "streaming", "label": ")" << label << R"(", "dtype": "half", "bytes": )" << bytes;
-  return text.str();
+// Elements that a sample's bytes are moved for.
+std::int64_t elements_of(const Sample& sample) {
+  return static_cast<std::int64_t>(sample.bytes.count()) / bytes_an_element(sample.label);
 }
 
 }  // namespace
 
-std::size_t kernel_samples() { return 1 + element_counts().size() * (std::size(kernels) + 1); }
-
-void measure_kernels(Report& report) {
+void measure_kernels(const std::vector<Sample>& samples, const Session& session) {
   const Stream stream = make_stream();
-  report.add(R"("kind": "empty_kernel")", time_burst(stream.get(), [](cudaStream_t on) {
-               nothing<<<1, 32, 0, on>>>();
-               check(cudaGetLastError());
-             }));
-  int device = 0;
-  int multiprocessors = 0;
-  check(cudaGetDevice(&device));
-  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  const auto blocks = static_cast<unsigned>(8 * multiprocessors);
-  for (const std::uint64_t count : element_counts()) {
-    const Buffers buffers(count);
-    fill(buffers.x, 1, stream.get());
-    fill(buffers.z, 2, stream.get());
-    for (const Kernel& kernel : kernels) {
-      if (interrupted()) return;
-      const Work run = [&](cudaStream_t on) {
-        kernel.run<<<blocks, threads, 0, on>>>(buffers.x.as<Half>(), buffers.z.as<Half>(),
-                                               buffers.y.as<Half>(), buffers.mask.as<std::uint8_t>(), count);
-        check(cudaGetLastError());
-      };
-      buffers.y.poison(stream.get());
-      run(stream.get());
-      check(cudaStreamSynchronize(stream.get()));
-      verify(kernel, buffers, count);
-      report.add(members_of(kernel.label, count * static_cast<std::uint64_t>(kernel.bytes_an_element)),
-                 time_burst(stream.get(), run));
-    }
+  for (const Sample& sample : samples) {
     if (interrupted()) return;
-    report.add(members_of("copy", 4 * count), time_burst(stream.get(), [&](cudaStream_t on) {
-                 check(cudaMemcpyAsync(buffers.y.as<void>(), buffers.x.as<void>(), 2 * count,
-                                       cudaMemcpyDeviceToDevice, on));
-               }));
+    if (sample.kind == SampleKind::empty_kernel) {
+      StateSampler state(session.nvml);
+      const auto timing = time_graph(
+          stream.get(), [](cudaStream_t on) { launch(nothing, grid(1), on); }, sample.load);
+      if (timing) session.add(sample, *timing, state.finish());
+      continue;
+    }
+    const Kernel& kernel = kernel_of(sample);
+    const Buffers buffers(elements_of(sample));
+    fill(buffers.x.as<Half>(), buffers.count, seed_of_x, stream.get());
+    fill(buffers.z.as<Half>(), buffers.count, seed_of_z, stream.get());
+    fill(buffers.scale.as<Half>(), row, seed_of_scale, stream.get());
+    fill(buffers.shift.as<Half>(), row, seed_of_shift, stream.get());
+    verify(kernel, buffers, stream.get());
+    StateSampler state(session.nvml);
+    const auto timing = time_graph(
+        stream.get(), [&](cudaStream_t on) { kernel.run(buffers, on); }, sample.load);
+    if (timing) session.add(sample, *timing, state.finish());
   }
 }
 

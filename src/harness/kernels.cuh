@@ -1,13 +1,12 @@
 // Kernels that only move memory, as a transformer layer has them, and kernels that do nothing: what launching costs.
 #pragma once
 
-#include <cstddef>
+#include <vector>
 
-#include "report.cuh"
+#include "session.cuh"
 
 namespace headroom::harness {
 
-std::size_t kernel_samples();
-void measure_kernels(Report& report);
+void measure_kernels(const std::vector<Sample>& samples, const Session& session);
 
 }  // namespace headroom::harness

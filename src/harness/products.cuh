@@ -2,13 +2,12 @@
 // products of attention, at burst clocks and under sustained load.
 #pragma once
 
-#include <cstddef>
+#include <vector>
 
-#include "report.cuh"
+#include "session.cuh"
 
 namespace headroom::harness {
 
-std::size_t product_samples();  // that measure_products adds
-void measure_products(Report& report);
+void measure_products(const std::vector<Sample>& samples, const Session& session);
 
 }  // namespace headroom::harness

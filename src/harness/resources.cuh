@@ -43,6 +43,7 @@ inline Event make_event() {
 // Device memory, on the device that is current when it is made.
 class Buffer {
  public:
+  Buffer() = default;
   explicit Buffer(std::size_t bytes) : bytes_(bytes) {
     void* memory = nullptr;
     check(cudaMalloc(&memory, bytes));
@@ -52,13 +53,18 @@ class Buffer {
   [[nodiscard]] T* as() const {
     return static_cast<T*>(memory_.get());
   }
+  // Where a parameter names the type.
+  template <class T>
+  operator T*() const {
+    return as<T>();
+  }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   // Every byte 0xFF: a NaN in half, bf16 and fp32, so that what a kernel leaves out is found.
   void poison(cudaStream_t stream) const { check(cudaMemsetAsync(memory_.get(), 0xFF, bytes_, stream)); }
 
  private:
   std::unique_ptr<void, Destroyer<cudaFree>> memory_;
-  std::size_t bytes_;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace headroom::harness

@@ -3,37 +3,44 @@
 #include <thread>
 #include <vector>
 
+#include "interrupt.hpp"
 #include "resources.cuh"
 #include "timing.cuh"
 
 namespace headroom::harness {
 namespace {
 
-constexpr int windows = 15;
+constexpr int burst_windows = 15;
+constexpr int sustained_windows = 60;
+constexpr int pass_windows = 20;
+constexpr std::size_t least_windows = 5;  // of a sample that Ctrl-C cut short
 constexpr double window_seconds = 0.5e-3;
 constexpr int most_launches = 200;
+constexpr int least_launches_together = 5;
 constexpr auto pause = std::chrono::milliseconds(20);
 
-Timing timing_of(std::vector<double> seconds) {
-  std::sort(seconds.begin(), seconds.end());
-  const auto at = [&](double q) {
-    return seconds[static_cast<std::size_t>(q * double(seconds.size() - 1) + 0.5)];
-  };
-  return {at(0.5), 0.5 * (at(0.75) - at(0.25)) / at(0.5)};
+double seconds_between(const Event& from, const Event& to) {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, from.get(), to.get()));
+  return milliseconds * 1e-3;
 }
 
 class Stopwatch {
  public:
   explicit Stopwatch(cudaStream_t stream) : stream_(stream), from_(make_event()), to_(make_event()) {}
-  template <class Run>
-  double seconds(Run run) {
-    check(cudaEventRecord(from_.get(), stream_));
-    run();
-    check(cudaEventRecord(to_.get(), stream_));
+  void start() { check(cudaEventRecord(from_.get(), stream_)); }
+  void stop() { check(cudaEventRecord(to_.get(), stream_)); }
+  // Once the stream has come to the stop.
+  [[nodiscard]] double seconds() const {
     check(cudaEventSynchronize(to_.get()));
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, from_.get(), to_.get()));
-    return milliseconds * 1e-3;
+    return seconds_between(from_, to_);
+  }
+  template <class Run>
+  double seconds_of(Run run) {
+    start();
+    run();
+    stop();
+    return seconds();
   }
 
  private:
@@ -59,54 +66,112 @@ GraphExec recorded(cudaStream_t stream, const Work& work, int launches) {
 
 // Warmed up: libraries load their kernels at the first launch.
 double first_estimate(cudaStream_t stream, const Work& work, Stopwatch& watch) {
-  for (int i = 0; i < 3; ++i) work(stream);
-  return watch.seconds([&] {
-    for (int i = 0; i < 3; ++i) work(stream);
-  }) / 3;
+  constexpr int few = 3;
+  const auto run = [&] {
+    for (int i = 0; i < few; ++i) work(stream);
+  };
+  run();
+  return watch.seconds_of(run) / few;
+}
+
+std::optional<Timing> timing_if_enough(std::vector<double> seconds, std::size_t windows) {
+  if (seconds.size() < std::min(windows, least_windows)) return std::nullopt;
+  return timing_of(std::move(seconds));
 }
 
 }  // namespace
 
-Timing time_burst(cudaStream_t stream, const Work& work) {
-  Stopwatch watch(stream);
-  const int launches = launches_for(first_estimate(stream, work, watch));
-  const GraphExec graph = recorded(stream, work, launches);
-  check(cudaGraphLaunch(graph.get(), stream));
-  check(cudaStreamSynchronize(stream));
-  std::this_thread::sleep_for(pause);
-  std::vector<double> seconds;
-  for (int i = 0; i < windows; ++i) {
-    seconds.push_back(watch.seconds([&] { check(cudaGraphLaunch(graph.get(), stream)); }) / launches);
-  }
-  return timing_of(std::move(seconds));
-}
-
-Timing time_sustained(cudaStream_t stream, const Work& work, double seconds_of_load) {
+std::optional<Timing> time_graph(cudaStream_t stream, const Work& work, Load load) {
   Stopwatch watch(stream);
   const int launches = launches_for(first_estimate(stream, work, watch));
   const GraphExec graph = recorded(stream, work, launches);
   const auto window = [&] { check(cudaGraphLaunch(graph.get(), stream)); };
-  for (double loaded = 0; loaded < seconds_of_load;) loaded += watch.seconds(window);
+  const bool burst = load == Load::burst;
+  if (burst) {
+    watch.seconds_of(window);
+    std::this_thread::sleep_for(pause);
+  } else {
+    for (double loaded = 0; loaded < seconds_of_load && !interrupted();) loaded += watch.seconds_of(window);
+    if (interrupted()) return std::nullopt;  // the clock has not settled
+  }
+  const std::size_t windows = burst ? burst_windows : sustained_windows;
   std::vector<double> seconds;
-  for (int i = 0; i < 4 * windows; ++i) seconds.push_back(watch.seconds(window) / launches);
-  return timing_of(std::move(seconds));
+  while (seconds.size() < windows && !interrupted()) seconds.push_back(watch.seconds_of(window) / launches);
+  return timing_if_enough(std::move(seconds), windows);
 }
 
-Timing time_launches(cudaStream_t stream, const std::function<void()>& work,
-                     const std::function<void()>& finish) {
+std::optional<Timing> time_together(cudaStream_t stream, const Work& work, const Together& together) {
   Stopwatch watch(stream);
   const auto timed = [&](int launches) {
-    const double seconds = watch.seconds([&] {
-      for (int i = 0; i < launches; ++i) work();
-    });
-    finish();
-    return seconds / launches;
+    work(stream);  // ends on all ranks at about the same time
+    watch.start();
+    for (int i = 0; i < launches; ++i) work(stream);
+    watch.stop();
+    together.finish();
+    return watch.seconds() / launches;
   };
-  timed(5);
-  const int launches = std::max(5, launches_for(timed(5)));
+  timed(least_launches_together);
+  const int launches =
+      together.agree(std::max(least_launches_together, launches_for(timed(least_launches_together))));
   std::vector<double> seconds;
-  for (int i = 0; i < windows; ++i) seconds.push_back(timed(launches));
-  return timing_of(std::move(seconds));
+  while (seconds.size() < burst_windows && together.agree(interrupted() ? 1 : 0) == 0)
+    seconds.push_back(timed(launches));
+  return timing_if_enough(std::move(seconds), burst_windows);
+}
+
+std::optional<PassTimings> time_passes(cudaStream_t stream, const Passes& passes, const Together& together) {
+  // Pairs are queued without waiting, so that the device does not wait for the host.
+  constexpr int queued = 4;
+  std::vector<Stopwatch> forward;
+  std::vector<Stopwatch> backward;
+  for (int i = 0; i < queued; ++i) {
+    forward.emplace_back(stream);
+    backward.emplace_back(stream);
+  }
+  std::vector<double> forward_seconds;
+  std::vector<double> backward_seconds;
+  const auto run = [&] {
+    for (std::size_t i = 0; i < queued; ++i) {
+      passes.prepare(stream);
+      forward[i].start();
+      passes.forward(stream);
+      forward[i].stop();
+      backward[i].start();
+      passes.backward(stream);
+      backward[i].stop();
+    }
+    together.finish();
+    double sum = 0;
+    for (std::size_t i = 0; i < queued; ++i) {
+      forward_seconds.push_back(forward[i].seconds());
+      backward_seconds.push_back(backward[i].seconds());
+      sum += forward_seconds.back() + backward_seconds.back();
+    }
+    return sum;
+  };
+  const auto stop = [&] { return together.agree(interrupted() ? 1 : 0) != 0; };
+  run();
+  // All ranks load the device for as many rounds.
+  const int rounds = together.agree(static_cast<int>(seconds_of_load / std::max(run(), 1e-4)) + 1);
+  for (int i = 0; i < rounds; ++i) {
+    if (stop()) return std::nullopt;
+    run();
+  }
+  forward_seconds.clear();
+  backward_seconds.clear();
+  while (forward_seconds.size() < pass_windows && !stop()) run();
+  const auto of = [](std::vector<double>& seconds) {
+    return timing_if_enough(std::move(seconds), pass_windows);
+  };
+  const std::optional<Timing> first = of(forward_seconds);
+  const std::optional<Timing> second = of(backward_seconds);
+  if (!first || !second) return std::nullopt;
+  return PassTimings{*first, *second};
+}
+
+Together alone(cudaStream_t stream) {
+  return {.agree = [](int number) { return number; },
+          .finish = [stream] { check(cudaStreamSynchronize(stream)); }};
 }
 
 }  // namespace headroom::harness

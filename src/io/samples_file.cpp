@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,13 +20,21 @@ constexpr Range sides{1, 1 << 28};
 constexpr Range result_sizes{1, 16};
 constexpr Range rank_counts{2, 1 << 16};
 constexpr Range byte_counts{1, std::int64_t{1} << 50};
+constexpr OneOf half_formats{HalfFormat::fp16, HalfFormat::bf16};
+constexpr OneOf layer_policies{RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full};
 
 // A sample as it is written: what its kind does not need is left out.
 struct Written {
   Sample sample;
   std::optional<std::int64_t> m, n, k, ranks, bytes;
+  std::optional<std::int64_t> sequence, micro_batch, hidden, heads, tensor_parallel, stored, peak;
+  std::optional<RecomputePolicy> recompute;
+  std::optional<LayerPass> pass;
   std::optional<double> flops;
   double seconds = 1;
+  // For whoever reads the file: nothing is computed from how often a sample was repeated and the device's state.
+  std::optional<std::int64_t> repeats;
+  std::optional<double> sm_clock, least_sm_clock, power, temperature;
 };
 
 constexpr auto sample_fields = [](auto& fields, auto& it) {
@@ -37,12 +46,28 @@ constexpr auto sample_fields = [](auto& fields, auto& it) {
   fields.optional("batch", it.sample.product.batch, sides);
   fields.optional("result_bytes", it.sample.product.result_bytes, result_sizes);
   fields.optional("ranks", it.ranks, rank_counts);
+  fields.optional("nodes", it.sample.nodes, Range{1, rank_counts.most});
+  fields.optional("sequence", it.sequence, sides);
+  fields.optional("micro_batch", it.micro_batch, sides);
+  fields.optional("hidden", it.hidden, sides);
+  fields.optional("heads", it.heads, sides);
+  fields.optional("tensor_parallel", it.tensor_parallel, Range{1, rank_counts.most});
+  fields.optional("recompute", it.recompute, layer_policies);
+  fields.optional("pass", it.pass);
+  fields.optional("stored_bytes", it.stored, byte_counts);
+  fields.optional("peak_bytes", it.peak, byte_counts);
   fields.optional("dtype", it.sample.dtype);
+  fields.optional("half_format", it.sample.half_format, half_formats);
   fields.optional("load", it.sample.load);
   fields.optional("bytes", it.bytes, byte_counts);
   fields.optional("flops", it.flops);
   fields.required("median_seconds", it.seconds);
   fields.optional("spread", it.sample.spread);
+  fields.optional("repeats", it.repeats, sides);
+  fields.optional("sm_clock_mhz", it.sm_clock);
+  fields.optional("least_sm_clock_mhz", it.least_sm_clock);
+  fields.optional("power_watts", it.power);
+  fields.optional("temperature_celsius", it.temperature);
 };
 
 struct Heading {
@@ -77,25 +102,45 @@ std::string environment_of(const Heading& heading) {
 // What a kind needs, and that what is given twice agrees.
 void complete(Written& written, const JsonPointer& at, Document& document) {
   Sample& sample = written.sample;
-  const auto take = [&](const char* key, const std::optional<std::int64_t>& given, auto put, bool needed) {
-    if (given) put(*given);
-    if (!given && needed)
+  const auto take = [&](const char* key, const auto& given, auto& kept, bool needed) {
+    using Kept = std::remove_reference_t<decltype(kept)>;
+    if (given) {
+      if constexpr (std::is_same_v<Kept, Bytes>) {
+        kept = Bytes(static_cast<double>(*given));
+      } else {
+        kept = *given;
+      }
+    } else if (needed) {
       document.report(at / key, fmt::format("is missing, which {} needs", name_of(sample.kind)));
+    }
   };
   const bool product = sample.kind == SampleKind::matrix_product;
+  const bool layer = sample.kind == SampleKind::transformer_layer;
   const bool between_ranks = is_collective(sample.kind) || sample.kind == SampleKind::all_to_all ||
                              sample.kind == SampleKind::send_receive;
-  take(
-      "m", written.m, [&](std::int64_t m) { sample.product.rows = m; }, product);
-  take(
-      "n", written.n, [&](std::int64_t n) { sample.product.columns = n; }, product);
-  take(
-      "k", written.k, [&](std::int64_t k) { sample.product.inner = k; }, product);
-  take(
-      "ranks", written.ranks, [&](std::int64_t ranks) { sample.ranks = ranks; }, between_ranks);
-  take(
-      "bytes", written.bytes, [&](std::int64_t bytes) { sample.bytes = Bytes(static_cast<double>(bytes)); },
-      between_ranks || sample.kind == SampleKind::streaming);
+  take("m", written.m, sample.product.rows, product);
+  take("n", written.n, sample.product.columns, product);
+  take("k", written.k, sample.product.inner, product);
+  take("sequence", written.sequence, sample.layer.sequence, layer);
+  take("micro_batch", written.micro_batch, sample.layer.micro_batch, layer);
+  take("hidden", written.hidden, sample.layer.hidden, layer);
+  take("heads", written.heads, sample.layer.heads, layer);
+  take("tensor_parallel", written.tensor_parallel, sample.layer.tensor_parallel, layer);
+  take("recompute", written.recompute, sample.layer.recompute, layer);
+  take("pass", written.pass, sample.layer.pass, layer);
+  take("stored_bytes", written.stored, sample.layer.stored, layer);
+  take("peak_bytes", written.peak, sample.layer.peak, layer);
+  take("ranks", written.ranks, sample.ranks, between_ranks);
+  take("bytes", written.bytes, sample.bytes, between_ranks || sample.kind == SampleKind::streaming);
+  if (sample.nodes > 1 && (sample.ranks == 0 || sample.ranks % sample.nodes != 0)) {
+    document.report(at / "nodes", fmt::format("must divide ranks (found {} nodes and {} ranks)", sample.nodes,
+                                              sample.ranks));
+  }
+  if (layer && written.ranks && written.tensor_parallel && *written.ranks != *written.tensor_parallel) {
+    document.report(at / "ranks", fmt::format("must be tensor_parallel in a layer with its collectives "
+                                              "(found {} and {})",
+                                              *written.ranks, *written.tensor_parallel));
+  }
   constexpr double same = 1e-6;
   if (product && written.m && written.n && written.k && written.flops) {
     const double counted = flops(sample.product).count();

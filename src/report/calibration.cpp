@@ -113,6 +113,7 @@ OrderedJson json_of(const ReplayedSample& row) {
     json["load"] = name_of(sample.load);
   }
   if (sample.ranks > 0) json["ranks"] = sample.ranks;
+  if (sample.nodes > 1) json["nodes"] = sample.nodes;
   if (sample.bytes > Bytes()) json["bytes"] = number(sample.bytes);
   json["measured_seconds"] = sample.median.count();
   json["predicted_seconds"] = row.predicted.count();

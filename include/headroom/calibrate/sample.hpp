@@ -10,6 +10,7 @@
 #include "headroom/core/dtype.hpp"
 #include "headroom/core/names.hpp"
 #include "headroom/core/units.hpp"
+#include "headroom/parallel/strategy.hpp"
 #include "headroom/time/gemm.hpp"
 
 namespace headroom {
@@ -35,14 +36,36 @@ constexpr bool is_collective(SampleKind kind) {
 // until the power limit shows, as in a training step.
 enum class Load : std::uint8_t { burst, sustained };
 
+// Which 16 bits `half` stands for in a sample. Nothing is predicted differently; a device may still tell them apart.
+enum class HalfFormat : std::uint8_t { unnamed, fp16, bf16 };
+
+enum class LayerPass : std::uint8_t { forward, backward };
+
+// What one tensor-parallel rank does of a transformer layer, and what its allocator counted.
+struct MeasuredLayer {
+  std::int64_t sequence{};
+  std::int64_t micro_batch{};
+  std::int64_t hidden{};
+  std::int64_t heads{};  // of the whole layer, as hidden is
+  std::int64_t tensor_parallel{};
+  RecomputePolicy recompute{};
+  LayerPass pass{};  // backward: replaying included
+  Bytes stored;  // between forward and backward: the layer's input is in it, its output is the next layer's
+  Bytes peak;    // the most during the pass, without weights and their gradients
+  friend bool operator==(const MeasuredLayer&, const MeasuredLayer&) = default;
+};
+
 struct Sample {
   SampleKind kind{};
-  std::string label;     // "softmax", "fc1 weight gradient"; may be empty
-  Gemm product;          // of a matrix_product
-  std::int64_t ranks{};  // of a collective, all in one node
+  std::string label;       // "softmax", "fc1 weight gradient"; may be empty
+  Gemm product;            // of a matrix_product
+  MeasuredLayer layer;     // of a transformer_layer
+  std::int64_t ranks{};    // of a collective; of a layer: 0 when it ran alone, without its collectives
+  std::int64_t nodes = 1;  // that the ranks are spread over, as many on each
   Bytes bytes;  // moved by a streaming kernel; whole tensor of a collective, as in time/collective.hpp
   Load load = Load::burst;
   Dtype dtype = Dtype::half;
+  HalfFormat half_format = HalfFormat::unnamed;
   Seconds median;
   double spread = 0;  // half the distance between the quartiles, over the median; 0 where it is not known
   std::string where;  // in its file: "/samples/3", "line 12"
@@ -82,6 +105,17 @@ inline constexpr std::array<Spelling<SampleKind>, 9> spellings<SampleKind>{{
     {SampleKind::all_to_all, "all_to_all"},
     {SampleKind::send_receive, "send_receive"},
     {SampleKind::transformer_layer, "transformer_layer"},
+}};
+template <>
+inline constexpr std::array<Spelling<HalfFormat>, 3> spellings<HalfFormat>{{
+    {HalfFormat::unnamed, "unnamed"},
+    {HalfFormat::fp16, "fp16"},
+    {HalfFormat::bf16, "bf16"},
+}};
+template <>
+inline constexpr std::array<Spelling<LayerPass>, 2> spellings<LayerPass>{{
+    {LayerPass::forward, "forward"},
+    {LayerPass::backward, "backward"},
 }};
 template <>
 inline constexpr std::array<Spelling<Load>, 2> spellings<Load>{{

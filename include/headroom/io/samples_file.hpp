@@ -6,7 +6,13 @@
 //        {"kind": "matrix_product", "m": 4096, "n": 4096, "k": 4096, "dtype": "half", "load": "burst",
 //         "bytes": 100663296, "flops": 137438953472, "median_seconds": 0.000201, "spread": 0.004},
 //        {"kind": "all_reduce", "ranks": 8, "bytes": 67108864, "median_seconds": 0.000412},
-//        {"kind": "streaming", "label": "softmax", "bytes": 268435456, "median_seconds": 0.000101}]}
+//        {"kind": "streaming", "label": "softmax", "bytes": 268435456, "median_seconds": 0.000101},
+//        {"kind": "transformer_layer", "sequence": 2048, "micro_batch": 4, "hidden": 6144, "heads": 64,
+//         "tensor_parallel": 8, "recompute": "selective", "pass": "forward", "load": "sustained",
+//         "stored_bytes": 654311424, "peak_bytes": 1090519040, "median_seconds": 0.0031}]}
+//     Optional besides: half_format (fp16, bf16), nodes (of a collective; 1 if not given), repeats, and the
+//     device's state while the sample ran: sm_clock_mhz, least_sm_clock_mhz, power_watts, temperature_celsius.
+//     A layer's heads and hidden are those of the whole layer; ranks says that its collectives ran too.
 //   CSV with one of the headers
 //     m,n,k,milliseconds                             C[m x n] = A[m x k] B[k x n] in half precision
 //     collective,gpus,message_bytes,milliseconds     (or kind for collective, bytes for message_bytes) in one node

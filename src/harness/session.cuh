@@ -1,0 +1,20 @@
+// What measuring needs besides a GPU: where samples go, and who watches the device meanwhile.
+#pragma once
+
+#include "device_state.hpp"
+#include "interrupt.hpp"
+#include "report.hpp"
+#include "timing.cuh"
+
+namespace headroom::harness {
+
+struct Session {
+  Report* report;    // null on all ranks but the first
+  const Nvml* nvml;  // null without NVML
+
+  void add(const Sample& sample, const Timing& timing, const std::optional<DeviceState>& state) const {
+    if (report != nullptr) report->add(sample, timing, state);
+  }
+};
+
+}  // namespace headroom::harness
