@@ -42,10 +42,14 @@ endif()
 if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   set(ENV{CUDACXX} ${HEADROOM_NVCC})
 endif()
-# Ampere and Hopper, whose PTX later devices compile when it is first run. Before enable_language(), which has a default
-# of its own.
+# Ampere, Hopper and Blackwell (which nvcc knows from CUDA 12.8 on); later devices compile the PTX of the last when it is
+# first run. Before enable_language(), which has a default of its own.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80 90)
+  execute_process(COMMAND ${HEADROOM_NVCC} --list-gpu-arch OUTPUT_VARIABLE known ERROR_QUIET)
+  if(known MATCHES "compute_100\n")
+    list(APPEND CMAKE_CUDA_ARCHITECTURES 100)
+  endif()
 endif()
 if(HEADROOM_HARNESS STREQUAL AUTO)
   include(CheckLanguage)

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "check.cuh"
 #include "session.cuh"
 
 namespace headroom::harness {

@@ -49,7 +49,8 @@ std::optional<Options> read_options(int argc, const char* const* argv) {
   app.name("headroom-measure");
   app.add_option("FILE", options.file, "Samples file to write (JSON)");
   app.add_option("PART", parts, "kernels, products, layers or collectives; several, or all without any");
-  app.add_option("--format", formats, "Of half precision: bf16, fp16, or both (default)")->delimiter(',');
+  app.add_option("--half-format", formats, "Of half precision: bf16, fp16, or both (default)")
+      ->delimiter(',');
   app.add_option("--gpus", options.gpus,
                  "GPUs of this process, the first ones; all that it sees if not given");
   app.add_option(
@@ -86,7 +87,7 @@ std::optional<Options> read_options(int argc, const char* const* argv) {
   for (const std::string& name : formats) {
     const auto format = from_name<HalfFormat>(name);
     if (!format || *format == HalfFormat::unnamed) {
-      problems.push_back({"--format", fmt::format("must be bf16 or fp16 (found '{}')", name)});
+      problems.push_back({"--half-format", fmt::format("must be bf16 or fp16 (found '{}')", name)});
     } else if (std::find(options.formats.begin(), options.formats.end(), *format) == options.formats.end()) {
       options.formats.push_back(*format);
     }

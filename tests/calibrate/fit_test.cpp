@@ -183,6 +183,10 @@ TEST_CASE("calibrate: samples that tell nothing are refused") {
       .file = "x.csv",
       .samples = {{.kind = SampleKind::all_to_all, .ranks = 8, .bytes = 1_MiB, .median = Seconds(1)}}};
   CHECK(mistake({exchanges}) == "x.csv: holds no samples that rates can be fitted to");
+  // Rates of collectives are those within a node.
+  SampleSet across{.file = "nodes.json", .samples = collectives({16})};
+  for (Sample& sample : across.samples) sample.nodes = 2;
+  CHECK(mistake({across}) == "nodes.json: holds no samples that rates can be fitted to");
 }
 
 TEST_CASE("devices: names of one device, and of others") {

@@ -108,7 +108,7 @@ TEST_CASE("samples of headroom-measure: odd numbers of ranks") {
 }
 
 TEST_CASE("headroom-measure: its command line") {
-  const auto some = options_of({"s.json", "layers", "kernels", "--format", "fp16", "--gpus", "2"});
+  const auto some = options_of({"s.json", "layers", "kernels", "--half-format", "fp16", "--gpus", "2"});
   REQUIRE(some);
   CHECK(some->layers);
   CHECK(some->kernels);
@@ -118,9 +118,9 @@ TEST_CASE("headroom-measure: its command line") {
   CHECK(some->gpus == 2);
   CHECK(options_of({"--list"})->dry_run);
   CHECK(mistake({}) == "FILE: is missing: where to write the samples");
-  CHECK(mistake({"s.json", "prodcts", "--format", "fp8", "--gpus", "-1", "--timeout", "0"}) ==
+  CHECK(mistake({"s.json", "prodcts", "--half-format", "fp8", "--gpus", "-1", "--timeout", "0"}) ==
         "PART: must be kernels, products, layers or collectives (found 'prodcts')\n"
-        "--format: must be bf16 or fp16 (found 'fp8')\n"
+        "--half-format: must be bf16 or fp16 (found 'fp8')\n"
         "--gpus: must be from 1 to 64 (found -1)\n"
         "--timeout: must be from 1 to 86400 seconds (found 0)");
   CHECK(mistake({"layers", "--dry-run"}) == "FILE: comes before the parts (found 'layers')");
@@ -129,7 +129,7 @@ TEST_CASE("headroom-measure: its command line") {
 }
 
 TEST_CASE("headroom-measure: a dry run counts what is planned") {
-  const auto options = options_of({"--list", "--format", "bf16"});
+  const auto options = options_of({"--list", "--half-format", "bf16"});
   const std::string text = dry_run(*options, 8, 1);
   const auto lines = std::count(text.begin(), text.end(), '\n');
   const std::size_t planned = planned_samples(*options, 8, 1).size();

@@ -122,6 +122,52 @@ TEST_CASE("samples: CSV, wrong") {
                  "gpus must be an integer from 2"));
 }
 
+TEST_CASE("samples: whole layers, formats and nodes") {
+  const std::string layer =
+      R"({"kind": "transformer_layer", "label": "22B", "sequence": 2048, "micro_batch": 4, "hidden": 6144,
+ "heads": 64, "tensor_parallel": 8, "recompute": "selective", "pass": "backward", "stored_bytes": 655360000,
+ "peak_bytes": 755360000, "half_format": "fp16", "load": "sustained", "median_seconds": 0.003, "repeats": 20,
+ "sm_clock_mhz": 1410, "least_sm_clock_mhz": 1275, "power_watts": 398.5, "temperature_celsius": 62})";
+  const std::string reduce =
+      R"({"kind": "all_reduce", "ranks": 16, "nodes": 2, "bytes": 4096, "median_seconds": 1e-4})";
+  const auto file = [](const std::string& samples) {
+    return R"({"format": 1, "device": "d", "samples": [)" + samples + "]}";
+  };
+  const SampleSet set = parse_samples(file(layer + ", " + reduce), "s.json");
+  REQUIRE(set.samples.size() == 2);
+  CHECK(set.samples[0] == Sample{.kind = SampleKind::transformer_layer,
+                                 .label = "22B",
+                                 .layer = {.sequence = 2048,
+                                           .micro_batch = 4,
+                                           .hidden = 6144,
+                                           .heads = 64,
+                                           .tensor_parallel = 8,
+                                           .recompute = RecomputePolicy::selective,
+                                           .pass = LayerPass::backward,
+                                           .stored = 655360000_B,
+                                           .peak = 755360000_B},
+                                 .load = Load::sustained,
+                                 .half_format = HalfFormat::fp16,
+                                 .median = Seconds(0.003),
+                                 .where = "/samples/0"});
+  CHECK(set.samples[1].nodes == 2);
+  const auto wrong = [&](const std::string& sample, const char* part, const char* changed) {
+    return mistake(file(with(sample, part, changed)), "s.json");
+  };
+  CHECK(wrong(layer, "\"pass\": \"backward\", ", "") ==
+        "s.json: /samples/0/pass: is missing, which transformer_layer needs");
+  CHECK(contains(wrong(layer, "\"stored_bytes\": 655360000,", ""), "/samples/0/stored_bytes: is missing"));
+  CHECK(contains(wrong(layer, "fp16", "unnamed"), "/samples/0/half_format"));
+  CHECK(contains(wrong(layer, "selective", "ops"), "/samples/0/recompute"));
+  CHECK(
+      contains(wrong(layer, "\"heads\"", "\"ranks\": 4, \"heads\""),
+               "/samples/0/ranks: must be tensor_parallel in a layer with its collectives (found 4 and 8)"));
+  CHECK(wrong(reduce, "\"nodes\": 2", "\"nodes\": 3") ==
+        "s.json: /samples/0/nodes: must divide ranks (found 3 nodes and 16 ranks)");
+  CHECK(
+      contains(wrong(layer, "\"heads\"", "\"nodes\": 2, \"heads\""), "/samples/0/nodes: must divide ranks"));
+}
+
 TEST_CASE("samples: JSON, wrong") {
   CHECK(json_mistake("\"median_seconds\": 4e-6", "\"median_seconds\": -4e-6") ==
         "s.json: /samples/2/median_seconds: must be a number above zero (found -4e-06)");

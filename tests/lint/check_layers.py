@@ -9,7 +9,7 @@ from pathlib import Path
 
 # Lowest first. An include goes to the file's own layer or to one named earlier, never later.
 LAYERS = ["core", "expr", "model", "hardware", "parallel", "schedule", "memory", "time", "plan",
-          "search", "calibrate", "interop", "io", "report", "cli"]
+          "search", "calibrate", "interop", "io", "report", "cli", "harness"]
 
 # core to plan are arithmetic on values, which must also compile to WebAssembly.
 PURE = LAYERS[:LAYERS.index("plan") + 1]
