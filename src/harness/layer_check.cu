@@ -74,6 +74,7 @@ void check_of_type(RecomputePolicy recompute, std::int64_t shards, const LayerRa
   fill(output_gradient.as<T>(), count, gradient_seed, stream);
   output.poison(stream);
   input_gradient.poison(stream);
+  rank.together.agree(0);
   layer.forward(std::move(input), output.as<T>());
   layer.backward(output_gradient.as<const T>(), input_gradient.as<T>());
 

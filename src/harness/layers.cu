@@ -51,6 +51,7 @@ class LayerRun {
         input_gradient_(token_bytes()) {
     fill(input_.as<T>(), size_.tokens() * size_.hidden, input_seed, rank.stream);
     fill(output_gradient_.as<T>(), size_.tokens() * size_.hidden, gradient_seed, rank.stream);
+    rank.together.agree(0);
   }
 
   // One pass each way with the allocator's bytes read between.

@@ -52,6 +52,7 @@ std::int64_t count_nodes(const RankGroup& all) {
   const Buffer gathered(ranks * sizeof(std::uint64_t));
   const std::uint64_t node = this_node();
   check(cudaMemcpy(own.as<void>(), &node, sizeof node, cudaMemcpyHostToDevice));
+  all.agree(0);
   check(ncclAllGather(own.as<void>(), gathered.as<void>(), 1, ncclUint64, all.communicator(), all.stream()));
   all.finish();
   std::vector<std::uint64_t> nodes(ranks);
@@ -59,18 +60,27 @@ std::int64_t count_nodes(const RankGroup& all) {
   return nodes_of(nodes);
 }
 
-void run_rank(int device, int ranks, const ncclUniqueId& id, int rank,
+void run_rank(int device, int ranks, const ncclUniqueId& id, int rank, MeetingPoint* meeting,
               const std::function<void(const World&)>& body) {
   check(cudaSetDevice(device));
   const Stream stream = make_stream();
-  const RankGroup all(joined(ranks, id, rank), stream.get());
+  const RankGroup all(joined(ranks, id, rank), stream.get(), meeting);
   body({all, count_nodes(all)});
 }
 
 }  // namespace
 
-RankGroup::RankGroup(Communicator communicator, cudaStream_t stream)
-    : communicator_(std::move(communicator)), stream_(stream), number_(sizeof(int)) {
+void MeetingPoint::meet(std::int64_t count) {
+  std::barrier<>* barrier = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    barrier = &barriers_.try_emplace(count, count).first->second;
+  }
+  barrier->arrive_and_wait();
+}
+
+RankGroup::RankGroup(Communicator communicator, cudaStream_t stream, MeetingPoint* meeting)
+    : communicator_(std::move(communicator)), stream_(stream), meeting_(meeting), number_(sizeof(int)) {
   int rank = 0;
   int ranks = 0;
   check(ncclCommUserRank(communicator_.get(), &rank));
@@ -80,6 +90,7 @@ RankGroup::RankGroup(Communicator communicator, cudaStream_t stream)
 }
 
 int RankGroup::agree(int number) const {
+  if (meeting_ != nullptr) meeting_->meet(ranks_);
   int* const shared = number_.as<int>();
   check(cudaMemcpyAsync(shared, &number, sizeof number, cudaMemcpyHostToDevice, stream_));
   check(ncclAllReduce(shared, shared, 1, ncclInt, ncclMax, communicator_.get(), stream_));
@@ -108,12 +119,13 @@ Together RankGroup::together() const {
 }
 
 std::optional<RankGroup> RankGroup::first(std::int64_t count) const {
+  if (meeting_ != nullptr) meeting_->meet(ranks_);
   ncclComm_t made = nullptr;
   const bool within = rank_ < count;
   check(ncclCommSplit(communicator_.get(), within ? 0 : NCCL_SPLIT_NOCOLOR, static_cast<int>(rank_), &made,
                       nullptr));
   if (!within) return std::nullopt;
-  return std::optional<RankGroup>(std::in_place, Communicator(made), stream_);
+  return std::optional<RankGroup>(std::in_place, Communicator(made), stream_, meeting_);
 }
 
 void run_ranks(const Launch& launch, int local_devices, const Rendezvous& rendezvous,
@@ -122,18 +134,19 @@ void run_ranks(const Launch& launch, int local_devices, const Rendezvous& rendez
   if (launch.ranks > 1) {
     try {
       const int device = local_devices == 1 ? 0 : launch.local_rank;
-      run_rank(device, launch.ranks, shared_id(launch, rendezvous), launch.rank, body);
+      run_rank(device, launch.ranks, shared_id(launch, rendezvous), launch.rank, nullptr, body);
     } catch (const std::exception& error) {
       failed(error);
     }
     return;
   }
   const ncclUniqueId id = new_id();
+  MeetingPoint meeting;
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < local_devices; ++rank) {
     ranks.emplace_back([&, rank] {
       try {
-        run_rank(rank, local_devices, id, rank, body);
+        run_rank(rank, local_devices, id, rank, &meeting, body);
       } catch (const std::exception& error) {
         failed(error);
       }

@@ -1,7 +1,11 @@
 // All ranks of a job, one for each GPU: threads of this process, or processes over several nodes.
 #pragma once
 
+#include <barrier>
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <optional>
 
 #include "rendezvous.hpp"
@@ -10,16 +14,29 @@
 
 namespace headroom::harness {
 
+// Where ranks that are threads of one process wait for each other before they launch what waits for the others on the
+// device: freeing memory may wait for all devices of a process, and so for a kernel that waits for who frees.
+class MeetingPoint {
+ public:
+  // Until `count` threads have called it with this count.
+  void meet(std::int64_t count);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::int64_t, std::barrier<>> barriers_;
+};
+
 // Some ranks with a communicator of their own, seen from one of them.
 class RankGroup {
  public:
-  RankGroup(Communicator communicator, cudaStream_t stream);
+  // `meeting`: null where each rank is a process.
+  RankGroup(Communicator communicator, cudaStream_t stream, MeetingPoint* meeting);
 
   [[nodiscard]] std::int64_t rank() const { return rank_; }
   [[nodiscard]] std::int64_t ranks() const { return ranks_; }
   [[nodiscard]] ncclComm_t communicator() const { return communicator_.get(); }
   [[nodiscard]] cudaStream_t stream() const { return stream_; }
-  // The largest of the numbers that all ranks call it with.
+  // The largest of the numbers that all ranks call it with. Comes between allocating or freeing and the next collective.
   int agree(int number) const;
   // Until the stream is empty. Throws where NCCL reports that another rank failed, or after minutes without an end.
   void finish() const;
@@ -30,6 +47,7 @@ class RankGroup {
  private:
   Communicator communicator_;
   cudaStream_t stream_;
+  MeetingPoint* meeting_;
   std::int64_t rank_;
   std::int64_t ranks_;
   Buffer number_;
