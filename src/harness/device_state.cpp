@@ -101,6 +101,7 @@ std::optional<DeviceState> state_of(const std::vector<Reading>& readings) {
   if (readings.empty()) return std::nullopt;
   const auto all = [&](double Reading::*member) {
     std::vector<double> values;
+    values.reserve(readings.size());
     for (const Reading& reading : readings) values.push_back(reading.*member);
     return values;
   };
