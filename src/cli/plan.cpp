@@ -172,21 +172,21 @@ void add_flags(CLI::App& command, PlanFlags& flags) {
 
 }  // namespace
 
-ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& output) {
+ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags) {
   CLI::App parser;
   parser.set_help_flag();
-  PlanFlags flags;
-  add_flags(parser, flags);
+  PlanFlags asked;
+  add_flags(parser, asked);
   parse(parser, parts.front().head().arguments);
   std::vector<Problem> problems;
-  PlanReport report = read_report(flags, problems);
+  PlanReport report = read_report(asked, problems);
   if (!problems.empty()) throw InputError(problems);
-  check_inputs(parts, inputs_of(flags));
+  check_inputs(parts, inputs_of(asked));
   std::vector<SearchResult> results;
   for (PartReader& part : parts) results.push_back(read_result(part, report.base.strategy));
   report.result = merged(results);
-  explain_result(flags, report);
-  return print(report, output);
+  explain_result(asked, report);
+  return print(report, flags);
 }
 
 void add_plan(CLI::App& program, ExitCode& exit_code) {

@@ -39,7 +39,7 @@ inline constexpr std::array<std::string_view, 4> flags_beside_the_result{"--shar
                                                                          "--output"};
 
 // Print what the whole command would have printed. The parts are complete and in the order of their shards.
-ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& output);
-ExitCode merge_sweep(SweepKind kind, std::vector<PartReader>& parts, const OutputFlags& output);
+ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags);
+ExitCode merge_sweep(SweepKind kind, std::vector<PartReader>& parts, const OutputFlags& flags);
 
 }  // namespace headroom::cli

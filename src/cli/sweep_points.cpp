@@ -68,6 +68,7 @@ std::vector<Field> find_fields(SweepKind kind, const std::vector<std::string>& n
       continue;
     }
     std::vector<std::string_view> candidates;
+    candidates.reserve(known.size());
     for (const auto& [candidate, of] : known) candidates.push_back(candidate);
     problems.push_back({"--vary " + name, "is neither a flag of 'headroom " +
                                               std::string(kind == SweepKind::plan ? "plan" : "estimate") +
