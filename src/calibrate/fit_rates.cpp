@@ -170,11 +170,6 @@ std::string source_of(const Stage& stage, const std::vector<SampleSet>& sets,
   return source;
 }
 
-bool on_bound(const Parameter& parameter, double value) {
-  constexpr double close = 1e-3;  // rounding moves a value off its bound
-  return value <= parameter.least * (1 + close) || value >= parameter.most * (1 - close);
-}
-
 void warn_of_what_is_left(const SortedSamples& samples, const SampleReplay& fit, const std::string& base,
                           std::vector<std::string>& warnings) {
   const auto kept = [&](const std::vector<Sample>& of, const char* rates) {
@@ -212,7 +207,8 @@ Calibration calibrate(const std::vector<SampleSet>& sets, const System& base) {
     for (const Parameter& parameter : stage.parameters) {
       set_origin(performance.rates, parameter.name, Origin::calibrated, source);
       const double value = rate_value(performance.rates, parameter.name);
-      result.fitted.push_back({parameter.name, value, on_bound(parameter, value)});
+      const double before = rate_value(base.performance->rates, parameter.name);
+      result.fitted.push_back({parameter.name, value, before, on_bound(parameter, value)});
     }
   }
   result.fit = replay(samples, performance);

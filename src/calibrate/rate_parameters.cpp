@@ -90,6 +90,11 @@ std::vector<Parameter> collective_parameters(const Device& device, bool one_rank
   return parameters;
 }
 
+bool on_bound(const Parameter& parameter, double value) {
+  constexpr double close = 1e-3;  // rounding moves a value off its bound
+  return value <= parameter.least * (1 + close) || value >= parameter.most * (1 - close);
+}
+
 double rate_value(const Rates& rates, std::string_view name) {
   double value = 0;
   at(rates, name, [&](const auto& rate) { value = base_units(rate.value); });

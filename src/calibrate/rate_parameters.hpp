@@ -19,6 +19,9 @@ std::vector<Parameter> streaming_parameters();
 // not fitted.
 std::vector<Parameter> collective_parameters(const Device& device, bool one_rank_count);
 
+// Whether a fitted value stands on a bound of its parameter.
+bool on_bound(const Parameter& parameter, double value);
+
 double rate_value(const Rates& rates, std::string_view name);  // in base units
 void set_rate(Rates& rates, std::string_view name, double value);
 void set_origin(Rates& rates, std::string_view name, Origin origin, const std::string& source);

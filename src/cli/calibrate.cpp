@@ -1,4 +1,4 @@
-#include <cstdio>
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -6,53 +6,128 @@
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
+#include "headroom/io/runs_file.hpp"
 #include "headroom/io/samples_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/report/calibration.hpp"
+#include "headroom/report/run_calibration.hpp"
 
 namespace headroom::cli {
 namespace {
 
 struct CalibrateFlags {
   std::vector<std::string> samples;
+  std::vector<std::string> runs;
+  std::vector<std::string> fit;
+  std::optional<std::string> software;
   std::string base = "dgx-a100-80g";
   std::string format = "table";
   std::string output;
 };
 
-ExitCode calibrate(const CalibrateFlags& flags) {
-  const Format format = format_of({.format = flags.format});
+// The base, and what `read` reads of each file. Throws InputError with all problems together.
+template <class Read>
+System read_inputs(const std::string& base_name, const std::vector<std::string>& files, Read read) {
   std::vector<Problem> problems;
   System base;
-  std::vector<SampleSet> sets;
-  collect(problems, [&] { base = read_system(flags.base); });
-  for (const std::string& file : flags.samples) {
-    collect(problems, [&] { sets.push_back(read_samples(file)); });
+  collect(problems, [&] { base = read_system(base_name); });
+  for (const std::string& file : files) {
+    collect(problems, [&] { read(file); });
   }
   if (problems.empty() && !base.performance) {
-    problems.push_back({flags.base, "has no performance figures, which a fit starts from"});
+    problems.push_back({base_name, "has no performance figures, which a fit starts from"});
   }
   if (!problems.empty()) throw InputError(problems);
-  Calibration calibration = headroom::calibrate(sets, base);
-  if (!flags.output.empty()) {
-    calibration.system.name = std::filesystem::path(flags.output).stem().string();
-    write({.file = flags.output}, write_system(calibration.system));
-  }
+  return base;
+}
+
+void write_calibrated(System system, const std::string& file) {
+  if (file.empty()) return;
+  system.name = std::filesystem::path(file).stem().string();
+  write({.file = file}, write_system(system));
+}
+
+ExitCode calibrate_samples(const CalibrateFlags& flags) {
+  const Format format = format_of({.format = flags.format});
+  std::vector<SampleSet> sets;
+  const System base = read_inputs(flags.base, flags.samples,
+                                  [&](const std::string& file) { sets.push_back(read_samples(file)); });
+  const Calibration calibration = headroom::calibrate(sets, base);
+  write_calibrated(calibration.system, flags.output);
   write({}, render(calibration, format));
   return ExitCode::done;
+}
+
+// Names of runs, which may hold commas themselves: one that a run has is taken as it is, another is split.
+std::vector<std::string> names_of(const std::vector<std::string>& given,
+                                  const std::vector<MeasuredRun>& runs) {
+  std::vector<std::string> names;
+  for (const std::string& text : given) {
+    const bool whole =
+        std::any_of(runs.begin(), runs.end(), [&](const MeasuredRun& run) { return run.name == text; });
+    const std::vector<std::string> parts = whole ? std::vector{text} : split_at_commas(text);
+    names.insert(names.end(), parts.begin(), parts.end());
+  }
+  return names;
+}
+
+ExitCode calibrate_to_runs(const CalibrateFlags& flags) {
+  const Format format = format_of({.format = flags.format});
+  std::vector<MeasuredRun> runs;
+  const System base = read_inputs(flags.base, flags.runs, [&](const std::string& file) {
+    const std::vector<MeasuredRun> more = read_runs(file);
+    runs.insert(runs.end(), more.begin(), more.end());
+  });
+  const ChosenRuns chosen = choose_runs(runs, names_of(flags.fit, runs), flags.base, flags.software);
+  const std::string files = fmt::format("{}", fmt::join(flags.runs, " and "));
+  const RunCalibration calibration = headroom::calibrate_to_runs(chosen.fitted, chosen.held_out, base, files);
+  write_calibrated(calibration.system, flags.output);
+  write({}, render(calibration, chosen.skipped, format));
+  return ExitCode::done;
+}
+
+ExitCode calibrate(const CalibrateFlags& flags) {
+  std::vector<Problem> problems;
+  if (flags.samples.empty() && flags.runs.empty()) {
+    problems.push_back({"calibrate", "needs samples or --from-runs"});
+  }
+  if (!flags.samples.empty() && !flags.runs.empty()) {
+    problems.push_back({"--from-runs",
+                        "cannot be combined with samples: fit those first, and give the system "
+                        "that this writes as the --base of the runs"});
+  }
+  if (flags.runs.empty() && !flags.fit.empty()) problems.push_back({"--fit", "needs --from-runs"});
+  if (flags.runs.empty() && flags.software) problems.push_back({"--software", "needs --from-runs"});
+  if (!problems.empty()) throw InputError(problems);
+  return flags.runs.empty() ? calibrate_samples(flags) : calibrate_to_runs(flags);
 }
 
 }  // namespace
 
 void add_calibrate(CLI::App& program, ExitCode& exit_code) {
-  CLI::App* command = program.add_subcommand("calibrate", "Fit a system's rates to measured samples");
+  CLI::App* command = program.add_subcommand("calibrate", "Fit a system's rates to measured samples or runs");
   const auto flags = std::make_shared<CalibrateFlags>();
   command->add_option("samples", flags->samples, "JSON of headroom-measure, CSV, or output of nccl-tests")
-      ->required()
       ->type_name("SAMPLES");
   command
+      ->add_option("--from-runs", flags->runs,
+                   "Instead of samples: runs whose iteration times tell the sustained efficiencies; may be "
+                   "repeated")
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      ->add_option(
+          "--fit", flags->fit,
+          "Fit to the runs of these names, hold out the others (default: those marked \"fit\": true, "
+          "or all)")
+      ->type_name("NAME,...")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--software", flags->software, "The training stack of all runs")->type_name("SOFTWARE");
+  command
       ->add_option("--base", flags->base,
-                   "The system (name or file) of the samples' device, whose other figures are kept")
+                   "The system (name or file) that was measured, whose other figures are kept")
       ->type_name("SYSTEM")
       ->capture_default_str();
   command->add_option("--format", flags->format, "Of the report: table, json, csv or markdown")
@@ -60,11 +135,13 @@ void add_calibrate(CLI::App& program, ExitCode& exit_code) {
       ->capture_default_str();
   command->add_option("-o,--output", flags->output, "Write the calibrated system to FILE")->type_name("FILE");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
       "  headroom calibrate products.csv all_reduce.txt --base dgx-h100-80g -o my-cluster.json\n"
-      "\nErrors are of the fit, and of samples held out: each third of the shapes is predicted by rates "
+      "  headroom calibrate --from-runs my-runs.json --base my-cluster.json -o my-cluster-tuned.json\n"
+      "\nErrors are of the fit, and of what was held out: each third of the shapes is predicted by rates "
       "fitted to\n"
-      "the other two. docs/calibration.md describes the files.\n"
+      "the other two, each run by efficiencies fitted to the others. docs/calibration.md describes the "
+      "files.\n"
       "\nExit code: 0 done, 2 bad input.");
   command->callback([flags, &exit_code] { exit_code = calibrate(*flags); });
 }

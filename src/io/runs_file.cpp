@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "document.hpp"
+#include "headroom/calibrate/sample.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "object_reader.hpp"
@@ -108,6 +109,7 @@ constexpr auto run_fields = [](auto& fields, auto& it) {
   fields.object("derived", it, derived_fields);
   fields.required_object("measured", it, measured_fields);  // after what it takes precedence over
   fields.optional("memory_unit", it.run.memory_unit);
+  fields.optional("fit", it.run.fit);
 };
 
 void drop_nulls(Json& value) {
@@ -192,6 +194,44 @@ RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std:
     seen.push_back(source);
     for (Target& target : targets_of(*source)) result.measurements.targets.push_back(std::move(target));
   }
+  return result;
+}
+
+ChosenRuns choose_runs(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& fit,
+                       const std::string& base, const std::optional<std::string>& software) {
+  std::vector<Problem> problems;
+  for (const std::string& name : fit) {
+    std::vector<std::string_view> names;
+    for (const MeasuredRun& run : runs) names.push_back(run.name);
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    problems.push_back({"--fit", "no run is called '" + printable(name) + "'" + did_you_mean(name, names)});
+  }
+  const bool marked = std::any_of(runs.begin(), runs.end(), [](const MeasuredRun& run) { return run.fit; });
+  const bool chosen = !fit.empty() || marked;
+  const System system = read_system(base);
+  ChosenRuns result;
+  for (const MeasuredRun& run : runs) {
+    const bool named = std::find(fit.begin(), fit.end(), run.name) != fit.end();
+    const bool wanted = !chosen || (fit.empty() ? run.fit : named);
+    const bool other_device = !run.device.empty() && !same_device(run.device, system.device);
+    std::string reason;
+    if (other_device) {
+      reason = "it is of " + run.device + ", and " + system.name + " has " + system.device;
+    } else {
+      RunCases made = cases_of({run}, base, software);
+      if (made.skipped.empty()) {
+        (wanted ? result.fitted : result.held_out).push_back(std::move(made.measurements.cases.front()));
+        continue;
+      }
+      reason = made.skipped.front().reason;
+    }
+    if (wanted && (chosen || other_device)) {
+      problems.push_back({"run '" + run.name + "'", "cannot be fitted: " + reason});
+    } else {
+      result.skipped.push_back({label_of(run), run.name, std::move(reason)});
+    }
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
   return result;
 }
 

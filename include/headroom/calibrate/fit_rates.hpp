@@ -15,6 +15,7 @@ namespace headroom {
 struct FittedRate {
   std::string name;    // "products.wave_fill"
   double value = 0;    // in base units
+  double before = 0;   // the base's
   bool bound = false;  // stands on a bound of what is physically possible: the samples do not tell it
   friend bool operator==(const FittedRate&, const FittedRate&) = default;
 };

@@ -45,6 +45,7 @@ struct MeasuredRun {
   std::optional<std::string> recompute;
   std::optional<bool> flash_attention;
 
+  bool fit = false;  // marked as one to fit efficiencies to (calibrate/fit_runs.hpp)
   std::optional<Seconds> iteration;
   std::optional<double> memory;  // in its unit
   std::string memory_unit;       // "GB" unless it says "GiB"; "allocated" unless it says "nvidia-smi"

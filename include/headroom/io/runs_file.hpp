@@ -38,4 +38,17 @@ struct RunCases {
 RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std::string>& system,
                   const std::optional<std::string>& software);
 
+// Runs of one system, for a fit of its efficiencies (calibrate/fit_runs.hpp).
+struct ChosenRuns {
+  std::vector<MeasuredCase> fitted;
+  std::vector<MeasuredCase> held_out;
+  std::vector<SkippedRun> skipped;
+};
+
+// To be fitted are the runs of the names in `fit`; without names those that the file marks; without marks all. The
+// others are held out. Throws InputError for a name that no run has, and for a run to be fitted that is of another
+// device than `base` (a name or a file) or cannot be predicted.
+ChosenRuns choose_runs(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& fit,
+                       const std::string& base, const std::optional<std::string>& software);
+
 }  // namespace headroom

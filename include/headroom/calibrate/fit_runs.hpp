@@ -1,0 +1,51 @@
+// The sustained efficiencies of a system fitted to the iteration times of training runs on it: what microbenchmarks in
+// bursts do not tell. Nothing else of the system changes.
+//
+// The scalars, each a part of one:
+//   products.sustained           clock of a training step over the clock of a burst
+//   streaming.bandwidth_share    of the memory's bandwidth
+//   flash_attention.*            forward and backward shares of peak, by one common factor
+//   network.link_share           of an adapter, one stream or one ring alone
+//   network.ring_share           where several rings share a node's adapters
+// Which of them are fitted follows from the configurations alone, not from the times: at most one for every two
+// configurations (one for a single run), and only where times follow it enough, and apart from the others.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headroom/calibrate/comparison.hpp"
+#include "headroom/calibrate/fit_rates.hpp"
+
+namespace headroom {
+
+struct RunError {
+  std::string name;
+  bool fitted = false;  // else held out
+  Seconds measured;
+  double before = 0;               // signed errors, parts of the measured time: under the base,
+  double after = 0;                // under what was fitted,
+  std::optional<double> left_out;  // and under what is fitted to the other configurations alone
+  friend bool operator==(const RunError&, const RunError&) = default;
+};
+
+struct RunCalibration {
+  System system;                   // the base with fitted efficiencies in place of its own
+  std::vector<FittedRate> fitted;  // with the base's values
+  std::vector<RunError> runs;      // those that were fitted, then those held out
+  std::vector<std::string> warnings;
+  friend bool operator==(const RunCalibration&, const RunCalibration&) = default;
+};
+
+inline constexpr std::size_t most_fitted_runs = 200;
+
+// `fitted` and `held_out` are cases with an iteration time, all requests on `base`; `file` names where they come from.
+// Throws InputError when there are none to fit, or more than most_fitted_runs, when two have one name, when a fitted
+// run took a time that no efficiencies within their bounds explain, or when the runs tell none of the scalars. Expects
+// a base with performance figures.
+RunCalibration calibrate_to_runs(const std::vector<MeasuredCase>& fitted,
+                                 const std::vector<MeasuredCase>& held_out, const System& base,
+                                 const std::string& file);
+
+}  // namespace headroom

@@ -1,0 +1,158 @@
+#include "headroom/report/run_calibration.hpp"
+
+#include <cmath>
+
+#include "report/json.hpp"
+#include "report/text.hpp"
+
+namespace headroom {
+namespace {
+
+std::string signed_percent(double part) { return fmt::format("{:+.1f}%", 100 * part); }
+
+Table rate_table(const RunCalibration& calibration) {
+  Table table{.columns = {{"rate", Align::left}, {"before"}, {"fitted"}, {"", Align::left}}};
+  for (const FittedRate& rate : calibration.fitted) {
+    table.rows.push_back({rate.name, fmt::format("{:.4g}", rate.before), fmt::format("{:.4g}", rate.value),
+                          rate.bound ? "at a bound" : ""});
+  }
+  return table;
+}
+
+Table run_table(const RunCalibration& calibration) {
+  Table table{
+      .columns = {
+          {"run", Align::left}, {"measured"}, {"error before"}, {"after"}, {"left out"}, {"", Align::left}}};
+  for (const RunError& run : calibration.runs) {
+    table.rows.push_back({run.name, human(run.measured), signed_percent(run.before),
+                          signed_percent(run.after), run.left_out ? signed_percent(*run.left_out) : "",
+                          run.fitted ? "fitted" : "held out"});
+  }
+  return table;
+}
+
+std::string csv_of(const RunCalibration& calibration) {
+  Table table{.columns = {{"case"},
+                          {"fitted"},
+                          {"measured_seconds"},
+                          {"error_before_percent"},
+                          {"error_after_percent"},
+                          {"error_left_out_percent"}}};
+  for (const RunError& run : calibration.runs) {
+    table.rows.push_back({run.name, run.fitted ? "true" : "false",
+                          fmt::format("{:.9g}", run.measured.count()),
+                          fmt::format("{:.3f}", 100 * run.before), fmt::format("{:.3f}", 100 * run.after),
+                          run.left_out ? fmt::format("{:.3f}", 100 * *run.left_out) : ""});
+  }
+  return to_csv(table);
+}
+
+// Errors of some runs together.
+struct Errors {
+  std::size_t runs = 0;
+  double median_absolute = 0;
+  double worst_absolute = 0;
+};
+
+template <class Error>
+Errors errors_of(const RunCalibration& calibration, Error error) {
+  std::vector<double> absolute;
+  for (const RunError& run : calibration.runs) {
+    if (const std::optional<double> it = error(run)) absolute.push_back(std::abs(*it));
+  }
+  if (absolute.empty()) return {};
+  return {absolute.size(), median(absolute), quantile(absolute, 1)};
+}
+
+using OptionalError = std::optional<double>;
+
+Errors fitted_before(const RunCalibration& calibration) {
+  return errors_of(calibration,
+                   [](const RunError& run) { return run.fitted ? OptionalError(run.before) : std::nullopt; });
+}
+Errors fitted_after(const RunCalibration& calibration) {
+  return errors_of(calibration,
+                   [](const RunError& run) { return run.fitted ? OptionalError(run.after) : std::nullopt; });
+}
+Errors left_out(const RunCalibration& calibration) {
+  return errors_of(calibration, [](const RunError& run) { return run.left_out; });
+}
+Errors held_out_before(const RunCalibration& calibration) {
+  return errors_of(calibration,
+                   [](const RunError& run) { return run.fitted ? std::nullopt : OptionalError(run.before); });
+}
+Errors held_out_after(const RunCalibration& calibration) {
+  return errors_of(calibration,
+                   [](const RunError& run) { return run.fitted ? std::nullopt : OptionalError(run.after); });
+}
+
+// What the fit is worth, on a line for each kind of run.
+Table worth_table(const RunCalibration& calibration) {
+  Table table{.columns = {{"runs", Align::left}, {"count"}, {"median |error|"}, {"worst"}}};
+  const auto row = [&](const char* name, const Errors& errors) {
+    if (errors.runs == 0) return;
+    table.rows.push_back({name, std::to_string(errors.runs),
+                          fmt::format("{:.1f}%", 100 * errors.median_absolute),
+                          fmt::format("{:.1f}%", 100 * errors.worst_absolute)});
+  };
+  row("fitted, before", fitted_before(calibration));
+  row("fitted, after", fitted_after(calibration));
+  row("fitted to the others", left_out(calibration));
+  row("held out, before", held_out_before(calibration));
+  row("held out, after", held_out_after(calibration));
+  return table;
+}
+
+OrderedJson json_of(const Errors& errors) {
+  if (errors.runs == 0) return nullptr;
+  return {{"runs", errors.runs},
+          {"median_absolute_error_percent", 100 * errors.median_absolute},
+          {"worst_absolute_error_percent", 100 * errors.worst_absolute}};
+}
+
+std::string json_text(const RunCalibration& calibration, const std::vector<SkippedRun>& skipped) {
+  OrderedJson json{{"format", 1},
+                   {"system", to_json(calibration.system)},
+                   {"fitted", OrderedJson::object()},
+                   {"errors",
+                    {{"fitted_before", json_of(fitted_before(calibration))},
+                     {"fitted_after", json_of(fitted_after(calibration))},
+                     {"left_out", json_of(left_out(calibration))},
+                     {"held_out_before", json_of(held_out_before(calibration))},
+                     {"held_out_after", json_of(held_out_after(calibration))}}},
+                   {"runs", OrderedJson::array()},
+                   {"skipped", OrderedJson::array()},
+                   {"warnings", calibration.warnings}};
+  for (const FittedRate& rate : calibration.fitted) {
+    json["fitted"][rate.name] = {{"value", rate.value}, {"before", rate.before}, {"at_a_bound", rate.bound}};
+  }
+  for (const RunError& run : calibration.runs) {
+    json["runs"].push_back(
+        {{"case", run.name},
+         {"fitted", run.fitted},
+         {"measured_seconds", run.measured.count()},
+         {"error_before_percent", 100 * run.before},
+         {"error_after_percent", 100 * run.after},
+         {"error_left_out_percent", run.left_out ? OrderedJson(100 * *run.left_out) : OrderedJson()}});
+  }
+  for (const SkippedRun& run : skipped) {
+    json["skipped"].push_back({{"source", run.source}, {"case", run.name}, {"reason", run.reason}});
+  }
+  return to_text(json);
+}
+
+}  // namespace
+
+std::string render(const RunCalibration& calibration, const std::vector<SkippedRun>& skipped, Format format) {
+  if (format == Format::json) return json_text(calibration, skipped);
+  if (format == Format::csv) return csv_of(calibration);
+  std::string text = render_table(rate_table(calibration), format) + '\n';
+  text += render_table(run_table(calibration), format) + '\n';
+  text += render_table(worth_table(calibration), format);
+  if (!calibration.warnings.empty() || !skipped.empty()) text += '\n';
+  for (const std::string& warning : calibration.warnings) text += "note: " + warning + '\n';
+  for (const SkippedRun& run : skipped) text += fmt::format("skipped: {}: {}\n", run.name, run.reason);
+  return text;
+}
+
+}  // namespace headroom

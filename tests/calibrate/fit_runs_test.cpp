@@ -1,0 +1,218 @@
+// Efficiencies recovered from iteration times that the model itself made, what is refused, and development rows.
+#include "headroom/calibrate/fit_runs.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "headroom/io/runs_file.hpp"
+#include "io/messages.hpp"
+#include "paths.hpp"
+#include "time/a100.hpp"
+
+namespace headroom {
+namespace {
+
+using tests::a100;
+using tests::performance;
+
+struct Layout {
+  std::int64_t tensor = 1, data = 1, micro_batch = 1, hidden = 6144;
+  bool flash = false;
+};
+
+MeasuredCase run(const std::string& name, const Layout& layout) {
+  MeasuredRun it{.name = name,
+                 .layers = 8,
+                 .hidden = layout.hidden,
+                 .heads = 48,
+                 .vocabulary = 51200,
+                 .sequence = 2048,
+                 .tensor_parallel = layout.tensor,
+                 .sequence_parallel = layout.tensor > 1,
+                 .data_parallel = layout.data,
+                 .global_batch = 4 * layout.data * layout.micro_batch,
+                 .micro_batch = layout.micro_batch,
+                 .recompute = "none",
+                 .iteration = Seconds(1)};
+  it.flash_attention = layout.flash;
+  return std::get<MeasuredCase>(case_of(it, a100(), tests::megatron()));
+}
+
+// Compute-bound, bound by memory traffic, and bound by the network.
+std::vector<MeasuredCase> runs() {
+  return {run("a", {.tensor = 8, .micro_batch = 4}),
+          run("b", {.tensor = 2, .micro_batch = 1, .hidden = 3072}),
+          run("c", {.tensor = 8, .data = 16, .micro_batch = 1, .hidden = 12288}),
+          run("d", {.tensor = 4, .data = 8, .micro_batch = 1}),
+          run("e", {.tensor = 1, .data = 8, .micro_batch = 2})};
+}
+
+// The times that the runs would take.
+std::vector<MeasuredCase> measured(std::vector<MeasuredCase> runs, const Rates& truth) {
+  for (MeasuredCase& it : runs) {
+    Request request = it.request;
+    request.system.performance->rates = truth;
+    it.figures.front().value = account(evaluate(request)).timing->iteration.total.count();
+  }
+  return runs;
+}
+
+Rates changed_truth() {
+  Rates truth = performance().rates;
+  truth.products.sustained.value = 0.8;
+  truth.network.ring_share.value = 0.7;
+  return truth;
+}
+
+RunCalibration calibrated(const std::vector<MeasuredCase>& fitted,
+                          const std::vector<MeasuredCase>& held_out = {}) {
+  return calibrate_to_runs(fitted, held_out, a100(), "log.json");
+}
+std::string mistake(const std::vector<MeasuredCase>& fitted) {
+  return message_of([&] { return calibrated(fitted); });
+}
+bool warns(const RunCalibration& result, const std::string& part) {
+  return std::any_of(result.warnings.begin(), result.warnings.end(),
+                     [&](const std::string& warning) { return contains(warning, part); });
+}
+
+}  // namespace
+
+TEST_CASE("calibrate to runs: efficiencies come back, and nothing else changes") {
+  const RunCalibration result = calibrated(measured(runs(), changed_truth()));
+  const Rates& rates = result.system.performance->rates;
+  CHECK(result.fitted.size() <= 3);  // of five configurations
+  CHECK(rates.products.sustained.value == doctest::Approx(0.8).epsilon(0.01));
+  CHECK(rates.network.ring_share.value == doctest::Approx(0.7).epsilon(0.01));
+  for (const RunError& run : result.runs) {
+    CHECK(std::abs(run.before) > 0.02);
+    CHECK(std::abs(run.after) < 0.005);
+    CHECK(run.left_out.has_value());
+  }
+  CHECK(rates.products.sustained.origin == Origin::calibrated);
+  CHECK(contains(rates.products.sustained.source, "the iteration time of 5 runs of log.json ('a', 'b', 'c'"));
+  CHECK(rates.kernels == performance().rates.kernels);
+  CHECK(rates.collectives == performance().rates.collectives);
+  CHECK(rates.network.link_share == performance().rates.network.link_share);
+  CHECK(parse_system(write_system(result.system), "a100.json").performance == result.system.performance);
+}
+
+TEST_CASE("calibrate to runs: one run tells one scalar, and nothing is held out") {
+  const RunCalibration result = calibrated(measured({runs()[0]}, changed_truth()));
+  REQUIRE(result.fitted.size() == 1);
+  CHECK(result.fitted[0].name == "products.sustained");
+  CHECK(result.fitted[0].before == performance().rates.products.sustained.value);
+  CHECK(std::abs(result.runs[0].after) < 0.001);
+  CHECK_FALSE(result.runs[0].left_out.has_value());
+  CHECK(warns(result, "nothing is held out"));
+}
+
+TEST_CASE("calibrate to runs: the scalars follow from configurations and not from times") {
+  const auto names = [](const RunCalibration& result) {
+    std::vector<std::string> all;
+    for (const FittedRate& rate : result.fitted) all.push_back(rate.name);
+    return all;
+  };
+  Rates other = performance().rates;
+  other.streaming.bandwidth_share.value = 0.6;
+  CHECK(names(calibrated(measured(runs(), changed_truth()))) == names(calibrated(measured(runs(), other))));
+}
+
+TEST_CASE("calibrate to runs: a repeated configuration is one configuration") {
+  MeasuredCase again = runs()[0];
+  again.name = again.request.model.name = "a again";
+  const RunCalibration result = calibrated(measured({runs()[0], again}, changed_truth()));
+  CHECK(result.fitted.size() == 1);
+  CHECK_FALSE(result.runs[0].left_out.has_value());
+  CHECK(warns(result, "nothing is held out"));
+}
+
+TEST_CASE("calibrate to runs: an outlier bends the fit little") {
+  std::vector<MeasuredCase> rows = measured(runs(), changed_truth());
+  rows[4].figures.front().value *= 1.4;
+  const Rates& rates = calibrated(rows).system.performance->rates;
+  CHECK(rates.products.sustained.value == doctest::Approx(0.8).epsilon(0.06));
+}
+
+TEST_CASE("calibrate to runs: held-out runs are judged, and may depend on what was not fitted") {
+  const std::vector<MeasuredCase> rows = measured(runs(), changed_truth());
+  const RunCalibration result = calibrated({rows[0]}, {rows[1], rows[2]});
+  REQUIRE(result.runs.size() == 3);
+  CHECK_FALSE(result.runs[1].fitted);
+  CHECK(std::abs(result.runs[1].after) < std::abs(result.runs[1].before));
+  CHECK(warns(result, "network.ring_share stays that of dgx-a100-80g"));
+  CHECK(warns(result, "depend on it: 'c'"));
+}
+
+TEST_CASE("calibrate to runs: flash attention's shares grow and shrink together") {
+  Rates truth = performance().rates;
+  truth.flash_attention.forward.value *= 0.5;
+  truth.flash_attention.backward.value *= 0.5;
+  std::vector<MeasuredCase> rows;
+  for (const std::int64_t sequence : {2048, 4096, 8192, 16384}) {
+    MeasuredCase it = run(std::to_string(sequence), {.hidden = 3072, .flash = true});
+    it.request.workload.sequence = it.request.model.sequence = it.request.model.max_positions = sequence;
+    rows.push_back(it);
+  }
+  const RunCalibration result = calibrated(measured(rows, truth));
+  const FlashRates& found = result.system.performance->rates.flash_attention;
+  const FlashRates& base = performance().rates.flash_attention;
+  CHECK(found.forward.value / base.forward.value == doctest::Approx(0.5).epsilon(0.02));
+  CHECK(found.backward.value / base.backward.value == doctest::Approx(0.5).epsilon(0.02));
+}
+
+TEST_CASE("calibrate to runs: a bound holds, and is named") {
+  std::vector<MeasuredCase> rows = measured({runs()[0]}, performance().rates);
+  rows[0].figures.front().value *= 0.9;
+  const RunCalibration result = calibrated(rows);
+  CHECK(result.system.performance->rates.products.sustained.value == 1);
+  CHECK(result.fitted[0].bound);
+  CHECK(warns(result, "products.sustained stands on a bound"));
+}
+
+TEST_CASE("calibrate to runs: what no efficiency explains is refused") {
+  std::vector<MeasuredCase> rows = measured(runs(), changed_truth());
+  rows[1].figures.front().value /= 1000;  // milliseconds for seconds
+  CHECK(contains(mistake(rows), "log.json: run 'b' took 0.000"));
+  CHECK(contains(mistake(rows), "must take at least"));
+  rows[1].figures.front().value *= 1e6;
+  CHECK(contains(mistake(rows), "can take at most"));
+  CHECK(mistake({}) == "log.json: holds no run that can be predicted and fitted to");
+  const std::vector<MeasuredCase> good = measured(runs(), changed_truth());
+  CHECK(mistake({good[0], good[0]}) == "log.json: 'a' is the name of two runs");
+  CHECK(contains(mistake(std::vector(most_fitted_runs + 1, good[0])), "at most 200 can be"));
+}
+
+TEST_CASE("calibrate to runs: development rows of four clusters are predicted better when left out") {
+  const auto file = tests::shared_file("data/measured/runs.json");
+  if (!file) return;
+  struct Cluster {
+    const char* title;
+    const char* base;
+    double before, left_out;  // medians of absolute errors
+  };
+  for (const Cluster& cluster :
+       {Cluster{"InternEvo training", "dgx-a100-80g", 0.19, 0.07},
+        Cluster{"SimuMax", "dgx-b200-180g", 0.27, 0.06}, Cluster{"BLOOM", "jean-zay-a100-80g", 0.04, 0.03},
+        Cluster{"multi-node", "vtrain-a100-80g", 0.06, 0.05}}) {
+    CAPTURE(cluster.title);
+    std::vector<MeasuredRun> rows = read_runs(file->string());
+    std::erase_if(rows, [&](const MeasuredRun& row) { return !contains(row.source, cluster.title); });
+    const ChosenRuns chosen = choose_runs(rows, {}, cluster.base, std::nullopt);
+    const RunCalibration result =
+        calibrate_to_runs(chosen.fitted, chosen.held_out, read_system(cluster.base), "runs.json");
+    std::vector<double> before;
+    std::vector<double> left_out;
+    for (const RunError& row : result.runs) {
+      before.push_back(std::abs(row.before));
+      left_out.push_back(std::abs(row.left_out.value()));
+    }
+    CHECK(median(left_out) < median(before));
+    CHECK(median(before) <= cluster.before);
+    CHECK(median(left_out) <= cluster.left_out);
+  }
+}
+
+}  // namespace headroom
