@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "headroom/core/expects.hpp"
+#include "headroom/plan/interval.hpp"
 
 namespace headroom {
 namespace {
@@ -29,13 +30,6 @@ const Figure& measured_iteration(const MeasuredCase& it) {
   return *figure;
 }
 
-// Without reserves, which no allocator of tensors sees.
-Bytes allocated(const Plan& plan) {
-  Bytes most;
-  for (const RankMemory& rank : plan.ranks) most = std::max(most, total(rank) - rank.reserved);
-  return most;
-}
-
 // `baseline` is the plan itself where the case has none.
 double prediction(const MeasuredCase& it, Measure measure, const Plan& plan, const Plan& baseline) {
   switch (measure) {
@@ -50,11 +44,23 @@ double prediction(const MeasuredCase& it, Measure measure, const Plan& plan, con
     case Measure::mfu_at_measured: return throughput_at(plan, Seconds(measured_iteration(it).value)).mfu;
     case Measure::hfu_k22_at_measured:
       return throughput_at(plan, Seconds(measured_iteration(it).value)).hfu_k22;
-    case Measure::allocated_bytes: return allocated(plan).count();
+    case Measure::allocated_bytes: return allocated_interval(plan).predicted.count();
     case Measure::device_bytes: return peak(plan).count();
   }
   EXPECTS(!"a measure without a prediction");
   return 0;
+}
+
+std::optional<bool> in_interval(Measure measure, double measured, const Plan& plan) {
+  if (measure == Measure::iteration_seconds) {
+    const IterationInterval interval = iteration_interval(plan);
+    return interval.low.count() <= measured && measured <= interval.high.count();
+  }
+  if (measure == Measure::allocated_bytes) {
+    const AllocatedInterval interval = allocated_interval(plan);
+    return interval.low.count() <= measured && measured <= interval.high.count();
+  }
+  return std::nullopt;
 }
 
 // By what a utilization at the measured time may differ because that time is printed rounded.
@@ -118,6 +124,7 @@ std::vector<Comparison> compare(const std::vector<MeasuredCase>& cases, const st
       row.predicted = prediction(cases[i], measure, plan, baseline);
       row.measured = measured;
       row.error = is_ratio(measure) ? row.predicted - measured : row.predicted / measured - 1;
+      row.in_interval = in_interval(measure, measured, plan);
       if (target != nullptr && target->worst) row.tolerance = *target->worst + allowance(cases[i], row);
       rows.push_back(std::move(row));
     }
@@ -151,6 +158,8 @@ std::vector<GroupSummary> summarize(const std::vector<Comparison>& rows, const s
       rows_within = rows_within && (!row.tolerance || within(row.error, *row.tolerance));
       summary.mean += row.error;
       summary.mean_absolute += absolute.back();
+      if (row.in_interval) ++summary.intervals;
+      if (row.in_interval.value_or(false)) ++summary.covered;
     }
     summary.rows = absolute.size();
     summary.mean /= static_cast<double>(summary.rows);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "headroom/plan/interval.hpp"
+
 namespace headroom {
 namespace {
 
@@ -31,15 +33,21 @@ void warn_of_extrapolation(Plan& plan, const Extrapolations& beyond) {
        "a collective spans more ranks than those that the rates were fitted on");
   warn(beyond.unaligned_heads, "unaligned_heads",
        "the head size is no multiple of 8: attention products are priced without tensor cores");
-  warn(beyond.flash_attention, "flash_attention_assumed",
-       "flash attention is priced by assumed shares of peak, which no samples were fitted to");
   const auto& [model, system, software, strategy, workload, detail] = plan.request;
+  const FlashRates& flash_rates = system.performance->rates.flash_attention;
+  const bool flash_assumed =
+      flash_rates.forward.origin == Origin::assumed || flash_rates.backward.origin == Origin::assumed;
+  warn(beyond.flash_attention && flash_assumed, "flash_attention_assumed",
+       "flash attention is priced by assumed shares of peak, which no samples were fitted to");
   const std::vector<double> parameters = parameters_by_rank(model, strategy, workload);
   warn(!data_parallel_times(*std::max_element(parameters.begin(), parameters.end()), strategy,
                             system.devices_per_node, *system.performance, software)
             .within_fit,
        "extrapolated_data_parallel",
        "gradients are reduced over more ranks, or in larger messages, than the rates were fitted on");
+  warn(step_rates(plan.request) == StepRates::transferred, "transferred_step_rates",
+       "the clock of a training step, or flash attention, is assumed on this device: the interval of the "
+       "iteration time is as wide as such predictions were off");
   const bool flash = model.architecture.kernels.attention == AttentionKernel::flash;
   const std::string assumed = assumed_rates(*system.performance, flash);
   warn(!assumed.empty(), "assumed_rates",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headroom/plan/interval.hpp"
 #include "headroom/report/timeline.hpp"
 #include "report/estimate_json.hpp"
 #include "report/text.hpp"
@@ -136,15 +137,18 @@ Table time_bars(const IterationTime& iteration) {
 }
 
 // Iteration time and what it means.
-std::string time_line(const Timing& timing, const Performance& performance) {
+std::string time_line(const Plan& plan) {
+  const Timing& timing = *plan.timing;
   const Throughput& rates = timing.throughput;
+  const IterationInterval interval = iteration_interval(plan);
   return fmt::format(
-      "Iteration {}: {:.0f} tokens/s ({:.0f} a device), {:.1f} TFLOP/s a device, MFU {:.1f}%, HFU {:.1f}% of "
+      "Iteration {} ({:.0f}%: {} to {}): {:.0f} tokens/s ({:.0f} a device), {:.1f} TFLOP/s a device, MFU "
+      "{:.1f}%, HFU {:.1f}% of "
       "{:.0f} "
       "TFLOP/s dense half precision.",
-      human(timing.iteration.total), rates.tokens_per_second, rates.tokens_per_second_per_device,
-      rates.flops_per_device.count() / 1e12, 100 * rates.mfu, 100 * rates.hfu,
-      performance.device.half_peak.count() / 1e12);
+      human(timing.iteration.total), 100 * interval_level, human(interval.low), human(interval.high),
+      rates.tokens_per_second, rates.tokens_per_second_per_device, rates.flops_per_device.count() / 1e12,
+      100 * rates.mfu, 100 * rates.hfu, plan.request.system.performance->device.half_peak.count() / 1e12);
 }
 
 std::string verdict_line(const Plan& plan) {
@@ -219,8 +223,7 @@ std::string estimate_text(const EstimateReport& report, Format format) {
   if (markdown) text += '\n';
   text += layout_line(request.strategy, request.workload) + "\n" + policy_line(request.strategy) + "\n\n";
   text += verdict_line(plan) + "\n";
-  if (plan.timing)
-    text += (markdown ? "\n" : "") + time_line(*plan.timing, *request.system.performance) + "\n";
+  if (plan.timing) text += (markdown ? "\n" : "") + time_line(plan) + "\n";
   if (plan.timing && report.tokens > 0) text += budget_line(plan, report.tokens);
   text += '\n' + render_table(gib_table(plan, markdown), format);
   text += fmt::format("\nRank {} is fullest {}:\n{}", plan.peak_rank,

@@ -1,5 +1,8 @@
 #include "report/estimate_json.hpp"
 
+#include <cmath>
+
+#include "headroom/plan/interval.hpp"
 #include "report/text.hpp"
 
 namespace headroom {
@@ -48,16 +51,34 @@ OrderedJson cost_json(const LayerCost& cost) {
           {"replay", pass_json(cost.replay)}};
 }
 
-OrderedJson time_json(const IterationTime& iteration) {
+OrderedJson interval_json(const Plan& plan) {
+  const IterationInterval interval = iteration_interval(plan);
+  return {{"level", interval_level},
+          {"low_seconds", interval.low.count()},
+          {"high_seconds", interval.high.count()},
+          {"step_rates", name_of(interval.rates)},
+          {"source", iteration_spread(interval.rates).source}};
+}
+
+OrderedJson allocated_json(const Plan& plan) {
+  const auto [predicted, low, high] = allocated_interval(plan);
+  return {{"peak_bytes", number(predicted)},
+          {"interval",
+           {{"level", interval_level},
+            {"low_bytes", number(std::round(low.count()))},
+            {"high_bytes", number(std::round(high.count()))},
+            {"source", allocated_spread().source}}}};
+}
+
+OrderedJson time_json(const Plan& plan) {
+  const IterationTime& iteration = plan.timing->iteration;
   OrderedJson breakdown = OrderedJson::object();
   for (const auto& [name, part] : breakdown_parts) {
     breakdown[std::string(name) + "_seconds"] = (iteration.breakdown.*part).count();
   }
-  return {{"iteration_seconds", iteration.total.count()},
-          {"critical_rank", iteration.critical_rank},
-          {"breakdown", std::move(breakdown)},
-          {"layer", cost_json(iteration.cost.layer)},
-          {"embedding", cost_json(iteration.cost.embedding)},
+  return {{"iteration_seconds", iteration.total.count()}, {"interval", interval_json(plan)},
+          {"critical_rank", iteration.critical_rank},     {"breakdown", std::move(breakdown)},
+          {"layer", cost_json(iteration.cost.layer)},     {"embedding", cost_json(iteration.cost.embedding)},
           {"head", cost_json(iteration.cost.head)}};
 }
 
@@ -92,13 +113,10 @@ OrderedJson estimate_json(const EstimateReport& report) {
   const Request& request = plan.request;
   OrderedJson ranks = OrderedJson::array();
   for (const RankMemory& rank : plan.ranks) ranks.push_back(rank_json(plan, rank));
-  OrderedJson memory{{"detail", name_of(request.detail)},
-                     {"capacity_bytes", number(request.system.memory)},
-                     {"peak_bytes", number(peak(plan))},
-                     {"peak_rank", plan.peak_rank},
-                     {"headroom_bytes", number(headroom_of(plan))},
-                     {"verdict", name_of(plan.verdict)},
-                     {"ranks", std::move(ranks)}};
+  OrderedJson memory{{"detail", name_of(request.detail)}, {"capacity_bytes", number(request.system.memory)},
+                     {"peak_bytes", number(peak(plan))},  {"peak_rank", plan.peak_rank},
+                     {"allocated", allocated_json(plan)}, {"headroom_bytes", number(headroom_of(plan))},
+                     {"verdict", name_of(plan.verdict)},  {"ranks", std::move(ranks)}};
   OrderedJson warnings = OrderedJson::array();
   for (const Warning& warning : plan.warnings)
     warnings.push_back({{"code", warning.code}, {"text", warning.text}});
@@ -113,7 +131,7 @@ OrderedJson estimate_json(const EstimateReport& report) {
                    {"workload", to_json(request.workload, request.strategy)},
                    {"memory", std::move(memory)}};
   if (plan.timing) {
-    json["time"] = time_json(plan.timing->iteration);
+    json["time"] = time_json(plan);
     json["throughput"] = throughput_json(*plan.timing, request);
     if (report.tokens > 0) {
       const auto [days, device_hours] = token_budget(*plan.timing, report.tokens, devices(request.strategy));

@@ -1,8 +1,10 @@
 #include "headroom/report/validation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "headroom/plan/interval.hpp"
 #include "report/json.hpp"
 #include "report/text.hpp"
 
@@ -40,6 +42,10 @@ std::string target_text(const GroupSummary& group) {
   return text + (at_measured ? " + rounding of time" : "");
 }
 
+std::string covered_text(std::size_t covered, std::size_t intervals) {
+  return intervals == 0 ? "" : fmt::format("{} of {}", covered, intervals);
+}
+
 std::string met_text(const GroupSummary& group) { return !group.target ? "" : group.met ? "yes" : "NO"; }
 
 Table group_table(const std::vector<GroupSummary>& groups) {
@@ -49,15 +55,46 @@ Table group_table(const std::vector<GroupSummary>& groups) {
                           {"mean |error|"},
                           {"mean error"},
                           {"worst |error|"},
+                          {"in 80% interval"},
                           {"target", Align::left},
                           {"met", Align::left}}};
   for (const GroupSummary& group : groups) {
     const auto absolute = [&](double part) { return group.ratios ? points(part) : percent(part); };
     table.rows.push_back({group.group, std::to_string(group.rows), absolute(group.median_absolute),
                           absolute(group.mean_absolute), signed_percent(group.mean, group.ratios),
-                          absolute(group.worst_absolute), target_text(group), met_text(group)});
+                          absolute(group.worst_absolute), covered_text(group.covered, group.intervals),
+                          target_text(group), met_text(group)});
   }
   return table;
+}
+
+// Of all rows of a measure, those that lie in their interval.
+struct Coverage {
+  std::size_t intervals = 0;
+  std::size_t covered = 0;
+};
+Coverage coverage_of(const ValidationReport& report, Measure measure) {
+  Coverage coverage;
+  for (const Comparison& row : report.rows) {
+    if (row.measure != measure || !row.in_interval) continue;
+    ++coverage.intervals;
+    if (*row.in_interval) ++coverage.covered;
+  }
+  return coverage;
+}
+
+constexpr std::array with_intervals{Measure::iteration_seconds, Measure::allocated_bytes};
+
+std::string coverage_text(const ValidationReport& report) {
+  std::string text;
+  for (const Measure measure : with_intervals) {
+    const auto [intervals, covered] = coverage_of(report, measure);
+    if (intervals == 0) continue;
+    text += fmt::format("{} of {} {} ({:.0f}%) lie in their 80% interval.\n", covered, intervals,
+                        is_bytes(measure) ? "peaks of allocated memory" : "iteration times",
+                        100 * static_cast<double>(covered) / static_cast<double>(intervals));
+  }
+  return text.empty() ? text : text + '\n';
 }
 
 // The rows of a group, largest error first; rows alike keep their order.
@@ -141,8 +178,12 @@ OrderedJson json_of(const GroupSummary& group) {
                    {"mean_absolute_error", 100 * group.mean_absolute},
                    {"mean_error", 100 * group.mean},
                    {"worst_absolute_error", 100 * group.worst_absolute},
+                   {"interval", nullptr},
                    {"target", nullptr},
                    {"met", nullptr}};
+  if (group.intervals > 0) {
+    json["interval"] = {{"level", interval_level}, {"rows", group.intervals}, {"covered", group.covered}};
+  }
   if (group.target) {
     json["target"] = {{"median", limit_json(group.target->median)},
                       {"mean", limit_json(group.target->mean)},
@@ -155,19 +196,28 @@ OrderedJson json_of(const GroupSummary& group) {
 std::string json_text(const ValidationReport& report) {
   OrderedJson json{{"format", 1},
                    {"met", met(report)},
+                   {"intervals", OrderedJson::object()},
                    {"groups", OrderedJson::array()},
                    {"rows", OrderedJson::array()},
                    {"skipped", OrderedJson::array()}};
+  for (const Measure measure : with_intervals) {
+    const auto [intervals, covered] = coverage_of(report, measure);
+    if (intervals == 0) continue;
+    json["intervals"][std::string(name_of(measure))] = {
+        {"level", interval_level}, {"rows", intervals}, {"covered", covered}};
+  }
   for (const GroupSummary& group : report.groups) {
     json["groups"].push_back(json_of(group));
     for (const Comparison& row : worst_first(report, group.group)) {
-      json["rows"].push_back({{"group", row.group},
-                              {"case", row.name},
-                              {"quantity", name_of(row.measure)},
-                              {"predicted", row.predicted},
-                              {"measured", row.measured},
-                              {is_ratio(row.measure) ? "error_points" : "error_percent", 100 * row.error},
-                              {"tolerance", limit_json(row.tolerance)}});
+      json["rows"].push_back(
+          {{"group", row.group},
+           {"case", row.name},
+           {"quantity", name_of(row.measure)},
+           {"predicted", row.predicted},
+           {"measured", row.measured},
+           {is_ratio(row.measure) ? "error_points" : "error_percent", 100 * row.error},
+           {"tolerance", limit_json(row.tolerance)},
+           {"in_interval", row.in_interval ? OrderedJson(*row.in_interval) : OrderedJson()}});
     }
   }
   for (const SkippedRun& run : report.skipped) {
@@ -189,7 +239,7 @@ std::string render(const ValidationReport& report, Format format) {
   std::string text;
   if (!report.groups.empty()) {
     const Table rows = row_table(report);
-    text += render_table(group_table(report.groups), format) + '\n';
+    text += render_table(group_table(report.groups), format) + '\n' + coverage_text(report);
     if (!report.all && rows.rows.size() < report.rows.size()) {
       text += fmt::format("The worst of each group, {} of {} rows; --all shows the others.\n\n",
                           rows.rows.size(), report.rows.size());

@@ -74,6 +74,7 @@ struct Comparison {
   std::optional<double>
       tolerance;  // of this row by itself, where the target has one: "worst", and at a measured
                   // time what the rounding of that time allows
+  std::optional<bool> in_interval;  // whether the measured value is in its 80% interval, where there is one
   friend bool operator==(const Comparison&, const Comparison&) = default;
 };
 
@@ -85,6 +86,8 @@ struct GroupSummary {
   double mean_absolute = 0;
   double mean = 0;  // signed: the bias
   double worst_absolute = 0;
+  std::size_t intervals = 0;  // rows with an 80% interval (plan/interval.hpp),
+  std::size_t covered = 0;    // and those within
   std::optional<Target> target;
   bool met = true;  // rows within their tolerances, median and mean within theirs; or no target
   friend bool operator==(const GroupSummary&, const GroupSummary&) = default;

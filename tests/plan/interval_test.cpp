@@ -1,0 +1,68 @@
+#include "headroom/plan/interval.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include "headroom/io/system_file.hpp"
+#include "plan/requests.hpp"
+
+namespace headroom {
+namespace {
+
+Request timed(const std::string& system) {
+  Request request = with_both_techniques(gpt3_on_a100());
+  request.system = read_system(system);
+  return request;
+}
+
+bool warned(const Plan& plan, const std::string& code) {
+  return std::any_of(plan.warnings.begin(), plan.warnings.end(),
+                     [&](const Warning& warning) { return warning.code == code; });
+}
+
+}  // namespace
+
+TEST_CASE("interval: of the device whose training steps were measured it is narrow, of others wide") {
+  const Plan fitted = account(evaluate(timed("dgx-a100-80g")));
+  CHECK(iteration_interval(fitted).rates == StepRates::fitted);
+  CHECK_FALSE(warned(fitted, "transferred_step_rates"));
+  for (const char* system : {"dgx-h100-80g", "dgx-h200-141g", "dgx-b200-180g"}) {
+    const Plan plan = account(evaluate(timed(system)));
+    CHECK(iteration_interval(plan).rates == StepRates::transferred);
+    CHECK(warned(plan, "transferred_step_rates"));
+  }
+}
+
+TEST_CASE("interval: a fitted clock narrows it, assumed flash attention widens it, fitted does not") {
+  Request request = timed("dgx-h100-80g");
+  Rates& rates = request.system.performance->rates;
+  rates.products.sustained.origin = Origin::calibrated;
+  CHECK(step_rates(request) == StepRates::fitted);
+  request.model.architecture.kernels.attention = AttentionKernel::flash;
+  CHECK(step_rates(request) == StepRates::transferred);
+  CHECK(warned(account(evaluate(request)), "flash_attention_assumed"));
+  rates.flash_attention.forward.origin = rates.flash_attention.backward.origin = Origin::calibrated;
+  CHECK(step_rates(request) == StepRates::fitted);
+  CHECK_FALSE(warned(account(evaluate(request)), "flash_attention_assumed"));
+}
+
+TEST_CASE(
+    "interval: it holds the prediction, symmetric in the logarithm, and leaves reserves out of memory") {
+  rc::check([] {
+    Request request = timed("dgx-a100-80g");
+    request.strategy.micro_batch = *rc::gen::element(1, 2, 4);
+    const Plan plan = account(evaluate(request));
+    const IterationInterval time = iteration_interval(plan);
+    const double total = plan.timing->iteration.total.count();
+    RC_ASSERT(time.low.count() < total && total < time.high.count());
+    RC_ASSERT(std::abs(time.low.count() * time.high.count() / (total * total) - 1) < 1e-12);
+    const AllocatedInterval memory = allocated_interval(plan);
+    RC_ASSERT(memory.low < memory.predicted && memory.predicted < memory.high);
+    RC_ASSERT(memory.predicted == peak(plan) - plan.ranks[plan.peak_rank].reserved);
+  });
+}
+
+}  // namespace headroom
