@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -107,7 +108,8 @@ std::vector<Sample> all_samples(const std::vector<SampleSet>& sets) {
   return merge_repeated(all);
 }
 
-std::vector<ErrorGroup> held_out_errors(const std::vector<Sample>& samples, const Performance& base) {
+// The samples, each under rates that never saw its shape.
+std::vector<ReplayedSample> held_out_rows(const std::vector<Sample>& samples, const Performance& base) {
   std::vector<ReplayedSample> rows;
   for (std::uint64_t part = 0; part < parts; ++part) {
     std::vector<Sample> seen;
@@ -118,7 +120,55 @@ std::vector<ErrorGroup> held_out_errors(const std::vector<Sample>& samples, cons
     performance.rates = fit_rates(seen, base);
     for (ReplayedSample& row : replay(unseen, performance).rows) rows.push_back(std::move(row));
   }
-  return error_groups(rows);
+  return rows;
+}
+
+// Of samples of the kinds that share rates, measured over predicted: from where to where 80% lie.
+HeldOutRatios ratios_of(const std::vector<ReplayedSample>& rows, const auto& wanted) {
+  std::vector<double> ratios;
+  for (const ReplayedSample& row : rows) {
+    if (wanted(row)) ratios.push_back(row.sample.median / row.predicted);
+  }
+  if (ratios.empty()) return std::nullopt;
+  const auto rounded = [](double ratio) { return std::round(1e4 * ratio) / 1e4; };
+  return FittedRange{rounded(quantile(ratios, 0.1)), rounded(quantile(ratios, 0.9))};
+}
+
+enum class RatesOf : std::uint8_t { products, collectives, streaming, none };
+RatesOf rates_of(SampleKind kind) {
+  if (kind == SampleKind::matrix_product) return RatesOf::products;
+  if (is_collective(kind)) return RatesOf::collectives;
+  return kind == SampleKind::streaming || kind == SampleKind::empty_kernel ? RatesOf::streaming
+                                                                           : RatesOf::none;
+}
+
+// Whether each row lies in the interval that the other parts' rows make.
+void judge_intervals(std::vector<ReplayedSample>& rows) {
+  std::map<std::pair<RatesOf, std::uint64_t>, HeldOutRatios> intervals;
+  for (const ReplayedSample& row : rows) {
+    const std::pair key(rates_of(row.sample.kind), shape_hash(row.sample) % parts);
+    if (intervals.contains(key)) continue;
+    intervals[key] = ratios_of(rows, [&](const ReplayedSample& other) {
+      return rates_of(other.sample.kind) == key.first && shape_hash(other.sample) % parts != key.second;
+    });
+  }
+  for (ReplayedSample& row : rows) {
+    const HeldOutRatios& interval = intervals[{rates_of(row.sample.kind), shape_hash(row.sample) % parts}];
+    row.in_interval = std::nullopt;
+    if (interval && rates_of(row.sample.kind) != RatesOf::none)
+      row.in_interval = holds(*interval, row.sample.median / row.predicted);
+  }
+}
+
+void set_ratios(const std::vector<ReplayedSample>& rows, Rates& rates) {
+  const auto set = [&](RatesOf which, HeldOutRatios& ratios) {
+    const HeldOutRatios found =
+        ratios_of(rows, [&](const ReplayedSample& row) { return rates_of(row.sample.kind) == which; });
+    if (found) ratios = found;
+  };
+  set(RatesOf::products, rates.products.held_out_ratios);
+  set(RatesOf::collectives, rates.collectives.held_out_ratios);
+  set(RatesOf::streaming, rates.streaming.held_out_ratios);
 }
 
 void widen(FittedRange& range, double size) {
@@ -178,6 +228,14 @@ void warn_of_what_is_left(const SortedSamples& samples, const SampleReplay& fit,
   kept(samples.products, "rates of matrix products");
   kept(samples.collectives, "rates of collectives");
   kept(samples.streaming, "rates of streaming kernels");
+  for (const SampleKind kind : {SampleKind::all_to_all, SampleKind::send_receive}) {
+    const auto count = std::count_if(fit.rows.begin(), fit.rows.end(),
+                                     [&](const ReplayedSample& row) { return row.sample.kind == kind; });
+    if (count == 0) continue;
+    warnings.push_back(
+        fmt::format("{} samples of {} are predicted by the rates of collectives, but none is fitted to them",
+                    count, name_of(kind)));
+  }
   for (const auto& [kind, count] : fit.unmodelled) {
     warnings.push_back(fmt::format("{} samples of {} are not used: the time model has no equation for them",
                                    count, name_of(kind)));
@@ -201,7 +259,10 @@ Calibration calibrate(const std::vector<SampleSet>& sets, const System& base) {
   Performance& performance = *result.system.performance;
   performance.rates = fit_rates(samples, *base.performance);
   set_ranges(by_rate, performance.rates);
-  result.held_out = held_out_errors(samples, *base.performance);
+  std::vector<ReplayedSample> held_out = held_out_rows(samples, *base.performance);
+  set_ratios(held_out, performance.rates);
+  judge_intervals(held_out);
+  result.held_out = error_groups(held_out);
   for (const Stage& stage : stages_of(by_rate, performance.device)) {
     const std::string source = source_of(stage, sets, result.held_out);
     for (const Parameter& parameter : stage.parameters) {

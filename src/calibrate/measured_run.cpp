@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "headroom/calibrate/sample.hpp"
+
 namespace headroom {
 namespace {
 
@@ -37,6 +39,16 @@ constexpr std::array known_sources{
                 .worst = 0.08,
                 .worst_memory = 0.05},
 };
+
+// The systems of the devices that users' own runs name.
+struct DeviceSystem {
+  std::string_view device;
+  std::string_view system;
+};
+constexpr std::array device_systems{
+    DeviceSystem{"A100-SXM4-80GB", "dgx-a100-80g"}, DeviceSystem{"A100-SXM4-40GB", "dgx-a100-40g"},
+    DeviceSystem{"H100-SXM5-80GB", "dgx-h100-80g"}, DeviceSystem{"H200-SXM-141GB", "dgx-h200-141g"},
+    DeviceSystem{"B200-SXM-180GB", "dgx-b200-180g"}};
 
 bool is_from(const MeasuredRun& run, std::string_view label) {
   const KnownSource* source = known_source(run);
@@ -193,7 +205,11 @@ RunPresets presets_of(const MeasuredRun& run) {
   }
   RunPresets presets{.system = std::nullopt, .software = Software().name};
   if (!run.source.empty()) return presets;  // somebody else's cluster: its network is not known
-  if (holds(run.device, "A100")) presets.system = holds(run.device, "40") ? "dgx-a100-40g" : "dgx-a100-80g";
+  for (const auto& [device, system] : device_systems) {
+    if (!same_device(run.device, std::string(device))) continue;
+    presets.system = std::string(system);
+    break;
+  }
   return presets;
 }
 

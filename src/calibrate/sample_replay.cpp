@@ -6,6 +6,7 @@
 
 #include "headroom/core/expects.hpp"
 #include "headroom/time/collective.hpp"
+#include "headroom/time/exchange.hpp"
 #include "headroom/time/streaming.hpp"
 
 namespace headroom {
@@ -40,6 +41,9 @@ constexpr std::string_view group_names[] = {
     "streaming, from 1 MiB",
     "streaming, below 1 MiB",
     "empty kernels",
+    "all_to_all, from 1 MiB",
+    "all_to_all, below 1 MiB",
+    "send_receive",
     "collectives, over several nodes",
 };
 
@@ -55,8 +59,10 @@ bool belongs(const Sample& sample, std::string_view group) {
   if (sample.kind == SampleKind::matrix_product) return product_group(sample) == group;
   if (sample.kind == SampleKind::streaming) return group == group_names[large ? 11 : 12];
   if (sample.kind == SampleKind::empty_kernel) return group == group_names[13];
+  if (sample.kind == SampleKind::all_to_all) return group == group_names[large ? 14 : 15];
+  if (sample.kind == SampleKind::send_receive) return group == group_names[16];
   if (!is_collective(sample.kind)) return false;
-  if (sample.nodes > 1) return group == group_names[14];
+  if (sample.nodes > 1) return group == group_names[17];
   const bool of_kind = large && group.starts_with(name_of(sample.kind)) && group.ends_with("from 1 MiB");
   return of_kind || group == group_names[large ? 6 : 7];
 }
@@ -65,6 +71,7 @@ bool belongs(const Sample& sample, std::string_view group) {
 
 std::optional<Seconds> predicted_time(const Sample& sample, const Performance& performance) {
   const Rates& rates = performance.rates;
+  if (is_exchange(sample.kind) && sample.nodes > 1) return std::nullopt;
   switch (sample.kind) {
     case SampleKind::matrix_product:
       return gemm_time(sample.product, performance.device, rates,
@@ -75,8 +82,8 @@ std::optional<Seconds> predicted_time(const Sample& sample, const Performance& p
     case SampleKind::all_gather:
     case SampleKind::reduce_scatter:
       return collective_time(collective_kind(sample.kind), sample.bytes, group_of(sample), performance);
-    case SampleKind::all_to_all:
-    case SampleKind::send_receive:
+    case SampleKind::all_to_all: return all_to_all_time(sample.bytes, sample.ranks, rates.collectives);
+    case SampleKind::send_receive: return send_receive_time(sample.bytes, rates.collectives);
     case SampleKind::transformer_layer: break;
   }
   return std::nullopt;
@@ -84,8 +91,24 @@ std::optional<Seconds> predicted_time(const Sample& sample, const Performance& p
 
 bool within_fit(const Sample& sample, const Rates& rates) {
   if (sample.kind == SampleKind::matrix_product) return within_fit(sample.product, rates.products);
-  if (is_collective(sample.kind)) return within_fit(sample.bytes, group_of(sample), rates.collectives);
+  if (is_collective(sample.kind) || is_exchange(sample.kind))
+    return within_fit(sample.bytes, group_of(sample), rates.collectives);
   return true;
+}
+
+HeldOutRatios held_out_ratios(SampleKind kind, const Rates& rates) {
+  switch (kind) {
+    case SampleKind::matrix_product: return rates.products.held_out_ratios;
+    case SampleKind::streaming:
+    case SampleKind::empty_kernel: return rates.streaming.held_out_ratios;
+    case SampleKind::all_reduce:
+    case SampleKind::all_gather:
+    case SampleKind::reduce_scatter: return rates.collectives.held_out_ratios;
+    case SampleKind::all_to_all:
+    case SampleKind::send_receive:
+    case SampleKind::transformer_layer: break;
+  }
+  return std::nullopt;
 }
 
 SampleReplay replay(const std::vector<Sample>& samples, const Performance& performance) {
@@ -101,6 +124,10 @@ SampleReplay replay(const std::vector<Sample>& samples, const Performance& perfo
                            .predicted = *predicted,
                            .error = *predicted / sample.median - 1,
                            .extrapolated = !within_fit(sample, performance.rates)});
+    if (sample.nodes > 1) continue;  // what was held out was measured within a node
+    if (const HeldOutRatios ratios = held_out_ratios(sample.kind, performance.rates)) {
+      result.rows.back().in_interval = holds(*ratios, sample.median / *predicted);
+    }
   }
   result.groups = error_groups(result.rows);
   return result;
@@ -110,8 +137,13 @@ std::vector<ErrorGroup> error_groups(const std::vector<ReplayedSample>& rows) {
   std::vector<ErrorGroup> groups;
   for (const std::string_view name : group_names) {
     std::vector<double> errors;
+    std::size_t intervals = 0;
+    std::size_t covered = 0;
     for (const ReplayedSample& row : rows) {
-      if (belongs(row.sample, name)) errors.push_back(row.error);
+      if (!belongs(row.sample, name)) continue;
+      errors.push_back(row.error);
+      if (row.in_interval) ++intervals;
+      if (row.in_interval.value_or(false)) ++covered;
     }
     if (errors.empty()) continue;
     std::vector<double> absolute = errors;
@@ -123,7 +155,9 @@ std::vector<ErrorGroup> error_groups(const std::vector<ReplayedSample>& rows) {
                       .worst_absolute = quantile(absolute, 1),
                       .bias = quantile(errors, 0.5),
                       .percentile_10 = quantile(errors, 0.1),
-                      .percentile_90 = quantile(errors, 0.9)});
+                      .percentile_90 = quantile(errors, 0.9),
+                      .intervals = intervals,
+                      .covered = covered});
   }
   return groups;
 }

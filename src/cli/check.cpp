@@ -1,7 +1,5 @@
 #include "headroom/io/check.hpp"
 
-#include <array>
-
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
@@ -13,10 +11,7 @@ namespace {
 void check(const std::vector<std::string>& files) {
   std::vector<Problem> problems;
   for (const std::string& file : files) {
-    collect(problems, [&] {
-      constexpr std::array<const char*, 3> kinds{"model", "system", "software"};  // as in the variant
-      fmt::print("{}: a valid {} file\n", file, kinds[check_file(file).index()]);
-    });
+    collect(problems, [&] { fmt::print("{}: a valid {} file\n", file, check_file(file)); });
   }
   if (!problems.empty()) throw InputError(problems);
 }
@@ -24,9 +19,12 @@ void check(const std::vector<std::string>& files) {
 }  // namespace
 
 void add_check(CLI::App& program, ExitCode& exit_code) {
-  CLI::App* command = program.add_subcommand("check", "Whether model, system and software files are valid");
+  CLI::App* command = program.add_subcommand(
+      "check", "Whether a file is valid: a model, system, software, samples, measurements or runs");
   const auto files = std::make_shared<std::vector<std::string>>();
-  command->add_option("files", *files, "Model, system or software files")->required()->type_name("FILE");
+  command->add_option("files", *files, "Files of any kind that Headroom reads")
+      ->required()
+      ->type_name("FILE");
   command->footer("Example:\n  headroom check my-model.json my-cluster.json");
   command->callback([files, &exit_code] {
     check(*files);

@@ -2,30 +2,68 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
-#include <utility>
+#include <cctype>
 
 #include "file_formats.hpp"
+#include "headroom/io/measurements_file.hpp"
+#include "headroom/io/runs_file.hpp"
+#include "headroom/io/samples_file.hpp"
+#include "nccl_tests.hpp"
+#include "sample_text.hpp"
 #include "text.hpp"
 
 namespace headroom {
+namespace {
 
-std::variant<Transformer, System, Software> check_file(const std::string& path) {
-  Document document = read_document(read_file(path), path);
+// CSV or the output of nccl-tests: text whose first line is a header in words.
+bool is_sample_text(std::string_view text) {
+  if (text.empty() || first_non_text_byte(text)) return false;
+  return is_nccl_tests(text) ||
+         (std::isalpha(static_cast<unsigned char>(text.front())) != 0 && is_sample_csv(text));
+}
+
+}  // namespace
+
+std::string_view check_file(const std::string& path) {
+  const std::string text = read_file(path);
+  if (is_sample_text(text)) {
+    parse_samples(text, path);
+    return "samples";
+  }
+  Document document = read_document(text, path);
+  if (document.root.is_array()) {
+    parse_runs(text, path);
+    return "runs";
+  }
   const auto has_any = [&](const auto& keys) {
     return std::any_of(keys.begin(), keys.end(),
                        [&](const char* key) { return document.root.contains(key); });
   };
-  if (has_any(std::array{"hidden", "layers", "heads", "feedforward"})) return model_of(std::move(document));
+  if (has_any(std::array{"samples"})) {
+    parse_samples(text, path);
+    return "samples";
+  }
+  if (has_any(std::array{"cases", "targets"})) {
+    parse_measurements(text, path);
+    return "measurements";
+  }
+  if (has_any(std::array{"hidden", "layers", "heads", "feedforward"})) {
+    model_of(std::move(document));
+    return "model";
+  }
   if (has_any(std::array{"device", "memory", "devices_per_node", "reserves", "base"})) {
-    return system_of(std::move(document));
+    system_of(std::move(document));
+    return "system";
   }
   if (has_any(std::array{"gradient_accumulation", "norm_backward", "product_rate"})) {
-    return software_of(std::move(document));
+    software_of(std::move(document));
+    return "software";
   }
-  throw InputError(path,
-                   "is no model (hidden, layers, ...), system (device, memory, ...) or software "
-                   "(gradient_accumulation, product_rate, ...)");
+  throw InputError(
+      path,
+      "is no model (hidden, layers, ...), system (device, memory, ...), software "
+      "(gradient_accumulation, product_rate, ...), samples, measurements (cases, targets) or list "
+      "of runs");
 }
 
 }  // namespace headroom

@@ -49,10 +49,15 @@ constexpr auto rate_fields = [](auto& fields, auto& rates) {
       if (group == "products") {
         members.required_object("fitted_sides", all.products.fitted_sides, range_fields);
         members.required_object("fitted_inner", all.products.fitted_inner, range_fields);
+        members.object("held_out_ratios", all.products.held_out_ratios, range_fields);
+      }
+      if (group == "streaming") {
+        members.object("held_out_ratios", all.streaming.held_out_ratios, range_fields);
       }
       if (group == "collectives") {
         members.required_object("fitted_ranks", all.collectives.fitted_ranks, range_fields);
         members.required_object("fitted_bytes", all.collectives.fitted_bytes, range_fields);
+        members.object("held_out_ratios", all.collectives.held_out_ratios, range_fields);
       }
     });
   }
@@ -105,6 +110,13 @@ void check_rates(const Performance& performance, Document& document) {
         "memory_bandwidth");
   below("collectives", "ring_bandwidth", rates.collectives.ring_bandwidth, device.link_bandwidth,
         "link_bandwidth");
+  const auto ratios = [&](const char* group, const HeldOutRatios& range) {
+    if (!range || range->least <= range->most) return;
+    document.report(root / group / "held_out_ratios", "must have least at most as large as most");
+  };
+  ratios("products", rates.products.held_out_ratios);
+  ratios("streaming", rates.streaming.held_out_ratios);
+  ratios("collectives", rates.collectives.held_out_ratios);
   const auto share = [&](const char* group, const char* name, const Sourced<double>& rate) {
     if (rate.value <= 1) return;
     document.report(root / group / name / "value", fmt::format("must be at most 1 (found {})", rate.value));

@@ -38,6 +38,13 @@ const ErrorGroup* find(const std::vector<ErrorGroup>& groups, const std::string&
   return group == groups.end() ? nullptr : &*group;
 }
 
+// "83%", of the samples that have an 80% interval.
+std::string covered_text(const ErrorGroup& group) {
+  if (group.intervals == 0) return "";
+  return fmt::format("{:.0f}%",
+                     100 * static_cast<double>(group.covered) / static_cast<double>(group.intervals));
+}
+
 // Errors of the fit beside those of the same samples held out.
 Table error_table(const Calibration& calibration) {
   Table table{.columns = {{"samples", Align::left},
@@ -48,7 +55,8 @@ Table error_table(const Calibration& calibration) {
                           {"90%"},
                           {"worst"},
                           {"bias"},
-                          {"80% within"}}};
+                          {"80% within"},
+                          {"in interval"}}};
   for (const ErrorGroup& group : calibration.fit.groups) {
     const ErrorGroup* held_out = find(calibration.held_out, group.name);
     std::vector<std::string> row{group.name, std::to_string(group.count), percent(group.median_absolute),
@@ -57,7 +65,8 @@ Table error_table(const Calibration& calibration) {
       row.insert(row.end(),
                  {percent(held_out->median_absolute), percent(held_out->percentile_90_absolute),
                   percent(held_out->worst_absolute), signed_percent(held_out->bias),
-                  signed_percent(held_out->percentile_10) + " " + signed_percent(held_out->percentile_90)});
+                  signed_percent(held_out->percentile_10) + " " + signed_percent(held_out->percentile_90),
+                  covered_text(*held_out)});
     }
     row.resize(table.columns.size());
     table.rows.push_back(std::move(row));
@@ -92,7 +101,9 @@ OrderedJson json_of(const ErrorGroup& group) {
           {"percentile_90_absolute_error_percent", 100 * group.percentile_90_absolute},
           {"worst_absolute_error_percent", 100 * group.worst_absolute},
           {"bias_percent", 100 * group.bias},
-          {"interval_80_percent", {100 * group.percentile_10, 100 * group.percentile_90}}};
+          {"interval_80_percent", {100 * group.percentile_10, 100 * group.percentile_90}},
+          {"intervals", group.intervals},
+          {"covered", group.covered}};
 }
 
 OrderedJson json_of(const std::vector<ErrorGroup>& groups) {
@@ -119,6 +130,7 @@ OrderedJson json_of(const ReplayedSample& row) {
   json["predicted_seconds"] = row.predicted.count();
   json["error_percent"] = 100 * row.error;
   json["extrapolated"] = row.extrapolated;
+  json["in_interval"] = row.in_interval ? OrderedJson(*row.in_interval) : OrderedJson();
   return json;
 }
 
@@ -130,12 +142,17 @@ std::vector<ReplayedSample> worst_first(std::vector<ReplayedSample> rows) {
 }
 
 Table replay_groups(const SampleReplay& replay) {
-  Table table{
-      .columns = {{"samples", Align::left}, {"count"}, {"median |error|"}, {"90%"}, {"worst"}, {"bias"}}};
+  Table table{.columns = {{"samples", Align::left},
+                          {"count"},
+                          {"median |error|"},
+                          {"90%"},
+                          {"worst"},
+                          {"bias"},
+                          {"in 80% interval"}}};
   for (const ErrorGroup& group : replay.groups) {
     table.rows.push_back({group.name, std::to_string(group.count), percent(group.median_absolute),
                           percent(group.percentile_90_absolute), percent(group.worst_absolute),
-                          signed_percent(group.bias)});
+                          signed_percent(group.bias), covered_text(group)});
   }
   return table;
 }
@@ -235,8 +252,9 @@ std::string render(const SampleReplay& replay, const System& system, Format form
   }
   text += render_table(replay_rows(rows), format);
   for (const auto& [kind, count] : replay.unmodelled) {
-    text += fmt::format("\n{} samples of {} are left out: the time model has no equation for them.\n", count,
-                        name_of(kind));
+    text +=
+        fmt::format("\n{} samples of {} are left out: they carry no rate, and no equation predicts them.\n",
+                    count, name_of(kind));
   }
   return text;
 }

@@ -77,6 +77,22 @@ TEST_CASE("known sources bring their system, software and targets") {
   CHECK_FALSE(presets_of(from("A blog")).system.has_value());  // its cluster's network is not known
 }
 
+TEST_CASE("one's own run finds the system of its device") {
+  const auto system_of_device = [](const std::string& device) {
+    MeasuredRun run = own_run();
+    run.device = device;
+    return presets_of(run).system.value_or("none");
+  };
+  for (const System& system : list_systems()) {
+    if (system.name.starts_with("dgx-")) CHECK(system_of_device(system.device) == system.name);
+  }
+  CHECK(system_of_device("NVIDIA H100 80GB HBM3") == "dgx-h100-80g");
+  CHECK(system_of_device("A100") == "dgx-a100-80g");
+  CHECK(system_of_device("NVIDIA A100 80GB PCIe") == "none");
+  CHECK(system_of_device("V100-SXM2-32GB") == "none");
+  CHECK(system_of_device("") == "none");
+}
+
 TEST_CASE("BLOOM: alibi, ZeRO 1, and ends that count as layers where its partition says so") {
   MeasuredRun run = from(bloom);
   run.zero_stage = 1;

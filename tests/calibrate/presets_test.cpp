@@ -51,6 +51,28 @@ TEST_CASE("presets: held-out thirds are met within the targets, and the fit is t
     CHECK(group(fit.held_out, "collectives, from 1 MiB").median_absolute <= 0.08);
     CHECK(group(fit.held_out, "collectives, below 1 MiB").median_absolute <= 0.25);
 
+    // Of a third of the shapes, 80% intervals that the other two thirds make hold 70 to 90%.
+    std::size_t samples_held_out = 0;
+    std::size_t covered = 0;
+    for (const ErrorGroup& part : fit.held_out) {
+      if (!part.name.starts_with("products") && !part.name.starts_with("collectives")) continue;
+      samples_held_out += part.intervals;
+      covered += part.covered;
+    }
+    const double coverage = static_cast<double>(covered) / static_cast<double>(samples_held_out);
+    CHECK(samples_held_out > 2500);
+    CHECK(coverage >= 0.70);
+    CHECK(coverage <= 0.90);
+    const auto same = [](const HeldOutRatios& x, const HeldOutRatios& y) {
+      REQUIRE((x && y));
+      CHECK(x->least == doctest::Approx(y->least).epsilon(0.01));
+      CHECK(x->most == doctest::Approx(y->most).epsilon(0.01));
+    };
+    const Rates& kept = system.performance->rates;
+    const Rates& found = fit.system.performance->rates;
+    same(kept.products.held_out_ratios, found.products.held_out_ratios);
+    same(kept.collectives.held_out_ratios, found.collectives.held_out_ratios);
+
     // The A100's were fitted by another program, with another optimizer: alike to one percent.
     std::vector<Sample> samples;
     for (const ReplayedSample& row : fit.fit.rows) samples.push_back(row.sample);

@@ -42,21 +42,31 @@ COMMANDS = {
         PAPER + ["--recompute", "full", "--to", "--sp --recompute selective"],
         PAPER + ["--to", "--micro-batch 2"],
     ],
+    "validate": [
+        [],
+        ["--runs", "examples/my-runs.json"],
+        ["--runs", "examples/cluster-runs.json", "--system", "dgx-h100-80g"],
+    ],
+    "calibrate_from_runs": [
+        ["--from-runs", "examples/cluster-runs.json"],
+        ["--from-runs", "examples/my-runs.json"],  # one run
+    ],
 }
 
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--bin", type=Path, required=True)
-    program = parser.parse_args().bin / "headroom"
+    program = (parser.parse_args().bin / "headroom").resolve()
     violations = 0
     for command, calls in COMMANDS.items():
         schema = json.loads((ROOT / "schemas" / f"{command}.schema.json").read_text())
         kind = jsonschema.validators.validator_for(schema)
         kind.check_schema(schema)
         for flags in calls:
-            report = printed(program, [command, *flags, "--format", "json"])
-            violations += violated(kind(schema), report, [command, *flags])
+            call = [command.partition("_")[0], *flags]
+            report = printed(program, [*call, "--format", "json"])
+            violations += violated(kind(schema), report, call)
             if command == "estimate":
                 violations += unequal_sums(report)
         print(f"{command}: {len(calls)} reports")
@@ -70,7 +80,7 @@ def main():
 
 
 def printed(program, arguments):
-    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False, cwd=ROOT)
     return json.loads(done.stdout)
 
 

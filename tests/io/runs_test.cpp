@@ -70,10 +70,10 @@ TEST_CASE("mistakes of a runs file are named by row and field") {
 
 TEST_CASE("a run without a system is skipped, unless one is given") {
   std::vector<MeasuredRun> runs = parse_runs(minimal, "r.json");
-  runs[0].device = "H100-SXM5-80GB";
+  runs[0].device = "V100-SXM2-32GB";
   const RunCases without = cases_of(runs, std::nullopt, std::nullopt);
   REQUIRE(without.skipped.size() == 1);
-  CHECK(without.skipped[0].reason == "system not known (H100-SXM5-80GB): give one by --system");
+  CHECK(without.skipped[0].reason == "system not known (V100-SXM2-32GB): give one by --system");
   CHECK(cases_of(runs, "dgx-a100-40g", "megatron-2021").measurements.cases.at(0).request.software.name ==
         "megatron-2021");
   CHECK_THROWS_AS(cases_of(runs, "dgx-h900", std::nullopt), InputError);

@@ -125,18 +125,23 @@ TEST_CASE("system: --set memory") {
         "--set-system memory: must be text with a unit, such as \"80 GiB\" (found 40)");
 }
 
-TEST_CASE("check: tells a model from a system by its keys") {
+TEST_CASE("check: tells a file's kind by its keys") {
   const auto check = [](const std::string& text) {
     return check_file(ScratchFile("check.json", text).path());
   };
-  CHECK(std::get<System>(check(dgx)).device == "A100-SXM4-80GB");
-  CHECK(
-      std::get<Transformer>(check(R"({"format": 1, "source": "s", "hidden": 8, "feedforward": 32, "heads": 2,
-                                        "layers": 1, "vocabulary": 10, "sequence": 4})"))
-          .head_size == 4);
+  CHECK(check(dgx) == "system");
+  CHECK(check(R"({"format": 1, "source": "s", "hidden": 8, "feedforward": 32, "heads": 2,
+                  "layers": 1, "vocabulary": 10, "sequence": 4})") == "model");
+  CHECK(check(R"({"format": 1, "device": "NVIDIA H200",
+                  "samples": [{"kind": "empty_kernel", "median_seconds": 1e-6}]})") == "samples");
+  CHECK(check("m,n,k,milliseconds\n1,2,3,0.5\n") == "samples");
+  CHECK(contains(message_of([&] { return check("m,n,k,milliseconds\n1,2,3,nan\n"); }), "above zero"));
+  CHECK(contains(message_of([&] { return check("[]"); }), "must hold between 1 and 10000 runs"));
+  CHECK(contains(message_of([&] { return check(R"({"cases": []})"); }), "/source: is missing"));
   CHECK(contains(message_of([&] { return check(R"({"format": 1})"); }),
-                 ": is no model (hidden, layers, ...), system (device, memory, ...) or software "
-                 "(gradient_accumulation, product_rate, ...)"));
+                 ": is no model (hidden, layers, ...), system (device, memory, ...), software "
+                 "(gradient_accumulation, product_rate, ...), samples, measurements (cases, targets) or list "
+                 "of runs"));
   CHECK(
       contains(message_of([&] { return check(R"({"memory": "1 GiB"})"); }), "/devices_per_node: is missing"));
 }

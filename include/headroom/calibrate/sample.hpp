@@ -22,14 +22,19 @@ enum class SampleKind : std::uint8_t {
   all_reduce,
   all_gather,
   reduce_scatter,
-  all_to_all,         // not in the time model
-  send_receive,       // nor is this one within a node
+  all_to_all,         // predicted by the rates of collectives, which are not fitted to it
+  send_receive,       // within a node; likewise
   transformer_layer,  // forward or backward of a whole layer: for the eye, no rate is fitted to it
 };
 
 constexpr bool is_collective(SampleKind kind) {
   return kind == SampleKind::all_reduce || kind == SampleKind::all_gather ||
          kind == SampleKind::reduce_scatter;
+}
+
+// Between devices, but no collective that rates are fitted to.
+constexpr bool is_exchange(SampleKind kind) {
+  return kind == SampleKind::all_to_all || kind == SampleKind::send_receive;
 }
 
 // Clock that a product was measured at. burst: a few products after a pause. sustained: under a load that has lasted
@@ -62,7 +67,9 @@ struct Sample {
   MeasuredLayer layer;     // of a transformer_layer
   std::int64_t ranks{};    // of a collective; of a layer: 0 when it ran alone, without its collectives
   std::int64_t nodes = 1;  // that the ranks are spread over, as many on each
-  Bytes bytes;  // moved by a streaming kernel; whole tensor of a collective, as in time/collective.hpp
+  // Moved by a streaming kernel; whole tensor of a collective, as in time/collective.hpp; what one rank holds or sends of
+  // an exchange.
+  Bytes bytes;
   Load load = Load::burst;
   Dtype dtype = Dtype::half;
   HalfFormat half_format = HalfFormat::unnamed;

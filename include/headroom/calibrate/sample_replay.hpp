@@ -17,11 +17,15 @@ std::optional<Seconds> predicted_time(const Sample& sample, const Performance& p
 // Whether the rates were fitted on samples of this size.
 bool within_fit(const Sample& sample, const Rates& rates);
 
+// The 80% interval of measured over predicted that goes with the rates of a kind.
+HeldOutRatios held_out_ratios(SampleKind kind, const Rates& rates);
+
 struct ReplayedSample {
   Sample sample;
   Seconds predicted;
-  double error = 0;           // signed, parts of the measured time
-  bool extrapolated = false;  // outside what the rates were fitted on
+  double error = 0;                 // signed, parts of the measured time
+  bool extrapolated = false;        // outside what the rates were fitted on
+  std::optional<bool> in_interval;  // whether it lies in its 80% interval, where there is one
   friend bool operator==(const ReplayedSample&, const ReplayedSample&) = default;
 };
 
@@ -34,7 +38,9 @@ struct ErrorGroup {
   double worst_absolute = 0;
   double bias = 0;  // median of the signed errors
   double percentile_10 = 0;
-  double percentile_90 = 0;  // with percentile_10 the ends of an 80% interval
+  double percentile_90 = 0;   // with percentile_10 the ends of an 80% interval
+  std::size_t intervals = 0;  // samples with an 80% interval from others,
+  std::size_t covered = 0;    // and those that lie in it
   friend bool operator==(const ErrorGroup&, const ErrorGroup&) = default;
 };
 

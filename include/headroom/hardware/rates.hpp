@@ -2,6 +2,8 @@
 // by what they mean. time/ holds the equations that they enter; calibration produces them.
 #pragma once
 
+#include <optional>
+
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/sourced.hpp"
 
@@ -17,6 +19,10 @@ struct FittedRange {
 constexpr bool holds(const FittedRange& range, double size) {
   return range.least <= size && size <= range.most;
 }
+
+// Measured over predicted, of samples that the rates were not fitted to: 80% of them lie from `least` to `most`. Nothing
+// where no samples were held out.
+using HeldOutRatios = std::optional<FittedRange>;
 
 // Any kernel.
 struct KernelRates {
@@ -38,6 +44,7 @@ struct MatrixProductRates {
   Sourced<double> sustained;                 // clock of a training step over the clock of a burst
   FittedRange fitted_sides;                  // rows and columns of the result
   FittedRange fitted_inner;
+  HeldOutRatios held_out_ratios;
   friend bool operator==(const MatrixProductRates&, const MatrixProductRates&) = default;
 };
 
@@ -51,6 +58,7 @@ struct FlashRates {
 // Kernels that only move memory: normalization, softmax, dropout, activation, copies.
 struct StreamingRates {
   Sourced<double> bandwidth_share;  // of the device's memory bandwidth
+  HeldOutRatios held_out_ratios;
   friend bool operator==(const StreamingRates&, const StreamingRates&) = default;
 };
 
@@ -66,6 +74,7 @@ struct CollectiveRates {
   Sourced<double> overlap_loss;  // share of a product's throughput that a collective beside it takes
   FittedRange fitted_ranks;
   FittedRange fitted_bytes;
+  HeldOutRatios held_out_ratios;
   friend bool operator==(const CollectiveRates&, const CollectiveRates&) = default;
 };
 

@@ -1,16 +1,13 @@
-// `headroom check FILE`: is this a model, a system or a software file, and is it a valid one?
+// `headroom check FILE`: what kind of file is this, and is it a valid one?
 #pragma once
 
 #include <string>
-#include <variant>
-
-#include "headroom/hardware/software.hpp"
-#include "headroom/hardware/system.hpp"
-#include "headroom/model/transformer.hpp"
+#include <string_view>
 
 namespace headroom {
 
-// What a file holds, told by its keys. Throws InputError when it holds none of them, or is not valid.
-std::variant<Transformer, System, Software> check_file(const std::string& path);
+// What a file holds, told by its keys: "model", "system", "software", "samples", "measurements" or "runs". Throws
+// InputError when it holds none of them, or is not valid.
+std::string_view check_file(const std::string& path);
 
 }  // namespace headroom

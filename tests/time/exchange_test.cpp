@@ -1,0 +1,58 @@
+#include "headroom/time/exchange.hpp"
+
+#include <doctest/doctest.h>
+
+#include "headroom/calibrate/sample_replay.hpp"
+#include "headroom/io/samples_file.hpp"
+#include "paths.hpp"
+#include "time/a100.hpp"
+
+namespace headroom {
+
+using tests::about;
+
+TEST_CASE("exchange: latency does not grow with the ranks, the bytes on the wire do") {
+  const CollectiveRates& rates = tests::performance().rates.collectives;
+  CHECK(all_to_all_time(Bytes(8), 8, rates).count() ==
+        about(all_to_all_time(Bytes(8), 2, rates).count()).epsilon(0.001));
+  const Bytes large = 512_MiB;
+  const Seconds two = all_to_all_time(large, 2, rates);
+  const Seconds eight = all_to_all_time(large, 8, rates);
+  CHECK(two < eight);
+  CHECK(eight < send_receive_time(large, rates) + large / 8.0 / rates.local_bandwidth.value);
+}
+
+TEST_CASE("exchange: a small transfer is a launch and a step") {
+  const CollectiveRates& rates = tests::performance().rates.collectives;
+  const Seconds latency = rates.low_latency_launch.value + rates.low_latency_step.value;
+  CHECK(send_receive_time(Bytes(1), rates).count() == about(latency.count()).epsilon(0.001));
+}
+
+TEST_CASE("exchange: measured all-to-alls are met by rates fitted to other collectives") {
+  struct Table {
+    const char* system;
+    const char* file;
+    double from_1_mebibyte, below;  // medians of absolute errors; below, all are predicted too short
+  };
+  for (const Table& table :
+       {Table{"dgx-a100-80g", "a100-sxm-80g", 0.09, 0.22}, Table{"dgx-h100-80g", "h100-sxm-80g", 0.11, 0.21},
+        Table{"dgx-h200-141g", "h200-sxm-141g", 0.09, 0.42},
+        Table{"dgx-b200-180g", "b200-sxm-180g", 0.20, 0.18}}) {
+    CAPTURE(table.system);
+    const auto file = tests::shared_file(std::string("data/microbench/") + table.file + "_nccl_fp16.csv");
+    if (!file) continue;
+    const SampleReplay replayed =
+        replay(read_samples(file->string()).samples, *read_system(table.system).performance);
+    std::size_t groups = 0;
+    for (const ErrorGroup& group : replayed.groups) {
+      if (!group.name.starts_with("all_to_all")) continue;
+      ++groups;
+      CHECK(group.median_absolute <=
+            (group.name.ends_with("from 1 MiB") ? table.from_1_mebibyte : table.below));
+    }
+    CHECK(groups == 2);
+    CHECK(replayed.unmodelled.empty());
+  }
+}
+
+}  // namespace headroom
