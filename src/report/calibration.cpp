@@ -157,6 +157,19 @@ Table replay_groups(const SampleReplay& replay) {
   return table;
 }
 
+// Of all samples of kinds whose rates have an interval, those that lie in it.
+std::string coverage_line(const SampleReplay& replay) {
+  std::size_t intervals = 0;
+  std::size_t covered = 0;
+  for (const ReplayedSample& row : replay.rows) {
+    if (row.in_interval) ++intervals;
+    if (row.in_interval.value_or(false)) ++covered;
+  }
+  if (intervals == 0) return "No rates of this system say in which interval samples should lie.\n\n";
+  return fmt::format("{} of {} samples ({:.0f}%) lie in the 80% interval of their rates.\n\n", covered,
+                     intervals, 100 * static_cast<double>(covered) / static_cast<double>(intervals));
+}
+
 Table replay_rows(const std::vector<ReplayedSample>& rows) {
   Table table{.columns = {{"kind", Align::left},
                           {"size", Align::left},
@@ -245,7 +258,7 @@ std::string render(const SampleReplay& replay, const System& system, Format form
   if (format == Format::csv) return csv_of(replay);
   std::vector<ReplayedSample> rows = all ? replay.rows : worst_first(replay.rows);
   if (!all) rows.resize(std::min(rows.size(), worst_shown));
-  std::string text = render_table(replay_groups(replay), format) + '\n';
+  std::string text = render_table(replay_groups(replay), format) + '\n' + coverage_line(replay);
   if (rows.size() < replay.rows.size()) {
     text += fmt::format("The worst {} of {} samples; --all shows the others.\n\n", rows.size(),
                         replay.rows.size());
