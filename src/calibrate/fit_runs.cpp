@@ -15,9 +15,9 @@
 namespace headroom {
 namespace {
 
-constexpr double run_scale = 0.05;  // relative error from where on a run counts as an outlier
-constexpr double explained = 0.10;  // by which a run may miss the times within the bounds: twice run_scale
-constexpr double worth_a_note = 0.1;    // dependence of a held-out run on what was not fitted
+constexpr double run_scale = 0.05;    // relative error from where on a run counts as an outlier
+constexpr double explained = 0.10;    // by which a run may miss the times within the bounds: twice run_scale
+constexpr double worth_a_note = 0.1;  // dependence of a held-out run on what was not fitted
 constexpr std::size_t most_parts = 10;  // that configurations are dealt into for leaving them out
 constexpr std::size_t most_named = 5;   // runs in a source
 
