@@ -117,8 +117,9 @@ void add_request_flags(CLI::App& command, RequestFlags& flags) {
   trade.flag("--sp,--sequence-parallel", flags.sequence_parallel,
              "Split norms, dropouts and block inputs along the sequence");
   trade.option("--recompute", flags.recompute, "POLICY", "none (default), selective or full");
-  trade.option("--recompute-layers", flags.recompute_layers, "K",
-               "With full: recompute K layers of each stage (block) or K layers a checkpoint (uniform)");
+  trade.option(
+      "--recompute-layers", flags.recompute_layers, "K",
+      "With full or ops: recompute K layers of each stage (block); full: or K layers a checkpoint (uniform)");
   trade.option("--recompute-method", flags.recompute_method, "METHOD", "block (default) or uniform");
   trade.option("--recompute-ops", flags.recompute_ops, "OP,OP,...",
                "Replay these ops of the layer and drop what they make (see: headroom explain)");

@@ -141,7 +141,9 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
            std::to_string(recompute.layers);
   });
   const bool full = recompute.policy == RecomputePolicy::full;
-  rules.require(full || recompute.layers == 0, "--recompute-layers", "needs --recompute full");
+  const bool some_layers = full || (recompute.policy == RecomputePolicy::ops && !recompute.ops.empty());
+  rules.require(some_layers || recompute.layers == 0, "--recompute-layers",
+                "needs --recompute full or --recompute-ops");
   rules.require(
       !recompute.window || recompute.policy != RecomputePolicy::none, "--recompute-window",
       "needs --recompute selective or full: without recomputation there is nothing to exempt from it");
@@ -150,8 +152,9 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
       !recompute.shard_checkpoint || (strategy.tensor_parallel > 1 && !strategy.sequence_parallel),
       "--shard-checkpoint",
       "needs --tensor-parallel above 1 without --sequence-parallel, which shards checkpoints already");
-  rules.require(recompute.layers > 0 || recompute.method == RecomputeMethod::block, "--recompute-method",
-                "uniform needs --recompute-layers, the layers that share a checkpoint");
+  rules.require(recompute.method == RecomputeMethod::block || (full && recompute.layers > 0),
+                "--recompute-method",
+                "uniform needs --recompute full and --recompute-layers, the layers that share a checkpoint");
   if (recompute.ops.empty()) return;
   const OpTable table = layer_ops(model.architecture);
   std::vector<std::string_view> known;

@@ -71,10 +71,16 @@ IterationTime iteration_time(const Transformer& model, const Strategy& strategy,
                              std::int64_t devices_per_node, const Performance& performance,
                              const Software& software, const std::vector<std::int64_t>& windows) {
   const Setting setting = setting_of(model, strategy, workload, devices_per_node, performance, software);
-  IterationTime result;
-  result.cost = model_cost(model, strategy, setting);
-  result.shape = schedule_shape(strategy, microbatches(strategy, workload));
-  const std::vector<StageCost> stages = stage_costs(result.cost, model, strategy);
+  const ModelCost cost = model_cost(model, strategy, setting);
+  return iteration_time(model, strategy, workload, devices_per_node, performance, software, windows, cost,
+                        stage_costs(cost, model, strategy));
+}
+
+IterationTime iteration_time(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                             std::int64_t devices_per_node, const Performance& performance,
+                             const Software& software, const std::vector<std::int64_t>& windows,
+                             const ModelCost& cost, const std::vector<StageCost>& stages) {
+  IterationTime result{.cost = cost, .shape = schedule_shape(strategy, microbatches(strategy, workload))};
   for (const StageCost& stage : stages) {
     result.times.stages.push_back(pass_times(stage, performance.rates.host, software));
   }

@@ -4,13 +4,13 @@ namespace headroom {
 namespace {
 
 std::string policy_text(const Recomputation& recompute) {
+  std::string text;
   switch (recompute.policy) {
     case RecomputePolicy::none: return "no recomputation";
     case RecomputePolicy::selective: return "selective recomputation";
-    case RecomputePolicy::ops: return fmt::format("recomputing {}", fmt::join(recompute.ops, ", "));
-    case RecomputePolicy::full: break;
+    case RecomputePolicy::ops: text = fmt::format("recomputing {}", fmt::join(recompute.ops, ", ")); break;
+    case RecomputePolicy::full: text = "full recomputation"; break;
   }
-  std::string text = "full recomputation";
   if (recompute.method == RecomputeMethod::uniform) {
     text += fmt::format(", a checkpoint every {} layers", recompute.layers);
   } else if (recompute.layers > 0) {

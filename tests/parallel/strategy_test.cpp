@@ -175,14 +175,15 @@ TEST_CASE("strategy: layers to recompute are layers of the model, under full rec
   CHECK(problem([](Strategy& it) { it.recompute = {.policy = RecomputePolicy::full, .layers = -1}; }) ==
         Problem{"--recompute-layers", "must be between 1 and the 24 layers, not -1"});
   CHECK(problem([](Strategy& it) { it.recompute = {.policy = RecomputePolicy::selective, .layers = 2}; }) ==
-        Problem{"--recompute-layers", "needs --recompute full"});
+        Problem{"--recompute-layers", "needs --recompute full or --recompute-ops"});
 }
 
 TEST_CASE("strategy: uniform recomputation says how many layers share a checkpoint") {
   CHECK(problem([](Strategy& it) {
           it.recompute = {.policy = RecomputePolicy::full, .method = RecomputeMethod::uniform};
-        }) == Problem{"--recompute-method",
-                      "uniform needs --recompute-layers, the layers that share a checkpoint"});
+        }) ==
+        Problem{"--recompute-method",
+                "uniform needs --recompute full and --recompute-layers, the layers that share a checkpoint"});
 }
 
 TEST_CASE("strategy: a checkpoint is sharded where tensor parallelism alone leaves it whole") {

@@ -81,38 +81,70 @@ struct StoredTensor {
 
 using StoredTensors = FixedVector<StoredTensor, OpTable::max_values + 1>;
 
-namespace detail {
-
-struct Keepers {
-  OpSet savers = 0;          // ops whose backward needs the value
-  OpSet split_savers = 0;    // those of them that run on 1/t
-  OpSet replay_readers = 0;  // replayed ops that read it
-  int first = nowhere;
-  std::string_view why;
+// Which ops of a table make, keep and read a value.
+struct ValueUse {
+  OpSet producer = 0;      // at most one
+  OpSet savers = 0;        // their backward needs it
+  OpSet split_savers = 0;  // those of them that run on 1/t
+  OpSet readers = 0;
+  friend bool operator==(const ValueUse&, const ValueUse&) = default;
 };
 
-constexpr Keepers keepers(const OpTable& table, ValueId value, OpSet replayed) {
-  Keepers result;
+constexpr ValueUse use_of(const OpTable& table, ValueId value) {
+  ValueUse use;
+  if (table[value].producer != nowhere)
+    use.producer = op_bit(static_cast<std::size_t>(table[value].producer));
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     const Op& op = table.ops()[i];
     for (const Save& save : op.saves) {
       if (save.value != value) continue;
-      if (result.savers == 0) {
-        result.first = static_cast<int>(i);
-        result.why = save.why;
-      }
-      result.savers |= op_bit(i);
-      if (op.region == Placement::split) result.split_savers |= op_bit(i);
+      use.savers |= op_bit(i);
+      if (op.region == Placement::split) use.split_savers |= op_bit(i);
     }
-    if ((replayed & op_bit(i)) != 0 && op.inputs.contains(value)) {
-      if (result.first == nowhere) {
-        result.first = static_cast<int>(i);
-        result.why = "the replay starts from it";
-      }
-      result.replay_readers |= op_bit(i);
-    }
+    if (op.inputs.contains(value)) use.readers |= op_bit(i);
   }
-  return result;
+  return use;
+}
+
+// What becomes of a value under a replay.
+struct Fate {
+  bool needed = false;    // by a backward pass, or as what a replay starts from
+  bool kept = false;      // from forward to backward; a value that is needed and not kept is made again
+  bool gathered = false;  // ops that run on 1/t need what is kept of it, or made again
+  friend bool operator==(const Fate&, const Fate&) = default;
+};
+
+constexpr Fate fate_of(const ValueUse& use, const Replay& replay) {
+  const bool made_again = (use.producer & replay.ops) != 0;
+  const bool replay_starts_from_it = !made_again && (use.readers & replay.ops) != 0;
+  const bool kept = !made_again || (!replay.discard_outputs && (use.savers & ~replay.ops) != 0);
+  return {.needed = use.savers != 0 || replay_starts_from_it,
+          .kept = kept,
+          .gathered = (kept ? use.split_savers & ~replay.ops : use.split_savers) != 0};
+}
+
+// How a value that is kept or made again lies on the ranks.
+constexpr Placement stored_placement(const Value& value, const Fate& fate, const Sharding& sharding,
+                                     const Replay& replay) {
+  if (value.placement != Placement::boundary) return value.placement;
+  if (!sharding.regather && fate.gathered) return Placement::whole;
+  return replay.shard_checkpoint && value.producer == nowhere ? Placement::split : Placement::boundary;
+}
+
+namespace detail {
+
+constexpr int lowest_op(OpSet ops) {
+  int op = 0;
+  while ((ops >> op & 1) == 0) ++op;
+  return op;
+}
+
+constexpr std::string_view why_saved(const Op& op, ValueId value) {
+  for (const Save& save : op.saves) {
+    if (save.value == value) return save.why;
+  }
+  EXPECTS(!"the op saves the value");
+  return {};
 }
 
 }  // namespace detail
@@ -128,28 +160,22 @@ constexpr StoredTensors stored_tensors(const OpTable& table, const Sharding& sha
     const Value& value = table[id];
     if (value.detail == Detail::exact && detail == Detail::paper) continue;
     if (value.tensor_parallel_only && !sharding.tensor) continue;
-    const detail::Keepers by = detail::keepers(table, id, replay.ops);
-    const bool made_again =
-        value.producer != nowhere && (replay.ops & op_bit(static_cast<std::size_t>(value.producer))) != 0;
-    if (by.savers == 0 && (made_again || by.replay_readers == 0)) continue;
-    const bool kept = !made_again || (!replay.discard_outputs && (by.savers & ~replay.ops) != 0);
-
-    Placement placement = value.placement;
-    const OpSet gathered_for = kept ? by.split_savers & ~replay.ops : by.split_savers;
-    if (placement == Placement::boundary && !sharding.regather && gathered_for != 0)
-      placement = Placement::whole;
-    if (placement == Placement::boundary && replay.shard_checkpoint && value.producer == nowhere) {
-      placement = Placement::split;
-    }
-    result.push_back({.op = by.first,
+    const ValueUse use = use_of(table, id);
+    const Fate fate = fate_of(use, replay);
+    if (!fate.needed) continue;
+    const bool saved = use.savers != 0;
+    const int first = detail::lowest_op(saved ? use.savers : use.readers & replay.ops);
+    result.push_back({.op = first,
                       .value = id,
                       .name = value.name,
-                      .why = by.why,
+                      .why = saved ? detail::why_saved(table.ops()[static_cast<std::size_t>(first)], id)
+                                   : "the replay starts from it",
                       .dtype = value.dtype,
-                      .bytes = value.elements * size_of(value.dtype) * share(placement, sharding),
-                      .kept = kept});
+                      .bytes = value.elements * size_of(value.dtype) *
+                               share(stored_placement(value, fate, sharding, replay), sharding),
+                      .kept = fate.kept});
     listed |= std::uint64_t{1} << i;
-    if (kept && value.buffer != nowhere) kept_buffers |= std::uint64_t{1} << value.buffer;
+    if (fate.kept && value.buffer != nowhere) kept_buffers |= std::uint64_t{1} << value.buffer;
   }
   if (detail == Detail::paper) return result;
 
@@ -167,9 +193,7 @@ constexpr StoredTensors stored_tensors(const OpTable& table, const Sharding& sha
                       .bytes = value.elements * size_of(value.dtype) * share(value.placement, sharding)});
   }
   if (replay.ops != 0) {
-    int first = 0;
-    while ((replay.ops >> first & 1) == 0) ++first;
-    result.push_back({.op = first,
+    result.push_back({.op = detail::lowest_op(replay.ops),
                       .name = "random state",
                       .why = "makes the same dropout masks again",
                       .dtype = Dtype::boolean,

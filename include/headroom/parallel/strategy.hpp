@@ -16,8 +16,9 @@ namespace headroom {
 // the layer. ops: replay the named ops and drop all that they make.
 enum class RecomputePolicy : std::uint8_t { none, selective, full, ops };
 
-// With `full` and K layers. block: the first K layers of every stage chunk are checkpointed, one by one; the
-// rest keep everything. uniform: every K consecutive layers share one checkpoint [Megatron-LM, --recompute-method].
+// With K layers. block: the first K layers of every stage chunk replay as the policy says (full: are checkpointed, one
+// by one; ops), and the rest keep everything. uniform, with `full`: every K consecutive layers share one checkpoint
+// [Megatron-LM, --recompute-method].
 enum class RecomputeMethod : std::uint8_t { block, uniform };
 
 struct Recomputation {

@@ -80,4 +80,10 @@ IterationTime iteration_time(const Transformer& model, const Strategy& strategy,
                              std::int64_t devices_per_node, const Performance& performance,
                              const Software& software, const std::vector<std::int64_t>& windows);
 
+// The same of stage chunks that were priced before, whatever their layers replay. `cost` goes into the account.
+IterationTime iteration_time(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                             std::int64_t devices_per_node, const Performance& performance,
+                             const Software& software, const std::vector<std::int64_t>& windows,
+                             const ModelCost& cost, const std::vector<StageCost>& stages);
+
 }  // namespace headroom

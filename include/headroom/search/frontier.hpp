@@ -1,0 +1,85 @@
+// The recomputation frontier of a layout: for every budget of memory the least time an iteration takes, over what its
+// layers can replay.
+//
+// Two families are searched, each in full:
+//   uniform  the first K layers of every stage chunk replay one set of ops, the rest keep everything: what
+//            --recompute-ops and --recompute-layers can ask for, over all 2^ops sets and every K
+//   staged   every pipeline rank has a mix of its own (stage_mixes.hpp), the same in all of its stage chunks. A rank
+//            that replays less never makes an iteration longer, so that each takes the quickest mix within its memory
+//
+// Sets that another one is no worse than (layer_front.hpp) cannot change an answer and are left out. Where the chunks of
+// a rank differ in their layers, they replay one set in all of them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "headroom/plan/plan.hpp"
+#include "headroom/search/stage_mixes.hpp"
+
+namespace headroom {
+
+// A recomputation that holds for all stages, as evaluate() has it.
+struct FrontierPoint {
+  Recomputation recompute;
+  LayerChoice layer;  // of a layer that replays
+  Bytes peak;         // of the fullest rank
+  std::size_t peak_rank = 0;
+  Seconds iteration;
+  double mfu = 0;
+  friend bool operator==(const FrontierPoint&, const FrontierPoint&) = default;
+};
+
+struct StagedRank {
+  LayerMix mix;    // of its longest stage chunk
+  Bytes total;     // everything that the rank holds at its peak
+  Seconds replay;  // of one microbatch, in all of its chunks
+  friend bool operator==(const StagedRank&, const StagedRank&) = default;
+};
+
+struct StagedPoint {
+  Bytes budget;  // of each device
+  std::vector<StagedRank> ranks;
+  Bytes peak;
+  std::size_t peak_rank = 0;
+  Seconds iteration;
+  double mfu = 0;
+  friend bool operator==(const StagedPoint&, const StagedPoint&) = default;
+};
+
+// Answers questions about the layout of a request, whose own recomputation plays no part. Throws InputError where the
+// layout is not legal or the system's performance not known.
+class Frontier {
+ public:
+  explicit Frontier(Request request);
+  ~Frontier();
+  Frontier(Frontier&&) noexcept;
+  Frontier& operator=(Frontier&&) noexcept;
+  Frontier(const Frontier&) = delete;
+  Frontier& operator=(const Frontier&) = delete;
+
+  [[nodiscard]] const Request& request() const;
+  [[nodiscard]] std::size_t ops() const;
+  // The sets that a layer can do best with, from the one that keeps everything on.
+  [[nodiscard]] const std::vector<LayerChoice>& layer_choices() const;
+
+  // Whatever it replays, also if it is not on the front.
+  [[nodiscard]] FrontierPoint point(const Recomputation& recompute) const;
+
+  // The uniform front, from the most memory and least time on: each needs less memory and more time than the one
+  // before. Of points that are alike in both, the one of the fewest ops and layers.
+  [[nodiscard]] std::vector<FrontierPoint> uniform() const;
+
+  // The least time within a budget for every device; nothing where even the least does not fit.
+  [[nodiscard]] std::optional<StagedPoint> staged(Bytes budget) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+// The fastest of a uniform front within a budget.
+const FrontierPoint* within(const std::vector<FrontierPoint>& front, Bytes budget);
+
+}  // namespace headroom

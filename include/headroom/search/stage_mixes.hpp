@@ -1,0 +1,68 @@
+// What the layers of a stage chunk can replay together: one set of ops in all of them, or one in the first layers and
+// another in the rest. Two sets are what a knapsack of alike layers needs: on the convex hull of (bytes, time) every
+// budget lies between two neighbours.
+//
+// The set whose replay makes more again comes first in the chunk: the backward pass reaches it last, when it has freed
+// the layers behind it. Swapping two neighbours that stand the other way round never raises the peak.
+#pragma once
+
+#include <vector>
+
+#include "headroom/search/layer_front.hpp"
+#include "headroom/time/stage_time.hpp"
+
+namespace headroom {
+
+struct LayerMix {
+  LayerChoice first;
+  LayerChoice rest;
+  std::int64_t first_layers = 0;
+  std::int64_t rest_layers = 0;
+  friend bool operator==(const LayerMix&, const LayerMix&) = default;
+};
+
+// Bytes of a stage chunk whose layers replay so, beside them what `place` gives it of `ends`.
+StageActivations stage_activations(const LayerMix& mix, const StagePlace& place,
+                                   const ModelActivations& ends);
+
+// Its cost, where `cost` is that of the model's parts without a replay.
+StageCost stage_cost(const LayerMix& mix, const StagePlace& place, const ModelCost& cost);
+
+// How long replays keep a rank that passes a microbatch backward through its stage chunks, beyond those passes.
+class ReplayTime {
+ public:
+  // `backward` are the passes without a replay, of each chunk. Keeps a reference to rates and software.
+  ReplayTime(std::vector<PassCost> backward, const HostRates& rates, const Software& software);
+
+  // Where each of the chunks replays so much.
+  [[nodiscard]] Seconds seconds(Seconds device, std::int64_t operations) const;
+  // At most that, and quick.
+  [[nodiscard]] Seconds at_least(Seconds device, std::int64_t operations) const;
+
+ private:
+  std::vector<PassCost> backward_;
+  Seconds without_;
+  const HostRates& rates_;
+  const Software& software_;
+};
+
+// A mix by the index of its choices, and what it comes to in one chunk.
+struct IndexedMix {
+  std::size_t first = 0;
+  std::size_t rest = 0;
+  std::int64_t first_layers = 0;
+  Bytes kept;
+  Bytes highest;  // kept, and on top what a replay makes again at the worst moment of a backward pass
+  Seconds device;
+  std::int64_t operations = 0;
+  Seconds time;  // ReplayTime::seconds
+};
+
+// The mixes of `choices` in a chunk of so many layers that no other one beats in time, bytes kept and highest bytes;
+// by time. With only_alike those with one set in all layers.
+std::vector<IndexedMix> stage_mixes(const std::vector<LayerChoice>& choices, std::int64_t layers,
+                                    bool only_alike, const ReplayTime& time);
+
+LayerMix mix_of(const IndexedMix& mix, const std::vector<LayerChoice>& choices, std::int64_t layers);
+
+}  // namespace headroom

@@ -1,0 +1,157 @@
+#include "headroom/search/stage_mixes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <tuple>
+
+namespace headroom {
+
+StageActivations stage_activations(const LayerMix& mix, const StagePlace& place,
+                                   const ModelActivations& ends) {
+  StageActivations stage =
+      stage_activations(ends, {.layers = 0, .first = place.first, .last = place.last}, {});
+  const auto append = [&](std::int64_t layers, const LayerChoice& choice) {
+    if (layers > 0) stage.layers.push_back({layers, choice.bytes.kept, choice.bytes.replayed});
+  };
+  append(mix.first_layers, mix.first);
+  append(mix.rest_layers, mix.rest);
+  return stage;
+}
+
+StageCost stage_cost(const LayerMix& mix, const StagePlace& place, const ModelCost& cost) {
+  StageCost stage = stage_cost(cost, place, {});
+  stage.replay = mix.first_layers * mix.first.replay + mix.rest_layers * mix.rest.replay;
+  return stage;
+}
+
+namespace {
+
+IndexedMix indexed(const std::vector<LayerChoice>& choices, std::size_t first, std::size_t rest,
+                   std::int64_t first_layers, std::int64_t layers) {
+  const LayerChoice& x = choices[first];
+  const LayerChoice& y = choices[rest];
+  const std::int64_t rest_layers = layers - first_layers;
+  const auto of_first = static_cast<double>(first_layers);
+  const auto of_rest = static_cast<double>(rest_layers);
+  const Bytes rest_kept = of_rest * y.bytes.kept;
+  const Bytes kept = of_first * x.bytes.kept + rest_kept;
+  Bytes above = std::max(x.bytes.replayed - rest_kept, Bytes(0));
+  if (rest_layers > 0) above = std::max(above, y.bytes.replayed);
+  return {.first = first,
+          .rest = rest,
+          .first_layers = first_layers,
+          .kept = kept,
+          .highest = kept + above,
+          .device = of_first * device_time(x.replay) + of_rest * device_time(y.replay),
+          .operations = first_layers * x.replay.operations + rest_layers * y.replay.operations};
+}
+
+template <class Visit>
+void visit_mixes(const std::vector<LayerChoice>& choices, const std::vector<std::size_t>& among,
+                 std::int64_t layers, bool only_alike, Visit visit) {
+  for (const std::size_t first : among) {
+    visit(indexed(choices, first, first, layers, layers));
+    if (only_alike) continue;
+    for (const std::size_t rest : among) {
+      const Bytes more = choices[first].bytes.replayed;
+      const Bytes less = choices[rest].bytes.replayed;
+      if (less > more || (less == more && rest <= first)) continue;
+      for (std::int64_t n = 1; n < layers; ++n) visit(indexed(choices, first, rest, n, layers));
+    }
+  }
+}
+
+bool faster(const IndexedMix& x, const IndexedMix& y) {
+  return std::tie(x.time, x.highest, x.kept, x.first, x.rest, x.first_layers) <
+         std::tie(y.time, y.highest, y.kept, y.first, y.rest, y.first_layers);
+}
+
+// Of mixes by time, those that keep less or stay lower than all before them.
+std::vector<IndexedMix> front_of(std::vector<IndexedMix> mixes) {
+  std::sort(mixes.begin(), mixes.end(), faster);
+  std::map<Bytes, Bytes> lowest;  // by bytes kept: the least `highest`; both together rise and fall
+  std::vector<IndexedMix> front;
+  for (const IndexedMix& mix : mixes) {
+    auto after = lowest.upper_bound(mix.kept);
+    if (after != lowest.begin() && std::prev(after)->second <= mix.highest) continue;
+    while (after != lowest.end() && after->second >= mix.highest) after = lowest.erase(after);
+    lowest[mix.kept] = mix.highest;
+    front.push_back(mix);
+  }
+  return front;
+}
+
+// Of choices from the most kept to the least: those that replay in less time than all that keep less.
+std::vector<std::size_t> quickest(const std::vector<LayerChoice>& choices) {
+  std::vector<std::size_t> result;
+  for (std::size_t i = choices.size(); i-- > 0;) {
+    if (result.empty() || device_time(choices[i].replay) < device_time(choices[result.back()].replay)) {
+      result.push_back(i);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+ReplayTime::ReplayTime(std::vector<PassCost> backward, const HostRates& rates, const Software& software)
+    : backward_(std::move(backward)), rates_(rates), software_(software) {
+  for (const PassCost& pass : backward_) without_ += pass_time(pass, rates, software);
+}
+
+Seconds ReplayTime::seconds(Seconds device, std::int64_t operations) const {
+  Seconds sum;
+  for (const PassCost& pass : backward_) {
+    sum += pass_time(pass + PassCost{.streaming = device, .operations = operations}, rates_, software_);
+  }
+  return sum - without_;
+}
+
+Seconds ReplayTime::at_least(Seconds device, std::int64_t operations) const {
+  Seconds sum;
+  for (const PassCost& pass : backward_) {
+    const auto launched = static_cast<double>(pass.operations + operations);
+    sum += std::max(device_time(pass) + device, launched * rates_.operation.value);
+  }
+  return sum - without_;
+}
+
+std::vector<IndexedMix> stage_mixes(const std::vector<LayerChoice>& choices, std::int64_t layers,
+                                    bool only_alike, const ReplayTime& time) {
+  // Nearly all mixes are beaten by those of the few quickest sets: only what passes them is priced.
+  std::vector<IndexedMix> mixes;
+  const auto price = [&](IndexedMix mix) {
+    mix.time = time.seconds(mix.device, mix.operations);
+    mixes.push_back(mix);
+  };
+  visit_mixes(choices, quickest(choices), layers, only_alike, price);
+  std::vector<IndexedMix> bar = front_of(mixes);
+  const auto above = [lowest = std::optional<Bytes>()](const IndexedMix& mix) mutable {
+    if (lowest && mix.highest >= *lowest) return true;
+    lowest = mix.highest;
+    return false;
+  };
+  bar.erase(std::remove_if(bar.begin(), bar.end(), above), bar.end());  // by time, ever lower
+  std::vector<std::size_t> all(choices.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  visit_mixes(choices, all, layers, only_alike, [&](const IndexedMix& mix) {
+    const auto after =
+        std::upper_bound(bar.begin(), bar.end(), time.at_least(mix.device, mix.operations),
+                         [](Seconds least, const IndexedMix& one) { return least < one.time; });
+    const bool beaten =
+        after != bar.begin() && (after - 1)->kept <= mix.kept && (after - 1)->highest <= mix.highest;
+    if (!beaten) price(mix);
+  });
+  return front_of(std::move(mixes));
+}
+
+LayerMix mix_of(const IndexedMix& mix, const std::vector<LayerChoice>& choices, std::int64_t layers) {
+  return {.first = choices[mix.first],
+          .rest = choices[mix.rest],
+          .first_layers = mix.first_layers,
+          .rest_layers = layers - mix.first_layers};
+}
+
+}  // namespace headroom
