@@ -16,6 +16,7 @@ void add_sweep(CLI::App& program, ExitCode& exit_code);
 void add_merge(CLI::App& program, ExitCode& exit_code);
 void add_calibrate(CLI::App& program, ExitCode& exit_code);
 void add_check(CLI::App& program, ExitCode& exit_code);
+void add_frontier(CLI::App& program, ExitCode& exit_code);
 void add_list(CLI::App& program, ExitCode& exit_code);
 void add_validate(CLI::App& program, ExitCode& exit_code);
 

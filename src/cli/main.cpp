@@ -68,6 +68,7 @@ ExitCode run(int argc, const char* const* argv) {
   add_estimate(program, exit_code);
   add_explain(program, exit_code);
   add_compare(program, exit_code);
+  add_frontier(program, exit_code);
   add_trace(program, exit_code);
   add_sweep(program, exit_code);
   add_merge(program, exit_code);

@@ -97,8 +97,7 @@ void add_kept_flags(CLI::App& command, RequestFlags& flags) {
                "fp32 (default, 18 bytes a parameter in all) or half (16)");
 }
 
-void add_request_flags(CLI::App& command, RequestFlags& flags) {
-  add_model_flags(command, flags);
+void add_layout_flags(CLI::App& command, RequestFlags& flags) {
   const Group layout{command, "Layout"};
   layout.option("-t,--tensor-parallel", flags.tensor_parallel, "T", "Tensor-parallel size (default 1)");
   layout.option("-p,--pipeline-parallel", flags.pipeline_parallel, "P", "Pipeline-parallel size (default 1)");
@@ -116,6 +115,15 @@ void add_request_flags(CLI::App& command, RequestFlags& flags) {
   const Group trade{command, trade_group};
   trade.flag("--sp,--sequence-parallel", flags.sequence_parallel,
              "Split norms, dropouts and block inputs along the sequence");
+  trade.flag("--distributed-optimizer", flags.distributed_optimizer,
+             "Shard optimizer state over data-parallel ranks");
+  add_kept_flags(command, flags);
+}
+
+void add_request_flags(CLI::App& command, RequestFlags& flags) {
+  add_model_flags(command, flags);
+  add_layout_flags(command, flags);
+  const Group trade{command, trade_group};
   trade.option("--recompute", flags.recompute, "POLICY", "none (default), selective or full");
   trade.option(
       "--recompute-layers", flags.recompute_layers, "K",
@@ -127,9 +135,6 @@ void add_request_flags(CLI::App& command, RequestFlags& flags) {
              "Exempt as many in-flight microbatches from recomputation as memory allows");
   trade.flag("--shard-checkpoint", flags.shard_checkpoint,
              "With full: each tensor-parallel rank keeps a part of a checkpoint");
-  trade.flag("--distributed-optimizer", flags.distributed_optimizer,
-             "Shard optimizer state over data-parallel ranks");
-  add_kept_flags(command, flags);
 }
 
 Request read_request(const RequestFlags& flags, std::vector<Problem>& problems, const ReadModel& read) {

@@ -43,8 +43,10 @@ struct RequestFlags {
 };
 
 void add_request_flags(CLI::App& command, RequestFlags& flags);
-// The parts of them that a search leaves as they are: the model, and what is kept beside activations.
+// The parts of them that a search leaves as they are: the model; the layout, where recomputation is what is searched;
+// and of that what is kept beside activations.
 void add_model_flags(CLI::App& command, RequestFlags& flags);
+void add_layout_flags(CLI::App& command, RequestFlags& flags);
 void add_kept_flags(CLI::App& command, RequestFlags& flags);
 
 // How a model is read, given its name or file and what is overridden; by default read_model().

@@ -1,7 +1,6 @@
 #include "headroom/report/sample_picture.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "headroom/core/expects.hpp"
+#include "report/svg.hpp"
 
 namespace headroom {
 namespace {
@@ -17,22 +17,8 @@ constexpr double size = 640;   // of the plot, in pixels
 constexpr double margin = 80;  // around it, for scales and title
 constexpr double dashed = 1.25;
 
-// Colors that people with any kind of color vision tell apart [Okabe and Ito 2008].
-constexpr std::array<std::string_view, 6> colors{"#0072B2", "#D55E00", "#009E73",
-                                                 "#CC79A7", "#E69F00", "#56B4E9"};
-
-std::string_view color_of(SampleKind kind) { return colors[static_cast<std::size_t>(kind) % colors.size()]; }
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    result += c == '<'   ? "&lt;"
-              : c == '>' ? "&gt;"
-              : c == '&' ? "&amp;"
-              : c == '"' ? "&quot;"
-                         : std::string(1, c);
-  }
-  return result;
+std::string_view color_of(SampleKind kind) {
+  return svg::colors[static_cast<std::size_t>(kind) % svg::colors.size()];
 }
 
 std::string scale_text(double seconds) {
@@ -81,7 +67,7 @@ std::string sample_picture(const SampleReplay& replay, const std::string& title)
       "font-size=\"13\">\n<rect width=\"{0:.0f}\" height=\"{0:.0f}\" fill=\"white\"/>\n"
       "<text x=\"{1:.0f}\" y=\"28\" text-anchor=\"middle\" font-size=\"16\">{2}</text>\n"
       "<g transform=\"translate({3:.0f} {3:.0f})\">\n",
-      whole, whole / 2, escaped(title), margin);
+      whole, whole / 2, svg::escaped(title), margin);
   for (double decade = axis.least; decade <= axis.most; ++decade) {
     const double seconds = std::pow(10, decade);
     const double at = axis.place(seconds);

@@ -21,7 +21,7 @@ Recomputation recomputation_of(const OpTable& table, OpSet ops, std::int64_t lay
   return recompute;
 }
 
-// The mix in a chunk that may have fewer layers than the longest, where all layers replay one set.
+// The mix in a chunk that may have fewer layers than the longest of its rank.
 LayerMix cut_to(const LayerMix& mix, std::int64_t layers) {
   LayerMix result = mix;
   result.first_layers = std::min(mix.first_layers, layers);
@@ -81,7 +81,7 @@ Frontier::Parts::Parts(Request asked)
       setting_of(model, strategy, workload, system.devices_per_node, *system.performance, software);
   cost = model_cost(model, strategy, setting);
   model_flops = iteration_flops(model, strategy, workload, 0).model;
-  for (const Reserve& reserve : system.reserves) reserved += reserve.bytes;
+  reserved = headroom::reserved(system, strategy);
   choices = layer_front(all_layer_choices(model, strategy, workload, detail, setting));
 
   const std::vector<double> parameters = parameters_by_rank(model, strategy, workload);
@@ -102,14 +102,30 @@ Frontier::Parts::Parts(Request asked)
 }
 
 std::vector<IndexedMix> Frontier::Parts::mixes_of(const Rank& rank) const {
-  std::vector<PassCost> backwards;
-  bool uneven = false;
-  for (const StagePlace& place : rank.chunks) {
-    backwards.push_back(headroom::stage_cost(cost, place, {}).backward);
-    uneven = uneven || place.layers != rank.layers;
+  const HostRates& host = request.system.performance->rates.host;
+  const auto shorter = [&](const StagePlace& place) { return place.layers != rank.layers; };
+  if (std::none_of(rank.chunks.begin(), rank.chunks.end(), shorter)) {
+    std::vector<PassCost> backwards;
+    for (const StagePlace& place : rank.chunks) {
+      backwards.push_back(stage_cost(cost, place, {}).backward);
+    }
+    return stage_mixes(choices, rank.layers, ReplayTime(std::move(backwards), host, request.software));
   }
-  const ReplayTime time(std::move(backwards), request.system.performance->rates.host, request.software);
-  return stage_mixes(choices, rank.layers, uneven, time);
+  std::vector<IndexedMix> mixes;
+  for (std::size_t set = 0; set < choices.size(); ++set) {
+    for (std::int64_t layers = 1; layers <= rank.layers; ++layers) {
+      IndexedMix mix{.first = set, .rest = 0, .first_layers = layers};
+      const LayerMix whole = mix_of(mix, choices, rank.layers);
+      for (const StagePlace& place : rank.chunks) {
+        mix.time +=
+            pass_times(stage_cost(cut_to(whole, place.layers), place, cost), host, request.software).replay;
+      }
+      mixes.push_back(mix);
+    }
+  }
+  std::stable_sort(mixes.begin(), mixes.end(),
+                   [](const IndexedMix& x, const IndexedMix& y) { return x.time < y.time; });
+  return mixes;
 }
 
 void Frontier::Parts::find_options(std::int64_t number, const std::vector<IndexedMix>& mixes) {

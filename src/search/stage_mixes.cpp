@@ -50,10 +50,9 @@ IndexedMix indexed(const std::vector<LayerChoice>& choices, std::size_t first, s
 
 template <class Visit>
 void visit_mixes(const std::vector<LayerChoice>& choices, const std::vector<std::size_t>& among,
-                 std::int64_t layers, bool only_alike, Visit visit) {
+                 std::int64_t layers, Visit visit) {
   for (const std::size_t first : among) {
     visit(indexed(choices, first, first, layers, layers));
-    if (only_alike) continue;
     for (const std::size_t rest : among) {
       const Bytes more = choices[first].bytes.replayed;
       const Bytes less = choices[rest].bytes.replayed;
@@ -119,14 +118,14 @@ Seconds ReplayTime::at_least(Seconds device, std::int64_t operations) const {
 }
 
 std::vector<IndexedMix> stage_mixes(const std::vector<LayerChoice>& choices, std::int64_t layers,
-                                    bool only_alike, const ReplayTime& time) {
+                                    const ReplayTime& time) {
   // Nearly all mixes are beaten by those of the few quickest sets: only what passes them is priced.
   std::vector<IndexedMix> mixes;
   const auto price = [&](IndexedMix mix) {
     mix.time = time.seconds(mix.device, mix.operations);
     mixes.push_back(mix);
   };
-  visit_mixes(choices, quickest(choices), layers, only_alike, price);
+  visit_mixes(choices, quickest(choices), layers, price);
   std::vector<IndexedMix> bar = front_of(mixes);
   const auto above = [lowest = std::optional<Bytes>()](const IndexedMix& mix) mutable {
     if (lowest && mix.highest >= *lowest) return true;
@@ -136,7 +135,7 @@ std::vector<IndexedMix> stage_mixes(const std::vector<LayerChoice>& choices, std
   bar.erase(std::remove_if(bar.begin(), bar.end(), above), bar.end());  // by time, ever lower
   std::vector<std::size_t> all(choices.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  visit_mixes(choices, all, layers, only_alike, [&](const IndexedMix& mix) {
+  visit_mixes(choices, all, layers, [&](const IndexedMix& mix) {
     const auto after =
         std::upper_bound(bar.begin(), bar.end(), time.at_least(mix.device, mix.operations),
                          [](Seconds least, const IndexedMix& one) { return least < one.time; });

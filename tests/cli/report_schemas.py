@@ -33,6 +33,11 @@ COMMANDS = {
         ["llama-3-8b", "-t", "16", "--detail", "exact", "--recompute", "selective"],
         ["gpt3-13b", "-p", "3", "--recompute", "full", "--recompute-layers", "2"],
     ],
+    "frontier": [
+        PAPER + ["--sp"],
+        PAPER + ["--sp", "--budget", "60 GiB,10 GiB"],  # the second does not fit
+        ["llama-3-70b", "-t", "8", "-p", "3", "-m", "2", "--global-batch", "24", "--detail", "exact"],
+    ],
     "sweep": [
         PAPER + ["--vary", "recompute=none,selective,full", "--vary", "micro_batch=1:3:1"],  # 3 does not divide 64
         ["gpt2-xl", "--vary", "memory=40 GiB:80 GiB:x2", "--vary", "sp=yes,no", "--vary", "kernels.attention=flash"],

@@ -8,7 +8,7 @@
 //            that replays less never makes an iteration longer, so that each takes the quickest mix within its memory
 //
 // Sets that another one is no worse than (layer_front.hpp) cannot change an answer and are left out. Where the chunks of
-// a rank differ in their layers, they replay one set in all of them.
+// a rank differ in their layers, the first K layers of each replay one set and the rest nothing, as in the uniform family.
 #pragma once
 
 #include <memory>

@@ -59,9 +59,9 @@ struct IndexedMix {
 };
 
 // The mixes of `choices` in a chunk of so many layers that no other one beats in time, bytes kept and highest bytes;
-// by time. With only_alike those with one set in all layers.
+// by time.
 std::vector<IndexedMix> stage_mixes(const std::vector<LayerChoice>& choices, std::int64_t layers,
-                                    bool only_alike, const ReplayTime& time);
+                                    const ReplayTime& time);
 
 LayerMix mix_of(const IndexedMix& mix, const std::vector<LayerChoice>& choices, std::int64_t layers);
 

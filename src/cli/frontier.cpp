@@ -1,0 +1,104 @@
+#include "headroom/report/frontier.hpp"
+
+#include <algorithm>
+
+#include "cli/command.hpp"
+#include "cli/flags.hpp"
+#include "cli/output.hpp"
+#include "cli/request_flags.hpp"
+#include "cli/system_flags.hpp"
+#include "headroom/io/quantity.hpp"
+#include "headroom/report/frontier_picture.hpp"
+
+namespace headroom::cli {
+namespace {
+
+struct FrontierFlags {
+  RequestFlags request;  // without recomputation, which is what is asked for
+  SystemFlags system;
+  FlagText budgets;
+  bool all = false;
+  std::string picture;
+  OutputFlags output;
+};
+
+std::vector<Bytes> read_budgets(const FlagText& text, std::vector<Problem>& problems) {
+  std::vector<Bytes> budgets;
+  for (const std::string& part : split_at_commas(text)) {
+    const Parsed<Bytes> parsed = parse_bytes(part);
+    if (const auto* rule = std::get_if<std::string>(&parsed)) {
+      problems.push_back({"--budget", *rule});
+    } else {
+      budgets.push_back(std::get<Bytes>(parsed));
+    }
+  }
+  return budgets;
+}
+
+FrontierReport ask(const Request& request, const std::vector<Bytes>& budgets) {
+  const Frontier frontier(request);
+  FrontierReport report{
+      .request = frontier.request(), .ops = frontier.ops(), .layer_choices = frontier.layer_choices()};
+  const std::vector<FrontierPoint> front = frontier.uniform();
+  const auto best_within = [&](Bytes budget) {
+    FrontierBudget best{.budget = budget, .uniform = {}, .staged = frontier.staged(budget)};
+    if (const FrontierPoint* point = within(front, budget)) best.uniform = *point;
+    return best;
+  };
+  for (const FrontierPoint& point : front) report.points.push_back({point, *frontier.staged(point.peak)});
+  for (const RecomputePolicy policy :
+       {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full}) {
+    const FrontierPoint point = frontier.point({.policy = policy});
+    report.policies.push_back({point, best_within(point.peak)});
+  }
+  for (const Bytes budget : budgets) report.budgets.push_back(best_within(budget));
+  report.batches = batch_choices(request, budgets.front());
+  return report;
+}
+
+ExitCode frontier(const FrontierFlags& flags) {
+  const Format format = format_of(flags.output);
+  std::vector<Problem> problems;
+  Request request = read_request(flags.request, problems);
+  read_system_flags(flags.system, request, problems);
+  std::vector<Bytes> budgets = read_budgets(flags.budgets, problems);
+  if (!problems.empty()) throw InputError(problems);
+  if (budgets.empty()) budgets.push_back(request.system.memory);
+  FrontierReport report = ask(request, budgets);
+  report.all = flags.all;
+  if (!flags.picture.empty()) write({.file = flags.picture}, frontier_picture(report));
+  write(flags.output, render(report, format));
+  const bool fits = std::any_of(report.budgets.begin(), report.budgets.end(),
+                                [](const FrontierBudget& budget) { return budget.staged.has_value(); });
+  return fits ? ExitCode::done : ExitCode::infeasible;
+}
+
+}  // namespace
+
+void add_frontier(CLI::App& program, ExitCode& exit_code) {
+  CLI::App* command = program.add_subcommand(
+      "frontier", "Memory against time: what to recompute of a layer, for every budget of memory");
+  const auto flags = std::make_shared<FrontierFlags>();
+  add_model_flags(*command, flags->request);
+  add_layout_flags(*command, flags->request);
+  add_system_flags(*command, flags->system);
+  command
+      ->add_option("--budget", flags->budgets,
+                   "Memory of each device: '60 GiB' or a list; by default that of the system")
+      ->type_name("BYTES,...");
+  command->add_flag("--all", flags->all, "Every point of the frontier, not only the best exchanges");
+  command->add_option("--picture", flags->picture, "Write time against memory as SVG to FILE")
+      ->type_name("FILE");
+  add_output_flags(*command, flags->output);
+  command->footer(
+      "Examples:\n"
+      "  headroom frontier gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --sp\n"
+      "  headroom frontier gpt-22b -t 8 -b 4 --global-batch 4 --sp --budget '40 GiB,60 GiB'\n"
+      "  headroom frontier llama-3-70b -t 8 -p 4 --devices 64 --global-batch 256 --sp --format csv -o "
+      "front.csv\n"
+      "\ndocs/frontier.md says what is optimal among what.\n"
+      "\nExit code: 0 done, 2 bad input, 3 nothing fits a budget.");
+  command->callback([flags, &exit_code] { exit_code = frontier(*flags); });
+}
+
+}  // namespace headroom::cli

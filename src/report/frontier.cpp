@@ -1,0 +1,272 @@
+#include "headroom/report/frontier.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "headroom/model/layer_ops.hpp"
+#include "report/frontier_json.hpp"
+#include "report/strategy_flags.hpp"
+#include "report/text.hpp"
+
+namespace headroom {
+namespace {
+
+std::string set_text(const LayerChoice& choice, const OpTable& table) {
+  if (choice.ops == 0) return "nothing";
+  if (choice.ops == every_op(table)) return "the whole layer";
+  std::string text;
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    if ((choice.ops & op_bit(i)) != 0) text += (text.empty() ? "" : " ") + std::string(table.ops()[i].name);
+  }
+  return text;
+}
+
+std::string mebibytes(Bytes bytes) { return fmt::format("{:.2f}", bytes.count() / mebi); }
+std::string milliseconds(Seconds time) { return fmt::format("{:.3f}", time.count() * 1e3); }
+std::string seconds(Seconds time) { return fmt::format("{:#.5g}", time.count()); }
+std::string percent(double part) { return fmt::format("{:.1f}%", 100 * part); }
+std::string change(Seconds time, Seconds from) { return fmt::format("{:+.1f}%", 100 * (time / from - 1)); }
+
+std::string recompute_flags(const Recomputation& recompute) {
+  if (recompute.policy == RecomputePolicy::none) return "--recompute none";
+  std::string flags = recompute.policy == RecomputePolicy::ops
+                          ? fmt::format("--recompute-ops {}", fmt::join(recompute.ops, ","))
+                          : fmt::format("--recompute {}", name_of(recompute.policy));
+  if (recompute.layers > 0) flags += fmt::format(" --recompute-layers {}", recompute.layers);
+  return flags;
+}
+
+Table points_table(const FrontierReport& report, const OpTable& table,
+                   const std::vector<std::size_t>& shown) {
+  const Seconds none = report.points.front().point.iteration;
+  Table result{.columns = {{"peak GiB"},
+                           {"to spare"},
+                           {"seconds"},
+                           {"longer"},
+                           {"MFU"},
+                           {"by rank"},
+                           {"keeps MiB"},
+                           {"replay ms"},
+                           {"layers"},
+                           {"replays", Align::left}}};
+  for (const std::size_t i : shown) {
+    const auto& [point, staged] = report.points[i];
+    const std::int64_t layers = point.recompute.layers;
+    result.rows.push_back({in_gib(point.peak), in_gib(report.request.system.memory - point.peak),
+                           seconds(point.iteration), change(point.iteration, none), percent(point.mfu),
+                           seconds(staged.iteration), mebibytes(point.layer.bytes.kept),
+                           milliseconds(device_time(point.layer.replay)),
+                           layers == 0 ? "all" : std::to_string(layers), set_text(point.layer, table)});
+  }
+  return result;
+}
+
+Table policies_table(const FrontierReport& report, const OpTable& table) {
+  Table result{.columns = {{"policy", Align::left},
+                           {"peak GiB"},
+                           {"seconds"},
+                           {"MFU"},
+                           {"uniform"},
+                           {"gains"},
+                           {"by rank"},
+                           {"gains"},
+                           {"the uniform optimum replays", Align::left}}};
+  for (const auto& [point, best] : report.policies) {
+    const std::int64_t layers = best.uniform->recompute.layers;
+    const std::string in_layers = layers > 0 ? fmt::format(" (first {} of a stage)", layers) : "";
+    result.rows.push_back({std::string(name_of(point.recompute.policy)), in_gib(point.peak),
+                           seconds(point.iteration), percent(point.mfu), seconds(best.uniform->iteration),
+                           change(best.uniform->iteration, point.iteration), seconds(best.staged->iteration),
+                           change(best.staged->iteration, point.iteration),
+                           set_text(best.uniform->layer, table) + in_layers});
+  }
+  return result;
+}
+
+std::string mix_text(const LayerMix& mix, const OpTable& table) {
+  std::string text = fmt::format("{} x {}", mix.first_layers, set_text(mix.first, table));
+  if (mix.rest_layers > 0) text += fmt::format(", {} x {}", mix.rest_layers, set_text(mix.rest, table));
+  return text;
+}
+
+// Neighbours that do the same are one row.
+Table ranks_table(const StagedPoint& point, const OpTable& table) {
+  Table result{.columns = {{"ranks"},
+                           {"total GiB"},
+                           {"to spare"},
+                           {"replay ms"},
+                           {"layers of a stage chunk replay", Align::left}}};
+  for (std::size_t first = 0; first < point.ranks.size();) {
+    std::size_t last = first;
+    const StagedRank& one = point.ranks[first];
+    while (last + 1 < point.ranks.size() && point.ranks[last + 1].mix == one.mix) ++last;
+    Bytes fullest;
+    for (std::size_t rank = first; rank <= last; ++rank) fullest = std::max(fullest, point.ranks[rank].total);
+    result.rows.push_back({first == last ? std::to_string(first) : fmt::format("{}-{}", first, last),
+                           in_gib(fullest), in_gib(point.budget - fullest), milliseconds(one.replay),
+                           mix_text(one.mix, table)});
+    first = last + 1;
+  }
+  return result;
+}
+
+std::string budget_text(const FrontierBudget& budget, const OpTable& table, Format format) {
+  const std::string blank = format == Format::markdown ? "\n" : "";
+  std::string text = fmt::format("\nWithin {} on every device:\n{}", human(budget.budget), blank);
+  if (!budget.staged) return text + "  nothing fits, whatever is recomputed\n";
+  if (budget.uniform) {
+    text += fmt::format("  all ranks alike: {} s, {} at the peak, {}\n", seconds(budget.uniform->iteration),
+                        human(budget.uniform->peak), recompute_flags(budget.uniform->recompute));
+  } else {
+    text += "  all ranks alike: nothing fits\n";
+  }
+  text += fmt::format("  each rank for itself, which no flag asks for: {} s, {} at the peak\n{}",
+                      seconds(budget.staged->iteration), human(budget.staged->peak), blank);
+  return text + render_table(ranks_table(*budget.staged, table), format);
+}
+
+Table batches_table(const FrontierReport& report, const OpTable& table) {
+  Table result{.columns = {{"micro"},
+                           {"microbatches"},
+                           {"selective s"},
+                           {"peak GiB"},
+                           {"uniform s"},
+                           {"MFU"},
+                           {"peak GiB"},
+                           {"by rank s"},
+                           {"layers"},
+                           {"the uniform optimum replays", Align::left}}};
+  for (const auto& [b, selective, uniform, staged] : report.batches) {
+    Strategy strategy = report.request.strategy;
+    strategy.micro_batch = b;
+    const bool fits = selective.peak <= report.budgets.front().budget;
+    std::vector<std::string> row{std::to_string(b),
+                                 std::to_string(microbatches(strategy, report.request.workload)),
+                                 seconds(selective.iteration) + (fits ? "" : "*"), in_gib(selective.peak)};
+    if (uniform) {
+      const std::int64_t layers = uniform->recompute.layers;
+      row.insert(row.end(), {seconds(uniform->iteration), percent(uniform->mfu), in_gib(uniform->peak)});
+      row.insert(row.end(), {seconds(staged->iteration), layers == 0 ? "all" : std::to_string(layers),
+                             set_text(uniform->layer, table)});
+    } else {
+      row.insert(row.end(), {"-", "-", "-", staged ? seconds(staged->iteration) : "-", "-",
+                             staged ? "nothing uniform fits" : "nothing fits"});
+    }
+    result.rows.push_back(std::move(row));
+  }
+  return result;
+}
+
+// The fastest microbatch with all ranks alike, against the selective policy at the microbatch that was asked for.
+std::string batches_text(const FrontierReport& report) {
+  const BatchChoice* best = nullptr;
+  for (const BatchChoice& choice : report.batches) {
+    const bool better =
+        choice.uniform && (best == nullptr || choice.uniform->iteration < best->uniform->iteration);
+    if (better) best = &choice;
+  }
+  if (best == nullptr) return {};
+  const NamedPolicy& selective = report.policies[1];
+  return fmt::format("Fastest: {} {}: {} s, {} against selective with microbatches of {}.\n",
+                     best->micro_batch == report.request.strategy.micro_batch
+                         ? "the microbatch as it is,"
+                         : fmt::format("--micro-batch {}", best->micro_batch),
+                     recompute_flags(best->uniform->recompute), seconds(best->uniform->iteration),
+                     change(best->uniform->iteration, selective.point.iteration),
+                     report.request.strategy.micro_batch);
+}
+
+std::string frontier_text(const FrontierReport& report, Format format) {
+  const OpTable table = layer_ops(report.request.model.architecture);
+  const Strategy& strategy = report.request.strategy;
+  const bool markdown = format == Format::markdown;
+  const std::string blank = markdown ? "\n" : "";
+  std::string text = fmt::format(
+      "{}{} ({} parameters) on {}\n{}{}\n{}A layer has {} ops; of {} sets of them, {} may be best for some "
+      "budget.\n",
+      markdown ? "## " : "", report.request.model.name, human_count(parameter_count(report.request.model)),
+      report.request.system.name, blank, layout_line(strategy, report.request.workload), blank, report.ops,
+      std::uint64_t{1} << report.ops, report.layer_choices.size());
+
+  std::vector<std::size_t> shown = best_exchanges(report.points);
+  if (report.all) {
+    shown.resize(report.points.size());
+    std::iota(shown.begin(), shown.end(), std::size_t{0});
+  }
+  text += fmt::format("\nFrom no recomputation to all of it, all ranks alike{}:\n{}",
+                      report.all ? "" : ", where memory costs the least time", blank) +
+          render_table(points_table(report, table, shown), format);
+  if (shown.size() < report.points.size()) {
+    text += fmt::format("{} of {} points (--all)\n", shown.size(), report.points.size());
+  }
+  text +=
+      fmt::format("\nThe named policies, and the least time within the memory that each takes:\n{}", blank) +
+      render_table(policies_table(report, table), format);
+  for (const FrontierBudget& budget : report.budgets) text += budget_text(budget, table, format);
+  text += fmt::format("\nFreed memory spent on a larger microbatch, within {}:\n{}",
+                      human(report.budgets.front().budget), blank) +
+          render_table(batches_table(report, table), format);
+  const bool starred = std::any_of(
+      report.batches.begin(), report.batches.end(),
+      [&](const BatchChoice& choice) { return choice.selective.peak > report.budgets.front().budget; });
+  if (starred) text += blank + "* does not fit\n";
+  return text + blank + batches_text(report);
+}
+
+Table csv_table(const FrontierReport& report, const OpTable& table) {
+  Table result{.columns = {{"peak_bytes"},
+                           {"peak_rank"},
+                           {"iteration_seconds"},
+                           {"mfu"},
+                           {"staged_seconds"},
+                           {"kept_bytes"},
+                           {"replayed_bytes"},
+                           {"replay_seconds"},
+                           {"recompute_layers"},
+                           {"policy"},
+                           {"ops"}}};
+  for (const auto& [point, staged] : report.points) {
+    result.rows.push_back({whole(point.peak.count()), std::to_string(point.peak_rank),
+                           fmt::format("{}", point.iteration.count()), fmt::format("{}", point.mfu),
+                           fmt::format("{}", staged.iteration.count()), whole(point.layer.bytes.kept.count()),
+                           whole(point.layer.bytes.replayed.count()),
+                           fmt::format("{}", device_time(point.layer.replay).count()),
+                           std::to_string(point.recompute.layers),
+                           std::string(name_of(point.recompute.policy)),
+                           point.layer.ops == 0 ? std::string() : set_text(point.layer, table)});
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::size_t> best_exchanges(const std::vector<FrontierRow>& points) {
+  std::vector<std::size_t> hull;
+  // Whether the middle one lies above the line between the others: bytes fall and seconds rise along the front.
+  const auto above_line = [&](std::size_t a, std::size_t b, std::size_t c) {
+    const FrontierPoint& x = points[a].point;
+    const FrontierPoint& y = points[b].point;
+    const FrontierPoint& z = points[c].point;
+    return (y.iteration - x.iteration).count() * (x.peak - z.peak).count() >=
+           (z.iteration - x.iteration).count() * (x.peak - y.peak).count();
+  };
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (points[i].point.recompute.layers > 0) continue;
+    while (hull.size() > 1 && above_line(hull[hull.size() - 2], hull.back(), i)) hull.pop_back();
+    hull.push_back(i);
+  }
+  return hull;
+}
+
+std::string render(const FrontierReport& report, Format format) {
+  switch (format) {
+    case Format::json: return to_text(frontier_json(report));
+    case Format::csv: return to_csv(csv_table(report, layer_ops(report.request.model.architecture)));
+    case Format::table:
+    case Format::markdown: return frontier_text(report, format);
+  }
+  EXPECTS(!"unknown format");
+  return {};
+}
+
+}  // namespace headroom

@@ -1,0 +1,25 @@
+#include "headroom/search/frontier_batches.hpp"
+
+namespace headroom {
+
+std::vector<BatchChoice> batch_choices(const Request& request, Bytes budget) {
+  std::vector<BatchChoice> choices;
+  const std::int64_t replica = request.workload.global_batch / request.strategy.data_parallel;
+  for (std::int64_t b = 1; b <= replica; ++b) {
+    Request asked = request;
+    asked.strategy.micro_batch = b;
+    asked.strategy.recompute = {};
+    if (replica % b != 0 || !illegalities(asked.model, asked.strategy, asked.workload).empty()) continue;
+    const Frontier frontier(asked);
+    BatchChoice choice{.micro_batch = b, .selective = frontier.point({.policy = RecomputePolicy::selective})};
+    const std::vector<FrontierPoint> front = frontier.uniform();
+    if (const FrontierPoint* point = within(front, budget)) choice.uniform = *point;
+    choice.staged = frontier.staged(budget);
+    const bool fits = choice.staged.has_value();
+    choices.push_back(std::move(choice));
+    if (!fits) break;
+  }
+  return choices;
+}
+
+}  // namespace headroom

@@ -1,0 +1,235 @@
+// The recomputation frontier against brute force: every set of ops and every number of layers evaluated in full, and
+// every assignment of sets to pipeline ranks.
+#include "headroom/search/frontier.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
+#include "headroom/model/layer_ops.hpp"
+#include "headroom/search/frontier_batches.hpp"
+
+namespace headroom {
+namespace {
+
+Request request_for(const std::string& model, const std::vector<std::string>& overrides,
+                    const Strategy& strategy, std::int64_t batch) {
+  Request request{.model = read_model(model, overrides),
+                  .system = read_system("dgx-a100-80g"),
+                  .software = read_software("megatron-2022"),
+                  .strategy = strategy};
+  if (strategy.interleave > 1) request.strategy.schedule = ScheduleKind::interleaved;
+  request.workload = {.global_batch = batch, .sequence = request.model.sequence};
+  return request;
+}
+
+Request paper_request(const std::string& model, std::int64_t p, std::int64_t m, std::int64_t b,
+                      std::int64_t batch) {
+  return request_for(model, {},
+                     {.tensor_parallel = 8,
+                      .pipeline_parallel = p,
+                      .interleave = m,
+                      .micro_batch = b,
+                      .sequence_parallel = true},
+                     batch);
+}
+
+struct Score {
+  Bytes peak;
+  Seconds iteration;
+  friend bool operator==(const Score&, const Score&) = default;
+};
+
+// Of all sets of ops in the first K layers of every stage chunk.
+std::vector<Score> brute_force(const Request& request, std::int64_t most_layers) {
+  const OpTable table = layer_ops(request.model.architecture);
+  std::vector<Score> scores;
+  for (OpSet ops = 0; ops <= every_op(table); ++ops) {
+    for (std::int64_t layers = 1; layers <= (ops == 0 ? 1 : most_layers); ++layers) {
+      Request asked = request;
+      if (ops != 0) asked.strategy.recompute = {.policy = RecomputePolicy::ops, .layers = layers};
+      for (std::size_t i = 0; i < table.ops().size(); ++i) {
+        if ((ops & op_bit(i)) != 0) asked.strategy.recompute.ops.emplace_back(table.ops()[i].name);
+      }
+      const Plan plan = account(evaluate(asked));
+      scores.push_back({peak(plan), plan.timing->iteration.total});
+    }
+  }
+  std::sort(scores.begin(), scores.end(), [](const Score& x, const Score& y) {
+    return std::tie(x.iteration, x.peak) < std::tie(y.iteration, y.peak);
+  });
+  std::vector<Score> front;
+  for (const Score& score : scores) {
+    if (front.empty() || score.peak < front.back().peak) front.push_back(score);
+  }
+  return front;
+}
+
+void check_uniform(const Request& request, std::int64_t most_layers) {
+  const Frontier frontier(request);
+  const std::vector<FrontierPoint> front = frontier.uniform();
+  std::vector<Score> found;
+  for (const FrontierPoint& point : front) found.push_back({point.peak, point.iteration});
+  CHECK(found == brute_force(request, most_layers));
+  for (const FrontierPoint& point : front) {
+    CHECK(frontier.point(point.recompute) == point);
+    REQUIRE(frontier.staged(point.peak).has_value());
+    CHECK(frontier.staged(point.peak)->iteration <= point.iteration);
+  }
+  CHECK(Frontier(request).uniform() == front);
+}
+
+TEST_CASE("frontier: all ranks alike is as evaluating every set and every number of layers") {
+  const std::vector<std::string> four{"layers=4"};
+  check_uniform(request_for("gpt2-xl", four, {.tensor_parallel = 5, .pipeline_parallel = 2}, 8), 2);
+  check_uniform(request_for("llama-2-7b", {"layers=6", "kernels.attention=flash"},
+                            {.tensor_parallel = 8, .pipeline_parallel = 2, .sequence_parallel = true}, 6),
+                3);
+  Request exact =
+      request_for("gpt3-13b", four, {.tensor_parallel = 2, .pipeline_parallel = 2, .interleave = 2}, 4);
+  exact.detail = Detail::exact;
+  exact.strategy.deallocate_outputs = false;
+  check_uniform(exact, 1);
+}
+
+TEST_CASE("frontier: layers that do not divide among the chunks of a rank") {
+  check_uniform(request_for("gpt2-xl", {"layers=5"},
+                            {.tensor_parallel = 5, .pipeline_parallel = 2, .interleave = 2}, 4),
+                2);
+}
+
+// The iteration of an assignment, and what each rank holds under it.
+struct Assignment {
+  Bytes peak;
+  Seconds iteration;
+};
+
+Assignment assigned(const Request& request, const std::vector<LayerChoice>& by_rank) {
+  const auto& [model, system, software, strategy, workload, detail] = request;
+  const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
+  const ModelActivations kept = model_activations(model, strategy, workload, detail);
+  const Setting setting =
+      setting_of(model, strategy, workload, system.devices_per_node, *system.performance, software);
+  const ModelCost cost = model_cost(model, strategy, setting);
+  std::vector<StageActivations> stages;
+  std::vector<StageCost> costs;
+  const std::vector<StagePlace> places = stage_places(model, strategy);
+  for (std::size_t stage = 0; stage < places.size(); ++stage) {
+    const LayerChoice& choice = by_rank[stage];
+    const LayerMix mix{.first = choice, .rest = choice, .first_layers = places[stage].layers};
+    stages.push_back(stage_activations(mix, places[stage], kept));
+    costs.push_back(stage_cost(mix, places[stage], cost));
+  }
+  const std::vector<double> parameters = parameters_by_rank(model, strategy, workload);
+  Assignment result;
+  for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
+    const RankMemory memory{.state = model_state(model, strategy, parameters[static_cast<std::size_t>(rank)]),
+                            .activations = rank_activations(stages, shape, rank),
+                            .reserved = reserved(system, strategy)};
+    result.peak = std::max(result.peak, total(memory));
+  }
+  result.iteration = iteration_time(model, strategy, workload, system.devices_per_node, *system.performance,
+                                    software, {}, cost, costs)
+                         .total;
+  return result;
+}
+
+TEST_CASE("frontier: each rank for itself is as trying every assignment of sets to ranks") {
+  // A layer a rank, so that a mix is one set.
+  Request request = request_for("gpt2-xl", {"layers=2"}, {.tensor_parallel = 5, .pipeline_parallel = 2}, 6);
+  for (const std::int64_t micro_batch : {1, 3}) {
+    request.strategy.micro_batch = micro_batch;
+    const Frontier frontier(request);
+    const std::vector<LayerChoice>& sets = frontier.layer_choices();
+    std::vector<Assignment> all;
+    for (const LayerChoice& first : sets) {
+      for (const LayerChoice& second : sets) all.push_back(assigned(request, {first, second}));
+    }
+    Bytes least = all.front().peak;
+    Bytes most;
+    for (const Assignment& one : all) {
+      least = std::min(least, one.peak);
+      most = std::max(most, one.peak);
+    }
+    CHECK_FALSE(frontier.staged(least - Bytes(1)).has_value());
+    for (int part = 0; part <= 16; ++part) {
+      const Bytes budget = least + part / 16.0 * (most - least);
+      Seconds quickest(1e9);
+      for (const Assignment& one : all) {
+        if (one.peak <= budget) quickest = std::min(quickest, one.iteration);
+      }
+      const std::optional<StagedPoint> found = frontier.staged(budget);
+      REQUIRE(found.has_value());
+      CHECK(found->peak <= budget);
+      CHECK(found->iteration == quickest);
+    }
+  }
+}
+
+TEST_CASE("frontier: the point within a budget is the first that fits") {
+  const Frontier frontier(paper_request("gpt3-175b", 8, 3, 1, 64));
+  const std::vector<FrontierPoint> front = frontier.uniform();
+  for (std::size_t i = 0; i < front.size(); ++i) {
+    CHECK(within(front, front[i].peak) == &front[i]);
+    const FrontierPoint* below = within(front, front[i].peak - Bytes(1));
+    CHECK(below == (i + 1 < front.size() ? &front[i + 1] : nullptr));
+  }
+}
+
+// What every budget of selective recomputation buys: at its own peak there is always something quicker.
+TEST_CASE("K22 table 3: the least time within the memory of selective recomputation") {
+  struct Run {
+    Request request;
+    bool same_tensors;  // the uniform optimum keeps what selective recomputation keeps
+  };
+  for (const Run& run :
+       {Run{paper_request("gpt-22b", 1, 1, 4, 4), false}, Run{paper_request("gpt3-175b", 8, 3, 1, 64), true},
+        Run{paper_request("mt-nlg-530b", 35, 3, 1, 280), true},
+        Run{paper_request("gpt-1t", 64, 1, 1, 512), true}}) {
+    CAPTURE(run.request.model.name);
+    const Frontier frontier(run.request);
+    const FrontierPoint selective = frontier.point({.policy = RecomputePolicy::selective});
+    const std::vector<FrontierPoint> front = frontier.uniform();
+    const FrontierPoint* best = within(front, selective.peak);
+    REQUIRE(best != nullptr);
+    CHECK(best->iteration < selective.iteration);
+    CHECK((best->layer.bytes.kept == selective.layer.bytes.kept) == run.same_tensors);
+    const std::optional<StagedPoint> staged = frontier.staged(selective.peak);
+    REQUIRE(staged.has_value());
+    CHECK(staged->iteration <= best->iteration);
+    CHECK(front.front() == frontier.point({}));
+    CHECK(front.back() == frontier.point({.policy = RecomputePolicy::full}));
+  }
+}
+
+TEST_CASE("frontier: larger microbatches, up to the first that cannot fit") {
+  const Request request = paper_request("gpt3-175b", 8, 3, 1, 64);
+  const std::vector<BatchChoice> choices = batch_choices(request, request.system.memory);
+  REQUIRE(choices.size() > 1);
+  CHECK(choices[0].micro_batch == 1);
+  CHECK(choices[1].micro_batch == 2);
+  for (const BatchChoice& choice : choices) {
+    Request asked = request;
+    asked.strategy.micro_batch = choice.micro_batch;
+    CHECK(choice.staged == Frontier(asked).staged(request.system.memory));
+    CHECK(choice.staged.has_value() == (&choice != &choices.back() || choice.micro_batch == 8));
+  }
+}
+
+TEST_CASE("frontier: needs a legal layout and a system whose performance is known") {
+  Request request = paper_request("gpt3-175b", 8, 3, 1, 64);
+  request.strategy.tensor_parallel = 7;
+  request.system.performance.reset();
+  try {
+    const Frontier frontier(request);
+    FAIL("no error");
+  } catch (const InputError& error) {
+    CHECK(error.problems().size() > 1);
+  }
+}
+
+}  // namespace
+}  // namespace headroom

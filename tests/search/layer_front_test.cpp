@@ -1,0 +1,142 @@
+// Sets of ops that a layer can replay, against the composed table that every estimate rests on.
+#include "headroom/search/layer_front.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
+#include "headroom/model/layer_ops.hpp"
+
+namespace headroom {
+namespace {
+
+struct Layer {
+  Transformer model;
+  Strategy strategy;
+  Workload workload;
+  Detail detail = Detail::paper;
+};
+
+const System& a100() {
+  static const System system = read_system("dgx-a100-80g");
+  return system;
+}
+
+Setting setting_for(const Layer& layer) {
+  static const Software software = read_software("megatron-2022");
+  return setting_of(layer.model, layer.strategy, layer.workload, a100().devices_per_node, *a100().performance,
+                    software);
+}
+
+std::vector<LayerChoice> all_of(const Layer& layer) {
+  return all_layer_choices(layer.model, layer.strategy, layer.workload, layer.detail, setting_for(layer));
+}
+
+LayerChoice replaying(Layer layer, const Recomputation& recompute) {
+  layer.strategy.recompute = recompute;
+  return layer_choice(layer.model, layer.strategy, layer.workload, layer.detail, setting_for(layer));
+}
+
+Layer any_layer() {
+  const std::string name = *rc::gen::element<std::string>("gpt2-xl", "gpt3-13b", "llama-2-7b", "llama-3-8b");
+  std::vector<std::string> overrides;
+  if (*rc::gen::arbitrary<bool>()) overrides.emplace_back("kernels.attention=unfused");
+  if (*rc::gen::arbitrary<bool>()) overrides.emplace_back("kernels.activation=unfused");
+  Layer layer{.model = read_model(name, overrides)};
+  layer.strategy = {.tensor_parallel = *rc::gen::element(1, 2, 4),
+                    .micro_batch = *rc::gen::inRange(1, 4),
+                    .sequence_parallel = *rc::gen::arbitrary<bool>(),
+                    .regather = *rc::gen::arbitrary<bool>()};
+  if (layer.model.heads % layer.strategy.tensor_parallel != 0) layer.strategy.tensor_parallel = 1;
+  layer.workload = {.global_batch = layer.strategy.micro_batch, .sequence = layer.model.sequence};
+  layer.detail = *rc::gen::element(Detail::paper, Detail::exact);
+  return layer;
+}
+
+Recomputation of_ops(const OpTable& table, OpSet ops) {
+  Recomputation recompute{.policy = RecomputePolicy::ops};
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    if ((ops & op_bit(i)) != 0) recompute.ops.emplace_back(table.ops()[i].name);
+  }
+  return recompute;
+}
+
+TEST_CASE("every set of ops has the bytes and the cost that an estimate has for it") {
+  CHECK(rc::check([] {
+    const Layer layer = any_layer();
+    const std::vector<LayerChoice> all = all_of(layer);
+    const OpTable table = layer_ops(layer.model.architecture);
+    RC_ASSERT(all.size() == std::size_t{1} << table.ops().size());
+    for (int i = 0; i < 20; ++i) {
+      const auto ops = static_cast<OpSet>(*rc::gen::inRange<std::size_t>(0, all.size()));
+      RC_ASSERT(all[ops] == replaying(layer, of_ops(table, ops)));
+    }
+  }));
+}
+
+TEST_CASE("to keep some of what a replay makes takes no less time and no less memory") {
+  CHECK(rc::check([] {
+    const Layer layer = any_layer();
+    const OpTable table = layer_ops(layer.model.architecture);
+    const Sharding sharding = sharding_of(layer.model, layer.strategy);
+    const Bindings letters = bindings(layer.model, layer.strategy, layer.workload);
+    const auto ops = static_cast<OpSet>(*rc::gen::inRange<std::uint32_t>(0, every_op(table) + 1));
+    const auto bytes = [&](bool discard) {
+      const StoredTensors tensors =
+          stored_tensors(table, sharding, {.ops = ops, .discard_outputs = discard}, layer.detail);
+      return std::pair(kept_bytes(tensors).evaluate(letters), dropped_bytes(tensors).evaluate(letters));
+    };
+    const auto [kept, replayed] = bytes(true);
+    const auto [region_kept, region_replayed] = bytes(false);
+    RC_ASSERT(kept <= region_kept);
+    // Where gathered inputs are kept whole, a replay that makes one again holds it whole too.
+    if (layer.strategy.regather) RC_ASSERT(kept + replayed <= region_kept + region_replayed);
+  }));
+}
+
+TEST_CASE("no set is better than all of the front, and none of the front is for nothing") {
+  for (const char* model : {"gpt3-175b", "llama-3-70b"}) {
+    const Layer layer{.model = read_model(model),
+                      .strategy = {.tensor_parallel = 8, .sequence_parallel = true},
+                      .workload = {.global_batch = 1, .sequence = 2048}};
+    const std::vector<LayerChoice> all = all_of(layer);
+    const std::vector<LayerChoice> front = layer_front(all);
+    CHECK(front.front() == all.front());
+    for (const LayerChoice& choice : all) {
+      CHECK(std::any_of(front.begin(), front.end(),
+                        [&](const LayerChoice& one) { return no_worse(one, choice); }));
+    }
+    for (const LayerChoice& one : front) {
+      CHECK(std::count_if(front.begin(), front.end(),
+                          [&](const LayerChoice& other) { return no_worse(other, one); }) == 1);
+    }
+  }
+}
+
+// K22 section 5 drops what softmax, its dropout and QK^T make, and replays core attention for it. Dropping just that is
+// the optimum: no set that keeps as little takes less time than replaying those three. The fourth op of the replay, the
+// product with V, makes nothing that was dropped.
+TEST_CASE(
+    "K22: what selective recomputation drops is the optimum at its bytes and one product of its replay is in "
+    "vain") {
+  for (const char* model : {"gpt-22b", "gpt3-175b", "mt-nlg-530b", "gpt-1t"}) {
+    CAPTURE(model);
+    const Layer layer{.model = read_model(model),
+                      .strategy = {.tensor_parallel = 8, .sequence_parallel = true},
+                      .workload = {.global_batch = 1, .sequence = 2048}};
+    const LayerChoice selective = replaying(layer, {.policy = RecomputePolicy::selective});
+    const LayerChoice scores =
+        replaying(layer, {.policy = RecomputePolicy::ops, .ops = {"scores", "softmax", "softmax_dropout"}});
+    CHECK(scores.bytes == selective.bytes);
+    CHECK(device_time(scores.replay) < device_time(selective.replay));
+    for (const LayerChoice& choice : all_of(layer)) {
+      if (choice.bytes.kept > selective.bytes.kept) continue;
+      CHECK(device_time(choice.replay) >= device_time(scores.replay));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,91 @@
+// Mixes of two sets in a stage chunk against every order of them, for sets that nobody chose: small whole numbers, so
+// that sums are exact.
+#include "headroom/search/stage_mixes.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+namespace headroom {
+namespace {
+
+std::int64_t between(std::int64_t low, std::int64_t high) { return *rc::gen::inRange(low, high + 1); }
+double number(std::int64_t low, std::int64_t high) { return static_cast<double>(between(low, high)); }
+
+std::vector<LayerChoice> any_choices() {
+  std::vector<LayerChoice> choices{
+      {.ops = 0, .bytes = {.kept = Bytes(number(5, 20)), .replayed = {}}, .replay = {}}};
+  const std::int64_t count = between(1, 5);
+  for (std::int64_t i = 1; i <= count; ++i) {
+    choices.push_back({.ops = static_cast<OpSet>(i),
+                       .bytes = {.kept = Bytes(number(1, 20)), .replayed = Bytes(number(0, 30))},
+                       .replay = {.streaming = Seconds(number(1, 20)), .operations = between(1, 9)}});
+  }
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const auto& x, const auto& y) { return x.bytes.kept > y.bytes.kept; });
+  return choices;
+}
+
+// Every chunk of so many layers of which each replays one of two sets.
+void visit_orders(const std::vector<LayerChoice>& choices, std::int64_t layers, const auto& visit) {
+  for (const LayerChoice& one : choices) {
+    for (const LayerChoice& other : choices) {
+      for (std::uint32_t bits = 0; bits < std::uint32_t{1} << layers; ++bits) {
+        std::vector<LayerChoice> order;
+        for (std::int64_t i = 0; i < layers; ++i) order.push_back((bits >> i & 1) != 0 ? one : other);
+        visit(order);
+      }
+    }
+  }
+}
+
+TEST_CASE("no order of two sets in a chunk is better than all mixes") {
+  CHECK(rc::check([] {
+    const std::vector<LayerChoice> choices = any_choices();
+    const std::int64_t layers = between(1, 4);
+    const HostRates rates{.operation = {.value = Seconds(number(0, 3))}, .balance = {.value = 4}};
+    const Software software{.blocking_launches = *rc::gen::arbitrary<bool>()};
+    const ReplayTime time({{.streaming = Seconds(number(1, 40)), .operations = between(1, 9)},
+                           {.streaming = Seconds(number(1, 40)), .operations = between(1, 9)}},
+                          rates, software);
+    const std::vector<IndexedMix> mixes = stage_mixes(choices, layers, time);
+    visit_orders(choices, layers, [&](const std::vector<LayerChoice>& order) {
+      StageActivations stage;
+      Seconds device;
+      std::int64_t operations = 0;
+      for (const LayerChoice& layer : order) {
+        stage.layers.push_back({1, layer.bytes.kept, layer.bytes.replayed});
+        device += device_time(layer.replay);
+        operations += layer.replay.operations;
+      }
+      const PassActivations pass = pass_activations(stage);
+      const Seconds takes = time.seconds(device, operations);
+      RC_ASSERT(time.at_least(device, operations) <= takes + Seconds(1e-9));
+      RC_ASSERT(std::any_of(mixes.begin(), mixes.end(), [&](const IndexedMix& mix) {
+        return mix.time <= takes && mix.kept <= total(pass.left) &&
+               mix.highest <= total(pass.left) + total(pass.excess);
+      }));
+    });
+  }));
+}
+
+TEST_CASE("a mix keeps and reaches what a pass through its stage chunk does") {
+  CHECK(rc::check([] {
+    const std::vector<LayerChoice> choices = any_choices();
+    const std::int64_t layers = between(1, 4);
+    const HostRates rates{.balance = {.value = 4}};
+    const Software software;
+    const ReplayTime time({{.streaming = Seconds(1), .operations = 1}}, rates, software);
+    for (const IndexedMix& mix : stage_mixes(choices, layers, time)) {
+      const StagePlace place{.layers = layers};
+      const LayerMix whole = mix_of(mix, choices, layers);
+      const PassActivations pass = pass_activations(stage_activations(whole, place, ModelActivations{}));
+      RC_ASSERT(whole.first_layers + whole.rest_layers == layers);
+      RC_ASSERT(mix.kept == total(pass.left));
+      RC_ASSERT(mix.highest == total(pass.left) + total(pass.excess));
+      RC_ASSERT(mix.device == device_time(stage_cost(whole, place, ModelCost{}).replay));
+    }
+  }));
+}
+
+}  // namespace
+}  // namespace headroom
