@@ -29,8 +29,8 @@ void layer_sets_175b(benchmark::State& state) {
       setting_of(request.model, request.strategy, request.workload, request.system.devices_per_node,
                  *request.system.performance, request.software);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(layer_front(all_layer_choices(request.model, request.strategy, request.workload,
-                                                           request.detail, setting)));
+    benchmark::DoNotOptimize(layer_front(
+        all_layer_choices(request.model, request.strategy, request.workload, request.detail, setting)));
   }
 }
 BENCHMARK(layer_sets_175b)->Unit(benchmark::kMillisecond);

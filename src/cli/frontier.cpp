@@ -17,6 +17,7 @@ struct FrontierFlags {
   RequestFlags request;  // without recomputation, which is what is asked for
   SystemFlags system;
   FlagText budgets;
+  bool window = false;
   bool all = false;
   std::string picture;
   OutputFlags output;
@@ -35,7 +36,7 @@ std::vector<Bytes> read_budgets(const FlagText& text, std::vector<Problem>& prob
   return budgets;
 }
 
-FrontierReport ask(const Request& request, const std::vector<Bytes>& budgets) {
+FrontierReport ask(const Request& request, const std::vector<Bytes>& budgets, bool window) {
   const Frontier frontier(request);
   FrontierReport report{
       .request = frontier.request(), .ops = frontier.ops(), .layer_choices = frontier.layer_choices()};
@@ -51,7 +52,10 @@ FrontierReport ask(const Request& request, const std::vector<Bytes>& budgets) {
     const FrontierPoint point = frontier.point({.policy = policy});
     report.policies.push_back({point, best_within(point.peak)});
   }
-  for (const Bytes budget : budgets) report.budgets.push_back(best_within(budget));
+  for (const Bytes budget : budgets) {
+    report.budgets.push_back(best_within(budget));
+    if (window) report.budgets.back().windowed = frontier.windowed(budget);
+  }
   report.batches = batch_choices(request, budgets.front());
   return report;
 }
@@ -64,7 +68,7 @@ ExitCode frontier(const FrontierFlags& flags) {
   std::vector<Bytes> budgets = read_budgets(flags.budgets, problems);
   if (!problems.empty()) throw InputError(problems);
   if (budgets.empty()) budgets.push_back(request.system.memory);
-  FrontierReport report = ask(request, budgets);
+  FrontierReport report = ask(request, budgets, flags.window);
   report.all = flags.all;
   if (!flags.picture.empty()) write({.file = flags.picture}, frontier_picture(report));
   write(flags.output, render(report, format));
@@ -86,6 +90,8 @@ void add_frontier(CLI::App& program, ExitCode& exit_code) {
       ->add_option("--budget", flags->budgets,
                    "Memory of each device: '60 GiB' or a list; by default that of the system")
       ->type_name("BYTES,...");
+  command->add_flag("--recompute-window", flags->window,
+                    "Also find the best set where ranks exempt as many microbatches as memory allows");
   command->add_flag("--all", flags->all, "Every point of the frontier, not only the best exchanges");
   command->add_option("--picture", flags->picture, "Write time against memory as SVG to FILE")
       ->type_name("FILE");

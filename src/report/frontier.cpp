@@ -11,14 +11,17 @@
 namespace headroom {
 namespace {
 
-std::string set_text(const LayerChoice& choice, const OpTable& table) {
-  if (choice.ops == 0) return "nothing";
-  if (choice.ops == every_op(table)) return "the whole layer";
+std::string op_names(const LayerChoice& choice, const OpTable& table) {
   std::string text;
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     if ((choice.ops & op_bit(i)) != 0) text += (text.empty() ? "" : " ") + std::string(table.ops()[i].name);
   }
   return text;
+}
+
+std::string set_text(const LayerChoice& choice, const OpTable& table) {
+  if (choice.ops == 0) return "nothing";
+  return choice.ops == every_op(table) ? "the whole layer" : op_names(choice, table);
 }
 
 std::string mebibytes(Bytes bytes) { return fmt::format("{:.2f}", bytes.count() / mebi); }
@@ -33,7 +36,7 @@ std::string recompute_flags(const Recomputation& recompute) {
                           ? fmt::format("--recompute-ops {}", fmt::join(recompute.ops, ","))
                           : fmt::format("--recompute {}", name_of(recompute.policy));
   if (recompute.layers > 0) flags += fmt::format(" --recompute-layers {}", recompute.layers);
-  return flags;
+  return recompute.window ? flags + " --recompute-window" : flags;
 }
 
 Table points_table(const FrontierReport& report, const OpTable& table,
@@ -119,6 +122,11 @@ std::string budget_text(const FrontierBudget& budget, const OpTable& table, Form
                         human(budget.uniform->peak), recompute_flags(budget.uniform->recompute));
   } else {
     text += "  all ranks alike: nothing fits\n";
+  }
+  if (budget.windowed) {
+    text += fmt::format("  all ranks alike, with windows: {} s, {} at the peak, {}\n",
+                        seconds(budget.windowed->iteration), human(budget.windowed->peak),
+                        recompute_flags(budget.windowed->recompute));
   }
   text += fmt::format("  each rank for itself, which no flag asks for: {} s, {} at the peak\n{}",
                       seconds(budget.staged->iteration), human(budget.staged->peak), blank);
@@ -232,8 +240,7 @@ Table csv_table(const FrontierReport& report, const OpTable& table) {
                            whole(point.layer.bytes.replayed.count()),
                            fmt::format("{}", device_time(point.layer.replay).count()),
                            std::to_string(point.recompute.layers),
-                           std::string(name_of(point.recompute.policy)),
-                           point.layer.ops == 0 ? std::string() : set_text(point.layer, table)});
+                           std::string(name_of(point.recompute.policy)), op_names(point.layer, table)});
   }
   return result;
 }

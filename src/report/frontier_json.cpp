@@ -86,9 +86,10 @@ OrderedJson frontier_json(const FrontierReport& report) {
     points.push_back(std::move(json));
   }
   OrderedJson budgets = OrderedJson::array();
-  for (const auto& [bytes, uniform, staged] : report.budgets) {
+  for (const auto& [bytes, uniform, staged, windowed] : report.budgets) {
     OrderedJson json{{"budget_bytes", number(bytes)}};
     json.update(best(uniform, staged, b));
+    if (windowed) json["windowed"] = to_json(*windowed, report, table, b);
     budgets.push_back(std::move(json));
   }
   OrderedJson batches = OrderedJson::array();

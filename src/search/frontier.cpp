@@ -264,6 +264,26 @@ std::vector<FrontierPoint> Frontier::uniform() const {
   return front;
 }
 
+std::optional<FrontierPoint> Frontier::windowed(Bytes memory) const {
+  std::optional<FrontierPoint> best;
+  Request asked = parts_->request;
+  asked.system.memory = memory;
+  for (const LayerChoice& choice : parts_->choices) {
+    asked.strategy.recompute = recomputation_of(parts_->table, choice.ops, 0);
+    asked.strategy.recompute.window = choice.ops != 0;
+    const Evaluation evaluation = evaluate(asked);
+    const auto* plan = std::get_if<Plan>(&evaluation);
+    if (plan == nullptr || (best && plan->timing->iteration.total >= best->iteration)) continue;
+    best = {.recompute = asked.strategy.recompute,
+            .layer = choice,
+            .peak = peak(*plan),
+            .peak_rank = plan->peak_rank,
+            .iteration = plan->timing->iteration.total,
+            .mfu = plan->timing->throughput.mfu};
+  }
+  return best;
+}
+
 std::optional<StagedPoint> Frontier::staged(Bytes budget) const {
   const Parts& parts = *parts_;
   StagedPoint point{.budget = budget, .ranks = {}, .peak = {}};

@@ -36,7 +36,7 @@ COMMANDS = {
     "frontier": [
         PAPER + ["--sp"],
         PAPER + ["--sp", "--budget", "60 GiB,10 GiB"],  # the second does not fit
-        ["llama-3-70b", "-t", "8", "-p", "3", "-m", "2", "--global-batch", "24", "--detail", "exact"],
+        ["llama-3-70b", "-t", "8", "-p", "3", "-m", "2", "--global-batch", "24", "--detail", "exact", "--recompute-window"],
     ],
     "sweep": [
         PAPER + ["--vary", "recompute=none,selective,full", "--vary", "micro_batch=1:3:1"],  # 3 does not divide 64

@@ -83,59 +83,71 @@ void check_uniform(const Request& request, std::int64_t most_layers) {
 }
 
 TEST_CASE("frontier: all ranks alike is as evaluating every set and every number of layers") {
-  const std::vector<std::string> four{"layers=4"};
-  check_uniform(request_for("gpt2-xl", four, {.tensor_parallel = 5, .pipeline_parallel = 2}, 8), 2);
+  check_uniform(request_for("gpt2-xl", {"layers=2"}, {.tensor_parallel = 5, .pipeline_parallel = 2}, 8), 1);
   check_uniform(request_for("llama-2-7b", {"layers=6", "kernels.attention=flash"},
                             {.tensor_parallel = 8, .pipeline_parallel = 2, .sequence_parallel = true}, 6),
                 3);
-  Request exact =
-      request_for("gpt3-13b", four, {.tensor_parallel = 2, .pipeline_parallel = 2, .interleave = 2}, 4);
+  Request exact = request_for("gpt3-13b", {"layers=4"},
+                              {.tensor_parallel = 2, .pipeline_parallel = 2, .interleave = 2}, 4);
   exact.detail = Detail::exact;
   exact.strategy.deallocate_outputs = false;
   check_uniform(exact, 1);
 }
 
 TEST_CASE("frontier: layers that do not divide among the chunks of a rank") {
-  check_uniform(request_for("gpt2-xl", {"layers=5"},
-                            {.tensor_parallel = 5, .pipeline_parallel = 2, .interleave = 2}, 4),
+  check_uniform(request_for("llama-2-7b", {"layers=5", "kernels.attention=flash"},
+                            {.tensor_parallel = 4, .pipeline_parallel = 2, .interleave = 2}, 4),
                 2);
 }
 
-// The iteration of an assignment, and what each rank holds under it.
 struct Assignment {
   Bytes peak;
   Seconds iteration;
 };
 
-Assignment assigned(const Request& request, const std::vector<LayerChoice>& by_rank) {
-  const auto& [model, system, software, strategy, workload, detail] = request;
-  const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
-  const ModelActivations kept = model_activations(model, strategy, workload, detail);
-  const Setting setting =
-      setting_of(model, strategy, workload, system.devices_per_node, *system.performance, software);
-  const ModelCost cost = model_cost(model, strategy, setting);
-  std::vector<StageActivations> stages;
-  std::vector<StageCost> costs;
-  const std::vector<StagePlace> places = stage_places(model, strategy);
-  for (std::size_t stage = 0; stage < places.size(); ++stage) {
-    const LayerChoice& choice = by_rank[stage];
-    const LayerMix mix{.first = choice, .rest = choice, .first_layers = places[stage].layers};
-    stages.push_back(stage_activations(mix, places[stage], kept));
-    costs.push_back(stage_cost(mix, places[stage], cost));
+// What every pipeline rank replays in its one layer, by the functions that an evaluation is put together from.
+class Assigned {
+ public:
+  explicit Assigned(const Request& request)
+      : request_(request),
+        kept_(model_activations(request.model, request.strategy, request.workload, request.detail)),
+        cost_(model_cost(
+            request.model, request.strategy,
+            setting_of(request.model, request.strategy, request.workload, request.system.devices_per_node,
+                       *request.system.performance, request.software))),
+        places_(stage_places(request.model, request.strategy)),
+        parameters_(parameters_by_rank(request.model, request.strategy, request.workload)) {}
+
+  [[nodiscard]] Assignment operator()(const std::vector<LayerChoice>& by_rank) const {
+    const auto& [model, system, software, strategy, workload, detail] = request_;
+    const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
+    std::vector<StageActivations> stages;
+    std::vector<StageCost> costs;
+    for (std::size_t rank = 0; rank < places_.size(); ++rank) {
+      const LayerMix mix{.first = by_rank[rank], .rest = {}, .first_layers = places_[rank].layers};
+      stages.push_back(stage_activations(mix, places_[rank], kept_));
+      costs.push_back(stage_cost(mix, places_[rank], cost_));
+    }
+    Assignment result;
+    for (std::size_t rank = 0; rank < places_.size(); ++rank) {
+      const RankMemory memory{.state = model_state(model, strategy, parameters_[rank]),
+                              .activations = rank_activations(stages, shape, static_cast<std::int64_t>(rank)),
+                              .reserved = reserved(system, strategy)};
+      result.peak = std::max(result.peak, total(memory));
+    }
+    result.iteration = iteration_time(model, strategy, workload, system.devices_per_node, *system.performance,
+                                      software, {}, cost_, costs)
+                           .total;
+    return result;
   }
-  const std::vector<double> parameters = parameters_by_rank(model, strategy, workload);
-  Assignment result;
-  for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
-    const RankMemory memory{.state = model_state(model, strategy, parameters[static_cast<std::size_t>(rank)]),
-                            .activations = rank_activations(stages, shape, rank),
-                            .reserved = reserved(system, strategy)};
-    result.peak = std::max(result.peak, total(memory));
-  }
-  result.iteration = iteration_time(model, strategy, workload, system.devices_per_node, *system.performance,
-                                    software, {}, cost, costs)
-                         .total;
-  return result;
-}
+
+ private:
+  const Request& request_;
+  ModelActivations kept_;
+  ModelCost cost_;
+  std::vector<StagePlace> places_;
+  std::vector<double> parameters_;
+};
 
 TEST_CASE("frontier: each rank for itself is as trying every assignment of sets to ranks") {
   // A layer a rank, so that a mix is one set.
@@ -144,9 +156,10 @@ TEST_CASE("frontier: each rank for itself is as trying every assignment of sets 
     request.strategy.micro_batch = micro_batch;
     const Frontier frontier(request);
     const std::vector<LayerChoice>& sets = frontier.layer_choices();
+    const Assigned assigned(request);
     std::vector<Assignment> all;
     for (const LayerChoice& first : sets) {
-      for (const LayerChoice& second : sets) all.push_back(assigned(request, {first, second}));
+      for (const LayerChoice& second : sets) all.push_back(assigned({first, second}));
     }
     Bytes least = all.front().peak;
     Bytes most;
@@ -202,6 +215,32 @@ TEST_CASE("K22 table 3: the least time within the memory of selective recomputat
     CHECK(staged->iteration <= best->iteration);
     CHECK(front.front() == frontier.point({}));
     CHECK(front.back() == frontier.point({.policy = RecomputePolicy::full}));
+  }
+}
+
+TEST_CASE("frontier: windows are as evaluating every set with one") {
+  Request request = request_for("llama-2-7b", {"layers=4", "kernels.attention=flash"},
+                                {.tensor_parallel = 4, .pipeline_parallel = 2}, 6);
+  const Frontier frontier(request);
+  const OpTable table = layer_ops(request.model.architecture);
+  const Bytes least = frontier.uniform().back().peak;
+  const Bytes most = frontier.uniform().front().peak;
+  CHECK_FALSE(frontier.windowed(least - Bytes(1)).has_value());
+  for (const double part : {0.3, 0.8}) {
+    request.system.memory = least + part * (most - least);
+    Seconds quickest(1e9);
+    for (OpSet ops = 1; ops <= every_op(table); ++ops) {
+      request.strategy.recompute = {.policy = RecomputePolicy::ops, .window = true};
+      for (std::size_t i = 0; i < table.ops().size(); ++i) {
+        if ((ops & op_bit(i)) != 0) request.strategy.recompute.ops.emplace_back(table.ops()[i].name);
+      }
+      const Evaluation evaluation = evaluate(request);
+      const auto* plan = std::get_if<Plan>(&evaluation);
+      if (plan != nullptr) quickest = std::min(quickest, plan->timing->iteration.total);
+    }
+    const std::optional<FrontierPoint> found = frontier.windowed(request.system.memory);
+    REQUIRE(found.has_value());
+    CHECK(found->iteration == quickest);
   }
 }
 

@@ -1,6 +1,8 @@
 // Sets of ops that a layer can replay, against the composed table that every estimate rests on.
 #include "headroom/search/layer_front.hpp"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -82,7 +84,7 @@ TEST_CASE("to keep some of what a replay makes takes no less time and no less me
     const OpTable table = layer_ops(layer.model.architecture);
     const Sharding sharding = sharding_of(layer.model, layer.strategy);
     const Bindings letters = bindings(layer.model, layer.strategy, layer.workload);
-    const auto ops = static_cast<OpSet>(*rc::gen::inRange<std::uint32_t>(0, every_op(table) + 1));
+    const OpSet ops = *rc::gen::inRange<OpSet>(0, every_op(table) + 1);
     const auto bytes = [&](bool discard) {
       const StoredTensors tensors =
           stored_tensors(table, sharding, {.ops = ops, .discard_outputs = discard}, layer.detail);

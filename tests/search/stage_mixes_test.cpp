@@ -2,8 +2,12 @@
 // that sums are exact.
 #include "headroom/search/stage_mixes.hpp"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
+
+#include "headroom/memory/step.hpp"
 
 namespace headroom {
 namespace {

@@ -15,6 +15,7 @@ struct FrontierBudget {
   Bytes budget;
   std::optional<FrontierPoint> uniform;
   std::optional<StagedPoint> staged;
+  std::optional<FrontierPoint> windowed = {};  // where it was asked for
 };
 
 // A policy with a name, and the least time within the memory that it takes.

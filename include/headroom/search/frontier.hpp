@@ -1,11 +1,15 @@
 // The recomputation frontier of a layout: for every budget of memory the least time an iteration takes, over what its
 // layers can replay.
 //
-// Two families are searched, each in full:
+// Two families are searched in full:
 //   uniform  the first K layers of every stage chunk replay one set of ops, the rest keep everything: what
 //            --recompute-ops and --recompute-layers can ask for, over all 2^ops sets and every K
 //   staged   every pipeline rank has a mix of its own (stage_mixes.hpp), the same in all of its stage chunks. A rank
 //            that replays less never makes an iteration longer, so that each takes the quickest mix within its memory
+//
+// A third rests on evaluate() for every set:
+//   windowed all layers replay one set, but each rank exempts as many in-flight microbatches as its memory allows [K22
+//            appendix C]: --recompute-window
 //
 // Sets that another one is no worse than (layer_front.hpp) cannot change an answer and are left out. Where the chunks of
 // a rank differ in their layers, the first K layers of each replay one set and the rest nothing, as in the uniform family.
@@ -70,6 +74,10 @@ class Frontier {
   // The uniform front, from the most memory and least time on: each needs less memory and more time than the one
   // before. Of points that are alike in both, the one of the fewest ops and layers.
   [[nodiscard]] std::vector<FrontierPoint> uniform() const;
+
+  // The fastest windowed one on devices of so much memory, of which windows leave a part free (marginal_fraction); nothing
+  // where none fits. Evaluates every set of layer_choices(): milliseconds each.
+  [[nodiscard]] std::optional<FrontierPoint> windowed(Bytes memory) const;
 
   // The least time within a budget for every device; nothing where even the least does not fit.
   [[nodiscard]] std::optional<StagedPoint> staged(Bytes budget) const;
