@@ -4,7 +4,7 @@
 #include <bit>
 #include <tuple>
 
-#include "headroom/model/layer_ops.hpp"
+#include "search/frontier_parts.hpp"
 
 namespace headroom {
 namespace {
@@ -21,144 +21,87 @@ Recomputation recomputation_of(const OpTable& table, OpSet ops, std::int64_t lay
   return recompute;
 }
 
-// The mix in a chunk that may have fewer layers than the longest of its rank.
-LayerMix cut_to(const LayerMix& mix, std::int64_t layers) {
-  LayerMix result = mix;
-  result.first_layers = std::min(mix.first_layers, layers);
-  result.rest_layers = layers - result.first_layers;
-  return result;
+// A set of ops in the first layers of every stage chunk.
+struct Candidate {
+  const LayerChoice* choice = nullptr;
+  std::int64_t layers = 0;
+  Bytes peak;
+  std::size_t peak_rank = 0;
+  std::vector<Seconds> replays;  // of each kind of stage chunk: what decides the time
+};
+
+bool no_slower(const Candidate& x, const Candidate& y) {
+  for (std::size_t i = 0; i < x.replays.size(); ++i) {
+    if (x.replays[i] > y.replays[i]) return false;
+  }
+  return true;
 }
-
-// A mix of a rank, in the order of time.
-struct RankOption {
-  IndexedMix mix;
-  Bytes total;
-};
-
-struct Rank {
-  std::vector<StagePlace> chunks;
-  std::int64_t layers = 0;  // of the longest chunk
-  ModelState state;
-  std::vector<RankOption> options;  // from the quickest on, ever less memory
-};
 
 }  // namespace
 
-struct Frontier::Parts {
-  explicit Parts(Request asked);
-
-  [[nodiscard]] Bytes total_of(std::int64_t rank, const std::vector<StageActivations>& chunks) const;
-  [[nodiscard]] IterationTime iteration(const std::vector<StageCost>& stages) const;
-  [[nodiscard]] double mfu(Seconds iteration) const;
-  void find_options(std::int64_t rank, const std::vector<IndexedMix>& mixes);
-  [[nodiscard]] std::vector<IndexedMix> mixes_of(const Rank& rank) const;
-
-  Request request;
-  OpTable table;
-  ScheduleShape shape;
-  std::vector<StagePlace> places;
-  ModelActivations kept;  // without recomputation
-  ModelCost cost;
-  Flops model_flops;
-  Bytes reserved;
-  std::vector<LayerChoice> choices;
-  std::vector<Rank> ranks;
-};
-
-Frontier::Parts::Parts(Request asked)
-    : request(std::move(asked)), table(layer_ops(request.model.architecture)) {
-  request.strategy.recompute = {};
-  const auto& [model, system, software, strategy, workload, detail] = request;
-  std::vector<Problem> problems = illegalities(model, strategy, workload);
-  if (!system.performance)
-    problems.push_back({"--system", "'" + system.name + "' has no performance figures"});
-  if (!problems.empty()) throw InputError(std::move(problems));
-
-  shape = schedule_shape(strategy, microbatches(strategy, workload));
-  places = stage_places(model, strategy);
-  kept = model_activations(model, strategy, workload, detail);
-  const Setting setting =
-      setting_of(model, strategy, workload, system.devices_per_node, *system.performance, software);
-  cost = model_cost(model, strategy, setting);
-  model_flops = iteration_flops(model, strategy, workload, 0).model;
-  reserved = headroom::reserved(system, strategy);
-  choices = layer_front(all_layer_choices(model, strategy, workload, detail, setting));
-
-  const std::vector<double> parameters = parameters_by_rank(model, strategy, workload);
-  std::vector<std::vector<IndexedMix>> mixes;
-  for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
-    Rank& one = ranks.emplace_back();
-    one.state = model_state(model, strategy, parameters[index(rank)]);
-    for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
-      one.chunks.push_back(places[index(stage_of(shape, rank, chunk))]);
-      one.layers = std::max(one.layers, one.chunks.back().layers);
+// All of them.
+class Frontier::Uniform {
+ public:
+  // `nothing` is what the layers after the first ones replay. Keeps references.
+  Uniform(const Parts& parts, const LayerChoice& nothing) : parts_(parts), nothing_(nothing) {
+    for (const StagePlace& place : parts.places) {
+      most_layers_ = std::max(most_layers_, place.layers);
+      if (std::find(kinds_.begin(), kinds_.end(), place) == kinds_.end()) kinds_.push_back(place);
     }
-    // Ranks with alike chunks have the same mixes; they differ in how many microbatches they hold.
-    const auto alike = std::find_if(ranks.begin(), ranks.end() - 1,
-                                    [&](const Rank& other) { return other.chunks == one.chunks; });
-    mixes.push_back(alike == ranks.end() - 1 ? mixes_of(one) : mixes[index(alike - ranks.begin())]);
-    find_options(rank, mixes.back());
   }
-}
 
-std::vector<IndexedMix> Frontier::Parts::mixes_of(const Rank& rank) const {
-  const HostRates& host = request.system.performance->rates.host;
-  const auto shorter = [&](const StagePlace& place) { return place.layers != rank.layers; };
-  if (std::none_of(rank.chunks.begin(), rank.chunks.end(), shorter)) {
-    std::vector<PassCost> backwards;
-    for (const StagePlace& place : rank.chunks) {
-      backwards.push_back(stage_cost(cost, place, {}).backward);
-    }
-    return stage_mixes(choices, rank.layers, ReplayTime(std::move(backwards), host, request.software));
-  }
-  std::vector<IndexedMix> mixes;
-  for (std::size_t set = 0; set < choices.size(); ++set) {
-    for (std::int64_t layers = 1; layers <= rank.layers; ++layers) {
-      IndexedMix mix{.first = set, .rest = 0, .first_layers = layers};
-      const LayerMix whole = mix_of(mix, choices, rank.layers);
-      for (const StagePlace& place : rank.chunks) {
-        mix.time +=
-            pass_times(stage_cost(cut_to(whole, place.layers), place, cost), host, request.software).replay;
+  [[nodiscard]] std::vector<Candidate> candidates(const std::vector<LayerChoice>& choices) const {
+    std::vector<Candidate> all;
+    for (const LayerChoice& choice : choices) {
+      for (std::int64_t layers = choice.ops == 0 ? most_layers_ : 1; layers <= most_layers_; ++layers) {
+        all.push_back(candidate(choice, layers));
       }
-      mixes.push_back(mix);
     }
+    return all;
   }
-  std::stable_sort(mixes.begin(), mixes.end(),
-                   [](const IndexedMix& x, const IndexedMix& y) { return x.time < y.time; });
-  return mixes;
-}
 
-void Frontier::Parts::find_options(std::int64_t number, const std::vector<IndexedMix>& mixes) {
-  Rank& rank = ranks[index(number)];
-  for (const IndexedMix& mix : mixes) {
-    const LayerMix whole = mix_of(mix, choices, rank.layers);
-    std::vector<StageActivations> chunks;
-    for (const StagePlace& place : rank.chunks) {
-      chunks.push_back(stage_activations(cut_to(whole, place.layers), place, kept));
+  // Of all stage chunks, in the order of the model.
+  [[nodiscard]] std::vector<StageCost> costs(const Candidate& one) const {
+    std::vector<StageCost> stages;
+    for (const StagePlace& place : parts_.places) {
+      stages.push_back(stage_cost(mix(*one.choice, one.layers, place), place, parts_.cost));
     }
-    const Bytes total = total_of(number, chunks);
-    if (rank.options.empty() || total < rank.options.back().total) rank.options.push_back({mix, total});
+    return stages;
   }
-}
 
-Bytes Frontier::Parts::total_of(std::int64_t rank, const std::vector<StageActivations>& chunks) const {
-  std::vector<PassActivations> passes;
-  for (const StageActivations& chunk : chunks) passes.push_back(pass_activations(chunk));
-  return total(RankMemory{.state = ranks[index(rank)].state,
-                          .activations = rank_activations(passes, shape, rank),
-                          .reserved = reserved});
-}
+  // As Recomputation::layers has it: 0 for all.
+  [[nodiscard]] std::int64_t flag(std::int64_t layers) const { return layers == most_layers_ ? 0 : layers; }
 
-IterationTime Frontier::Parts::iteration(const std::vector<StageCost>& stages) const {
-  const auto& [model, system, software, strategy, workload, detail] = request;
-  return iteration_time(model, strategy, workload, system.devices_per_node, *system.performance, software, {},
-                        cost, stages);
-}
+ private:
+  [[nodiscard]] LayerMix mix(const LayerChoice& choice, std::int64_t layers, const StagePlace& place) const {
+    return cut_to({.first = choice, .rest = nothing_, .first_layers = layers}, place.layers);
+  }
 
-double Frontier::Parts::mfu(Seconds iteration) const {
-  return utilization(model_flops, iteration, devices(request.strategy),
-                     request.system.performance->device.half_peak);
-}
+  [[nodiscard]] Candidate candidate(const LayerChoice& choice, std::int64_t layers) const {
+    Candidate one{.choice = &choice, .layers = layers};
+    for (const StagePlace& place : kinds_) {
+      one.replays.push_back(
+          parts_.times_of(stage_cost(mix(choice, layers, place), place, parts_.cost)).replay);
+    }
+    for (std::int64_t rank = 0; rank < parts_.shape.ranks; ++rank) {
+      std::vector<StageActivations> chunks;
+      for (const StagePlace& place : parts_.ranks[index(rank)].chunks) {
+        chunks.push_back(stage_activations(mix(choice, layers, place), place, parts_.kept));
+      }
+      const Bytes total = parts_.total_of(rank, chunks);
+      if (total > one.peak) {
+        one.peak = total;
+        one.peak_rank = index(rank);
+      }
+    }
+    return one;
+  }
+
+  const Parts& parts_;
+  const LayerChoice& nothing_;
+  std::int64_t most_layers_ = 0;
+  std::vector<StagePlace> kinds_;
+};
 
 Frontier::Frontier(Request request) : parts_(std::make_unique<Parts>(std::move(request))) {}
 Frontier::~Frontier() = default;
@@ -185,48 +128,9 @@ FrontierPoint Frontier::point(const Recomputation& recompute) const {
 }
 
 std::vector<FrontierPoint> Frontier::uniform() const {
-  const Parts& parts = *parts_;
-  std::int64_t most_layers = 0;
-  std::vector<StagePlace> kinds;
-  for (const StagePlace& place : parts.places) {
-    most_layers = std::max(most_layers, place.layers);
-    if (std::find(kinds.begin(), kinds.end(), place) == kinds.end()) kinds.push_back(place);
-  }
-  // What decides the time: how long each kind of stage chunk replays.
-  struct Candidate {
-    const LayerChoice* choice = nullptr;
-    std::int64_t layers = 0;
-    Bytes peak;
-    std::size_t peak_rank = 0;
-    std::vector<Seconds> replays;
-  };
-  std::vector<Candidate> candidates;
-  for (const LayerChoice& choice : parts.choices) {
-    for (std::int64_t layers = choice.ops == 0 ? most_layers : 1; layers <= most_layers; ++layers) {
-      Candidate one{.choice = &choice, .layers = layers};
-      const auto mix_in = [&](const StagePlace& place) {
-        const std::int64_t first = std::min(layers, place.layers);
-        return LayerMix{choice, parts.choices.front(), first, place.layers - first};
-      };
-      for (const StagePlace& place : kinds) {
-        const StageCost stage = stage_cost(mix_in(place), place, parts.cost);
-        one.replays.push_back(
-            pass_times(stage, parts.request.system.performance->rates.host, parts.request.software).replay);
-      }
-      for (std::int64_t rank = 0; rank < parts.shape.ranks; ++rank) {
-        std::vector<StageActivations> chunks;
-        for (const StagePlace& place : parts.ranks[index(rank)].chunks) {
-          chunks.push_back(stage_activations(mix_in(place), place, parts.kept));
-        }
-        const Bytes total = parts.total_of(rank, chunks);
-        if (total > one.peak) {
-          one.peak = total;
-          one.peak_rank = index(rank);
-        }
-      }
-      candidates.push_back(std::move(one));
-    }
-  }
+  const Uniform family(*parts_, parts_->choices.front());
+  std::vector<Candidate> candidates = family.candidates(parts_->choices);
+  // By memory, and what asks for least first.
   const auto order = [](const Candidate& one) {
     return std::tuple(one.peak, std::popcount(one.choice->ops), one.layers, one.choice->ops);
   };
@@ -235,30 +139,19 @@ std::vector<FrontierPoint> Frontier::uniform() const {
   std::vector<const Candidate*> unbeaten;
   std::vector<FrontierPoint> front;
   for (const Candidate& one : candidates) {
-    const bool beaten = std::any_of(unbeaten.begin(), unbeaten.end(), [&](const Candidate* other) {
-      for (std::size_t i = 0; i < kinds.size(); ++i) {
-        if (other->replays[i] > one.replays[i]) return false;
-      }
-      return true;
-    });
+    const bool beaten = std::any_of(unbeaten.begin(), unbeaten.end(),
+                                    [&](const Candidate* other) { return no_slower(*other, one); });
     if (beaten) continue;
     unbeaten.push_back(&one);
-    std::vector<StageCost> stages;
-    for (const StagePlace& place : parts.places) {
-      const std::int64_t first = std::min(one.layers, place.layers);
-      stages.push_back(stage_cost(LayerMix{*one.choice, parts.choices.front(), first, place.layers - first},
-                                  place, parts.cost));
-    }
-    const Seconds iteration = parts.iteration(stages).total;
+    const Seconds iteration = parts_->iteration(family.costs(one));
     if (!front.empty() && iteration >= front.back().iteration) continue;
     if (!front.empty() && one.peak == front.back().peak) front.pop_back();
-    const std::int64_t layers = one.layers == most_layers ? 0 : one.layers;
-    front.push_back({.recompute = recomputation_of(parts.table, one.choice->ops, layers),
+    front.push_back({.recompute = recomputation_of(parts_->table, one.choice->ops, family.flag(one.layers)),
                      .layer = *one.choice,
                      .peak = one.peak,
                      .peak_rank = one.peak_rank,
                      .iteration = iteration,
-                     .mfu = parts.mfu(iteration)});
+                     .mfu = parts_->mfu(iteration)});
   }
   std::reverse(front.begin(), front.end());
   return front;
@@ -289,7 +182,7 @@ std::optional<StagedPoint> Frontier::staged(Bytes budget) const {
   StagedPoint point{.budget = budget, .ranks = {}, .peak = {}};
   std::vector<StageCost> stages(parts.places.size());
   for (std::int64_t number = 0; number < parts.shape.ranks; ++number) {
-    const Rank& rank = parts.ranks[index(number)];
+    const FrontierRank& rank = parts.ranks[index(number)];
     const auto fits = std::partition_point(rank.options.begin(), rank.options.end(),
                                            [&](const RankOption& option) { return option.total > budget; });
     if (fits == rank.options.end()) return std::nullopt;
@@ -305,7 +198,7 @@ std::optional<StagedPoint> Frontier::staged(Bytes budget) const {
           stage_cost(cut_to(mix, place.layers), place, parts.cost);
     }
   }
-  point.iteration = parts.iteration(stages).total;
+  point.iteration = parts.iteration(stages);
   point.mfu = parts.mfu(point.iteration);
   return point;
 }

@@ -84,6 +84,7 @@ class Frontier {
 
  private:
   struct Parts;
+  class Uniform;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -1,0 +1,121 @@
+#include "search/frontier_parts.hpp"
+
+#include <algorithm>
+
+#include "headroom/model/layer_ops.hpp"
+
+namespace headroom {
+
+LayerMix cut_to(const LayerMix& mix, std::int64_t layers) {
+  LayerMix result = mix;
+  result.first_layers = std::min(mix.first_layers, layers);
+  result.rest_layers = layers - result.first_layers;
+  return result;
+}
+
+Frontier::Parts::Parts(Request asked)
+    : request(std::move(asked)), table(layer_ops(request.model.architecture)) {
+  request.strategy.recompute = {};
+  const auto& [model, system, software, strategy, workload, detail] = request;
+  std::vector<Problem> problems = illegalities(model, strategy, workload);
+  if (!system.performance)
+    problems.push_back({"--system", "'" + system.name + "' has no performance figures"});
+  if (!problems.empty()) throw InputError(std::move(problems));
+
+  shape = schedule_shape(strategy, microbatches(strategy, workload));
+  places = stage_places(model, strategy);
+  kept = model_activations(model, strategy, workload, detail);
+  const Setting setting =
+      setting_of(model, strategy, workload, system.devices_per_node, *system.performance, software);
+  cost = model_cost(model, strategy, setting);
+  model_flops = iteration_flops(model, strategy, workload, 0).model;
+  reserved_bytes = reserved(system, strategy);
+  choices = layer_front(all_layer_choices(model, strategy, workload, detail, setting));
+
+  const std::vector<double> parameters = parameters_by_rank(model, strategy, workload);
+  std::vector<std::vector<IndexedMix>> mixes;
+  for (std::int64_t number = 0; number < shape.ranks; ++number) {
+    FrontierRank rank{.state = model_state(model, strategy, parameters[static_cast<std::size_t>(number)])};
+    for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
+      rank.chunks.push_back(places[static_cast<std::size_t>(stage_of(shape, number, chunk))]);
+      rank.layers = std::max(rank.layers, rank.chunks.back().layers);
+    }
+    // Ranks with alike chunks have the same mixes; they differ in how many microbatches they hold.
+    const auto alike = std::find_if(ranks.begin(), ranks.end(),
+                                    [&](const FrontierRank& other) { return other.chunks == rank.chunks; });
+    mixes.push_back(alike == ranks.end() ? mixes_of(rank)
+                                         : mixes[static_cast<std::size_t>(alike - ranks.begin())]);
+    ranks.push_back(std::move(rank));
+    ranks.back().options = options_of(number, mixes.back());
+  }
+}
+
+std::vector<IndexedMix> Frontier::Parts::mixes_of(const FrontierRank& rank) const {
+  std::vector<PassCost> backwards;
+  for (const StagePlace& place : rank.chunks) {
+    if (place.layers != rank.layers) return mixes_of_uneven(rank);
+    backwards.push_back(stage_cost(cost, place, {}).backward);
+  }
+  return stage_mixes(
+      choices, rank.layers,
+      ReplayTime(std::move(backwards), request.system.performance->rates.host, request.software));
+}
+
+std::vector<IndexedMix> Frontier::Parts::mixes_of_uneven(const FrontierRank& rank) const {
+  std::vector<IndexedMix> mixes;
+  for (std::size_t set = 0; set < choices.size(); ++set) {
+    for (std::int64_t layers = 1; layers <= rank.layers; ++layers) {
+      IndexedMix mix{.first = set, .rest = 0, .first_layers = layers};
+      const LayerMix whole = mix_of(mix, choices, rank.layers);
+      for (const StagePlace& place : rank.chunks) {
+        mix.time += times_of(stage_cost(cut_to(whole, place.layers), place, cost)).replay;
+      }
+      mixes.push_back(mix);
+    }
+  }
+  std::stable_sort(mixes.begin(), mixes.end(),
+                   [](const IndexedMix& x, const IndexedMix& y) { return x.time < y.time; });
+  return mixes;
+}
+
+std::vector<RankOption> Frontier::Parts::options_of(std::int64_t number,
+                                                    const std::vector<IndexedMix>& mixes) const {
+  const FrontierRank& rank = ranks[static_cast<std::size_t>(number)];
+  std::vector<RankOption> options;
+  for (const IndexedMix& mix : mixes) {
+    const LayerMix whole = mix_of(mix, choices, rank.layers);
+    std::vector<StageActivations> chunks;
+    for (const StagePlace& place : rank.chunks) {
+      chunks.push_back(stage_activations(cut_to(whole, place.layers), place, kept));
+    }
+    const Bytes total = total_of(number, chunks);
+    if (options.empty() || total < options.back().total) options.push_back({mix, total});
+  }
+  return options;
+}
+
+Bytes Frontier::Parts::total_of(std::int64_t rank, const std::vector<StageActivations>& chunks) const {
+  std::vector<PassActivations> passes;
+  for (const StageActivations& chunk : chunks) passes.push_back(pass_activations(chunk));
+  return total(RankMemory{.state = ranks[static_cast<std::size_t>(rank)].state,
+                          .activations = rank_activations(passes, shape, rank),
+                          .reserved = reserved_bytes});
+}
+
+PassTimes Frontier::Parts::times_of(const StageCost& stage) const {
+  return pass_times(stage, request.system.performance->rates.host, request.software);
+}
+
+Seconds Frontier::Parts::iteration(const std::vector<StageCost>& stages) const {
+  const auto& [model, system, software, strategy, workload, detail] = request;
+  return iteration_time(model, strategy, workload, system.devices_per_node, *system.performance, software, {},
+                        cost, stages)
+      .total;
+}
+
+double Frontier::Parts::mfu(Seconds iteration) const {
+  return utilization(model_flops, iteration, devices(request.strategy),
+                     request.system.performance->device.half_peak);
+}
+
+}  // namespace headroom
