@@ -75,13 +75,13 @@ std::string scales(const Plot& plot) {
                    height / 2);
 }
 
-// Steps: between two points the frontier is the one that needs less memory.
+// Steps: a budget between two points has memory for the one that needs less.
 std::string steps(const Plot& plot, const FrontierReport& report, bool by_rank, std::string_view color) {
   std::string path;
   for (const auto& [point, staged] : report.points) {
     const double x = plot.x(point.peak);
     const double y = plot.y(by_rank ? staged.iteration : point.iteration);
-    path += path.empty() ? fmt::format("M{:.1f} {:.1f}", x, y) : fmt::format("H{:.1f}V{:.1f}", x, y);
+    path += path.empty() ? fmt::format("M{:.1f} {:.1f}", x, y) : fmt::format("V{:.1f}H{:.1f}", y, x);
   }
   return fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"/>\n", path, color);
 }
