@@ -9,18 +9,6 @@ bool contains(const auto& list, const auto& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-std::vector<std::int64_t> divisors(std::int64_t whole) {
-  std::vector<std::int64_t> small;
-  std::vector<std::int64_t> large;
-  for (std::int64_t i = 1; i * i <= whole; ++i) {
-    if (whole % i != 0) continue;
-    small.push_back(i);
-    if (i * i != whole) large.push_back(whole / i);
-  }
-  small.insert(small.end(), large.rbegin(), large.rend());
-  return small;
-}
-
 std::vector<std::int64_t> allowed_divisors(std::int64_t whole, const Counts& counts) {
   std::vector<std::int64_t> values = divisors(whole);
   std::erase_if(values, [&](std::int64_t value) { return !allows(counts, value); });
@@ -33,9 +21,7 @@ class LayoutVisit {
       : base_(base), space_(space), visit_(visit), reject_(reject) {}
 
   void run() {
-    Counts within_node = space_.tensor_parallel;
-    if (within_node.only.empty() && within_node.most == 0) within_node.most = base_.system.devices_per_node;
-    for (const std::int64_t t : allowed_divisors(space_.devices, within_node)) {
+    for (const std::int64_t t : allowed_divisors(space_.devices, tensor_parallel_of(base_, space_))) {
       layout_ = base_.strategy;
       layout_.recompute = {};
       layout_.distributed_optimizer = false;
@@ -131,6 +117,24 @@ void for_each_recomputation(const Request& base, const Space& space, const Strat
 
 bool allows(const Counts& counts, std::int64_t value) {
   return (counts.only.empty() || contains(counts.only, value)) && (counts.most == 0 || value <= counts.most);
+}
+
+std::vector<std::int64_t> divisors(std::int64_t whole) {
+  std::vector<std::int64_t> small;
+  std::vector<std::int64_t> large;
+  for (std::int64_t i = 1; i * i <= whole; ++i) {
+    if (whole % i != 0) continue;
+    small.push_back(i);
+    if (i * i != whole) large.push_back(whole / i);
+  }
+  small.insert(small.end(), large.rbegin(), large.rend());
+  return small;
+}
+
+Counts tensor_parallel_of(const Request& base, const Space& space) {
+  Counts counts = space.tensor_parallel;
+  if (counts.only.empty() && counts.most == 0) counts.most = base.system.devices_per_node;
+  return counts;
 }
 
 std::vector<bool> choices(const std::vector<bool>& open, std::int64_t ranks) {

@@ -20,6 +20,9 @@ struct Counts {
 
 bool allows(const Counts& counts, std::int64_t value);
 
+// Ascending.
+std::vector<std::int64_t> divisors(std::int64_t whole);
+
 // Whether to split something over so many ranks: over one of them it changes nothing, and is not done.
 std::vector<bool> choices(const std::vector<bool>& open, std::int64_t ranks);
 
@@ -43,6 +46,9 @@ struct Space {
   std::vector<ScheduleKind> schedules{ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
   friend bool operator==(const Space&, const Space&) = default;
 };
+
+// The tensor-parallel sizes: those of the space, which stay within a node where it says nothing.
+Counts tensor_parallel_of(const Request& base, const Space& space);
 
 // A strategy without what layouts share: recomputation and the sharding of the optimizer's state. False ends the visit.
 using VisitLayout = std::function<bool(const Strategy& layout)>;

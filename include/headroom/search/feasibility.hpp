@@ -1,0 +1,40 @@
+// Whether anything in a space fits, without ranking what does: the question that inverse questions (find.hpp) ask again
+// and again. It looks only at the part of the space that needs least memory, which tests compare with the whole.
+#pragma once
+
+#include "headroom/search/evaluator.hpp"
+#include "headroom/search/space.hpp"
+
+namespace headroom {
+
+// The part of a space that fits wherever anything in the space does. Where the space leaves the choice, memory is never
+// saved by a larger microbatch (as many sequences are alive, in fewer pieces), by an interleaved or a GPipe schedule
+// over 1F1B (more passes are alive), by whole optimizer state, or by recomputing only some layers of a stage.
+Space leanest(const Space& space);
+
+// What all devices together hold of weights, gradients and optimizer state, however they share it, is no less.
+Bytes least_state(const Request& base);
+
+// The fewest devices whose memory holds that, and that compute an iteration `within` that time at their full peak.
+std::int64_t devices_lower_bound(const Request& base, std::optional<Seconds> within);
+
+// Answers for one model, system and workload; remembers what layers keep and cost from one space to the next.
+class Feasibility {
+ public:
+  // Keeps a reference.
+  explicit Feasibility(const Request& base) : base_(base), evaluator_(base) {}
+
+  bool fits(const Space& space);
+
+  // Whether some strategy that fits takes no longer. Expects a system whose performance is known.
+  bool fits_within(const Space& space, Seconds most);
+
+ private:
+  bool fits(const Strategy& strategy) { return evaluator_.peak(strategy).bytes <= base_.system.memory; }
+  bool fits_within(const Strategy& layout, const Space& space, Seconds most);
+
+  const Request& base_;
+  Evaluator evaluator_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,95 @@
+#include "headroom/search/feasibility.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace headroom {
+namespace {
+
+bool contains(const auto& list, const auto& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+// Whether a layout of the space satisfies `enough`, which is asked of one after the other until one does.
+template <class Enough>
+bool any_layout(const Request& base, const Space& space, Enough enough) {
+  bool found = false;
+  visit_layouts(
+      base, space, [&](const Strategy& layout) { return !(found = enough(layout)); },
+      [](const std::string&) {});
+  return found;
+}
+
+}  // namespace
+
+Space leanest(const Space& space) {
+  Space lean = space;
+  lean.recompute_layers = false;
+  if (contains(space.distributed_optimizer, true)) lean.distributed_optimizer = {true};
+  if (allows(space.micro_batch, 1)) lean.micro_batch = {.only = {1}};
+  constexpr ScheduleKind f1b1 = ScheduleKind::one_forward_one_backward;
+  if (allows(space.interleave, 1) && contains(space.schedules, f1b1)) {
+    lean.interleave = {.only = {1}};
+    lean.schedules = {f1b1};
+  }
+  return lean;
+}
+
+Bytes least_state(const Request& base) {
+  Strategy whole = base.strategy;
+  whole.distributed_optimizer = false;
+  const ModelState state = model_state(base.model, whole, parameter_count(base.model));
+  return state.weights + state.gradients + state.optimizer;
+}
+
+std::int64_t devices_lower_bound(const Request& base, std::optional<Seconds> within) {
+  const Bytes available = base.system.memory - reserved(base.system, Strategy{});
+  double bound = std::max(1.0, least_state(base) / available);
+  if (within) {
+    const Flops flops = iteration_flops(base.model, Strategy{}, base.workload, 0).model_causal;
+    bound = std::max(bound, flops / *within / base.system.performance->device.half_peak);
+  }
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  return bound < static_cast<double>(most) ? static_cast<std::int64_t>(std::ceil(bound)) : most;
+}
+
+bool Feasibility::fits(const Space& space) {
+  const Space lean = leanest(space);
+  return any_layout(base_, lean, [&](const Strategy& layout) {
+    evaluator_.set_layout(layout);
+    Strategy strategy = layout;
+    for (const bool sharded : choices(lean.distributed_optimizer, layout.data_parallel)) {
+      strategy.distributed_optimizer = sharded;
+      for (const Recomputation& recompute : recomputations(base_, lean, layout)) {
+        strategy.recompute = recompute;
+        if (fits(strategy)) return true;
+      }
+    }
+    return false;
+  });
+}
+
+bool Feasibility::fits_within(const Space& space, Seconds most) {
+  return any_layout(base_, space, [&](const Strategy& layout) { return fits_within(layout, space, most); });
+}
+
+bool Feasibility::fits_within(const Strategy& layout, const Space& space, Seconds most) {
+  evaluator_.set_layout(layout);
+  for (const bool sharded : choices(space.distributed_optimizer, layout.data_parallel)) {
+    Strategy strategy = layout;
+    strategy.distributed_optimizer = sharded;
+    // Replays add time: where the layout is too slow without them, no policy mends it.
+    if (evaluator_.least_iteration(strategy) > most) continue;
+    for (const Recomputation& recompute : recomputations(base_, space, layout)) {
+      strategy.recompute = recompute;
+      if (fits(strategy) && evaluator_.least_iteration(strategy) <= most &&
+          evaluator_.iteration(strategy) <= most) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace headroom

@@ -1,0 +1,217 @@
+#include "headroom/search/find.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "headroom/search/feasibility.hpp"
+
+namespace headroom {
+namespace {
+
+// What a replayed schedule, and with it legality, admits of microbatches [parallel/strategy.cpp].
+constexpr std::int64_t most_microbatches = 1'000'000;
+constexpr std::int64_t most_layers = 100'000;  // of a model file [io/model_file.cpp]
+
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+// The largest multiple of `unit` from `from`, which is one, to `most` that holds, where all smaller ones do too; none
+// if `from` does not.
+template <class Holds>
+std::optional<std::int64_t> largest(std::int64_t unit, std::int64_t from, std::int64_t most, Holds holds) {
+  if (from > most || !holds(from)) return {};
+  std::int64_t good = from / unit;
+  std::int64_t bad = most / unit + 1;
+  for (std::int64_t width = 1; good + width < bad; width *= 2) {
+    if (!holds((good + width) * unit)) {
+      bad = good + width;
+      break;
+    }
+    good += width;
+  }
+  while (bad - good > 1) {
+    const std::int64_t middle = good + (bad - good) / 2;
+    (holds(middle * unit) ? good : bad) = middle;
+  }
+  return good * unit;
+}
+
+class Finder {
+ public:
+  Finder(const Request& base, const Space& space, const Question& question)
+      : base_(base), space_(space), question_(question), found_{.question = question} {}
+
+  Found run() {
+    switch (question_.extreme) {
+      case Extreme::min_devices: min_devices(); break;
+      case Extreme::max_batch: max_batch(); break;
+      case Extreme::max_sequence: max_sequence(); break;
+      case Extreme::max_layers: max_layers(); break;
+    }
+    return found_;
+  }
+
+ private:
+  // Whether something fits at a value, in a part of the space.
+  [[nodiscard]] bool holds(std::int64_t value, Space space) const {
+    Request request = base_;
+    put(question_.extreme, value, request, space);
+    Feasibility feasibility(request);
+    return question_.within ? feasibility.fits_within(space, *question_.within) : feasibility.fits(space);
+  }
+
+  // Divisibility decides what is legal on a number of devices, so more of them need not fit where fewer do.
+  void min_devices() {
+    const std::int64_t node = base_.system.devices_per_node;
+    found_.least = devices_lower_bound(base_, question_.within);
+    Feasibility feasibility(base_);
+    Space space = space_;
+    for (std::int64_t devices = found_.least; devices <= question_.most; ++devices) {
+      if (devices > node) devices = round_up(devices, node);
+      if (devices > question_.most) return;
+      if (devices < node && node % devices != 0) continue;
+      space.devices = devices;
+      if (question_.within ? feasibility.fits_within(space, *question_.within) : feasibility.fits(space)) {
+        found_.value = devices;
+        return;
+      }
+    }
+  }
+
+  // The same strategies are legal for all sequences that every tensor-parallel size divides, and none of them needs less
+  // memory for a longer one: there, what fits is bisected. In between sequence parallelism may be illegal.
+  void max_sequence() {
+    std::int64_t unit = question_.step;
+    for (const std::int64_t t : divisors(space_.devices)) {
+      if (base_.model.heads % t == 0 && allows(tensor_parallel_of(base_, space_), t))
+        unit = std::lcm(unit, t);
+    }
+    const auto fits = [&](std::int64_t sequence) { return holds(sequence, space_); };
+    const std::int64_t alike = largest(unit, unit, question_.most, fits).value_or(0);
+    if (alike > 0) found_.value = alike;
+    const std::int64_t step = question_.step;
+    for (std::int64_t sequence = std::min(alike + unit - step, question_.most / step * step);
+         sequence > alike; sequence -= step) {
+      if (fits(sequence)) {
+        found_.value = sequence;
+        return;
+      }
+    }
+  }
+
+  // On p stages of m chunks a deeper model never needs less memory, and all depths that the chunks admit are legal.
+  void max_layers() {
+    const Space lean = leanest(space_);
+    const std::int64_t most = std::min(question_.most, most_layers);
+    std::int64_t best = 0;
+    for (const std::int64_t p : divisors(space_.devices)) {
+      if (!allows(lean.pipeline_parallel, p)) continue;
+      for (std::int64_t m = 1; m * p <= most; ++m) {
+        if (!allows(lean.interleave, m) || (p == 1 && m > 1)) continue;
+        const bool any_depth = m == 1 || !lean.interleave.only.empty();
+        const std::int64_t unit = any_depth ? question_.step : std::lcm(question_.step, p * m);
+        Space part = lean;
+        part.pipeline_parallel = {.only = {p}};
+        part.interleave = {.only = {m}};
+        const auto fits = [&](std::int64_t layers) { return holds(layers, part); };
+        best = largest(unit, round_up(std::max(p * m, best + 1), unit), most, fits).value_or(best);
+      }
+    }
+    if (best > 0) found_.value = best;
+  }
+
+  // With everything else as it is, more microbatches need no less memory and no less time.
+  void max_batch() {
+    const Space space = question_.within ? space_ : leanest(space_);
+    std::int64_t best = 0;
+    for (const std::int64_t p : divisors(space.devices)) {
+      if (!allows(space.pipeline_parallel, p) || p > base_.model.layers) continue;
+      for (const std::int64_t d : divisors(space.devices / p)) {
+        for (const ScheduleKind schedule : space.schedules) {
+          if (!allows(space.data_parallel, d) || (schedule == ScheduleKind::interleaved && p == 1)) continue;
+          Space part = space;
+          part.pipeline_parallel = {.only = {p}};
+          part.data_parallel = {.only = {d}};
+          part.schedules = {schedule};
+          raise_batch(part, schedule == ScheduleKind::interleaved ? p : 1, best);
+        }
+      }
+    }
+    if (best > 0) found_.value = best;
+    if (unbounded_) found_.micro_batch = max_micro_batch();
+  }
+
+  // Raises `best` to the largest batch of a part of the space in which p, d and the schedule are pinned and the
+  // microbatches of a pipeline come in rounds.
+  void raise_batch(Space part, std::int64_t round, std::int64_t& best) {
+    const Counts sizes = part.micro_batch;
+    const std::int64_t p = part.pipeline_parallel.only.front();
+    const std::int64_t d = part.data_parallel.only.front();
+    const std::int64_t largest_size =
+        sizes.only.empty() ? question_.most / d : *std::max_element(sizes.only.begin(), sizes.only.end());
+    for (std::int64_t b = 1; b <= largest_size && b <= question_.most / (d * round); ++b) {
+      if (!allows(sizes, b)) continue;
+      part.micro_batch = {.only = {b}};
+      Request smallest = base_;
+      smallest.workload.global_batch = b * d * round;
+      if (!Feasibility(smallest).fits(part)) return;  // nor do larger microbatches
+      const std::int64_t unit = std::lcm(question_.step, b * d * round);
+      const std::int64_t most = std::min(question_.most / (b * d), most_microbatches) * b * d / unit * unit;
+      const auto fits = [&](std::int64_t batch) { return holds(batch, part); };
+      if (most > best && fits(most)) {
+        best = most;
+        // No pipeline keeps more than two rounds alive, unless it runs all forward passes first.
+        const bool saturated = most / (b * d) >= 2 * p && part.schedules.front() != ScheduleKind::gpipe;
+        unbounded_ = unbounded_ || (saturated && !question_.within);
+      }
+      best = largest(unit, round_up(best + 1, unit), most, fits).value_or(best);
+    }
+  }
+
+  // Of a batch that gives each pipeline t p microbatches, for which the same strategies are legal at every size.
+  [[nodiscard]] std::optional<std::int64_t> max_micro_batch() const {
+    const auto fits = [&](std::int64_t b) {
+      if (!allows(space_.micro_batch, b)) return false;
+      Request request = base_;
+      request.workload.global_batch = b * space_.devices;
+      Space part = space_;
+      part.micro_batch = {.only = {b}};
+      return Feasibility(request).fits(part);
+    };
+    const std::int64_t most = question_.most / space_.devices;
+    if (space_.micro_batch.only.empty()) return largest(1, 1, most, fits);
+    std::optional<std::int64_t> best;
+    for (const std::int64_t b : space_.micro_batch.only) {
+      if (b <= most && b > best.value_or(0) && fits(b)) best = b;
+    }
+    return best;
+  }
+
+  const Request& base_;
+  const Space& space_;
+  const Question& question_;
+  Found found_;
+  bool unbounded_ = false;
+};
+
+}  // namespace
+
+Found find(const Request& base, const Space& space, const Question& question) {
+  if (question.within && !base.system.performance) {
+    throw InputError("--system", "has no performance figures, without which no iteration is timed");
+  }
+  return Finder(base, space, question).run();
+}
+
+void put(Extreme extreme, std::int64_t value, Request& base, Space& space) {
+  switch (extreme) {
+    case Extreme::min_devices: space.devices = value; return;
+    case Extreme::max_batch: base.workload.global_batch = value; return;
+    case Extreme::max_sequence: base.workload.sequence = value; return;
+    case Extreme::max_layers: base.model.layers = value; return;
+  }
+  EXPECTS(!"unknown extreme");
+}
+
+}  // namespace headroom

@@ -1,0 +1,83 @@
+// What the inverse questions take for granted: which part of a space needs least, and what no strategy goes below.
+#include "headroom/search/feasibility.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "search/requests.hpp"
+
+namespace headroom {
+namespace {
+
+std::optional<Bytes> least_peak(const Request& request, const Space& space) {
+  std::optional<Bytes> least;
+  Evaluator evaluator(request);
+  for (const Strategy& strategy : strategies(request, space)) {
+    evaluator.set_layout(strategy);
+    const Bytes peak = evaluator.peak(strategy).bytes;
+    least = std::min(least.value_or(peak), peak);
+  }
+  return least;
+}
+
+TEST_CASE("feasibility: nothing in a space needs less than its leanest part") {
+  CHECK(rc::check([] {
+    const Request request = small_request();
+    const Space space = small_space();
+    RC_ASSERT(least_peak(request, leanest(space)) == least_peak(request, space));
+  }));
+}
+
+TEST_CASE("feasibility: is that of trying every strategy") {
+  CHECK(rc::check([] {
+    const Request request = small_request();
+    Space space = small_space();
+    space.recompute_window = *rc::gen::arbitrary<bool>();
+    bool any = false;
+    Seconds fastest(1e9);
+    for (const Strategy& strategy : strategies(request, space)) {
+      Request asked = request;
+      asked.strategy = strategy;
+      const Evaluation evaluation = evaluate(asked);
+      if (const auto* plan = std::get_if<Plan>(&evaluation)) {
+        any = true;
+        fastest = std::min(fastest, plan->timing->iteration.total);
+      }
+    }
+    Feasibility feasibility(request);
+    RC_ASSERT(feasibility.fits(space) == any);
+    RC_ASSERT(feasibility.fits_within(space, fastest) == any);
+    RC_ASSERT(!feasibility.fits_within(space, 0.999 * fastest));
+  }));
+}
+
+TEST_CASE("feasibility: no devices hold less than the model's state or compute faster than their peak") {
+  CHECK(rc::check([] {
+    const Request request = small_request();
+    const Space space = small_space();
+    const Bytes taken = reserved(request.system, Strategy{});
+    for (const Strategy& strategy : strategies(request, space)) {
+      Request asked = request;
+      asked.strategy = strategy;
+      const Plan plan = account(evaluate(asked));
+      RC_ASSERT(static_cast<double>(space.devices) * (peak(plan) - taken) >= least_state(request));
+      RC_ASSERT(plan.timing->throughput.mfu_causal <= 1);
+    }
+  }));
+}
+
+TEST_CASE("feasibility: the fewest devices for a model's state and a time") {
+  Request request{.model = read_model("gpt3-175b"), .system = read_system("dgx-a100-80g")};
+  request.workload = {.global_batch = 1536, .sequence = 2048};
+  // 174.6 B parameters of 18 bytes over 76.7 GiB each.
+  CHECK(devices_lower_bound(request, {}) == 39);
+  // An iteration is 6 x 174.6 B x 3.1 M FLOPs and more: half a minute of 312 TFLOP/s of 353 devices.
+  const std::int64_t fast = devices_lower_bound(request, Seconds(30));
+  CHECK(fast > 350);
+  CHECK(fast < 370);
+  CHECK(devices_lower_bound(request, Seconds(1e-30)) == 2147483647);
+}
+
+}  // namespace
+}  // namespace headroom

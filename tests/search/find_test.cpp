@@ -1,0 +1,117 @@
+// Inverse questions against trying every value.
+#include "headroom/search/find.hpp"
+
+#include <doctest/doctest.h>
+
+#include "headroom/search/search.hpp"
+#include "search/requests.hpp"
+
+namespace headroom {
+namespace {
+
+bool holds(const Request& base, const Space& space, const Question& question, std::int64_t value) {
+  Request request = base;
+  Space part = space;
+  put(question.extreme, value, request, part);
+  const SearchResult result = search(request, part);
+  return result.feasible > 0 && (!question.within || result.plans.front().iteration <= *question.within);
+}
+
+std::optional<std::int64_t> largest_by_trying(const Request& base, const Space& space,
+                                              const Question& question) {
+  for (std::int64_t value = question.most / question.step * question.step; value > 0;
+       value -= question.step) {
+    if (holds(base, space, question, value)) return value;
+  }
+  return {};
+}
+
+TEST_CASE("find: the fewest devices are those of trying every count") {
+  CHECK(rc::check([] {
+    const Request request = small_request();
+    const Space space = small_space();
+    Question question{.extreme = Extreme::min_devices, .most = 24};
+    if (*rc::gen::arbitrary<bool>()) question.within = Seconds(*rc::gen::inRange(1, 100) * 1e-3);
+    std::optional<std::int64_t> fewest;
+    const std::int64_t node = request.system.devices_per_node;
+    for (std::int64_t devices = 1; devices <= question.most && !fewest; ++devices) {
+      if (devices < node ? node % devices == 0 : devices % node == 0) {
+        if (holds(request, space, question, devices)) fewest = devices;
+      }
+    }
+    RC_ASSERT(find(request, space, question).value == fewest);
+  }));
+}
+
+TEST_CASE("find: the longest sequence is that of trying every length") {
+  CHECK(rc::check([] {
+    const Request request = small_request();
+    const Space space = small_space();
+    const Question question{
+        .extreme = Extreme::max_sequence, .step = *rc::gen::element<std::int64_t>(5, 12, 64), .most = 700};
+    RC_ASSERT(find(request, space, question).value == largest_by_trying(request, space, question));
+  }));
+}
+
+TEST_CASE("find: the deepest model is that of trying every depth") {
+  CHECK(rc::check([] {
+    const Request request = small_request();
+    const Space space = small_space();
+    const Question question{
+        .extreme = Extreme::max_layers, .step = *rc::gen::element<std::int64_t>(1, 2, 3), .most = 40};
+    RC_ASSERT(find(request, space, question).value == largest_by_trying(request, space, question));
+  }));
+}
+
+TEST_CASE("find: the largest batch is that of trying every batch") {
+  CHECK(rc::check([] {
+    const Request request = small_request();
+    const Space space = small_space();
+    Question question{
+        .extreme = Extreme::max_batch, .step = *rc::gen::element<std::int64_t>(1, 2, 3), .most = 40};
+    if (*rc::gen::arbitrary<bool>()) question.within = Seconds(*rc::gen::inRange(1, 100) * 1e-3);
+    const Found found = find(request, space, question);
+    RC_ASSERT(found.value == largest_by_trying(request, space, question));
+    if (found.micro_batch) {
+      question.most = 1 << 20;
+      RC_ASSERT(find(request, space, question).value.value_or(0) > 1000);
+    }
+  }));
+}
+
+Request gpt3(std::int64_t batch) {
+  Request request{.model = read_model("gpt3-175b"), .system = read_system("dgx-a100-80g")};
+  request.workload = {.global_batch = batch, .sequence = request.model.sequence};
+  return request;
+}
+
+TEST_CASE("find: accumulating gradients leaves the batch without a bound, and the microbatch with one") {
+  const Request request = gpt3(64);
+  const Found found = find(request, {.devices = 64}, {.extreme = Extreme::max_batch});
+  REQUIRE(found.micro_batch.has_value());
+  const auto fits = [&](std::int64_t b) {
+    Request asked = request;
+    asked.workload.global_batch = 64 * b;
+    return search(asked, {.devices = 64, .micro_batch = {.only = {b}}}).feasible > 0;
+  };
+  CHECK(fits(*found.micro_batch));
+  CHECK(!fits(*found.micro_batch + 1));
+}
+
+TEST_CASE("find: what fits at no value has none") {
+  Request request = gpt3(64);
+  request.system.memory = 4_GiB;
+  for (const Extreme extreme : {Extreme::max_batch, Extreme::max_sequence, Extreme::max_layers}) {
+    CHECK(!find(request, {.devices = 8}, {.extreme = extreme}).value);
+  }
+  CHECK(!find(request, {}, {.extreme = Extreme::min_devices, .most = 512}).value);
+}
+
+TEST_CASE("find: within a time needs a system whose performance is known") {
+  Request request = gpt3(64);
+  request.system.performance.reset();
+  CHECK_THROWS_AS(find(request, {}, {.within = Seconds(1)}), InputError);
+}
+
+}  // namespace
+}  // namespace headroom

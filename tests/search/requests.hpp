@@ -1,0 +1,82 @@
+// Random small requests and spaces, with memory about as large as what strategies need, and trying all of a space.
+#pragma once
+
+#include <rapidcheck.h>
+
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/system_file.hpp"
+#include "headroom/search/space.hpp"
+
+namespace headroom {
+
+inline std::vector<Strategy> strategies(const Request& request, const Space& space) {
+  std::vector<Strategy> all;
+  visit_layouts(
+      request, space,
+      [&](const Strategy& layout) {
+        for (const Recomputation& recompute : recomputations(request, space, layout)) {
+          for (const bool sharded : choices(space.distributed_optimizer, layout.data_parallel)) {
+            all.push_back(layout);
+            all.back().recompute = recompute;
+            all.back().distributed_optimizer = sharded;
+          }
+        }
+        return true;
+      },
+      [](const std::string&) {});
+  return all;
+}
+
+inline Request small_request() {
+  const auto number = [](const char* key, std::int64_t value) {
+    return std::string(key) + "=" + std::to_string(value);
+  };
+  const std::int64_t heads = *rc::gen::element<std::int64_t>(2, 4, 6, 8);
+  const std::int64_t head_size = *rc::gen::element<std::int64_t>(16, 64);
+  const std::string kernel = *rc::gen::element<std::string>("unfused", "flash");
+  Request request{.model = read_model(*rc::gen::element<std::string>("gpt3-13b", "llama-2-7b"),
+                                      {number("heads", heads), number("key_value_heads", heads),
+                                       number("hidden", heads * head_size), number("head_size", head_size),
+                                       number("feedforward", 4 * heads * head_size),
+                                       number("layers", *rc::gen::inRange<std::int64_t>(1, 14)),
+                                       number("vocabulary", *rc::gen::element<std::int64_t>(1000, 32000)),
+                                       "kernels.attention=" + kernel}),
+                  .system = read_system("dgx-a100-80g")};
+  request.system.devices_per_node = *rc::gen::element<std::int64_t>(4, 8);
+  request.workload = {.global_batch = *rc::gen::inRange<std::int64_t>(1, 33),
+                      .sequence = 12 * *rc::gen::inRange<std::int64_t>(1, 100)};
+  request.strategy.deallocate_outputs = *rc::gen::arbitrary<bool>();
+  request.strategy.gradients = *rc::gen::element(Dtype::fp32, Dtype::half);
+  request.system.memory =
+      most_reserved(request.system) + *rc::gen::inRange(1, 1000) * *rc::gen::element(0.2, 1.0, 5.0) * 1_MiB;
+  return request;
+}
+
+inline Space small_space() {
+  using enum ScheduleKind;
+  using Policies = std::vector<RecomputePolicy>;
+  using Schedules = std::vector<ScheduleKind>;
+  const auto pinned = [](std::initializer_list<std::int64_t> values) {
+    return Counts{.only = std::vector<std::int64_t>(values)};
+  };
+  const std::vector<bool> both{true, false};
+  const std::vector<bool> yes{true};
+  const std::vector<bool> no{false};
+  return {.devices = *rc::gen::element<std::int64_t>(1, 2, 4, 6, 8, 12, 16),
+          .interleave =
+              *rc::gen::element(Counts{}, pinned({1}), pinned({2}), pinned({1, 2, 3}), Counts{.most = 2}),
+          .micro_batch = *rc::gen::element(Counts{}, pinned({2, 3}), Counts{.most = 2}),
+          .sequence_parallel = *rc::gen::elementOf(std::vector{both, yes, no}),
+          .distributed_optimizer = *rc::gen::elementOf(std::vector{both, no}),
+          .recompute = *rc::gen::elementOf(std::vector<Policies>{
+              {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full},
+              {RecomputePolicy::selective},
+              {RecomputePolicy::full}}),
+          .schedules =
+              *rc::gen::elementOf(std::vector<Schedules>{{one_forward_one_backward, interleaved},
+                                                         {gpipe},
+                                                         {interleaved},
+                                                         {gpipe, one_forward_one_backward, interleaved}})};
+}
+
+}  // namespace headroom
