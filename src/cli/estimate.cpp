@@ -1,5 +1,6 @@
 #include "headroom/report/estimate.hpp"
 
+#include "cli/capacity_flags.hpp"
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
@@ -12,7 +13,7 @@ namespace {
 struct EstimateFlags {
   RequestFlags request;
   SystemFlags system;
-  FlagText tokens;
+  CapacityFlags capacity;
   bool no_suggestions = false;
   bool timeline = false;
   OutputFlags output;
@@ -24,7 +25,7 @@ ExitCode estimate(const EstimateFlags& flags) {
   Request request = read_request(flags.request, problems);
   read_system_flags(flags.system, request, problems);
   EstimateReport report;
-  read_quantity("--tokens", flags.tokens, report.tokens, problems);
+  report.training = read_training(flags.capacity, problems);
   if (!problems.empty()) throw InputError(problems);
 
   report.evaluation = evaluate(request);
@@ -48,9 +49,7 @@ void add_estimate(CLI::App& program, ExitCode& exit_code) {
   const auto flags = std::make_shared<EstimateFlags>();
   add_request_flags(*command, flags->request);
   add_system_flags(*command, flags->system);
-  command
-      ->add_option("--tokens", flags->tokens, "Tokens to train on (300B, 1.4T): adds days and device-hours")
-      ->type_name("N");
+  add_capacity_flags(*command, flags->capacity);
   command->add_flag("--timeline", flags->timeline, "Draw the pipeline schedule");
   command->add_flag("--no-suggestions", flags->no_suggestions, "Do not look for changes that would help");
   add_output_flags(*command, flags->output);

@@ -54,4 +54,23 @@ void read_quantity(const std::string& flag, const FlagText& text, double& value,
   }
 }
 
+void read_with_unit(const std::string& flag, const std::string& text, std::span<const Unit> units,
+                    const char* example, double& value, std::vector<Problem>& problems) {
+  double number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  std::string_view unit(end, static_cast<std::size_t>(last - end));
+  if (error == std::errc() && unit.starts_with(' ')) unit.remove_prefix(1);
+  const auto found =
+      std::find_if(units.begin(), units.end(), [&](const Unit& each) { return each.text == unit; });
+  const bool read = error == std::errc() && found != units.end();
+  constexpr double most = 1e18;
+  if (const double product = read ? number * found->base_units : 0; product > 0 && product <= most) {
+    value = product;
+  } else {
+    problems.push_back({flag, std::string("must be a positive number such as ") + example + ", not '" +
+                                  text.substr(0, 40) + "'"});
+  }
+}
+
 }  // namespace headroom::cli

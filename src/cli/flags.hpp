@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,16 @@ void read_count(const std::string& flag, const FlagText& text, std::int64_t& val
 // A positive number, which may end in K, M, B (10^9) or T: "300B", "1.4T", "3e11".
 void read_quantity(const std::string& flag, const FlagText& text, double& value,
                    std::vector<Problem>& problems);
+
+// A unit, and how many of the base unit it is; without text: none is written.
+struct Unit {
+  std::string_view text;
+  double base_units = 1;
+};
+
+// A positive number with one of the units, with or without a space between: "30d", "700 W".
+void read_with_unit(const std::string& flag, const std::string& text, std::span<const Unit> units,
+                    const char* example, double& value, std::vector<Problem>& problems);
 
 // An enumerator by its spelling. A flag that is not given leaves `value` as it is.
 template <class E>

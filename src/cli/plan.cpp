@@ -5,13 +5,16 @@
 #include <thread>
 
 #include "cli/arguments.hpp"
+#include "cli/capacity_flags.hpp"
 #include "cli/command.hpp"
+#include "cli/find_flags.hpp"
 #include "cli/output.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/shards.hpp"
 #include "cli/space_flags.hpp"
 #include "cli/system_flags.hpp"
 #include "headroom/io/search_result.hpp"
+#include "headroom/search/device_counts.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -20,6 +23,8 @@ struct PlanFlags {
   RequestFlags request;  // the part that no search sets: model, sequence, batch, what is kept
   SystemFlags system;
   SpaceFlags space;
+  FindFlags find;
+  CapacityFlags capacity;
   FlagText top;
   FlagText threads;
   FlagText why;
@@ -86,15 +91,58 @@ Inquiry inquire(const PlanFlags& flags, const Request& base, std::int64_t all_de
   return inquiry;
 }
 
-// The report without its result: what is searched.
-PlanReport read_report(const PlanFlags& flags, std::vector<Problem>& problems) {
+// Answers the question and makes everything that of the answer: what follows plans at it, or at the least that was
+// asked for where nothing fits.
+void find_and_put(const Question& question, PlanFlags& flags, PlanReport& report) {
+  report.found = find(report.base, report.space, question);
+  const bool devices = question.extreme == Extreme::min_devices;
+  std::int64_t value = report.found->value.value_or(devices ? question.most : question.step);
+  if (report.found->micro_batch) {
+    value = report.space.devices * *report.found->micro_batch;
+    report.space.micro_batch = {.only = {*report.found->micro_batch}};
+  }
+  put(question.extreme, value, report.base, report.space);
+  const std::string text = std::to_string(value);
+  switch (question.extreme) {
+    case Extreme::min_devices: flags.space.devices = text; break;
+    case Extreme::max_batch: flags.request.global_batch = text; break;
+    case Extreme::max_sequence: flags.request.sequence = text; break;
+    case Extreme::max_layers: flags.request.overrides.push_back("layers=" + text); break;
+  }
+}
+
+// The distinct numbers of devices, in the order given.
+std::vector<std::int64_t> read_devices(const PlanFlags& flags, std::vector<Problem>& problems) {
+  std::vector<std::int64_t> counts;
+  for (const std::string& part : split_at_commas(flags.space.devices)) {
+    std::int64_t count = 1;
+    read_count("--devices", part, count, problems);
+    if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);
+  }
+  if (counts.size() > 1 && (flags.find.find || flags.find.deadline || flags.why || flags.shard)) {
+    problems.push_back({"--devices", "must be one number for --find, --deadline, --why and --shard"});
+  }
+  return counts;
+}
+
+// The report without its result: what is searched. Where a question is asked its answer is put into the flags too.
+PlanReport read_report(PlanFlags& flags, std::vector<Problem>& problems) {
   PlanReport report;
   report.base = read_request(flags.request, problems);
   read_system_flags(flags.system, report.base, problems);
-  report.space = read_space(flags.space, problems);
+  SpaceFlags beside_devices = flags.space;
+  beside_devices.devices.reset();
+  report.space = read_space(beside_devices, problems);
+  report.device_counts = read_devices(flags, problems);
+  if (!report.device_counts.empty()) report.space.devices = report.device_counts.front();
+  report.training = read_training(flags.capacity, problems);
+  const std::optional<Question> question =
+      read_question(flags.find, {flags.space.devices, flags.request.global_batch, flags.request.sequence},
+                    report.training, report.base.workload, problems);
   std::int64_t top = 10;
   read_count("--top", flags.top, top, problems);
   report.shown = static_cast<std::size_t>(top);
+  if (question && problems.empty()) find_and_put(*question, flags, report);
   report.estimate = estimate_command(flags);
   return report;
 }
@@ -106,7 +154,7 @@ void explain_result(const PlanFlags& flags, PlanReport& report) {
     Request best = report.base;
     best.strategy = report.result.plans.front().strategy;
     report.blocked = blocked_by_memory(account(evaluate(best)));
-  } else {
+  } else if (!report.found) {
     report.relief = relief(report.base, report.space);
   }
   if (flags.why) report.inquiry = inquire(flags, report.base, report.space.devices);
@@ -133,7 +181,7 @@ ExitCode write_part(const CLI::App& command, const PlanFlags& flags, const Shard
   return ExitCode::done;  // for the whole it is for the merge to say
 }
 
-ExitCode plan(const CLI::App& command, const PlanFlags& flags) {
+ExitCode plan(const CLI::App& command, PlanFlags flags) {
   format_of(flags.output);
   const auto start = std::chrono::steady_clock::now();
   std::vector<Problem> problems;
@@ -145,8 +193,10 @@ ExitCode plan(const CLI::App& command, const PlanFlags& flags) {
     problems.push_back({"--timing", "says nothing of a part: leave it out with --shard"});
   if (!problems.empty()) throw InputError(problems);
 
-  report.result = search(report.base, report.space,
-                         {.shard = shard.value_or(Shard{}), .threads = static_cast<unsigned>(threads)});
+  const SearchOptions options{.shard = shard.value_or(Shard{}), .threads = static_cast<unsigned>(threads)};
+  report.result = report.device_counts.size() > 1
+                      ? search_device_counts(report.base, report.space, report.device_counts, options)
+                      : search(report.base, report.space, options);
   if (shard) return write_part(command, flags, *shard, report.result);
   explain_result(flags, report);
   if (flags.timing) {
@@ -157,6 +207,14 @@ ExitCode plan(const CLI::App& command, const PlanFlags& flags) {
 
 void add_flags(CLI::App& command, PlanFlags& flags) {
   add_search_flags(command, flags.request, flags.system, flags.space);
+  // A question may look for either, and other numbers of devices may be compared.
+  command.get_option("--global-batch")->required(false);
+  command.get_option("--devices")
+      ->required(false)
+      ->type_name("N,N,...")
+      ->description("Devices to use, all of them; of several the best are compared; the most for --find min-devices");
+  add_find_flags(command, flags.find);
+  add_capacity_flags(command, flags.capacity);
   command.add_option("--top", flags.top, "Plans to show, each of a division of the devices of its own (10)")
       ->type_name("N");
   command.add_option("--why", flags.why, "A strategy as flags of estimate: what is wrong with it")
@@ -199,6 +257,9 @@ void add_plan(CLI::App& program, ExitCode& exit_code) {
       "  headroom plan gpt3-175b --system dgx-a100-80g --devices 64 --global-batch 64\n"
       "  headroom plan llama-3-70b --devices 256 --global-batch 1024 -t 4,8 --max-micro-batch 4\n"
       "  headroom plan gpt3-175b --devices 64 --global-batch 64 --why '-t 8 -p 8 --recompute none'\n"
+      "  headroom plan gpt3-175b --devices 64 --global-batch 64 --find max-sequence\n"
+      "  headroom plan gpt3-175b --global-batch 1536 --tokens 300B --deadline 30d --price-per-gpu-hour 2.50\n"
+      "  headroom plan gpt3-175b --devices 512,768,1024 --global-batch 1536 --tokens 300B\n"
       "\nExit code: 0 done, 2 bad input, 3 nothing fits.");
   command->callback([flags, command, &exit_code] { exit_code = plan(*command, *flags); });
 }

@@ -173,12 +173,6 @@ Bytes peak(const Plan& plan) { return total(plan.ranks[plan.peak_rank]); }
 
 Bytes headroom_of(const Plan& plan) { return plan.request.system.memory - peak(plan); }
 
-TokenBudget token_budget(const Timing& timing, double tokens, std::int64_t devices) {
-  constexpr double hour = 3600;
-  const double hours = tokens / timing.throughput.tokens_per_second / hour;
-  return {.days = hours / 24, .device_hours = hours * static_cast<double>(devices)};
-}
-
 Component largest_component(const RankMemory& rank) {
   const std::array<Component, 5> components{{{"weights", rank.state.weights},
                                              {"gradients", rank.state.gradients},

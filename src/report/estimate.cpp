@@ -5,6 +5,7 @@
 
 #include "headroom/plan/interval.hpp"
 #include "headroom/report/timeline.hpp"
+#include "report/capacity.hpp"
 #include "report/estimate_json.hpp"
 #include "report/text.hpp"
 
@@ -171,11 +172,11 @@ std::string verdict_line(const Plan& plan) {
   return {};
 }
 
-// Days and device-hours for a number of tokens.
-std::string budget_line(const Plan& plan, double tokens) {
-  const auto [days, device_hours] = token_budget(*plan.timing, tokens, devices(plan.request.strategy));
-  return fmt::format("{} tokens: {:.1f} days, {:.0f} device-hours.\n", human_count(tokens), days,
-                     device_hours);
+std::string training_text(const EstimateReport& report, const Plan& plan) {
+  if (!plan.timing || report.training.tokens <= 0) return {};
+  return training_line(report.training,
+                       training_cost(report.training, plan.request.workload, plan.timing->iteration.total,
+                                     devices(plan.request.strategy)));
 }
 
 std::string timeline_text(const Plan& plan) {
@@ -224,7 +225,7 @@ std::string estimate_text(const EstimateReport& report, Format format) {
   text += layout_line(request.strategy, request.workload) + "\n" + policy_line(request.strategy) + "\n\n";
   text += verdict_line(plan) + "\n";
   if (plan.timing) text += (markdown ? "\n" : "") + time_line(plan) + "\n";
-  if (plan.timing && report.tokens > 0) text += budget_line(plan, report.tokens);
+  text += training_text(report, plan);
   text += '\n' + render_table(gib_table(plan, markdown), format);
   text += fmt::format("\nRank {} is fullest {}:\n{}", plan.peak_rank,
                       moment(plan, plan.ranks[plan.peak_rank]), markdown ? "\n" : "");

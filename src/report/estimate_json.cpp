@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "headroom/plan/interval.hpp"
+#include "report/capacity.hpp"
 #include "report/text.hpp"
 
 namespace headroom {
@@ -133,9 +134,10 @@ OrderedJson estimate_json(const EstimateReport& report) {
   if (plan.timing) {
     json["time"] = time_json(plan);
     json["throughput"] = throughput_json(*plan.timing, request);
-    if (report.tokens > 0) {
-      const auto [days, device_hours] = token_budget(*plan.timing, report.tokens, devices(request.strategy));
-      json["budget"] = {{"tokens", number(report.tokens)}, {"days", days}, {"device_hours", device_hours}};
+    if (report.training.tokens > 0) {
+      json["budget"] = training_json(
+          report.training, training_cost(report.training, request.workload, plan.timing->iteration.total,
+                                         devices(request.strategy)));
     }
   }
   if (const auto* infeasible = std::get_if<Infeasible>(&report.evaluation)) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "report/capacity.hpp"
 #include "report/estimate_json.hpp"
+#include "report/found.hpp"
 #include "report/strategy_flags.hpp"
 
 namespace headroom {
@@ -16,7 +18,8 @@ std::string command_of(const PlanReport& report, const Strategy& strategy) {
 OrderedJson entry_json(const PlanReport& report, const Candidate& candidate) {
   Request request = report.base;
   request.strategy = candidate.strategy;
-  OrderedJson json = estimate_json({.evaluation = evaluate(request), .alternatives = {}});
+  OrderedJson json =
+      estimate_json({.evaluation = evaluate(request), .alternatives = {}, .training = report.training});
   for (const char* shared : {"format", "model", "system", "software", "alternatives", "assumptions"}) {
     json.erase(shared);
   }
@@ -31,16 +34,13 @@ OrderedJson point_json(const PlanReport& report, const Candidate& candidate) {
   if (candidate.iteration > Seconds(0)) {
     json["iteration_seconds"] = candidate.iteration.count();
     json["mfu"] = candidate.mfu;
+    if (report.training.tokens > 0) {
+      json["budget"] =
+          training_json(report.training, training_cost(report.training, report.base.workload,
+                                                       candidate.iteration, devices(candidate.strategy)));
+    }
   }
   json["command"] = command_of(report, candidate.strategy);
-  return json;
-}
-
-OrderedJson relief_json(const Relief& relief) {
-  OrderedJson json = OrderedJson::object();
-  if (relief.devices) json["devices"] = *relief.devices;
-  if (relief.batch) json["global_batch"] = *relief.batch;
-  if (relief.sequence) json["sequence"] = *relief.sequence;
   return json;
 }
 
@@ -81,7 +81,8 @@ OrderedJson plan_json(const PlanReport& report) {
                    {"model", to_json(report.base.model)},
                    {"system", to_json(report.base.system)},
                    {"software", to_json(report.base.software)},
-                   {"devices", report.space.devices},
+                   {"devices", report.device_counts.size() > 1 ? OrderedJson(report.device_counts)
+                                                               : OrderedJson(report.space.devices)},
                    {"global_batch", report.base.workload.global_batch},
                    {"sequence", report.base.workload.sequence},
                    {"evaluated", result.evaluated},
@@ -89,13 +90,18 @@ OrderedJson plan_json(const PlanReport& report) {
                    {"rejected", std::move(rejected)},
                    {"plans", std::move(plans)},
                    {"pareto", std::move(pareto)}};
+  if (report.found) json["found"] = found_json(*report.found);
   if (report.blocked) {
     json["blocked_by_memory"] = {{"change", report.blocked->flags},
                                  {"iteration_seconds", report.blocked->iteration.count()},
                                  {"missing_bytes", number(report.blocked->missing)}};
   }
   if (result.nearest) json["nearest"] = point_json(report, *result.nearest);
-  if (result.plans.empty()) json["feasible_with"] = relief_json(report.relief);
+  if (!report.relief.empty()) {
+    OrderedJson relief = OrderedJson::array();
+    for (const Found& found : report.relief) relief.push_back(found_json(found));
+    json["feasible_with"] = std::move(relief);
+  }
   if (report.inquiry) json["why"] = inquiry_json(*report.inquiry);
   if (report.elapsed_seconds) json["elapsed_seconds"] = *report.elapsed_seconds;
   return json;

@@ -139,7 +139,7 @@ class Finder {
       }
     }
     if (best > 0) found_.value = best;
-    if (unbounded_) found_.micro_batch = max_micro_batch();
+    if (unbounded_ && question_.most == Question{}.most) found_.micro_batch = max_micro_batch();
   }
 
   // Raises `best` to the largest batch of a part of the space in which p, d and the schedule are pinned and the

@@ -24,25 +24,13 @@ std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
   return fastest;
 }
 
-Relief relief(const Request& base, const Space& space) {
-  Relief result;
-  constexpr std::int64_t most_times = 1024;
-  for (std::int64_t times = 2; times <= most_times && !result.devices; times *= 2) {
-    Space larger = space;
-    larger.devices *= times;
-    if (any_fits(base, larger)) result.devices = larger.devices;
-  }
-  Request less = base;
-  for (std::int64_t& batch = less.workload.global_batch; batch % 2 == 0 && !result.batch;) {
-    batch /= 2;
-    if (any_fits(less, space)) result.batch = batch;
-  }
-  less = base;
-  for (std::int64_t& sequence = less.workload.sequence; sequence % 2 == 0 && !result.sequence;) {
-    sequence /= 2;
-    if (any_fits(less, space)) result.sequence = sequence;
-  }
-  return result;
+std::vector<Found> relief(const Request& base, const Space& space) {
+  const auto [batch, sequence] = base.workload;
+  // Lengths that kernels are made for, where there is room for them.
+  const std::int64_t step = sequence > usual_sequence_step ? usual_sequence_step : 1;
+  return {find(base, space, {.extreme = Extreme::min_devices, .most = usual_most_devices}),
+          find(base, space, {.extreme = Extreme::max_batch, .most = batch - 1}),
+          find(base, space, {.extreme = Extreme::max_sequence, .step = step, .most = sequence - 1})};
 }
 
 }  // namespace headroom

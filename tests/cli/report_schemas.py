@@ -20,6 +20,11 @@ COMMANDS = {
         ["gpt-1t", "--devices", "64", "--global-batch", "64", "-t", "8"],  # nothing fits
         ["llama-2-7b", "--devices", "16", "--global-batch", "32", "--recompute-window", "--why", "-t 3"],
         ["gpt2-xl", "--devices", "8", "--global-batch", "8", "--top", "2", "--why", "-t 8 --recompute full"],
+        ["gpt3-175b", "--devices", "64", "--find", "max-batch", "--tokens", "300B", "--price-per-gpu-hour", "2.5"],
+        ["gpt3-175b", "--devices", "64", "--global-batch", "64", "--find", "max-layers", "--step", "8"],
+        ["gpt-1t", "--devices", "64", "--global-batch", "8", "--find", "max-sequence"],  # nothing fits
+        ["gpt3-175b", "--global-batch", "1536", "--tokens", "300B", "--deadline", "60d", "--power-per-gpu", "400 W"],
+        ["gpt2-xl", "--devices", "4,8", "--global-batch", "8", "--tokens", "1B", "--top", "2"],
     ],
     "estimate": [
         PAPER + ["--sp", "--recompute", "selective", "--tokens", "300B"],

@@ -74,13 +74,6 @@ TEST_CASE("throughput: only layers that recompute count") {
   CHECK((flops.hardware - flops.model) / (all.hardware - all.model) == doctest::Approx(0.25));
 }
 
-TEST_CASE("budget: days and device-hours of a number of tokens") {
-  const Timing timing = timing_of(with_both_techniques(gpt3_timed()));
-  const auto [days, device_hours] = token_budget(timing, 300e9, 64);
-  CHECK(days * 86400 * timing.throughput.tokens_per_second == doctest::Approx(300e9));
-  CHECK(device_hours == doctest::Approx(days * 24 * 64));
-}
-
 TEST_CASE("warnings: predictions beyond the fitted range are named") {
   Request request = with_both_techniques(gpt3_timed());
   request.model.architecture.kernels.attention = AttentionKernel::flash;

@@ -70,12 +70,7 @@ TEST_CASE("find: the largest batch is that of trying every batch") {
     Question question{
         .extreme = Extreme::max_batch, .step = *rc::gen::element<std::int64_t>(1, 2, 3), .most = 40};
     if (*rc::gen::arbitrary<bool>()) question.within = Seconds(*rc::gen::inRange(1, 100) * 1e-3);
-    const Found found = find(request, space, question);
-    RC_ASSERT(found.value == largest_by_trying(request, space, question));
-    if (found.micro_batch) {
-      question.most = 1 << 20;
-      RC_ASSERT(find(request, space, question).value.value_or(0) > 1000);
-    }
+    RC_ASSERT(find(request, space, question).value == largest_by_trying(request, space, question));
   }));
 }
 

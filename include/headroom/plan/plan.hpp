@@ -65,15 +65,6 @@ struct Timing {
   friend bool operator==(const Timing&, const Timing&) = default;
 };
 
-// What training on a number of tokens takes: iterations, one after the other, without restarts.
-struct TokenBudget {
-  double days = 0;
-  double device_hours = 0;
-  friend bool operator==(const TokenBudget&, const TokenBudget&) = default;
-};
-
-TokenBudget token_budget(const Timing& timing, double tokens, std::int64_t devices);
-
 struct Plan {
   Request request;
   std::vector<RankMemory> ranks;  // by pipeline rank; tensor- and data-parallel ranks are alike

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "headroom/plan/capacity.hpp"
 #include "headroom/plan/remedies.hpp"
 #include "headroom/report/table.hpp"
 
@@ -13,7 +14,7 @@ struct EstimateReport {
   Evaluation evaluation;
   std::vector<Alternative> alternatives;  // remedies where it does not fit, else improvements
   bool looked_for_alternatives = false;
-  double tokens = 0;      // to train on; 0: unknown
+  Training training;
   bool timeline = false;  // draw the schedule, in the formats for reading
 };
 

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "headroom/plan/capacity.hpp"
 #include "headroom/plan/remedies.hpp"
 #include "headroom/report/table.hpp"
 #include "headroom/search/limits.hpp"
+#include "headroom/search/search.hpp"
 
 namespace headroom {
 
@@ -22,11 +24,14 @@ struct Inquiry {
 struct PlanReport {
   Request base;  // its strategy lends what the space does not set
   Space space;
+  std::vector<std::int64_t> device_counts;  // where there are several, `space` is searched on each
+  std::optional<Found> found;               // the inverse question that base and space are the answer to
+  Training training;
   SearchResult result;
   std::size_t shown = 10;  // plans in the table
   std::string estimate;    // the command that looks closer, without the strategy's flags
   std::optional<BlockedChange> blocked;
-  Relief relief;  // where nothing fits
+  std::vector<Found> relief;  // where nothing fits
   std::optional<Inquiry> inquiry;
   std::optional<double> elapsed_seconds;
 };

@@ -25,6 +25,10 @@ inline constexpr std::array<Spelling<Extreme>, 4> spellings<Extreme>{{
     {Extreme::max_layers, "max-layers"},
 }};
 
+// Where nothing else is asked: a bound for scans of device counts, and lengths that kernels are made for.
+inline constexpr std::int64_t usual_most_devices = 16384;
+inline constexpr std::int64_t usual_sequence_step = 128;
+
 struct Question {
   Extreme extreme = Extreme::min_devices;
   std::int64_t step = 1;  // only its multiples are looked at; of devices, whole nodes are
@@ -37,8 +41,8 @@ struct Found {
   Question question;
   std::optional<std::int64_t> value;  // none: nothing fits at any
   std::int64_t least = 1;             // min_devices: fewer cannot hold the model's state, or compute in time
-  // max_batch, where accumulating gradients takes no memory and nothing but `most` bounds the batch: what memory bounds
-  // then is the microbatch. The largest that fits when t p of them go through every pipeline.
+  // max_batch of a question without a bound, where accumulating gradients takes no memory: what memory bounds then is the
+  // microbatch. The largest that fits when t p of them go through every pipeline.
   std::optional<std::int64_t> micro_batch;
   friend bool operator==(const Found&, const Found&) = default;
 };

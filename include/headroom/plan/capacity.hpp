@@ -1,0 +1,37 @@
+// What a training run takes: iterations until it has seen its tokens, one after the other; restarts, failures and
+// evaluations are left out. At a price and a power, what that costs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "headroom/core/units.hpp"
+#include "headroom/parallel/strategy.hpp"
+
+namespace headroom {
+
+struct Training {
+  double tokens = 0;                            // to train on; 0: not asked
+  std::optional<double> price_per_device_hour;  // in any currency
+  std::optional<double> device_watts;           // that a device draws all the time
+  friend bool operator==(const Training&, const Training&) = default;
+};
+
+struct TrainingCost {
+  double iterations = 0;  // the last one may see more tokens than are left
+  double days = 0;
+  double device_hours = 0;
+  std::optional<double> price;
+  std::optional<double> kilowatt_hours;  // of the devices alone
+  friend bool operator==(const TrainingCost&, const TrainingCost&) = default;
+};
+
+double iterations_of(const Training& training, const Workload& workload);
+
+TrainingCost training_cost(const Training& training, const Workload& workload, Seconds iteration,
+                           std::int64_t devices);
+
+// What an iteration may take for all of them to end by then.
+Seconds iteration_by(const Training& training, const Workload& workload, Seconds deadline);
+
+}  // namespace headroom

@@ -1,0 +1,35 @@
+#include "cli/capacity_flags.hpp"
+
+namespace headroom::cli {
+
+void add_capacity_flags(CLI::App& command, CapacityFlags& flags) {
+  const char* group = "Training run";
+  command.add_option("--tokens", flags.tokens, "Tokens to train on (300B, 1.4T): adds days and device-hours")
+      ->type_name("N")
+      ->group(group);
+  command
+      .add_option("--price-per-gpu-hour", flags.price, "What a device costs an hour, in any currency: 2.50")
+      ->type_name("PRICE")
+      ->group(group);
+  command.add_option("--power-per-gpu", flags.power, "What a device draws, for the energy: '700 W', 0.7kW")
+      ->type_name("POWER")
+      ->group(group);
+}
+
+Training read_training(const CapacityFlags& flags, std::vector<Problem>& problems) {
+  Training training;
+  read_quantity("--tokens", flags.tokens, training.tokens, problems);
+  constexpr Unit plain[] = {{"", 1}};
+  constexpr Unit watts[] = {{"W", 1}, {"kW", 1e3}};
+  const auto read = [&](const char* flag, const FlagText& text, std::span<const Unit> units,
+                        const char* example, std::optional<double>& value) {
+    if (!text) return;
+    read_with_unit(flag, *text, units, example, value.emplace(), problems);
+    if (!flags.tokens) problems.push_back({flag, "needs --tokens, the length of the training run"});
+  };
+  read("--price-per-gpu-hour", flags.price, plain, "2.50", training.price_per_device_hour);
+  read("--power-per-gpu", flags.power, watts, "'700 W' or 0.7kW", training.device_watts);
+  return training;
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,22 @@
+// The flags that ask what a whole training run takes: tokens, a price, a power.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "cli/flags.hpp"
+#include "headroom/plan/capacity.hpp"
+
+namespace headroom::cli {
+
+struct CapacityFlags {
+  FlagText tokens;
+  FlagText price;
+  FlagText power;
+};
+
+void add_capacity_flags(CLI::App& command, CapacityFlags& flags);
+
+// Every mistake is added to `problems`.
+Training read_training(const CapacityFlags& flags, std::vector<Problem>& problems);
+
+}  // namespace headroom::cli

@@ -1,0 +1,74 @@
+#include "cli/find_flags.hpp"
+
+namespace headroom::cli {
+namespace {
+
+// By a year; of months nobody knows how long they are.
+constexpr Unit durations[] = {{"ms", 1e-3},    {"s", 1},        {"seconds", 1},  {"min", 60},
+                              {"minutes", 60}, {"h", 3600},     {"hours", 3600}, {"d", 86400},
+                              {"day", 86400},  {"days", 86400}, {"w", 604800},   {"weeks", 604800}};
+
+void require(bool met, const char* flag, const char* rule, std::vector<Problem>& problems) {
+  if (!met) problems.push_back({flag, rule});
+}
+
+}  // namespace
+
+void add_find_flags(CLI::App& command, FindFlags& flags) {
+  const char* group = "Inverse questions";
+  const auto option = [&](const char* name, FlagText& value, const char* type, const char* help) {
+    command.add_option(name, value, help)->type_name(type)->group(group);
+  };
+  option("--find", flags.find, "WHAT",
+         "min-devices, max-batch, max-sequence or max-layers: how far one size can go until nothing fits");
+  option("--step", flags.step, "N",
+         "Look at multiples of N only (128 for --find max-sequence, else 1; devices come in whole nodes)");
+  option("--max-iteration", flags.most_iteration, "TIME",
+         "What an iteration may take (20s, 1.5min), for --find min-devices or max-batch");
+  option("--deadline", flags.deadline, "TIME",
+         "When the training run of --tokens shall be over (30d, '12 hours'): finds the fewest devices");
+}
+
+std::optional<Question> read_question(const FindFlags& flags, const Givens& givens, const Training& training,
+                                      const Workload& workload, std::vector<Problem>& problems) {
+  Question question;
+  read_choice("--find", flags.find, question.extreme, problems);
+  const bool asked = flags.find || flags.deadline;
+  const auto asks = [&](Extreme extreme) { return asked && question.extreme == extreme; };
+  const bool timed = asks(Extreme::min_devices) || asks(Extreme::max_batch);
+  require(givens.devices || asks(Extreme::min_devices), "--devices", "is required", problems);
+  require(givens.global_batch || asks(Extreme::max_batch), "--global-batch", "is required", problems);
+  require(!givens.global_batch || !asks(Extreme::max_batch), "--global-batch",
+          "is what --find max-batch looks for: leave it out", problems);
+  require(!givens.sequence || !asks(Extreme::max_sequence), "--sequence",
+          "is what --find max-sequence looks for: leave it out", problems);
+  require(!flags.step || (flags.find && !asks(Extreme::min_devices)), "--step",
+          "needs --find max-batch, max-sequence or max-layers", problems);
+  require(!flags.most_iteration || timed, "--max-iteration", "needs --find min-devices or max-batch",
+          problems);
+  require(!flags.deadline || training.tokens > 0, "--deadline",
+          "needs --tokens, the length of the training run", problems);
+  require(!flags.deadline || question.extreme == Extreme::min_devices, "--deadline",
+          "asks for the fewest devices: leave out another --find", problems);
+  require(!flags.deadline || !flags.most_iteration, "--deadline",
+          "says how long an iteration may take: leave out --max-iteration", problems);
+  if (asks(Extreme::max_sequence)) question.step = usual_sequence_step;
+  read_count("--step", flags.step, question.step, problems);
+  double seconds = 0;
+  if (flags.most_iteration) {
+    read_with_unit("--max-iteration", *flags.most_iteration, durations, "20s or 1.5min", seconds, problems);
+    question.within = Seconds(seconds);
+  }
+  if (flags.deadline) {
+    read_with_unit("--deadline", *flags.deadline, durations, "30d or '12 hours'", seconds, problems);
+    question.within = iteration_by(training, workload, Seconds(seconds));
+  }
+  if (asks(Extreme::min_devices)) {
+    question.most = usual_most_devices;
+    read_count("--devices", givens.devices, question.most, problems);
+  }
+  if (!asked) return {};
+  return question;
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,28 @@
+#include "headroom/plan/capacity.hpp"
+
+#include <cmath>
+
+namespace headroom {
+
+double iterations_of(const Training& training, const Workload& workload) {
+  return std::ceil(training.tokens / static_cast<double>(workload.global_batch) /
+                   static_cast<double>(workload.sequence));
+}
+
+TrainingCost training_cost(const Training& training, const Workload& workload, Seconds iteration,
+                           std::int64_t devices) {
+  constexpr double hour = 3600;
+  TrainingCost cost{.iterations = iterations_of(training, workload)};
+  const double hours = cost.iterations * iteration.count() / hour;
+  cost.days = hours / 24;
+  cost.device_hours = hours * static_cast<double>(devices);
+  if (training.price_per_device_hour) cost.price = cost.device_hours * *training.price_per_device_hour;
+  if (training.device_watts) cost.kilowatt_hours = cost.device_hours * *training.device_watts / 1000;
+  return cost;
+}
+
+Seconds iteration_by(const Training& training, const Workload& workload, Seconds deadline) {
+  return deadline / iterations_of(training, workload);
+}
+
+}  // namespace headroom

@@ -1,0 +1,51 @@
+#include "report/capacity.hpp"
+
+#include "report/text.hpp"
+
+namespace headroom {
+
+std::string training_line(const Training& training, const TrainingCost& cost) {
+  std::string text = fmt::format("{} tokens: {:.1f} days, {:.0f} device-hours", human_count(training.tokens),
+                                 cost.days, cost.device_hours);
+  if (cost.price) {
+    text +=
+        fmt::format(", a price of {:.0f} at {} a device-hour", *cost.price, *training.price_per_device_hour);
+  }
+  if (cost.kilowatt_hours) {
+    text += fmt::format(", {:.1f} MWh at {} W a device", *cost.kilowatt_hours / 1000, *training.device_watts);
+  }
+  return text + ", without restarts.\n";
+}
+
+std::vector<std::string> training_columns(const Training& training) {
+  if (training.tokens <= 0) return {};
+  std::vector<std::string> names{"days"};
+  if (training.price_per_device_hour) names.emplace_back("price");
+  if (training.device_watts) names.emplace_back("MWh");
+  return names;
+}
+
+std::vector<std::string> training_cells(const TrainingCost& cost) {
+  std::vector<std::string> cells{fmt::format("{:.1f}", cost.days)};
+  if (cost.price) cells.push_back(fmt::format("{:.0f}", *cost.price));
+  if (cost.kilowatt_hours) cells.push_back(fmt::format("{:.1f}", *cost.kilowatt_hours / 1000));
+  return cells;
+}
+
+OrderedJson training_json(const Training& training, const TrainingCost& cost) {
+  OrderedJson json{{"tokens", number(training.tokens)},
+                   {"iterations", number(cost.iterations)},
+                   {"days", cost.days},
+                   {"device_hours", cost.device_hours}};
+  if (cost.price) {
+    json["price_per_device_hour"] = *training.price_per_device_hour;
+    json["price"] = *cost.price;
+  }
+  if (cost.kilowatt_hours) {
+    json["device_watts"] = *training.device_watts;
+    json["kilowatt_hours"] = *cost.kilowatt_hours;
+  }
+  return json;
+}
+
+}  // namespace headroom

@@ -1,0 +1,20 @@
+// What a training run takes, in a sentence, in columns of tables of plans, and as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headroom/plan/capacity.hpp"
+#include "report/json.hpp"
+
+namespace headroom {
+
+std::string training_line(const Training& training, const TrainingCost& cost);
+
+// Headers and cells in the same order; none where no tokens are given.
+std::vector<std::string> training_columns(const Training& training);
+std::vector<std::string> training_cells(const TrainingCost& cost);
+
+OrderedJson training_json(const Training& training, const TrainingCost& cost);
+
+}  // namespace headroom

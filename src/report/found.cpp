@@ -1,0 +1,80 @@
+#include "report/found.hpp"
+
+#include "report/text.hpp"
+
+namespace headroom {
+namespace {
+
+std::string fewest_devices(const Found& found, std::int64_t node) {
+  const auto& [question, value, least, ignored] = found;
+  const std::string in_time =
+      question.within ? fmt::format(" and an iteration takes at most {}", human(*question.within)) : "";
+  const std::string tried =
+      fmt::format("tried: {}whole nodes of {}", least < node ? "parts of a node that divide it, " : "", node);
+  const std::string bound =
+      least > 1 ? fmt::format("; fewer than {} cannot hold the model's state{}", least,
+                              question.within ? " or compute that fast at their full peak" : "")
+                : "";
+  if (!value) {
+    return fmt::format("Nothing fits{} on any number of devices up to {} ({}{}).", in_time, question.most,
+                       tried, bound);
+  }
+  return fmt::format("{} devices are the fewest on which anything fits{} ({}{}).", *value, in_time, tried,
+                     bound);
+}
+
+// Where not everything was.
+std::string looked_at(const Question& question) {
+  std::string text = question.step > 1 ? fmt::format("in multiples of {}", question.step) : "";
+  if (question.most < Question{}.most)
+    text += fmt::format("{}up to {}", text.empty() ? "" : " ", question.most);
+  return text.empty() ? text : " (" + text + ")";
+}
+
+std::string largest_batch(const Found& found) {
+  const auto& [question, value, least, micro_batch] = found;
+  if (micro_batch) {
+    return fmt::format(
+        "Memory does not bound the global batch: however many microbatches follow each other, a pipeline "
+        "keeps no "
+        "more alive than fill it. A time does (--max-iteration).\nThe largest microbatch that fits is {}.",
+        *micro_batch);
+  }
+  const std::string in_time =
+      question.within ? fmt::format(" in an iteration of at most {}", human(*question.within)) : "";
+  if (!value) return fmt::format("No global batch fits{}{}.", in_time, looked_at(question));
+  return fmt::format("A global batch of {} sequences is the largest that fits{}{}.", *value, in_time,
+                     looked_at(question));
+}
+
+}  // namespace
+
+std::string found_text(const Found& found, const Request& base) {
+  const auto& [question, value, least, micro_batch] = found;
+  switch (question.extreme) {
+    case Extreme::min_devices: return fewest_devices(found, base.system.devices_per_node);
+    case Extreme::max_batch: return largest_batch(found);
+    case Extreme::max_sequence:
+      if (!value) return fmt::format("No sequence fits{}.", looked_at(question));
+      return fmt::format("Sequences of {} tokens are the longest that fit{}.", *value, looked_at(question));
+    case Extreme::max_layers:
+      if (!value) return fmt::format("No depth fits{}.", looked_at(question));
+      return fmt::format("A model of this width fits with up to {} layers{}.", *value, looked_at(question));
+  }
+  EXPECTS(!"unknown extreme");
+  return {};
+}
+
+OrderedJson found_json(const Found& found) {
+  const auto& [question, value, least, micro_batch] = found;
+  OrderedJson json{{"find", name_of(question.extreme)},
+                   {"value", value ? OrderedJson(*value) : OrderedJson()},
+                   {"step", question.step},
+                   {"least", least},
+                   {"most", question.most}};
+  if (question.within) json["within_seconds"] = question.within->count();
+  if (micro_batch) json["micro_batch"] = *micro_batch;
+  return json;
+}
+
+}  // namespace headroom

@@ -1,0 +1,104 @@
+#include "report/plan_tables.hpp"
+
+#include <algorithm>
+
+#include "report/capacity.hpp"
+#include "report/text.hpp"
+
+namespace headroom {
+namespace {
+
+std::string recompute_cell(const Recomputation& recompute) {
+  std::string text(name_of(recompute.policy));
+  if (recompute.layers > 0) text += fmt::format(" {}", recompute.layers);
+  return recompute.window ? text + " window" : text;
+}
+
+std::vector<std::string> training_cells_of(const PlanReport& report, const Candidate& one) {
+  if (report.training.tokens <= 0) return {};
+  return training_cells(
+      training_cost(report.training, report.base.workload, one.iteration, devices(one.strategy)));
+}
+
+}  // namespace
+
+Request request_of(const PlanReport& report, const Candidate& candidate) {
+  Request request = report.base;
+  request.strategy = candidate.strategy;
+  return request;
+}
+
+Table candidates_table(const PlanReport& report, const std::vector<Candidate>& candidates, std::size_t most) {
+  const bool several = report.device_counts.size() > 1;
+  Table table{.columns = {{"#"}}};
+  if (several) table.columns.push_back({"devices"});
+  const std::vector<Column> common{{"tensor"},
+                                   {"pipeline"},
+                                   {"interleave"},
+                                   {"data"},
+                                   {"micro"},
+                                   {"sp", Align::left},
+                                   {"recompute", Align::left},
+                                   {"optimizer", Align::left},
+                                   {"seconds"},
+                                   {"MFU"},
+                                   {"peak GiB"},
+                                   {"to spare"}};
+  table.columns.insert(table.columns.end(), common.begin(), common.end());
+  for (const std::string& name : training_columns(report.training)) table.columns.push_back({name});
+  for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) {
+    const Candidate& one = candidates[i];
+    const Strategy& strategy = one.strategy;
+    std::vector<std::string> row{std::to_string(i + 1)};
+    if (several) row.push_back(std::to_string(devices(strategy)));
+    const std::vector<std::string> cells{std::to_string(strategy.tensor_parallel),
+                                         std::to_string(strategy.pipeline_parallel),
+                                         std::to_string(strategy.interleave),
+                                         std::to_string(strategy.data_parallel),
+                                         std::to_string(strategy.micro_batch),
+                                         strategy.sequence_parallel ? "yes" : "no",
+                                         recompute_cell(strategy.recompute),
+                                         strategy.distributed_optimizer ? "sharded" : "whole",
+                                         fmt::format("{:#.4g}", one.iteration.count()),
+                                         fmt::format("{:.1f}%", 100 * one.mfu),
+                                         in_gib(one.peak),
+                                         in_gib(report.base.system.memory - one.peak)};
+    row.insert(row.end(), cells.begin(), cells.end());
+    for (std::string& cell : training_cells_of(report, one)) row.push_back(std::move(cell));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table csv_table(const PlanReport& report) {
+  Table table{.columns = {{"tensor_parallel"},
+                          {"pipeline_parallel"},
+                          {"interleave"},
+                          {"data_parallel"},
+                          {"micro_batch"},
+                          {"sequence_parallel"},
+                          {"recompute"},
+                          {"recompute_layers"},
+                          {"recompute_window"},
+                          {"schedule"},
+                          {"distributed_optimizer"},
+                          {"iteration_seconds"},
+                          {"mfu"},
+                          {"peak_bytes"},
+                          {"headroom_bytes"}}};
+  const auto yes = [](bool value) { return std::string(value ? "true" : "false"); };
+  for (const Candidate& one : report.result.plans) {
+    const Strategy& strategy = one.strategy;
+    table.rows.push_back({std::to_string(strategy.tensor_parallel),
+                          std::to_string(strategy.pipeline_parallel), std::to_string(strategy.interleave),
+                          std::to_string(strategy.data_parallel), std::to_string(strategy.micro_batch),
+                          yes(strategy.sequence_parallel), std::string(name_of(strategy.recompute.policy)),
+                          std::to_string(strategy.recompute.layers), yes(strategy.recompute.window),
+                          std::string(name_of(strategy.schedule)), yes(strategy.distributed_optimizer),
+                          fmt::format("{}", one.iteration.count()), fmt::format("{}", one.mfu),
+                          whole(one.peak.count()), whole((report.base.system.memory - one.peak).count())});
+  }
+  return table;
+}
+
+}  // namespace headroom
