@@ -4,12 +4,8 @@
 #include <algorithm>
 
 #include <doctest/doctest.h>
-#include <rapidcheck.h>
 
-#include "headroom/io/model_file.hpp"
-#include "headroom/io/software_file.hpp"
-#include "headroom/io/system_file.hpp"
-#include "headroom/search/evaluator.hpp"
+#include "search/requests.hpp"
 
 namespace headroom {
 namespace {
@@ -18,24 +14,6 @@ Request request_for(const std::string& model, std::int64_t batch) {
   Request request{.model = read_model(model), .system = read_system("dgx-a100-80g")};
   request.workload = {.global_batch = batch, .sequence = request.model.sequence};
   return request;
-}
-
-std::vector<Strategy> strategies(const Request& request, const Space& space) {
-  std::vector<Strategy> all;
-  visit_layouts(
-      request, space,
-      [&](const Strategy& layout) {
-        for (const Recomputation& recompute : recomputations(request, space, layout)) {
-          for (const bool sharded : choices(space.distributed_optimizer, layout.data_parallel)) {
-            all.push_back(layout);
-            all.back().recompute = recompute;
-            all.back().distributed_optimizer = sharded;
-          }
-        }
-        return true;
-      },
-      [](const std::string&) {});
-  return all;
 }
 
 struct BruteForce {
@@ -239,63 +217,6 @@ TEST_CASE("search: needs a system whose performance is known") {
   Request request = request_for("gpt2-xl", 8);
   request.system.performance.reset();
   CHECK_THROWS_AS(search(request, {.devices = 8}), InputError);
-}
-
-// K22 table 3: what its authors chose, t = 8 with sequence parallelism and selective recomputation.
-struct PaperRun {
-  std::string model;
-  std::int64_t devices;
-  std::int64_t batch;
-  Strategy strategy;
-};
-
-// Without what an evaluator's layout leaves open.
-Strategy layout_of(Strategy strategy) {
-  strategy.recompute = {};
-  strategy.distributed_optimizer = false;
-  return strategy;
-}
-
-TEST_CASE("K22 table 3: the paper's configurations fit and are among the best few percent") {
-  const auto chosen = [](std::int64_t p, std::int64_t m, std::int64_t b) {
-    return Strategy{.tensor_parallel = 8,
-                    .pipeline_parallel = p,
-                    .interleave = m,
-                    .micro_batch = b,
-                    .sequence_parallel = true,
-                    .recompute = {.policy = RecomputePolicy::selective},
-                    .schedule = m > 1 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward};
-  };
-  constexpr double best_part = 0.05;
-  for (const PaperRun& run :
-       {PaperRun{"gpt-22b", 8, 4, chosen(1, 1, 4)}, PaperRun{"gpt3-175b", 64, 64, chosen(8, 3, 1)},
-        PaperRun{"mt-nlg-530b", 280, 280, chosen(35, 3, 1)},
-        PaperRun{"gpt-1t", 512, 512, chosen(64, 1, 1)}}) {
-    CAPTURE(run.model);
-    Request request = request_for(run.model, run.batch);
-    request.strategy.gradients = Dtype::half;
-    const Space space{.devices = run.devices};
-    const SearchResult found = search(request, space);
-    request.strategy = run.strategy;
-    request.strategy.gradients = Dtype::half;
-    const Evaluation evaluation = evaluate(request);
-    CHECK(std::holds_alternative<Plan>(evaluation));
-    const Seconds paper = account(evaluation).timing->iteration.total;
-    std::int64_t faster = 0;
-    Evaluator evaluator(request);
-    const Strategy* layout = nullptr;
-    for (const Strategy& strategy : strategies(request, space)) {
-      if (layout == nullptr || layout_of(*layout) != layout_of(strategy)) evaluator.set_layout(strategy);
-      layout = &strategy;
-      if (evaluator.peak(strategy).bytes > request.system.memory) continue;
-      faster += evaluator.least_iteration(strategy) < paper && evaluator.iteration(strategy) < paper ? 1 : 0;
-    }
-    MESSAGE(run.model << ": " << paper.count() << " s, best " << found.plans.front().iteration.count()
-                      << " s; " << faster << " faster of " << found.feasible << " feasible of "
-                      << found.evaluated);
-    CHECK(paper <= 1.12 * found.plans.front().iteration);
-    CHECK(static_cast<double>(faster) <= best_part * static_cast<double>(found.feasible));
-  }
 }
 
 }  // namespace
