@@ -8,6 +8,7 @@
 #include "cli/capacity_flags.hpp"
 #include "cli/command.hpp"
 #include "cli/find_flags.hpp"
+#include "cli/inquiry.hpp"
 #include "cli/output.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/shards.hpp"
@@ -58,37 +59,6 @@ std::string estimate_command(const PlanFlags& flags) {
   for (const std::string& change : flags.system.software_overrides) add("--set-software", change);
   add("--global-batch", flags.request.global_batch);
   return command;
-}
-
-Inquiry inquire(const PlanFlags& flags, const Request& base, std::int64_t all_devices) {
-  Inquiry inquiry{.flags = *flags.why, .problems = {}, .evaluation = {}, .neighbours = {}};
-  RequestFlags asked = flags.request;
-  CLI::App parser;
-  parser.set_help_flag();
-  add_request_flags(parser, asked);
-  try {
-    parser.parse(asked.model + " " + *flags.why);
-  } catch (const CLI::ParseError& error) {
-    throw InputError("--why", std::string(error.what()));
-  }
-  if (!asked.data_parallel) asked.devices = flags.space.devices;
-  Request request = read_request(asked, inquiry.problems);
-  request.system = base.system;
-  request.software = base.software;
-  if (inquiry.problems.empty() && devices(request.strategy) != all_devices) {
-    inquiry.problems.push_back({"--data-parallel", "makes it " + std::to_string(devices(request.strategy)) +
-                                                       " devices, not " + std::to_string(all_devices)});
-  }
-  if (inquiry.problems.empty()) {
-    inquiry.problems = illegalities(request.model, request.strategy, request.workload);
-  } else {
-    return inquiry;
-  }
-  if (inquiry.problems.empty()) inquiry.evaluation = evaluate(request);
-  constexpr std::size_t most_neighbours = 3;
-  const bool fits = inquiry.evaluation && std::holds_alternative<Plan>(*inquiry.evaluation);
-  if (!fits) inquiry.neighbours = remedies(request, most_neighbours);
-  return inquiry;
 }
 
 // Answers the question and makes everything that of the answer: what follows plans at it, or at the least that was
@@ -157,7 +127,7 @@ void explain_result(const PlanFlags& flags, PlanReport& report) {
   } else if (!report.found) {
     report.relief = relief(report.base, report.space);
   }
-  if (flags.why) report.inquiry = inquire(flags, report.base, report.space.devices);
+  if (flags.why) report.inquiry = inquire(*flags.why, flags.request, report.base, report.space);
 }
 
 ExitCode print(const PlanReport& report, const OutputFlags& output) {
@@ -212,7 +182,8 @@ void add_flags(CLI::App& command, PlanFlags& flags) {
   command.get_option("--devices")
       ->required(false)
       ->type_name("N,N,...")
-      ->description("Devices to use, all of them; of several the best are compared; the most for --find min-devices");
+      ->description(
+          "Devices to use, all of them; of several the best are compared; the most for --find min-devices");
   add_find_flags(command, flags.find);
   add_capacity_flags(command, flags.capacity);
   command.add_option("--top", flags.top, "Plans to show, each of a division of the devices of its own (10)")

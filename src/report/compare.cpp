@@ -1,6 +1,6 @@
 #include "headroom/report/compare.hpp"
 
-#include "report/json.hpp"
+#include "report/compare_json.hpp"
 #include "report/text.hpp"
 
 namespace headroom {
@@ -113,6 +113,13 @@ std::string compare_text(const Comparison& comparison, Format format) {
 }
 
 }  // namespace
+
+OrderedJson terms_json(const Comparison& comparison) {
+  const Plan& before = account(comparison.before);
+  const Plan& after = account(comparison.after);
+  return {{"time", terms_json(time_terms(before, after))},
+          {"memory", terms_json(memory_terms(before, after))}};
+}
 
 std::string render(const Comparison& comparison, Format format) {
   const Plan& before = account(comparison.before);

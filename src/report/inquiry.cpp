@@ -23,12 +23,21 @@ std::string inquiry_text(const PlanReport& report) {
     }
     if (!report.result.plans.empty()) {
       const Evaluation best = evaluate(request_of(report, report.result.plans.front()));
+      const Seconds fastest = account(best).timing->iteration.total;
+      const Seconds time = asked.timing->iteration.total;
+      if (asked.verdict != Verdict::does_not_fit && time > fastest) {
+        text += fmt::format("- fits, but takes {:.1f}% longer: {}\n", 100 * (time / fastest - 1),
+                            more_time(account(best), asked, 2));
+      }
       text += "Against the best plan (before), this one (after) is: " +
               render(Comparison{.before = best, .after = *inquiry.evaluation, .change = inquiry.flags},
                      Format::table);
     }
   }
-  if (!inquiry.neighbours.empty()) text += "Nearest changes that are legal and fit:\n";
+  if (!inquiry.neighbours.empty()) {
+    text +=
+        inquiry.evaluation ? "Changes that make it fit:\n" : "Nearest strategies that are legal and fit:\n";
+  }
   for (const Alternative& neighbour : inquiry.neighbours) {
     text += fmt::format("  {}: {}, {} on the fullest rank\n", fmt::join(neighbour.changes, " "),
                         human(neighbour.plan.timing->iteration.total), human(peak(neighbour.plan)));

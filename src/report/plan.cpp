@@ -13,23 +13,6 @@
 namespace headroom {
 namespace {
 
-std::string words(std::string_view name) {
-  std::string text(name);
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
-}
-
-// The part of an iteration in which one plan is furthest behind another.
-std::string largest_difference(const Plan& best, const Plan& other) {
-  const Breakdown& x = best.timing->iteration.breakdown;
-  const Breakdown& y = other.timing->iteration.breakdown;
-  const auto worst =
-      std::max_element(breakdown_parts.begin(), breakdown_parts.end(), [&](const auto& one, const auto& two) {
-        return y.*one.part - x.*one.part < y.*two.part - x.*two.part;
-      });
-  return fmt::format("{} more for {}", human(y.*(worst->part) - x.*(worst->part)), words(worst->name));
-}
-
 // Why the best plan is the best: its margin, where its time goes beside products, and what memory keeps it from.
 std::string choice_text(const PlanReport& report) {
   const std::vector<Candidate>& plans = report.result.plans;
@@ -40,8 +23,7 @@ std::string choice_text(const PlanReport& report) {
   if (plans.size() > 1) {
     const Plan second = account(evaluate(request_of(report, plans[1])));
     text += fmt::format("- plan 2 takes {:.1f}% longer: {}\n",
-                        100 * (plans[1].iteration / plans.front().iteration - 1),
-                        largest_difference(best, second));
+                        100 * (plans[1].iteration / plans.front().iteration - 1), more_time(best, second, 1));
   }
   if (report.training.tokens > 0) {
     text += "- " + training_line(report.training,

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "report/capacity.hpp"
+#include "report/compare_json.hpp"
 #include "report/estimate_json.hpp"
 #include "report/found.hpp"
+#include "report/plan_tables.hpp"
 #include "report/strategy_flags.hpp"
 
 namespace headroom {
@@ -16,10 +18,9 @@ std::string command_of(const PlanReport& report, const Strategy& strategy) {
 
 // The strategy's whole account, as `headroom estimate` gives it.
 OrderedJson entry_json(const PlanReport& report, const Candidate& candidate) {
-  Request request = report.base;
-  request.strategy = candidate.strategy;
-  OrderedJson json =
-      estimate_json({.evaluation = evaluate(request), .alternatives = {}, .training = report.training});
+  OrderedJson json = estimate_json({.evaluation = evaluate(request_of(report, candidate)),
+                                    .alternatives = {},
+                                    .training = report.training});
   for (const char* shared : {"format", "model", "system", "software", "alternatives", "assumptions"}) {
     json.erase(shared);
   }
@@ -44,7 +45,8 @@ OrderedJson point_json(const PlanReport& report, const Candidate& candidate) {
   return json;
 }
 
-OrderedJson inquiry_json(const Inquiry& inquiry) {
+OrderedJson inquiry_json(const PlanReport& report) {
+  const Inquiry& inquiry = *report.inquiry;
   OrderedJson problems = OrderedJson::array();
   for (const auto& [where, rule] : inquiry.problems) problems.push_back({{"flag", where}, {"rule", rule}});
   OrderedJson json{{"flags", inquiry.flags}, {"problems", std::move(problems)}};
@@ -52,8 +54,16 @@ OrderedJson inquiry_json(const Inquiry& inquiry) {
     const Plan& plan = account(*inquiry.evaluation);
     json["verdict"] = name_of(plan.verdict);
     json["peak_bytes"] = number(peak(plan));
+    json["peak_rank"] = plan.peak_rank;
+    const Component largest = largest_component(plan.ranks[plan.peak_rank]);
+    json["largest_component"] = {{"name", largest.name}, {"bytes", number(largest.bytes)}};
     json["iteration_seconds"] = plan.timing->iteration.total.count();
     json["mfu"] = plan.timing->throughput.mfu;
+    if (!report.result.plans.empty()) {
+      const Evaluation best = evaluate(request_of(report, report.result.plans.front()));
+      json["against_best"] =
+          terms_json(Comparison{.before = best, .after = *inquiry.evaluation, .change = inquiry.flags});
+    }
   }
   OrderedJson neighbours = OrderedJson::array();
   for (const Alternative& neighbour : inquiry.neighbours) {
@@ -102,7 +112,7 @@ OrderedJson plan_json(const PlanReport& report) {
     for (const Found& found : report.relief) relief.push_back(found_json(found));
     json["feasible_with"] = std::move(relief);
   }
-  if (report.inquiry) json["why"] = inquiry_json(*report.inquiry);
+  if (report.inquiry) json["why"] = inquiry_json(report);
   if (report.elapsed_seconds) json["elapsed_seconds"] = *report.elapsed_seconds;
   return json;
 }

@@ -1,5 +1,7 @@
 #include "report/text.hpp"
 
+#include <algorithm>
+
 namespace headroom {
 namespace {
 
@@ -50,6 +52,28 @@ std::string policy_line(const Strategy& strategy) {
   if (!strategy.regather) text += ", gathered inputs kept";
   if (!strategy.deallocate_outputs) text += ", sent outputs kept";
   return text + fmt::format(", {} gradients", name_of(strategy.gradients));
+}
+
+std::string words(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+std::string more_time(const Plan& best, const Plan& other, std::size_t most) {
+  const Breakdown& x = best.timing->iteration.breakdown;
+  const Breakdown& y = other.timing->iteration.breakdown;
+  const auto more = [&](const BreakdownPart& part) { return y.*part.part - x.*part.part; };
+  std::vector<BreakdownPart> parts(breakdown_parts.begin(), breakdown_parts.end());
+  std::stable_sort(parts.begin(), parts.end(),
+                   [&](const BreakdownPart& one, const BreakdownPart& two) { return more(one) > more(two); });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, parts.size()); ++i) {
+    if (more(parts[i]) <= Seconds(0)) break;
+    text += fmt::format("{}{} more for {}", text.empty() ? "" : ", ", human(more(parts[i])),
+                        words(parts[i].name));
+  }
+  return text;
 }
 
 std::string render_table(const Table& table, Format format) {

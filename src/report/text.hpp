@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -58,6 +59,13 @@ std::string layout_line(const Strategy& strategy, const Workload& workload);
 
 // One line: the choices that trade memory for time.
 std::string policy_line(const Strategy& strategy);
+
+// "matrix products" for matrix_products.
+std::string words(std::string_view name);
+
+// The parts of an iteration in which one plan is furthest behind another, largest first: "5.1 s more for bubble".
+// Expects plans whose time is known.
+std::string more_time(const Plan& best, const Plan& other, std::size_t most);
 
 // A table in one of the formats that print tables.
 std::string render_table(const Table& table, Format format);
