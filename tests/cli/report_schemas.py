@@ -84,6 +84,8 @@ def main():
     jsonschema.Draft202012Validator.check_schema(part)
     for command in ("sweep", "plan"):
         for flags in COMMANDS[command]:
+            if "4,8" in flags:  # several numbers of devices are compared by one run
+                continue
             call = [command, *(flag for flag in flags if flag != "--timing"), "--shard", "2/3"]
             violations += violated(jsonschema.Draft202012Validator(part), printed(program, call), call)
     sys.exit(1 if violations else 0)
