@@ -174,21 +174,4 @@ SearchResult merged(std::span<const SearchResult> parts) {
   return result;
 }
 
-bool any_fits(const Request& base, const Space& space) {
-  Evaluator evaluator(base);
-  bool found = false;
-  visit_layouts(
-      base, space,
-      [&](const Strategy& layout) {
-        evaluator.set_layout(layout);
-        visit_strategies(space, layout, recomputations(base, space, layout), 0,
-                         [&](const Candidate& candidate) {
-                           found = found || evaluator.peak(candidate.strategy).bytes <= base.system.memory;
-                         });
-        return !found;
-      },
-      [](const std::string&) {});
-  return found;
-}
-
 }  // namespace headroom

@@ -61,7 +61,4 @@ SearchResult search(const Request& base, const Space& space, const SearchOptions
 // The result of one search over all of a space from those over its shards, in any order. No parts: an empty result.
 SearchResult merged(std::span<const SearchResult> parts);
 
-// Whether search() would find a feasible strategy, by memory alone: no time is computed, and none need be known.
-bool any_fits(const Request& base, const Space& space);
-
 }  // namespace headroom
