@@ -95,8 +95,18 @@ std::vector<std::int64_t> read_devices(const PlanFlags& flags, std::vector<Probl
   return counts;
 }
 
+// Without a model: the example of the help, whatever other flags say of it.
+void use_example(PlanFlags& flags) {
+  if (!flags.request.model.empty()) return;
+  flags.request.model = "gpt3-175b";
+  if (flags.find.find || flags.find.deadline) return;
+  if (!flags.space.devices) flags.space.devices = "64";
+  if (!flags.request.global_batch) flags.request.global_batch = "64";
+}
+
 // The report without its result: what is searched. Where a question is asked its answer is put into the flags too.
 PlanReport read_report(PlanFlags& flags, std::vector<Problem>& problems) {
+  use_example(flags);
   PlanReport report;
   report.base = read_request(flags.request, problems);
   read_system_flags(flags.system, report.base, problems);
@@ -132,7 +142,7 @@ void explain_result(const PlanFlags& flags, PlanReport& report) {
 
 ExitCode print(const PlanReport& report, const OutputFlags& output) {
   write(output, render(report, format_of(output)));
-  return report.result.plans.empty() ? ExitCode::infeasible : ExitCode::done;
+  return report.result.plans.empty() || unanswered(report) ? ExitCode::infeasible : ExitCode::done;
 }
 
 Inputs inputs_of(const PlanFlags& flags) {
@@ -177,6 +187,8 @@ ExitCode plan(const CLI::App& command, PlanFlags flags) {
 
 void add_flags(CLI::App& command, PlanFlags& flags) {
   add_search_flags(command, flags.request, flags.system, flags.space);
+  command.get_option("model")->required(false)->description(
+      "A model's name (see: headroom list models) or a model file; without one, gpt3-175b on 64 devices");
   // A question may look for either, and other numbers of devices may be compared.
   command.get_option("--global-batch")->required(false);
   command.get_option("--devices")
@@ -231,7 +243,7 @@ void add_plan(CLI::App& program, ExitCode& exit_code) {
       "  headroom plan gpt3-175b --devices 64 --global-batch 64 --find max-sequence\n"
       "  headroom plan gpt3-175b --global-batch 1536 --tokens 300B --deadline 30d --price-per-gpu-hour 2.50\n"
       "  headroom plan gpt3-175b --devices 512,768,1024 --global-batch 1536 --tokens 300B\n"
-      "\nExit code: 0 done, 2 bad input, 3 nothing fits.");
+      "\nExit code: 0 done, 2 bad input, 3 nothing fits or meets what is asked.");
   command->callback([flags, command, &exit_code] { exit_code = plan(*command, *flags); });
 }
 

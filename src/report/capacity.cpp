@@ -32,6 +32,21 @@ std::vector<std::string> training_cells(const TrainingCost& cost) {
   return cells;
 }
 
+std::vector<std::string> training_csv_columns(const Training& training) {
+  if (training.tokens <= 0) return {};
+  std::vector<std::string> names{"days", "device_hours"};
+  if (training.price_per_device_hour) names.emplace_back("price");
+  if (training.device_watts) names.emplace_back("kilowatt_hours");
+  return names;
+}
+
+std::vector<std::string> training_csv_cells(const TrainingCost& cost) {
+  std::vector<std::string> cells{fmt::format("{}", cost.days), fmt::format("{}", cost.device_hours)};
+  if (cost.price) cells.push_back(fmt::format("{}", *cost.price));
+  if (cost.kilowatt_hours) cells.push_back(fmt::format("{}", *cost.kilowatt_hours));
+  return cells;
+}
+
 OrderedJson training_json(const Training& training, const TrainingCost& cost) {
   OrderedJson json{{"tokens", number(training.tokens)},
                    {"iterations", number(cost.iterations)},

@@ -15,6 +15,10 @@ std::string training_line(const Training& training, const TrainingCost& cost);
 std::vector<std::string> training_columns(const Training& training);
 std::vector<std::string> training_cells(const TrainingCost& cost);
 
+// In the units that their names give, all digits.
+std::vector<std::string> training_csv_columns(const Training& training);
+std::vector<std::string> training_csv_cells(const TrainingCost& cost);
+
 OrderedJson training_json(const Training& training, const TrainingCost& cost);
 
 }  // namespace headroom

@@ -6,9 +6,9 @@ namespace headroom {
 namespace {
 
 std::string fewest_devices(const Found& found, std::int64_t node) {
-  const auto& [question, value, least, ignored] = found;
+  const auto& [question, value, least, ignored, also_ignored] = found;
   const std::string in_time =
-      question.within ? fmt::format(" and an iteration takes at most {}", human(*question.within)) : "";
+      question.within ? fmt::format(" with an iteration of at most {}", human(*question.within)) : "";
   const std::string tried =
       fmt::format("tried: {}whole nodes of {}", least < node ? "parts of a node that divide it, " : "", node);
   const std::string bound =
@@ -16,10 +16,11 @@ std::string fewest_devices(const Found& found, std::int64_t node) {
                               question.within ? " or compute that fast at their full peak" : "")
                 : "";
   if (!value) {
-    return fmt::format("Nothing fits{} on any number of devices up to {} ({}{}).", in_time, question.most,
+    return fmt::format("On no number of devices up to {} does anything fit{} ({}{}).", question.most, in_time,
                        tried, bound);
   }
-  return fmt::format("{} devices are the fewest on which anything fits{} ({}{}).", *value, in_time, tried,
+  return fmt::format("{} the fewest on which anything fits{} ({}{}).",
+                     *value == 1 ? "1 device is" : fmt::format("{} devices are", *value), in_time, tried,
                      bound);
 }
 
@@ -32,7 +33,7 @@ std::string looked_at(const Question& question) {
 }
 
 std::string largest_batch(const Found& found) {
-  const auto& [question, value, least, micro_batch] = found;
+  const auto& [question, value, least, micro_batch, at_least] = found;
   if (micro_batch) {
     return fmt::format(
         "Memory does not bound the global batch: however many microbatches follow each other, a pipeline "
@@ -43,6 +44,12 @@ std::string largest_batch(const Found& found) {
   const std::string in_time =
       question.within ? fmt::format(" in an iteration of at most {}", human(*question.within)) : "";
   if (!value) return fmt::format("No global batch fits{}{}.", in_time, looked_at(question));
+  if (at_least) {
+    return fmt::format(
+        "A global batch of {} sequences fits{}; larger ones were not looked at, since no pipeline is "
+        "given more microbatches.",
+        *value, in_time);
+  }
   return fmt::format("A global batch of {} sequences is the largest that fits{}{}.", *value, in_time,
                      looked_at(question));
 }
@@ -50,7 +57,7 @@ std::string largest_batch(const Found& found) {
 }  // namespace
 
 std::string found_text(const Found& found, const Request& base) {
-  const auto& [question, value, least, micro_batch] = found;
+  const auto& [question, value, least, micro_batch, at_least] = found;
   switch (question.extreme) {
     case Extreme::min_devices: return fewest_devices(found, base.system.devices_per_node);
     case Extreme::max_batch: return largest_batch(found);
@@ -66,7 +73,7 @@ std::string found_text(const Found& found, const Request& base) {
 }
 
 OrderedJson found_json(const Found& found) {
-  const auto& [question, value, least, micro_batch] = found;
+  const auto& [question, value, least, micro_batch, at_least] = found;
   OrderedJson json{{"find", name_of(question.extreme)},
                    {"value", value ? OrderedJson(*value) : OrderedJson()},
                    {"step", question.step},
@@ -74,6 +81,7 @@ OrderedJson found_json(const Found& found) {
                    {"most", question.most}};
   if (question.within) json["within_seconds"] = question.within->count();
   if (micro_batch) json["micro_batch"] = *micro_batch;
+  if (at_least) json["at_least"] = true;
   return json;
 }
 

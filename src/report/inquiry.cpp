@@ -25,6 +25,9 @@ std::string inquiry_text(const PlanReport& report) {
       const Evaluation best = evaluate(request_of(report, report.result.plans.front()));
       const Seconds fastest = account(best).timing->iteration.total;
       const Seconds time = asked.timing->iteration.total;
+      if (asked.request.strategy == account(best).request.strategy) {
+        return text + "- it is the best plan\n";
+      }
       if (asked.verdict != Verdict::does_not_fit && time > fastest) {
         text += fmt::format("- fits, but takes {:.1f}% longer: {}\n", 100 * (time / fastest - 1),
                             more_time(account(best), asked, 2));

@@ -55,10 +55,15 @@ std::string choice_text(const PlanReport& report) {
 
 std::string infeasible_text(const PlanReport& report) {
   const SearchResult& result = report.result;
-  if (!result.nearest) return "\nNo layout of this space is legal.\n";
-  const Bytes missing = result.nearest->peak - report.base.system.memory;
-  std::string text = fmt::format("\nNothing fits. What needs least, {} more than there is:\n  {} {}\n",
-                                 human(missing), report.estimate, strategy_flags(result.nearest->strategy));
+  std::string text =
+      "\nNo layout of this space is legal: tensor x pipeline x data must make the devices, and micro-batch x "
+      "data "
+      "divide the batch.\n";
+  if (result.nearest) {
+    const Bytes missing = result.nearest->peak - report.base.system.memory;
+    text = fmt::format("\nNothing fits. What needs least, {} more than there is:\n  {} {}\n", human(missing),
+                       report.estimate, strategy_flags(result.nearest->strategy));
+  }
   if (!report.relief.empty()) text += "With more devices, a smaller batch or shorter sequences:\n";
   for (const Found& found : report.relief) text += fmt::format("- {}\n", found_text(found, report.base));
   return text;
@@ -82,11 +87,12 @@ std::string plan_text(const PlanReport& report, Format format) {
                elapsed] = report;
   const std::string blank = format == Format::markdown ? "\n" : "";
   std::string text = fmt::format(
-      "{}{} ({} parameters) on {} devices of {}, batch {} x {} tokens\n{}{}{} strategies, {} of them fit",
+      "{}{} ({} parameters) on {} {} of {}, batch {} x {} tokens\n{}{}{} strategies, {} of them fit",
       format == Format::markdown ? "## " : "", base.model.name, human_count(parameter_count(base.model)),
       device_counts.size() > 1 ? fmt::format("{}", fmt::join(device_counts, ", "))
                                : std::to_string(space.devices),
-      base.system.name, base.workload.global_batch, base.workload.sequence, blank,
+      device_counts.size() > 1 || space.devices > 1 ? "devices" : "device", base.system.name,
+      base.workload.global_batch, base.workload.sequence, blank,
       found ? found_text(*found, base) + "\n" + blank : "", result.evaluated, result.feasible);
   if (elapsed) text += fmt::format("; {}", human(Seconds(*elapsed)));
   text += ".\n";
@@ -94,8 +100,9 @@ std::string plan_text(const PlanReport& report, Format format) {
     text += infeasible_text(report);
   } else {
     const bool several = device_counts.size() > 1;
-    text += fmt::format("\nThe best plan of each {}:\n",
-                        several ? "number of devices" : "division of the devices") +
+    text += fmt::format("\nThe best plan of each {}{}:\n",
+                        several ? "number of devices" : "division of the devices",
+                        unanswered(report) ? ", none of which meets that" : "") +
             blank + render_table(candidates_table(report, result.plans, shown), format);
     if (result.plans.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.plans.size() - shown);

@@ -71,7 +71,8 @@ Table candidates_table(const PlanReport& report, const std::vector<Candidate>& c
 }
 
 Table csv_table(const PlanReport& report) {
-  Table table{.columns = {{"tensor_parallel"},
+  Table table{.columns = {{"devices"},
+                          {"tensor_parallel"},
                           {"pipeline_parallel"},
                           {"interleave"},
                           {"data_parallel"},
@@ -86,10 +87,11 @@ Table csv_table(const PlanReport& report) {
                           {"mfu"},
                           {"peak_bytes"},
                           {"headroom_bytes"}}};
+  for (const std::string& name : training_csv_columns(report.training)) table.columns.push_back({name});
   const auto yes = [](bool value) { return std::string(value ? "true" : "false"); };
   for (const Candidate& one : report.result.plans) {
     const Strategy& strategy = one.strategy;
-    table.rows.push_back({std::to_string(strategy.tensor_parallel),
+    table.rows.push_back({std::to_string(devices(strategy)), std::to_string(strategy.tensor_parallel),
                           std::to_string(strategy.pipeline_parallel), std::to_string(strategy.interleave),
                           std::to_string(strategy.data_parallel), std::to_string(strategy.micro_batch),
                           yes(strategy.sequence_parallel), std::string(name_of(strategy.recompute.policy)),
@@ -97,6 +99,10 @@ Table csv_table(const PlanReport& report) {
                           std::string(name_of(strategy.schedule)), yes(strategy.distributed_optimizer),
                           fmt::format("{}", one.iteration.count()), fmt::format("{}", one.mfu),
                           whole(one.peak.count()), whole((report.base.system.memory - one.peak).count())});
+    if (report.training.tokens <= 0) continue;
+    const TrainingCost cost =
+        training_cost(report.training, report.base.workload, one.iteration, devices(strategy));
+    for (std::string& cell : training_csv_cells(cost)) table.rows.back().push_back(std::move(cell));
   }
   return table;
 }

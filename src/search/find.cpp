@@ -65,11 +65,18 @@ class Finder {
   void min_devices() {
     const std::int64_t node = base_.system.devices_per_node;
     found_.least = devices_lower_bound(base_, question_.within);
+    // No legal t exceeds the heads, no p the layers, no d the batch.
+    const double most_used = static_cast<double>(base_.model.heads) *
+                             static_cast<double>(base_.model.layers) *
+                             static_cast<double>(base_.workload.global_batch);
+    const std::int64_t most = static_cast<double>(question_.most) > most_used
+                                  ? static_cast<std::int64_t>(most_used)
+                                  : question_.most;
     Feasibility feasibility(base_);
     Space space = space_;
-    for (std::int64_t devices = found_.least; devices <= question_.most; ++devices) {
+    for (std::int64_t devices = found_.least; devices <= most; ++devices) {
       if (devices > node) devices = round_up(devices, node);
-      if (devices > question_.most) return;
+      if (devices > most) return;
       if (devices < node && node % devices != 0) continue;
       space.devices = devices;
       if (question_.within ? feasibility.fits_within(space, *question_.within) : feasibility.fits(space)) {
@@ -139,6 +146,7 @@ class Finder {
       }
     }
     if (best > 0) found_.value = best;
+    found_.at_least = at_least_;
     if (unbounded_ && question_.most == Question{}.most) found_.micro_batch = max_micro_batch();
   }
 
@@ -158,6 +166,7 @@ class Finder {
       if (!Feasibility(smallest).fits(part)) return;  // nor do larger microbatches
       const std::int64_t unit = std::lcm(question_.step, b * d * round);
       const std::int64_t most = std::min(question_.most / (b * d), most_microbatches) * b * d / unit * unit;
+      const std::int64_t before = best;
       const auto fits = [&](std::int64_t batch) { return holds(batch, part); };
       if (most > best && fits(most)) {
         best = most;
@@ -166,6 +175,7 @@ class Finder {
         unbounded_ = unbounded_ || (saturated && !question_.within);
       }
       best = largest(unit, round_up(best + 1, unit), most, fits).value_or(best);
+      if (best > before) at_least_ = best == most && question_.most / (b * d) > most_microbatches;
     }
   }
 
@@ -193,6 +203,7 @@ class Finder {
   const Question& question_;
   Found found_;
   bool unbounded_ = false;
+  bool at_least_ = false;
 };
 
 }  // namespace

@@ -132,7 +132,7 @@ TEST_CASE("calibrate to runs: a repeated configuration is one configuration") {
 TEST_CASE("calibrate to runs: an outlier bends the fit little") {
   std::vector<MeasuredCase> rows = measured(runs(), changed_truth());
   rows[4].figures.front().value *= 1.4;
-  const Rates& rates = calibrated(rows).system.performance->rates;
+  const Rates rates = calibrated(rows).system.performance->rates;
   CHECK(rates.products.sustained.value == doctest::Approx(0.8).epsilon(0.06));
 }
 

@@ -36,6 +36,11 @@ struct PlanReport {
   std::optional<double> elapsed_seconds;
 };
 
+// Whether an inverse question was asked and nothing meets it: what is planned then only comes nearest.
+inline bool unanswered(const PlanReport& report) {
+  return report.found && !report.found->value && !report.found->micro_batch;
+}
+
 // JSON follows schemas/plan.schema.json; CSV holds the best plans, in base units.
 std::string render(const PlanReport& report, Format format);
 

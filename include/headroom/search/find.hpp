@@ -44,6 +44,8 @@ struct Found {
   // max_batch of a question without a bound, where accumulating gradients takes no memory: what memory bounds then is the
   // microbatch. The largest that fits when t p of them go through every pipeline.
   std::optional<std::int64_t> micro_batch;
+  bool at_least =
+      false;  // max_batch: larger ones were not looked at, since no pipeline is given more microbatches
   friend bool operator==(const Found&, const Found&) = default;
 };
 
