@@ -105,10 +105,10 @@ void measure(const std::vector<Sample>& samples, const RankGroup& group, const S
   for (const Sample& sample : samples) {
     if (group.agree(interrupted() ? 1 : 0) != 0) return;
     verify(sample, group, buffers);
-    StateSampler state(session.nvml);
     const auto timing = time_together(
-        group.stream(), [&](cudaStream_t on) { run(sample, group, buffers, on); }, group.together());
-    if (timing) session.add(sample, *timing, state.finish());
+        group.stream(), [&](cudaStream_t on) { run(sample, group, buffers, on); }, group.together(),
+        session.nvml);
+    if (timing) session.add(sample, *timing);
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 
 #include <dlfcn.h>
 
@@ -14,8 +13,6 @@ constexpr int success = 0;             // NVML_SUCCESS
 constexpr int sm_clock = 1;            // NVML_CLOCK_SM
 constexpr int gpu_temperature = 0;     // NVML_TEMPERATURE_GPU
 constexpr unsigned version_size = 80;  // NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
-
-constexpr auto interval = std::chrono::milliseconds(2);
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -90,6 +87,7 @@ std::optional<Reading> Nvml::read() const {
   unsigned megahertz = 0;
   unsigned milliwatts = 0;
   unsigned celsius = 0;
+  // The clock first: what is timed may be over when the others answer.
   if (functions_->clock(functions_->device, sm_clock, &megahertz) != success ||
       functions_->power(functions_->device, &milliwatts) != success ||
       functions_->temperature(functions_->device, gpu_temperature, &celsius) != success)
@@ -111,27 +109,6 @@ std::optional<DeviceState> state_of(const std::vector<Reading>& readings) {
                      .least_sm_clock_mhz = *std::min_element(clocks.begin(), clocks.end()),
                      .power_watts = median(all(&Reading::power_watts)),
                      .temperature_celsius = *std::max_element(temperatures.begin(), temperatures.end())};
-}
-
-StateSampler::StateSampler(const Nvml* nvml) {
-  if (nvml == nullptr) return;
-  thread_ = std::thread([this, nvml] {
-    while (!stop_) {
-      if (const auto reading = nvml->read()) readings_.push_back(*reading);
-      std::this_thread::sleep_for(interval);
-    }
-  });
-}
-
-StateSampler::~StateSampler() {
-  stop_ = true;
-  if (thread_.joinable()) thread_.join();
-}
-
-std::optional<DeviceState> StateSampler::finish() {
-  stop_ = true;
-  if (thread_.joinable()) thread_.join();
-  return state_of(readings_);
 }
 
 }  // namespace headroom::harness

@@ -2,17 +2,15 @@
 // with the driver and is opened when there is one. Without it samples carry no state, and nothing else changes.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace headroom::harness {
 
-// Of the readings during one sample.
+// Of the readings during one sample. 0: not known.
 struct DeviceState {
   double sm_clock_mhz = 0;  // median
   double least_sm_clock_mhz = 0;
@@ -43,21 +41,6 @@ class Nvml {
   Nvml(void* library, std::unique_ptr<Functions> functions);
   void* library_;
   std::unique_ptr<Functions> functions_;
-};
-
-// Reads in a thread of its own from its making to finish().
-class StateSampler {
- public:
-  explicit StateSampler(const Nvml* nvml);  // null: finish() answers nothing
-  ~StateSampler();
-  StateSampler(const StateSampler&) = delete;
-  StateSampler& operator=(const StateSampler&) = delete;
-  std::optional<DeviceState> finish();
-
- private:
-  std::atomic<bool> stop_ = false;
-  std::vector<Reading> readings_;  // the thread's until it is joined
-  std::thread thread_;
 };
 
 }  // namespace headroom::harness

@@ -136,10 +136,9 @@ void measure_kernels(const std::vector<Sample>& samples, const Session& session)
   for (const Sample& sample : samples) {
     if (interrupted()) return;
     if (sample.kind == SampleKind::empty_kernel) {
-      StateSampler state(session.nvml);
       const auto timing = time_graph(
-          stream.get(), [](cudaStream_t on) { launch(nothing, grid(1), on); }, sample.load);
-      if (timing) session.add(sample, *timing, state.finish());
+          stream.get(), [](cudaStream_t on) { launch(nothing, grid(1), on); }, sample.load, session.nvml);
+      if (timing) session.add(sample, *timing);
       continue;
     }
     const Kernel& kernel = kernel_of(sample);
@@ -149,10 +148,9 @@ void measure_kernels(const std::vector<Sample>& samples, const Session& session)
     fill(buffers.scale.as<Half>(), row, seed_of_scale, stream.get());
     fill(buffers.shift.as<Half>(), row, seed_of_shift, stream.get());
     verify(kernel, buffers, stream.get());
-    StateSampler state(session.nvml);
     const auto timing = time_graph(
-        stream.get(), [&](cudaStream_t on) { kernel.run(buffers, on); }, sample.load);
-    if (timing) session.add(sample, *timing, state.finish());
+        stream.get(), [&](cudaStream_t on) { kernel.run(buffers, on); }, sample.load, session.nvml);
+    if (timing) session.add(sample, *timing);
   }
 }
 

@@ -72,12 +72,12 @@ class LayerRun {
     pool_.set_careful(false);
   }
 
-  std::optional<PassTimings> time() {
+  std::optional<PassTimings> time(const Nvml* nvml) {
     return time_passes(rank_.stream,
                        {.prepare = [this](cudaStream_t) { prepare(); },
                         .forward = [this](cudaStream_t) { run_forward(); },
                         .backward = [this](cudaStream_t) { run_backward(); }},
-                       rank_.together);
+                       rank_.together, nvml);
   }
 
  private:
@@ -107,12 +107,10 @@ template <class T>
 void measure(Sample forward, Sample backward, const LayerRank& rank, const Session& session) {
   LayerRun<T> run(forward.layer, rank);
   run.read_memory(forward.layer, backward.layer);
-  StateSampler state(session.nvml);
-  const auto timings = run.time();
+  const auto timings = run.time(session.nvml);
   if (!timings) return;
-  const std::optional<DeviceState> during = state.finish();
-  session.add(forward, timings->forward, during);
-  session.add(backward, timings->backward, during);
+  session.add(forward, timings->forward, timings->state);
+  session.add(backward, timings->backward, timings->state);
 }
 
 }  // namespace

@@ -100,10 +100,9 @@ template <class T>
 void measure(const Sample& sample, const Library& library, cudaStream_t stream, const Session& session) {
   const Product<T> product(sample, library, stream);
   product.verify(stream);
-  StateSampler state(session.nvml);
   const auto timing = time_graph(
-      stream, [&](cudaStream_t on) { product.run(on); }, sample.load);
-  if (timing) session.add(sample, *timing, state.finish());
+      stream, [&](cudaStream_t on) { product.run(on); }, sample.load, session.nvml);
+  if (timing) session.add(sample, *timing);
 }
 
 }  // namespace

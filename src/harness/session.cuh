@@ -12,6 +12,7 @@ struct Session {
   Report* report;    // null on all ranks but the first
   const Nvml* nvml;  // null without NVML
 
+  void add(const Sample& sample, const Timed& timed) const { add(sample, timed.timing, timed.state); }
   void add(const Sample& sample, const Timing& timing, const std::optional<DeviceState>& state) const {
     if (report != nullptr) report->add(sample, timing, state);
   }

@@ -18,6 +18,7 @@ constexpr double window_seconds = 0.5e-3;
 constexpr int most_launches = 200;
 constexpr int least_launches_together = 5;
 constexpr auto pause = std::chrono::milliseconds(20);
+constexpr auto between_readings = std::chrono::milliseconds(2);
 
 double seconds_between(const Event& from, const Event& to) {
   float milliseconds = 0;
@@ -35,18 +36,47 @@ class Stopwatch {
     check(cudaEventSynchronize(to_.get()));
     return seconds_between(from_, to_);
   }
-  template <class Run>
-  double seconds_of(Run run) {
+  [[nodiscard]] bool running() const {
+    const cudaError_t status = cudaEventQuery(to_.get());
+    if (status != cudaErrorNotReady) check(status);
+    return status == cudaErrorNotReady;
+  }
+  // Queued, not waited for.
+  void time(const std::function<void()>& run) {
     start();
     run();
     stop();
-    return seconds();
   }
 
  private:
   cudaStream_t stream_;
   Event from_;
   Event to_;
+};
+
+// What NVML tells while the device runs what is timed, and only then: a clock read in a pause is another one.
+class Readings {
+ public:
+  explicit Readings(const Nvml* nvml) : nvml_(nvml) {}
+  void read() {
+    if (const auto reading = nvml_ == nullptr ? std::nullopt : nvml_->read()) readings_.push_back(*reading);
+  }
+  void read_until(const Stopwatch& last) {
+    while (nvml_ != nullptr && last.running()) {
+      read();
+      std::this_thread::sleep_for(between_readings);
+    }
+  }
+  // A burst is over long before NVML's power, which is averaged over up to a second, shows it.
+  [[nodiscard]] std::optional<DeviceState> state(Load load) const {
+    std::optional<DeviceState> state = state_of(readings_);
+    if (state && load == Load::burst) state->power_watts = 0;
+    return state;
+  }
+
+ private:
+  const Nvml* nvml_;
+  std::vector<Reading> readings_;
 };
 
 int launches_for(double seconds_each) {
@@ -71,7 +101,8 @@ double first_estimate(cudaStream_t stream, const Work& work, Stopwatch& watch) {
     for (int i = 0; i < few; ++i) work(stream);
   };
   run();
-  return watch.seconds_of(run) / few;
+  watch.time(run);
+  return watch.seconds() / few;
 }
 
 std::optional<Timing> timing_if_enough(std::vector<double> seconds, std::size_t windows) {
@@ -79,47 +110,97 @@ std::optional<Timing> timing_if_enough(std::vector<double> seconds, std::size_t 
   return timing_of(std::move(seconds));
 }
 
+// Before each window a pause lets the clock rise, and what is not timed lets the host get ahead: on an idle device the
+// time between two events holds the latency of launching what is between them.
+std::optional<Timing> burst_timing(Stopwatch& watch, const std::function<void()>& window, int launches,
+                                   Readings& readings) {
+  std::vector<double> seconds;
+  while (seconds.size() < burst_windows && !interrupted()) {
+    std::this_thread::sleep_for(pause);
+    window();
+    watch.time(window);
+    readings.read_until(watch);
+    seconds.push_back(watch.seconds() / launches);
+  }
+  return timing_if_enough(std::move(seconds), burst_windows);
+}
+
+// The device is never idle: some windows are always queued while an earlier one is waited for, and those that count
+// follow without a wait between them.
+std::optional<Timing> sustained_timing(cudaStream_t stream, const std::function<void()>& window, int launches,
+                                       Readings& readings) {
+  constexpr std::size_t ahead = 4;
+  std::vector<Stopwatch> watches;
+  for (int i = 0; i < sustained_windows; ++i) watches.emplace_back(stream);
+  for (std::size_t i = 0; i < ahead; ++i) watches[i].time(window);
+  double loaded = 0;
+  for (std::size_t i = 0; loaded < seconds_of_load && !interrupted(); i = (i + 1) % ahead) {
+    loaded += watches[i].seconds();
+    watches[i].time(window);
+  }
+  if (interrupted()) return std::nullopt;  // the clock has not settled
+  for (Stopwatch& watch : watches) watch.time(window);
+  readings.read_until(watches.back());
+  std::vector<double> seconds;
+  for (const Stopwatch& watch : watches) seconds.push_back(watch.seconds() / launches);
+  return timing_of(std::move(seconds));
+}
+
+std::optional<Timed> with_state(const std::optional<Timing>& timing, const Readings& readings, Load load) {
+  if (!timing) return std::nullopt;
+  return Timed{*timing, readings.state(load)};
+}
+
 }  // namespace
 
-std::optional<Timing> time_graph(cudaStream_t stream, const Work& work, Load load) {
+std::optional<Timed> time_graph(cudaStream_t stream, const Work& work, Load load, const Nvml* nvml) {
   Stopwatch watch(stream);
   const int launches = launches_for(first_estimate(stream, work, watch));
   const GraphExec graph = recorded(stream, work, launches);
   const auto window = [&] { check(cudaGraphLaunch(graph.get(), stream)); };
-  const bool burst = load == Load::burst;
-  if (burst) {
-    watch.seconds_of(window);
-    std::this_thread::sleep_for(pause);
-  } else {
-    for (double loaded = 0; loaded < seconds_of_load && !interrupted();) loaded += watch.seconds_of(window);
-    if (interrupted()) return std::nullopt;  // the clock has not settled
-  }
-  const std::size_t windows = burst ? burst_windows : sustained_windows;
-  std::vector<double> seconds;
-  while (seconds.size() < windows && !interrupted()) seconds.push_back(watch.seconds_of(window) / launches);
-  return timing_if_enough(std::move(seconds), windows);
+  Readings readings(nvml);
+  const auto timing = load == Load::burst ? burst_timing(watch, window, launches, readings)
+                                          : sustained_timing(stream, window, launches, readings);
+  // What was queued is done before the graph goes.
+  check(cudaStreamSynchronize(stream));
+  return with_state(timing, readings, load);
 }
 
-std::optional<Timing> time_together(cudaStream_t stream, const Work& work, const Together& together) {
+std::optional<Timed> time_launches(cudaStream_t stream, const Work& work, const Nvml* nvml) {
   Stopwatch watch(stream);
-  const auto timed = [&](int launches) {
+  const int launches = launches_for(first_estimate(stream, work, watch));
+  const auto window = [&] {
+    for (int i = 0; i < launches; ++i) work(stream);
+  };
+  Readings readings(nvml);
+  const auto timing = burst_timing(watch, window, launches, readings);
+  return with_state(timing, readings, Load::burst);
+}
+
+std::optional<Timed> time_together(cudaStream_t stream, const Work& work, const Together& together,
+                                   const Nvml* nvml) {
+  Stopwatch watch(stream);
+  Readings readings(nvml);
+  const auto timed = [&](int launches, bool counts) {
     work(stream);  // ends on all ranks at about the same time
     watch.start();
     for (int i = 0; i < launches; ++i) work(stream);
     watch.stop();
+    if (counts) readings.read();
     together.finish();
     return watch.seconds() / launches;
   };
-  timed(least_launches_together);
+  timed(least_launches_together, false);
   const int launches =
-      together.agree(std::max(least_launches_together, launches_for(timed(least_launches_together))));
+      together.agree(std::max(least_launches_together, launches_for(timed(least_launches_together, false))));
   std::vector<double> seconds;
   while (seconds.size() < burst_windows && together.agree(interrupted() ? 1 : 0) == 0)
-    seconds.push_back(timed(launches));
-  return timing_if_enough(std::move(seconds), burst_windows);
+    seconds.push_back(timed(launches, true));
+  return with_state(timing_if_enough(std::move(seconds), burst_windows), readings, Load::burst);
 }
 
-std::optional<PassTimings> time_passes(cudaStream_t stream, const Passes& passes, const Together& together) {
+std::optional<PassTimings> time_passes(cudaStream_t stream, const Passes& passes, const Together& together,
+                                       const Nvml* nvml) {
   // Pairs are queued without waiting, so that the device does not wait for the host.
   constexpr int queued = 4;
   std::vector<Stopwatch> forward;
@@ -130,7 +211,8 @@ std::optional<PassTimings> time_passes(cudaStream_t stream, const Passes& passes
   }
   std::vector<double> forward_seconds;
   std::vector<double> backward_seconds;
-  const auto run = [&] {
+  Readings readings(nvml);
+  const auto run = [&](bool counts) {
     for (std::size_t i = 0; i < queued; ++i) {
       passes.prepare(stream);
       forward[i].start();
@@ -140,6 +222,7 @@ std::optional<PassTimings> time_passes(cudaStream_t stream, const Passes& passes
       passes.backward(stream);
       backward[i].stop();
     }
+    if (counts) readings.read();
     together.finish();
     double sum = 0;
     for (std::size_t i = 0; i < queued; ++i) {
@@ -150,23 +233,23 @@ std::optional<PassTimings> time_passes(cudaStream_t stream, const Passes& passes
     return sum;
   };
   const auto stop = [&] { return together.agree(interrupted() ? 1 : 0) != 0; };
-  run();
+  run(false);
   // All ranks load the device for as many rounds.
-  const int rounds = together.agree(static_cast<int>(seconds_of_load / std::max(run(), 1e-4)) + 1);
+  const int rounds = together.agree(static_cast<int>(seconds_of_load / std::max(run(false), 1e-4)) + 1);
   for (int i = 0; i < rounds; ++i) {
     if (stop()) return std::nullopt;
-    run();
+    run(false);
   }
   forward_seconds.clear();
   backward_seconds.clear();
-  while (forward_seconds.size() < pass_windows && !stop()) run();
+  while (forward_seconds.size() < pass_windows && !stop()) run(true);
   const auto of = [](std::vector<double>& seconds) {
     return timing_if_enough(std::move(seconds), pass_windows);
   };
   const std::optional<Timing> first = of(forward_seconds);
   const std::optional<Timing> second = of(backward_seconds);
   if (!first || !second) return std::nullopt;
-  return PassTimings{*first, *second};
+  return PassTimings{*first, *second, readings.state(Load::sustained)};
 }
 
 Together alone(cudaStream_t stream) {
