@@ -11,6 +11,11 @@
 
 namespace headroom::harness {
 
+// One sample is wrong or cannot be measured here; the others can.
+class SampleError : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 [[noreturn]] inline void fail(const char* library, const char* message, const std::source_location& place) {
   throw std::runtime_error(std::string(place.file_name()) + ":" + std::to_string(place.line()) + ": " +
                            library + ": " + message);

@@ -46,9 +46,8 @@ void compare(const Values& found, const Values& expected, const std::string& wha
   for (const double value : expected) largest = std::max(largest, std::abs(value));
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (!(std::abs(found[i] - expected[i]) <= roundings * HalfTraits<T>::epsilon * largest)) {
-      throw std::runtime_error("the layer's " + what + " is wrong at " + std::to_string(i) + ": " +
-                               std::to_string(found[i]) + " where " + std::to_string(expected[i]) +
-                               " was expected");
+      throw SampleError("the layer's " + what + " is wrong at " + std::to_string(i) + ": " +
+                        std::to_string(found[i]) + " where " + std::to_string(expected[i]) + " was expected");
     }
   }
 }

@@ -1,4 +1,4 @@
-#include <set>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -21,12 +21,12 @@ LayerSize size_of(const MeasuredLayer& layer) {
           .shards = layer.tensor_parallel};
 }
 
-// Parameters and their fp32 gradients, and more than the layer's tensors [K22 eq. 2], gradients among them, take.
+double number(std::int64_t count) { return static_cast<double>(count); }
+
+// Half-precision parameters with their fp32 gradients, and the pool.
 double needed_bytes(const LayerSize& size) {
-  const auto number = [](std::int64_t count) { return static_cast<double>(count); };
   const double parameters = 12 * number(size.hidden) * number(size.hidden) / number(size.shards);
-  const double tokens = number(size.tokens() * size.hidden) * (16 + 32 / number(size.shards));
-  return 6 * parameters + 1.5 * tokens + 11 * number(size.scores());
+  return 6 * parameters + number(static_cast<std::int64_t>(pool_bytes(size)));
 }
 
 bool fits(const LayerSize& size) {
@@ -113,17 +113,43 @@ void measure(Sample forward, Sample backward, const LayerRank& rank, const Sessi
   session.add(backward, timings->backward, timings->state);
 }
 
+// What check_layer() finds on any rank of the group, so that all leave out the same; empty where all is right.
+std::string error_of_check(const Sample& sample, const LayerRank& rank) {
+  const std::int64_t shards = rank.communicator == nullptr ? 1 : sample.layer.tensor_parallel;
+  std::string error;
+  try {
+    check_layer(sample.half_format, sample.layer.recompute, shards, rank);
+  } catch (const SampleError& wrong) {
+    error = wrong.what();
+  }
+  if (rank.together.agree(error.empty() ? 0 : 1) != 0 && error.empty())
+    error = "a layer is wrong on another rank";
+  return error;
+}
+
 }  // namespace
 
+std::size_t pool_bytes(const LayerSize& size) {
+  constexpr double rounding =
+      64 << 20;  // of the driver: tensors begin at round addresses, in blocks of 32 MiB
+  const double tokens = number(size.tokens() * size.hidden) * (16 + 32 / number(size.shards));
+  return static_cast<std::size_t>(1.5 * tokens + 11 * number(size.scores()) + rounding);
+}
+
 void measure_layers(const std::vector<Sample>& samples, const LayerRank& rank, const Session& session) {
-  std::set<std::pair<HalfFormat, RecomputePolicy>> checked;
+  std::map<std::pair<HalfFormat, RecomputePolicy>, std::string> checked;  // with what is wrong
   for (std::size_t i = 0; i + 1 < samples.size(); i += 2) {
     const Sample& forward = samples[i];
     const Sample& backward = samples[i + 1];
     if (rank.together.agree(interrupted() ? 1 : 0) != 0) return;
-    const std::int64_t shards = rank.communicator == nullptr ? 1 : forward.layer.tensor_parallel;
-    if (checked.insert({forward.half_format, forward.layer.recompute}).second)
-      check_layer(forward.half_format, forward.layer.recompute, shards, rank);
+    const auto [found, is_new] = checked.try_emplace({forward.half_format, forward.layer.recompute});
+    std::string& error = found->second;
+    if (is_new) error = error_of_check(forward, rank);
+    if (!error.empty()) {
+      session.wrong(forward, error);
+      session.wrong(backward, error);
+      continue;
+    }
     if (rank.together.agree(fits(size_of(forward.layer)) ? 0 : 1) != 0) {
       for (const Sample* sample : {&forward, &backward}) {
         if (session.report != nullptr)

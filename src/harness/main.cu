@@ -85,8 +85,13 @@ class Measuring {
     } catch (const std::exception& error) {
       fail(error);
     }
-    report_->note(std::to_string(report_->count()) + " samples in " + options_.file);
-    return interrupted() ? End::interrupted : End::done;
+    const std::size_t count = report_->count();
+    report_->note(count > 0 ? std::to_string(count) + " samples in " + options_.file
+                            : "no sample was measured; nothing is written");
+    if (const std::size_t wrong = report_->wrong_count(); wrong > 0)
+      report_->note(std::to_string(wrong) + " samples were wrong and are left out");
+    if (interrupted()) return End::interrupted;
+    return report_->wrong_count() > 0 ? End::failed : End::done;
   }
 
  private:

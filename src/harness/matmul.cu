@@ -1,3 +1,5 @@
+#include <string>
+
 #include "matmul.cuh"
 
 namespace headroom::harness {
@@ -59,15 +61,24 @@ void Matmul::choose_algorithm() {
   check(cublasLtMatmulPreferenceCreate(&made));
   const LtPreference preference(made);
   set(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
+  // Partial sums of a split inner extent are added up in fp32: not in half precision, which would be faster and wrong.
+  const std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  set(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
   for (const auto attribute :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
     set(made, attribute, shape_.alignment);
   cublasLtMatmulHeuristicResult_t best{};
   int found = 0;
-  check(cublasLtMatmulAlgoGetHeuristic(library_->handle.get(), description_.get(), first_.get(),
-                                       second_.get(), result_.get(), result_.get(), made, 1, &best, &found));
-  if (found == 0) check(CUBLAS_STATUS_NOT_SUPPORTED);
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(library_->handle.get(), description_.get(), first_.get(), second_.get(),
+                                     result_.get(), result_.get(), made, 1, &best, &found);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || found == 0) {
+    const Gemm& size = shape_.size;
+    throw SampleError("cuBLASLt has no algorithm for a product of " + std::to_string(size.rows) + " x " +
+                      std::to_string(size.columns) + " x " + std::to_string(size.inner));
+  }
+  check(status);
   algorithm_ = best.algo;
 }
 

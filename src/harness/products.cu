@@ -83,10 +83,9 @@ class Product {
     const double allowed =
         2 * HalfTraits<T>::epsilon * std::abs(expected) + 1e-3 * std::sqrt(static_cast<double>(size.inner));
     if (!(std::abs(found - expected) <= allowed)) {
-      throw std::runtime_error("a " + sample_.label + " product of " + std::to_string(size.rows) + " x " +
-                               std::to_string(size.columns) + " x " + std::to_string(size.inner) +
-                               " is wrong: " + std::to_string(found) + " where " + std::to_string(expected) +
-                               " was expected");
+      throw SampleError("a " + sample_.label + " product of " + std::to_string(size.rows) + " x " +
+                        std::to_string(size.columns) + " x " + std::to_string(size.inner) + " is wrong: " +
+                        std::to_string(found) + " where " + std::to_string(expected) + " was expected");
     }
   }
 
@@ -112,8 +111,12 @@ void measure_products(const std::vector<Sample>& samples, const Session& session
   const Library library = make_library();
   for (const Sample& sample : samples) {
     if (interrupted()) return;
-    with_type(sample.half_format,
-              [&](auto type) { measure<decltype(type)>(sample, library, stream.get(), session); });
+    try {
+      with_type(sample.half_format,
+                [&](auto type) { measure<decltype(type)>(sample, library, stream.get(), session); });
+    } catch (const SampleError& error) {
+      session.wrong(sample, error.what());
+    }
   }
 }
 

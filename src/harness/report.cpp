@@ -122,6 +122,12 @@ void Report::skip(const Sample& sample, const std::string& reason) {
   advance(sample);
 }
 
+void Report::wrong(const Sample& sample, const std::string& reason) {
+  skip(sample, reason + "; left out");
+  const std::lock_guard lock(mutex_);
+  ++wrong_;
+}
+
 void Report::note(const std::string& text) const {
   const char* const over_the_bar = isatty(STDERR_FILENO) == 0 ? "" : "\r\033[K";
   std::fprintf(stderr, "%sheadroom-measure: %s\n", over_the_bar, text.c_str());
@@ -143,6 +149,11 @@ void Report::advance(const Sample& sample) {
 std::size_t Report::count() const {
   const std::lock_guard lock(mutex_);
   return measured_.size();
+}
+
+std::size_t Report::wrong_count() const {
+  const std::lock_guard lock(mutex_);
+  return wrong_;
 }
 
 void Report::write() const {

@@ -41,11 +41,13 @@ class Report {
   // `planned` samples are expected, for the estimate of the time that is left.
   Report(std::string file, Heading heading, const std::vector<Sample>& planned);
   void add(Sample sample, const Timing& timing, const std::optional<DeviceState>& state);
-  void skip(const Sample& sample, const std::string& reason);  // planned, and not to be measured
-  void note(const std::string& text) const;                    // on stderr, beside the progress
+  void skip(const Sample& sample, const std::string& reason);   // planned, and not to be measured
+  void wrong(const Sample& sample, const std::string& reason);  // planned, and not to be trusted: left out
+  void note(const std::string& text) const;                     // on stderr, beside the progress
   // Writes all samples to a new file that then takes the name. Throws std::runtime_error.
   void write() const;
   [[nodiscard]] std::size_t count() const;
+  [[nodiscard]] std::size_t wrong_count() const;
 
  private:
   void advance(const Sample& sample);
@@ -54,6 +56,7 @@ class Report {
   Heading heading_;  // asked for at the start: after a failure of the device it would not answer
   std::size_t planned_;
   std::size_t passed_ = 0;
+  std::size_t wrong_ = 0;
   Seconds planned_duration_;  // assumed, as is the next: only their ratio counts
   Seconds passed_duration_;
   std::vector<Measured> measured_;

@@ -1,6 +1,8 @@
 // What measuring needs besides a GPU: where samples go, and who watches the device meanwhile.
 #pragma once
 
+#include <string>
+
 #include "device_state.hpp"
 #include "interrupt.hpp"
 #include "report.hpp"
@@ -15,6 +17,9 @@ struct Session {
   void add(const Sample& sample, const Timed& timed) const { add(sample, timed.timing, timed.state); }
   void add(const Sample& sample, const Timing& timing, const std::optional<DeviceState>& state) const {
     if (report != nullptr) report->add(sample, timing, state);
+  }
+  void wrong(const Sample& sample, const std::string& reason) const {
+    if (report != nullptr) report->wrong(sample, reason);
   }
 };
 
