@@ -60,6 +60,7 @@ void check_of_type(RecomputePolicy recompute, std::int64_t shards, const LayerRa
   const std::int64_t count = size.tokens() * size.hidden;
   cudaStream_t const stream = rank.stream;
   Pool pool(stream);
+  pool.reserve(pool_bytes(size));
   pool.set_careful(true);
   const Library library = make_library();
   Layer<T> layer(size, rank.shard, recompute, pool, library, rank.communicator, stream);

@@ -49,6 +49,7 @@ class LayerRun {
         output_(token_bytes()),
         output_gradient_(token_bytes()),
         input_gradient_(token_bytes()) {
+    pool_.reserve(pool_bytes(size_));
     fill(input_.as<T>(), size_.tokens() * size_.hidden, input_seed, rank.stream);
     fill(output_gradient_.as<T>(), size_.tokens() * size_.hidden, gradient_seed, rank.stream);
     rank.together.agree(0);

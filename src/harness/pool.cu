@@ -28,6 +28,11 @@ Pool::Pool(cudaStream_t stream) : stream_(stream) {
   check(cudaMemPoolSetAttribute(made, cudaMemPoolAttrReleaseThreshold, &threshold));
 }
 
+void Pool::reserve(std::size_t bytes) {
+  Tensor(*this, static_cast<std::int64_t>(bytes)).free();
+  check(cudaStreamSynchronize(stream_));
+}
+
 std::size_t Pool::used_bytes() const {
   check(cudaStreamSynchronize(stream_));
   return attribute(pool_.get(), cudaMemPoolAttrUsedMemCurrent);

@@ -14,6 +14,10 @@ class Pool {
   // Of the current device; its memory is used in one stream.
   explicit Pool(cudaStream_t stream);
 
+  // Takes so much from the driver now, for tensors to come. Growing later may wait for all devices of the process,
+  // while they run a collective that waits for this one. Waits for the stream.
+  void reserve(std::size_t bytes);
+
   // What tensors hold of the pool, as the driver counts it: now, and the most since reset_peak(). Waits for the stream.
   [[nodiscard]] std::size_t used_bytes() const;
   [[nodiscard]] std::size_t peak_bytes() const;
