@@ -24,19 +24,53 @@ constexpr std::uint64_t seed_of_shift = 4;
 
 __global__ void nothing() {}
 
-struct Buffers {
-  explicit Buffers(std::int64_t elements)
-      : count(elements),
-        x(size(elements)),
-        z(size(elements)),
-        y(size(elements)),
-        mask(static_cast<std::size_t>(elements)),
-        scale(size(row)),
-        shift(size(row)),
-        statistics(static_cast<std::size_t>(elements / row) * 2 * sizeof(float)) {}
-  static std::size_t size(std::int64_t elements) { return static_cast<std::size_t>(elements) * sizeof(Half); }
+// Memory of one launch.
+struct Slot {
   std::int64_t count;
-  Buffer x, z, y, mask, scale, shift, statistics;
+  const Half *x, *z;
+  Half* y;
+  std::uint8_t* mask;
+  const Half *scale, *shift;
+  float* statistics;
+};
+
+// Of as many launches as it takes for none to find in the cache what an earlier one left there.
+class Buffers {
+ public:
+  Buffers(std::int64_t elements, std::int64_t slots, cudaStream_t stream)
+      : count_(elements),
+        slots_(slots),
+        x_(bytes(elements * slots)),
+        z_(bytes(elements * slots)),
+        y_(bytes(elements * slots)),
+        mask_(static_cast<std::size_t>(elements * slots)),
+        scale_(bytes(row)),
+        shift_(bytes(row)),
+        statistics_(static_cast<std::size_t>(elements * slots / row) * 2 * sizeof(float)) {
+    fill(x_.as<Half>(), elements * slots, seed_of_x, stream);
+    fill(z_.as<Half>(), elements * slots, seed_of_z, stream);
+    fill(scale_.as<Half>(), row, seed_of_scale, stream);
+    fill(shift_.as<Half>(), row, seed_of_shift, stream);
+  }
+  [[nodiscard]] Slot slot(std::int64_t launch) const {
+    const std::int64_t at = launch % slots_ * count_;
+    return {.count = count_,
+            .x = x_.as<Half>() + at,
+            .z = z_.as<Half>() + at,
+            .y = y_.as<Half>() + at,
+            .mask = mask_.as<std::uint8_t>() + at,
+            .scale = scale_.as<Half>(),
+            .shift = shift_.as<Half>(),
+            .statistics = statistics_.as<float>() + at / row * 2};
+  }
+  void poison_results(cudaStream_t stream) const { y_.poison(stream); }
+
+ private:
+  static std::size_t bytes(std::int64_t elements) {
+    return static_cast<std::size_t>(elements) * sizeof(Half);
+  }
+  std::int64_t count_, slots_;
+  Buffer x_, z_, y_, mask_, scale_, shift_, statistics_;
 };
 
 double input(std::uint64_t i) { return filled<Half>(i, seed_of_x); }
@@ -59,45 +93,36 @@ double expected_norm(std::uint64_t place) {
 
 struct Kernel {
   std::string_view label;
-  void (*run)(const Buffers&, cudaStream_t);
+  void (*run)(const Slot&, cudaStream_t);
   double (*expected)(std::uint64_t place);
 };
 
 constexpr Kernel kernels[] = {
     {"residual_add",
-     [](const Buffers& on, cudaStream_t stream) {
-       residual_add(on.x.as<const Half>(), on.z.as<const Half>(), on.y.as<Half>(), on.count, stream);
-     },
+     [](const Slot& on, cudaStream_t stream) { residual_add(on.x, on.z, on.y, on.count, stream); },
      [](std::uint64_t i) { return input(i) + filled<Half>(i, seed_of_z); }},
-    {"gelu",
-     [](const Buffers& on, cudaStream_t stream) {
-       gelu(on.x.as<const Half>(), on.y.as<Half>(), on.count, stream);
-     },
+    {"gelu", [](const Slot& on, cudaStream_t stream) { gelu(on.x, on.y, on.count, stream); },
      [](std::uint64_t i) {
        const double x = input(i);
        return 0.5 * x * (1 + std::tanh(gelu_c * (x + gelu_d * x * x * x)));
      }},
     {"dropout",
-     [](const Buffers& on, cudaStream_t stream) {
-       dropout(on.x.as<const Half>(), on.y.as<Half>(), on.mask.as<std::uint8_t>(), on.count, mask_seed,
-               stream);
-     },
+     [](const Slot& on, cudaStream_t stream) { dropout(on.x, on.y, on.mask, on.count, mask_seed, stream); },
      [](std::uint64_t i) { return keeps(i, mask_seed) ? input(i) / double(kept_part) : 0.0; }},
     {"softmax",
-     [](const Buffers& on, cudaStream_t stream) {
-       softmax(on.x.as<const Half>(), on.y.as<Half>(), on.count / row, row, /*causal=*/false, stream);
+     [](const Slot& on, cudaStream_t stream) {
+       softmax(on.x, on.y, on.count / row, row, /*causal=*/false, stream);
      },
      expected_softmax},
     {"layer_norm",
-     [](const Buffers& on, cudaStream_t stream) {
-       layer_norm(on.x.as<const Half>(), on.scale.as<const Half>(), on.shift.as<const Half>(),
-                  on.y.as<Half>(), on.statistics.as<float>(), on.count / row, row, stream);
+     [](const Slot& on, cudaStream_t stream) {
+       layer_norm(on.x, on.scale, on.shift, on.y, on.statistics, on.count / row, row, stream);
      },
      expected_norm},
     {"copy",
-     [](const Buffers& on, cudaStream_t stream) {
-       check(
-           cudaMemcpyAsync(on.y.as<void>(), on.x.as<void>(), on.y.bytes(), cudaMemcpyDeviceToDevice, stream));
+     [](const Slot& on, cudaStream_t stream) {
+       check(cudaMemcpyAsync(on.y, on.x, static_cast<std::size_t>(on.count) * sizeof(Half),
+                             cudaMemcpyDeviceToDevice, stream));
      },
      input},
 };
@@ -110,47 +135,64 @@ const Kernel& kernel_of(const Sample& sample) {
 }
 
 void verify(const Kernel& kernel, const Buffers& buffers, cudaStream_t stream) {
-  buffers.y.poison(stream);
-  kernel.run(buffers, stream);
+  buffers.poison_results(stream);
+  const Slot slot = buffers.slot(0);
+  kernel.run(slot, stream);
   constexpr std::int64_t probes = 67;
   for (std::int64_t i = 0; i < probes; ++i) {
-    const auto place = static_cast<std::uint64_t>(i * (buffers.count - 1) / (probes - 1));
-    const double found = read_one(buffers.y.as<Half>(), place, stream);
+    const auto place = static_cast<std::uint64_t>(i * (slot.count - 1) / (probes - 1));
+    const double found = read_one(slot.y, place, stream);
     const double expected = kernel.expected(place);
     if (!(std::abs(found - expected) <= 2 * HalfTraits<Half>::epsilon * std::abs(expected) + 1e-5)) {
-      throw std::runtime_error(std::string(kernel.label) + " is wrong: " + std::to_string(found) + " where " +
-                               std::to_string(expected) + " was expected");
+      throw SampleError(std::string(kernel.label) + " is wrong: " + std::to_string(found) + " where " +
+                        std::to_string(expected) + " was expected");
     }
   }
 }
 
-// Elements that a sample's bytes are moved for.
-std::int64_t elements_of(const Sample& sample) {
-  return static_cast<std::int64_t>(sample.bytes.count()) / bytes_an_element(sample.label);
+// So that all slots together move more than four times what the L2 cache holds: bytes come from memory and go there.
+std::int64_t slots_for(Bytes moved) {
+  int device = 0;
+  int cache = 0;
+  check(cudaGetDevice(&device));
+  check(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device));
+  return static_cast<std::int64_t>(4.0 * cache / moved.count()) + 1;
+}
+
+void measure_empty(const Sample& sample, cudaStream_t stream, const Session& session) {
+  const auto timing = time_launches(
+      stream, [](cudaStream_t on) { launch(nothing, grid(1), on); }, session.nvml);
+  if (timing) session.add(sample, *timing);
+}
+
+void measure_streaming(const Sample& sample, cudaStream_t stream, const Session& session) {
+  const Kernel& kernel = kernel_of(sample);
+  const auto elements = static_cast<std::int64_t>(sample.bytes.count()) / bytes_an_element(sample.label);
+  const Buffers buffers(elements, slots_for(sample.bytes), stream);
+  verify(kernel, buffers, stream);
+  std::int64_t launches = 0;
+  const auto timing = time_launches(
+      stream, [&](cudaStream_t on) { kernel.run(buffers.slot(launches++), on); }, session.nvml);
+  if (timing) session.add(sample, *timing);
 }
 
 }  // namespace
 
+// Without graphs, as most training runs: the time model's shortest kernel is one of a stream, with the gap before the
+// next.
 void measure_kernels(const std::vector<Sample>& samples, const Session& session) {
   const Stream stream = make_stream();
   for (const Sample& sample : samples) {
     if (interrupted()) return;
-    if (sample.kind == SampleKind::empty_kernel) {
-      const auto timing = time_graph(
-          stream.get(), [](cudaStream_t on) { launch(nothing, grid(1), on); }, sample.load, session.nvml);
-      if (timing) session.add(sample, *timing);
-      continue;
+    try {
+      if (sample.kind == SampleKind::empty_kernel) {
+        measure_empty(sample, stream.get(), session);
+      } else {
+        measure_streaming(sample, stream.get(), session);
+      }
+    } catch (const SampleError& error) {
+      session.wrong(sample, error.what());
     }
-    const Kernel& kernel = kernel_of(sample);
-    const Buffers buffers(elements_of(sample));
-    fill(buffers.x.as<Half>(), buffers.count, seed_of_x, stream.get());
-    fill(buffers.z.as<Half>(), buffers.count, seed_of_z, stream.get());
-    fill(buffers.scale.as<Half>(), row, seed_of_scale, stream.get());
-    fill(buffers.shift.as<Half>(), row, seed_of_shift, stream.get());
-    verify(kernel, buffers, stream.get());
-    const auto timing = time_graph(
-        stream.get(), [&](cudaStream_t on) { kernel.run(buffers, on); }, sample.load, session.nvml);
-    if (timing) session.add(sample, *timing);
   }
 }
 
