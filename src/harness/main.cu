@@ -157,11 +157,16 @@ End run(int argc, const char* const* argv) {
   const std::optional<Options> options = read_options(argc, argv);
   if (!options) return End::done;
   const Launch launch = launch_of([](const char* name) { return std::getenv(name); });
+  // Each of several processes drives one GPU, whichever the launcher gave it.
+  if (launch.ranks > 1 && options->gpus > 0)
+    throw InputError("--gpus", "is for one process alone; " + launch.launcher + " started " +
+                                   std::to_string(launch.ranks) + ", each of which drives one GPU");
   if (options->dry_run) {
+    if (launch.rank > 0) return End::done;
     int found = 0;
     if (options->gpus == 0 && launch.ranks == 1 && cudaGetDeviceCount(&found) != cudaSuccess) found = 0;
     const int ranks = launch.ranks > 1 ? launch.ranks : std::max({options->gpus, found, 1});
-    std::fputs(dry_run(*options, ranks, 1).c_str(), stdout);
+    std::fputs(dry_run(*options, ranks, launch.nodes).c_str(), stdout);
     return End::done;
   }
   const int devices = local_devices(*options, launch);

@@ -25,11 +25,14 @@ struct Names {
   const char* rank;
   const char* ranks;
   const char* local_rank;
+  const char* local_ranks;  // how many on this node; null: the launcher counts nodes instead
+  const char* nodes;
 };
 constexpr std::array<Names, 3> launchers{
-    {{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
-     {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
-     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"}}};
+    {{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", nullptr},
+     {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr, "SLURM_STEP_NUM_NODES"},
+     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+      "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr}}};
 
 constexpr int most_ranks = 1 << 16;
 
@@ -158,6 +161,14 @@ Launch launch_of(const Environment& environment) {
     read(names.rank, 0, problems.empty() ? launch.ranks - 1 : most_ranks, launch.rank);
     read(names.local_rank, 0, most_ranks, launch.local_rank);
     if (!problems.empty()) throw InputError(problems);
+    // One where nothing usable says more.
+    const auto divisor = [&](const char* name) {
+      const char* const text = name == nullptr ? nullptr : environment(name);
+      const int found = text == nullptr ? 0 : integer(text).value_or(0);
+      return found >= 1 && launch.ranks % found == 0 ? found : 0;
+    };
+    if (const int local_ranks = divisor(names.local_ranks)) launch.nodes = launch.ranks / local_ranks;
+    if (const int nodes = divisor(names.nodes)) launch.nodes = nodes;
     return launch;
   }
   return {};

@@ -16,6 +16,7 @@ struct Launch {
   int rank = 0;
   int ranks = 1;
   int local_rank = 0;    // on its node: the GPU to take
+  int nodes = 1;         // as the launcher says: for plans only, a run counts them
   std::string launcher;  // "torchrun", "Slurm", "Open MPI"; empty for a process alone
   friend bool operator==(const Launch&, const Launch&) = default;
 };
@@ -28,7 +29,8 @@ using Environment = std::function<const char*(const char*)>;  // as std::getenv
 
 // Reads RANK, WORLD_SIZE, LOCAL_RANK; or SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_LOCALID (which srun sets; a batch
 // script by itself is one process); or OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK: the first
-// triple whose rank is set. Throws InputError where the others are missing or out of range.
+// triple whose rank is set. Nodes come from LOCAL_WORLD_SIZE, SLURM_STEP_NUM_NODES or OMPI_COMM_WORLD_LOCAL_SIZE.
+// Throws InputError where others of a triple are missing or out of range.
 Launch launch_of(const Environment& environment);
 
 struct Rendezvous {

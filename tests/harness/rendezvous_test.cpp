@@ -73,6 +73,26 @@ TEST_CASE("rendezvous: who a process is, from its launcher") {
         Launch{.rank = 0, .ranks = 2, .local_rank = 0, .launcher = "Open MPI"});
 }
 
+TEST_CASE("rendezvous: how many nodes the launcher says there are") {
+  const auto nodes_in = [](std::map<std::string, std::string> variables, const char* name,
+                           const char* value) {
+    variables[name] = value;
+    return launch_in(variables).nodes;
+  };
+  const std::map<std::string, std::string> torchrun{{"RANK", "5"}, {"WORLD_SIZE", "16"}, {"LOCAL_RANK", "1"}};
+  CHECK(nodes_in(torchrun, "LOCAL_WORLD_SIZE", "4") == 4);
+  CHECK(nodes_in(torchrun, "LOCAL_WORLD_SIZE", "16") == 1);
+  const std::map<std::string, std::string> step{
+      {"SLURM_PROCID", "9"}, {"SLURM_STEP_NUM_TASKS", "16"}, {"SLURM_LOCALID", "1"}};
+  CHECK(nodes_in(step, "SLURM_STEP_NUM_NODES", "2") == 2);
+  // Not as many on each: one node is planned for.
+  for (const char* const odd : {"3", "0", "-2", "17", "x", ""}) {
+    CAPTURE(odd);
+    CHECK(nodes_in(torchrun, "LOCAL_WORLD_SIZE", odd) == 1);
+    CHECK(nodes_in(step, "SLURM_STEP_NUM_NODES", odd) == 1);
+  }
+}
+
 TEST_CASE("rendezvous: a broken environment names every variable") {
   const auto mistake = [](const std::map<std::string, std::string>& variables) {
     return message_of([&] { return launch_in(variables); });
