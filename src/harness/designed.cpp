@@ -182,23 +182,26 @@ std::vector<Sample> designed_layers(const std::vector<HalfFormat>& formats, std:
 }
 
 Seconds assumed_duration(const Sample& sample) {
-  constexpr double overhead = 0.1;   // allocation, verification, the pause before a burst
+  constexpr double overhead = 0.1;   // allocation, verification
   constexpr double burst = 0.01;     // windows of half a millisecond
+  constexpr double pauses = 0.3;     // before the windows of a burst on one GPU
   constexpr double sustained = 2.1;  // the load before the first window, and the windows
-  constexpr double windows = 20;     // of work that is longer than a window
+  constexpr double windows = 30;  // of work that is longer than a window, those that are not timed among them
   constexpr FlopsPerSecond products(200e12);
   constexpr BytesPerSecond memory(1e12);
   constexpr BytesPerSecond links(100e9);
   switch (sample.kind) {
     case SampleKind::matrix_product: {
       const Seconds once = flops(sample.product) / products + sample.bytes / memory;
-      return Seconds(overhead + (sample.load == Load::sustained ? sustained : burst)) + windows * once;
+      return Seconds(overhead + (sample.load == Load::sustained ? sustained : burst + pauses)) +
+             windows * once;
     }
     case SampleKind::transformer_layer:
       // A forward sample and its backward sample share one run.
       return Seconds(overhead + sustained / 2) + 2 * windows * (forward_flops(sample.layer) / products);
     case SampleKind::streaming:
-    case SampleKind::empty_kernel: return Seconds(overhead + burst) + windows * (sample.bytes / memory);
+    case SampleKind::empty_kernel:
+      return Seconds(overhead + burst + pauses) + windows * (sample.bytes / memory);
     default: break;
   }
   constexpr double launches = 5;  // a window of a collective has no fewer
