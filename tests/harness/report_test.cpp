@@ -140,6 +140,17 @@ TEST_CASE("headroom-measure: a dry run counts what is planned") {
   CHECK(contains(text, std::to_string(planned) + " samples"));
 }
 
+TEST_CASE("report: a wrong sample is counted apart from those that are kept") {
+  const std::vector<Sample> planned = designed_kernels();
+  Report report("unwritten.json", {}, planned);
+  report.add(planned[0], timing_of({1, 2, 3}), std::nullopt);
+  CHECK(report.wrong_count() == 0);
+  report.wrong(planned[1], "a copy is wrong");
+  report.skip(planned[2], "no memory for it");
+  CHECK(report.wrong_count() == 1);
+  CHECK(report.count() == 1);
+}
+
 TEST_CASE("timing: median and spread") {
   const Timing timing = timing_of({5, 1, 4, 2, 3});
   CHECK(timing.median_seconds == 3);
