@@ -96,6 +96,7 @@ std::vector<RankOption> Frontier::Parts::options_of(std::int64_t number,
 
 Bytes Frontier::Parts::total_of(std::int64_t rank, const std::vector<StageActivations>& chunks) const {
   std::vector<PassActivations> passes;
+  passes.reserve(chunks.size());
   for (const StageActivations& chunk : chunks) passes.push_back(pass_activations(chunk));
   return total(RankMemory{.state = ranks[static_cast<std::size_t>(rank)].state,
                           .activations = rank_activations(passes, shape, rank),
