@@ -49,9 +49,11 @@ class Reader {
 
   void read(std::string_view line, std::size_t number) {
     if (line.starts_with(starting)) {
-      kind_ = collective_in(line.substr(starting.size()));
+      program_ = line.substr(starting.size());
+      kind_ = collective_in(program_);
     } else if (line.starts_with("# nThread") || line.starts_with("# Using devices")) {
       ranks_ = 0;
+      longest_row_ = 0;
       nodes_.clear();
     } else if (line.starts_with("#") && line.find(" Rank ") != std::string_view::npos) {
       read_rank(line, number);
@@ -84,12 +86,14 @@ class Reader {
   }
 
   // size, count, type[, redop[, root]], then time, algbw, busbw, #wrong out of place and the same in place. Lines of
-  // other programs stand between them; one that begins with a number and is as long as a row is a row.
+  // other programs stand between them; one that begins with a number is a row.
   void read_row(const std::vector<std::string_view>& words, std::size_t number) {
     constexpr std::size_t after_time = 8;
-    if (words.size() < after_time + 3) return;
-    const auto bytes = number_of<std::int64_t>(words[0]);
+    const auto bytes = words.empty() ? std::nullopt : number_of<std::int64_t>(words[0]);
     if (!bytes) return;
+    if (words.size() < after_time + 3 || words.size() < longest_row_)
+      return problems_.report(number, fmt::format("is cut off after {} words of a row", words.size()));
+    longest_row_ = words.size();
     const std::size_t at = words.size() - after_time;
     const auto time = number_of<double>(words[at]);
     if (!time || !std::isfinite(*time) || *time <= 0) {
@@ -100,6 +104,12 @@ class Reader {
       return problems_.report(number, fmt::format("has {} wrong results: its time means nothing", *wrong));
     }
     if (*bytes < 1) return;  // nccl-tests may begin at nothing at all
+    if (!kind_ && !program_.empty()) {
+      return problems_.report(number,
+                              fmt::format("{} is not modelled: all_reduce, all_gather, reduce_scatter, "
+                                          "alltoall and sendrecv are",
+                                          printable(program_)));
+    }
     if (!kind_) {
       return problems_.report(number,
                               "of which collective? Keep the line \"# Collective test starting: ...\", or "
@@ -121,6 +131,8 @@ class Reader {
   LineProblems problems_;
   SampleSet set_;
   std::optional<SampleKind> kind_;
+  std::string program_;          // "all_reduce_perf"; empty where the file does not say
+  std::size_t longest_row_ = 0;  // in words: rows under one heading are equally long
   std::int64_t ranks_ = 0;
   std::set<std::string> nodes_;
 };

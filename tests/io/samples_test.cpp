@@ -91,6 +91,14 @@ TEST_CASE("samples: what nccl-tests print") {
 TEST_CASE("samples: nccl-tests, wrong") {
   CHECK(contains(nccl_mistake("# Collective test starting: all_reduce_perf\n", ""),
                  "log.txt:9: of which collective?"));
+  CHECK(
+      nccl_mistake("starting: all_reduce_perf", "starting: broadcast_perf")
+          .starts_with("log.txt:10: broadcast_perf is not modelled: all_reduce, all_gather, reduce_scatter"));
+  const std::string whole = nccl;
+  for (const char* last : {"2048           512     float", "34.50", "33.14    0.06"}) {
+    const std::string cut = whole.substr(0, whole.rfind(last) + std::string(last).size());
+    CHECK(contains(mistake(cut, "log.txt"), "log.txt:12: is cut off after "));
+  }
   CHECK(nccl_mistake("33.95", "0.00") ==
         "log.txt:10: the out-of-place time must be above zero (found '0.00')");
   CHECK(nccl_mistake("0.03      0    31.36", "0.03      7    31.36") ==
