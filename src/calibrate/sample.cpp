@@ -47,7 +47,7 @@ std::vector<std::string> words_of(const std::string& name) {
 struct DeviceWords {
   std::string model;   // "A100": the first word that is no maker's name
   std::string memory;  // "80GB"
-  bool pcie = false;
+  std::string form;    // "PCIE" or "NVL", which run at other clocks and links; empty for SXM, often not named
 };
 
 DeviceWords device_words(const std::string& name) {
@@ -56,8 +56,8 @@ DeviceWords device_words(const std::string& name) {
     const bool figure = !word.empty() && std::isdigit(static_cast<unsigned char>(word.front())) != 0;
     if (figure && word.ends_with("GB")) {
       found.memory = word;
-    } else if (word == "PCIE") {
-      found.pcie = true;
+    } else if (word == "PCIE" || word == "NVL") {
+      found.form = word;
     } else if (found.model.empty() && word != "NVIDIA" && word != "TESLA") {
       found.model = word;
     }
@@ -99,7 +99,7 @@ bool same_device(const std::string& x, const std::string& y) {
   const DeviceWords first = device_words(x);
   const DeviceWords second = device_words(y);
   const bool memory = first.memory == second.memory || first.memory.empty() || second.memory.empty();
-  return first.model == second.model && first.pcie == second.pcie && memory;
+  return first.model == second.model && first.form == second.form && memory;
 }
 
 }  // namespace headroom
