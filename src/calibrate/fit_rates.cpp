@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/error.hpp"
 #include "headroom/core/expects.hpp"
 #include "rate_parameters.hpp"
 #include "sample_checks.hpp"
@@ -24,8 +25,23 @@ constexpr double streaming_scale = 0.1;
 
 constexpr std::uint64_t parts = 3;
 
+// Samples that rates within their bounds miss by more, in the median and held out, are not what they are said to be.
+constexpr double most_missed = 0.5;
+
+// Rates are fitted, judged and given intervals together.
+enum class RatesOf : std::uint8_t { products, sustained, collectives, streaming, none };
+RatesOf rates_of(const Sample& sample) {
+  if (sample.kind == SampleKind::matrix_product)
+    return sample.load == Load::burst ? RatesOf::products : RatesOf::sustained;
+  // Rates of collectives are those within a node.
+  if (is_collective(sample.kind)) return sample.nodes == 1 ? RatesOf::collectives : RatesOf::none;
+  return sample.kind == SampleKind::streaming || sample.kind == SampleKind::empty_kernel ? RatesOf::streaming
+                                                                                         : RatesOf::none;
+}
+
 // Some rates and the samples that determine them.
 struct Stage {
+  RatesOf rates;
   std::vector<Parameter> parameters;
   const std::vector<Sample>* samples;
   double scale;
@@ -39,23 +55,27 @@ std::vector<Stage> stages_of(const SortedSamples& samples, const Device& device)
     if (!stage.samples->empty()) stages.push_back(std::move(stage));
   };
   // The launch that products determine is part of what streaming kernels take, so products come first.
-  add({product_parameters(device),
+  add({RatesOf::products,
+       product_parameters(device),
        &samples.products,
        product_scale,
        "matrix products",
        {"products, m n k >= 1024", "products, shortest side 512 to 1023",
         "products, shortest side 128 to 511", "products, shortest side below 128", "products, batched"}});
-  add({sustained_parameters(),
+  add({RatesOf::sustained,
+       sustained_parameters(),
        &samples.sustained,
        product_scale,
        "matrix products under sustained load",
        {"products, sustained load"}});
-  add({collective_parameters(device, samples.one_rank_count),
+  add({RatesOf::collectives,
+       collective_parameters(device, samples.one_rank_count),
        &samples.collectives,
        collective_scale,
        "collectives",
        {"collectives, from 1 MiB", "collectives, below 1 MiB"}});
-  add({streaming_parameters(),
+  add({RatesOf::streaming,
+       streaming_parameters(),
        &samples.streaming,
        streaming_scale,
        "streaming kernels",
@@ -134,36 +154,29 @@ HeldOutRatios ratios_of(const std::vector<ReplayedSample>& rows, const auto& wan
   return FittedRange{rounded(quantile(ratios, 0.1)), rounded(quantile(ratios, 0.9))};
 }
 
-enum class RatesOf : std::uint8_t { products, collectives, streaming, none };
-RatesOf rates_of(SampleKind kind) {
-  if (kind == SampleKind::matrix_product) return RatesOf::products;
-  if (is_collective(kind)) return RatesOf::collectives;
-  return kind == SampleKind::streaming || kind == SampleKind::empty_kernel ? RatesOf::streaming
-                                                                           : RatesOf::none;
-}
-
 // Whether each row lies in the interval that the other parts' rows make.
 void judge_intervals(std::vector<ReplayedSample>& rows) {
   std::map<std::pair<RatesOf, std::uint64_t>, HeldOutRatios> intervals;
   for (const ReplayedSample& row : rows) {
-    const std::pair key(rates_of(row.sample.kind), shape_hash(row.sample) % parts);
+    const std::pair key(rates_of(row.sample), shape_hash(row.sample) % parts);
     if (intervals.contains(key)) continue;
     intervals[key] = ratios_of(rows, [&](const ReplayedSample& other) {
-      return rates_of(other.sample.kind) == key.first && shape_hash(other.sample) % parts != key.second;
+      return rates_of(other.sample) == key.first && shape_hash(other.sample) % parts != key.second;
     });
   }
   for (ReplayedSample& row : rows) {
-    const HeldOutRatios& interval = intervals[{rates_of(row.sample.kind), shape_hash(row.sample) % parts}];
+    const HeldOutRatios& interval = intervals[{rates_of(row.sample), shape_hash(row.sample) % parts}];
     row.in_interval = std::nullopt;
-    if (interval && rates_of(row.sample.kind) != RatesOf::none)
+    if (interval && rates_of(row.sample) != RatesOf::none)
       row.in_interval = holds(*interval, row.sample.median / row.predicted);
   }
 }
 
+// The interval of products is that of bursts: it goes with the tiles' rates, which a sustained load tells nothing of.
 void set_ratios(const std::vector<ReplayedSample>& rows, Rates& rates) {
   const auto set = [&](RatesOf which, HeldOutRatios& ratios) {
     const HeldOutRatios found =
-        ratios_of(rows, [&](const ReplayedSample& row) { return rates_of(row.sample.kind) == which; });
+        ratios_of(rows, [&](const ReplayedSample& row) { return rates_of(row.sample) == which; });
     if (found) ratios = found;
   };
   set(RatesOf::products, rates.products.held_out_ratios);
@@ -220,6 +233,27 @@ std::string source_of(const Stage& stage, const std::vector<SampleSet>& sets,
   return source;
 }
 
+// Throws InputError where the samples of a stage are not what the time model's equations describe.
+void check_met(const std::vector<Stage>& stages, const std::vector<ReplayedSample>& held_out,
+               const std::vector<SampleSet>& sets) {
+  std::vector<Problem> problems;
+  for (const Stage& stage : stages) {
+    std::vector<double> errors;
+    for (const ReplayedSample& row : held_out) {
+      if (rates_of(row.sample) == stage.rates) errors.push_back(std::abs(row.error));
+    }
+    const double missed = quantile(std::move(errors), 0.5);
+    if (missed <= most_missed) continue;
+    problems.push_back(
+        {files_of(stage, sets),
+         fmt::format(
+             "rates within the bounds of the device's data sheet miss the {} by {:.0f}% (median, held "
+             "out): are the times in the unit named, and of this device?",
+             stage.what, 100 * missed)});
+  }
+  if (!problems.empty()) throw InputError(problems);
+}
+
 void warn_of_what_is_left(const SortedSamples& samples, const SampleReplay& fit, const std::string& base,
                           std::vector<std::string>& warnings) {
   const auto kept = [&](const std::vector<Sample>& of, const char* rates) {
@@ -260,16 +294,19 @@ Calibration calibrate(const std::vector<SampleSet>& sets, const System& base) {
   performance.rates = fit_rates(samples, *base.performance);
   set_ranges(by_rate, performance.rates);
   std::vector<ReplayedSample> held_out = held_out_rows(samples, *base.performance);
+  const std::vector<Stage> stages = stages_of(by_rate, performance.device);
+  check_met(stages, held_out, sets);
   set_ratios(held_out, performance.rates);
   judge_intervals(held_out);
   result.held_out = error_groups(held_out);
-  for (const Stage& stage : stages_of(by_rate, performance.device)) {
+  for (const Stage& stage : stages) {
     const std::string source = source_of(stage, sets, result.held_out);
     for (const Parameter& parameter : stage.parameters) {
-      set_origin(performance.rates, parameter.name, Origin::calibrated, source);
       const double value = rate_value(performance.rates, parameter.name);
       const double before = rate_value(base.performance->rates, parameter.name);
-      result.fitted.push_back({parameter.name, value, before, on_bound(parameter, value)});
+      const bool bound = on_bound(parameter, value);
+      set_fitted(performance.rates, parameter.name, bound, source);
+      result.fitted.push_back({parameter.name, value, before, bound});
     }
   }
   result.fit = replay(samples, performance);

@@ -299,7 +299,7 @@ RunCalibration calibrate_to_runs(const std::vector<MeasuredCase>& fitted,
   for (std::size_t i = 0; i < told.size(); ++i) {
     const bool bound = on_bound(parameters[i], rate_value(rates, told[i].rates.front()));
     for (const std::string_view rate : told[i].rates) {
-      set_origin(rates, rate, Origin::calibrated, source);
+      set_fitted(rates, rate, bound, source);
       result.fitted.push_back({std::string(rate), rate_value(rates, rate), rate_value(before, rate), bound});
     }
   }

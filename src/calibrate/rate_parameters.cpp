@@ -105,10 +105,10 @@ void set_rate(Rates& rates, std::string_view name, double value) {
   at(rates, name, [&](auto& rate) { rate.value = std::remove_cvref_t<decltype(rate.value)>(value); });
 }
 
-void set_origin(Rates& rates, std::string_view name, Origin origin, const std::string& source) {
+void set_fitted(Rates& rates, std::string_view name, bool bound, const std::string& source) {
   at(rates, name, [&](auto& rate) {
-    rate.origin = origin;
-    rate.source = source;
+    rate.origin = bound ? Origin::assumed : Origin::calibrated;
+    rate.source = bound ? "At a bound, so not told by what it was fitted to. " + source : source;
   });
 }
 

@@ -24,7 +24,8 @@ bool on_bound(const Parameter& parameter, double value);
 
 double rate_value(const Rates& rates, std::string_view name);  // in base units
 void set_rate(Rates& rates, std::string_view name, double value);
-void set_origin(Rates& rates, std::string_view name, Origin origin, const std::string& source);
+// Says where a fitted rate is from. One that stands on a bound is assumed: it is not what was measured that set it.
+void set_fitted(Rates& rates, std::string_view name, bool bound, const std::string& source);
 
 // The rate with four digits, in the unit that it is written in.
 void round_rate(Rates& rates, std::string_view name);

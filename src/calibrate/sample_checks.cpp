@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,6 +20,14 @@ constexpr std::size_t least_streaming = 6;
 
 constexpr double least_variation = 1.05;  // of times: what does not depend on the shape tells nothing of it
 constexpr double least_of_peak = 0.45;    // that the best product should reach, if it is this device
+
+// Above these are other units, not other devices. Bytes of a collective are of the whole tensor, of which a rank sends
+// up to all but its own part, and switches that add up on the way save half of an all-reduce. Streaming kernels of few
+// bytes run in caches, several times as fast as memory.
+constexpr double most_of_link = 4;
+constexpr double most_of_memory = 10;
+constexpr Seconds least_time(1e-9);  // two cycles of a clock
+constexpr Seconds most_time(1000);
 
 std::string file_names(const std::vector<SampleSet>& sets) {
   std::string names;
@@ -64,25 +73,57 @@ class Checker {
 };
 
 double product_rate(const Sample& sample) { return (flops(sample.product) / sample.median).count(); }
+double byte_rate(const Sample& sample) { return (sample.bytes / sample.median).count(); }
 
-void check_speed(const SortedSamples& samples, const System& base, Checker& checker,
-                 std::vector<std::string>& warnings) {
+// The largest rate of all, with its sample.
+template <class Rate>
+std::pair<double, const Sample*> fastest_of(const std::vector<Sample>& samples, Rate rate) {
+  std::pair<double, const Sample*> best{0, nullptr};
+  for (const Sample& sample : samples) best = std::max(best, std::pair(rate(sample), &sample));
+  return best;
+}
+
+void check_products(const SortedSamples& samples, const System& base, Checker& checker,
+                    std::vector<std::string>& warnings) {
   const double peak = base.performance->device.half_peak.count();
-  const Sample* fastest = nullptr;
-  for (const Sample& sample : samples.products) {
-    if (fastest == nullptr || product_rate(sample) > product_rate(*fastest)) fastest = &sample;
+  for (const std::vector<Sample>* products : {&samples.products, &samples.sustained}) {
+    const auto [best, fastest] = fastest_of(*products, product_rate);
+    if (best > peak) {
+      checker.report(
+          fmt::format("{}: {:.4g} TFLOP/s is more than the {:.4g} of {}: another device, or times that are "
+                      "not in the unit named",
+                      fastest->where, best / 1e12, peak / 1e12, base.device));
+    } else if (fastest != nullptr && products == &samples.products && best < least_of_peak * peak) {
+      warnings.push_back(fmt::format(
+          "the fastest product reaches {:.4g} TFLOP/s, {:.0f}% of what {} can do: is it another device?",
+          best / 1e12, 100 * best / peak, base.device));
+    }
   }
-  if (fastest == nullptr) return;
-  const double best = product_rate(*fastest);
-  if (best > peak) {
+}
+
+void check_bandwidths(const SortedSamples& samples, const Device& device, Checker& checker) {
+  const auto check = [&](const std::vector<Sample>& of, double bandwidth, double most, const char* what) {
+    const auto [best, fastest] = fastest_of(of, byte_rate);
+    if (best <= most * bandwidth) return;
     checker.report(
-        fmt::format("{}: {:.4g} TFLOP/s is more than the {:.4g} of {}: another device, or times that are "
-                    "not in the unit named",
-                    fastest->where, best / 1e12, peak / 1e12, base.device));
-  } else if (best < least_of_peak * peak) {
-    warnings.push_back(fmt::format(
-        "the fastest product reaches {:.4g} TFLOP/s, {:.0f}% of what {} can do: is it another device?",
-        best / 1e12, 100 * best / peak, base.device));
+        fmt::format("{}: {:.4g} GB/s is more than {:.0f} times the {:.4g} of {}: another device, "
+                    "or times that are not in the unit named",
+                    fastest->where, best / 1e9, most, bandwidth / 1e9, what));
+  };
+  check(samples.collectives, device.link_bandwidth.count(), most_of_link, "its links");
+  check(samples.streaming, device.memory_bandwidth.count(), most_of_memory, "its memory");
+}
+
+// One sample of each file is named, however many there are.
+void check_times(const std::vector<SampleSet>& sets, std::vector<Problem>& problems) {
+  for (const SampleSet& set : sets) {
+    const auto wrong = std::find_if(set.samples.begin(), set.samples.end(), [](const Sample& sample) {
+      return sample.median < least_time || sample.median > most_time;
+    });
+    if (wrong == set.samples.end()) continue;
+    problems.push_back(
+        {set.file, fmt::format("{}: {:.3g} s is no time of a kernel, which takes from {:g} to {:g} s",
+                               wrong->where, wrong->median.count(), least_time.count(), most_time.count())});
   }
 }
 
@@ -117,6 +158,7 @@ std::vector<std::string> check_samples(const std::vector<SampleSet>& sets, const
                                  set.device, base.name, base.device)});
     }
   }
+  check_times(sets, problems);
   if (!problems.empty()) throw InputError(problems);
 
   const std::size_t repeats = all.size() - merge_repeated(all).size();
@@ -146,7 +188,8 @@ std::vector<std::string> check_samples(const std::vector<SampleSet>& sets, const
   checker.times_vary(samples.products, "products", least_products);
   checker.times_vary(samples.collectives, "collectives", least_collectives);
   checker.times_vary(samples.streaming, "streaming kernels", least_streaming);
-  check_speed(samples, base, checker, warnings);
+  check_products(samples, base, checker, warnings);
+  check_bandwidths(samples, base.performance->device, checker);
   checker.finish();
   if (!samples.collectives.empty() && samples.one_rank_count) {
     warnings.push_back(

@@ -124,7 +124,9 @@ SampleReplay replay(const std::vector<Sample>& samples, const Performance& perfo
                            .predicted = *predicted,
                            .error = *predicted / sample.median - 1,
                            .extrapolated = !within_fit(sample, performance.rates)});
-    if (sample.nodes > 1) continue;  // what was held out was measured within a node
+    // What was held out was measured within a node, and products in bursts.
+    if (sample.nodes > 1 || (sample.kind == SampleKind::matrix_product && sample.load == Load::sustained))
+      continue;
     if (const HeldOutRatios ratios = held_out_ratios(sample.kind, performance.rates)) {
       result.rows.back().in_interval = holds(*ratios, sample.median / *predicted);
     }

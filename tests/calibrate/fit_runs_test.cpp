@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "headroom/io/runs_file.hpp"
+#include "headroom/plan/interval.hpp"
 #include "io/messages.hpp"
 #include "paths.hpp"
 #include "time/a100.hpp"
@@ -170,6 +171,12 @@ TEST_CASE("calibrate to runs: a bound holds, and is named") {
   CHECK(result.system.performance->rates.products.sustained.value == 1);
   CHECK(result.fitted[0].bound);
   CHECK(warns(result, "products.sustained stands on a bound"));
+  const auto& sustained = result.system.performance->rates.products.sustained;
+  CHECK(sustained.origin == Origin::assumed);
+  CHECK(sustained.source.starts_with("At a bound"));
+  Request request = rows[0].request;
+  request.system = result.system;
+  CHECK(step_rates(request) == StepRates::transferred);
 }
 
 TEST_CASE("calibrate to runs: what no efficiency explains is refused") {

@@ -131,6 +131,29 @@ TEST_CASE("calibrate: products under sustained load tell the sustained clock") {
   CHECK(result.system.performance->rates.products.sustained.value == doctest::Approx(0.85).epsilon(0.02));
 }
 
+TEST_CASE("calibrate: the interval of products is that of bursts") {
+  std::vector<Sample> sustained = products();
+  for (Sample& sample : sustained) sample.load = Load::sustained;
+  const Calibration alone = calibrate({measured(sustained, tests::performance())}, a100());
+  CHECK(alone.system.performance->rates.products.held_out_ratios ==
+        a100().performance->rates.products.held_out_ratios);
+  for (const ReplayedSample& row : alone.fit.rows) CHECK_FALSE(row.in_interval.has_value());
+
+  const SampleSet bursts = measured(products(), tests::performance());
+  const Calibration both = calibrate({bursts, measured(sustained, changed_truth())}, a100());
+  CHECK(both.system.performance->rates.products.held_out_ratios ==
+        calibrate({bursts}, a100()).system.performance->rates.products.held_out_ratios);
+}
+
+TEST_CASE("calibrate: collectives over several nodes leave the interval as it is") {
+  std::vector<Sample> across = collectives({16});
+  for (Sample& sample : across) sample.nodes = 2;
+  const SampleSet within = measured(collectives({2, 4, 8}), tests::performance());
+  const Calibration both = calibrate({within, measured(across, changed_truth())}, a100());
+  CHECK(both.system.performance->rates.collectives.held_out_ratios ==
+        calibrate({within}, a100()).system.performance->rates.collectives.held_out_ratios);
+}
+
 TEST_CASE("calibrate: collectives of one number of ranks leave steps as they are, and say so") {
   const Calibration result = calibrate({measured(collectives({8}), changed_truth())}, a100());
   const CollectiveRates& found = result.system.performance->rates.collectives;
@@ -184,9 +207,50 @@ TEST_CASE("calibrate: samples that tell nothing are refused") {
       .samples = {{.kind = SampleKind::all_to_all, .ranks = 8, .bytes = 1_MiB, .median = Seconds(1)}}};
   CHECK(mistake({exchanges}) == "x.csv: holds no samples that rates can be fitted to");
   // Rates of collectives are those within a node.
-  SampleSet across{.file = "nodes.json", .samples = collectives({16})};
+  SampleSet across = measured(collectives({16}), tests::performance());
   for (Sample& sample : across.samples) sample.nodes = 2;
-  CHECK(mistake({across}) == "nodes.json: holds no samples that rates can be fitted to");
+  CHECK(mistake({across}) == "made.csv: holds no samples that rates can be fitted to");
+}
+
+TEST_CASE("calibrate: times of another unit are refused") {
+  const auto with_times = [](std::vector<Sample> samples, double factor) {
+    SampleSet set = measured(std::move(samples), tests::performance());
+    for (Sample& sample : set.samples) sample.median = sample.median * factor;
+    return mistake({set});
+  };
+  std::vector<Sample> sustained = products();
+  for (Sample& sample : sustained) sample.load = Load::sustained;
+  std::vector<Sample> streaming;
+  for (double bytes = 4096; bytes < 4e9; bytes *= 4)
+    streaming.push_back({.kind = SampleKind::streaming, .bytes = Bytes(bytes)});
+  const std::string slow = "are the times in the unit named, and of this device?";
+  CHECK(contains(with_times(sustained, 1e-3), "TFLOP/s is more than the 312 of A100-SXM4-80GB"));
+  CHECK(contains(with_times(sustained, 1e3), "miss the matrix products under sustained load by 100%"));
+  CHECK(contains(with_times(products(), 1e3), slow));
+  CHECK(contains(with_times(collectives({2, 4, 8}), 1e-3), "GB/s is more than 4 times the 300 of its links"));
+  CHECK(contains(with_times(collectives({2, 4, 8}), 1e3), slow));
+  CHECK(contains(with_times(streaming, 1e-3), "GB/s is more than 10 times the 2039 of its memory"));
+  CHECK(contains(with_times(streaming, 1e3), slow));
+  for (const double time : {1e300, 1e-300}) {
+    SampleSet set = measured(products(), tests::performance());
+    set.samples[7].median = Seconds(time);
+    CHECK(contains(mistake({set}), "s is no time of a kernel, which takes from 1e-09 to 1000 s"));
+  }
+}
+
+TEST_CASE("calibrate: a rate at a bound is not called calibrated") {
+  SampleSet set = measured(products(), tests::performance());
+  // Faster than the bursts' rates allow: a clock above that of a burst.
+  for (Sample& sample : set.samples) {
+    sample.load = Load::sustained;
+    sample.median = *predicted_time(sample, tests::performance()) * 0.97;
+  }
+  const Calibration result = calibrate({set}, a100());
+  REQUIRE(result.fitted.size() == 1);
+  CHECK(result.fitted[0].bound);
+  const auto& sustained = result.system.performance->rates.products.sustained;
+  CHECK(sustained.origin == Origin::assumed);
+  CHECK(sustained.source.starts_with("At a bound, so not told by what it was fitted to. Fitted by headroom"));
 }
 
 TEST_CASE("devices: names of one device, and of others") {
@@ -195,6 +259,9 @@ TEST_CASE("devices: names of one device, and of others") {
   CHECK(same_device("NVIDIA H200", "H200-SXM-141GB"));
   CHECK_FALSE(same_device("NVIDIA A100-SXM4-40GB", "A100-SXM4-80GB"));
   CHECK_FALSE(same_device("NVIDIA A100 80GB PCIe", "A100-SXM4-80GB"));
+  CHECK_FALSE(same_device("NVIDIA H100 NVL", "H100-SXM5-80GB"));
+  CHECK_FALSE(same_device("NVIDIA H200 NVL", "H200-SXM-141GB"));
+  CHECK_FALSE(same_device("NVIDIA H100 NVL", "NVIDIA H100 PCIe"));
   CHECK_FALSE(same_device("NVIDIA H100 80GB HBM3", "H200-SXM-141GB"));
 }
 
