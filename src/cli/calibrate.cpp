@@ -80,6 +80,11 @@ ExitCode calibrate_to_runs(const CalibrateFlags& flags) {
   });
   const ChosenRuns chosen = choose_runs(runs, names_of(flags.fit, runs), flags.base, flags.software);
   const std::string files = fmt::format("{}", fmt::join(flags.runs, " and "));
+  if (chosen.fitted.empty() && !chosen.skipped.empty()) {
+    const SkippedRun& first = chosen.skipped.front();
+    throw InputError(files, fmt::format("none of its {} runs can be fitted: '{}', for one, is skipped: {}",
+                                        runs.size(), first.name, first.reason));
+  }
   const RunCalibration calibration = headroom::calibrate_to_runs(chosen.fitted, chosen.held_out, base, files);
   write_calibrated(calibration.system, flags.output);
   write({}, render(calibration, chosen.skipped, format));
@@ -98,6 +103,9 @@ ExitCode calibrate(const CalibrateFlags& flags) {
   }
   if (flags.runs.empty() && !flags.fit.empty()) problems.push_back({"--fit", "needs --from-runs"});
   if (flags.runs.empty() && flags.software) problems.push_back({"--software", "needs --from-runs"});
+  std::vector<std::string> inputs = flags.runs.empty() ? flags.samples : flags.runs;
+  inputs.push_back(flags.base);
+  collect(problems, [&] { check_not_an_input("--output", flags.output, inputs); });
   if (!problems.empty()) throw InputError(problems);
   return flags.runs.empty() ? calibrate_samples(flags) : calibrate_to_runs(flags);
 }

@@ -39,6 +39,16 @@ std::filesystem::path unused_beside(const std::filesystem::path& target) {
 
 }  // namespace
 
+void check_not_an_input(const std::string& flag, const std::string& file,
+                        const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code error;  // of a file that is not there, or an input that is a name of what is built in
+    if (!file.empty() && std::filesystem::equivalent(file, input, error)) {
+      throw InputError(flag, "would overwrite '" + input + "', which is read: name another file");
+    }
+  }
+}
+
 Output::Output(const OutputFlags& flags) : name_(flags.file) {
   if (name_.empty()) return;
   std::error_code error;

@@ -58,6 +58,12 @@ ExitCode validate_samples(const ValidateFlags& flags) {
 }
 
 ExitCode validate(const ValidateFlags& flags) {
+  std::vector<std::string> inputs = flags.samples;
+  inputs.insert(inputs.end(), flags.runs.begin(), flags.runs.end());
+  if (flags.system) inputs.push_back(*flags.system);
+  if (flags.software) inputs.push_back(*flags.software);
+  check_not_an_input("--output", flags.output.file, inputs);
+  check_not_an_input("--picture", flags.picture, inputs);
   if (!flags.samples.empty()) return validate_samples(flags);
   if (!flags.picture.empty()) throw InputError("--picture", "needs --samples");
   const Format format = format_of(flags.output);

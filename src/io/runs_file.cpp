@@ -213,9 +213,8 @@ ChosenRuns choose_runs(const std::vector<MeasuredRun>& runs, const std::vector<s
   for (const MeasuredRun& run : runs) {
     const bool named = std::find(fit.begin(), fit.end(), run.name) != fit.end();
     const bool wanted = !chosen || (fit.empty() ? run.fit : named);
-    const bool other_device = !run.device.empty() && !same_device(run.device, system.device);
     std::string reason;
-    if (other_device) {
+    if (!run.device.empty() && !same_device(run.device, system.device)) {
       reason = "it is of " + run.device + ", and " + system.name + " has " + system.device;
     } else {
       RunCases made = cases_of({run}, base, software);
@@ -225,7 +224,7 @@ ChosenRuns choose_runs(const std::vector<MeasuredRun>& runs, const std::vector<s
       }
       reason = made.skipped.front().reason;
     }
-    if (wanted && (chosen || other_device)) {
+    if (wanted && chosen) {
       problems.push_back({"run '" + run.name + "'", "cannot be fitted: " + reason});
     } else {
       result.skipped.push_back({label_of(run), run.name, std::move(reason)});

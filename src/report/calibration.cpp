@@ -123,6 +123,7 @@ OrderedJson json_of(const ReplayedSample& row) {
     json["k"] = sample.product.inner;
     json["load"] = name_of(sample.load);
   }
+  if (sample.half_format != HalfFormat::unnamed) json["half_format"] = name_of(sample.half_format);
   if (sample.ranks > 0) json["ranks"] = sample.ranks;
   if (sample.nodes > 1) json["nodes"] = sample.nodes;
   if (sample.bytes > Bytes()) json["bytes"] = number(sample.bytes);
@@ -189,11 +190,13 @@ std::string csv_of(const SampleReplay& replay) {
   Table table{.columns = {{"kind"},
                           {"label"},
                           {"load"},
+                          {"half_format"},
                           {"batch"},
                           {"m"},
                           {"n"},
                           {"k"},
                           {"ranks"},
+                          {"nodes"},
                           {"bytes"},
                           {"predicted_seconds"},
                           {"measured_seconds"},
@@ -205,9 +208,11 @@ std::string csv_of(const SampleReplay& replay) {
     const auto of_product = [&](std::int64_t size) { return product ? std::to_string(size) : std::string(); };
     table.rows.push_back(
         {std::string(name_of(sample.kind)), sample.label, product ? std::string(name_of(sample.load)) : "",
+         sample.half_format != HalfFormat::unnamed ? std::string(name_of(sample.half_format)) : "",
          of_product(sample.product.batch), of_product(sample.product.rows),
          of_product(sample.product.columns), of_product(sample.product.inner),
          sample.ranks > 0 ? std::to_string(sample.ranks) : "",
+         sample.ranks > 0 ? std::to_string(sample.nodes) : "",
          sample.bytes > Bytes() ? whole(sample.bytes.count()) : "",
          fmt::format("{:.9g}", row.predicted.count()), fmt::format("{:.9g}", sample.median.count()),
          fmt::format("{:.3f}", 100 * row.error), row.extrapolated ? "true" : "false"});

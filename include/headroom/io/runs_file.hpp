@@ -46,8 +46,8 @@ struct ChosenRuns {
 };
 
 // To be fitted are the runs of the names in `fit`; without names those that the file marks; without marks all. The
-// others are held out. Throws InputError for a name that no run has, and for a run to be fitted that is of another
-// device than `base` (a name or a file) or cannot be predicted.
+// others are held out. Runs that are of another device than `base` (a name or a file) or cannot be predicted are
+// skipped. Throws InputError where such a run was named or marked, and for a name that no run has.
 ChosenRuns choose_runs(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& fit,
                        const std::string& base, const std::optional<std::string>& software);
 
