@@ -57,6 +57,12 @@ COMMANDS = {
         ["--runs", "examples/my-runs.json"],
         ["--runs", "examples/cluster-runs.json", "--system", "dgx-h100-80g"],
     ],
+    "validate_samples": [
+        ["--samples", "tests/io/samples/headroom_measure.json", "--system", "dgx-h100-80g"],
+    ],
+    "calibrate_samples": [
+        ["tests/io/samples/sustained.json", "--base", "dgx-a100-80g"],
+    ],
     "calibrate_from_runs": [
         ["--from-runs", "examples/cluster-runs.json"],
         ["--from-runs", "examples/my-runs.json"],  # one run

@@ -8,6 +8,8 @@
 #include "headroom/core/error.hpp"
 #include "headroom/io/samples_file.hpp"
 #include "io/messages.hpp"
+#include "io/text.hpp"
+#include "paths.hpp"
 
 namespace headroom::harness {
 namespace {
@@ -55,6 +57,27 @@ TEST_CASE("samples of headroom-measure: what is written is what is read") {
     expected.where = "/samples/" + std::to_string(i);
     CHECK(set.samples[i] == expected);
   }
+}
+
+// The file that is validated against schemas/samples.schema.json: one of each kind, each with a GPU's state.
+TEST_CASE("samples of headroom-measure: every kind is written as the file says") {
+  const Heading heading{.device = "NVIDIA H100 80GB HBM3",
+                        .driver = "580.95.05",
+                        .cuda = "13.0",
+                        .cublas = "13.0.2",
+                        .nccl = "2.28.9",
+                        .clocks = "SM at most 1980 MHz, power limit 700 W"};
+  std::vector<Sample> samples;
+  for (const Sample& sample : everything()) {
+    const bool seen = std::any_of(samples.begin(), samples.end(), [&](const Sample& other) {
+      return other.kind == sample.kind && other.nodes == sample.nodes && other.load == sample.load;
+    });
+    if (!seen) samples.push_back(sample);
+  }
+  std::vector<Measured> measured = timed(samples);
+  for (Measured& each : measured) each.state = DeviceState{1410, 1200, 399.5, 61};
+  CHECK(samples_json(heading, measured) ==
+        read_file((tests::source_dir() / "tests/io/samples/headroom_measure.json").string()));
 }
 
 TEST_CASE("samples of headroom-measure: the design") {
