@@ -41,9 +41,11 @@ std::filesystem::path unused_beside(const std::filesystem::path& target) {
 
 void check_not_an_input(const std::string& flag, const std::string& file,
                         const std::vector<std::string>& inputs) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return;  // a terminal may be both
   for (const std::string& input : inputs) {
-    std::error_code error;  // of a file that is not there, or an input that is a name of what is built in
-    if (!file.empty() && std::filesystem::equivalent(file, input, error)) {
+    // An input may also be the name of what is built in, which is no file.
+    if (std::filesystem::equivalent(file, input, error)) {
       throw InputError(flag, "would overwrite '" + input + "', which is read: name another file");
     }
   }
