@@ -36,6 +36,7 @@ double error_under(const MeasuredCase& run, const Rates& rates) {
 
 std::vector<double> errors_under(const std::vector<MeasuredCase>& runs, const Rates& rates) {
   std::vector<double> errors;
+  errors.reserve(runs.size());
   for (const MeasuredCase& run : runs) errors.push_back(error_under(run, rates));
   return errors;
 }
@@ -83,6 +84,7 @@ class Fit {
 
   [[nodiscard]] std::vector<Parameter> parameters(const std::vector<Efficiency>& told) const {
     std::vector<Parameter> result;
+    result.reserve(told.size());
     for (const Efficiency& it : told) {
       result.push_back({.name = std::string(it.name),
                         .start = rate_value(base_, it.rates.front()),
@@ -218,9 +220,10 @@ void warn_of_worth(const RunCalibration& result, std::vector<std::string>& warni
     unseen.push_back(*after);
   }
   if (unseen.empty()) {
-    warnings.push_back("nothing is held out: one configuration cannot say how well its fit predicts another");
+    warnings.emplace_back(
+        "nothing is held out: one configuration cannot say how well its fit predicts another");
   } else if (median_absolute(unseen) >= median_absolute(before)) {
-    warnings.push_back("runs that were not fitted are predicted no better than before: keep the base");
+    warnings.emplace_back("runs that were not fitted are predicted no better than before: keep the base");
   }
 }
 

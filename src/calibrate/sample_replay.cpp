@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "headroom/calibrate/layer_replay.hpp"
 #include "headroom/core/expects.hpp"
 #include "headroom/time/collective.hpp"
 #include "headroom/time/exchange.hpp"
@@ -45,6 +46,8 @@ constexpr std::string_view group_names[] = {
     "all_to_all, below 1 MiB",
     "send_receive",
     "collectives, over several nodes",
+    "layers, forward",
+    "layers, backward",
 };
 
 std::string_view product_group(const Sample& sample) {
@@ -61,6 +64,8 @@ bool belongs(const Sample& sample, std::string_view group) {
   if (sample.kind == SampleKind::empty_kernel) return group == group_names[13];
   if (sample.kind == SampleKind::all_to_all) return group == group_names[large ? 14 : 15];
   if (sample.kind == SampleKind::send_receive) return group == group_names[16];
+  if (sample.kind == SampleKind::transformer_layer)
+    return group == group_names[sample.layer.pass == LayerPass::forward ? 18 : 19];
   if (!is_collective(sample.kind)) return false;
   if (sample.nodes > 1) return group == group_names[17];
   const bool of_kind = large && group.starts_with(name_of(sample.kind)) && group.ends_with("from 1 MiB");
@@ -84,7 +89,7 @@ std::optional<Seconds> predicted_time(const Sample& sample, const Performance& p
       return collective_time(collective_kind(sample.kind), sample.bytes, group_of(sample), performance);
     case SampleKind::all_to_all: return all_to_all_time(sample.bytes, sample.ranks, rates.collectives);
     case SampleKind::send_receive: return send_receive_time(sample.bytes, rates.collectives);
-    case SampleKind::transformer_layer: break;
+    case SampleKind::transformer_layer: return layer_time(sample.layer, sample.ranks, performance);
   }
   return std::nullopt;
 }

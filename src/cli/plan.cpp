@@ -224,6 +224,7 @@ ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags) {
   if (!problems.empty()) throw InputError(problems);
   check_inputs(parts, inputs_of(asked));
   std::vector<SearchResult> results;
+  results.reserve(parts.size());
   for (PartReader& part : parts) results.push_back(read_result(part, report.base.strategy));
   report.result = merged(results);
   explain_result(asked, report);

@@ -21,6 +21,11 @@ std::string size_of_sample(const Sample& sample) {
     const std::string batch = product.batch > 1 ? fmt::format("{} x ", product.batch) : "";
     return fmt::format("{}{} x {} x {}", batch, product.rows, product.columns, product.inner);
   }
+  if (sample.kind == SampleKind::transformer_layer) {
+    const MeasuredLayer& layer = sample.layer;
+    return fmt::format("h {}, {} x {} tokens, tensor {}, {}, recompute {}", layer.hidden, layer.micro_batch,
+                       layer.sequence, layer.tensor_parallel, name_of(layer.pass), name_of(layer.recompute));
+  }
   if (sample.ranks > 0) return fmt::format("{} over {} ranks", human(sample.bytes), sample.ranks);
   return sample.bytes > Bytes() ? human(sample.bytes) : "";
 }

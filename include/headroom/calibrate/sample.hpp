@@ -24,7 +24,7 @@ enum class SampleKind : std::uint8_t {
   reduce_scatter,
   all_to_all,         // predicted by the rates of collectives, which are not fitted to it
   send_receive,       // within a node; likewise
-  transformer_layer,  // forward or backward of a whole layer: for the eye, no rate is fitted to it
+  transformer_layer,  // forward or backward of a whole layer: predicted; no rate is fitted to it
 };
 
 constexpr bool is_collective(SampleKind kind) {
