@@ -202,6 +202,7 @@ ChosenRuns choose_runs(const std::vector<MeasuredRun>& runs, const std::vector<s
   std::vector<Problem> problems;
   for (const std::string& name : fit) {
     std::vector<std::string_view> names;
+    names.reserve(runs.size());
     for (const MeasuredRun& run : runs) names.push_back(run.name);
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     problems.push_back({"--fit", "no run is called '" + printable(name) + "'" + did_you_mean(name, names)});

@@ -102,7 +102,7 @@ std::vector<LayerChoice> all_layer_choices(const Transformer& model, const Strat
   return choices;
 }
 
-std::vector<LayerChoice> layer_front(std::vector<LayerChoice> choices) {
+std::vector<LayerChoice> layer_front(const std::vector<LayerChoice>& choices) {
   std::vector<LayerChoice> candidates;
   for (const LayerChoice& choice : choices) {
     if (!replays_in_vain(choices, choice)) candidates.push_back(choice);

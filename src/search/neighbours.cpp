@@ -67,6 +67,7 @@ std::vector<Strategy> nearest_that_fit(const Request& base, const Space& space, 
       },
       [](const std::string&) {});
   std::vector<Neighbour> neighbours;
+  neighbours.reserve(nearest.size());
   for (auto& [key, neighbour] : nearest) neighbours.push_back(std::move(neighbour));
   std::stable_sort(neighbours.begin(), neighbours.end(),
                    [](const Neighbour& x, const Neighbour& y) { return x.distance < y.distance; });

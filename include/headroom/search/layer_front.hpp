@@ -35,6 +35,6 @@ std::vector<LayerChoice> all_layer_choices(const Transformer& model, const Strat
 
 // Of those, the ones that no other is no worse than; of alike ones, the first by bits. The first keeps everything, and
 // none keeps more than the one before it.
-std::vector<LayerChoice> layer_front(std::vector<LayerChoice> choices);
+std::vector<LayerChoice> layer_front(const std::vector<LayerChoice>& choices);
 
 }  // namespace headroom
