@@ -103,46 +103,29 @@ ExitCode calibrate(const CalibrateFlags& flags) {
   }
   if (flags.runs.empty() && !flags.fit.empty()) problems.push_back({"--fit", "needs --from-runs"});
   if (flags.runs.empty() && flags.software) problems.push_back({"--software", "needs --from-runs"});
-  std::vector<std::string> inputs = flags.runs.empty() ? flags.samples : flags.runs;
-  inputs.push_back(flags.base);
-  collect(problems, [&] { check_not_an_input("--output", flags.output, inputs); });
   if (!problems.empty()) throw InputError(problems);
   return flags.runs.empty() ? calibrate_samples(flags) : calibrate_to_runs(flags);
 }
 
 }  // namespace
 
-void add_calibrate(CLI::App& program, ExitCode& exit_code) {
-  CLI::App* command = program.add_subcommand("calibrate", "Fit a system's rates to measured samples or runs");
+void add_calibrate(Command program, ExitCode& exit_code) {
+  Command command = program.add_command("calibrate", "Fit a system's rates to measured samples or runs");
   const auto flags = std::make_shared<CalibrateFlags>();
-  command->add_option("samples", flags->samples, "JSON of headroom-measure, CSV, or output of nccl-tests")
-      ->type_name("SAMPLES");
-  command
-      ->add_option("--from-runs", flags->runs,
-                   "Instead of samples: runs whose iteration times tell the sustained efficiencies; may be "
-                   "repeated")
-      ->type_name("FILE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command
-      ->add_option(
-          "--fit", flags->fit,
-          "Fit to the runs of these names, hold out the others (default: those marked \"fit\": true, "
-          "or all)")
-      ->type_name("NAME,...")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--software", flags->software, "The training stack of all runs")->type_name("SOFTWARE");
-  command
-      ->add_option("--base", flags->base,
-                   "The system (name or file) that was measured, whose other figures are kept")
-      ->type_name("SYSTEM")
-      ->capture_default_str();
-  command->add_option("--format", flags->format, "Of the report: table, json, csv or markdown")
-      ->type_name("FORMAT")
-      ->capture_default_str();
-  command->add_option("-o,--output", flags->output, "Write the calibrated system to FILE")->type_name("FILE");
-  command->footer(
+  command.option("samples", flags->samples, "SAMPLES",
+                 "JSON of headroom-measure, CSV, or output of nccl-tests");
+  command.option("--from-runs", flags->runs, "FILE",
+                 "Instead of samples: runs whose iteration times tell the sustained efficiencies; may be "
+                 "repeated");
+  command.option("--fit", flags->fit, "NAME,...",
+                 "Fit to the runs of these names, hold out the others (default: those marked \"fit\": true, "
+                 "or all)");
+  command.option("--software", flags->software, "SOFTWARE", "The training stack of all runs");
+  command.option("--base", flags->base, "SYSTEM",
+                 "The system (name or file) that was measured, whose other figures are kept");
+  command.option("--format", flags->format, "FORMAT", "Of the report: table, json, csv or markdown");
+  command.output("-o,--output", flags->output, "Write the calibrated system to FILE");
+  command.footer(
       "Examples:\n"
       "  headroom calibrate products.csv all_reduce.txt --base dgx-h100-80g -o my-cluster.json\n"
       "  headroom calibrate --from-runs my-runs.json --base my-cluster.json -o my-cluster-tuned.json\n"
@@ -151,7 +134,7 @@ void add_calibrate(CLI::App& program, ExitCode& exit_code) {
       "the other two, each run by efficiencies fitted to the others. docs/calibration.md describes the "
       "files.\n"
       "\nExit code: 0 done, 2 bad input.");
-  command->callback([flags, &exit_code] { exit_code = calibrate(*flags); });
+  command.on_run([flags, &exit_code] { exit_code = calibrate(*flags); });
 }
 
 }  // namespace headroom::cli

@@ -2,18 +2,17 @@
 
 namespace headroom::cli {
 
-void add_capacity_flags(CLI::App& command, CapacityFlags& flags) {
+void add_capacity_flags(Command command, CapacityFlags& flags) {
   const char* group = "Training run";
-  command.add_option("--tokens", flags.tokens, "Tokens to train on (300B, 1.4T): adds days and device-hours")
-      ->type_name("N")
-      ->group(group);
+  command.option("--tokens", flags.tokens, "N", "Tokens to train on (300B, 1.4T): adds days and device-hours")
+      .group(group);
   command
-      .add_option("--price-per-gpu-hour", flags.price, "What a device costs an hour, in any currency: 2.50")
-      ->type_name("PRICE")
-      ->group(group);
-  command.add_option("--power-per-gpu", flags.power, "What a device draws, for the energy: '700 W', 0.7kW")
-      ->type_name("POWER")
-      ->group(group);
+      .option("--price-per-gpu-hour", flags.price, "PRICE",
+              "What a device costs an hour, in any currency: 2.50")
+      .group(group);
+  command
+      .option("--power-per-gpu", flags.power, "POWER", "What a device draws, for the energy: '700 W', 0.7kW")
+      .group(group);
 }
 
 Training read_training(const CapacityFlags& flags, std::vector<Problem>& problems) {

@@ -1,8 +1,6 @@
 // The flags that ask what a whole training run takes: tokens, a price, a power.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "cli/flags.hpp"
 #include "headroom/plan/capacity.hpp"
 
@@ -14,7 +12,7 @@ struct CapacityFlags {
   FlagText power;
 };
 
-void add_capacity_flags(CLI::App& command, CapacityFlags& flags);
+void add_capacity_flags(Command command, CapacityFlags& flags);
 
 // Every mistake is added to `problems`.
 Training read_training(const CapacityFlags& flags, std::vector<Problem>& problems);

@@ -18,15 +18,13 @@ void check(const std::vector<std::string>& files) {
 
 }  // namespace
 
-void add_check(CLI::App& program, ExitCode& exit_code) {
-  CLI::App* command = program.add_subcommand(
+void add_check(Command program, ExitCode& exit_code) {
+  Command command = program.add_command(
       "check", "Whether a file is valid: a model, system, software, samples, measurements or runs");
   const auto files = std::make_shared<std::vector<std::string>>();
-  command->add_option("files", *files, "Files of any kind that Headroom reads")
-      ->required()
-      ->type_name("FILE");
-  command->footer("Example:\n  headroom check my-model.json my-cluster.json");
-  command->callback([files, &exit_code] {
+  command.option("files", *files, "FILE", "Files of any kind that Headroom reads").required();
+  command.footer("Example:\n  headroom check my-model.json my-cluster.json");
+  command.on_run([files, &exit_code] {
     check(*files);
     exit_code = ExitCode::done;
   });

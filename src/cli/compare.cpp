@@ -17,15 +17,10 @@ struct CompareFlags {
 
 // The flags of the first strategy with those of `change` put over them.
 RequestFlags changed(RequestFlags flags, const std::string& change) {
-  CLI::App parser;
-  parser.set_help_flag();
+  ArgumentReader reader;
   const std::string model = flags.model;
-  add_request_flags(parser, flags);
-  try {
-    parser.parse(model + " " + change);
-  } catch (const CLI::ParseError& error) {
-    throw InputError("--to", std::string(error.what()));
-  }
+  add_request_flags(reader.command(), flags);
+  reader.read("--to", model + " " + change);
   return flags;
 }
 
@@ -39,30 +34,29 @@ Evaluation evaluated(const RequestFlags& flags, const SystemFlags& system) {
 
 ExitCode compare(const CompareFlags& flags) {
   const Format format = format_of(flags.output);
-  const Comparison comparison{.before = evaluated(flags.request, flags.system),
-                              .after = evaluated(changed(flags.request, flags.change), flags.system),
-                              .change = flags.change};
+  const StrategyComparison comparison{.before = evaluated(flags.request, flags.system),
+                                      .after = evaluated(changed(flags.request, flags.change), flags.system),
+                                      .change = flags.change};
   write(flags.output, render(comparison, format));
   return std::holds_alternative<Plan>(comparison.after) ? ExitCode::done : ExitCode::infeasible;
 }
 
 }  // namespace
 
-void add_compare(CLI::App& program, ExitCode& exit_code) {
-  CLI::App* command = program.add_subcommand("compare", "Two strategies for one model, term by term");
+void add_compare(Command program, ExitCode& exit_code) {
+  Command command = program.add_command("compare", "Two strategies for one model, term by term");
   const auto flags = std::make_shared<CompareFlags>();
-  add_request_flags(*command, flags->request);
-  add_system_flags(*command, flags->system);
-  command->add_option("--to", flags->change, "Flags of the other strategy, where it differs")
-      ->required()
-      ->type_name("'FLAGS'");
-  add_output_flags(*command, flags->output);
-  command->footer(
+  add_request_flags(command, flags->request);
+  add_system_flags(command, flags->system);
+  command.option("--to", flags->change, "'FLAGS'", "Flags of the other strategy, where it differs")
+      .required();
+  add_output_flags(command, flags->output);
+  command.footer(
       "Example:\n"
       "  headroom compare gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --recompute full --to '--sp --recompute "
       "selective'\n"
       "\nExit code: 0 the other strategy fits, 2 bad input, 3 it does not fit.");
-  command->callback([flags, &exit_code] { exit_code = compare(*flags); });
+  command.on_run([flags, &exit_code] { exit_code = compare(*flags); });
 }
 
 }  // namespace headroom::cli

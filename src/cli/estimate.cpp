@@ -43,24 +43,24 @@ ExitCode estimate(const EstimateFlags& flags) {
 
 }  // namespace
 
-void add_estimate(CLI::App& program, ExitCode& exit_code) {
-  CLI::App* command = program.add_subcommand(
+void add_estimate(Command program, ExitCode& exit_code) {
+  Command command = program.add_command(
       "estimate", "Memory of every pipeline rank, whether it fits, and how long an iteration takes");
   const auto flags = std::make_shared<EstimateFlags>();
-  add_request_flags(*command, flags->request);
-  add_system_flags(*command, flags->system);
-  add_capacity_flags(*command, flags->capacity);
-  command->add_flag("--timeline", flags->timeline, "Draw the pipeline schedule");
-  command->add_flag("--no-suggestions", flags->no_suggestions, "Do not look for changes that would help");
-  add_output_flags(*command, flags->output);
-  command->footer(
+  add_request_flags(command, flags->request);
+  add_system_flags(command, flags->system);
+  add_capacity_flags(command, flags->capacity);
+  command.flag("--timeline", flags->timeline, "Draw the pipeline schedule");
+  command.flag("--no-suggestions", flags->no_suggestions, "Do not look for changes that would help");
+  add_output_flags(command, flags->output);
+  command.footer(
       "Examples:\n"
       "  headroom estimate gpt3-175b --system dgx-a100-80g -t 8 -p 8 -m 3 -b 1 --global-batch 64 --sp "
       "--recompute selective\n"
       "  headroom estimate llama-3-70b -t 8 -p 4 --devices 256 --global-batch 1024 --sp --tokens 15T\n"
       "  headroom estimate my-model.json --set layers=64 --sequence 8192 -t 8 --format json\n"
       "\nExit code: 0 it fits, 2 bad input, 3 it does not fit.");
-  command->callback([flags, &exit_code] { exit_code = estimate(*flags); });
+  command.on_run([flags, &exit_code] { exit_code = estimate(*flags); });
 }
 
 }  // namespace headroom::cli

@@ -28,18 +28,17 @@ void run(const ExplainFlags& flags) {
 
 }  // namespace
 
-void add_explain(CLI::App& program, ExitCode& exit_code) {
-  CLI::App* command =
-      program.add_subcommand("explain", "What each op stores and why, in symbols and in bytes");
+void add_explain(Command program, ExitCode& exit_code) {
+  Command command = program.add_command("explain", "What each op stores and why, in symbols and in bytes");
   const auto flags = std::make_shared<ExplainFlags>();
-  add_request_flags(*command, flags->request);
-  add_output_flags(*command, flags->output);
-  command->footer(
+  add_request_flags(command, flags->request);
+  add_output_flags(command, flags->output);
+  command.footer(
       "Examples:\n"
       "  headroom explain gpt3-175b                                   K22 eq. 1\n"
       "  headroom explain gpt3-175b -t 8 --sp --recompute selective   K22 eq. 6\n"
       "  headroom explain llama-3-8b -t 4 --detail exact --format csv");
-  command->callback([flags, &exit_code] {
+  command.on_run([flags, &exit_code] {
     run(*flags);
     exit_code = ExitCode::done;
   });

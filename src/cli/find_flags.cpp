@@ -14,10 +14,10 @@ void require(bool met, const char* flag, const char* rule, std::vector<Problem>&
 
 }  // namespace
 
-void add_find_flags(CLI::App& command, FindFlags& flags) {
+void add_find_flags(Command command, FindFlags& flags) {
   const char* group = "Inverse questions";
   const auto option = [&](const char* name, FlagText& value, const char* type, const char* help) {
-    command.add_option(name, value, help)->type_name(type)->group(group);
+    command.option(name, value, type, help).group(group);
   };
   option("--find", flags.find, "WHAT",
          "min-devices, max-batch, max-sequence or max-layers: how far one size can go until nothing fits");

@@ -1,8 +1,6 @@
 // The flags of plan that ask an inverse question: what to find, and by when.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "cli/flags.hpp"
 #include "headroom/plan/capacity.hpp"
 #include "headroom/search/find.hpp"
@@ -16,7 +14,7 @@ struct FindFlags {
   FlagText deadline;
 };
 
-void add_find_flags(CLI::App& command, FindFlags& flags);
+void add_find_flags(Command command, FindFlags& flags);
 
 // What the search's own flags give, of which a question replaces one.
 struct Givens {

@@ -1,5 +1,4 @@
-// Reading flag values. They arrive as text, so that every mistake of a command line is reported at once and in
-// the program's own words.
+// Reading flag values.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/command_line.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/names.hpp"
 
 namespace headroom::cli {
-
-// The text of a flag, where it is given.
-using FlagText = std::optional<std::string>;
 
 // The parts of a list, empty ones included; none when the flag is not given.
 std::vector<std::string> split_at_commas(const FlagText& text);

@@ -79,24 +79,21 @@ ExitCode frontier(const FrontierFlags& flags) {
 
 }  // namespace
 
-void add_frontier(CLI::App& program, ExitCode& exit_code) {
-  CLI::App* command = program.add_subcommand(
+void add_frontier(Command program, ExitCode& exit_code) {
+  Command command = program.add_command(
       "frontier", "Memory against time: what to recompute of a layer, for every budget of memory");
   const auto flags = std::make_shared<FrontierFlags>();
-  add_model_flags(*command, flags->request);
-  add_layout_flags(*command, flags->request);
-  add_system_flags(*command, flags->system);
-  command
-      ->add_option("--budget", flags->budgets,
-                   "Memory of each device: '60 GiB' or a list; by default that of the system")
-      ->type_name("BYTES,...");
-  command->add_flag("--recompute-window", flags->window,
-                    "Also find the best set where ranks exempt as many microbatches as memory allows");
-  command->add_flag("--all", flags->all, "Every point of the frontier, not only the best exchanges");
-  command->add_option("--picture", flags->picture, "Write time against memory as SVG to FILE")
-      ->type_name("FILE");
-  add_output_flags(*command, flags->output);
-  command->footer(
+  add_model_flags(command, flags->request);
+  add_layout_flags(command, flags->request);
+  add_system_flags(command, flags->system);
+  command.option("--budget", flags->budgets, "BYTES,...",
+                 "Memory of each device: '60 GiB' or a list; by default that of the system");
+  command.flag("--recompute-window", flags->window,
+               "Also find the best set where ranks exempt as many microbatches as memory allows");
+  command.flag("--all", flags->all, "Every point of the frontier, not only the best exchanges");
+  command.output("--picture", flags->picture, "Write time against memory as SVG to FILE");
+  add_output_flags(command, flags->output);
+  command.footer(
       "Examples:\n"
       "  headroom frontier gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --sp\n"
       "  headroom frontier gpt-22b -t 8 -b 4 --global-batch 4 --sp --budget '40 GiB,60 GiB'\n"
@@ -104,7 +101,7 @@ void add_frontier(CLI::App& program, ExitCode& exit_code) {
       "front.csv\n"
       "\ndocs/frontier.md says what is optimal among what.\n"
       "\nExit code: 0 done, 2 bad input, 3 nothing fits a budget.");
-  command->callback([flags, &exit_code] { exit_code = frontier(*flags); });
+  command.on_run([flags, &exit_code] { exit_code = frontier(*flags); });
 }
 
 }  // namespace headroom::cli

@@ -32,14 +32,9 @@ void use_devices(const RequestFlags& asked, std::int64_t all, Strategy& strategy
 Request read_inquiry(const std::string& why, const RequestFlags& flags, const Request& base,
                      const Space& space, std::vector<Problem>& problems) {
   RequestFlags asked = flags;
-  CLI::App parser;
-  parser.set_help_flag();
-  add_request_flags(parser, asked);
-  try {
-    parser.parse(asked.model + " " + why);
-  } catch (const CLI::ParseError& error) {
-    throw InputError("--why", std::string(error.what()));
-  }
+  ArgumentReader reader;
+  add_request_flags(reader.command(), asked);
+  reader.read("--why", asked.model + " " + why);
   std::vector<Problem> unreadable;
   Request request = read_request(asked, unreadable);
   for (Problem& problem : unreadable) problem.where = "--why " + problem.where;

@@ -7,16 +7,16 @@
 
 namespace headroom::cli {
 
-void add_list(CLI::App& program, ExitCode& exit_code) {
-  CLI::App* command = program.add_subcommand(
-      "list", "The models, systems and training stacks that the program knows by name");
-  command->require_subcommand(1);
-  command->footer("Examples:\n  headroom list models\n  headroom list systems --format json");
+void add_list(Command program, ExitCode& exit_code) {
+  Command command =
+      program.add_command("list", "The models, systems and training stacks that the program knows by name");
+  command.require_command();
+  command.footer("Examples:\n  headroom list models\n  headroom list systems --format json");
   const auto output = std::make_shared<OutputFlags>();
   const auto add = [&](const char* what, const char* help, auto all) {
-    CLI::App* kind = command->add_subcommand(what, help);
-    add_output_flags(*kind, *output);
-    kind->callback([output, all, &exit_code] {
+    Command kind = command.add_command(what, help);
+    add_output_flags(kind, *output);
+    kind.on_run([output, all, &exit_code] {
       write(*output, render(all(), format_of(*output)));
       exit_code = ExitCode::done;
     });

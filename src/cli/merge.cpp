@@ -36,21 +36,19 @@ ExitCode merge(const MergeFlags& flags) {
 
 }  // namespace
 
-void add_merge(CLI::App& program, ExitCode& exit_code) {
-  CLI::App* command =
-      program.add_subcommand("merge", "Joins the parts that --shard wrote to what the whole command prints");
+void add_merge(Command program, ExitCode& exit_code) {
+  Command command =
+      program.add_command("merge", "Joins the parts that --shard wrote to what the whole command prints");
   const auto flags = std::make_shared<MergeFlags>();
-  command->add_option("parts", flags->parts, "All parts of one command, in any order")
-      ->required()
-      ->type_name("PART");
-  add_output_flags(*command, flags->output);
-  command->footer(
+  command.option("parts", flags->parts, "PART", "All parts of one command, in any order").required();
+  add_output_flags(command, flags->output);
+  command.footer(
       "Example:\n"
       "  for i in 1 2 3; do headroom plan gpt3-175b --devices 64 --global-batch 64 --shard $i/3 -o "
       "part$i.json; done\n"
       "  headroom merge part*.json\n"
       "\nExit code: that of the whole command; 2 bad input, such as a missing part.");
-  command->callback([flags, &exit_code] { exit_code = merge(*flags); });
+  command.on_run([flags, &exit_code] { exit_code = merge(*flags); });
 }
 
 }  // namespace headroom::cli

@@ -9,12 +9,9 @@
 
 namespace headroom::cli {
 
-void add_output_flags(CLI::App& command, OutputFlags& flags) {
-  command.add_option("--format", flags.format, "table, json, csv or markdown")
-      ->type_name("FORMAT")
-      ->capture_default_str();
-  command.add_option("-o,--output", flags.file, "Write to FILE instead of standard output")
-      ->type_name("FILE");
+void add_output_flags(Command command, OutputFlags& flags) {
+  command.option("--format", flags.format, "FORMAT", "table, json, csv or markdown");
+  command.output("-o,--output", flags.file, "Write to FILE instead of standard output");
 }
 
 Format format_of(const OutputFlags& flags) {
@@ -39,18 +36,6 @@ std::filesystem::path unused_beside(const std::filesystem::path& target) {
 
 }  // namespace
 
-void check_not_an_input(const std::string& flag, const std::string& file,
-                        const std::vector<std::string>& inputs) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) return;  // a terminal may be both
-  for (const std::string& input : inputs) {
-    // An input may also be the name of what is built in, which is no file.
-    if (std::filesystem::equivalent(file, input, error)) {
-      throw InputError(flag, "would overwrite '" + input + "', which is read: name another file");
-    }
-  }
-}
-
 Output::Output(const OutputFlags& flags) : name_(flags.file) {
   if (name_.empty()) return;
   std::error_code error;
@@ -62,6 +47,10 @@ Output::Output(const OutputFlags& flags) : name_(flags.file) {
   scratch_ = std::filesystem::is_other(target_, error) ? target_ : unused_beside(target_);
   file_.open(scratch_, std::ios::binary | std::ios::trunc);
   if (!file_) fail(std::generic_category().message(errno));
+  // Whom the old file is for stays as its owner said.
+  if (std::filesystem::is_regular_file(target_, error)) {
+    std::filesystem::permissions(scratch_, std::filesystem::status(target_).permissions(), error);
+  }
 }
 
 Output::~Output() {

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "cli/command_line.hpp"
 #include "headroom/report/table.hpp"
 
 namespace headroom::cli {
@@ -17,14 +16,10 @@ struct OutputFlags {
   std::string file;
 };
 
-void add_output_flags(CLI::App& command, OutputFlags& flags);
+void add_output_flags(Command command, OutputFlags& flags);
 
 // Throws InputError when it is not a format.
 Format format_of(const OutputFlags& flags);
-
-// Throws InputError when `file` (empty: none), named by `flag`, is one of the files that the command reads.
-void check_not_an_input(const std::string& flag, const std::string& file,
-                        const std::vector<std::string>& inputs);
 
 // Text on its way to stdout, where each piece is seen at once, or to a new file that takes the name when it is whole, so
 // that a failure leaves the old one. Throws InputError when it cannot be written.

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <thread>
 
-#include "cli/arguments.hpp"
 #include "cli/capacity_flags.hpp"
 #include "cli/command.hpp"
 #include "cli/find_flags.hpp"
@@ -150,10 +149,10 @@ Inputs inputs_of(const PlanFlags& flags) {
       .models = {flags.request.model}, .systems = {flags.system.system}, .software = {flags.system.software}};
 }
 
-ExitCode write_part(const CLI::App& command, const PlanFlags& flags, const Shard& shard,
+ExitCode write_part(const Command& command, const PlanFlags& flags, const Shard& shard,
                     const SearchResult& result) {
   const std::vector<std::string> arguments =
-      arguments_of(command, {flags_beside_the_result.begin(), flags_beside_the_result.end()});
+      command.arguments({flags_beside_the_result.begin(), flags_beside_the_result.end()});
   std::string text = part_start(part_head("plan", shard, arguments, inputs_of(flags)));
   bool first = true;
   for (const std::string& row : write_result(result)) text += part_row(row, std::exchange(first, false));
@@ -161,7 +160,7 @@ ExitCode write_part(const CLI::App& command, const PlanFlags& flags, const Shard
   return ExitCode::done;  // for the whole it is for the merge to say
 }
 
-ExitCode plan(const CLI::App& command, PlanFlags flags) {
+ExitCode plan(const Command& command, PlanFlags flags) {
   format_of(flags.output);
   const auto start = std::chrono::steady_clock::now();
   std::vector<Problem> problems;
@@ -185,40 +184,36 @@ ExitCode plan(const CLI::App& command, PlanFlags flags) {
   return print(report, flags.output);
 }
 
-void add_flags(CLI::App& command, PlanFlags& flags) {
+void add_flags(Command command, PlanFlags& flags) {
   add_search_flags(command, flags.request, flags.system, flags.space);
-  command.get_option("model")->required(false)->description(
+  command.find("model").required(false).describe(
+      "MODEL",
       "A model's name (see: headroom list models) or a model file; without one, gpt3-175b on 64 devices");
   // A question may look for either, and other numbers of devices may be compared.
-  command.get_option("--global-batch")->required(false);
-  command.get_option("--devices")
-      ->required(false)
-      ->type_name("N,N,...")
-      ->description(
+  command.find("--global-batch").required(false);
+  command.find("--devices")
+      .required(false)
+      .describe(
+          "N,N,...",
           "Devices to use, all of them; of several the best are compared; the most for --find min-devices");
   add_find_flags(command, flags.find);
   add_capacity_flags(command, flags.capacity);
-  command.add_option("--top", flags.top, "Plans to show, each of a division of the devices of its own (10)")
-      ->type_name("N");
-  command.add_option("--why", flags.why, "A strategy as flags of estimate: what is wrong with it")
-      ->type_name("'FLAGS'");
-  command
-      .add_option("--threads", flags.threads,
-                  "Threads to search with; the answer is the same (as many as there are)")
-      ->type_name("N");
+  command.option("--top", flags.top, "N", "Plans to show, each of a division of the devices of its own (10)");
+  command.option("--why", flags.why, "'FLAGS'", "A strategy as flags of estimate: what is wrong with it");
+  command.option("--threads", flags.threads, "N",
+                 "Threads to search with; the answer is the same (as many as there are)");
   add_shard_flag(command, flags.shard);
-  command.add_flag("--timing", flags.timing, "Say how long the search took");
+  command.flag("--timing", flags.timing, "Say how long the search took");
   add_output_flags(command, flags.output);
 }
 
 }  // namespace
 
 ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags) {
-  CLI::App parser;
-  parser.set_help_flag();
+  ArgumentReader reader;
   PlanFlags asked;
-  add_flags(parser, asked);
-  parse(parser, parts.front().head().arguments);
+  add_flags(reader.command(), asked);
+  reader.read(parts.front().head().arguments);
   std::vector<Problem> problems;
   PlanReport report = read_report(asked, problems);
   if (!problems.empty()) throw InputError(problems);
@@ -231,12 +226,12 @@ ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags) {
   return print(report, flags);
 }
 
-void add_plan(CLI::App& program, ExitCode& exit_code) {
-  CLI::App* command = program.add_subcommand(
+void add_plan(Command program, ExitCode& exit_code) {
+  Command command = program.add_command(
       "plan", "The fastest strategies that fit: for a model, a system, devices and a batch");
   const auto flags = std::make_shared<PlanFlags>();
-  add_flags(*command, *flags);
-  command->footer(
+  add_flags(command, *flags);
+  command.footer(
       "Examples:\n"
       "  headroom plan gpt3-175b --system dgx-a100-80g --devices 64 --global-batch 64\n"
       "  headroom plan llama-3-70b --devices 256 --global-batch 1024 -t 4,8 --max-micro-batch 4\n"
@@ -245,7 +240,7 @@ void add_plan(CLI::App& program, ExitCode& exit_code) {
       "  headroom plan gpt3-175b --global-batch 1536 --tokens 300B --deadline 30d --price-per-gpu-hour 2.50\n"
       "  headroom plan gpt3-175b --devices 512,768,1024 --global-batch 1536 --tokens 300B\n"
       "\nExit code: 0 done, 2 bad input, 3 nothing fits or meets what is asked.");
-  command->callback([flags, command, &exit_code] { exit_code = plan(*command, *flags); });
+  command.on_run([flags, command, &exit_code] { exit_code = plan(command, *flags); });
 }
 
 }  // namespace headroom::cli

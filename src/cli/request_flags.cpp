@@ -54,14 +54,14 @@ namespace {
 
 // Adds options and flags to a group of a command's help.
 struct Group {
-  CLI::App& command;
+  Command command;
   const char* name;
 
   void option(const char* names, FlagText& value, const char* type, const char* help) const {
-    command.add_option(names, value, help)->type_name(type)->group(name);
+    command.option(names, value, type, help).group(name);
   }
   void flag(const char* names, bool& value, const char* help) const {
-    command.add_flag(names, value, help)->group(name);
+    command.flag(names, value, help).group(name);
   }
 };
 
@@ -69,18 +69,14 @@ constexpr const char* trade_group = "Memory for time";
 
 }  // namespace
 
-void add_model_flags(CLI::App& command, RequestFlags& flags) {
+void add_model_flags(Command command, RequestFlags& flags) {
   const Group model{command, "Model"};
-  command.add_option("model", flags.model, "A model's name (see: headroom list models) or a model file")
-      ->required()
-      ->type_name("MODEL");
+  command.option("model", flags.model, "MODEL", "A model's name (see: headroom list models) or a model file")
+      .required();
   command
-      .add_option("--set", flags.overrides,
-                  "Override a field of the model: hidden=8192, kernels.softmax_dtype=fp32")
-      ->type_name("KEY=VALUE")
-      ->group(model.name)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      .option("--set", flags.overrides, "KEY=VALUE",
+              "Override a field of the model: hidden=8192, kernels.softmax_dtype=fp32")
+      .group(model.name);
   model.option("--attention", flags.attention, "KERNEL",
                "unfused, flash or sdpa_math; short for --set kernels.attention=KERNEL");
   model.option("--sequence", flags.sequence, "TOKENS", "Sequence length; by default the model's");
@@ -88,7 +84,7 @@ void add_model_flags(CLI::App& command, RequestFlags& flags) {
                "paper (default) or exact: also count the small buffers that the paper leaves out");
 }
 
-void add_kept_flags(CLI::App& command, RequestFlags& flags) {
+void add_kept_flags(Command command, RequestFlags& flags) {
   const Group trade{command, trade_group};
   trade.flag("--store-gathered", flags.store_gathered,
              "Keep gathered inputs instead of gathering them again");
@@ -97,7 +93,7 @@ void add_kept_flags(CLI::App& command, RequestFlags& flags) {
                "fp32 (default, 18 bytes a parameter in all) or half (16)");
 }
 
-void add_layout_flags(CLI::App& command, RequestFlags& flags) {
+void add_layout_flags(Command command, RequestFlags& flags) {
   const Group layout{command, "Layout"};
   layout.option("-t,--tensor-parallel", flags.tensor_parallel, "T", "Tensor-parallel size (default 1)");
   layout.option("-p,--pipeline-parallel", flags.pipeline_parallel, "P", "Pipeline-parallel size (default 1)");
@@ -120,7 +116,7 @@ void add_layout_flags(CLI::App& command, RequestFlags& flags) {
   add_kept_flags(command, flags);
 }
 
-void add_request_flags(CLI::App& command, RequestFlags& flags) {
+void add_request_flags(Command command, RequestFlags& flags) {
   add_model_flags(command, flags);
   add_layout_flags(command, flags);
   const Group trade{command, trade_group};

@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/flags.hpp"
 #include "headroom/plan/plan.hpp"
 
@@ -42,12 +40,12 @@ struct RequestFlags {
   bool shard_checkpoint = false;
 };
 
-void add_request_flags(CLI::App& command, RequestFlags& flags);
+void add_request_flags(Command command, RequestFlags& flags);
 // The parts of them that a search leaves as they are: the model; the layout, where recomputation is what is searched;
 // and of that what is kept beside activations.
-void add_model_flags(CLI::App& command, RequestFlags& flags);
-void add_layout_flags(CLI::App& command, RequestFlags& flags);
-void add_kept_flags(CLI::App& command, RequestFlags& flags);
+void add_model_flags(Command command, RequestFlags& flags);
+void add_layout_flags(Command command, RequestFlags& flags);
+void add_kept_flags(Command command, RequestFlags& flags);
 
 // How a model is read, given its name or file and what is overridden; by default read_model().
 using ReadModel = std::function<Transformer(const std::string&, const std::vector<std::string>&)>;

@@ -19,17 +19,15 @@ std::string text_or_problem(Read read) {
 
 }  // namespace
 
-void add_shard_flag(CLI::App& command, FlagText& shard) {
-  command
-      .add_option("--shard", shard,
-                  "Do part I of N only and write it as a file for 'headroom merge'; part 1 is the first")
-      ->type_name("I/N");
+void add_shard_flag(Command command, FlagText& shard) {
+  command.option("--shard", shard, "I/N",
+                 "Do part I of N only and write it as a file for 'headroom merge'; part 1 is the first");
 }
 
-std::optional<Shard> read_shard(const CLI::App& command, const FlagText& text,
+std::optional<Shard> read_shard(const Command& command, const FlagText& text,
                                 std::vector<Problem>& problems) {
   if (!text) return std::nullopt;
-  if (command.get_option("--format")->count() > 0) {
+  if (command.is_given("--format")) {
     problems.push_back({"--format", "is for 'headroom merge' to choose: a part has a format of its own"});
   }
   const std::size_t slash = text->find('/');

@@ -14,11 +14,10 @@
 
 namespace headroom::cli {
 
-void add_shard_flag(CLI::App& command, FlagText& shard);
+void add_shard_flag(Command command, FlagText& shard);
 
 // "2/3"; none where the flag is not given. A part has a format of its own: --format is a mistake then. Every mistake is added to `problems`.
-std::optional<Shard> read_shard(const CLI::App& command, const FlagText& text,
-                                std::vector<Problem>& problems);
+std::optional<Shard> read_shard(const Command& command, const FlagText& text, std::vector<Problem>& problems);
 
 // The names or files that a command reads models and so on from.
 struct Inputs {

@@ -50,46 +50,39 @@ void read_list(const std::string& flag, const FlagText& text, std::vector<E>& va
 
 }  // namespace
 
-void add_space_flags(CLI::App& command, SpaceFlags& flags) {
+void add_space_flags(Command command, SpaceFlags& flags) {
   const char* group = "Space";
-  command.add_option("--devices", flags.devices, "Devices to use, all of them")
-      ->type_name("N")
-      ->required()
-      ->group(group);
+  command.option("--devices", flags.devices, "N", "Devices to use, all of them").required().group(group);
   for (const CountDimension& dimension : dimensions) {
     const std::string flag = std::string("--") + dimension.name;
-    command.add_option(dimension.letter + flag, (flags.*dimension.flags).only, dimension.help)
-        ->type_name("N,N,...")
-        ->group(group);
+    command.option(dimension.letter + flag, (flags.*dimension.flags).only, "N,N,...", dimension.help)
+        .group(group);
     command
-        .add_option(std::string("--max-") + dimension.name, (flags.*dimension.flags).most, "The most of that")
-        ->type_name("N")
-        ->group(group);
+        .option(std::string("--max-") + dimension.name, (flags.*dimension.flags).most, "N",
+                "The most of that")
+        .group(group);
   }
   const auto option = [&](const char* name, FlagText& value, const char* type, const char* help) {
-    command.add_option(name, value, help)->type_name(type)->group(group);
+    command.option(name, value, type, help).group(group);
   };
   option("--sp,--sequence-parallel", flags.sequence_parallel, "yes|no|both",
          "Sequence parallelism (default both)");
   option("--distributed-optimizer", flags.distributed_optimizer, "yes|no|both",
          "Optimizer state sharded over data-parallel ranks (default both)");
   option("--recompute", flags.recompute, "POLICY,...", "none, selective, full (default all three)");
+  command.flag("--no-recompute-layers", flags.no_recompute_layers, "Full recomputation of all layers only")
+      .group(group);
   command
-      .add_flag("--no-recompute-layers", flags.no_recompute_layers, "Full recomputation of all layers only")
-      ->group(group);
-  command
-      .add_flag("--recompute-window", flags.recompute_window,
-                "Also windows of microbatches exempt from recomputation (slower to search)")
-      ->group(group);
+      .flag("--recompute-window", flags.recompute_window,
+            "Also windows of microbatches exempt from recomputation (slower to search)")
+      .group(group);
   option("--schedule", flags.schedule, "KIND,...", "gpipe, 1f1b, interleaved (default the last two)");
 }
 
-void add_search_flags(CLI::App& command, RequestFlags& request, SystemFlags& system, SpaceFlags& space) {
+void add_search_flags(Command command, RequestFlags& request, SystemFlags& system, SpaceFlags& space) {
   add_model_flags(command, request);
   add_kept_flags(command, request);
-  command.add_option("--global-batch", request.global_batch, "Sequences in an iteration")
-      ->type_name("N")
-      ->required();
+  command.option("--global-batch", request.global_batch, "N", "Sequences in an iteration").required();
   add_system_flags(command, system);
   add_space_flags(command, space);
 }

@@ -1,8 +1,6 @@
 // The flags that pin or bound what a search leaves open.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "cli/flags.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/system_flags.hpp"
@@ -31,10 +29,10 @@ struct SpaceFlags {
   FlagText schedule;
 };
 
-void add_space_flags(CLI::App& command, SpaceFlags& flags);
+void add_space_flags(Command command, SpaceFlags& flags);
 
 // All flags that say what is searched: the model, the batch, the system and the space.
-void add_search_flags(CLI::App& command, RequestFlags& request, SystemFlags& system, SpaceFlags& space);
+void add_search_flags(Command command, RequestFlags& request, SystemFlags& system, SpaceFlags& space);
 
 // Every mistake is added to `problems`.
 Space read_space(const SpaceFlags& flags, std::vector<Problem>& problems);

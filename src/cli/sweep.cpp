@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/in_order.hpp"
 #include "cli/interrupt.hpp"
@@ -24,35 +23,28 @@ struct SweepFlags {
   OutputFlags output;
 };
 
-void add_flags(CLI::App& command, SweepKind kind, SweepFlags& flags) {
+void add_flags(Command command, SweepKind kind, SweepFlags& flags) {
   add_point_flags(command, kind, flags.point);
-  for (CLI::Option* const option : command.get_options()) option->required(false);  // it may be varied
+  for (Option option : command.options()) option.required(false);  // it may be varied
   const char* const group = "Sweep";
   command
-      .add_option(
-          "--vary", flags.vary,
-          "Vary a field: sequence=1024:65536:x2, tensor_parallel=1,2,4,8, micro_batch=1:8:1; the last is "
-          "fastest")
-      ->type_name("FIELD=VALUES")
-      ->group(group)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_option("--zip", flags.zip, "Varied fields that move together: devices,global_batch")
-      ->type_name("FIELD,FIELD,...")
-      ->group(group)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      .option("--vary", flags.vary, "FIELD=VALUES",
+              "Vary a field: sequence=1024:65536:x2, tensor_parallel=1,2,4,8, micro_batch=1:8:1; the last is "
+              "fastest")
+      .group(group);
   command
-      .add_option("--threads", flags.threads, "Points at once; the answer is the same (as many as there are)")
-      ->type_name("N");
+      .option("--zip", flags.zip, "FIELD,FIELD,...", "Varied fields that move together: devices,global_batch")
+      .group(group);
+  command.option("--threads", flags.threads, "N",
+                 "Points at once; the answer is the same (as many as there are)");
   add_shard_flag(command, flags.shard);
   add_output_flags(command, flags.output);
 }
 
 const char* command_of(SweepKind kind) { return kind == SweepKind::plan ? "sweep plan" : "sweep"; }
 
-std::vector<std::string> arguments_of_part(const CLI::App& command) {
-  return arguments_of(command, {flags_beside_the_result.begin(), flags_beside_the_result.end()});
+std::vector<std::string> arguments_of_part(const Command& command) {
+  return command.arguments({flags_beside_the_result.begin(), flags_beside_the_result.end()});
 }
 
 // The values of a field that names something, or the one that is given or the default.
@@ -76,7 +68,7 @@ Inputs inputs_of(const Sweep& sweep, const PointFlags& given) {
 }
 
 // Throws InputError with what is wrong with the sweep and not with single points of it.
-Sweep read_sweep(const CLI::App& command, SweepKind kind, const SweepFlags& flags) {
+Sweep read_sweep(const Command& command, SweepKind kind, const SweepFlags& flags) {
   Sweep sweep{.head = {.kind = kind, .arguments = arguments_of_part(command)}, .fields = {}};
   std::erase_if(sweep.head.arguments, [](const std::string& argument) {
     return argument.starts_with("--vary=") || argument.starts_with("--zip=");
@@ -148,7 +140,7 @@ ExitCode write_part(const Sweep& sweep, const SweepFlags& flags, const PartHead&
   return ExitCode::done;
 }
 
-ExitCode run(const CLI::App& command, SweepKind kind, const SweepFlags& flags) {
+ExitCode run(const Command& command, SweepKind kind, const SweepFlags& flags) {
   std::vector<Problem> problems;
   constexpr std::int64_t most_threads = 256;
   std::int64_t threads = std::max(1U, std::thread::hardware_concurrency());
@@ -166,23 +158,20 @@ ExitCode run(const CLI::App& command, SweepKind kind, const SweepFlags& flags) {
       threads);
 }
 
-void set_up(CLI::App& command, SweepKind kind, ExitCode& exit_code) {
+void set_up(Command command, SweepKind kind, ExitCode& exit_code) {
   const auto flags = std::make_shared<SweepFlags>();
   add_flags(command, kind, *flags);
-  command.callback([flags, kind, &command, &exit_code] {
-    if (command.get_subcommands().empty()) exit_code = run(command, kind, *flags);
-  });
+  command.on_run([flags, kind, command, &exit_code] { exit_code = run(command, kind, *flags); });
 }
 
 }  // namespace
 
 ExitCode merge_sweep(SweepKind kind, std::vector<PartReader>& parts, const OutputFlags& flags) {
-  CLI::App parser;
-  parser.set_help_flag();
+  ArgumentReader reader;
   SweepFlags asked;
-  add_flags(parser, kind, asked);
-  parse(parser, parts.front().head().arguments);
-  const Sweep sweep = read_sweep(parser, kind, asked);
+  add_flags(reader.command(), kind, asked);
+  reader.read(parts.front().head().arguments);
+  const Sweep sweep = read_sweep(reader.command(), kind, asked);
   check_inputs(parts, inputs_of(sweep, asked.point));
 
   SweepPrinter printer(sweep.head, format_of(flags));
@@ -206,11 +195,10 @@ ExitCode merge_sweep(SweepKind kind, std::vector<PartReader>& parts, const Outpu
   return any ? ExitCode::done : ExitCode::infeasible;
 }
 
-void add_sweep(CLI::App& program, ExitCode& exit_code) {
-  CLI::App* estimates =
-      program.add_subcommand("sweep", "A row for each of many models, systems, strategies, ...");
-  set_up(*estimates, SweepKind::estimate, exit_code);
-  estimates->footer(
+void add_sweep(Command program, ExitCode& exit_code) {
+  Command estimates = program.add_command("sweep", "A row for each of many models, systems, strategies, ...");
+  set_up(estimates, SweepKind::estimate, exit_code);
+  estimates.footer(
       "Each point is an estimate; with 'sweep plan' it is a search for the best strategy, under the flags of "
       "plan.\n"
       "\nFields are the flags above, with underscores (tensor_parallel), and those of model, system and\n"
@@ -222,8 +210,8 @@ void add_sweep(CLI::App& program, ExitCode& exit_code) {
       "1024 "
       "--format csv\n"
       "\nExit code: 0 done, 2 bad input, 3 nothing fits at any point.");
-  CLI::App* plans = estimates->add_subcommand("plan", "A search for the best strategy at each point");
-  set_up(*plans, SweepKind::plan, exit_code);
+  Command plans = estimates.add_command("plan", "A search for the best strategy at each point");
+  set_up(plans, SweepKind::plan, exit_code);
 }
 
 }  // namespace headroom::cli

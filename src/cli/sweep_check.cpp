@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "cli/arguments.hpp"
-
 namespace headroom::cli {
 namespace {
 
@@ -54,16 +52,15 @@ class SweepCheck {
       add({"--vary " + names_[i], given + " is also given: leave out one of the two"});
     }
     PointFlags flags;
-    CLI::App parser;
-    parser.set_help_flag();
-    add_point_flags(parser, sweep_.head.kind, flags);
-    for (const CLI::Option* const option : parser.get_options()) {
-      const std::string flag = flag_of(*option);
+    ArgumentReader reader;
+    add_point_flags(reader.command(), sweep_.head.kind, flags);
+    for (const Option& option : reader.command().options()) {
+      const std::string flag = option.flag();
       const Field needed{.prefix = flag.empty() ? "" : flag + "="};
       const bool varied = std::any_of(sweep_.fields.begin(), sweep_.fields.end(),
                                       [&](const Field& field) { return field.prefix == needed.prefix; });
-      if (option->get_required() && !varied && !gives(sweep_.head.arguments, needed)) {
-        add({flag.empty() ? option->get_name() : flag, "is required: give it or vary it"});
+      if (option.is_required() && !varied && !gives(sweep_.head.arguments, needed)) {
+        add({option.name(), "is required: give it or vary it"});
       }
     }
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "cli/arguments.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
@@ -20,17 +19,16 @@ std::string field_name(const std::string& flag) {
 // All fields by name. Where a flag and a field of a file have the same name, the flag is meant.
 std::map<std::string, Field> known_fields(SweepKind kind) {
   PointFlags flags;
-  CLI::App parser;
-  parser.set_help_flag();
-  add_point_flags(parser, kind, flags);
+  ArgumentReader reader;
+  add_point_flags(reader.command(), kind, flags);
   std::map<std::string, Field> fields{{"model", {FieldKind::model_name, ""}},
                                       {"system", {FieldKind::system_name, "--system="}},
                                       {"software", {FieldKind::software_name, "--software="}},
                                       {"attention", {FieldKind::model_field, "--attention="}}};
-  for (const CLI::Option* const option : parser.get_options()) {
-    const std::string flag = flag_of(*option);
+  for (const Option& option : reader.command().options()) {
+    const std::string flag = option.flag();
     if (flag.empty() || flag.starts_with("--set")) continue;
-    for (const std::string& name : option->get_lnames()) {
+    for (const std::string& name : option.long_names()) {
       fields.emplace(field_name(name), Field{FieldKind::flag, flag + "="});
     }
   }
@@ -48,7 +46,7 @@ std::map<std::string, Field> known_fields(SweepKind kind) {
 
 }  // namespace
 
-void add_point_flags(CLI::App& command, SweepKind kind, PointFlags& flags) {
+void add_point_flags(Command command, SweepKind kind, PointFlags& flags) {
   if (kind == SweepKind::estimate) {
     add_request_flags(command, flags.request);
     add_system_flags(command, flags.system);
@@ -81,14 +79,13 @@ std::vector<Field> find_fields(SweepKind kind, const std::vector<std::string>& n
 }
 
 PointReader::PointReader(SweepKind kind) : kind_(kind) {
-  parser_->set_help_flag();
-  add_point_flags(*parser_, kind_, *flags_);
-  for (CLI::Option* const option : parser_->get_options()) option->required(false);
+  add_point_flags(reader_.command(), kind_, *flags_);
+  for (Option option : reader_.command().options()) option.required(false);
 }
 
 PointRequest PointReader::read(const std::vector<std::string>& arguments) {
   *flags_ = {};
-  parse(*parser_, arguments);
+  reader_.read(arguments);
   std::vector<Problem> problems;
   PointRequest point;
   const SystemFlags& named = flags_->system;

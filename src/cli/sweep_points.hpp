@@ -21,7 +21,7 @@ struct PointFlags {
 };
 
 // The flags of estimate, or those of plan that say what is searched.
-void add_point_flags(CLI::App& command, SweepKind kind, PointFlags& flags);
+void add_point_flags(Command command, SweepKind kind, PointFlags& flags);
 
 // What a varied field changes.
 enum class FieldKind : std::uint8_t {
@@ -85,7 +85,7 @@ class PointReader {
  private:
   SweepKind kind_;
   std::unique_ptr<PointFlags> flags_ = std::make_unique<PointFlags>();
-  std::unique_ptr<CLI::App> parser_ = std::make_unique<CLI::App>();  // bound to the flags
+  ArgumentReader reader_;  // bound to the flags
   LastRead<Transformer> model_;
   LastRead<System> system_;
   LastRead<Software> software_;

@@ -6,23 +6,15 @@
 
 namespace headroom::cli {
 
-void add_system_flags(CLI::App& command, SystemFlags& flags) {
-  command
-      .add_option("--system", flags.system, "A system's name (see: headroom list systems) or a system file")
-      ->type_name("SYSTEM")
-      ->capture_default_str();
+void add_system_flags(Command command, SystemFlags& flags) {
+  command.option("--system", flags.system, "SYSTEM",
+                 "A system's name (see: headroom list systems) or a system file");
   const auto overrides = [&](const char* name, std::vector<std::string>& values, const char* help) {
-    command.add_option(name, values, help)
-        ->type_name("KEY=VALUE")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    command.option(name, values, "KEY=VALUE", help);
   };
   overrides("--set-system", flags.overrides, "Override a field of the system: memory='96 GiB'");
-  command
-      .add_option("--software", flags.software,
-                  "A training stack's name (see: headroom list software) or file")
-      ->type_name("SOFTWARE")
-      ->capture_default_str();
+  command.option("--software", flags.software, "SOFTWARE",
+                 "A training stack's name (see: headroom list software) or file");
   overrides("--set-software", flags.software_overrides,
             "Override a field of the software: overlaps_data_parallel=true");
 }

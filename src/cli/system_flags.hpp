@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "cli/command_line.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom::cli {
@@ -17,7 +16,7 @@ struct SystemFlags {
   std::vector<std::string> software_overrides;
 };
 
-void add_system_flags(CLI::App& command, SystemFlags& flags);
+void add_system_flags(Command command, SystemFlags& flags);
 
 // Puts system and software into the request. Every mistake is added to `problems`.
 void read_system_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems);

@@ -28,19 +28,18 @@ ExitCode trace(const TraceFlags& flags) {
 
 }  // namespace
 
-void add_trace(CLI::App& program, ExitCode& exit_code) {
-  CLI::App* command = program.add_subcommand(
-      "trace", "The pipeline schedule and the memory of each rank, for ui.perfetto.dev");
+void add_trace(Command program, ExitCode& exit_code) {
+  Command command =
+      program.add_command("trace", "The pipeline schedule and the memory of each rank, for ui.perfetto.dev");
   const auto flags = std::make_shared<TraceFlags>();
-  add_request_flags(*command, flags->request);
-  add_system_flags(*command, flags->system);
-  command->add_option("-o,--output", flags->output.file, "Write to FILE instead of standard output")
-      ->type_name("FILE");
-  command->footer(
+  add_request_flags(command, flags->request);
+  add_system_flags(command, flags->system);
+  command.output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
+  command.footer(
       "Example:\n"
       "  headroom trace gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --sp --recompute selective -o trace.json\n"
       "\nExit code: 0 it fits, 2 bad input, 3 it does not fit.");
-  command->callback([flags, &exit_code] { exit_code = trace(*flags); });
+  command.on_run([flags, &exit_code] { exit_code = trace(*flags); });
 }
 
 }  // namespace headroom::cli

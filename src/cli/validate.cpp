@@ -58,12 +58,6 @@ ExitCode validate_samples(const ValidateFlags& flags) {
 }
 
 ExitCode validate(const ValidateFlags& flags) {
-  std::vector<std::string> inputs = flags.samples;
-  inputs.insert(inputs.end(), flags.runs.begin(), flags.runs.end());
-  if (flags.system) inputs.push_back(*flags.system);
-  if (flags.software) inputs.push_back(*flags.software);
-  check_not_an_input("--output", flags.output.file, inputs);
-  check_not_an_input("--picture", flags.picture, inputs);
   if (!flags.samples.empty()) return validate_samples(flags);
   if (!flags.picture.empty()) throw InputError("--picture", "needs --samples");
   const Format format = format_of(flags.output);
@@ -97,34 +91,24 @@ ExitCode validate(const ValidateFlags& flags) {
 
 }  // namespace
 
-void add_validate(CLI::App& program, ExitCode& exit_code) {
-  CLI::App* command =
-      program.add_subcommand("validate", "Predictions against measured runs, signed error of each");
+void add_validate(Command program, ExitCode& exit_code) {
+  Command command =
+      program.add_command("validate", "Predictions against measured runs, signed error of each");
   const auto flags = std::make_shared<ValidateFlags>();
-  command->add_option("--runs", flags->runs, "Measured runs, instead of the built-in cases; may be repeated")
-      ->type_name("FILE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command
-      ->add_option(
-          "--samples", flags->samples,
-          "Measured kernels and collectives (JSON, CSV or nccl-tests), instead of runs; may be repeated")
-      ->type_name("FILE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command
-      ->add_option("--picture", flags->picture,
-                   "Of the samples: write predicted against measured as SVG to FILE")
-      ->type_name("FILE");
-  command->add_option("--system", flags->system, "The system of all runs, instead of their sources' own")
-      ->type_name("SYSTEM");
-  command
-      ->add_option("--software", flags->software,
-                   "The training stack of all runs, instead of their sources' own")
-      ->type_name("SOFTWARE");
-  command->add_flag("--all", flags->all, "Show every row, not only the worst of each group");
-  add_output_flags(*command, flags->output);
-  command->footer(
+  command.option("--runs", flags->runs, "FILE",
+                 "Measured runs, instead of the built-in cases; may be repeated");
+  command.option(
+      "--samples", flags->samples, "FILE",
+      "Measured kernels and collectives (JSON, CSV or nccl-tests), instead of runs; may be repeated");
+  command.output("--picture", flags->picture,
+                 "Of the samples: write predicted against measured as SVG to FILE");
+  command.option("--system", flags->system, "SYSTEM",
+                 "The system of all runs, instead of their sources' own");
+  command.option("--software", flags->software, "SOFTWARE",
+                 "The training stack of all runs, instead of their sources' own");
+  command.flag("--all", flags->all, "Show every row, not only the worst of each group");
+  add_output_flags(command, flags->output);
+  command.footer(
       "Examples:\n"
       "  headroom validate                                    the published figures of K22, which are built "
       "in\n"
@@ -132,7 +116,7 @@ void add_validate(CLI::App& program, ExitCode& exit_code) {
       "  headroom validate --samples all_reduce.txt --system dgx-h100-80g --picture samples.svg\n"
       "\ndocs/validation.md describes runs files, docs/calibration.md samples.\n"
       "\nExit code: 0 all within their targets, 2 bad input, 4 out of tolerance.");
-  command->callback([flags, &exit_code] { exit_code = validate(*flags); });
+  command.on_run([flags, &exit_code] { exit_code = validate(*flags); });
 }
 
 }  // namespace headroom::cli

@@ -88,7 +88,7 @@ Table terms_table(const std::vector<Term>& terms, const char* title, double unit
 }
 
 // "--recompute selective: -22.9% time, +6.52 GiB on the fullest rank"
-std::string headline(const Comparison& comparison, const std::vector<Term>& times,
+std::string headline(const StrategyComparison& comparison, const std::vector<Term>& times,
                      const std::vector<Term>& bytes) {
   const Term& memory = bytes.back();
   std::string text = comparison.change + ": ";
@@ -97,7 +97,7 @@ std::string headline(const Comparison& comparison, const std::vector<Term>& time
                             human(Bytes(memory.after - memory.before)));
 }
 
-std::string compare_text(const Comparison& comparison, Format format) {
+std::string compare_text(const StrategyComparison& comparison, Format format) {
   const Plan& before = account(comparison.before);
   const Plan& after = account(comparison.after);
   const std::vector<Term> times = time_terms(before, after);
@@ -114,14 +114,14 @@ std::string compare_text(const Comparison& comparison, Format format) {
 
 }  // namespace
 
-OrderedJson terms_json(const Comparison& comparison) {
+OrderedJson terms_json(const StrategyComparison& comparison) {
   const Plan& before = account(comparison.before);
   const Plan& after = account(comparison.after);
   return {{"time", terms_json(time_terms(before, after))},
           {"memory", terms_json(memory_terms(before, after))}};
 }
 
-std::string render(const Comparison& comparison, Format format) {
+std::string render(const StrategyComparison& comparison, Format format) {
   const Plan& before = account(comparison.before);
   const Plan& after = account(comparison.after);
   const std::vector<Term> times = time_terms(before, after);

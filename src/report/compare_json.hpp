@@ -7,6 +7,6 @@
 namespace headroom {
 
 // {"time": terms, "memory": terms}: each with before, after and difference.
-OrderedJson terms_json(const Comparison& comparison);
+OrderedJson terms_json(const StrategyComparison& comparison);
 
 }  // namespace headroom

@@ -32,9 +32,10 @@ std::string inquiry_text(const PlanReport& report) {
         text += fmt::format("- fits, but takes {:.1f}% longer: {}\n", 100 * (time / fastest - 1),
                             more_time(account(best), asked, 2));
       }
-      text += "Against the best plan (before), this one (after) is: " +
-              render(Comparison{.before = best, .after = *inquiry.evaluation, .change = inquiry.flags},
-                     Format::table);
+      text +=
+          "Against the best plan (before), this one (after) is: " +
+          render(StrategyComparison{.before = best, .after = *inquiry.evaluation, .change = inquiry.flags},
+                 Format::table);
     }
   }
   if (!inquiry.neighbours.empty()) {

@@ -61,8 +61,8 @@ OrderedJson inquiry_json(const PlanReport& report) {
     json["mfu"] = plan.timing->throughput.mfu;
     if (!report.result.plans.empty()) {
       const Evaluation best = evaluate(request_of(report, report.result.plans.front()));
-      json["against_best"] =
-          terms_json(Comparison{.before = best, .after = *inquiry.evaluation, .change = inquiry.flags});
+      json["against_best"] = terms_json(
+          StrategyComparison{.before = best, .after = *inquiry.evaluation, .change = inquiry.flags});
     }
   }
   OrderedJson neighbours = OrderedJson::array();

@@ -8,13 +8,13 @@
 
 namespace headroom {
 
-struct Comparison {
+struct StrategyComparison {
   Evaluation before;
   Evaluation after;
   std::string change;  // the flags that make the second of the first
 };
 
 // JSON follows schemas/compare.schema.json.
-std::string render(const Comparison& comparison, Format format);
+std::string render(const StrategyComparison& comparison, Format format);
 
 }  // namespace headroom

@@ -1,0 +1,268 @@
+#include "cli/command_line.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include <CLI/CLI.hpp>
+
+#include "headroom/core/expects.hpp"
+#include "io/text.hpp"
+
+namespace headroom::cli {
+
+class App : public CLI::App {
+ public:
+  using CLI::App::App;
+  std::vector<const CLI::Option*> outputs;  // those that name files to write
+};
+
+namespace {
+
+std::string flag_of(const CLI::Option& option) {
+  const std::vector<std::string>& names = option.get_lnames();
+  return names.empty() ? std::string() : "--" + names.back();
+}
+
+// What an option was given, and the parts of what may hold several: "a.json,b.json", "system=c.json".
+std::vector<std::string> values_and_parts(const CLI::Option& option) {
+  constexpr std::string_view separators = "=,; ";
+  std::vector<std::string> texts = option.results();
+  for (const std::string& value : option.results()) {
+    for (std::size_t start = 0; start < value.size();) {
+      const std::size_t end = std::min(value.find_first_of(separators, start), value.size());
+      if (end > start) texts.push_back(value.substr(start, end - start));
+      start = end + 1;
+    }
+  }
+  return texts;
+}
+
+// Whether two names are of one file, which need not exist yet. What is no regular file, such as a terminal, can be both
+// read and written.
+bool same_file(const std::string& output, const std::string& other) {
+  std::error_code error;
+  if (!std::filesystem::exists(output, error)) {
+    return std::filesystem::weakly_canonical(output, error) ==
+           std::filesystem::weakly_canonical(other, error);
+  }
+  return std::filesystem::is_regular_file(output, error) && std::filesystem::equivalent(output, other, error);
+}
+
+// Nothing that a command reads or writes beside it may be lost to one of its outputs.
+void check_outputs(const App& app) {
+  std::vector<Problem> problems;
+  const auto is_output = [&](const CLI::Option* option) {
+    return std::find(app.outputs.begin(), app.outputs.end(), option) != app.outputs.end();
+  };
+  for (const CLI::Option* const output : app.outputs) {
+    if (output->count() == 0) continue;
+    const std::string file = output->results().back();
+    for (const CLI::Option* const other : app.get_options()) {
+      if (other == output) continue;
+      const std::vector<std::string> texts = values_and_parts(*other);
+      const auto text = std::find_if(texts.begin(), texts.end(),
+                                     [&](const std::string& each) { return same_file(file, each); });
+      if (text == texts.end()) continue;
+      problems.push_back({flag_of(*output), "would overwrite '" + printable(*text) + "', which is " +
+                                                (is_output(other) ? "for " + flag_of(*other) : "read") +
+                                                ": name another file"});
+    }
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+// The innermost subcommand on the command line, whose flags were meant, and its full name.
+std::pair<const CLI::App*, std::string> innermost(const CLI::App& program) {
+  const CLI::App* app = &program;
+  std::string name = program.get_name();
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().front();
+    name += " " + app->get_name();
+  }
+  return {app, name};
+}
+
+// What could have been written instead of an argument that nothing takes.
+std::string suggestion(const CLI::App& app, const std::string& unexpected) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return did_you_mean(unexpected, {names.begin(), names.end()});
+}
+
+UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
+  const auto [app, name] = innermost(program);
+  const std::vector<std::string> unexpected = program.remaining(true);
+  if (unexpected.empty()) return {error.what(), name};
+  return {"'" + unexpected.front() + "' is not expected here" + suggestion(*app, unexpected.front()), name};
+}
+
+}  // namespace
+
+Option& Option::group(const std::string& name) {
+  option_->group(name);
+  return *this;
+}
+
+Option& Option::required(bool value) {
+  option_->required(value);
+  return *this;
+}
+
+Option& Option::describe(const std::string& type, const std::string& help) {
+  option_->type_name(type)->description(help);
+  return *this;
+}
+
+std::string Option::flag() const { return flag_of(*option_); }
+
+const std::vector<std::string>& Option::long_names() const { return option_->get_lnames(); }
+
+std::string Option::name() const { return flag().empty() ? option_->get_name() : flag(); }
+
+bool Option::is_required() const { return option_->get_required(); }
+
+Command Command::add_command(const std::string& name, const std::string& help) const {
+  const auto app = std::make_shared<App>(help, name);
+  app_->add_subcommand(app);
+  return Command(*app);
+}
+
+void Command::require_command() const { app_->require_subcommand(1); }
+
+void Command::footer(const std::string& text) const { app_->footer(text); }
+
+Option Command::option(const std::string& names, FlagText& value, const std::string& type,
+                       const std::string& help) const {
+  return Option(*app_->add_option(names, value, help)->type_name(type));
+}
+
+Option Command::option(const std::string& names, std::string& value, const std::string& type,
+                       const std::string& help) const {
+  CLI::Option* const option = app_->add_option(names, value, help)->type_name(type);
+  if (!value.empty()) option->capture_default_str();
+  return Option(*option);
+}
+
+Option Command::option(const std::string& names, std::vector<std::string>& values, const std::string& type,
+                       const std::string& help) const {
+  CLI::Option* const option = app_->add_option(names, values, help)->type_name(type);
+  if (!option->get_positional()) {
+    option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+  return Option(*option);
+}
+
+Option Command::flag(const std::string& names, bool& value, const std::string& help) const {
+  return Option(*app_->add_flag(names, value, help));
+}
+
+Option Command::output(const std::string& names, std::string& file, const std::string& help) const {
+  CLI::Option* const option = app_->add_option(names, file, help)->type_name("FILE");
+  app_->outputs.push_back(option);
+  return Option(*option);
+}
+
+Option Command::find(const std::string& name) const {
+  CLI::Option* const option = app_->get_option_no_throw(name);
+  EXPECTS(option != nullptr);
+  return Option(*option);
+}
+
+bool Command::is_given(const std::string& name) const {
+  const CLI::Option* const option = app_->get_option_no_throw(name);
+  EXPECTS(option != nullptr);
+  return option->count() > 0;
+}
+
+std::vector<Option> Command::options() const {
+  std::vector<Option> options;
+  for (CLI::Option* const option : app_->get_options()) options.emplace_back(*option);
+  return options;
+}
+
+void Command::on_run(std::function<void()> run) const {
+  app_->callback([app = app_, run = std::move(run)] {
+    if (!app->get_subcommands().empty()) return;
+    check_outputs(*app);
+    run();
+  });
+}
+
+std::vector<std::string> Command::arguments(const std::vector<std::string_view>& except) const {
+  std::vector<std::string> arguments;
+  std::vector<Problem> problems;
+  for (const CLI::Option* const option : app_->get_options()) {
+    const std::string flag = flag_of(*option);
+    if (std::find(except.begin(), except.end(), flag) != except.end()) continue;
+    for (const std::string& value : option->results()) {
+      arguments.push_back(flag.empty() ? value : flag + "=" + value);
+      if (first_non_text_byte(value)) {
+        problems.push_back({flag.empty() ? option->get_name() : flag,
+                            "must be text without control characters, not '" + printable(value) + "'"});
+      }
+    }
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return arguments;
+}
+
+CommandLine::CommandLine(const std::string& name, const std::string& description, const std::string& version)
+    : app_(std::make_unique<App>(description, name)) {
+  app_->set_version_flag("--version", name + " " + version);
+}
+
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::program() { return Command(*app_); }
+
+void CommandLine::run(int argc, const char* const* argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::Success& asked_for_help) {
+    app_->exit(asked_for_help);
+  } catch (const CLI::ParseError& error) {
+    throw usage_error(*app_, error);
+  }
+}
+
+ArgumentReader::ArgumentReader() : app_(std::make_unique<App>()) { app_->set_help_flag(); }
+
+ArgumentReader::~ArgumentReader() = default;
+ArgumentReader::ArgumentReader(ArgumentReader&&) noexcept = default;
+ArgumentReader& ArgumentReader::operator=(ArgumentReader&&) noexcept = default;
+
+Command ArgumentReader::command() { return Command(*app_); }
+
+void ArgumentReader::read(const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    const std::size_t equals = std::min(argument.find('='), argument.size());
+    const std::string flag = argument.substr(0, equals);
+    const CLI::Option* const option = flag.starts_with("--") ? app_->get_option_no_throw(flag) : nullptr;
+    if (option == nullptr || option->get_expected_min() > 0) continue;
+    const std::string value = argument.substr(std::min(equals + 1, argument.size()));
+    if (value != "yes" && value != "no" && value != "true") {
+      throw InputError(flag, "must be yes or no, not '" + printable(value) + "'");
+    }
+  }
+  try {
+    app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    throw InputError("", error.what());
+  }
+}
+
+void ArgumentReader::read(const std::string& where, const std::string& text) {
+  try {
+    app_->parse(text);
+  } catch (const CLI::ParseError& error) {
+    throw InputError(where, error.what());
+  }
+}
+
+}  // namespace headroom::cli
