@@ -14,14 +14,12 @@ namespace {
 // 5% / x. At a length of 0.2 that is a quarter of its value: one that is told worse is not worth changing.
 constexpr double least_length = 0.2;
 
-using Vector = std::vector<double>;
+using Row = std::vector<double>;
 
-double dot(const Vector& x, const Vector& y) {
-  return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
-}
+double dot(const Row& x, const Row& y) { return std::inner_product(x.begin(), x.end(), y.begin(), 0.0); }
 
 // What is left of x beside a direction of length one.
-Vector without(Vector x, const Vector& direction) {
+Row without(Row x, const Row& direction) {
   const double along = dot(x, direction);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] -= along * direction[i];
   return x;
@@ -76,7 +74,7 @@ double dependence(const MeasuredCase& run, const Efficiency& efficiency, const R
 Dependences dependences_of(const std::vector<MeasuredCase>& runs, const Rates& rates) {
   Dependences all;
   for (const Efficiency& efficiency : efficiencies()) {
-    Vector& row = all.emplace_back();
+    Row& row = all.emplace_back();
     for (const MeasuredCase& run : runs) row.push_back(dependence(run, efficiency, rates));
   }
   return all;
@@ -84,21 +82,21 @@ Dependences dependences_of(const std::vector<MeasuredCase>& runs, const Rates& r
 
 std::vector<std::size_t> told_by(const Dependences& dependences, const std::vector<std::size_t>& among,
                                  std::size_t most) {
-  std::vector<Vector> left;
-  for (const Vector& all : dependences) {
-    Vector& row = left.emplace_back();
+  std::vector<Row> left;
+  for (const Row& all : dependences) {
+    Row& row = left.emplace_back();
     for (const std::size_t run : among) row.push_back(all[run]);
   }
   std::vector<std::size_t> told;
   while (told.size() < most) {
-    const auto longest = std::max_element(
-        left.begin(), left.end(), [](const Vector& x, const Vector& y) { return dot(x, x) < dot(y, y); });
+    const auto longest = std::max_element(left.begin(), left.end(),
+                                          [](const Row& x, const Row& y) { return dot(x, x) < dot(y, y); });
     const double length = std::sqrt(dot(*longest, *longest));
     if (length < least_length) break;
     told.push_back(static_cast<std::size_t>(longest - left.begin()));
-    Vector direction = *longest;
+    Row direction = *longest;
     for (double& x : direction) x /= length;
-    for (Vector& row : left) row = without(std::move(row), direction);
+    for (Row& row : left) row = without(std::move(row), direction);
   }
   return told;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "headroom/core/counts.hpp"
 #include "headroom/core/expects.hpp"
 
 namespace headroom::harness {
@@ -15,15 +16,13 @@ constexpr std::int64_t most_elements = 1 << 28;
 constexpr std::int64_t least_message = 1 << 12;
 constexpr std::int64_t most_message = 1 << 29;
 
-double number(std::int64_t count) { return static_cast<double>(count); }
-
 Sample product(Layout layout, const Gemm& shape, Load load) {
   Sample sample{.kind = SampleKind::matrix_product, .product = shape, .load = load};
   sample.label = layout_names[static_cast<std::size_t>(layout)];
   sample.product.result_bytes = layout == Layout::weight_gradient ? 8 : 2;
   const Gemm& gemm = sample.product;
   const std::int64_t factors = gemm.rows * gemm.inner + gemm.inner * gemm.columns;
-  sample.bytes = Bytes(number(gemm.batch * (2 * factors + gemm.result_bytes * gemm.rows * gemm.columns)));
+  sample.bytes = Bytes(real(gemm.batch * (2 * factors + gemm.result_bytes * gemm.rows * gemm.columns)));
   return sample;
 }
 
@@ -85,10 +84,9 @@ constexpr std::int64_t sequence = 2048;
 
 // Two floating-point operations for each weight and token, and those of attention, of one rank [K22 appendix A].
 Flops forward_flops(const MeasuredLayer& layer) {
-  const double tokens = number(layer.sequence * layer.micro_batch);
-  const double h = number(layer.hidden);
-  return Flops((24 * tokens * h * h + 4 * tokens * number(layer.sequence) * h) /
-               number(layer.tensor_parallel));
+  const double tokens = real(layer.sequence * layer.micro_batch);
+  const double h = real(layer.hidden);
+  return Flops((24 * tokens * h * h + 4 * tokens * real(layer.sequence) * h) / real(layer.tensor_parallel));
 }
 
 }  // namespace
@@ -111,7 +109,7 @@ std::vector<Sample> designed_kernels() {
     for (const std::string_view kernel : streaming_kernels) {
       all.push_back({.kind = SampleKind::streaming,
                      .label = std::string(kernel),
-                     .bytes = Bytes(number(count * bytes_an_element(kernel))),
+                     .bytes = Bytes(real(count * bytes_an_element(kernel))),
                      .half_format = HalfFormat::bf16});
     }
   }
@@ -148,7 +146,7 @@ std::vector<Sample> designed_collectives(std::int64_t ranks, std::int64_t nodes)
       all.push_back({.kind = kind,
                      .ranks = ranks,
                      .nodes = nodes,
-                     .bytes = Bytes(number(std::max(bytes / share, std::int64_t{1}) * share)),
+                     .bytes = Bytes(real(std::max(bytes / share, std::int64_t{1}) * share)),
                      .half_format = HalfFormat::bf16});
     }
   }

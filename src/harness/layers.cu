@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "filling.cuh"
+#include "headroom/core/counts.hpp"
 #include "layer.cuh"
 #include "layers.cuh"
 
@@ -21,12 +22,11 @@ LayerSize size_of(const MeasuredLayer& layer) {
           .shards = layer.tensor_parallel};
 }
 
-double number(std::int64_t count) { return static_cast<double>(count); }
 
 // Half-precision parameters with their fp32 gradients, and the pool.
 double needed_bytes(const LayerSize& size) {
-  const double parameters = 12 * number(size.hidden) * number(size.hidden) / number(size.shards);
-  return 6 * parameters + number(static_cast<std::int64_t>(pool_bytes(size)));
+  const double parameters = 12 * real(size.hidden) * real(size.hidden) / real(size.shards);
+  return 6 * parameters + real(static_cast<std::int64_t>(pool_bytes(size)));
 }
 
 bool fits(const LayerSize& size) {
@@ -133,8 +133,8 @@ std::string error_of_check(const Sample& sample, const LayerRank& rank) {
 std::size_t pool_bytes(const LayerSize& size) {
   constexpr double rounding =
       64 << 20;  // of the driver: tensors begin at round addresses, in blocks of 32 MiB
-  const double tokens = number(size.tokens() * size.hidden) * (16 + 32 / number(size.shards));
-  return static_cast<std::size_t>(1.5 * tokens + 11 * number(size.scores()) + rounding);
+  const double tokens = real(size.tokens() * size.hidden) * (16 + 32 / real(size.shards));
+  return static_cast<std::size_t>(1.5 * tokens + 11 * real(size.scores()) + rounding);
 }
 
 void measure_layers(const std::vector<Sample>& samples, const LayerRank& rank, const Session& session) {

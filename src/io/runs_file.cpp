@@ -16,7 +16,7 @@ namespace headroom {
 namespace {
 
 constexpr Range sizes{1, 1 << 28};
-constexpr Range counts{1, 1 << 22};
+constexpr Range run_counts{1, 1 << 22};
 constexpr Range stages{0, 3};
 
 // What a run says in words or in figures that other members give.
@@ -55,33 +55,33 @@ struct WrittenRun {
 
 constexpr auto source_fields = [](auto& fields, auto& it) { fields.required("title", it.run.source); };
 
-constexpr auto model_fields = [](auto& fields, auto& it) {
-  fields.required("layers", it.run.layers, counts);
+constexpr auto run_model_fields = [](auto& fields, auto& it) {
+  fields.required("layers", it.run.layers, run_counts);
   fields.required("hidden", it.run.hidden, sizes);
   fields.optional("ffn_hidden", it.run.feedforward, sizes);
-  fields.required("heads", it.run.heads, counts);
-  fields.optional("kv_heads", it.run.key_value_heads, counts);
+  fields.required("heads", it.run.heads, run_counts);
+  fields.optional("kv_heads", it.run.key_value_heads, run_counts);
   fields.optional("vocab", it.run.vocabulary, sizes);
   fields.required("seq_len", it.run.sequence, sizes);
   fields.optional("gated_mlp", it.run.gated);
 };
 
 constexpr auto parallel_fields = [](auto& fields, auto& it) {
-  fields.required("tp", it.run.tensor_parallel, counts);
+  fields.required("tp", it.run.tensor_parallel, run_counts);
   fields.optional("sp", it.run.sequence_parallel);
-  fields.required("pp", it.run.pipeline_parallel, counts);
-  fields.optional("vpp", it.run.interleave, counts);
-  fields.optional("cp", it.run.context_parallel, counts);
-  fields.optional("ep", it.run.expert_parallel, counts);
-  fields.required("dp", it.run.data_parallel, counts);
+  fields.required("pp", it.run.pipeline_parallel, run_counts);
+  fields.optional("vpp", it.run.interleave, run_counts);
+  fields.optional("cp", it.run.context_parallel, run_counts);
+  fields.optional("ep", it.run.expert_parallel, run_counts);
+  fields.required("dp", it.run.data_parallel, run_counts);
   fields.optional("zero_stage", it.run.zero_stage, stages);
   fields.optional("fsdp", it.run.fully_sharded);
   fields.optional("schedule", it.run.schedule);
 };
 
 constexpr auto batch_fields = [](auto& fields, auto& it) {
-  fields.required("global", it.run.global_batch, counts);
-  fields.required("micro", it.run.micro_batch, counts);
+  fields.required("global", it.run.global_batch, run_counts);
+  fields.required("micro", it.run.micro_batch, run_counts);
 };
 
 constexpr auto measured_fields = [](auto& fields, auto& it) {
@@ -99,7 +99,7 @@ constexpr auto run_fields = [](auto& fields, auto& it) {
   fields.object("source", it, source_fields);
   fields.optional("gpu", it.run.device);
   fields.optional("dense", it.run.dense);
-  fields.required_object("model", it, model_fields);
+  fields.required_object("model", it, run_model_fields);
   fields.required_object("parallel", it, parallel_fields);
   fields.required_object("batch", it, batch_fields);
   fields.optional("recompute", it.run.recompute);

@@ -20,7 +20,7 @@ inline constexpr std::array<Spelling<FoundIn>, 3> spellings<FoundIn>{{
 namespace {
 
 constexpr Range any_count{0, std::numeric_limits<std::int64_t>::max()};
-constexpr Range sizes{1, std::numeric_limits<std::int32_t>::max()};
+constexpr Range parallel_sizes{1, std::numeric_limits<std::int32_t>::max()};
 
 struct Rejection {
   std::string reason;
@@ -44,7 +44,7 @@ constexpr auto count_fields = [](auto& fields, auto& counts) {
   fields.list("rejected", counts.rejected, rejection_fields);
 };
 
-struct Found {
+struct ReadCandidate {
   FoundIn in = FoundIn::plans;
   Candidate candidate;
   std::int64_t peak_rank = 0;
@@ -56,11 +56,11 @@ constexpr auto found_fields = [](auto& fields, auto& found) {
   auto& strategy = candidate.strategy;
   auto& recompute = strategy.recompute;
   fields.required("in", in);
-  fields.required("tensor_parallel", strategy.tensor_parallel, sizes);
-  fields.required("pipeline_parallel", strategy.pipeline_parallel, sizes);
-  fields.required("interleave", strategy.interleave, sizes);
-  fields.required("data_parallel", strategy.data_parallel, sizes);
-  fields.required("micro_batch", strategy.micro_batch, sizes);
+  fields.required("tensor_parallel", strategy.tensor_parallel, parallel_sizes);
+  fields.required("pipeline_parallel", strategy.pipeline_parallel, parallel_sizes);
+  fields.required("interleave", strategy.interleave, parallel_sizes);
+  fields.required("data_parallel", strategy.data_parallel, parallel_sizes);
+  fields.required("micro_batch", strategy.micro_batch, parallel_sizes);
   fields.required("sequence_parallel", strategy.sequence_parallel);
   fields.required("schedule", strategy.schedule);
   fields.required("distributed_optimizer", strategy.distributed_optimizer);
@@ -90,7 +90,7 @@ std::vector<std::string> write_result(const SearchResult& result) {
   for (const auto& [reason, count] : result.rejected) counts.rejected.push_back({reason, count});
   std::vector<std::string> rows{ObjectWriter::write(counts, count_fields).dump()};
   const auto add = [&](FoundIn in, const Candidate& candidate) {
-    const Found found{
+    const ReadCandidate found{
         .in = in, .candidate = candidate, .peak_rank = static_cast<std::int64_t>(candidate.peak_rank)};
     rows.push_back(ObjectWriter::write(found, found_fields).dump());
   };
@@ -107,7 +107,7 @@ SearchResult read_result(PartReader& part, const Strategy& base) {
   SearchResult result{.evaluated = counts.evaluated, .feasible = counts.feasible};
   for (const auto& [reason, count] : counts.rejected) result.rejected[reason] += count;
   while ((text = part.next_row())) {
-    Found found = read_row(part, *text, Found{.candidate = {.strategy = base}}, found_fields);
+    ReadCandidate found = read_row(part, *text, ReadCandidate{.candidate = {.strategy = base}}, found_fields);
     found.candidate.peak_rank = static_cast<std::size_t>(found.peak_rank);
     switch (found.in) {
       case FoundIn::plans: result.plans.push_back(std::move(found.candidate)); break;

@@ -12,9 +12,6 @@ namespace {
 
 constexpr std::size_t worst_shown = 10;
 
-std::string percent(double part) { return fmt::format("{:.1f}%", 100 * part); }
-std::string signed_percent(double part) { return fmt::format("{:+.1f}%", 100 * part); }
-
 std::string size_of_sample(const Sample& sample) {
   const Gemm& product = sample.product;
   if (sample.kind == SampleKind::matrix_product) {

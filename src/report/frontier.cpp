@@ -27,7 +27,6 @@ std::string set_text(const LayerChoice& choice, const OpTable& table) {
 std::string mebibytes(Bytes bytes) { return fmt::format("{:.2f}", bytes.count() / mebi); }
 std::string milliseconds(Seconds time) { return fmt::format("{:.3f}", time.count() * 1e3); }
 std::string seconds(Seconds time) { return fmt::format("{:#.5g}", time.count()); }
-std::string percent(double part) { return fmt::format("{:.1f}%", 100 * part); }
 std::string change(Seconds time, Seconds from) { return fmt::format("{:+.1f}%", 100 * (time / from - 1)); }
 
 std::string recompute_flags(const Recomputation& recompute) {

@@ -25,12 +25,12 @@ double tick_of(double range) {
 }
 
 // A linear scale with room at both ends.
-struct Axis {
+struct LinearAxis {
   double least = 0;
   double most = 1;
   double tick = 1;
 
-  static Axis over(double least, double most) {
+  static LinearAxis over(double least, double most) {
     const double tick = tick_of(most > least ? most - least : std::max(std::abs(most), 1e-9));
     const double first = std::floor(least / tick) * tick;
     return {first, std::max(std::ceil(most / tick) * tick, first + tick), tick};
@@ -41,8 +41,8 @@ struct Axis {
 double gib(Bytes bytes) { return bytes.count() / gibi; }
 
 struct Plot {
-  Axis memory;
-  Axis time;
+  LinearAxis memory;
+  LinearAxis time;
 
   [[nodiscard]] double x(Bytes bytes) const { return width * memory.part(gib(bytes)); }
   [[nodiscard]] double y(Seconds seconds) const { return height * (1 - time.part(seconds.count())); }
@@ -100,8 +100,8 @@ std::string frontier_picture(const FrontierReport& report) {
     fullest = std::max(fullest, gib(budget.budget));
     emptiest = std::min(emptiest, gib(budget.budget));
   }
-  const Plot plot{.memory = Axis::over(emptiest, fullest),
-                  .time = Axis::over(most.iteration.count(), slowest)};
+  const Plot plot{.memory = LinearAxis::over(emptiest, fullest),
+                  .time = LinearAxis::over(most.iteration.count(), slowest)};
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" "
       "font-size=\"13\">\n<rect width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"white\"/>\n"

@@ -8,8 +8,6 @@
 namespace headroom {
 namespace {
 
-std::string signed_percent(double part) { return fmt::format("{:+.1f}%", 100 * part); }
-
 Table rate_table(const RunCalibration& calibration) {
   Table table{.columns = {{"rate", Align::left}, {"before"}, {"fitted"}, {"", Align::left}}};
   for (const FittedRate& rate : calibration.fitted) {

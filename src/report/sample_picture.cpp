@@ -13,8 +13,8 @@
 namespace headroom {
 namespace {
 
-constexpr double size = 640;   // of the plot, in pixels
-constexpr double margin = 80;  // around it, for scales and title
+constexpr double size = 640;  // of the plot, in pixels
+constexpr double frame = 80;  // around it, for scales and title
 constexpr double dashed = 1.25;
 
 std::string_view color_of(SampleKind kind) {
@@ -28,7 +28,7 @@ std::string scale_text(double seconds) {
 }
 
 // Decades that hold every time.
-struct Axis {
+struct LogAxis {
   double least;  // log10 of seconds
   double most;
   [[nodiscard]] double place(double seconds) const {
@@ -36,7 +36,7 @@ struct Axis {
   }
 };
 
-Axis axis_of(const SampleReplay& replay) {
+LogAxis axis_of(const SampleReplay& replay) {
   double least = replay.rows.front().predicted.count();
   double most = least;
   for (const ReplayedSample& row : replay.rows) {
@@ -47,7 +47,7 @@ Axis axis_of(const SampleReplay& replay) {
   return {first, std::max(std::ceil(std::log10(most)), first + 1)};
 }
 
-std::string line(const Axis& axis, double factor, const char* style) {
+std::string line(const LogAxis& axis, double factor, const char* style) {
   // Predicted = factor x measured, cut off where it leaves the plot.
   const double shift = std::log10(factor) / (axis.most - axis.least) * size;
   const double from = std::max(0.0, -shift);
@@ -60,14 +60,14 @@ std::string line(const Axis& axis, double factor, const char* style) {
 
 std::string sample_picture(const SampleReplay& replay, const std::string& title) {
   EXPECTS(!replay.rows.empty());
-  const Axis axis = axis_of(replay);
-  const double whole = size + 2 * margin;
+  const LogAxis axis = axis_of(replay);
+  const double whole = size + 2 * frame;
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {0:.0f}\" font-family=\"sans-serif\" "
       "font-size=\"13\">\n<rect width=\"{0:.0f}\" height=\"{0:.0f}\" fill=\"white\"/>\n"
       "<text x=\"{1:.0f}\" y=\"28\" text-anchor=\"middle\" font-size=\"16\">{2}</text>\n"
       "<g transform=\"translate({3:.0f} {3:.0f})\">\n",
-      whole, whole / 2, svg::escaped(title), margin);
+      whole, whole / 2, svg::escaped(title), frame);
   for (double decade = axis.least; decade <= axis.most; ++decade) {
     const double seconds = std::pow(10, decade);
     const double at = axis.place(seconds);

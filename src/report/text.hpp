@@ -25,6 +25,14 @@ inline std::string human(Bytes bytes) {
 // A column in GiB, for tables whose header names the unit.
 inline std::string in_gib(Bytes bytes) { return fmt::format("{:.2f}", bytes.count() / gibi); }
 
+// "9.5%", of a part of one.
+inline std::string percent(double part, int digits = 1) {
+  return fmt::format("{:.{}f}%", 100 * part, digits);
+}
+inline std::string signed_percent(double part, int digits = 1) {
+  return fmt::format("{:+.{}f}%", 100 * part, digits);
+}
+
 // A whole number of base units.
 inline std::string whole(double count) { return fmt::format("{:.0f}", count); }
 

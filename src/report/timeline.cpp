@@ -57,7 +57,7 @@ std::string load_text(const std::vector<double>& load) {
   return text;
 }
 
-std::string human(Seconds time) {
+std::string clock_text(Seconds time) {
   return time >= Seconds(1) ? fmt::format("{:.2f} s", time.count())
                             : fmt::format("{:.2f} ms", time.count() * 1e3);
 }
@@ -95,7 +95,7 @@ std::string timeline(const std::vector<ReplayedStep>& steps, std::int64_t ranks,
       crowded
           ? "time a rank computes, by quarters of a column: # all, * + - less, . none"
           : "0-9 forward and a-j backward of microbatch 0-9, 10-19 and so on; ~ replay, > transfer, . idle";
-  return text + fmt::format("; the pipeline takes {}\n", human(end));
+  return text + fmt::format("; the pipeline takes {}\n", clock_text(end));
 }
 
 }  // namespace headroom

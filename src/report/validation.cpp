@@ -13,10 +13,9 @@ namespace {
 
 constexpr std::size_t rows_shown_of_a_group = 5;
 
-std::string percent(double part) { return fmt::format("{:.2f}%", 100 * part); }
 std::string points(double part) { return fmt::format("{:.2f} points", 100 * part); }
-std::string signed_percent(double part, bool ratio) {
-  return fmt::format("{:+.2f}{}", 100 * part, ratio ? " points" : "%");
+std::string error_text(double error, bool ratio) {
+  return ratio ? fmt::format("{:+.2f} points", 100 * error) : signed_percent(error, 2);
 }
 
 std::string value_text(Measure measure, double value) {
@@ -32,7 +31,7 @@ std::string target_text(const GroupSummary& group) {
   const auto add = [&](const char* name, std::optional<double> limit) {
     if (!limit) return;
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
-                        group.ratios ? points(*limit) : percent(*limit));
+                        group.ratios ? points(*limit) : percent(*limit, 2));
   };
   add("median", group.target->median);
   add("mean", group.target->mean);
@@ -59,9 +58,9 @@ Table group_table(const std::vector<GroupSummary>& groups) {
                           {"target", Align::left},
                           {"met", Align::left}}};
   for (const GroupSummary& group : groups) {
-    const auto absolute = [&](double part) { return group.ratios ? points(part) : percent(part); };
+    const auto absolute = [&](double part) { return group.ratios ? points(part) : percent(part, 2); };
     table.rows.push_back({group.group, std::to_string(group.rows), absolute(group.median_absolute),
-                          absolute(group.mean_absolute), signed_percent(group.mean, group.ratios),
+                          absolute(group.mean_absolute), error_text(group.mean, group.ratios),
                           absolute(group.worst_absolute), covered_text(group.covered, group.intervals),
                           target_text(group), met_text(group)});
   }
@@ -122,10 +121,11 @@ Table row_table(const ValidationReport& report) {
     if (!report.all) rows.resize(std::min(rows.size(), rows_shown_of_a_group));
     for (const Comparison& row : rows) {
       std::string tolerance;
-      if (row.tolerance) tolerance = is_ratio(row.measure) ? points(*row.tolerance) : percent(*row.tolerance);
+      if (row.tolerance)
+        tolerance = is_ratio(row.measure) ? points(*row.tolerance) : percent(*row.tolerance, 2);
       table.rows.push_back({row.group, row.name, std::string(name_of(row.measure)),
                             value_text(row.measure, row.predicted), value_text(row.measure, row.measured),
-                            signed_percent(row.error, is_ratio(row.measure)), tolerance});
+                            error_text(row.error, is_ratio(row.measure)), tolerance});
     }
   }
   return table;

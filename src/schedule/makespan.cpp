@@ -4,11 +4,10 @@
 #include <array>
 #include <bit>
 
+#include "headroom/core/counts.hpp"
+
 namespace headroom {
 namespace {
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-double number(std::int64_t i) { return static_cast<double>(i); }
 
 Seconds gpipe_makespan(std::int64_t microbatches, std::span<const ChunkSpans> spans) {
   ChunkSpans sum;
@@ -19,7 +18,7 @@ Seconds gpipe_makespan(std::int64_t microbatches, std::span<const ChunkSpans> sp
     longest.forward = std::max(longest.forward, rank.forward);
     longest.backward = std::max(longest.backward, rank.backward);
   }
-  return sum.forward + sum.backward + number(microbatches - 1) * (longest.forward + longest.backward);
+  return sum.forward + sum.backward + real(microbatches - 1) * (longest.forward + longest.backward);
 }
 
 // The sums and maxima of the header's formula, over the ranks up to and with q.
@@ -51,7 +50,7 @@ Seconds one_forward_one_backward_makespan(std::int64_t microbatches, std::span<c
   Seconds behind_drain;
   for (std::int64_t rank = ranks - 1; rank >= 0; --rank) {
     const Prefix& here = prefixes[index(rank)];
-    const double stays = number(ranks - 1 - rank);
+    const double stays = real(ranks - 1 - rank);
     const Seconds around = here.sum.forward + here.sum.backward;
     const Seconds fill = around + stays * here.longest.forward;
     const Seconds drain = around + stays * here.longest.backward;
@@ -60,7 +59,7 @@ Seconds one_forward_one_backward_makespan(std::int64_t microbatches, std::span<c
       const Seconds pair = spans[index(rank)].forward + spans[index(rank)].backward;
       Seconds ends = std::max(fill, behind_fill) + std::max(drain, behind_drain);
       if (pairs == 0) ends = std::max({fill + drain, fill + behind_drain, behind_fill + drain});
-      longest = std::max(longest, ends - around + number(pairs) * pair);
+      longest = std::max(longest, ends - around + real(pairs) * pair);
     }
     behind_fill = std::max(behind_fill, fill);
     behind_drain = std::max(behind_drain, drain);
@@ -288,7 +287,7 @@ Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> s
       const ChunkSpans& span = spans[index(stage_of(shape, rank, chunk))];
       round += span.forward + span.backward;
     }
-    longest = std::max(longest, ends + number(shape.microbatches) * round);
+    longest = std::max(longest, ends + real(shape.microbatches) * round);
     const ChunkSpans& first = spans[index(rank)];
     ends += first.forward + first.backward;
   }
@@ -305,7 +304,7 @@ ReplayedSchedule timed_schedule(const ScheduleShape& shape, const ScheduleTimes&
     const PassTimes& pass = times.stages[index(stage)];
     spans.push_back(chunk_spans(shape, pass, times.links, stage));
     ReplayedRank& rank = result.ranks[index(stage % shape.ranks)];
-    const double passes = number(shape.microbatches);
+    const double passes = real(shape.microbatches);
     rank.forward += passes * pass.forward;
     rank.replay += passes * pass.replay;
     rank.backward += passes * pass.backward;

@@ -5,13 +5,11 @@
 #include <optional>
 #include <queue>
 
+#include "headroom/core/counts.hpp"
 #include "headroom/schedule/window.hpp"
 
 namespace headroom {
 namespace {
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-std::size_t index(Pass pass) { return static_cast<std::size_t>(pass); }
 
 // What a pass through a stage waits for: a forward pass for the stage before it, a backward pass for the stage
 // after it, the last stage's backward for its own forward. The first stage's forward waits for nothing.

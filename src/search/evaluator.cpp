@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "headroom/core/counts.hpp"
 #include "headroom/model/layer_ops.hpp"
 
 namespace headroom {
 namespace {
-
-std::size_t index(auto i) { return static_cast<std::size_t>(i); }
 
 constexpr std::size_t most_at_once = 8;  // pipelines timed together
 

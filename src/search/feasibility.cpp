@@ -4,12 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include "headroom/core/contains.hpp"
+
 namespace headroom {
 namespace {
-
-bool contains(const auto& list, const auto& value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
 
 // Whether a layout of the space satisfies `enough`, which is asked of one after the other until one does.
 template <class Enough>

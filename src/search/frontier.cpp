@@ -4,12 +4,11 @@
 #include <bit>
 #include <tuple>
 
+#include "headroom/core/counts.hpp"
 #include "search/frontier_parts.hpp"
 
 namespace headroom {
 namespace {
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Recomputation recomputation_of(const OpTable& table, OpSet ops, std::int64_t layers) {
   if (ops == 0) return {};
@@ -22,7 +21,7 @@ Recomputation recomputation_of(const OpTable& table, OpSet ops, std::int64_t lay
 }
 
 // A set of ops in the first layers of every stage chunk.
-struct Candidate {
+struct SetOfOps {
   const LayerChoice* choice = nullptr;
   std::int64_t layers = 0;
   Bytes peak;
@@ -30,7 +29,7 @@ struct Candidate {
   std::vector<Seconds> replays;  // of each kind of stage chunk: what decides the time
 };
 
-bool no_slower(const Candidate& x, const Candidate& y) {
+bool no_slower(const SetOfOps& x, const SetOfOps& y) {
   for (std::size_t i = 0; i < x.replays.size(); ++i) {
     if (x.replays[i] > y.replays[i]) return false;
   }
@@ -50,8 +49,8 @@ class Frontier::Uniform {
     }
   }
 
-  [[nodiscard]] std::vector<Candidate> candidates(const std::vector<LayerChoice>& choices) const {
-    std::vector<Candidate> all;
+  [[nodiscard]] std::vector<SetOfOps> candidates(const std::vector<LayerChoice>& choices) const {
+    std::vector<SetOfOps> all;
     for (const LayerChoice& choice : choices) {
       for (std::int64_t layers = choice.ops == 0 ? most_layers_ : 1; layers <= most_layers_; ++layers) {
         all.push_back(candidate(choice, layers));
@@ -61,7 +60,7 @@ class Frontier::Uniform {
   }
 
   // Of all stage chunks, in the order of the model.
-  [[nodiscard]] std::vector<StageCost> costs(const Candidate& one) const {
+  [[nodiscard]] std::vector<StageCost> costs(const SetOfOps& one) const {
     std::vector<StageCost> stages;
     for (const StagePlace& place : parts_.places) {
       stages.push_back(stage_cost(mix(*one.choice, one.layers, place), place, parts_.cost));
@@ -77,8 +76,8 @@ class Frontier::Uniform {
     return cut_to({.first = choice, .rest = nothing_, .first_layers = layers}, place.layers);
   }
 
-  [[nodiscard]] Candidate candidate(const LayerChoice& choice, std::int64_t layers) const {
-    Candidate one{.choice = &choice, .layers = layers};
+  [[nodiscard]] SetOfOps candidate(const LayerChoice& choice, std::int64_t layers) const {
+    SetOfOps one{.choice = &choice, .layers = layers};
     for (const StagePlace& place : kinds_) {
       one.replays.push_back(
           parts_.times_of(stage_cost(mix(choice, layers, place), place, parts_.cost)).replay);
@@ -129,18 +128,18 @@ FrontierPoint Frontier::point(const Recomputation& recompute) const {
 
 std::vector<FrontierPoint> Frontier::uniform() const {
   const Uniform family(*parts_, parts_->choices.front());
-  std::vector<Candidate> candidates = family.candidates(parts_->choices);
+  std::vector<SetOfOps> candidates = family.candidates(parts_->choices);
   // By memory, and what asks for least first.
-  const auto order = [](const Candidate& one) {
+  const auto order = [](const SetOfOps& one) {
     return std::tuple(one.peak, std::popcount(one.choice->ops), one.layers, one.choice->ops);
   };
   std::sort(candidates.begin(), candidates.end(),
-            [&](const Candidate& x, const Candidate& y) { return order(x) < order(y); });
-  std::vector<const Candidate*> unbeaten;
+            [&](const SetOfOps& x, const SetOfOps& y) { return order(x) < order(y); });
+  std::vector<const SetOfOps*> unbeaten;
   std::vector<FrontierPoint> front;
-  for (const Candidate& one : candidates) {
+  for (const SetOfOps& one : candidates) {
     const bool beaten = std::any_of(unbeaten.begin(), unbeaten.end(),
-                                    [&](const Candidate* other) { return no_slower(*other, one); });
+                                    [&](const SetOfOps* other) { return no_slower(*other, one); });
     if (beaten) continue;
     unbeaten.push_back(&one);
     const Seconds iteration = parts_->iteration(family.costs(one));

@@ -1,24 +1,8 @@
 #include "headroom/search/frontier_batches.hpp"
 
-#include <algorithm>
+#include "headroom/core/counts.hpp"
 
 namespace headroom {
-namespace {
-
-// In order. In steps of the root, since a batch may count to billions.
-std::vector<std::int64_t> divisors(std::int64_t value) {
-  std::vector<std::int64_t> result;
-  for (std::int64_t low = 1; low <= value / low; ++low) {
-    if (value % low != 0) continue;
-    result.push_back(low);
-    if (value / low != low) result.push_back(value / low);
-  }
-  std::sort(result.begin(), result.end());
-  return result;
-}
-
-}  // namespace
-
 std::vector<BatchChoice> batch_choices(const Request& request, Bytes budget) {
   std::vector<BatchChoice> choices;
   const std::int64_t replica = request.workload.global_batch / request.strategy.data_parallel;

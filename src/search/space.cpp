@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "headroom/core/contains.hpp"
+
 namespace headroom {
 namespace {
-
-bool contains(const auto& list, const auto& value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
 
 std::vector<std::int64_t> allowed_divisors(std::int64_t whole, const Counts& counts) {
   std::vector<std::int64_t> values = divisors(whole);
@@ -117,18 +115,6 @@ void for_each_recomputation(const Request& base, const Space& space, const Strat
 
 bool allows(const Counts& counts, std::int64_t value) {
   return (counts.only.empty() || contains(counts.only, value)) && (counts.most == 0 || value <= counts.most);
-}
-
-std::vector<std::int64_t> divisors(std::int64_t whole) {
-  std::vector<std::int64_t> small;
-  std::vector<std::int64_t> large;
-  for (std::int64_t i = 1; i * i <= whole; ++i) {
-    if (whole % i != 0) continue;
-    small.push_back(i);
-    if (i * i != whole) large.push_back(whole / i);
-  }
-  small.insert(small.end(), large.rbegin(), large.rend());
-  return small;
 }
 
 Counts tensor_parallel_of(const Request& base, const Space& space) {

@@ -51,13 +51,13 @@ std::string text_of(const Decimal& decimal) {
 }
 
 // A number and what stands behind it: "40 GiB".
-struct Measure {
+struct Quantity {
   Decimal number;
   std::string unit;  // with the space before it
 };
 
-std::optional<Measure> measure_of(std::string_view text) {
-  Measure measure;
+std::optional<Quantity> quantity_of(std::string_view text) {
+  Quantity quantity;
   int digits = 0;
   bool point = false;
   std::size_t i = 0;
@@ -65,30 +65,30 @@ std::optional<Measure> measure_of(std::string_view text) {
     if (text[i] == '.' && !point) {
       point = true;
     } else if ('0' <= text[i] && text[i] <= '9') {
-      measure.number.digits = 10 * measure.number.digits + (text[i] - '0');
-      if (measure.number.digits >= digits_end) return std::nullopt;
-      if (point) ++measure.number.scale;
+      quantity.number.digits = 10 * quantity.number.digits + (text[i] - '0');
+      if (quantity.number.digits >= digits_end) return std::nullopt;
+      if (point) ++quantity.number.scale;
       if (++digits > most_digits) return std::nullopt;
     } else {
       break;
     }
   }
   if (digits == 0) return std::nullopt;
-  measure.unit = text.substr(i);
-  return measure;
+  quantity.unit = text.substr(i);
+  return quantity;
 }
 
-class Range {
+class ValueRange {
  public:
-  Range(std::string where, std::string text) : where_(std::move(where)), text_(std::move(text)) {}
+  ValueRange(std::string where, std::string text) : where_(std::move(where)), text_(std::move(text)) {}
 
   void append_to(std::vector<std::string>& values) const {
     const std::vector<std::string> parts = split(text_, ':');
     if (parts.size() != 3) refuse("must be FIRST:LAST:STEP or FIRST:LAST:xFACTOR");
     const bool geometric = parts[2].starts_with('x');
-    const Measure first = read(parts[0]);
-    const Measure last = read(parts[1]);
-    const Measure step = read(parts[2].substr(geometric ? 1 : 0));
+    const Quantity first = read(parts[0]);
+    const Quantity last = read(parts[1]);
+    const Quantity step = read(parts[2].substr(geometric ? 1 : 0));
     if (first.unit != last.unit || (!step.unit.empty() && (geometric || step.unit != first.unit))) {
       refuse(geometric ? "must have the same unit at both ends, and a factor without one"
                        : "must have the same unit in all parts");
@@ -104,10 +104,10 @@ class Range {
     throw InputError(where_, "the range " + rule + ", not '" + text_.substr(0, 60) + "'");
   }
 
-  [[nodiscard]] Measure read(const std::string& text) const {
-    const std::optional<Measure> measure = measure_of(text);
-    if (!measure) refuse("must consist of numbers above zero with up to 15 digits");
-    return *measure;
+  [[nodiscard]] Quantity read(const std::string& text) const {
+    const std::optional<Quantity> quantity = quantity_of(text);
+    if (!quantity) refuse("must consist of numbers above zero with up to 15 digits");
+    return *quantity;
   }
 
   [[nodiscard]] std::vector<Decimal> even_numbers(const Decimal& first, const Decimal& last,
@@ -162,7 +162,7 @@ std::vector<std::string> values_of(const std::string& where, std::string_view te
     if (part.find(':') == std::string::npos) {
       values.push_back(part);
     } else {
-      Range(where, part).append_to(values);
+      ValueRange(where, part).append_to(values);
     }
     if (static_cast<std::int64_t>(values.size()) > most_values) {
       throw InputError(where, "must have at most " + std::to_string(most_values) + " values");

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "headroom/core/counts.hpp"
+
 namespace headroom {
 namespace {
-
-constexpr double number(std::int64_t count) { return static_cast<double>(count); }
 
 // Whether every device of a pipeline rank shares a node with its peer on the next rank, from the last one round to the
 // first. Devices are numbered tensor parallel fastest, then data, then pipeline.
@@ -59,7 +59,7 @@ Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
   const CollectiveRates& rates = performance.rates.collectives;
   const NetworkRates& between_nodes = performance.rates.network;
   const Network& network = performance.network;
-  const double ranks = number(group.ranks);
+  const double ranks = real(group.ranks);
   const double phases = ring_passes(kind);
   const double steps = phases * (ranks - 1);
   const Bytes wire = steps / ranks * bytes;
@@ -73,19 +73,19 @@ Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
                          wire / rates.ring_bandwidth.value + shard / rates.local_bandwidth.value;
     return std::min(low_latency, ring);
   }
-  const double nodes = ranks / number(group.ranks_in_node);
+  const double nodes = ranks / real(group.ranks_in_node);
   const double share =
       (group.rings_per_node == 1 ? between_nodes.link_share : between_nodes.ring_share).value;
   const BytesPerSecond bandwidth = std::min(
-      rates.ring_bandwidth.value, share * std::min(node_bandwidth(network) / number(group.rings_per_node),
-                                                   network.adapter_bandwidth * number(group.ranks_in_node)));
+      rates.ring_bandwidth.value, share * std::min(node_bandwidth(network) / real(group.rings_per_node),
+                                                   network.adapter_bandwidth * real(group.ranks_in_node)));
   return rates.ring_launch.value + steps * rates.ring_step.value +
          phases * (nodes - 1) * between_nodes.step.value + wire / bandwidth;
 }
 
 bool within_fit(Bytes bytes, const Group& group, const CollectiveRates& rates) {
   if (group.ranks <= 1 || bytes == Bytes(0)) return true;
-  return holds(rates.fitted_ranks, number(group.ranks)) && holds(rates.fitted_bytes, bytes.count());
+  return holds(rates.fitted_ranks, real(group.ranks)) && holds(rates.fitted_bytes, bytes.count());
 }
 
 Seconds exposed_beside(Seconds product, Seconds collective, const CollectiveRates& rates) {
@@ -97,9 +97,9 @@ std::vector<Seconds> send_times(const Transformer& model, const Strategy& strate
                                 const Software& software) {
   std::vector<Seconds> times;
   if (strategy.pipeline_parallel == 1) return times;
-  const Bytes whole(number(workload.sequence * strategy.micro_batch * model.hidden) *
-                    number(size_of(model.architecture.kernels.residual_dtype)));
-  const Bytes sent = whole / number(strategy.tensor_parallel);
+  const Bytes whole(real(workload.sequence * strategy.micro_batch * model.hidden) *
+                    real(size_of(model.architecture.kernels.residual_dtype)));
+  const Bytes sent = whole / real(strategy.tensor_parallel);
   const std::int64_t stage = strategy.tensor_parallel * strategy.data_parallel;
   const CollectiveRates& collectives = performance.rates.collectives;
   const NetworkRates& network = performance.rates.network;
@@ -113,7 +113,7 @@ std::vector<Seconds> send_times(const Transformer& model, const Strategy& strate
   const std::int64_t senders = std::min(stage, devices_per_node);
   const BytesPerSecond link =
       network.link_share.value *
-      std::min(performance.network.adapter_bandwidth, node_bandwidth(performance.network) / number(senders));
+      std::min(performance.network.adapter_bandwidth, node_bandwidth(performance.network) / real(senders));
   const Seconds between_nodes = fixed + sent / link;
   for (std::int64_t rank = 0; rank < strategy.pipeline_parallel; ++rank) {
     const double turns = software.serial_transfers ? 2 : 1;

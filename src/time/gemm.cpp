@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "headroom/core/counts.hpp"
+
 namespace headroom {
 namespace {
 
@@ -20,11 +22,10 @@ constexpr std::int64_t inner_step = 32;
 constexpr Seconds split_launch(2e-6);  // assumed: the second kernel, which adds the partial results
 
 constexpr std::int64_t ceiling(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
-constexpr double number(std::int64_t count) { return static_cast<double>(count); }
-constexpr double reciprocals(Tile tile) { return 1 / number(tile.x) + 1 / number(tile.y); }
+constexpr double reciprocals(Tile tile) { return 1 / real(tile.x) + 1 / real(tile.y); }
 
 FlopsPerSecond tile_rate(Tile tile, bool aligned, const Device& device, const MatrixProductRates& rates) {
-  const double multiprocessors = number(device.multiprocessors);
+  const double multiprocessors = real(device.multiprocessors);
   if (!aligned) return device.fp32_peak / multiprocessors;
   const double feed = rates.tile_feed.value * (reciprocals(tile) - reciprocals(reference_tile));
   return rates.tile_peak.value / (multiprocessors * (1 + feed));
@@ -32,25 +33,25 @@ FlopsPerSecond tile_rate(Tile tile, bool aligned, const Device& device, const Ma
 
 Seconds tiled_time(const Gemm& gemm, Tile tile, std::int64_t split, const Device& device,
                    const MatrixProductRates& rates, double clock) {
-  const double multiprocessors = number(device.multiprocessors);
-  const double elements = number(tile.x * tile.y);
-  const double inner = number(ceiling(ceiling(gemm.inner, split), inner_step) * inner_step);
+  const double multiprocessors = real(device.multiprocessors);
+  const double elements = real(tile.x * tile.y);
+  const double inner = real(ceiling(ceiling(gemm.inner, split), inner_step) * inner_step);
   const Seconds math = Flops(2 * elements * inner) / (tile_rate(tile, gemm.aligned, device, rates) * clock);
   const Seconds edge =
-      Bytes(elements * number(gemm.result_bytes)) / (rates.result_bandwidth.value / multiprocessors);
+      Bytes(elements * real(gemm.result_bytes)) / (rates.result_bandwidth.value / multiprocessors);
 
   const std::int64_t resident = std::max<std::int64_t>(1, full_tile.x * full_tile.y / (tile.x * tile.y));
   const std::int64_t count = gemm.batch * ceiling(gemm.rows, tile.x) * ceiling(gemm.columns, tile.y) * split;
   const std::int64_t wave = device.multiprocessors * resident;
   const std::int64_t rest = count % wave;
   const auto waves_of = [&](std::int64_t tiles_in_turn) {
-    return number(tiles_in_turn) * (math + edge) + rates.wave_fill.value;
+    return real(tiles_in_turn) * (math + edge) + rates.wave_fill.value;
   };
-  Seconds time = number(count / wave) * waves_of(resident);
+  Seconds time = real(count / wave) * waves_of(resident);
   if (rest > 0) time += waves_of(ceiling(rest, device.multiprocessors));
   if (split > 1) {
     // Written and read in fp32, and the result stored in half.
-    const Bytes partial_sums(number(gemm.rows * gemm.columns) * number(4 * split + 2));
+    const Bytes partial_sums(real(gemm.rows * gemm.columns) * real(4 * split + 2));
     time += partial_sums / rates.split_bandwidth.value + split_launch;
   }
   return time;
@@ -59,7 +60,7 @@ Seconds tiled_time(const Gemm& gemm, Tile tile, std::int64_t split, const Device
 }  // namespace
 
 Flops flops(const Gemm& gemm) {
-  return Flops(2 * number(gemm.batch) * number(gemm.rows) * number(gemm.columns) * number(gemm.inner));
+  return Flops(2 * real(gemm.batch) * real(gemm.rows) * real(gemm.columns) * real(gemm.inner));
 }
 
 Seconds gemm_time(const Gemm& gemm, const Device& device, const Rates& rates, double clock) {
@@ -70,17 +71,17 @@ Seconds gemm_time(const Gemm& gemm, const Device& device, const Rates& rates, do
       best = std::min(best, tiled_time(gemm, tile, split, device, rates.products, clock));
     }
   }
-  const double factors = number(gemm.rows * gemm.inner) + number(gemm.inner * gemm.columns);
-  const double result = number(gemm.rows * gemm.columns);
-  const Bytes moved(number(gemm.batch) * (2 * factors + number(gemm.result_bytes) * result));
+  const double factors = real(gemm.rows * gemm.inner) + real(gemm.inner * gemm.columns);
+  const double result = real(gemm.rows * gemm.columns);
+  const Bytes moved(real(gemm.batch) * (2 * factors + real(gemm.result_bytes) * result));
   const Seconds memory = moved / rates.products.memory_bandwidth.value;
   const Seconds power = flops(gemm) / (rates.products.power_cap.value * clock);
   return rates.kernels.launch.value + std::max({best, memory, power});
 }
 
 bool within_fit(const Gemm& gemm, const MatrixProductRates& rates) {
-  return holds(rates.fitted_sides, number(gemm.rows)) && holds(rates.fitted_sides, number(gemm.columns)) &&
-         holds(rates.fitted_inner, number(gemm.inner));
+  return holds(rates.fitted_sides, real(gemm.rows)) && holds(rates.fitted_sides, real(gemm.columns)) &&
+         holds(rates.fitted_inner, real(gemm.inner));
 }
 
 }  // namespace headroom

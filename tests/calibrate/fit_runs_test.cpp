@@ -60,7 +60,7 @@ std::vector<MeasuredCase> measured(std::vector<MeasuredCase> runs, const Rates& 
   return runs;
 }
 
-Rates changed_truth() {
+Rates changed_rates() {
   Rates truth = performance().rates;
   truth.products.sustained.value = 0.8;
   truth.network.ring_share.value = 0.7;
@@ -82,7 +82,7 @@ bool warns(const RunCalibration& result, const std::string& part) {
 }  // namespace
 
 TEST_CASE("calibrate to runs: efficiencies come back, and nothing else changes") {
-  const RunCalibration result = calibrated(measured(runs(), changed_truth()));
+  const RunCalibration result = calibrated(measured(runs(), changed_rates()));
   const Rates& rates = result.system.performance->rates;
   CHECK(result.fitted.size() <= 3);  // of five configurations
   CHECK(rates.products.sustained.value == doctest::Approx(0.8).epsilon(0.01));
@@ -101,7 +101,7 @@ TEST_CASE("calibrate to runs: efficiencies come back, and nothing else changes")
 }
 
 TEST_CASE("calibrate to runs: one run tells one scalar, and nothing is held out") {
-  const RunCalibration result = calibrated(measured({runs()[0]}, changed_truth()));
+  const RunCalibration result = calibrated(measured({runs()[0]}, changed_rates()));
   REQUIRE(result.fitted.size() == 1);
   CHECK(result.fitted[0].name == "products.sustained");
   CHECK(result.fitted[0].before == performance().rates.products.sustained.value);
@@ -118,27 +118,27 @@ TEST_CASE("calibrate to runs: the scalars follow from configurations and not fro
   };
   Rates other = performance().rates;
   other.streaming.bandwidth_share.value = 0.6;
-  CHECK(names(calibrated(measured(runs(), changed_truth()))) == names(calibrated(measured(runs(), other))));
+  CHECK(names(calibrated(measured(runs(), changed_rates()))) == names(calibrated(measured(runs(), other))));
 }
 
 TEST_CASE("calibrate to runs: a repeated configuration is one configuration") {
   MeasuredCase again = runs()[0];
   again.name = again.request.model.name = "a again";
-  const RunCalibration result = calibrated(measured({runs()[0], again}, changed_truth()));
+  const RunCalibration result = calibrated(measured({runs()[0], again}, changed_rates()));
   CHECK(result.fitted.size() == 1);
   CHECK_FALSE(result.runs[0].left_out.has_value());
   CHECK(warns(result, "nothing is held out"));
 }
 
 TEST_CASE("calibrate to runs: an outlier bends the fit little") {
-  std::vector<MeasuredCase> rows = measured(runs(), changed_truth());
+  std::vector<MeasuredCase> rows = measured(runs(), changed_rates());
   rows[4].figures.front().value *= 1.4;
   const Rates rates = calibrated(rows).system.performance->rates;
   CHECK(rates.products.sustained.value == doctest::Approx(0.8).epsilon(0.06));
 }
 
 TEST_CASE("calibrate to runs: held-out runs are judged, and may depend on what was not fitted") {
-  const std::vector<MeasuredCase> rows = measured(runs(), changed_truth());
+  const std::vector<MeasuredCase> rows = measured(runs(), changed_rates());
   const RunCalibration result = calibrated({rows[0]}, {rows[1], rows[2]});
   REQUIRE(result.runs.size() == 3);
   CHECK_FALSE(result.runs[1].fitted);
@@ -180,14 +180,14 @@ TEST_CASE("calibrate to runs: a bound holds, and is named") {
 }
 
 TEST_CASE("calibrate to runs: what no efficiency explains is refused") {
-  std::vector<MeasuredCase> rows = measured(runs(), changed_truth());
+  std::vector<MeasuredCase> rows = measured(runs(), changed_rates());
   rows[1].figures.front().value /= 1000;  // milliseconds for seconds
   CHECK(contains(mistake(rows), "log.json: run 'b' took 0.000"));
   CHECK(contains(mistake(rows), "must take at least"));
   rows[1].figures.front().value *= 1e6;
   CHECK(contains(mistake(rows), "can take at most"));
   CHECK(mistake({}) == "log.json: holds no run that can be predicted and fitted to");
-  const std::vector<MeasuredCase> good = measured(runs(), changed_truth());
+  const std::vector<MeasuredCase> good = measured(runs(), changed_rates());
   CHECK(mistake({good[0], good[0]}) == "log.json: 'a' is the name of two runs");
   CHECK(contains(mistake(std::vector(most_fitted_runs + 1, good[0])), "at most 200 can be"));
 }

@@ -26,7 +26,7 @@ constexpr Table tables[] = {
     {"dgx-b200-180g", "b200-sxm-180g", 0.056},
 };
 
-const ErrorGroup& group(const std::vector<ErrorGroup>& groups, const std::string& name) {
+const ErrorGroup& group_named(const std::vector<ErrorGroup>& groups, const std::string& name) {
   const auto found =
       std::find_if(groups.begin(), groups.end(), [&](const ErrorGroup& each) { return each.name == name; });
   REQUIRE(found != groups.end());
@@ -45,11 +45,11 @@ TEST_CASE("presets: held-out thirds are met within the targets, and the fit is t
     const System system = read_system(table.system);
     const Calibration fit =
         calibrate({read_samples(products->string()), read_samples(collectives->string())}, system);
-    const ErrorGroup& large = group(fit.held_out, "products, m n k >= 1024");
+    const ErrorGroup& large = group_named(fit.held_out, "products, m n k >= 1024");
     CHECK(large.median_absolute <= table.median_products);
     CHECK(large.percentile_90_absolute <= 0.15);
-    CHECK(group(fit.held_out, "collectives, from 1 MiB").median_absolute <= 0.08);
-    CHECK(group(fit.held_out, "collectives, below 1 MiB").median_absolute <= 0.25);
+    CHECK(group_named(fit.held_out, "collectives, from 1 MiB").median_absolute <= 0.08);
+    CHECK(group_named(fit.held_out, "collectives, below 1 MiB").median_absolute <= 0.25);
 
     // Of a third of the shapes, 80% intervals that the other two thirds make hold 70 to 90%.
     std::size_t samples_held_out = 0;

@@ -13,99 +13,101 @@
 namespace headroom {
 namespace {
 
-std::string message(const std::string& text) {
+std::string json_message(const std::string& text) {
   return message_of([&] { return parse_model(text, "x.json"); });
 }
 
 }  // namespace
 
 TEST_CASE("json: an empty file") {
-  CHECK(message("") == "x.json: is empty");
-  CHECK(message(" \n\t") == "x.json: is empty");
+  CHECK(json_message("") == "x.json: is empty");
+  CHECK(json_message(" \n\t") == "x.json: is empty");
 }
 
 TEST_CASE("json: cut off in the middle") {
-  CHECK(contains(message("{\n  \"hidden\": 12"), "x.json:2:15: is cut off: "));
-  CHECK(contains(message("{\"hidden\": \"abc"), "missing closing quote"));
+  CHECK(contains(json_message("{\n  \"hidden\": 12"), "x.json:2:15: is cut off: "));
+  CHECK(contains(json_message("{\"hidden\": \"abc"), "missing closing quote"));
 }
 
 TEST_CASE("json: something after the value") {
-  CHECK(contains(message("{} {}"),
+  CHECK(contains(json_message("{} {}"),
                  "x.json:1:4: is not JSON: while parsing value - unexpected '{'; expected end of"));
 }
 
 TEST_CASE("json: a byte order mark") {
-  CHECK(message("\xEF\xBB\xBF{}") == "x.json: starts with a byte order mark; save it as UTF-8 without one");
+  CHECK(json_message("\xEF\xBB\xBF{}") ==
+        "x.json: starts with a byte order mark; save it as UTF-8 without one");
 }
 
 TEST_CASE("json: UTF-16 is not UTF-8 text") {
-  CHECK(message(std::string("\xFF\xFE{\0}\0", 6)) == "x.json: is not text: byte 0xff at offset 0");
+  CHECK(json_message(std::string("\xFF\xFE{\0}\0", 6)) == "x.json: is not text: byte 0xff at offset 0");
 }
 
 TEST_CASE("json: a binary file") {
-  CHECK(message(std::string("\x7f"
-                            "ELF\0\0",
-                            6)) == "x.json: is not text: byte 0x7f at offset 0");
-  CHECK(message(std::string("{\"hidden\"\0: 1}", 14)) == "x.json: is not text: byte 0x00 at offset 9");
+  CHECK(json_message(std::string("\x7f"
+                                 "ELF\0\0",
+                                 6)) == "x.json: is not text: byte 0x7f at offset 0");
+  CHECK(json_message(std::string("{\"hidden\"\0: 1}", 14)) == "x.json: is not text: byte 0x00 at offset 9");
 }
 
 TEST_CASE("json: ill-formed UTF-8 inside a string") {
-  CHECK(message("{\"source\": \"caf\xE9\"}") == "x.json: is not text: byte 0xe9 at offset 15");
+  CHECK(json_message("{\"source\": \"caf\xE9\"}") == "x.json: is not text: byte 0xe9 at offset 15");
 }
 
 TEST_CASE("json: NaN") {
-  CHECK(message("{\"hidden\": NaN}") == "x.json:1:12: is not JSON: NaN and Infinity are not numbers there");
+  CHECK(json_message("{\"hidden\": NaN}") ==
+        "x.json:1:12: is not JSON: NaN and Infinity are not numbers there");
 }
 
 TEST_CASE("json: minus Infinity") {
-  CHECK(contains(message("{\"hidden\": -Infinity}"), "x.json:1:13: is not JSON: "));
+  CHECK(contains(json_message("{\"hidden\": -Infinity}"), "x.json:1:13: is not JSON: "));
 }
 
 TEST_CASE("json: a number beyond a double") {
-  CHECK(message("{\"hidden\": 1e999}") == "x.json:1:16: number out of range: 1e999");
+  CHECK(json_message("{\"hidden\": 1e999}") == "x.json:1:16: number out of range: 1e999");
 }
 
 TEST_CASE("json: comments and trailing commas") {
-  CHECK(contains(message("{ // sizes\n}"), "x.json:1:3: is not JSON: "));
-  CHECK(contains(message("{\"a\": [1,]}"), "x.json:1:10: is not JSON: "));
+  CHECK(contains(json_message("{ // sizes\n}"), "x.json:1:3: is not JSON: "));
+  CHECK(contains(json_message("{\"a\": [1,]}"), "x.json:1:10: is not JSON: "));
 }
 
 TEST_CASE("json: nested without end") {
-  CHECK(message(std::string(10'000'000, '[')) == "x.json: is nested deeper than 32 levels");
+  CHECK(json_message(std::string(10'000'000, '[')) == "x.json: is nested deeper than 32 levels");
 }
 
 TEST_CASE("json: nested in objects without end") {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "{\"a\":";
-  CHECK(message(text) == "x.json: is nested deeper than 32 levels");
+  CHECK(json_message(text) == "x.json: is nested deeper than 32 levels");
 }
 
 TEST_CASE("json: a duplicate key is reported beside the other problems") {
   const std::string said =
-      message(R"({"format": 1, "hidden": 8, "hidden": 9, "kernels": {"qkv": "one", "qkv": "one"}})");
+      json_message(R"({"format": 1, "hidden": 8, "hidden": 9, "kernels": {"qkv": "one", "qkv": "one"}})");
   CHECK(contains(said, "x.json: /hidden: is given twice\n"));
   CHECK(contains(said, "x.json: /kernels/qkv: is given twice\n"));
   CHECK(contains(said, "x.json: /source: is missing\n"));
 }
 
 TEST_CASE("json: no object at the top") {
-  CHECK(message("[1]") == "x.json: must be an object (found a list)");
-  CHECK(message("null") == "x.json: must be an object (found null)");
-  CHECK(message("\"hidden\"") == "x.json: must be an object (found \"hidden\")");
+  CHECK(json_message("[1]") == "x.json: must be an object (found a list)");
+  CHECK(json_message("null") == "x.json: must be an object (found null)");
+  CHECK(json_message("\"hidden\"") == "x.json: must be an object (found \"hidden\")");
 }
 
 TEST_CASE("json: keys with slashes are escaped as JSON pointers are") {
-  CHECK(contains(message(R"({"a/b": 1})"), "x.json: /a~1b: unknown key"));
+  CHECK(contains(json_message(R"({"a/b": 1})"), "x.json: /a~1b: unknown key"));
 }
 
 TEST_CASE("json: control characters in keys do not reach the terminal") {
-  CHECK(contains(message(R"({"\u001b[31m": 1})"), "x.json: /\\x1b[31m: unknown key"));
+  CHECK(contains(json_message(R"({"\u001b[31m": 1})"), "x.json: /\\x1b[31m: unknown key"));
 }
 
 TEST_CASE("json: a thousand problems are not all listed") {
   std::string text = "{\"a\": 0";
   for (int i = 0; i < 1000; ++i) text += ", \"key" + std::to_string(i) + "\": 0";
-  const std::string said = message(text + "}");
+  const std::string said = json_message(text + "}");
   CHECK(said.ends_with("x.json: has more problems than these"));
   CHECK(said.size() < 5000);
 }
@@ -144,18 +146,18 @@ TEST_CASE("file: never ends") {
 }
 
 TEST_CASE("json: arbitrary bytes are refused, never fatal") {
-  CHECK(rc::check("bytes", [](const std::string& bytes) { RC_ASSERT(!message(bytes).empty()); }));
+  CHECK(rc::check("bytes", [](const std::string& bytes) { RC_ASSERT(!json_message(bytes).empty()); }));
 }
 
 TEST_CASE("json: a valid file cut or changed anywhere is read or refused, never fatal") {
   const std::string valid = write_model(read_model("llama-3-8b"));
   CHECK(rc::check("cut", [&] {
-    RC_ASSERT(!message(valid.substr(0, *rc::gen::inRange<std::size_t>(0, valid.size() - 2))).empty());
+    RC_ASSERT(!json_message(valid.substr(0, *rc::gen::inRange<std::size_t>(0, valid.size() - 2))).empty());
   }));
   CHECK(rc::check("change", [&] {
     std::string text = valid;
     text[*rc::gen::inRange<std::size_t>(0, text.size())] = *rc::gen::arbitrary<char>();
-    message(text);
+    json_message(text);
   }));
 }
 

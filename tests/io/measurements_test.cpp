@@ -17,7 +17,7 @@ const char* const small = R"({
   "targets": [{"group": "times", "source": "table", "quantity": "iteration_seconds", "worst_percent": 5}]
 })";
 
-std::string mistake(const std::string& part, const std::string& replacement) {
+std::string measurements_mistake(const std::string& part, const std::string& replacement) {
   return message_of([&] { return parse_measurements(with(small, part, replacement), "m.json"); });
 }
 
@@ -36,19 +36,21 @@ TEST_CASE("a measurements file gives cases with their requests, and targets in p
 }
 
 TEST_CASE("mistakes of a measurements file are named by their field") {
-  CHECK(mistake("\"source\": \"a paper\",", "") == "m.json: /source: is missing");
-  CHECK(contains(mistake("gpt-22b", "gpt-23b"), "m.json: /cases/0/model: gpt-23b is neither a file"));
-  CHECK(contains(mistake("dgx-a100-80g", "dgx"), "m.json: /system: dgx is neither"));
-  CHECK(contains(mistake("1.42 s", "1.42"), "m.json: /cases/0/measured/iteration"));
-  CHECK(contains(mistake("\"tensor_parallel\": 8", "\"tensor_parallel\": 7"),
+  CHECK(measurements_mistake("\"source\": \"a paper\",", "") == "m.json: /source: is missing");
+  CHECK(contains(measurements_mistake("gpt-22b", "gpt-23b"),
+                 "m.json: /cases/0/model: gpt-23b is neither a file"));
+  CHECK(contains(measurements_mistake("dgx-a100-80g", "dgx"), "m.json: /system: dgx is neither"));
+  CHECK(contains(measurements_mistake("1.42 s", "1.42"), "m.json: /cases/0/measured/iteration"));
+  CHECK(contains(measurements_mistake("\"tensor_parallel\": 8", "\"tensor_parallel\": 7"),
                  "m.json: /cases/0/strategy: --tensor-parallel must divide the attention heads"));
-  CHECK(contains(mistake("\"full\"", "\"ops\""), "/strategy/recompute: must be none or selective or full"));
-  CHECK(contains(mistake("worst_percent", "worst"), "/targets/0/worst: unknown key"));
-  CHECK(mistake("\"iteration\": \"1.42 s\", ", "") ==
+  CHECK(contains(measurements_mistake("\"full\"", "\"ops\""),
+                 "/strategy/recompute: must be none or selective or full"));
+  CHECK(contains(measurements_mistake("worst_percent", "worst"), "/targets/0/worst: unknown key"));
+  CHECK(measurements_mistake("\"iteration\": \"1.42 s\", ", "") ==
         "m.json: /cases/0/measured/iteration: is missing beside a utilization at it");
-  CHECK(mistake("\"mfu_at_measured_percent\"", "\"gain_percent\"") ==
+  CHECK(measurements_mistake("\"mfu_at_measured_percent\"", "\"gain_percent\"") ==
         "m.json: /cases/0/baseline: is missing beside a ratio to it");
-  CHECK(mistake("\"model\"", "\"baseline\": \"fast\", \"model\"") ==
+  CHECK(measurements_mistake("\"model\"", "\"baseline\": \"fast\", \"model\"") ==
         "m.json: /cases/0/baseline: must be the name of a case of the source");
 }
 

@@ -12,18 +12,18 @@ const std::string gpt3 = R"({
   "vocabulary": 51200, "sequence": 2048
 })";
 
-std::string message(const std::string& text) {
+std::string model_message(const std::string& text) {
   return message_of([&] { return parse_model(text, "models/gpt3.json"); });
 }
 
 // What is said when a member of gpt3 has another value.
-std::string message_for(const std::string& member, const std::string& changed) {
-  return message(with(gpt3, member, changed));
+std::string model_message_for(const std::string& member, const std::string& changed) {
+  return model_message(with(gpt3, member, changed));
 }
 
 // What is said when gpt3 has one more member.
 std::string message_adding(const std::string& member) {
-  return message_for("\"format\": 1", "\"format\": 1, " + member);
+  return model_message_for("\"format\": 1", "\"format\": 1, " + member);
 }
 
 }  // namespace
@@ -50,29 +50,29 @@ TEST_CASE("model: qkv_bias follows linear_bias unless given") {
 }
 
 TEST_CASE("model: a missing source does not load") {
-  CHECK(message_for(R"("source": "K22 table 3", )", "") == "models/gpt3.json: /source: is missing");
+  CHECK(model_message_for(R"("source": "K22 table 3", )", "") == "models/gpt3.json: /source: is missing");
 }
 
 TEST_CASE("model: an empty source does not load") {
-  CHECK(message_for("K22 table 3", "  ") == "models/gpt3.json: /source: must not be empty");
+  CHECK(model_message_for("K22 table 3", "  ") == "models/gpt3.json: /source: must not be empty");
 }
 
 TEST_CASE("model: a source of control characters") {
-  CHECK(message_for("K22 table 3", "\\u001b[2J") ==
+  CHECK(model_message_for("K22 table 3", "\\u001b[2J") ==
         "models/gpt3.json: /source: must be text without control characters (found \"\\x1b[2J\")");
 }
 
 TEST_CASE("model: a source that is a number") {
-  CHECK(message_for("\"K22 table 3\"", "22") == "models/gpt3.json: /source: must be text (found 22)");
+  CHECK(model_message_for("\"K22 table 3\"", "22") == "models/gpt3.json: /source: must be text (found 22)");
 }
 
 TEST_CASE("model: an endless source") {
-  CHECK(contains(message_for("K22 table 3", std::string(5000, 'x')),
+  CHECK(contains(model_message_for("K22 table 3", std::string(5000, 'x')),
                  "/source: must be at most 4000 bytes of text"));
 }
 
 TEST_CASE("model: a missing key") {
-  CHECK(message_for("\"layers\": 96,", "") == "models/gpt3.json: /layers: is missing");
+  CHECK(model_message_for("\"layers\": 96,", "") == "models/gpt3.json: /layers: is missing");
 }
 
 TEST_CASE("model: an unknown key suggests the nearest") {
@@ -86,54 +86,54 @@ TEST_CASE("model: an unknown key in kernels") {
 }
 
 TEST_CASE("model: another format") {
-  CHECK(message_for("\"format\": 1", "\"format\": 2") ==
+  CHECK(model_message_for("\"format\": 1", "\"format\": 2") ==
         "models/gpt3.json: /format: must be 1, the only format known (found 2)");
 }
 
 TEST_CASE("model: a format that is only nearly 1") {
-  CHECK(
-      contains(message_for("\"format\": 1", "\"format\": 1.0"), "/format: must be 1, the only format known"));
+  CHECK(contains(model_message_for("\"format\": 1", "\"format\": 1.0"),
+                 "/format: must be 1, the only format known"));
 }
 
 TEST_CASE("model: a size of zero") {
-  CHECK(message_for("\"hidden\": 12288", "\"hidden\": 0") ==
+  CHECK(model_message_for("\"hidden\": 12288", "\"hidden\": 0") ==
         "models/gpt3.json: /hidden: must be an integer from 1 to 4194304 (found 0)");
 }
 
 TEST_CASE("model: a negative size") {
-  CHECK(message_for("\"layers\": 96", "\"layers\": -96") ==
+  CHECK(model_message_for("\"layers\": 96", "\"layers\": -96") ==
         "models/gpt3.json: /layers: must be an integer from 1 to 100000 (found -96)");
 }
 
 TEST_CASE("model: a fraction") {
-  CHECK(message_for("\"layers\": 96", "\"layers\": 96.5") ==
+  CHECK(model_message_for("\"layers\": 96", "\"layers\": 96.5") ==
         "models/gpt3.json: /layers: must be an integer from 1 to 100000 (found 96.5)");
 }
 
 TEST_CASE("model: 96.0 and 1e3 are not written as integers") {
-  CHECK(contains(message_for("\"layers\": 96", "\"layers\": 96.0"),
+  CHECK(contains(model_message_for("\"layers\": 96", "\"layers\": 96.0"),
                  "must be an integer from 1 to 100000 (found 96.0)"));
-  CHECK(contains(message_for("\"layers\": 96", "\"layers\": 1e3"),
+  CHECK(contains(model_message_for("\"layers\": 96", "\"layers\": 1e3"),
                  "must be an integer from 1 to 100000 (found 1000.0)"));
 }
 
 TEST_CASE("model: 1e30 is out of range") {
-  CHECK(message_for("\"hidden\": 12288", "\"hidden\": 1e30") ==
+  CHECK(model_message_for("\"hidden\": 12288", "\"hidden\": 1e30") ==
         "models/gpt3.json: /hidden: must be an integer from 1 to 4194304 (found 1e+30)");
 }
 
 TEST_CASE("model: 2^63 does not become negative") {
-  CHECK(message_for("\"hidden\": 12288", "\"hidden\": 9223372036854775808") ==
+  CHECK(model_message_for("\"hidden\": 12288", "\"hidden\": 9223372036854775808") ==
         "models/gpt3.json: /hidden: must be an integer from 1 to 4194304 (found 9223372036854775808)");
 }
 
 TEST_CASE("model: 2^64 + 12288 does not wrap around") {
-  CHECK(contains(message_for("\"hidden\": 12288", "\"hidden\": 18446744073709563904"),
+  CHECK(contains(model_message_for("\"hidden\": 12288", "\"hidden\": 18446744073709563904"),
                  "/hidden: must be an integer"));
 }
 
 TEST_CASE("model: a size as text") {
-  CHECK(contains(message_for("\"heads\": 96", "\"heads\": \"96\""),
+  CHECK(contains(model_message_for("\"heads\": 96", "\"heads\": \"96\""),
                  "must be an integer from 1 to 65536 (found \"96\")"));
 }
 
@@ -169,9 +169,9 @@ TEST_CASE("model: a dtype that makes no sense there") {
 }
 
 TEST_CASE("model: hidden must be divisible by heads") {
-  CHECK(message_for("\"hidden\": 12288", "\"hidden\": 12289") ==
+  CHECK(model_message_for("\"hidden\": 12288", "\"hidden\": 12289") ==
         "models/gpt3.json: /hidden: must be divisible by heads (12289 % 96 = 1), unless head_size is given");
-  CHECK(message_for("\"hidden\": 12288", "\"hidden\": 12289, \"head_size\": 128").empty());
+  CHECK(model_message_for("\"hidden\": 12288", "\"hidden\": 12289, \"head_size\": 128").empty());
 }
 
 TEST_CASE("model: heads must be divisible by key_value_heads") {
@@ -192,7 +192,7 @@ TEST_CASE("model: learned positions must cover the sequence") {
 
 TEST_CASE("model: all problems of a file at once") {
   const std::string said =
-      message(R"({"format": 1, "hidden": -1, "heads": 1.5, "layer": 3, "vocabulary": "v"})");
+      model_message(R"({"format": 1, "hidden": -1, "heads": 1.5, "layer": 3, "vocabulary": "v"})");
   for (const char* line :
        {"/source: is missing", "/hidden: must be an integer", "/feedforward: is missing",
         "/heads: must be an integer", "/layers: is missing", "/vocabulary: must be an integer",

@@ -35,7 +35,7 @@ std::vector<std::string> rows_of(const std::string& text) {
   return rows;
 }
 
-std::string message(const std::string& text) {
+std::string part_message(const std::string& text) {
   const std::string whole = message_of([&] { return rows_of(text); });
   return whole.substr(std::min(whole.size(), whole.find("part.json")));
 }
@@ -52,26 +52,28 @@ TEST_CASE("a part cut off anywhere is refused") {
   const std::string text = part_text({"{\"a\":1}", "{\"b\":2}"});
   for (std::size_t length = 0; length < text.size(); ++length) {
     CAPTURE(length);
-    CHECK(!message(text.substr(0, length)).empty());
+    CHECK(!part_message(text.substr(0, length)).empty());
   }
-  CHECK(message(text.substr(0, text.size() - 1)) == "part.json: is cut off");
+  CHECK(part_message(text.substr(0, text.size() - 1)) == "part.json: is cut off");
 }
 
 TEST_CASE("what is not a part is refused") {
   const std::string text = part_text({"{}", "{}"});
-  CHECK(contains(message(""), "is not a part"));
-  CHECK(contains(message("{\"format\": 1}\n"), "is not a part"));
-  CHECK(contains(message("[\n1\n]\n"), "is not JSON"));
-  CHECK(contains(message(with(text, "\"format\":1", "\"format\":2")), "part.json: /format: must be 1"));
-  CHECK(contains(message(with(text, "\"shard\":2", "\"shard\":4")), "part.json: /shard: must be at most 3"));
-  CHECK(contains(message(with(text, "\"shard\":2", "\"shard\":0")), "/shard: must be an integer from 1"));
-  CHECK(contains(message(with(text, "\"of\":3", "\"of\":1e300")), "/of: must be an integer from 1"));
-  CHECK(contains(message(with(text, "\"of\":3", "\"off\":3")), "/off: unknown key"));
-  CHECK(contains(message(with(text, "\"0.1.0\"", "1")), "/headroom: must be text"));
-  CHECK(contains(message(with(text, "[\"gpt3", "[1,\"gpt3")), "/arguments: must be a list of texts"));
-  CHECK(contains(message(with(text, "{},\n", "{}\n")), "row 2: must stand behind a comma"));
-  CHECK(contains(message(with(text, "{}\n]}", "{},\n]}")), "lacks a row behind row 2"));
-  CHECK(contains(message(text + "{}\n"), "goes on behind its end"));
+  CHECK(contains(part_message(""), "is not a part"));
+  CHECK(contains(part_message("{\"format\": 1}\n"), "is not a part"));
+  CHECK(contains(part_message("[\n1\n]\n"), "is not JSON"));
+  CHECK(contains(part_message(with(text, "\"format\":1", "\"format\":2")), "part.json: /format: must be 1"));
+  CHECK(contains(part_message(with(text, "\"shard\":2", "\"shard\":4")),
+                 "part.json: /shard: must be at most 3"));
+  CHECK(
+      contains(part_message(with(text, "\"shard\":2", "\"shard\":0")), "/shard: must be an integer from 1"));
+  CHECK(contains(part_message(with(text, "\"of\":3", "\"of\":1e300")), "/of: must be an integer from 1"));
+  CHECK(contains(part_message(with(text, "\"of\":3", "\"off\":3")), "/off: unknown key"));
+  CHECK(contains(part_message(with(text, "\"0.1.0\"", "1")), "/headroom: must be text"));
+  CHECK(contains(part_message(with(text, "[\"gpt3", "[1,\"gpt3")), "/arguments: must be a list of texts"));
+  CHECK(contains(part_message(with(text, "{},\n", "{}\n")), "row 2: must stand behind a comma"));
+  CHECK(contains(part_message(with(text, "{}\n]}", "{},\n]}")), "lacks a row behind row 2"));
+  CHECK(contains(part_message(text + "{}\n"), "goes on behind its end"));
   CHECK(contains(message_of([] { return PartReader("/no/such/part").head().command; }), "cannot be read"));
   CHECK(contains(message_of([] { return PartReader("/").head().command; }), "/: is"));
   CHECK(contains(message_of([] { return PartReader("/dev/zero").head().command; }), "too long"));

@@ -15,10 +15,10 @@ const char* const minimal = R"([
    "recompute": "none",
    "measured": {"iteration_time_s": 1.23}}])";
 
-std::string mistake(const std::string& part, const std::string& replacement) {
+std::string runs_mistake(const std::string& part, const std::string& replacement) {
   return message_of([&] { return parse_runs(with(minimal, part, replacement), "r.json"); });
 }
-MeasuredRun changed(const std::string& part, const std::string& replacement) {
+MeasuredRun changed_run(const std::string& part, const std::string& replacement) {
   return parse_runs(with(minimal, part, replacement), "r.json").front();
 }
 
@@ -38,17 +38,17 @@ TEST_CASE("the least of a runs file") {
 }
 
 TEST_CASE("null is not published, words are not read, sharding may be named") {
-  CHECK(changed("\"recompute\": \"none\"", "\"recompute\": null").recompute == std::nullopt);
-  CHECK_NOTHROW(changed("\"recompute\"", "\"caveats\": \"guessed\", \"num_gpus\": 8, \"recompute\""));
-  CHECK(changed("\"tp\": 1", "\"tp\": 1, \"fsdp\": \"FULL_SHARD\"").fully_sharded);
-  CHECK_FALSE(changed("\"tp\": 1", "\"tp\": 1, \"fsdp\": false").fully_sharded);
+  CHECK(changed_run("\"recompute\": \"none\"", "\"recompute\": null").recompute == std::nullopt);
+  CHECK_NOTHROW(changed_run("\"recompute\"", "\"caveats\": \"guessed\", \"num_gpus\": 8, \"recompute\""));
+  CHECK(changed_run("\"tp\": 1", "\"tp\": 1, \"fsdp\": \"FULL_SHARD\"").fully_sharded);
+  CHECK_FALSE(changed_run("\"tp\": 1", "\"tp\": 1, \"fsdp\": false").fully_sharded);
 }
 
 TEST_CASE("a measured time takes precedence over a derived one") {
-  CHECK(changed("\"measured\"", "\"derived\": {\"iteration_time_s\": 9}, \"measured\"").iteration ==
+  CHECK(changed_run("\"measured\"", "\"derived\": {\"iteration_time_s\": 9}, \"measured\"").iteration ==
         Seconds(1.23));
-  CHECK(changed("\"measured\": {\"iteration_time_s\": 1.23}",
-                "\"derived\": {\"iteration_time_s\": 9}, \"measured\": {\"iteration_time_s\": null}")
+  CHECK(changed_run("\"measured\": {\"iteration_time_s\": 1.23}",
+                    "\"derived\": {\"iteration_time_s\": 9}, \"measured\": {\"iteration_time_s\": null}")
             .iteration == Seconds(9));
 }
 
@@ -57,15 +57,17 @@ TEST_CASE("mistakes of a runs file are named by row and field") {
   CHECK(message_of([] { return parse_runs("[]", "r.json"); }) ==
         "r.json: must hold between 1 and 10000 runs, not 0");
   CHECK(contains(message_of([] { return parse_runs("[3]", "r.json"); }), "r.json: /0: must be an object"));
-  CHECK(mistake("\"id\": \"mine\", ", "") == "r.json: /0/id: is missing");
-  CHECK(contains(mistake("\"tp\": 1", "\"tp\": 1.5"), "r.json: /0/parallel/tp: must be an integer"));
-  CHECK(contains(mistake("\"tp\": 1", "\"tp\": 0"), "r.json: /0/parallel/tp: must be an integer"));
-  CHECK(contains(mistake("1.23", "-1"), "r.json: /0/measured/iteration_time_s: must be a number above zero"));
-  CHECK(contains(mistake("\"recompute\"", "\"recomputed\""),
+  CHECK(runs_mistake("\"id\": \"mine\", ", "") == "r.json: /0/id: is missing");
+  CHECK(contains(runs_mistake("\"tp\": 1", "\"tp\": 1.5"), "r.json: /0/parallel/tp: must be an integer"));
+  CHECK(contains(runs_mistake("\"tp\": 1", "\"tp\": 0"), "r.json: /0/parallel/tp: must be an integer"));
+  CHECK(contains(runs_mistake("1.23", "-1"),
+                 "r.json: /0/measured/iteration_time_s: must be a number above zero"));
+  CHECK(contains(runs_mistake("\"recompute\"", "\"recomputed\""),
                  "r.json: /0/recomputed: unknown key (did you mean 'recompute'?)"));
-  CHECK(mistake("\"heads\": 16", "\"heads\": 15") ==
+  CHECK(runs_mistake("\"heads\": 16", "\"heads\": 15") ==
         "r.json: /0/model/hidden: must be divisible by heads (2048 % 15 = 8)");
-  CHECK(contains(mistake("\"seq_len\": 2048", "\"seq_len\": null"), "r.json: /0/model/seq_len: is missing"));
+  CHECK(contains(runs_mistake("\"seq_len\": 2048", "\"seq_len\": null"),
+                 "r.json: /0/model/seq_len: is missing"));
 }
 
 TEST_CASE("a run without a system is skipped, unless one is given") {

@@ -32,14 +32,14 @@ node1:77:77 [0] NCCL INFO comm 0x55 rank 0 nranks 2 cudaDev 0 busId 7 - Init COM
 # Avg bus bandwidth    : 0.05
 )";
 
-std::string mistake(const std::string& text, const std::string& file = "s.csv") {
+std::string samples_mistake(const std::string& text, const std::string& file = "s.csv") {
   return message_of([&] { return parse_samples(text, file); });
 }
-std::string json_mistake(const std::string& part, const std::string& changed) {
-  return mistake(with(json, part, changed), "s.json");
+std::string samples_json_mistake(const std::string& part, const std::string& changed) {
+  return samples_mistake(with(json, part, changed), "s.json");
 }
 std::string nccl_mistake(const std::string& part, const std::string& changed) {
-  return mistake(with(nccl, part, changed), "log.txt");
+  return samples_mistake(with(nccl, part, changed), "log.txt");
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ TEST_CASE("samples: nccl-tests, wrong") {
   const std::string whole = nccl;
   for (const char* last : {"2048           512     float", "34.50", "33.14    0.06"}) {
     const std::string cut = whole.substr(0, whole.rfind(last) + std::string(last).size());
-    CHECK(contains(mistake(cut, "log.txt"), "log.txt:12: is cut off after "));
+    CHECK(contains(samples_mistake(cut, "log.txt"), "log.txt:12: is cut off after "));
   }
   CHECK(nccl_mistake("33.95", "0.00") ==
         "log.txt:10: the out-of-place time must be above zero (found '0.00')");
@@ -111,22 +111,23 @@ TEST_CASE("samples: nccl-tests, wrong") {
 
 TEST_CASE("samples: CSV, wrong") {
   const std::string header = "m,n,k,milliseconds\n";
-  CHECK(mistake("") == "s.csv: is empty");
-  CHECK(mistake(header) == "s.csv: holds no samples");
-  CHECK(mistake("hello\n").starts_with("s.csv: is no samples file"));
-  CHECK(mistake("m,n,milliseconds\n").starts_with("s.csv:1: must be the header \"m,n,k,milliseconds\" or"));
+  CHECK(samples_mistake("") == "s.csv: is empty");
+  CHECK(samples_mistake(header) == "s.csv: holds no samples");
+  CHECK(samples_mistake("hello\n").starts_with("s.csv: is no samples file"));
+  CHECK(samples_mistake("m,n,milliseconds\n")
+            .starts_with("s.csv:1: must be the header \"m,n,k,milliseconds\" or"));
   for (const char* time : {"0", "-1", "nan", "inf", "x", "", "1e999"}) {
     CAPTURE(time);
-    CHECK(mistake(header + "1,2,3," + time) ==
+    CHECK(samples_mistake(header + "1,2,3," + time) ==
           std::string("s.csv:2: milliseconds must be a number above zero (found '") + time + "')");
   }
-  CHECK(mistake(header + "0,2,3.5,1") ==
+  CHECK(samples_mistake(header + "0,2,3.5,1") ==
         "s.csv:2: m must be an integer from 1 to 268435456 (found '0')\n"
         "s.csv:2: k must be an integer from 1 to 268435456 (found '3.5')");
-  CHECK(mistake(header + "1,2,3\n") == "s.csv:2: must have 4 cells, as the header has (found 3)");
-  CHECK(contains(mistake("kind,gpus,bytes,milliseconds\nbroadcast,8,1024,1"),
+  CHECK(samples_mistake(header + "1,2,3\n") == "s.csv:2: must have 4 cells, as the header has (found 3)");
+  CHECK(contains(samples_mistake("kind,gpus,bytes,milliseconds\nbroadcast,8,1024,1"),
                  "unknown collective 'broadcast'"));
-  CHECK(contains(mistake("kind,gpus,bytes,milliseconds\nall_reduce,1,1024,1"),
+  CHECK(contains(samples_mistake("kind,gpus,bytes,milliseconds\nall_reduce,1,1024,1"),
                  "gpus must be an integer from 2"));
 }
 
@@ -160,7 +161,7 @@ TEST_CASE("samples: whole layers, formats and nodes") {
                                  .where = "/samples/0"});
   CHECK(set.samples[1].nodes == 2);
   const auto wrong = [&](const std::string& sample, const char* part, const char* changed) {
-    return mistake(file(with(sample, part, changed)), "s.json");
+    return samples_mistake(file(with(sample, part, changed)), "s.json");
   };
   CHECK(wrong(layer, "\"pass\": \"backward\", ", "") ==
         "s.json: /samples/0/pass: is missing, which transformer_layer needs");
@@ -177,21 +178,26 @@ TEST_CASE("samples: whole layers, formats and nodes") {
 }
 
 TEST_CASE("samples: JSON, wrong") {
-  CHECK(json_mistake("\"median_seconds\": 4e-6", "\"median_seconds\": -4e-6") ==
+  CHECK(samples_json_mistake("\"median_seconds\": 4e-6", "\"median_seconds\": -4e-6") ==
         "s.json: /samples/2/median_seconds: must be a number above zero (found -4e-06)");
-  CHECK(contains(json_mistake("4e-6", "0"), "/samples/2/median_seconds: must be a number above zero"));
-  CHECK(contains(json_mistake("4e-6", "NaN"), "is not JSON: NaN and Infinity are not numbers there"));
-  CHECK(json_mistake("\"k\": 2048, ", "") == "s.json: /samples/0/k: is missing, which matrix_product needs");
-  CHECK(contains(json_mistake("17179869184", "17179869185000"), "/samples/0/flops: must be 2 m n k batch"));
-  CHECK(json_mistake("\"ranks\": 8, ", "") == "s.json: /samples/1/ranks: is missing, which all_reduce needs");
-  CHECK(contains(json_mistake("\"kind\": \"streaming\"", "\"kind\": \"steaming\""),
+  CHECK(
+      contains(samples_json_mistake("4e-6", "0"), "/samples/2/median_seconds: must be a number above zero"));
+  CHECK(contains(samples_json_mistake("4e-6", "NaN"), "is not JSON: NaN and Infinity are not numbers there"));
+  CHECK(samples_json_mistake("\"k\": 2048, ", "") ==
+        "s.json: /samples/0/k: is missing, which matrix_product needs");
+  CHECK(contains(samples_json_mistake("17179869184", "17179869185000"),
+                 "/samples/0/flops: must be 2 m n k batch"));
+  CHECK(samples_json_mistake("\"ranks\": 8, ", "") ==
+        "s.json: /samples/1/ranks: is missing, which all_reduce needs");
+  CHECK(contains(samples_json_mistake("\"kind\": \"streaming\"", "\"kind\": \"steaming\""),
                  "did you mean 'streaming'?"));
-  CHECK(contains(json_mistake("\"label\"", "\"lable\""), "unknown key (did you mean 'label'?)"));
-  CHECK(contains(json_mistake("\"device\": \"NVIDIA H100 80GB HBM3\", ", ""), "/device: is missing"));
+  CHECK(contains(samples_json_mistake("\"label\"", "\"lable\""), "unknown key (did you mean 'label'?)"));
+  CHECK(contains(samples_json_mistake("\"device\": \"NVIDIA H100 80GB HBM3\", ", ""), "/device: is missing"));
   const std::string cut = std::string(json).substr(0, 200);
-  CHECK(contains(mistake(cut, "s.json"), "is cut off"));
-  CHECK(mistake(R"({"format": 1, "device": "d", "samples": []})", "s.json") == "s.json: holds no samples");
-  CHECK(mistake(R"({"format": 1, "device": "d", "samples": 3})", "s.json") ==
+  CHECK(contains(samples_mistake(cut, "s.json"), "is cut off"));
+  CHECK(samples_mistake(R"({"format": 1, "device": "d", "samples": []})", "s.json") ==
+        "s.json: holds no samples");
+  CHECK(samples_mistake(R"({"format": 1, "device": "d", "samples": 3})", "s.json") ==
         "s.json: /samples: must be a list of at most 200000 samples");
 }
 

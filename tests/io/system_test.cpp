@@ -16,7 +16,7 @@ const std::string dgx = R"({
   ]
 })";
 
-std::string message_for(const std::string& part, const std::string& changed) {
+std::string system_mistake(const std::string& part, const std::string& changed) {
   return message_of([&] { return parse_system(with(dgx, part, changed), "dgx.json"); });
 }
 
@@ -42,40 +42,40 @@ TEST_CASE("system: writing and reading give the same system back") {
 }
 
 TEST_CASE("system: memory without a unit") {
-  CHECK(message_for("80 GiB", "80") ==
+  CHECK(system_mistake("80 GiB", "80") ==
         "dgx.json: /memory: needs a unit, one of TiB, TB, GiB, GB, MiB, MB, KiB, KB, B (found \"80\")");
 }
 
 TEST_CASE("system: memory as a bare number") {
-  CHECK(message_for("\"80 GiB\"", "80") ==
+  CHECK(system_mistake("\"80 GiB\"", "80") ==
         "dgx.json: /memory: must be text with a unit, such as \"80 GiB\" (found 80)");
 }
 
 TEST_CASE("system: memory with a misspelt unit") {
-  CHECK(contains(message_for("80 GiB", "80 GiBs"),
+  CHECK(contains(system_mistake("80 GiB", "80 GiBs"),
                  "dgx.json: /memory: unknown unit 'GiBs' (did you mean 'GiB'?)"));
 }
 
 TEST_CASE("system: no memory") {
-  CHECK(message_for("80 GiB", "0 GiB") ==
+  CHECK(system_mistake("80 GiB", "0 GiB") ==
         "dgx.json: /memory: must be a whole number of bytes, at least 1 and below 2^53 (found \"0 GiB\")");
 }
 
 TEST_CASE("system: negative memory") {
-  CHECK(message_for("80 GiB", "-1 GiB") == "dgx.json: /memory: must not be negative (found \"-1 GiB\")");
+  CHECK(system_mistake("80 GiB", "-1 GiB") == "dgx.json: /memory: must not be negative (found \"-1 GiB\")");
 }
 
 TEST_CASE("system: memory beyond exact arithmetic") {
-  CHECK(contains(message_for("80 GiB", "1e30 GiB"), "dgx.json: /memory: must be a whole number of bytes"));
+  CHECK(contains(system_mistake("80 GiB", "1e30 GiB"), "dgx.json: /memory: must be a whole number of bytes"));
 }
 
 TEST_CASE("system: no devices in a node") {
-  CHECK(message_for("\"devices_per_node\": 8", "\"devices_per_node\": 0") ==
+  CHECK(system_mistake("\"devices_per_node\": 8", "\"devices_per_node\": 0") ==
         "dgx.json: /devices_per_node: must be an integer from 1 to 65536 (found 0)");
 }
 
 TEST_CASE("system: reserves are not optional") {
-  CHECK(message_for("\"reserves\"", "\"reserve\"") ==
+  CHECK(system_mistake("\"reserves\"", "\"reserve\"") ==
         "dgx.json: /reserves: is missing\ndgx.json: /reserve: unknown key (did you mean 'reserves'?)");
 }
 
@@ -90,33 +90,34 @@ TEST_CASE("system: reserves that are no list") {
 TEST_CASE("system: reserves without end") {
   std::string many = "1";
   for (int i = 0; i < 1000; ++i) many += ", 1";
-  CHECK(message_for("\"reserves\": [", "\"reserves\": [" + many + ", ") ==
+  CHECK(system_mistake("\"reserves\": [", "\"reserves\": [" + many + ", ") ==
         "dgx.json: /reserves: must be a list of at most 1000 (found 1003)");
 }
 
 TEST_CASE("system: a reserve that is no object") {
-  CHECK(message_for("\"reserves\": [", "\"reserves\": [1, ") ==
+  CHECK(system_mistake("\"reserves\": [", "\"reserves\": [1, ") ==
         "dgx.json: /reserves/0: must be an object (found 1)");
 }
 
 TEST_CASE("system: a reserve without a source does not load") {
-  CHECK(message_for(", \"source\": \"a guess\"", "") == "dgx.json: /reserves/0/source: is missing");
-  CHECK(message_for("a guess", "") == "dgx.json: /reserves/0/source: must not be empty");
+  CHECK(system_mistake(", \"source\": \"a guess\"", "") == "dgx.json: /reserves/0/source: is missing");
+  CHECK(system_mistake("a guess", "") == "dgx.json: /reserves/0/source: must not be empty");
 }
 
 TEST_CASE("system: a reserve of unknown origin") {
-  CHECK(message_for("\"exact\"", "\"exakt\"") ==
+  CHECK(system_mistake("\"exact\"", "\"exakt\"") ==
         "dgx.json: /reserves/1/origin: must be exact or calibrated or assumed (found \"exakt\") "
         "(did you mean 'exact'?)");
 }
 
 TEST_CASE("system: two reserves of one name") {
-  CHECK(message_for("cublas_workspace", "cuda_context") ==
+  CHECK(system_mistake("cublas_workspace", "cuda_context") ==
         "dgx.json: /reserves/1/name: is the name of an earlier reserve");
 }
 
 TEST_CASE("system: reserves that leave nothing") {
-  CHECK(contains(message_for("512 MiB", "80 GiB"), "dgx.json: /reserves: must leave some of the memory ("));
+  CHECK(
+      contains(system_mistake("512 MiB", "80 GiB"), "dgx.json: /reserves: must leave some of the memory ("));
 }
 
 TEST_CASE("system: --set memory") {

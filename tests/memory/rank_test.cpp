@@ -67,7 +67,7 @@ StageActivations any_stage() {
   return stage;
 }
 
-ScheduleShape any_shape() {
+ScheduleShape any_rank_shape() {
   const auto kind = *rc::gen::element(ScheduleKind::gpipe, ScheduleKind::one_forward_one_backward,
                                       ScheduleKind::interleaved);
   const std::int64_t p = *rc::gen::inRange(1, 6);
@@ -79,7 +79,7 @@ ScheduleShape any_shape() {
 
 TEST_CASE("rank: of ranks whose stage chunks do the same none is fuller than the first") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = any_rank_shape();
     std::vector<PassActivations> passes;
     for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk)
       passes.push_back(pass_activations(any_stage()));
@@ -142,7 +142,7 @@ TEST_CASE("rank: chunks of different size count as what they are") {
 
 TEST_CASE("rank: the peak is that of following every allocation") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = any_rank_shape();
     std::vector<StageActivations> stages;
     for (std::int64_t i = 0; i < shape.ranks * shape.chunks; ++i) stages.push_back(any_stage());
     for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
@@ -155,7 +155,7 @@ TEST_CASE("rank: the peak is that of following every allocation") {
 
 TEST_CASE("rank: the peak is the first of the highest moments of its steps, chunks alike or not") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = any_rank_shape();
     const bool alike = *rc::gen::arbitrary<bool>();
     const StageActivations one = any_stage();
     std::vector<StageActivations> stages;
@@ -175,7 +175,7 @@ TEST_CASE("rank: the peak is the first of the highest moments of its steps, chun
 
 TEST_CASE("rank: no part of the peak is negative") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = any_rank_shape();
     std::vector<StageActivations> stages;
     for (std::int64_t i = 0; i < shape.ranks * shape.chunks; ++i) stages.push_back(any_stage());
     const Activations peak = rank_activations(stages, shape, 0).at_peak;

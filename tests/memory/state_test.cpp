@@ -43,7 +43,7 @@ Transformer llama(std::int64_t h, std::int64_t f, std::int64_t a, std::int64_t k
                            .tied_embeddings = false}};
 }
 
-const Workload batch{.global_batch = 64, .sequence = 1024};
+const Workload state_batch{.global_batch = 64, .sequence = 1024};
 
 double parameters_of_rank(const Transformer& model, const Strategy& strategy, const Workload& workload,
                           std::size_t rank) {
@@ -51,7 +51,7 @@ double parameters_of_rank(const Transformer& model, const Strategy& strategy, co
 }
 
 double of_all_ranks(const Transformer& model, const Strategy& strategy) {
-  const std::vector<double> ranks = parameters_by_rank(model, strategy, batch);
+  const std::vector<double> ranks = parameters_by_rank(model, strategy, state_batch);
   return std::accumulate(ranks.begin(), ranks.end(), 0.0);
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("parameters: the count of a model does not depend on vocabulary paddin
 }
 
 TEST_CASE("parameters: a rank holds the padded vocabulary") {
-  CHECK(parameters_of_rank(gpt2(), {}, batch, 0) - parameter_count(gpt2()) == (50304 - 50257) * 768);
+  CHECK(parameters_of_rank(gpt2(), {}, state_batch, 0) - parameter_count(gpt2()) == (50304 - 50257) * 768);
 }
 
 TEST_CASE("parameters: pipeline ranks hold the model between them, untied embeddings once") {
@@ -83,7 +83,7 @@ TEST_CASE("parameters: pipeline ranks hold the model between them, untied embedd
 }
 
 TEST_CASE("parameters: tied embeddings stand on the first and the last rank") {
-  const double once = parameters_of_rank(gpt2(), {}, batch, 0);
+  const double once = parameters_of_rank(gpt2(), {}, state_batch, 0);
   CHECK(of_all_ranks(gpt2(), {.pipeline_parallel = 4}) == once + 50304 * 768);
 }
 
@@ -91,7 +91,8 @@ TEST_CASE("parameters: uneven stages") {
   const Strategy uneven{.pipeline_parallel = 2, .stage_layers = {4, 8}};
   const Strategy even{.pipeline_parallel = 2};
   const double two_layers = 2 * (12.0 * 768 * 768 + 13 * 768);
-  CHECK(parameters_of_rank(gpt2(), even, batch, 0) - parameters_of_rank(gpt2(), uneven, batch, 0) ==
+  CHECK(parameters_of_rank(gpt2(), even, state_batch, 0) -
+            parameters_of_rank(gpt2(), uneven, state_batch, 0) ==
         two_layers);
 }
 
@@ -99,15 +100,15 @@ TEST_CASE("parameters: tensor parallelism splits matrices and not norms, row bia
   const double whole = 12 * (2 * 2 * 768 + 2 * 768) + 2 * 768 + 1024 * 768;
   Transformer model = gpt2();
   model.vocabulary = 51200;
-  const double one = parameters_of_rank(model, {}, batch, 0);
-  CHECK(parameters_of_rank(model, {.tensor_parallel = 4}, batch, 0) == (one - whole) / 4 + whole);
+  const double one = parameters_of_rank(model, {}, state_batch, 0);
+  CHECK(parameters_of_rank(model, {.tensor_parallel = 4}, state_batch, 0) == (one - whole) / 4 + whole);
 }
 
 TEST_CASE("parameters: with fewer key/value heads than ranks each rank holds one") {
   const Transformer model = llama(1024, 4096, 16, 2, 1, 32000);
   const double qkv = 1024.0 * 64 * (2 + 2 * 1);
   const double rest = (2.0 * 32000 * 1024 + 1024 * 1024 + 3 * 1024 * 4096) / 8 + 3 * 1024;
-  CHECK(parameters_of_rank(model, {.tensor_parallel = 8}, batch, 0) == qkv + rest);
+  CHECK(parameters_of_rank(model, {.tensor_parallel = 8}, state_batch, 0) == qkv + rest);
 }
 
 TEST_CASE("state: 18 bytes a parameter with fp32 gradients, 16 with half-precision ones") {

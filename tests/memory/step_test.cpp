@@ -19,7 +19,7 @@ std::vector<StageActivations> alike(const ScheduleShape& shape, const StageActiv
   return std::vector<StageActivations>(static_cast<std::size_t>(shape.ranks * shape.chunks), stage);
 }
 
-ScheduleShape any_shape() {
+ScheduleShape any_step_shape() {
   const auto kind = *rc::gen::element(ScheduleKind::gpipe, f1b1, ScheduleKind::interleaved);
   const std::int64_t ranks = *rc::gen::inRange(1, 7);
   if (kind == ScheduleKind::interleaved)
@@ -39,7 +39,7 @@ TEST_CASE("memory: a checkpointed pass keeps little and is made again, layer by 
 
 TEST_CASE("memory: nothing is left after the last step, whatever the schedule and the window") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = any_step_shape();
     const std::int64_t rank = *rc::gen::inRange<std::int64_t>(0, shape.ranks);
     const auto steps = activations_by_step(alike(shape, checkpoints), alike(shape, everything),
                                            *rc::gen::inRange(0, 20), shape, rank);
@@ -51,7 +51,7 @@ TEST_CASE("memory: nothing is left after the last step, whatever the schedule an
 
 TEST_CASE("K22 appendix C: without a window all passes are checkpointed, with a large one none is") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = any_step_shape();
     const std::int64_t rank = *rc::gen::inRange<std::int64_t>(0, shape.ranks);
     const auto few = alike(shape, checkpoints);
     const auto all = alike(shape, everything);
@@ -85,7 +85,7 @@ TEST_CASE("K22 appendix C: the largest window is the last that fits") {
 
 TEST_CASE("K22 appendix C: the largest window fits, and no larger one does") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = any_step_shape();
     const std::int64_t rank = *rc::gen::inRange<std::int64_t>(0, shape.ranks);
     const auto few = alike(shape, checkpoints);
     const auto all = alike(shape, everything);

@@ -12,11 +12,9 @@ using tests::any_seconds;
 using tests::any_times;
 using tests::between;
 
-ScheduleShape any_shape() { return tests::any_shape(9); }
-
 TEST_CASE("what a schedule takes is what its replay takes, to the last bit") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = tests::any_shape(9);
     const ScheduleTimes times = any_times(shape);
     const ReplayedSchedule replayed = replay_schedule(shape, times);
     RC_CLASSIFY(shape.microbatches < shape.ranks, "fewer microbatches than ranks");
@@ -26,7 +24,7 @@ TEST_CASE("what a schedule takes is what its replay takes, to the last bit") {
 
 TEST_CASE("several pipelines at once take what each takes alone, to the last bit") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = tests::any_shape(9);
     std::vector<std::vector<ChunkSpans>> pipelines(static_cast<std::size_t>(between(0, 19)));
     for (std::vector<ChunkSpans>& spans : pipelines) {
       for (std::int64_t stage = 0; stage < shape.ranks * shape.chunks; ++stage) {
@@ -50,7 +48,7 @@ TEST_CASE("windows are replayed") {
 
 TEST_CASE("no schedule takes less than the least makespan") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = tests::any_shape(9);
     const ScheduleTimes times = any_times(shape);
     std::vector<ChunkSpans> spans;
     for (std::int64_t stage = 0; stage < std::ssize(times.stages); ++stage) {

@@ -13,7 +13,7 @@
 namespace headroom {
 namespace {
 
-ScheduleShape any_shape() {
+ScheduleShape any_order_shape() {
   const auto kind = *rc::gen::element(ScheduleKind::gpipe, ScheduleKind::one_forward_one_backward,
                                       ScheduleKind::interleaved);
   const std::int64_t p = *rc::gen::inRange(1, 7);
@@ -40,7 +40,7 @@ std::set<Moment> moments(const ScheduleShape& shape, std::int64_t rank) {
 
 TEST_CASE("schedule: every rank runs every pass once, the backward after the forward") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = any_order_shape();
     const std::int64_t rank = *rc::gen::inRange<std::int64_t>(0, shape.ranks);
     std::set<std::pair<std::int64_t, std::int64_t>> forwards;
     std::set<std::pair<std::int64_t, std::int64_t>> backwards;
@@ -62,7 +62,7 @@ TEST_CASE("schedule: every rank runs every pass once, the backward after the for
 
 TEST_CASE("schedule: no rank waits for a pass that never comes") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = any_order_shape();
     const std::int64_t last = shape.ranks * shape.chunks - 1;
     std::vector<std::vector<Step>> orders;
     for (std::int64_t rank = 0; rank < shape.ranks; ++rank) orders.push_back(steps_of_rank(shape, rank));
@@ -91,7 +91,7 @@ TEST_CASE("schedule: no rank waits for a pass that never comes") {
 
 TEST_CASE("schedule: cut down, it shows every rank the same live chunks at the same steps") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = any_order_shape();
     for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
       RC_ASSERT(moments(shape, rank) == moments(same_liveness(shape), rank));
     }
@@ -100,7 +100,7 @@ TEST_CASE("schedule: cut down, it shows every rank the same live chunks at the s
 
 TEST_CASE("schedule: chunks in flight") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = any_order_shape();
     for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
       const std::int64_t after = shape.ranks - 1 - rank;
       const std::int64_t passes = shape.microbatches * shape.chunks;

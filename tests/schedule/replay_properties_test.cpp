@@ -13,10 +13,8 @@ namespace {
 using tests::any_seconds;
 using tests::between;
 
-ScheduleShape any_shape() { return tests::any_shape(6); }
-
-ScheduleTimes any_times(const ScheduleShape& shape) {
-  ScheduleTimes times = tests::any_times(shape);
+ScheduleTimes any_windowed_times(const ScheduleShape& shape) {
+  ScheduleTimes times = any_times(shape);
   if (between(0, 1) == 1) {
     for (std::int64_t rank = 0; rank < shape.ranks; ++rank)
       times.windows.push_back(between(0, shape.ranks + 2));
@@ -106,8 +104,8 @@ Key key_of(const ScheduleShape& shape, const ReplayedStep& event) {
 
 TEST_CASE("replay: every event is where a simulation by brute force has it") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
-    const ScheduleTimes times = any_times(shape);
+    const ScheduleShape shape = tests::any_shape(6);
+    const ScheduleTimes times = any_windowed_times(shape);
     std::map<Key, Node> expected = brute_force(shape, times);
     Seconds makespan;
     for (const auto& [key, node] : expected) makespan = std::max(makespan, node.sent());
@@ -128,11 +126,11 @@ TEST_CASE("replay: every event is where a simulation by brute force has it") {
 
 TEST_CASE("replay: no pass starts before its input has arrived, no rank does two things at once") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = tests::any_shape(6);
     const std::int64_t last = shape.ranks * shape.chunks - 1;
     std::map<Key, Seconds> sent;
     std::map<std::int64_t, Seconds> free;
-    replay_schedule(shape, any_times(shape), [&](const ReplayedStep& event) {
+    replay_schedule(shape, any_windowed_times(shape), [&](const ReplayedStep& event) {
       const auto [pass, stage, microbatch] = key_of(shape, event);
       RC_ASSERT(event.start >= free[event.rank]);
       RC_ASSERT(event.start <= event.replay_end);
@@ -153,8 +151,8 @@ TEST_CASE("replay: no pass starts before its input has arrived, no rank does two
 
 TEST_CASE("replay: work, transfers and waiting are all of a rank's time") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
-    const ScheduleTimes times = any_times(shape);
+    const ScheduleShape shape = tests::any_shape(6);
+    const ScheduleTimes times = any_windowed_times(shape);
     const ReplayedSchedule replay = replay_schedule(shape, times);
     for (const ReplayedRank& rank : replay.ranks) {
       RC_ASSERT(rank.idle >= Seconds(0));
@@ -165,15 +163,15 @@ TEST_CASE("replay: work, transfers and waiting are all of a rank's time") {
 
 TEST_CASE("replay: looking at the events does not change them") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
-    const ScheduleTimes times = any_times(shape);
+    const ScheduleShape shape = tests::any_shape(6);
+    const ScheduleTimes times = any_windowed_times(shape);
     RC_ASSERT(replay_schedule(shape, times) == replay_schedule(shape, times, [](const ReplayedStep&) {}));
   }));
 }
 
 TEST_CASE("replay: uniform stages without transfers take (n m + p - 1) passes") {
   CHECK(rc::check([] {
-    const ScheduleShape shape = any_shape();
+    const ScheduleShape shape = tests::any_shape(6);
     const PassTimes stage{any_seconds(0), any_seconds(0), any_seconds(0)};
     const ScheduleTimes times{
         .stages = std::vector<PassTimes>(static_cast<std::size_t>(shape.ranks * shape.chunks), stage)};

@@ -18,7 +18,7 @@ namespace {
 
 using tests::performance;
 
-double quantile(std::vector<double> errors, double q) {
+double error_quantile(std::vector<double> errors, double q) {
   std::sort(errors.begin(), errors.end());
   return errors[static_cast<std::size_t>(q * static_cast<double>(errors.size() - 1))];
 }
@@ -45,9 +45,9 @@ TEST_CASE("rates: matrix products on A100 within 5% median and 15% at the 90th p
     CHECK(within_fit(gemm, performance().rates.products));
   }
   REQUIRE(large.size() > 300);
-  CHECK(quantile(large, 0.5) < 0.05);
-  CHECK(quantile(large, 0.9) < 0.15);
-  CHECK(quantile(all, 0.5) < 0.05);
+  CHECK(error_quantile(large, 0.5) < 0.05);
+  CHECK(error_quantile(large, 0.9) < 0.15);
+  CHECK(error_quantile(all, 0.5) < 0.05);
 }
 
 TEST_CASE("rates: collectives on A100 within 8% median from 1 MiB and 25% below") {
@@ -75,8 +75,8 @@ TEST_CASE("rates: collectives on A100 within 8% median from 1 MiB and 25% below"
     CHECK(within_fit(Bytes(bytes), group, performance().rates.collectives));
   }
   REQUIRE(large.size() > 50);
-  CHECK(quantile(large, 0.5) < 0.08);
-  CHECK(quantile(small, 0.5) < 0.25);
+  CHECK(error_quantile(large, 0.5) < 0.08);
+  CHECK(error_quantile(small, 0.5) < 0.25);
 }
 
 }  // namespace headroom

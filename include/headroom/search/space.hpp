@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "headroom/core/counts.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom {
@@ -19,9 +20,6 @@ struct Counts {
 };
 
 bool allows(const Counts& counts, std::int64_t value);
-
-// Ascending.
-std::vector<std::int64_t> divisors(std::int64_t whole);
 
 // Whether to split something over so many ranks: over one of them it changes nothing, and is not done.
 std::vector<bool> choices(const std::vector<bool>& open, std::int64_t ranks);

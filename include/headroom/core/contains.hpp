@@ -1,0 +1,12 @@
+// Whether a list holds a value.
+#pragma once
+
+#include <algorithm>
+
+namespace headroom {
+
+constexpr bool contains(const auto& list, const auto& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+}  // namespace headroom

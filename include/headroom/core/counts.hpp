@@ -1,0 +1,23 @@
+// Counts are std::int64_t; this is what they are turned into.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+namespace headroom {
+
+// The place of a container's element. Expects no negative count.
+constexpr std::size_t index(std::int64_t count) { return static_cast<std::size_t>(count); }
+template <class Enumerator>
+requires std::is_enum_v<Enumerator>
+constexpr std::size_t index(Enumerator enumerator) { return static_cast<std::size_t>(enumerator); }
+
+// Exact up to 2^53.
+constexpr double real(std::int64_t count) { return static_cast<double>(count); }
+
+// Ascending. Expects a count of at least 1.
+std::vector<std::int64_t> divisors(std::int64_t whole);
+
+}  // namespace headroom
