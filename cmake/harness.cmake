@@ -14,6 +14,7 @@ add_library(headroom_harness STATIC EXCLUDE_FROM_ALL
   src/harness/rendezvous.cpp
   src/harness/report.cpp
 )
+headroom_unity_by_folder(headroom_harness)
 find_package(Threads REQUIRED)
 target_link_libraries(headroom_harness
   PUBLIC headroom::headroom Threads::Threads ${CMAKE_DL_LIBS}

@@ -12,7 +12,7 @@
 
 #include "headroom/core/error.hpp"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): that of the library
 class Option;
 }  // namespace CLI
 

@@ -60,12 +60,12 @@ TEST_CASE("K22 table 5: the printed MFU and HFU follow from times that round to 
     double mfu, hfu;
   };
   const std::vector<MeasuredCase> cases = embedded_measurements().cases;
-  for (const auto& [name, mfu, hfu] :
+  for (const Printed& printed :
        {Printed{"22B, present work", 41.5, 43.7}, Printed{"175B, present work", 51.4, 52.8},
         Printed{"530B, present work", 56.0, 57.0}, Printed{"1T, present work", 56.3, 57.0}}) {
-    CAPTURE(name);
+    CAPTURE(printed.name);
     const auto it =
-        std::find_if(cases.begin(), cases.end(), [&](const auto& each) { return each.name == name; });
+        std::find_if(cases.begin(), cases.end(), [&](const auto& each) { return each.name == printed.name; });
     REQUIRE(it != cases.end());
     const Evaluation evaluation = evaluate(it->request);
     const auto printed_by = [&](double value, double Throughput::*utilization) {
@@ -79,8 +79,8 @@ TEST_CASE("K22 table 5: the printed MFU and HFU follow from times that round to 
       return at(time.value + time.rounding) <= value + half_a_digit &&
              at(time.value - time.rounding) >= value - half_a_digit;
     };
-    CHECK(printed_by(mfu, &Throughput::mfu));
-    CHECK(printed_by(hfu, &Throughput::hfu_k22));
+    CHECK(printed_by(printed.mfu, &Throughput::mfu));
+    CHECK(printed_by(printed.hfu, &Throughput::hfu_k22));
   }
 }
 
