@@ -24,7 +24,7 @@ Request paper_request() {
           .software = read_software("megatron-2022"),
           .strategy = {.tensor_parallel = 8,
                        .pipeline_parallel = 8,
-                       .interleave = 3,
+                       .virtual_pipeline = 3,
                        .sequence_parallel = true,
                        .recompute = {.policy = RecomputePolicy::selective},
                        .schedule = ScheduleKind::interleaved},
@@ -53,7 +53,7 @@ BENCHMARK(price_layer)->Unit(benchmark::kMicrosecond);
 void evaluate_1t(benchmark::State& state) {
   Request request = paper_request();
   request.model = read_model("gpt-1t");
-  request.strategy.interleave = 1;
+  request.strategy.virtual_pipeline = 1;
   request.strategy.schedule = ScheduleKind::one_forward_one_backward;
   request.strategy.pipeline_parallel = state.range(0);
   request.workload.global_batch = state.range(1);

@@ -15,7 +15,7 @@ Request request_for(const char* model, std::int64_t p, std::int64_t m, std::int6
                   .software = read_software("megatron-2022"),
                   .strategy = {.tensor_parallel = 8,
                                .pipeline_parallel = p,
-                               .interleave = m,
+                               .virtual_pipeline = m,
                                .micro_batch = b,
                                .sequence_parallel = true}};
   if (m > 1) request.strategy.schedule = ScheduleKind::interleaved;

@@ -25,8 +25,8 @@ TECHNIQUES = {
 
 
 def headroom(command, model, flags):
-    name, pipeline, interleave, micro_batch, batch = model
-    call = ["headroom", command, name, "-t", "8", "-p", str(pipeline), "-m", str(interleave), "-b", str(micro_batch),
+    name, pipeline, virtual_pipeline, micro_batch, batch = model
+    call = ["headroom", command, name, "-t", "8", "-p", str(pipeline), "-m", str(virtual_pipeline), "-b", str(micro_batch),
             "--global-batch", str(batch), "--format", "json", *flags]
     result = subprocess.run(call, capture_output=True, text=True)
     if result.returncode not in (0, 3):

@@ -69,7 +69,7 @@ std::optional<RecomputePolicy> recomputation_of(const MeasuredRun& run) {
 
 std::optional<ScheduleKind> schedule_of(const MeasuredRun& run) {
   const std::string schedule = run.schedule.value_or("1F1B");
-  const bool interleaved = run.interleave.value_or(1) > 1;
+  const bool interleaved = run.virtual_pipeline.value_or(1) > 1;
   if (schedule == "GPipe" || schedule == "gpipe") return ScheduleKind::gpipe;
   if (!holds(schedule, "1F1B") && !holds(schedule, "1f1b") && schedule != "interleaved") return std::nullopt;
   return interleaved ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
@@ -143,7 +143,7 @@ Dtype gradients_of(const MeasuredRun& run) {
 Strategy strategy_of(const MeasuredRun& run) {
   Strategy strategy{.tensor_parallel = run.tensor_parallel,
                     .pipeline_parallel = run.pipeline_parallel,
-                    .interleave = run.interleave.value_or(1),
+                    .virtual_pipeline = run.virtual_pipeline.value_or(1),
                     .data_parallel = run.data_parallel,
                     .micro_batch = run.micro_batch,
                     .sequence_parallel = run.sequence_parallel.value_or(false),
@@ -153,7 +153,7 @@ Strategy strategy_of(const MeasuredRun& run) {
   strategy.gradients = gradients_of(run);
   const bool ends_count = is_from(run, "Zero Bubble") ||
                           (holds(run.overlap, "partition type") && holds(run.overlap, "embedding"));
-  const std::int64_t chunks = strategy.pipeline_parallel * strategy.interleave;
+  const std::int64_t chunks = strategy.pipeline_parallel * strategy.virtual_pipeline;
   if (ends_count && chunks > 1) strategy.stage_layers = layers_counting_ends(run.layers, chunks);
   return strategy;
 }

@@ -97,14 +97,15 @@ void add_layout_flags(Command command, RequestFlags& flags) {
   const Group layout{command, "Layout"};
   layout.option("-t,--tensor-parallel", flags.tensor_parallel, "T", "Tensor-parallel size (default 1)");
   layout.option("-p,--pipeline-parallel", flags.pipeline_parallel, "P", "Pipeline-parallel size (default 1)");
-  layout.option("-m,--interleave", flags.interleave, "M", "Stage chunks on each pipeline rank (default 1)");
+  layout.option("-m,--interleave,--virtual-pipeline", flags.virtual_pipeline, "M",
+                "Stage chunks on each pipeline rank (default 1)");
   layout.option("-d,--data-parallel", flags.data_parallel, "D", "Data-parallel size (default 1)");
   layout.option("--devices", flags.devices, "N", "All devices; the data-parallel size follows");
   layout.option("-b,--micro-batch", flags.micro_batch, "B", "Sequences in a microbatch (default 1)");
   layout.option("--global-batch", flags.global_batch, "N",
                 "Sequences in an iteration; by default 4 microbatches for each pipeline rank");
   layout.option("--schedule", flags.schedule, "KIND",
-                "gpipe, 1f1b or interleaved; by default what --interleave implies");
+                "gpipe, 1f1b or interleaved; by default what --virtual-pipeline implies");
   layout.option("--stage-layers", flags.stage_layers, "N,N,...",
                 "Layers of each stage chunk, in the order of the model");
 
@@ -151,10 +152,10 @@ Request read_request(const RequestFlags& flags, std::vector<Problem>& problems, 
   Strategy& strategy = request.strategy;
   read_count("--tensor-parallel", flags.tensor_parallel, strategy.tensor_parallel, problems);
   read_count("--pipeline-parallel", flags.pipeline_parallel, strategy.pipeline_parallel, problems);
-  read_count("--interleave", flags.interleave, strategy.interleave, problems);
+  read_count("--virtual-pipeline", flags.virtual_pipeline, strategy.virtual_pipeline, problems);
   read_count("--micro-batch", flags.micro_batch, strategy.micro_batch, problems);
   read_data_parallel(flags, strategy, problems);
-  if (strategy.interleave > 1) strategy.schedule = ScheduleKind::interleaved;
+  if (strategy.virtual_pipeline > 1) strategy.schedule = ScheduleKind::interleaved;
   read_choice("--schedule", flags.schedule, strategy.schedule, problems);
   for (const std::string& layers : split_at_commas(flags.stage_layers)) {
     strategy.stage_layers.push_back(0);

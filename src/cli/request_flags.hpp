@@ -19,7 +19,7 @@ struct RequestFlags {
 
   FlagText tensor_parallel;
   FlagText pipeline_parallel;
-  FlagText interleave;
+  FlagText virtual_pipeline;
   FlagText data_parallel;
   FlagText devices;
   FlagText micro_batch;

@@ -18,8 +18,9 @@ constexpr std::array<CountDimension, 5> dimensions{{
      &SpaceFlags::tensor_parallel, &Space::tensor_parallel},
     {"pipeline-parallel", "-p,", "Pipeline-parallel sizes", &SpaceFlags::pipeline_parallel,
      &Space::pipeline_parallel},
-    {"interleave", "-m,", "Stage chunks a rank; by default those that divide the layers evenly",
-     &SpaceFlags::interleave, &Space::interleave},
+    {"virtual-pipeline", "-m,--interleave,",
+     "Stage chunks a rank; by default those that divide the layers evenly", &SpaceFlags::virtual_pipeline,
+     &Space::virtual_pipeline},
     {"data-parallel", "-d,", "Data-parallel sizes", &SpaceFlags::data_parallel, &Space::data_parallel},
     {"micro-batch", "-b,", "Sequences in a microbatch", &SpaceFlags::micro_batch, &Space::micro_batch},
 }};

@@ -18,7 +18,7 @@ struct SpaceFlags {
   FlagText devices;
   CountFlags tensor_parallel;
   CountFlags pipeline_parallel;
-  CountFlags interleave;
+  CountFlags virtual_pipeline;
   CountFlags data_parallel;
   CountFlags micro_batch;
   FlagText sequence_parallel;

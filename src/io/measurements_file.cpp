@@ -19,7 +19,7 @@ constexpr OneOf policies{RecomputePolicy::none, RecomputePolicy::selective, Reco
 constexpr auto strategy_fields = [](auto& fields, auto& strategy) {
   fields.required("tensor_parallel", strategy.tensor_parallel, counts);
   fields.required("pipeline_parallel", strategy.pipeline_parallel, counts);
-  fields.required("interleave", strategy.interleave, counts);
+  fields.required("virtual_pipeline", strategy.virtual_pipeline, counts);
   fields.required("data_parallel", strategy.data_parallel, counts);
   fields.required("micro_batch", strategy.micro_batch, counts);
   fields.required("sequence_parallel", strategy.sequence_parallel);
@@ -141,7 +141,7 @@ Measurements resolve(const WrittenMeasurements& written, Document& document) {
     made.request = {.model = {}, .system = system, .software = software, .strategy = it.strategy};
     Request& request = made.request;
     named(at / "model", [&] { request.model = read_model(it.model); });
-    if (it.strategy.interleave > 1) request.strategy.schedule = ScheduleKind::interleaved;
+    if (it.strategy.virtual_pipeline > 1) request.strategy.schedule = ScheduleKind::interleaved;
     request.workload = {.global_batch = it.global_batch, .sequence = request.model.sequence};
     if (request.model.sequence > 0) {
       for (const auto& [where, rule] : illegalities(request.model, request.strategy, request.workload)) {

@@ -70,7 +70,7 @@ constexpr auto parallel_fields = [](auto& fields, auto& it) {
   fields.required("tp", it.run.tensor_parallel, run_counts);
   fields.optional("sp", it.run.sequence_parallel);
   fields.required("pp", it.run.pipeline_parallel, run_counts);
-  fields.optional("vpp", it.run.interleave, run_counts);
+  fields.optional("vpp", it.run.virtual_pipeline, run_counts);
   fields.optional("cp", it.run.context_parallel, run_counts);
   fields.optional("ep", it.run.expert_parallel, run_counts);
   fields.required("dp", it.run.data_parallel, run_counts);

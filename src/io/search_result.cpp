@@ -58,7 +58,7 @@ constexpr auto found_fields = [](auto& fields, auto& found) {
   fields.required("in", in);
   fields.required("tensor_parallel", strategy.tensor_parallel, parallel_sizes);
   fields.required("pipeline_parallel", strategy.pipeline_parallel, parallel_sizes);
-  fields.required("interleave", strategy.interleave, parallel_sizes);
+  fields.required("virtual_pipeline", strategy.virtual_pipeline, parallel_sizes);
   fields.required("data_parallel", strategy.data_parallel, parallel_sizes);
   fields.required("micro_batch", strategy.micro_batch, parallel_sizes);
   fields.required("sequence_parallel", strategy.sequence_parallel);

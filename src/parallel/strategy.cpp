@@ -64,19 +64,20 @@ void check_tensor_parallel(Rules& rules, const Transformer& model, const Strateg
 
 void check_pipeline(Rules& rules, const Transformer& model, const Strategy& strategy) {
   const std::int64_t p = strategy.pipeline_parallel;
-  const std::int64_t m = strategy.interleave;
+  const std::int64_t m = strategy.virtual_pipeline;
   const bool interleaved = strategy.schedule == ScheduleKind::interleaved;
   rules.require(
-      m <= 1 || p > 1, "--interleave",
+      m <= 1 || p > 1, "--virtual-pipeline",
       "needs --pipeline-parallel of at least 2: chunks of one rank have nothing to interleave with");
-  rules.require(m <= 1 || interleaved, "--schedule", "must be interleaved when --interleave is above 1");
-  rules.require(m > 1 || !interleaved, "--interleave", "must be at least 2 for --schedule interleaved");
+  rules.require(m <= 1 || interleaved, "--schedule",
+                "must be interleaved when --virtual-pipeline is above 1");
+  rules.require(m > 1 || !interleaved, "--virtual-pipeline", "must be at least 2 for --schedule interleaved");
   const bool sizes = p >= 1 && m >= 1;  // reported where they are not
   // Where a rank has other chunks, the one with the embedding or the head may hold nothing else.
   const bool bare_ends = m > 1 && !strategy.stage_layers.empty();
   const bool fits = !sizes || p <= (model.layers + (bare_ends ? 2 : 0)) / m;
   rules.require(fits, "--pipeline-parallel", [&] {
-    return "times --interleave must not exceed the " + std::to_string(model.layers) + " layers (" +
+    return "times --virtual-pipeline must not exceed the " + std::to_string(model.layers) + " layers (" +
            std::to_string(p) + " x " + std::to_string(m) + ")";
   });
   if (strategy.stage_layers.empty() || !sizes || !fits) return;
@@ -180,7 +181,7 @@ std::vector<Problem> illegalities(const Transformer& model, const Strategy& stra
   Rules rules;
   rules.require_at_least_one(strategy.tensor_parallel, "--tensor-parallel");
   rules.require_at_least_one(strategy.pipeline_parallel, "--pipeline-parallel");
-  rules.require_at_least_one(strategy.interleave, "--interleave");
+  rules.require_at_least_one(strategy.virtual_pipeline, "--virtual-pipeline");
   rules.require_at_least_one(strategy.data_parallel, "--data-parallel");
   rules.require_at_least_one(strategy.micro_batch, "--micro-batch");
   rules.require_at_least_one(workload.global_batch, "--global-batch");
@@ -209,7 +210,7 @@ Bindings bindings(const Transformer& model, const Strategy& strategy, const Work
       .bind(Symbol::layers, number(model.layers))
       .bind(Symbol::microbatches, number(microbatches(strategy, workload)))
       .bind(Symbol::data_parallel, number(strategy.data_parallel))
-      .bind(Symbol::interleave, number(strategy.interleave))
+      .bind(Symbol::virtual_pipeline, number(strategy.virtual_pipeline))
       .bind(Symbol::pipeline_parallel, number(strategy.pipeline_parallel))
       .bind(Symbol::tensor_parallel, number(strategy.tensor_parallel));
   return letters;
@@ -247,7 +248,7 @@ std::int64_t replayed_layers(std::int64_t layers, const Recomputation& recompute
 
 std::vector<std::int64_t> layers_by_stage(const Transformer& model, const Strategy& strategy) {
   if (!strategy.stage_layers.empty()) return strategy.stage_layers;
-  const std::int64_t stages = strategy.pipeline_parallel * strategy.interleave;
+  const std::int64_t stages = strategy.pipeline_parallel * strategy.virtual_pipeline;
   std::vector<std::int64_t> layers(static_cast<std::size_t>(stages), model.layers / stages);
   const std::int64_t rest = model.layers % stages;
   for (std::int64_t i = 0; i < rest; ++i) ++layers[static_cast<std::size_t>(stages - 2 - i)];

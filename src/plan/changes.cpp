@@ -29,9 +29,9 @@ struct Changes {
   void recompute(std::string flags, const Recomputation& recomputation) {
     add(std::move(flags), [recomputation](Request& r) { r.strategy.recompute = recomputation; });
   }
-  void interleave(std::int64_t m) {
-    add("--interleave " + std::to_string(m), [m](Request& r) {
-      r.strategy.interleave = m;
+  void virtual_pipeline(std::int64_t m) {
+    add("--virtual-pipeline " + std::to_string(m), [m](Request& r) {
+      r.strategy.virtual_pipeline = m;
       r.strategy.schedule = m > 1 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
     });
   }
@@ -56,7 +56,8 @@ void change_policy(Changes& changes, const Request& request) {
     changes.recompute("--recompute selective", {.policy = RecomputePolicy::selective});
   }
   if (policy != RecomputePolicy::full || strategy.recompute.layers > 0) {
-    const std::int64_t chunk = request.model.layers / (strategy.pipeline_parallel * strategy.interleave);
+    const std::int64_t chunk =
+        request.model.layers / (strategy.pipeline_parallel * strategy.virtual_pipeline);
     for (const std::int64_t k : doublings(1, chunk - 1)) {
       changes.recompute("--recompute full --recompute-layers " + std::to_string(k),
                         {.policy = RecomputePolicy::full, .layers = k});
@@ -75,10 +76,10 @@ void change_batching(Changes& changes, const Strategy& strategy) {
   for (const std::int64_t b : {2 * strategy.micro_batch, 4 * strategy.micro_batch}) {
     changes.set("--micro-batch ", &Strategy::micro_batch, b);
   }
-  if (strategy.interleave > 1) changes.interleave(1);
+  if (strategy.virtual_pipeline > 1) changes.virtual_pipeline(1);
   if (strategy.pipeline_parallel > 1) {
     for (const std::int64_t m : {2, 3, 4, 6, 8}) {
-      if (m != strategy.interleave) changes.interleave(m);
+      if (m != strategy.virtual_pipeline) changes.virtual_pipeline(m);
     }
   }
 }

@@ -15,7 +15,7 @@ namespace {
 std::string moment(const Plan& plan, const RankMemory& rank) {
   const Step& step = rank.activations.peak;
   const std::string chunk =
-      plan.request.strategy.interleave > 1 ? fmt::format(" through chunk {}", step.chunk + 1) : "";
+      plan.request.strategy.virtual_pipeline > 1 ? fmt::format(" through chunk {}", step.chunk + 1) : "";
   return step.pass == Pass::forward
              ? fmt::format("at the end of the forward pass of microbatch {}{}", step.microbatch + 1, chunk)
              : fmt::format("in the backward pass of microbatch {}{}, during its first replay",

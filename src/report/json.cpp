@@ -35,7 +35,7 @@ OrderedJson to_json(const Strategy& strategy) {
   return {{"devices", devices(strategy)},
           {"tensor_parallel", strategy.tensor_parallel},
           {"pipeline_parallel", strategy.pipeline_parallel},
-          {"interleave", strategy.interleave},
+          {"virtual_pipeline", strategy.virtual_pipeline},
           {"data_parallel", strategy.data_parallel},
           {"micro_batch", strategy.micro_batch},
           {"sequence_parallel", strategy.sequence_parallel},

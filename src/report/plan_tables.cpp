@@ -34,7 +34,7 @@ Table candidates_table(const PlanReport& report, const std::vector<Candidate>& c
   if (several) table.columns.push_back({"devices"});
   const std::vector<Column> common{{"tensor"},
                                    {"pipeline"},
-                                   {"interleave"},
+                                   {"VP"},
                                    {"data"},
                                    {"micro"},
                                    {"sp", Align::left},
@@ -53,7 +53,7 @@ Table candidates_table(const PlanReport& report, const std::vector<Candidate>& c
     if (several) row.push_back(std::to_string(devices(strategy)));
     const std::vector<std::string> cells{std::to_string(strategy.tensor_parallel),
                                          std::to_string(strategy.pipeline_parallel),
-                                         std::to_string(strategy.interleave),
+                                         std::to_string(strategy.virtual_pipeline),
                                          std::to_string(strategy.data_parallel),
                                          std::to_string(strategy.micro_batch),
                                          strategy.sequence_parallel ? "yes" : "no",
@@ -74,7 +74,7 @@ Table csv_table(const PlanReport& report) {
   Table table{.columns = {{"devices"},
                           {"tensor_parallel"},
                           {"pipeline_parallel"},
-                          {"interleave"},
+                          {"VP"},
                           {"data_parallel"},
                           {"micro_batch"},
                           {"sequence_parallel"},
@@ -92,9 +92,10 @@ Table csv_table(const PlanReport& report) {
   for (const Candidate& one : report.result.plans) {
     const Strategy& strategy = one.strategy;
     table.rows.push_back({std::to_string(devices(strategy)), std::to_string(strategy.tensor_parallel),
-                          std::to_string(strategy.pipeline_parallel), std::to_string(strategy.interleave),
-                          std::to_string(strategy.data_parallel), std::to_string(strategy.micro_batch),
-                          yes(strategy.sequence_parallel), std::string(name_of(strategy.recompute.policy)),
+                          std::to_string(strategy.pipeline_parallel),
+                          std::to_string(strategy.virtual_pipeline), std::to_string(strategy.data_parallel),
+                          std::to_string(strategy.micro_batch), yes(strategy.sequence_parallel),
+                          std::string(name_of(strategy.recompute.policy)),
                           std::to_string(strategy.recompute.layers), yes(strategy.recompute.window),
                           std::string(name_of(strategy.schedule)), yes(strategy.distributed_optimizer),
                           fmt::format("{}", one.iteration.count()), fmt::format("{}", one.mfu),

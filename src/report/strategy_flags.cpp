@@ -7,7 +7,7 @@ namespace headroom {
 
 std::string strategy_flags(const Strategy& strategy) {
   std::string flags = fmt::format("-t {} -p {}", strategy.tensor_parallel, strategy.pipeline_parallel);
-  if (strategy.interleave > 1) flags += fmt::format(" -m {}", strategy.interleave);
+  if (strategy.virtual_pipeline > 1) flags += fmt::format(" -m {}", strategy.virtual_pipeline);
   flags += fmt::format(" -d {} -b {}", strategy.data_parallel, strategy.micro_batch);
   if (strategy.schedule == ScheduleKind::gpipe) flags += " --schedule gpipe";
   if (!strategy.stage_layers.empty())

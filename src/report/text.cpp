@@ -30,14 +30,14 @@ std::string recompute_text(const Recomputation& recompute) {
 
 double in_flight(const Plan& plan, const RankMemory& rank) {
   return static_cast<double>(rank.activations.chunks_in_flight) /
-         static_cast<double>(plan.request.strategy.interleave);
+         static_cast<double>(plan.request.strategy.virtual_pipeline);
 }
 
 std::string layout_line(const Strategy& strategy, const Workload& workload) {
   std::string text = fmt::format("{} device{} = tensor {} x pipeline {} x data {}", devices(strategy),
                                  devices(strategy) == 1 ? "" : "s", strategy.tensor_parallel,
                                  strategy.pipeline_parallel, strategy.data_parallel);
-  if (strategy.interleave > 1) text += fmt::format(", interleave {}", strategy.interleave);
+  if (strategy.virtual_pipeline > 1) text += fmt::format(", virtual pipeline {}", strategy.virtual_pipeline);
   const std::int64_t n = microbatches(strategy, workload);
   return text + fmt::format("; batch {} x {} tokens = {} microbatch{} of {} on each pipeline",
                             workload.global_batch, workload.sequence, n, n == 1 ? "" : "es",

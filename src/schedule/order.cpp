@@ -23,7 +23,7 @@ std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank) {
 ScheduleShape schedule_shape(const Strategy& strategy, std::int64_t microbatches) {
   return {.kind = strategy.schedule,
           .ranks = strategy.pipeline_parallel,
-          .chunks = strategy.interleave,
+          .chunks = strategy.virtual_pipeline,
           .microbatches = microbatches};
 }
 

@@ -27,8 +27,8 @@ Space leanest(const Space& space) {
   if (contains(space.distributed_optimizer, true)) lean.distributed_optimizer = {true};
   if (allows(space.micro_batch, 1)) lean.micro_batch = {.only = {1}};
   constexpr ScheduleKind f1b1 = ScheduleKind::one_forward_one_backward;
-  if (allows(space.interleave, 1) && contains(space.schedules, f1b1)) {
-    lean.interleave = {.only = {1}};
+  if (allows(space.virtual_pipeline, 1) && contains(space.schedules, f1b1)) {
+    lean.virtual_pipeline = {.only = {1}};
     lean.schedules = {f1b1};
   }
   return lean;

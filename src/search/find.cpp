@@ -115,12 +115,12 @@ class Finder {
     for (const std::int64_t p : divisors(space_.devices)) {
       if (!allows(lean.pipeline_parallel, p)) continue;
       for (std::int64_t m = 1; m * p <= most; ++m) {
-        if (!allows(lean.interleave, m) || (p == 1 && m > 1)) continue;
-        const bool any_depth = m == 1 || !lean.interleave.only.empty();
+        if (!allows(lean.virtual_pipeline, m) || (p == 1 && m > 1)) continue;
+        const bool any_depth = m == 1 || !lean.virtual_pipeline.only.empty();
         const std::int64_t unit = any_depth ? question_.step : std::lcm(question_.step, p * m);
         Space part = lean;
         part.pipeline_parallel = {.only = {p}};
-        part.interleave = {.only = {m}};
+        part.virtual_pipeline = {.only = {m}};
         const auto fits = [&](std::int64_t layers) { return holds(layers, part); };
         best = largest(unit, round_up(std::max(p * m, best + 1), unit), most, fits).value_or(best);
       }

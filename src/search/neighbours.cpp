@@ -10,8 +10,8 @@
 namespace headroom {
 namespace {
 
-constexpr std::array sizes{&Strategy::tensor_parallel, &Strategy::pipeline_parallel, &Strategy::interleave,
-                           &Strategy::micro_batch};
+constexpr std::array sizes{&Strategy::tensor_parallel, &Strategy::pipeline_parallel,
+                           &Strategy::virtual_pipeline, &Strategy::micro_batch};
 
 // From the least replayed to the most; part of the way where only some layers or microbatches are.
 double replayed(const Recomputation& recompute) {

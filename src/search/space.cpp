@@ -35,7 +35,7 @@ class LayoutVisit {
  private:
   // Other values would break the same rule again and again.
   bool rejected_whatever_follows() {
-    layout_.interleave = 1;
+    layout_.virtual_pipeline = 1;
     layout_.micro_batch = 1;
     layout_.sequence_parallel = false;
     layout_.schedule = ScheduleKind::one_forward_one_backward;
@@ -58,9 +58,9 @@ class LayoutVisit {
     const std::int64_t p = layout_.pipeline_parallel;
     const std::int64_t layers = base_.model.layers;
     for (std::int64_t m = 1; m * p <= layers; ++m) {
-      const bool even = m == 1 || layers % (p * m) == 0 || contains(space_.interleave.only, m);
-      if (!allows(space_.interleave, m) || !even || (m > 1 && p == 1)) continue;
-      layout_.interleave = m;
+      const bool even = m == 1 || layers % (p * m) == 0 || contains(space_.virtual_pipeline.only, m);
+      if (!allows(space_.virtual_pipeline, m) || !even || (m > 1 && p == 1)) continue;
+      layout_.virtual_pipeline = m;
       if (!visit_micro_batches()) return false;
     }
     return true;
@@ -73,7 +73,7 @@ class LayoutVisit {
       for (const bool sequence_parallel : choices(space_.sequence_parallel, layout_.tensor_parallel)) {
         layout_.sequence_parallel = sequence_parallel;
         for (const ScheduleKind schedule : space_.schedules) {
-          if ((schedule == ScheduleKind::interleaved) != (layout_.interleave > 1)) continue;
+          if ((schedule == ScheduleKind::interleaved) != (layout_.virtual_pipeline > 1)) continue;
           layout_.schedule = schedule;
           if (!rejected() && !visit_(layout_)) return false;
         }
@@ -102,7 +102,7 @@ void for_each_recomputation(const Request& base, const Space& space, const Strat
     if (!contains(space.recompute, policy)) continue;
     Recomputation recompute{.policy = policy};
     if (policy == RecomputePolicy::full && space.recompute_layers) {
-      const std::int64_t stages = layout.pipeline_parallel * layout.interleave;
+      const std::int64_t stages = layout.pipeline_parallel * layout.virtual_pipeline;
       const std::int64_t most = (base.model.layers + stages - 1) / stages;
       for (recompute.layers = 1; recompute.layers < most; ++recompute.layers) visit_with_window(recompute);
     }

@@ -111,7 +111,7 @@ TEST_CASE("Zero Bubble: chunks of one layer, the first and the last with embeddi
   MeasuredRun run = from(zero_bubble);
   run.layers = 6;
   run.pipeline_parallel = 4;
-  run.interleave = 2;
+  run.virtual_pipeline = 2;
   run.schedule = "1F1B-I";
   run.vocabulary.reset();
   run.recompute.reset();

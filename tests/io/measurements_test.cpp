@@ -11,7 +11,7 @@ const char* const small = R"({
   "format": 1, "source": "a paper", "system": "dgx-a100-80g", "software": "megatron-2022",
   "cases": [
     {"source": "table", "name": "slow", "model": "gpt-22b", "global_batch": 4,
-     "strategy": {"tensor_parallel": 8, "pipeline_parallel": 1, "interleave": 1, "data_parallel": 1,
+     "strategy": {"tensor_parallel": 8, "pipeline_parallel": 1, "virtual_pipeline": 1, "data_parallel": 1,
                   "micro_batch": 4, "sequence_parallel": false, "recompute": "full"},
      "measured": {"iteration": "1.42 s", "iteration_rounding": "5 ms", "mfu_at_measured_percent": 32}}],
   "targets": [{"group": "times", "source": "table", "quantity": "iteration_seconds", "worst_percent": 5}]

@@ -72,7 +72,7 @@ TEST_CASE("stage: one stage has both") {
 
 TEST_CASE("stage: every chunk of an interleaved schedule is a stage") {
   const auto chunks =
-      stages({.pipeline_parallel = 2, .interleave = 4, .schedule = ScheduleKind::interleaved});
+      stages({.pipeline_parallel = 2, .virtual_pipeline = 4, .schedule = ScheduleKind::interleaved});
   REQUIRE(chunks.size() == 8);
   for (const StageActivations& chunk : chunks) CHECK(layers_kept(chunk) == plain.kept);
 }

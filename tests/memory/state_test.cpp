@@ -77,9 +77,9 @@ TEST_CASE("parameters: a rank holds the padded vocabulary") {
 TEST_CASE("parameters: pipeline ranks hold the model between them, untied embeddings once") {
   const Transformer model = llama(4096, 11008, 32, 32, 32, 32000);
   CHECK(of_all_ranks(model, {.pipeline_parallel = 4}) == parameter_count(model));
-  CHECK(
-      of_all_ranks(model, {.pipeline_parallel = 4, .interleave = 2, .schedule = ScheduleKind::interleaved}) ==
-      parameter_count(model));
+  CHECK(of_all_ranks(
+            model, {.pipeline_parallel = 4, .virtual_pipeline = 2, .schedule = ScheduleKind::interleaved}) ==
+        parameter_count(model));
 }
 
 TEST_CASE("parameters: tied embeddings stand on the first and the last rank") {

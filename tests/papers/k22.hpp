@@ -60,12 +60,14 @@ inline Transformer transformer(const char* name, std::int64_t heads, std::int64_
           .max_positions = 2048};
 }
 
-inline Strategy strategy(std::int64_t pipeline_parallel, std::int64_t interleave, std::int64_t micro_batch) {
-  return {.tensor_parallel = 8,
-          .pipeline_parallel = pipeline_parallel,
-          .interleave = interleave,
-          .micro_batch = micro_batch,
-          .schedule = interleave > 1 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward};
+inline Strategy strategy(std::int64_t pipeline_parallel, std::int64_t virtual_pipeline,
+                         std::int64_t micro_batch) {
+  return {
+      .tensor_parallel = 8,
+      .pipeline_parallel = pipeline_parallel,
+      .virtual_pipeline = virtual_pipeline,
+      .micro_batch = micro_batch,
+      .schedule = virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward};
 }
 
 inline Run gpt_22b() { return {transformer("22B", 64, 6144, 48), strategy(1, 1, 4), {4, 2048}}; }

@@ -15,7 +15,7 @@ RankActivations activations(const k22::Run& run, std::int64_t rank) {
 }
 
 k22::Run without_interleaving(k22::Run run) {
-  run.strategy.interleave = 1;
+  run.strategy.virtual_pipeline = 1;
   run.strategy.schedule = ScheduleKind::one_forward_one_backward;
   return run;
 }
@@ -23,7 +23,7 @@ k22::Run without_interleaving(k22::Run run) {
 // 1 + (p-1)/(pm) for an interleaved schedule with microbatches enough, and 1 without interleaving.
 Expr interleaving_factor(const k22::Run& run) {
   using namespace symbols;
-  return run.strategy.interleave > 1 ? 1 + (p - 1) / (p * m) : 1;
+  return run.strategy.virtual_pipeline > 1 ? 1 + (p - 1) / (p * m) : 1;
 }
 
 }  // namespace

@@ -51,8 +51,8 @@ TEST_CASE("strategy: sizes start at 1") {
         Problem{"--tensor-parallel", "must be at least 1, not 0"});
   CHECK(problem([](Strategy& it) { it.pipeline_parallel = -2; }) ==
         Problem{"--pipeline-parallel", "must be at least 1, not -2"});
-  CHECK(problem([](Strategy& it) { it.interleave = 0; }) ==
-        Problem{"--interleave", "must be at least 1, not 0"});
+  CHECK(problem([](Strategy& it) { it.virtual_pipeline = 0; }) ==
+        Problem{"--virtual-pipeline", "must be at least 1, not 0"});
   CHECK(problem([](Strategy& it) { it.data_parallel = 0; }) ==
         Problem{"--data-parallel", "must be at least 1, not 0"});
   CHECK(problem([](Strategy& it) { it.micro_batch = 0; }) ==
@@ -109,27 +109,28 @@ TEST_CASE("strategy: sequence parallelism divides the sequence") {
 TEST_CASE("strategy: interleaving needs a pipeline") {
   CHECK(problem([](Strategy& it) {
           it.pipeline_parallel = 1;
-          it.interleave = 2;
+          it.virtual_pipeline = 2;
           it.schedule = ScheduleKind::interleaved;
-        }) == Problem{"--interleave",
+        }) == Problem{"--virtual-pipeline",
                       "needs --pipeline-parallel of at least 2: chunks of one rank have nothing to "
                       "interleave with"});
 }
 
 TEST_CASE("strategy: interleaving and the interleaved schedule need each other") {
-  CHECK(problem([](Strategy& it) { it.interleave = 2; }) ==
-        Problem{"--schedule", "must be interleaved when --interleave is above 1"});
+  CHECK(problem([](Strategy& it) { it.virtual_pipeline = 2; }) ==
+        Problem{"--schedule", "must be interleaved when --virtual-pipeline is above 1"});
   CHECK(problem([](Strategy& it) { it.schedule = ScheduleKind::interleaved; }) ==
-        Problem{"--interleave", "must be at least 2 for --schedule interleaved"});
+        Problem{"--virtual-pipeline", "must be at least 2 for --schedule interleaved"});
 }
 
 TEST_CASE("strategy: every stage chunk has a layer") {
   CHECK(problem([](Strategy& it) { it.pipeline_parallel = 25; }) ==
-        Problem{"--pipeline-parallel", "times --interleave must not exceed the 24 layers (25 x 1)"});
+        Problem{"--pipeline-parallel", "times --virtual-pipeline must not exceed the 24 layers (25 x 1)"});
   CHECK(problem([](Strategy& it) {
-          it.interleave = 13;
+          it.virtual_pipeline = 13;
           it.schedule = ScheduleKind::interleaved;
-        }) == Problem{"--pipeline-parallel", "times --interleave must not exceed the 24 layers (2 x 13)"});
+        }) ==
+        Problem{"--pipeline-parallel", "times --virtual-pipeline must not exceed the 24 layers (2 x 13)"});
 }
 
 TEST_CASE("strategy: a list of stage layers names every stage chunk") {
@@ -156,7 +157,7 @@ TEST_CASE("strategy: the global batch is whole microbatches for every replica") 
 
 TEST_CASE("strategy: an interleaved schedule works on groups of p microbatches") {
   CHECK(problem([](Strategy& strategy, Workload& workload) {
-          strategy.interleave = 2;
+          strategy.virtual_pipeline = 2;
           strategy.schedule = ScheduleKind::interleaved;
           workload.global_batch = 60;
         }) == Problem{"--global-batch",
@@ -213,7 +214,7 @@ TEST_CASE("strategy: huge and negative numbers are problems, not overflows") {
   for (const std::int64_t x : sizes) {
     for (const std::int64_t y : sizes) {
       CHECK_FALSE(
-          illegalities(model, {.pipeline_parallel = x, .interleave = y, .stage_layers = {x, y}}, batch)
+          illegalities(model, {.pipeline_parallel = x, .virtual_pipeline = y, .stage_layers = {x, y}}, batch)
               .empty());
       CHECK_FALSE(illegalities(model, {.data_parallel = x, .micro_batch = y}, batch).empty());
       CHECK_FALSE(illegalities(model, {.tensor_parallel = x}, {.global_batch = y, .sequence = x}).empty());
@@ -231,7 +232,7 @@ TEST_CASE("strategy: devices and microbatches") {
 
 TEST_CASE("strategy: layers are even where they can be") {
   CHECK(stages({.pipeline_parallel = 4}, 24) == std::vector<std::int64_t>{6, 6, 6, 6});
-  CHECK(stages({.pipeline_parallel = 2, .interleave = 2}, 24) == std::vector<std::int64_t>{6, 6, 6, 6});
+  CHECK(stages({.pipeline_parallel = 2, .virtual_pipeline = 2}, 24) == std::vector<std::int64_t>{6, 6, 6, 6});
 }
 
 TEST_CASE("strategy: layers left over go to the stages before the last, late ones first") {
@@ -248,7 +249,7 @@ TEST_CASE("strategy: stages hold all layers, and none two more than another") {
     const std::int64_t p = *rc::gen::inRange(1, 20);
     const std::int64_t m = *rc::gen::inRange(1, 5);
     const std::int64_t layers = *rc::gen::inRange<std::int64_t>(p * m, 200);
-    const auto counts = stages({.pipeline_parallel = p, .interleave = m}, layers);
+    const auto counts = stages({.pipeline_parallel = p, .virtual_pipeline = m}, layers);
     RC_ASSERT(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) == layers);
     const auto [fewest, most] = std::minmax_element(counts.begin(), counts.end());
     RC_ASSERT(*most - *fewest <= 1);
@@ -257,10 +258,13 @@ TEST_CASE("strategy: stages hold all layers, and none two more than another") {
 }
 
 TEST_CASE("strategy: the paper's letters meet numbers") {
-  const Bindings letters = bindings(
-      model,
-      {.tensor_parallel = 8, .pipeline_parallel = 4, .interleave = 3, .data_parallel = 2, .micro_batch = 4},
-      batch);
+  const Bindings letters = bindings(model,
+                                    {.tensor_parallel = 8,
+                                     .pipeline_parallel = 4,
+                                     .virtual_pipeline = 3,
+                                     .data_parallel = 2,
+                                     .micro_batch = 4},
+                                    batch);
   const auto value = [&](Symbol symbol) { return letters[symbol]; };
   CHECK(value(Symbol::global_batch) == 64);
   CHECK(value(Symbol::microbatches) == 8);

@@ -27,7 +27,7 @@ std::vector<Request> requests_that_do_not_fit() {
   requests.back().workload.global_batch = 256;
   requests.push_back(gpt3_on_a100());
   requests.back().strategy.schedule = ScheduleKind::gpipe;
-  requests.back().strategy.interleave = 1;
+  requests.back().strategy.virtual_pipeline = 1;
   requests.back().strategy.deallocate_outputs = false;
   return requests;
 }

@@ -28,7 +28,7 @@ inline Request gpt3_on_a100() {
                                   {"nccl", 256_MiB, ReservePer::communicator, Origin::exact, "counted"}}},
           .strategy = {.tensor_parallel = 8,
                        .pipeline_parallel = 8,
-                       .interleave = 3,
+                       .virtual_pipeline = 3,
                        .schedule = ScheduleKind::interleaved},
           .workload = {.global_batch = 64, .sequence = 2048}};
 }

@@ -66,7 +66,7 @@ TEST_CASE("schedule: the c-th chunk of a rank is stage c p + rank") {
 }
 
 TEST_CASE("schedule: the shape of a strategy") {
-  CHECK(schedule_shape({.pipeline_parallel = 4, .interleave = 2, .schedule = ScheduleKind::interleaved},
+  CHECK(schedule_shape({.pipeline_parallel = 4, .virtual_pipeline = 2, .schedule = ScheduleKind::interleaved},
                        16) == ScheduleShape{ScheduleKind::interleaved, 4, 2, 16});
 }
 

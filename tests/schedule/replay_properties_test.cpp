@@ -14,7 +14,7 @@ using tests::any_seconds;
 using tests::between;
 
 ScheduleTimes any_windowed_times(const ScheduleShape& shape) {
-  ScheduleTimes times = any_times(shape);
+  ScheduleTimes times = tests::any_times(shape);
   if (between(0, 1) == 1) {
     for (std::int64_t rank = 0; rank < shape.ranks; ++rank)
       times.windows.push_back(between(0, shape.ranks + 2));

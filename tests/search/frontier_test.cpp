@@ -21,7 +21,7 @@ Request request_for(const std::string& model, const std::vector<std::string>& ov
                   .system = read_system("dgx-a100-80g"),
                   .software = read_software("megatron-2022"),
                   .strategy = strategy};
-  if (strategy.interleave > 1) request.strategy.schedule = ScheduleKind::interleaved;
+  if (strategy.virtual_pipeline > 1) request.strategy.schedule = ScheduleKind::interleaved;
   request.workload = {.global_batch = batch, .sequence = request.model.sequence};
   return request;
 }
@@ -31,7 +31,7 @@ Request paper_request(const std::string& model, std::int64_t p, std::int64_t m, 
   return request_for(model, {},
                      {.tensor_parallel = 8,
                       .pipeline_parallel = p,
-                      .interleave = m,
+                      .virtual_pipeline = m,
                       .micro_batch = b,
                       .sequence_parallel = true},
                      batch);
@@ -88,7 +88,7 @@ TEST_CASE("frontier: all ranks alike is as evaluating every set and every number
                             {.tensor_parallel = 8, .pipeline_parallel = 2, .sequence_parallel = true}, 6),
                 3);
   Request exact = request_for("gpt3-13b", {"layers=4"},
-                              {.tensor_parallel = 2, .pipeline_parallel = 2, .interleave = 2}, 4);
+                              {.tensor_parallel = 2, .pipeline_parallel = 2, .virtual_pipeline = 2}, 4);
   exact.detail = Detail::exact;
   exact.strategy.deallocate_outputs = false;
   check_uniform(exact, 1);
@@ -96,7 +96,7 @@ TEST_CASE("frontier: all ranks alike is as evaluating every set and every number
 
 TEST_CASE("frontier: layers that do not divide among the chunks of a rank") {
   check_uniform(request_for("llama-2-7b", {"layers=5", "kernels.attention=flash"},
-                            {.tensor_parallel = 4, .pipeline_parallel = 2, .interleave = 2}, 4),
+                            {.tensor_parallel = 4, .pipeline_parallel = 2, .virtual_pipeline = 2}, 4),
                 2);
 }
 

@@ -63,7 +63,7 @@ inline Space small_space() {
   const std::vector<bool> yes{true};
   const std::vector<bool> no{false};
   return {.devices = *rc::gen::element<std::int64_t>(1, 2, 4, 6, 8, 12, 16),
-          .interleave =
+          .virtual_pipeline =
               *rc::gen::element(Counts{}, pinned({1}), pinned({2}), pinned({1, 2, 3}), Counts{.most = 2}),
           .micro_batch = *rc::gen::element(Counts{}, pinned({2, 3}), Counts{.most = 2}),
           .sequence_parallel = *rc::gen::elementOf(std::vector{both, yes, no}),

@@ -87,7 +87,7 @@ TEST_CASE("search: layers that do not divide, outputs kept, exact detail, overla
   request.strategy.gradients = Dtype::half;
   request.detail = Detail::exact;
   request.software.overlaps_data_parallel = true;
-  check_against_brute_force(request, {.devices = 30, .interleave = {.only = {1, 2, 3}}});
+  check_against_brute_force(request, {.devices = 30, .virtual_pipeline = {.only = {1, 2, 3}}});
 }
 
 // Spaces small enough for brute force, with ties: one microbatch on one rank takes the same under GPipe and 1F1B.
@@ -97,7 +97,7 @@ Space any_space() {
   space.recompute_window = *rc::gen::arbitrary<bool>();
   space.micro_batch.most = *rc::gen::element<std::int64_t>(0, 1);
   if (*rc::gen::arbitrary<bool>()) space.schedules.push_back(ScheduleKind::gpipe);
-  if (*rc::gen::arbitrary<bool>()) space.interleave.only = {1, 2, 5};
+  if (*rc::gen::arbitrary<bool>()) space.virtual_pipeline.only = {1, 2, 5};
   return space;
 }
 

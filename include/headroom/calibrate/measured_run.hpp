@@ -33,7 +33,7 @@ struct MeasuredRun {
   std::int64_t tensor_parallel = 1;
   std::optional<bool> sequence_parallel;
   std::int64_t pipeline_parallel = 1;
-  std::optional<std::int64_t> interleave;
+  std::optional<std::int64_t> virtual_pipeline;
   std::int64_t context_parallel = 1;
   std::int64_t expert_parallel = 1;
   std::int64_t data_parallel = 1;

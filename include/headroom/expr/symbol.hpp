@@ -23,7 +23,7 @@ enum class Symbol : std::uint8_t {
   layers,
   microbatches,
   data_parallel,
-  interleave,
+  virtual_pipeline,
   pipeline_parallel,
   tensor_parallel,
 };
@@ -50,7 +50,7 @@ inline constexpr std::array<Notation, symbol_count> notation{{
     {Symbol::layers, 'L', "transformer layers"},
     {Symbol::microbatches, 'n', "microbatches per pipeline and iteration"},
     {Symbol::data_parallel, 'd', "data-parallel size"},
-    {Symbol::interleave, 'm', "interleaving stages"},
+    {Symbol::virtual_pipeline, 'm', "interleaving stages"},
     {Symbol::pipeline_parallel, 'p', "pipeline-parallel size"},
     {Symbol::tensor_parallel, 't', "tensor-parallel size"},
 }};

@@ -37,7 +37,7 @@ enum class ScheduleKind : std::uint8_t { gpipe, one_forward_one_backward, interl
 struct Strategy {
   std::int64_t tensor_parallel = 1;    // t
   std::int64_t pipeline_parallel = 1;  // p
-  std::int64_t interleave = 1;         // m, chunks per pipeline rank
+  std::int64_t virtual_pipeline = 1;   // m, chunks per pipeline rank
   std::int64_t data_parallel = 1;      // d
   std::int64_t micro_batch = 1;        // b
   bool sequence_parallel = false;

@@ -28,7 +28,7 @@ struct Space {
   std::int64_t devices = 1;  // all of them are used: d = devices / (t p)
   Counts tensor_parallel;    // divisors of the devices, within a node unless listed
   Counts pipeline_parallel;  // divisors of what is left
-  Counts interleave;         // unless listed, such that p m divides the layers [Megatron-LM's rule]
+  Counts virtual_pipeline;   // unless listed, such that p m divides the layers [Megatron-LM's rule]
   Counts data_parallel;
   Counts micro_batch;  // divisors of a replica's batch
   std::vector<bool> sequence_parallel{true, false};
