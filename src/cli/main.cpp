@@ -6,6 +6,7 @@
 
 #include "cli/command.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/version.hpp"
 #include "headroom/core/error.hpp"
 
 namespace headroom::cli {
@@ -20,7 +21,7 @@ ExitCode bad_input(const InputError& error) {
 
 ExitCode run(int argc, const char* const* argv) {
   CommandLine command_line("headroom", "Headroom: will a model fit, what does it keep, and where.",
-                           HEADROOM_VERSION);
+                           version_and_build());
   Command program = command_line.program();
   program.require_command();
   program.footer(

@@ -4,6 +4,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/shards.hpp"
+#include "cli/version.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -22,7 +23,7 @@ ExitCode merge(const MergeFlags& flags) {
     collect(problems, [&] { heads.push_back(parts.emplace_back(path).head()); });
   }
   if (!problems.empty()) throw InputError(std::move(problems));
-  check_parts(heads, flags.parts, HEADROOM_VERSION);
+  check_parts(heads, flags.parts, version());
   std::sort(parts.begin(), parts.end(), [](const PartReader& x, const PartReader& y) {
     return x.head().shard.index < y.head().shard.index;
   });

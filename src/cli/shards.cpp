@@ -1,5 +1,6 @@
 #include "cli/shards.hpp"
 
+#include "cli/version.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
@@ -48,7 +49,7 @@ std::optional<Shard> read_shard(const Command& command, const FlagText& text,
 
 PartHead part_head(std::string command, const Shard& shard, std::vector<std::string> arguments,
                    const Inputs& inputs) {
-  std::vector<std::string> texts{HEADROOM_VERSION, command};
+  std::vector<std::string> texts{version(), command};
   texts.insert(texts.end(), arguments.begin(), arguments.end());
   for (const std::string& name : inputs.models) {
     texts.push_back(text_or_problem([&] { return write_model(read_model(name)); }));
@@ -59,7 +60,7 @@ PartHead part_head(std::string command, const Shard& shard, std::vector<std::str
   for (const std::string& name : inputs.software) {
     texts.push_back(text_or_problem([&] { return write_software(read_software(name)); }));
   }
-  return {.program = HEADROOM_VERSION,
+  return {.program = version(),
           .command = std::move(command),
           .shard = shard,
           .digest = digest_of(texts),
