@@ -24,21 +24,21 @@ RequestFlags changed(RequestFlags flags, const std::string& change) {
   return flags;
 }
 
-Evaluation evaluated(const RequestFlags& flags, const SystemFlags& system) {
+Request request_of(const RequestFlags& flags, const SystemFlags& system) {
   std::vector<Problem> problems;
   Request request = read_request(flags, problems);
   read_system_flags(system, request, problems);
   if (!problems.empty()) throw InputError(problems);
-  return evaluate(request);
+  return request;
 }
 
 ExitCode compare(const CompareFlags& flags) {
   const Format format = format_of(flags.output);
-  const StrategyComparison comparison{.before = evaluated(flags.request, flags.system),
-                                      .after = evaluated(changed(flags.request, flags.change), flags.system),
-                                      .change = flags.change};
-  write(flags.output, render(comparison, format));
-  return std::holds_alternative<Plan>(comparison.after) ? ExitCode::done : ExitCode::infeasible;
+  const CompareReply reply =
+      answer(CompareQuestion{.before = request_of(flags.request, flags.system),
+                             .after = request_of(changed(flags.request, flags.change), flags.system)});
+  write(flags.output, render(reply, flags.change, format));
+  return std::holds_alternative<Plan>(reply.after) ? ExitCode::done : ExitCode::infeasible;
 }
 
 }  // namespace

@@ -24,21 +24,15 @@ ExitCode estimate(const EstimateFlags& flags) {
   std::vector<Problem> problems;
   Request request = read_request(flags.request, problems);
   read_system_flags(flags.system, request, problems);
-  EstimateReport report;
-  report.training = read_training(flags.capacity, problems);
+  const Training training = read_training(flags.capacity, problems);
   if (!problems.empty()) throw InputError(problems);
 
-  report.evaluation = evaluate(request);
-  report.timeline = flags.timeline;
-  const bool fits = std::holds_alternative<Plan>(report.evaluation);
-  constexpr std::size_t most_alternatives = 3;
-  report.looked_for_alternatives = !flags.no_suggestions;
-  if (report.looked_for_alternatives) {
-    report.alternatives = fits ? improvements(std::get<Plan>(report.evaluation), most_alternatives)
-                               : remedies(request, most_alternatives);
-  }
-  write(flags.output, render(report, format));
-  return fits ? ExitCode::done : ExitCode::infeasible;
+  const EstimateReply reply = answer(EstimateQuestion{.request = std::move(request),
+                                                      .training = training,
+                                                      .with_alternatives = !flags.no_suggestions,
+                                                      .with_schedule = flags.timeline});
+  write(flags.output, render(reply, format));
+  return fits(reply) ? ExitCode::done : ExitCode::infeasible;
 }
 
 }  // namespace

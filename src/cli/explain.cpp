@@ -3,7 +3,6 @@
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/request_flags.hpp"
-#include "headroom/plan/explanation.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -22,8 +21,11 @@ void run(const ExplainFlags& flags) {
         {"--recompute-window", "needs a device's memory to size the window: use headroom estimate"});
   }
   if (!problems.empty()) throw InputError(problems);
-  write(flags.output,
-        render(explain(request.model, request.strategy, request.workload, request.detail), format));
+  const ExplainReply reply = answer(ExplainQuestion{.model = request.model,
+                                                    .strategy = request.strategy,
+                                                    .workload = request.workload,
+                                                    .detail = request.detail});
+  write(flags.output, render(reply, format));
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "headroom/report/frontier.hpp"
 
-#include <algorithm>
-
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
@@ -36,30 +34,6 @@ std::vector<Bytes> read_budgets(const FlagText& text, std::vector<Problem>& prob
   return budgets;
 }
 
-FrontierReport ask(const Request& request, const std::vector<Bytes>& budgets, bool window) {
-  const Frontier frontier(request);
-  FrontierReport report{
-      .request = frontier.request(), .ops = frontier.ops(), .layer_choices = frontier.layer_choices()};
-  const std::vector<FrontierPoint> front = frontier.uniform();
-  const auto best_within = [&](Bytes budget) {
-    FrontierBudget best{.budget = budget, .uniform = {}, .staged = frontier.staged(budget)};
-    if (const FrontierPoint* point = within(front, budget)) best.uniform = *point;
-    return best;
-  };
-  for (const FrontierPoint& point : front) report.points.push_back({point, *frontier.staged(point.peak)});
-  for (const RecomputePolicy policy :
-       {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full}) {
-    const FrontierPoint point = frontier.point({.policy = policy});
-    report.policies.push_back({point, best_within(point.peak)});
-  }
-  for (const Bytes budget : budgets) {
-    report.budgets.push_back(best_within(budget));
-    if (window) report.budgets.back().windowed = frontier.windowed(budget);
-  }
-  report.batches = batch_choices(request, budgets.front());
-  return report;
-}
-
 ExitCode frontier(const FrontierFlags& flags) {
   const Format format = format_of(flags.output);
   std::vector<Problem> problems;
@@ -67,14 +41,11 @@ ExitCode frontier(const FrontierFlags& flags) {
   read_system_flags(flags.system, request, problems);
   std::vector<Bytes> budgets = read_budgets(flags.budgets, problems);
   if (!problems.empty()) throw InputError(problems);
-  if (budgets.empty()) budgets.push_back(request.system.memory);
-  FrontierReport report = ask(request, budgets, flags.window);
-  report.all = flags.all;
-  if (!flags.picture.empty()) write({.file = flags.picture}, frontier_picture(report));
-  write(flags.output, render(report, format));
-  const bool fits = std::any_of(report.budgets.begin(), report.budgets.end(),
-                                [](const FrontierBudget& budget) { return budget.staged.has_value(); });
-  return fits ? ExitCode::done : ExitCode::infeasible;
+  const FrontierReply reply = answer(
+      FrontierQuestion{.request = std::move(request), .budgets = std::move(budgets), .window = flags.window});
+  if (!flags.picture.empty()) write({.file = flags.picture}, frontier_picture(reply));
+  write(flags.output, render(reply, format, flags.all));
+  return fits(reply) ? ExitCode::done : ExitCode::infeasible;
 }
 
 }  // namespace

@@ -1,14 +1,16 @@
-// What is wrong with a strategy that was asked about with plan --why.
+// The strategy that plan --why asks about, read from flags of estimate.
 #pragma once
 
 #include <string>
 
 #include "cli/request_flags.hpp"
-#include "headroom/report/plan.hpp"
+#include "headroom/answer/plan.hpp"
 
 namespace headroom::cli {
 
-// `why` are flags of estimate; what they leave out is as in `flags`, which `base` and `space` were read from.
-Inquiry inquire(const std::string& why, const RequestFlags& flags, const Request& base, const Space& space);
+// What `why` leaves out is as in `flags`, which `base` and `space` were read from; problems are of the devices, where
+// they do not make a strategy. Throws InputError when it cannot be read or is about something else than the plan.
+AskedStrategy read_inquiry(const std::string& why, const RequestFlags& flags, const Request& base,
+                           const Space& space);
 
 }  // namespace headroom::cli

@@ -14,7 +14,6 @@
 #include "cli/space_flags.hpp"
 #include "cli/system_flags.hpp"
 #include "headroom/io/search_result.hpp"
-#include "headroom/search/device_counts.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -60,23 +59,16 @@ std::string estimate_command(const PlanFlags& flags) {
   return command;
 }
 
-// Answers the question and makes everything that of the answer: what follows plans at it, or at the least that was
-// asked for where nothing fits.
-void find_and_put(const Question& question, PlanFlags& flags, PlanReport& report) {
-  report.found = find(report.base, report.space, question);
-  const bool devices = question.extreme == Extreme::min_devices;
-  std::int64_t value = report.found->value.value_or(devices ? question.most : question.step);
-  if (report.found->micro_batch) {
-    value = report.space.devices * *report.found->micro_batch;
-    report.space.micro_batch = {.only = {*report.found->micro_batch}};
-  }
-  put(question.extreme, value, report.base, report.space);
-  const std::string text = std::to_string(value);
-  switch (question.extreme) {
-    case Extreme::min_devices: flags.space.devices = text; break;
-    case Extreme::max_batch: flags.request.global_batch = text; break;
-    case Extreme::max_sequence: flags.request.sequence = text; break;
-    case Extreme::max_layers: flags.request.overrides.push_back("layers=" + text); break;
+// Puts what an inverse question found into the flags that follow-up commands repeat.
+void put_found(const PlanTask& task, RequestFlags& flags) {
+  if (!task.found) return;
+  switch (task.found->question.extreme) {
+    case Extreme::min_devices: break;
+    case Extreme::max_batch: flags.global_batch = std::to_string(task.base.workload.global_batch); break;
+    case Extreme::max_sequence: flags.sequence = std::to_string(task.base.workload.sequence); break;
+    case Extreme::max_layers:
+      flags.overrides.push_back("layers=" + std::to_string(task.base.model.layers));
+      break;
   }
 }
 
@@ -103,45 +95,57 @@ void use_example(PlanFlags& flags) {
   if (!flags.request.global_batch) flags.request.global_batch = "64";
 }
 
-// The report without its result: what is searched. Where a question is asked its answer is put into the flags too.
-PlanReport read_report(PlanFlags& flags, std::vector<Problem>& problems) {
+PlanQuestion read_plan_question(PlanFlags& flags, std::size_t shown, std::vector<Problem>& problems) {
   use_example(flags);
-  PlanReport report;
-  report.base = read_request(flags.request, problems);
-  read_system_flags(flags.system, report.base, problems);
+  PlanQuestion question{.accounts = shown};
+  question.base = read_request(flags.request, problems);
+  read_system_flags(flags.system, question.base, problems);
   SpaceFlags beside_devices = flags.space;
   beside_devices.devices.reset();
-  report.space = read_space(beside_devices, problems);
-  report.device_counts = read_devices(flags, problems);
-  if (!report.device_counts.empty()) report.space.devices = report.device_counts.front();
-  report.training = read_training(flags.capacity, problems);
-  const std::optional<Question> question =
+  question.space = read_space(beside_devices, problems);
+  question.device_counts = read_devices(flags, problems);
+  if (!question.device_counts.empty()) question.space.devices = question.device_counts.front();
+  question.training = read_training(flags.capacity, problems);
+  question.find =
       read_question(flags.find, {flags.space.devices, flags.request.global_batch, flags.request.sequence},
-                    report.training, report.base.workload, problems);
+                    question.training, question.base.workload, problems);
+  return question;
+}
+
+// What is asked, what of it is searched, and how the reply is to be shown.
+struct Asked {
+  PlanQuestion question;
+  PlanTask task;
+  PlanWords words;
+};
+
+// Answers an inverse question on its way. Throws InputError with all problems.
+Asked read_asked(PlanFlags& flags, Format format, std::vector<Problem> problems) {
   std::int64_t top = 10;
   read_count("--top", flags.top, top, problems);
-  report.shown = static_cast<std::size_t>(top);
-  if (question && problems.empty()) find_and_put(*question, flags, report);
-  report.estimate = estimate_command(flags);
-  return report;
-}
-
-// What follows a search: its explanation.
-void explain_result(const PlanFlags& flags, PlanReport& report) {
-  const bool found = !report.result.plans.empty();
-  if (found) {
-    Request best = report.base;
-    best.strategy = report.result.plans.front().strategy;
-    report.blocked = blocked_by_memory(account(evaluate(best)));
-  } else if (!report.found) {
-    report.relief = relief(report.base, report.space);
+  const auto shown = static_cast<std::size_t>(top);
+  Asked asked;
+  asked.question = read_plan_question(flags, format == Format::json ? shown : 0, problems);
+  if (!problems.empty()) throw InputError(std::move(problems));
+  asked.task = task_of(asked.question);
+  put_found(asked.task, flags.request);
+  if (flags.why) {
+    asked.question.why = read_inquiry(*flags.why, flags.request, asked.task.base, asked.task.space);
   }
-  if (flags.why) report.inquiry = inquire(*flags.why, flags.request, report.base, report.space);
+  asked.words = {.estimate = estimate_command(flags), .why = flags.why.value_or(""), .shown = shown};
+  return asked;
 }
 
-ExitCode print(const PlanReport& report, const OutputFlags& output) {
-  write(output, render(report, format_of(output)));
-  return report.result.plans.empty() || unanswered(report) ? ExitCode::infeasible : ExitCode::done;
+using Clock = std::chrono::steady_clock;
+
+// Says how long it took where the time of the start is given.
+ExitCode print(Asked asked, SearchResult result, const OutputFlags& output,
+               std::optional<Clock::time_point> start = {}) {
+  const PlanReply reply =
+      reply_to(asked.question, std::move(asked.task), std::move(result), asked.question.why);
+  if (start) asked.words.elapsed_seconds = std::chrono::duration<double>(Clock::now() - *start).count();
+  write(output, render(reply, asked.words, format_of(output)));
+  return reply.result.plans.empty() || unanswered(reply) ? ExitCode::infeasible : ExitCode::done;
 }
 
 Inputs inputs_of(const PlanFlags& flags) {
@@ -161,27 +165,21 @@ ExitCode write_part(const Command& command, const PlanFlags& flags, const Shard&
 }
 
 ExitCode plan(const Command& command, PlanFlags flags) {
-  format_of(flags.output);
-  const auto start = std::chrono::steady_clock::now();
+  const Format format = format_of(flags.output);
+  const auto start = Clock::now();
   std::vector<Problem> problems;
-  PlanReport report = read_report(flags, problems);
   std::int64_t threads = std::max(1U, std::thread::hardware_concurrency());
   read_count("--threads", flags.threads, threads, problems);
   const std::optional<Shard> shard = read_shard(command, flags.shard, problems);
   if (flags.shard && flags.timing)
     problems.push_back({"--timing", "says nothing of a part: leave it out with --shard"});
-  if (!problems.empty()) throw InputError(problems);
+  Asked asked = read_asked(flags, format, std::move(problems));
 
-  const SearchOptions options{.shard = shard.value_or(Shard{}), .threads = static_cast<unsigned>(threads)};
-  report.result = report.device_counts.size() > 1
-                      ? search_device_counts(report.base, report.space, report.device_counts, options)
-                      : search(report.base, report.space, options);
-  if (shard) return write_part(command, flags, *shard, report.result);
-  explain_result(flags, report);
-  if (flags.timing) {
-    report.elapsed_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-  return print(report, flags.output);
+  SearchResult result =
+      search(asked.task, {.shard = shard.value_or(Shard{}), .threads = static_cast<unsigned>(threads)});
+  if (shard) return write_part(command, flags, *shard, result);
+  return print(std::move(asked), std::move(result), flags.output,
+               flags.timing ? std::optional(start) : std::nullopt);
 }
 
 void add_flags(Command command, PlanFlags& flags) {
@@ -214,16 +212,12 @@ ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags) {
   PlanFlags asked;
   add_flags(reader.command(), asked);
   reader.read(parts.front().head().arguments);
-  std::vector<Problem> problems;
-  PlanReport report = read_report(asked, problems);
-  if (!problems.empty()) throw InputError(problems);
+  Asked question = read_asked(asked, format_of(flags), {});
   check_inputs(parts, inputs_of(asked));
   std::vector<SearchResult> results;
   results.reserve(parts.size());
-  for (PartReader& part : parts) results.push_back(read_result(part, report.base.strategy));
-  report.result = merged(results);
-  explain_result(asked, report);
-  return print(report, flags);
+  for (PartReader& part : parts) results.push_back(read_result(part, question.task.base.strategy));
+  return print(std::move(question), merged(results), flags);
 }
 
 void add_plan(Command program, ExitCode& exit_code) {

@@ -19,11 +19,9 @@ ExitCode trace(const TraceFlags& flags) {
   Request request = read_request(flags.request, problems);
   read_system_flags(flags.system, request, problems);
   if (!problems.empty()) throw InputError(problems);
-  const Evaluation evaluation = evaluate(request);
-  const Plan& plan = account(evaluation);
-  if (!plan.timing) throw InputError(request.system.name, "has no performance figures, which a trace needs");
-  write(flags.output, chrome_trace(trace_of(plan)));
-  return std::holds_alternative<Plan>(evaluation) ? ExitCode::done : ExitCode::infeasible;
+  const TraceReply reply = answer(TraceQuestion{.request = std::move(request)});
+  write(flags.output, chrome_trace(reply.trace));
+  return std::holds_alternative<Plan>(reply.evaluation) ? ExitCode::done : ExitCode::infeasible;
 }
 
 }  // namespace

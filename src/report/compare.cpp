@@ -6,51 +6,9 @@
 namespace headroom {
 namespace {
 
-// A term of both plans, in the unit that its name ends in.
-struct Term {
-  std::string name;
-  double before = 0;
-  double after = 0;
-};
-
-// Of the fullest rank of each plan; the last is their sum.
-std::vector<Term> memory_terms(const Plan& before, const Plan& after) {
-  const RankMemory& x = before.ranks[before.peak_rank];
-  const RankMemory& y = after.ranks[after.peak_rank];
-  const Activations& a = x.activations.at_peak;
-  const Activations& b = y.activations.at_peak;
-  const auto term = [](const char* name, Bytes from, Bytes to) {
-    return Term{name, from.count(), to.count()};
-  };
-  return {term("weights_bytes", x.state.weights, y.state.weights),
-          term("gradients_bytes", x.state.gradients, y.state.gradients),
-          term("optimizer_bytes", x.state.optimizer, y.state.optimizer),
-          term("layers_bytes", a.layers, b.layers),
-          term("embedding_bytes", a.embedding, b.embedding),
-          term("head_bytes", a.head, b.head),
-          term("outputs_bytes", a.outputs, b.outputs),
-          term("replay_bytes", a.replay, b.replay),
-          term("reserved_bytes", x.reserved, y.reserved),
-          term("peak_bytes", peak(before), peak(after))};
-}
-
-// The last is the sum of the others. Empty where time is not known.
-std::vector<Term> time_terms(const Plan& before, const Plan& after) {
-  std::vector<Term> terms;
-  if (!before.timing || !after.timing) return terms;
-  const IterationTime& x = before.timing->iteration;
-  const IterationTime& y = after.timing->iteration;
-  for (const auto& [name, part] : breakdown_parts) {
-    terms.push_back(
-        {std::string(name) + "_seconds", (x.breakdown.*part).count(), (y.breakdown.*part).count()});
-  }
-  terms.push_back({"iteration_seconds", x.total.count(), y.total.count()});
-  return terms;
-}
-
-OrderedJson terms_json(const std::vector<Term>& terms) {
+OrderedJson terms_json(const std::vector<ComparedTerm>& terms) {
   OrderedJson json = OrderedJson::object();
-  for (const Term& term : terms) {
+  for (const ComparedTerm& term : terms) {
     json[term.name] = {{"before", number(term.before)},
                        {"after", number(term.after)},
                        {"difference", number(term.after - term.before)}};
@@ -67,15 +25,15 @@ OrderedJson side_json(const Plan& plan) {
   return json;
 }
 
-std::string relative(const Term& term) {
+std::string relative(const ComparedTerm& term) {
   if (term.before == 0) return term.after == 0 ? "" : "new";
   return fmt::format("{:+.1f}%", 100 * (term.after / term.before - 1));
 }
 
 // Terms that neither plan has are left out.
-Table terms_table(const std::vector<Term>& terms, const char* title, double unit, int digits) {
+Table terms_table(const std::vector<ComparedTerm>& terms, const char* title, double unit, int digits) {
   Table table{.columns = {{title, Align::left}, {"before"}, {"after"}, {"difference"}, {""}}};
-  for (const Term& term : terms) {
+  for (const ComparedTerm& term : terms) {
     if (term.before == 0 && term.after == 0) continue;
     std::string name = term.name.substr(0, term.name.rfind('_'));
     for (char& c : name) c = c == '_' ? ' ' : c;
@@ -88,58 +46,52 @@ Table terms_table(const std::vector<Term>& terms, const char* title, double unit
 }
 
 // "--recompute selective: -22.9% time, +6.52 GiB on the fullest rank"
-std::string headline(const StrategyComparison& comparison, const std::vector<Term>& times,
-                     const std::vector<Term>& bytes) {
-  const Term& memory = bytes.back();
-  std::string text = comparison.change + ": ";
-  if (!times.empty()) text += relative(times.back()) + " time, ";
+std::string headline(const CompareReply& comparison, const std::string& change) {
+  const ComparedTerm& memory = comparison.memory.back();
+  std::string text = change + ": ";
+  if (!comparison.time.empty()) text += relative(comparison.time.back()) + " time, ";
   return text + fmt::format("{}{} on the fullest rank", memory.after >= memory.before ? "+" : "",
                             human(Bytes(memory.after - memory.before)));
 }
 
-std::string compare_text(const StrategyComparison& comparison, Format format) {
+std::string compare_text(const CompareReply& comparison, const std::string& change, Format format) {
   const Plan& before = account(comparison.before);
   const Plan& after = account(comparison.after);
-  const std::vector<Term> times = time_terms(before, after);
-  const std::vector<Term> bytes = memory_terms(before, after);
-  std::string text = headline(comparison, times, bytes) + "\n\n";
+  std::string text = headline(comparison, change) + "\n\n";
   for (const auto& [label, plan] : {std::pair{"before", &before}, std::pair{"after", &after}}) {
     text += fmt::format("{:<7} {}\n        {}: {}\n", label,
                         layout_line(plan->request.strategy, plan->request.workload),
                         policy_line(plan->request.strategy), name_of(plan->verdict));
   }
-  if (!times.empty()) text += '\n' + render_table(terms_table(times, "seconds", 1, 3), format);
-  return text + '\n' + render_table(terms_table(bytes, "GiB", gibi, 2), format);
+  if (!comparison.time.empty()) {
+    text += '\n' + render_table(terms_table(comparison.time, "seconds", 1, 3), format);
+  }
+  return text + '\n' + render_table(terms_table(comparison.memory, "GiB", gibi, 2), format);
 }
 
 }  // namespace
 
-OrderedJson terms_json(const StrategyComparison& comparison) {
-  const Plan& before = account(comparison.before);
-  const Plan& after = account(comparison.after);
-  return {{"time", terms_json(time_terms(before, after))},
-          {"memory", terms_json(memory_terms(before, after))}};
+OrderedJson terms_json(const CompareReply& comparison) {
+  return {{"time", terms_json(comparison.time)}, {"memory", terms_json(comparison.memory)}};
 }
 
-std::string render(const StrategyComparison& comparison, Format format) {
+std::string render(const CompareReply& comparison, const std::string& change, Format format) {
   const Plan& before = account(comparison.before);
   const Plan& after = account(comparison.after);
-  const std::vector<Term> times = time_terms(before, after);
-  const std::vector<Term> bytes = memory_terms(before, after);
   switch (format) {
     case Format::json:
       return to_text(OrderedJson{{"format", 1},
                                  {"model", to_json(before.request.model)},
                                  {"system", to_json(before.request.system)},
-                                 {"change", comparison.change},
+                                 {"change", change},
                                  {"before", side_json(before)},
                                  {"after", side_json(after)},
-                                 {"time", terms_json(times)},
-                                 {"memory", terms_json(bytes)}});
+                                 {"time", terms_json(comparison.time)},
+                                 {"memory", terms_json(comparison.memory)}});
     case Format::csv: {
       Table table{.columns = {{"term", Align::left}, {"before"}, {"after"}, {"difference"}}};
-      for (const auto* terms : {&times, &bytes}) {
-        for (const Term& term : *terms) {
+      for (const auto* terms : {&comparison.time, &comparison.memory}) {
+        for (const ComparedTerm& term : *terms) {
           table.rows.push_back({term.name, fmt::format("{}", term.before), fmt::format("{}", term.after),
                                 fmt::format("{}", term.after - term.before)});
         }
@@ -147,7 +99,7 @@ std::string render(const StrategyComparison& comparison, Format format) {
       return to_csv(table);
     }
     case Format::table:
-    case Format::markdown: return compare_text(comparison, format);
+    case Format::markdown: return compare_text(comparison, change, format);
   }
   EXPECTS(!"unknown format");
   return {};

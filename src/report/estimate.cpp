@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "headroom/plan/interval.hpp"
 #include "headroom/report/timeline.hpp"
 #include "report/capacity.hpp"
 #include "report/estimate_json.hpp"
@@ -138,10 +137,10 @@ Table time_bars(const IterationTime& iteration) {
 }
 
 // Iteration time and what it means.
-std::string time_line(const Plan& plan) {
+std::string time_line(const EstimateReply& report, const Plan& plan) {
   const Timing& timing = *plan.timing;
   const Throughput& rates = timing.throughput;
-  const IterationInterval interval = iteration_interval(plan);
+  const IterationInterval& interval = *report.interval;
   return fmt::format(
       "Iteration {} ({:.0f}%: {} to {}): {:.0f} tokens/s ({:.0f} a device), {:.1f} TFLOP/s a device, MFU "
       "{:.1f}%, HFU {:.1f}% of "
@@ -172,18 +171,12 @@ std::string verdict_line(const Plan& plan) {
   return {};
 }
 
-std::string training_text(const EstimateReport& report, const Plan& plan) {
-  if (!plan.timing || report.training.tokens <= 0) return {};
-  return training_line(report.training,
-                       training_cost(report.training, plan.request.workload, plan.timing->iteration.total,
-                                     devices(plan.request.strategy)));
+std::string training_text(const EstimateReply& report) {
+  return report.cost ? training_line(report.training, *report.cost) : std::string();
 }
 
-std::string timeline_text(const Plan& plan) {
-  const IterationTime& iteration = plan.timing->iteration;
-  std::vector<ReplayedStep> steps;
-  replay_schedule(iteration.shape, iteration.times, [&](const ReplayedStep& step) { steps.push_back(step); });
-  return "\n" + timeline(steps, iteration.shape.ranks, iteration.schedule.makespan);
+std::string timeline_text(const EstimateReply& report, const IterationTime& iteration) {
+  return "\n" + timeline(report.schedule, iteration.shape.ranks, iteration.schedule.makespan);
 }
 
 // An alternative on a line: its flags, and what it does to time, memory and the number of devices.
@@ -201,7 +194,7 @@ std::string alternative_line(const Alternative& alternative, const Plan& plan) {
   return fmt::format("  {}: {}\n", fmt::join(alternative.changes, " "), effect);
 }
 
-std::string alternatives_text(const EstimateReport& report) {
+std::string alternatives_text(const EstimateReply& report) {
   const Plan& plan = account(report.evaluation);
   const bool fits = std::holds_alternative<Plan>(report.evaluation);
   if (report.alternatives.empty()) {
@@ -214,7 +207,7 @@ std::string alternatives_text(const EstimateReport& report) {
   return text;
 }
 
-std::string estimate_text(const EstimateReport& report, Format format) {
+std::string estimate_text(const EstimateReply& report, Format format) {
   const Plan& plan = account(report.evaluation);
   const Request& request = plan.request;
   const bool markdown = format == Format::markdown;
@@ -224,8 +217,8 @@ std::string estimate_text(const EstimateReport& report, Format format) {
   if (markdown) text += '\n';
   text += layout_line(request.strategy, request.workload) + "\n" + policy_line(request.strategy) + "\n\n";
   text += verdict_line(plan) + "\n";
-  if (plan.timing) text += (markdown ? "\n" : "") + time_line(plan) + "\n";
-  text += training_text(report, plan);
+  if (plan.timing) text += (markdown ? "\n" : "") + time_line(report, plan) + "\n";
+  text += training_text(report);
   text += '\n' + render_table(gib_table(plan, markdown), format);
   text += fmt::format("\nRank {} is fullest {}:\n{}", plan.peak_rank,
                       moment(plan, plan.ranks[plan.peak_rank]), markdown ? "\n" : "");
@@ -234,7 +227,7 @@ std::string estimate_text(const EstimateReport& report, Format format) {
     const IterationTime& iteration = plan.timing->iteration;
     text += fmt::format("\nOn rank {}, the busiest:\n{}", iteration.critical_rank, markdown ? "\n" : "");
     text += render_table(time_bars(iteration), format);
-    if (report.timeline) text += timeline_text(plan);
+    if (!report.schedule.empty()) text += timeline_text(report, iteration);
   }
   text += alternatives_text(report);
   if (!plan.warnings.empty()) text += '\n';
@@ -248,7 +241,7 @@ std::string estimate_text(const EstimateReport& report, Format format) {
 
 }  // namespace
 
-std::string render(const EstimateReport& report, Format format) {
+std::string render(const EstimateReply& report, Format format) {
   switch (format) {
     case Format::json: return to_text(estimate_json(report));
     case Format::csv: return to_csv(bytes_table(account(report.evaluation)));

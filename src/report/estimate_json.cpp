@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "headroom/plan/interval.hpp"
 #include "report/capacity.hpp"
 #include "report/text.hpp"
 
@@ -52,8 +51,7 @@ OrderedJson cost_json(const LayerCost& cost) {
           {"replay", pass_json(cost.replay)}};
 }
 
-OrderedJson interval_json(const Plan& plan) {
-  const IterationInterval interval = iteration_interval(plan);
+OrderedJson interval_json(const IterationInterval& interval) {
   return {{"level", interval_level},
           {"low_seconds", interval.low.count()},
           {"high_seconds", interval.high.count()},
@@ -61,8 +59,8 @@ OrderedJson interval_json(const Plan& plan) {
           {"source", iteration_spread(interval.rates).source}};
 }
 
-OrderedJson allocated_json(const Plan& plan) {
-  const auto [predicted, low, high] = allocated_interval(plan);
+OrderedJson allocated_json(const AllocatedInterval& allocated) {
+  const auto& [predicted, low, high] = allocated;
   return {{"peak_bytes", number(predicted)},
           {"interval",
            {{"level", interval_level},
@@ -71,13 +69,13 @@ OrderedJson allocated_json(const Plan& plan) {
             {"source", allocated_spread().source}}}};
 }
 
-OrderedJson time_json(const Plan& plan) {
+OrderedJson time_json(const Plan& plan, const IterationInterval& interval) {
   const IterationTime& iteration = plan.timing->iteration;
   OrderedJson breakdown = OrderedJson::object();
   for (const auto& [name, part] : breakdown_parts) {
     breakdown[std::string(name) + "_seconds"] = (iteration.breakdown.*part).count();
   }
-  return {{"iteration_seconds", iteration.total.count()}, {"interval", interval_json(plan)},
+  return {{"iteration_seconds", iteration.total.count()}, {"interval", interval_json(interval)},
           {"critical_rank", iteration.critical_rank},     {"breakdown", std::move(breakdown)},
           {"layer", cost_json(iteration.cost.layer)},     {"embedding", cost_json(iteration.cost.embedding)},
           {"head", cost_json(iteration.cost.head)}};
@@ -109,15 +107,19 @@ OrderedJson throughput_json(const Timing& timing, const Request& request) {
 
 }  // namespace
 
-OrderedJson estimate_json(const EstimateReport& report) {
+OrderedJson estimate_json(const EstimateReply& report) {
   const Plan& plan = account(report.evaluation);
   const Request& request = plan.request;
   OrderedJson ranks = OrderedJson::array();
   for (const RankMemory& rank : plan.ranks) ranks.push_back(rank_json(plan, rank));
-  OrderedJson memory{{"detail", name_of(request.detail)}, {"capacity_bytes", number(request.system.memory)},
-                     {"peak_bytes", number(peak(plan))},  {"peak_rank", plan.peak_rank},
-                     {"allocated", allocated_json(plan)}, {"headroom_bytes", number(headroom_of(plan))},
-                     {"verdict", name_of(plan.verdict)},  {"ranks", std::move(ranks)}};
+  OrderedJson memory{{"detail", name_of(request.detail)},
+                     {"capacity_bytes", number(request.system.memory)},
+                     {"peak_bytes", number(peak(plan))},
+                     {"peak_rank", plan.peak_rank},
+                     {"allocated", allocated_json(report.allocated)},
+                     {"headroom_bytes", number(headroom_of(plan))},
+                     {"verdict", name_of(plan.verdict)},
+                     {"ranks", std::move(ranks)}};
   OrderedJson warnings = OrderedJson::array();
   for (const Warning& warning : plan.warnings)
     warnings.push_back({{"code", warning.code}, {"text", warning.text}});
@@ -132,13 +134,9 @@ OrderedJson estimate_json(const EstimateReport& report) {
                    {"workload", to_json(request.workload, request.strategy)},
                    {"memory", std::move(memory)}};
   if (plan.timing) {
-    json["time"] = time_json(plan);
+    json["time"] = time_json(plan, *report.interval);
     json["throughput"] = throughput_json(*plan.timing, request);
-    if (report.training.tokens > 0) {
-      json["budget"] = training_json(
-          report.training, training_cost(report.training, request.workload, plan.timing->iteration.total,
-                                         devices(request.strategy)));
-    }
+    if (report.cost) json["budget"] = training_json(report.training, *report.cost);
   }
   if (const auto* infeasible = std::get_if<Infeasible>(&report.evaluation)) {
     json["infeasible"] = {{"limit", infeasible->limit},

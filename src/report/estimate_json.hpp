@@ -1,12 +1,12 @@
 // The JSON of `headroom estimate` and of each entry of a plan.
 #pragma once
 
+#include "headroom/answer/estimate.hpp"
 #include "headroom/plan/remedies.hpp"
-#include "headroom/report/estimate.hpp"
 #include "report/json.hpp"
 
 namespace headroom {
 
-OrderedJson estimate_json(const EstimateReport& report);
+OrderedJson estimate_json(const EstimateReply& report);
 
 }  // namespace headroom

@@ -79,7 +79,7 @@ OrderedJson in_symbols(const Derived& derived) {
   return to_string(derived.expression);
 }
 
-OrderedJson explain_json(const Explanation& explanation) {
+OrderedJson explain_json(const ExplainReply& explanation) {
   const ExplainedStage& stage = explanation.first_stage;
   const Activations& parts = stage.rank.at_peak;
   return {
@@ -140,7 +140,7 @@ Table screen_table(const ExplainedTable& explained) {
 }
 
 // Every stored tensor of the layer and the two ends, a row each.
-Table tensor_table(const Explanation& explanation) {
+Table tensor_table(const ExplainReply& explanation) {
   Table table{.columns = {{"part", Align::left},
                           {"op", Align::left},
                           {"tensor", Align::left},
@@ -162,7 +162,7 @@ Table tensor_table(const Explanation& explanation) {
   return table;
 }
 
-std::string letters_line(const Explanation& explanation) {
+std::string letters_line(const ExplainReply& explanation) {
   const Bindings letters = bindings(explanation.model, explanation.strategy, explanation.workload);
   std::string text;
   for (const Notation& entry : notation) {
@@ -185,7 +185,7 @@ std::string sum_lines(const ExplainedTable& table) {
 }
 
 // With --recompute-layers: what the table above does not speak of.
-std::string exempt_line(const Explanation& explanation) {
+std::string exempt_line(const ExplainReply& explanation) {
   const Recomputation& recompute = explanation.strategy.recompute;
   if (recompute.layers == 0) return {};
   if (recompute.method == RecomputeMethod::uniform) {
@@ -208,7 +208,7 @@ std::string as_list(const std::string& lines) {
   return list;
 }
 
-std::string stage_lines(const Explanation& explanation) {
+std::string stage_lines(const ExplainReply& explanation) {
   const ExplainedStage& stage = explanation.first_stage;
   const Activations& parts = stage.rank.at_peak;
   std::string text = "First pipeline stage at its peak:\n";
@@ -236,7 +236,7 @@ std::string stage_lines(const Explanation& explanation) {
 }
 
 // In Markdown each line that has no table or list around it is a paragraph.
-std::string explain_text(const Explanation& explanation, Format format) {
+std::string explain_text(const ExplainReply& explanation, Format format) {
   const bool page = format == Format::markdown;
   const std::string blank = page ? "\n" : "";
   std::string text = fmt::format(
@@ -256,7 +256,7 @@ std::string explain_text(const Explanation& explanation, Format format) {
 
 }  // namespace
 
-std::string render(const Explanation& explanation, Format format) {
+std::string render(const ExplainReply& explanation, Format format) {
   switch (format) {
     case Format::json: return to_text(explain_json(explanation));
     case Format::csv: return to_csv(tensor_table(explanation));

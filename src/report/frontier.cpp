@@ -38,8 +38,7 @@ std::string recompute_flags(const Recomputation& recompute) {
   return recompute.window ? flags + " --recompute-window" : flags;
 }
 
-Table points_table(const FrontierReport& report, const OpTable& table,
-                   const std::vector<std::size_t>& shown) {
+Table points_table(const FrontierReply& report, const OpTable& table, const std::vector<std::size_t>& shown) {
   const Seconds none = report.points.front().point.iteration;
   Table result{.columns = {{"peak GiB"},
                            {"to spare"},
@@ -63,7 +62,7 @@ Table points_table(const FrontierReport& report, const OpTable& table,
   return result;
 }
 
-Table policies_table(const FrontierReport& report, const OpTable& table) {
+Table policies_table(const FrontierReply& report, const OpTable& table) {
   Table result{.columns = {{"policy", Align::left},
                            {"peak GiB"},
                            {"seconds"},
@@ -132,7 +131,7 @@ std::string budget_text(const FrontierBudget& budget, const OpTable& table, Form
   return text + render_table(ranks_table(*budget.staged, table), format);
 }
 
-Table batches_table(const FrontierReport& report, const OpTable& table) {
+Table batches_table(const FrontierReply& report, const OpTable& table) {
   Table result{.columns = {{"micro"},
                            {"microbatches"},
                            {"selective s"},
@@ -165,14 +164,9 @@ Table batches_table(const FrontierReport& report, const OpTable& table) {
 }
 
 // The fastest microbatch with all ranks alike, against the selective policy at the microbatch that was asked for.
-std::string batches_text(const FrontierReport& report) {
-  const BatchChoice* best = nullptr;
-  for (const BatchChoice& choice : report.batches) {
-    const bool better =
-        choice.uniform && (best == nullptr || choice.uniform->iteration < best->uniform->iteration);
-    if (better) best = &choice;
-  }
-  if (best == nullptr) return {};
+std::string batches_text(const FrontierReply& report) {
+  if (!report.fastest) return {};
+  const BatchChoice* const best = &report.batches[*report.fastest];
   const NamedPolicy& selective = report.policies[1];
   return fmt::format("Fastest: {} {}: {} s, {} against selective with microbatches of {}.\n",
                      best->micro_batch == report.request.strategy.micro_batch
@@ -183,7 +177,7 @@ std::string batches_text(const FrontierReport& report) {
                      report.request.strategy.micro_batch);
 }
 
-std::string frontier_text(const FrontierReport& report, Format format) {
+std::string frontier_text(const FrontierReply& report, Format format, bool all) {
   const OpTable table = layer_ops(report.request.model.architecture);
   const Strategy& strategy = report.request.strategy;
   const bool markdown = format == Format::markdown;
@@ -195,13 +189,13 @@ std::string frontier_text(const FrontierReport& report, Format format) {
       report.request.system.name, blank, layout_line(strategy, report.request.workload), blank, report.ops,
       std::uint64_t{1} << report.ops, report.layer_choices.size());
 
-  std::vector<std::size_t> shown = best_exchanges(report.points);
-  if (report.all) {
+  std::vector<std::size_t> shown = report.exchanges;
+  if (all) {
     shown.resize(report.points.size());
     std::iota(shown.begin(), shown.end(), std::size_t{0});
   }
   text += fmt::format("\nFrom no recomputation to all of it, all ranks alike{}:\n{}",
-                      report.all ? "" : ", where memory costs the least time", blank) +
+                      all ? "" : ", where memory costs the least time", blank) +
           render_table(points_table(report, table, shown), format);
   if (shown.size() < report.points.size()) {
     text += fmt::format("{} of {} points (--all)\n", shown.size(), report.points.size());
@@ -220,7 +214,7 @@ std::string frontier_text(const FrontierReport& report, Format format) {
   return text + blank + batches_text(report);
 }
 
-Table csv_table(const FrontierReport& report, const OpTable& table) {
+Table csv_table(const FrontierReply& report, const OpTable& table) {
   Table result{.columns = {{"peak_bytes"},
                            {"peak_rank"},
                            {"iteration_seconds"},
@@ -246,30 +240,12 @@ Table csv_table(const FrontierReport& report, const OpTable& table) {
 
 }  // namespace
 
-std::vector<std::size_t> best_exchanges(const std::vector<FrontierRow>& points) {
-  std::vector<std::size_t> hull;
-  // Whether the middle one lies above the line between the others: bytes fall and seconds rise along the front.
-  const auto above_line = [&](std::size_t a, std::size_t b, std::size_t c) {
-    const FrontierPoint& x = points[a].point;
-    const FrontierPoint& y = points[b].point;
-    const FrontierPoint& z = points[c].point;
-    return (y.iteration - x.iteration).count() * (x.peak - z.peak).count() >=
-           (z.iteration - x.iteration).count() * (x.peak - y.peak).count();
-  };
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    if (points[i].point.recompute.layers > 0) continue;
-    while (hull.size() > 1 && above_line(hull[hull.size() - 2], hull.back(), i)) hull.pop_back();
-    hull.push_back(i);
-  }
-  return hull;
-}
-
-std::string render(const FrontierReport& report, Format format) {
+std::string render(const FrontierReply& report, Format format, bool all) {
   switch (format) {
     case Format::json: return to_text(frontier_json(report));
     case Format::csv: return to_csv(csv_table(report, layer_ops(report.request.model.architecture)));
     case Format::table:
-    case Format::markdown: return frontier_text(report, format);
+    case Format::markdown: return frontier_text(report, format, all);
   }
   EXPECTS(!"unknown format");
   return {};

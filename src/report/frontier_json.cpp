@@ -18,7 +18,7 @@ OrderedJson to_json(const LayerChoice& choice, const OpTable& table) {
           {"host_operations", choice.replay.operations}};
 }
 
-OrderedJson to_json(const FrontierPoint& point, const FrontierReport& report, const OpTable& table,
+OrderedJson to_json(const FrontierPoint& point, const FrontierReply& report, const OpTable& table,
                     std::int64_t micro_batch) {
   Strategy strategy = report.request.strategy;
   strategy.recompute = point.recompute;
@@ -61,7 +61,7 @@ OrderedJson to_json(const StagedPoint& point, const OpTable& table) {
 
 }  // namespace
 
-OrderedJson frontier_json(const FrontierReport& report) {
+OrderedJson frontier_json(const FrontierReply& report) {
   const OpTable table = layer_ops(report.request.model.architecture);
   const std::int64_t b = report.request.strategy.micro_batch;
   const auto best = [&](const std::optional<FrontierPoint>& uniform, const std::optional<StagedPoint>& staged,

@@ -1,11 +1,11 @@
 // The JSON of `headroom frontier`.
 #pragma once
 
-#include "headroom/report/frontier.hpp"
+#include "headroom/answer/frontier.hpp"
 #include "report/json.hpp"
 
 namespace headroom {
 
-OrderedJson frontier_json(const FrontierReport& report);
+OrderedJson frontier_json(const FrontierReply& report);
 
 }  // namespace headroom

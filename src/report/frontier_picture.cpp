@@ -76,7 +76,7 @@ std::string scales(const Plot& plot) {
 }
 
 // Steps: a budget between two points has memory for the one that needs less.
-std::string steps(const Plot& plot, const FrontierReport& report, bool by_rank, std::string_view color) {
+std::string steps(const Plot& plot, const FrontierReply& report, bool by_rank, std::string_view color) {
   std::string path;
   for (const auto& [point, staged] : report.points) {
     const double x = plot.x(point.peak);
@@ -88,7 +88,7 @@ std::string steps(const Plot& plot, const FrontierReport& report, bool by_rank, 
 
 }  // namespace
 
-std::string frontier_picture(const FrontierReport& report) {
+std::string frontier_picture(const FrontierReply& report) {
   EXPECTS(!report.points.empty());
   const FrontierPoint& most = report.points.front().point;
   const FrontierPoint& least = report.points.back().point;

@@ -1,14 +1,22 @@
 #include "report/inquiry.hpp"
 
 #include "headroom/report/compare.hpp"
-#include "report/plan_tables.hpp"
+#include "report/strategy_flags.hpp"
 #include "report/text.hpp"
 
 namespace headroom {
 
-std::string inquiry_text(const PlanReport& report) {
-  const Inquiry& inquiry = *report.inquiry;
-  std::string text = fmt::format("\nWhy not {}\n", inquiry.flags);
+namespace {
+
+std::string neighbour_line(const std::string& changes, const Plan& plan) {
+  return fmt::format("  {}: {}, {} on the fullest rank\n", changes, human(plan.timing->iteration.total),
+                     human(peak(plan)));
+}
+
+}  // namespace
+
+std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags) {
+  std::string text = fmt::format("\nWhy not {}\n", flags);
   for (const Problem& problem : inquiry.problems)
     text += fmt::format("- {}: {}\n", problem.where, problem.rule);
   if (inquiry.evaluation) {
@@ -21,31 +29,26 @@ std::string inquiry_text(const PlanReport& report) {
                       asked.peak_rank, human(infeasible->needed),
                       human(infeasible->needed - infeasible->available), largest.name, human(largest.bytes));
     }
-    if (!report.result.plans.empty()) {
-      const Evaluation best = evaluate(request_of(report, report.result.plans.front()));
-      const Seconds fastest = account(best).timing->iteration.total;
+    if (is_best(inquiry)) return text + "- it is the best plan\n";
+    if (inquiry.against_best) {
+      const Plan& best = account(inquiry.against_best->before);
+      const Seconds fastest = best.timing->iteration.total;
       const Seconds time = asked.timing->iteration.total;
-      if (asked.request.strategy == account(best).request.strategy) {
-        return text + "- it is the best plan\n";
-      }
       if (asked.verdict != Verdict::does_not_fit && time > fastest) {
         text += fmt::format("- fits, but takes {:.1f}% longer: {}\n", 100 * (time / fastest - 1),
-                            more_time(account(best), asked, 2));
+                            more_time(best, asked, 2));
       }
-      text +=
-          "Against the best plan (before), this one (after) is: " +
-          render(StrategyComparison{.before = best, .after = *inquiry.evaluation, .change = inquiry.flags},
-                 Format::table);
+      text += "Against the best plan (before), this one (after) is: " +
+              render(*inquiry.against_best, flags, Format::table);
     }
   }
-  if (!inquiry.neighbours.empty()) {
-    text +=
-        inquiry.evaluation ? "Changes that make it fit:\n" : "Nearest strategies that are legal and fit:\n";
+  if (!inquiry.remedies.empty()) text += "Changes that make it fit:\n";
+  for (const Alternative& remedy : inquiry.remedies) {
+    text += neighbour_line(fmt::format("{}", fmt::join(remedy.changes, " ")), remedy.plan);
   }
-  for (const Alternative& neighbour : inquiry.neighbours) {
-    text += fmt::format("  {}: {}, {} on the fullest rank\n", fmt::join(neighbour.changes, " "),
-                        human(neighbour.plan.timing->iteration.total), human(peak(neighbour.plan)));
-  }
+  if (!inquiry.nearest.empty()) text += "Nearest strategies that are legal and fit:\n";
+  for (const Plan& plan : inquiry.nearest)
+    text += neighbour_line(strategy_flags(plan.request.strategy), plan);
   return text;
 }
 

@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "headroom/report/plan.hpp"
+#include "headroom/answer/inquiry.hpp"
 
 namespace headroom {
 
-// Expects a report with an inquiry.
-std::string inquiry_text(const PlanReport& report);
+// `flags`: the strategy as it was asked about.
+std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags);
 
 }  // namespace headroom

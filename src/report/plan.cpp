@@ -14,22 +14,18 @@ namespace headroom {
 namespace {
 
 // Why the best plan is the best: its margin, where its time goes beside products, and what memory keeps it from.
-std::string choice_text(const PlanReport& report) {
+std::string choice_text(const PlanReply& report) {
   const std::vector<Candidate>& plans = report.result.plans;
-  const Plan best = account(evaluate(request_of(report, plans.front())));
+  const Plan& best = account(report.accounts.front().evaluation);
   std::string text =
       fmt::format("\nBest: {}\n      {}\n", layout_line(best.request.strategy, best.request.workload),
                   policy_line(best.request.strategy));
   if (plans.size() > 1) {
-    const Plan second = account(evaluate(request_of(report, plans[1])));
+    const Plan& second = account(report.accounts[1].evaluation);
     text += fmt::format("- plan 2 takes {:.1f}% longer: {}\n",
                         100 * (plans[1].iteration / plans.front().iteration - 1), more_time(best, second, 1));
   }
-  if (report.training.tokens > 0) {
-    text += "- " + training_line(report.training,
-                                 training_cost(report.training, best.request.workload,
-                                               best.timing->iteration.total, devices(best.request.strategy)));
-  }
+  if (const auto& cost = report.accounts.front().cost) text += "- " + training_line(report.training, *cost);
   std::vector<BreakdownPart> lost;
   for (const BreakdownPart& part : breakdown_parts) {
     if (part.name != "matrix_products") lost.push_back(part);
@@ -53,7 +49,7 @@ std::string choice_text(const PlanReport& report) {
   return text;
 }
 
-std::string infeasible_text(const PlanReport& report) {
+std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
   const SearchResult& result = report.result;
   std::string text =
       "\nNo layout of this space is legal: tensor x pipeline x data must make the devices, and micro-batch x "
@@ -62,7 +58,7 @@ std::string infeasible_text(const PlanReport& report) {
   if (result.nearest) {
     const Bytes missing = result.nearest->peak - report.base.system.memory;
     text = fmt::format("\nNothing fits. What needs least, {} more than there is:\n  {} {}\n", human(missing),
-                       report.estimate, strategy_flags(result.nearest->strategy));
+                       asked.estimate, strategy_flags(result.nearest->strategy));
   }
   if (!report.relief.empty()) text += "With more devices, a smaller batch or shorter sequences:\n";
   for (const Found& found : report.relief) text += fmt::format("- {}\n", found_text(found, report.base));
@@ -82,9 +78,10 @@ std::string rejected_text(const SearchResult& result) {
   return text;
 }
 
-std::string plan_text(const PlanReport& report, Format format) {
-  const auto& [base, space, device_counts, found, training, result, shown, estimate, blocked, limits, inquiry,
-               elapsed] = report;
+std::string plan_text(const PlanReply& report, const PlanWords& asked, Format format) {
+  const auto& [base, space, device_counts, found, training, result, accounts, plan_costs, pareto_costs,
+               blocked, relief, inquiry] = report;
+  const auto& [estimate, why, shown, elapsed] = asked;
   const std::string blank = format == Format::markdown ? "\n" : "";
   std::string text = fmt::format(
       "{}{} ({} parameters) on {} {} of {}, batch {} x {} tokens\n{}{}{} strategies, {} of them fit",
@@ -97,20 +94,20 @@ std::string plan_text(const PlanReport& report, Format format) {
   if (elapsed) text += fmt::format("; {}", human(Seconds(*elapsed)));
   text += ".\n";
   if (result.plans.empty()) {
-    text += infeasible_text(report);
+    text += infeasible_text(report, asked);
   } else {
     const bool several = device_counts.size() > 1;
     text += fmt::format("\nThe best plan of each {}{}:\n",
                         several ? "number of devices" : "division of the devices",
                         unanswered(report) ? ", none of which meets that" : "") +
-            blank + render_table(candidates_table(report, result.plans, shown), format);
+            blank + render_table(candidates_table(report, result.plans, plan_costs, shown), format);
     if (result.plans.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.plans.size() - shown);
     text += choice_text(report);
     text +=
         fmt::format("\nLess memory {}for more time, each the fastest that needs no more (Pareto front):\n",
                     several ? "or fewer devices " : "") +
-        blank + render_table(candidates_table(report, result.pareto, shown), format);
+        blank + render_table(candidates_table(report, result.pareto, pareto_costs, shown), format);
     if (result.pareto.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.pareto.size() - shown);
     text += "\nLook closer:\n";
@@ -119,18 +116,18 @@ std::string plan_text(const PlanReport& report, Format format) {
     }
   }
   text += rejected_text(result);
-  if (inquiry) text += inquiry_text(report);
+  if (inquiry) text += inquiry_text(*inquiry, why);
   return text;
 }
 
 }  // namespace
 
-std::string render(const PlanReport& report, Format format) {
+std::string render(const PlanReply& report, const PlanWords& asked, Format format) {
   switch (format) {
-    case Format::json: return to_text(plan_json(report));
+    case Format::json: return to_text(plan_json(report, asked));
     case Format::csv: return to_csv(csv_table(report));
     case Format::table:
-    case Format::markdown: return plan_text(report, format);
+    case Format::markdown: return plan_text(report, asked, format);
   }
   EXPECTS(!"unknown format");
   return {};

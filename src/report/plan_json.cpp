@@ -12,44 +12,45 @@
 namespace headroom {
 namespace {
 
-std::string command_of(const PlanReport& report, const Strategy& strategy) {
-  return report.estimate + " " + strategy_flags(strategy);
+std::string command_of(const PlanWords& asked, const Strategy& strategy) {
+  return asked.estimate + " " + strategy_flags(strategy);
 }
 
 // The strategy's whole account, as `headroom estimate` gives it.
-OrderedJson entry_json(const PlanReport& report, const Candidate& candidate) {
-  OrderedJson json = estimate_json({.evaluation = evaluate(request_of(report, candidate)),
-                                    .alternatives = {},
-                                    .training = report.training});
+OrderedJson entry_json(const EstimateReply& account_of_plan, const PlanWords& asked) {
+  OrderedJson json = estimate_json(account_of_plan);
   for (const char* shared : {"format", "model", "system", "software", "alternatives", "assumptions"}) {
     json.erase(shared);
   }
-  json["command"] = command_of(report, candidate.strategy);
+  json["command"] = command_of(asked, account(account_of_plan.evaluation).request.strategy);
   return json;
 }
 
-OrderedJson point_json(const PlanReport& report, const Candidate& candidate) {
+// `cost`: of a training run, null where it is not known.
+OrderedJson point_json(const PlanReply& report, const PlanWords& asked, const Candidate& candidate,
+                       const TrainingCost* cost) {
   OrderedJson json{{"strategy", to_json(candidate.strategy)},
                    {"peak_bytes", number(candidate.peak)},
                    {"peak_rank", candidate.peak_rank}};
   if (candidate.iteration > Seconds(0)) {
     json["iteration_seconds"] = candidate.iteration.count();
     json["mfu"] = candidate.mfu;
-    if (report.training.tokens > 0) {
-      json["budget"] =
-          training_json(report.training, training_cost(report.training, report.base.workload,
-                                                       candidate.iteration, devices(candidate.strategy)));
-    }
+    if (cost != nullptr) json["budget"] = training_json(report.training, *cost);
   }
-  json["command"] = command_of(report, candidate.strategy);
+  json["command"] = command_of(asked, candidate.strategy);
   return json;
 }
 
-OrderedJson inquiry_json(const PlanReport& report) {
-  const Inquiry& inquiry = *report.inquiry;
+OrderedJson neighbour_json(const std::vector<std::string>& changes, const Plan& plan) {
+  return {{"changes", changes},
+          {"peak_bytes", number(peak(plan))},
+          {"iteration_seconds", plan.timing->iteration.total.count()}};
+}
+
+OrderedJson inquiry_json(const InquiryReply& inquiry, const PlanWords& asked) {
   OrderedJson problems = OrderedJson::array();
   for (const auto& [where, rule] : inquiry.problems) problems.push_back({{"flag", where}, {"rule", rule}});
-  OrderedJson json{{"flags", inquiry.flags}, {"problems", std::move(problems)}};
+  OrderedJson json{{"flags", asked.why}, {"problems", std::move(problems)}};
   if (inquiry.evaluation) {
     const Plan& plan = account(*inquiry.evaluation);
     json["verdict"] = name_of(plan.verdict);
@@ -59,17 +60,14 @@ OrderedJson inquiry_json(const PlanReport& report) {
     json["largest_component"] = {{"name", largest.name}, {"bytes", number(largest.bytes)}};
     json["iteration_seconds"] = plan.timing->iteration.total.count();
     json["mfu"] = plan.timing->throughput.mfu;
-    if (!report.result.plans.empty()) {
-      const Evaluation best = evaluate(request_of(report, report.result.plans.front()));
-      json["against_best"] = terms_json(
-          StrategyComparison{.before = best, .after = *inquiry.evaluation, .change = inquiry.flags});
-    }
+    if (inquiry.against_best) json["against_best"] = terms_json(*inquiry.against_best);
   }
   OrderedJson neighbours = OrderedJson::array();
-  for (const Alternative& neighbour : inquiry.neighbours) {
-    neighbours.push_back({{"changes", neighbour.changes},
-                          {"peak_bytes", number(peak(neighbour.plan))},
-                          {"iteration_seconds", neighbour.plan.timing->iteration.total.count()}});
+  for (const Alternative& remedy : inquiry.remedies) {
+    neighbours.push_back(neighbour_json(remedy.changes, remedy.plan));
+  }
+  for (const Plan& plan : inquiry.nearest) {
+    neighbours.push_back(neighbour_json({strategy_flags(plan.request.strategy)}, plan));
   }
   json["neighbours"] = std::move(neighbours);
   return json;
@@ -77,14 +75,17 @@ OrderedJson inquiry_json(const PlanReport& report) {
 
 }  // namespace
 
-OrderedJson plan_json(const PlanReport& report) {
+OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
   const SearchResult& result = report.result;
   OrderedJson plans = OrderedJson::array();
-  for (std::size_t i = 0; i < std::min(report.shown, result.plans.size()); ++i) {
-    plans.push_back(entry_json(report, result.plans[i]));
+  for (std::size_t i = 0; i < std::min(asked.shown, report.accounts.size()); ++i) {
+    plans.push_back(entry_json(report.accounts[i], asked));
   }
   OrderedJson pareto = OrderedJson::array();
-  for (const Candidate& candidate : result.pareto) pareto.push_back(point_json(report, candidate));
+  for (std::size_t i = 0; i < result.pareto.size(); ++i) {
+    const TrainingCost* const cost = report.pareto_costs.empty() ? nullptr : &report.pareto_costs[i];
+    pareto.push_back(point_json(report, asked, result.pareto[i], cost));
+  }
   OrderedJson rejected = OrderedJson::object();
   for (const auto& [reason, count] : result.rejected) rejected[reason] = count;
   OrderedJson json{{"format", 1},
@@ -106,14 +107,14 @@ OrderedJson plan_json(const PlanReport& report) {
                                  {"iteration_seconds", report.blocked->iteration.count()},
                                  {"missing_bytes", number(report.blocked->missing)}};
   }
-  if (result.nearest) json["nearest"] = point_json(report, *result.nearest);
+  if (result.nearest) json["nearest"] = point_json(report, asked, *result.nearest, nullptr);
   if (!report.relief.empty()) {
     OrderedJson relief = OrderedJson::array();
     for (const Found& found : report.relief) relief.push_back(found_json(found));
     json["feasible_with"] = std::move(relief);
   }
-  if (report.inquiry) json["why"] = inquiry_json(report);
-  if (report.elapsed_seconds) json["elapsed_seconds"] = *report.elapsed_seconds;
+  if (report.inquiry) json["why"] = inquiry_json(*report.inquiry, asked);
+  if (asked.elapsed_seconds) json["elapsed_seconds"] = *asked.elapsed_seconds;
   return json;
 }
 

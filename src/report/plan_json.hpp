@@ -6,6 +6,6 @@
 
 namespace headroom {
 
-OrderedJson plan_json(const PlanReport& report);
+OrderedJson plan_json(const PlanReply& report, const PlanWords& asked);
 
 }  // namespace headroom

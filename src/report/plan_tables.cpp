@@ -14,21 +14,10 @@ std::string recompute_cell(const Recomputation& recompute) {
   return recompute.window ? text + " window" : text;
 }
 
-std::vector<std::string> training_cells_of(const PlanReport& report, const Candidate& one) {
-  if (report.training.tokens <= 0) return {};
-  return training_cells(
-      training_cost(report.training, report.base.workload, one.iteration, devices(one.strategy)));
-}
-
 }  // namespace
 
-Request request_of(const PlanReport& report, const Candidate& candidate) {
-  Request request = report.base;
-  request.strategy = candidate.strategy;
-  return request;
-}
-
-Table candidates_table(const PlanReport& report, const std::vector<Candidate>& candidates, std::size_t most) {
+Table candidates_table(const PlanReply& report, const std::vector<Candidate>& candidates,
+                       const std::vector<TrainingCost>& costs, std::size_t most) {
   const bool several = report.device_counts.size() > 1;
   Table table{.columns = {{"#"}}};
   if (several) table.columns.push_back({"devices"});
@@ -64,13 +53,15 @@ Table candidates_table(const PlanReport& report, const std::vector<Candidate>& c
                                          in_gib(one.peak),
                                          in_gib(report.base.system.memory - one.peak)};
     row.insert(row.end(), cells.begin(), cells.end());
-    for (std::string& cell : training_cells_of(report, one)) row.push_back(std::move(cell));
+    if (!costs.empty()) {
+      for (std::string& cell : training_cells(costs[i])) row.push_back(std::move(cell));
+    }
     table.rows.push_back(std::move(row));
   }
   return table;
 }
 
-Table csv_table(const PlanReport& report) {
+Table csv_table(const PlanReply& report) {
   Table table{.columns = {{"devices"},
                           {"tensor_parallel"},
                           {"pipeline_parallel"},
@@ -89,7 +80,8 @@ Table csv_table(const PlanReport& report) {
                           {"headroom_bytes"}}};
   for (const std::string& name : training_csv_columns(report.training)) table.columns.push_back({name});
   const auto yes = [](bool value) { return std::string(value ? "true" : "false"); };
-  for (const Candidate& one : report.result.plans) {
+  for (std::size_t i = 0; i < report.result.plans.size(); ++i) {
+    const Candidate& one = report.result.plans[i];
     const Strategy& strategy = one.strategy;
     table.rows.push_back({std::to_string(devices(strategy)), std::to_string(strategy.tensor_parallel),
                           std::to_string(strategy.pipeline_parallel),
@@ -100,10 +92,10 @@ Table csv_table(const PlanReport& report) {
                           std::string(name_of(strategy.schedule)), yes(strategy.distributed_optimizer),
                           fmt::format("{}", one.iteration.count()), fmt::format("{}", one.mfu),
                           whole(one.peak.count()), whole((report.base.system.memory - one.peak).count())});
-    if (report.training.tokens <= 0) continue;
-    const TrainingCost cost =
-        training_cost(report.training, report.base.workload, one.iteration, devices(strategy));
-    for (std::string& cell : training_csv_cells(cost)) table.rows.back().push_back(std::move(cell));
+    if (report.plan_costs.empty()) continue;
+    for (std::string& cell : training_csv_cells(report.plan_costs[i])) {
+      table.rows.back().push_back(std::move(cell));
+    }
   }
   return table;
 }

@@ -7,13 +7,11 @@
 
 namespace headroom {
 
-// The request of one of the strategies.
-Request request_of(const PlanReport& report, const Candidate& candidate);
-
-// The first `most`, numbered; with what a training run takes where tokens are given.
-Table candidates_table(const PlanReport& report, const std::vector<Candidate>& candidates, std::size_t most);
+// The first `most`, numbered; with what a training run takes of each, where that is known.
+Table candidates_table(const PlanReply& report, const std::vector<Candidate>& candidates,
+                       const std::vector<TrainingCost>& costs, std::size_t most);
 
 // The best plans in base units, for spreadsheets.
-Table csv_table(const PlanReport& report);
+Table csv_table(const PlanReply& report);
 
 }  // namespace headroom

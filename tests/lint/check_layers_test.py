@@ -49,6 +49,15 @@ class CheckLayers(unittest.TestCase):
                     "src/memory/peak.cpp": "#include <iostream>\n", "src/search/search.cpp": "#include <thread>\n"},
                    "src/memory/peak.cpp:1: memory includes <iostream>")
 
+    def test_streams_and_threads_in_answers(self):
+        self.check({"include/headroom/answer/plan.hpp": "#include <mutex>\n",
+                    "src/answer/plan.cpp": "#include <iostream>\n",
+                    "src/io/files.cpp": "#include <fstream>\n", "include/headroom/io/files.hpp": "",
+                    "src/search/search.cpp": "#include <fstream>\n", "include/headroom/search/search.hpp": ""},
+                   "include/headroom/answer/plan.hpp:1: answer includes <mutex>",
+                   "src/answer/plan.cpp:1: answer includes <iostream>",
+                   "src/search/search.cpp:1: search includes <fstream>")
+
     def test_a_source_without_a_header(self):
         self.check({"src/cli/main.cpp": "", "src/core/stray.cpp": ""},
                    "src/core/stray.cpp: has no header include/headroom/core/stray.hpp")

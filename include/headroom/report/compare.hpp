@@ -3,18 +3,13 @@
 
 #include <string>
 
-#include "headroom/plan/plan.hpp"
+#include "headroom/answer/compare.hpp"
 #include "headroom/report/table.hpp"
 
 namespace headroom {
 
-struct StrategyComparison {
-  Evaluation before;
-  Evaluation after;
-  std::string change;  // the flags that make the second of the first
-};
-
-// JSON follows schemas/compare.schema.json.
-std::string render(const StrategyComparison& comparison, Format format);
+// `change` is what to call the second beside the first: the flags that make the one of the other. JSON follows
+// schemas/compare.schema.json.
+std::string render(const CompareReply& comparison, const std::string& change, Format format);
 
 }  // namespace headroom

@@ -3,12 +3,12 @@
 
 #include <string>
 
-#include "headroom/plan/explanation.hpp"
+#include "headroom/answer/explain.hpp"
 #include "headroom/report/table.hpp"
 
 namespace headroom {
 
 // JSON follows schemas/explain.schema.json; CSV holds a row for each stored tensor.
-std::string render(const Explanation& explanation, Format format);
+std::string render(const ExplainReply& explanation, Format format);
 
 }  // namespace headroom

@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "headroom/report/frontier.hpp"
+#include "headroom/answer/frontier.hpp"
 
 namespace headroom {
 
 // Both families of the frontier, the named policies, and the budgets. Expects at least one point.
-std::string frontier_picture(const FrontierReport& report);
+std::string frontier_picture(const FrontierReply& report);
 
 }  // namespace headroom

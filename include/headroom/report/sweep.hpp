@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "headroom/answer/grid.hpp"
 #include "headroom/report/table.hpp"
-#include "headroom/search/grid.hpp"
 #include "headroom/search/search.hpp"
 
 namespace headroom {

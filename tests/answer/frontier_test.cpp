@@ -1,12 +1,10 @@
-// Which points of a frontier a reader is shown, and the picture of all of them.
-#include "headroom/report/frontier.hpp"
+// Which points of a frontier are the best exchanges of time for memory.
+#include "headroom/answer/frontier.hpp"
 
 #include <algorithm>
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
-
-#include "headroom/report/frontier_picture.hpp"
 
 namespace headroom {
 namespace {
@@ -51,22 +49,6 @@ TEST_CASE("best exchanges: every next gigabyte costs more than the one before an
 
 TEST_CASE("best exchanges: points that replay in some layers only are not among them") {
   CHECK(best_exchanges({row(100, 1), row(90, 1.5, 3), row(80, 4)}) == std::vector<std::size_t>{0, 2});
-}
-
-TEST_CASE("the picture: a budget between two points has the time of the one that needs less") {
-  FrontierReport report;
-  report.request.model.name = "a<b";
-  report.points = {row(30 * gibi, 1), row(20 * gibi, 2), row(10 * gibi, 5)};
-  report.budgets = {{.budget = Bytes(25 * gibi), .uniform = {}, .staged = {}}};
-  const std::string svg = frontier_picture(report);
-  // 10 to 30 GiB over 720 pixels, 1 to 5 seconds over 480.
-  CHECK(svg.find("M720.0 480.0V360.0H360.0V0.0H0.0") != std::string::npos);
-  CHECK(svg.find("M540.0 0V480") != std::string::npos);
-  CHECK(svg.find("a&lt;b") != std::string::npos);
-  // One point alone has a scale too.
-  report.points.resize(1);
-  report.budgets.clear();
-  CHECK(frontier_picture(report).find("nan") == std::string::npos);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The points of a grid, their order and their count.
-#include "headroom/search/grid.hpp"
+#include "headroom/answer/grid.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -1,5 +1,5 @@
 // Lists and ranges of values.
-#include "headroom/search/values.hpp"
+#include "headroom/answer/values.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -1,4 +1,4 @@
-#include "headroom/plan/explanation.hpp"
+#include "headroom/answer/explain.hpp"
 
 #include "headroom/model/ends_ops.hpp"
 #include "headroom/model/layer_ops.hpp"
@@ -127,8 +127,8 @@ ExplainedStage explain_first_stage(const Transformer& model, const Strategy& str
 
 }  // namespace
 
-Explanation explain(const Transformer& model, const Strategy& strategy, const Workload& workload,
-                    Detail detail) {
+ExplainReply answer(const ExplainQuestion& question) {
+  const auto& [model, strategy, workload, detail] = question;
   if (std::vector<Problem> problems = illegalities(model, strategy, workload); !problems.empty()) {
     throw InputError(std::move(problems));
   }
@@ -137,7 +137,7 @@ Explanation explain(const Transformer& model, const Strategy& strategy, const Wo
                         .relations = ModelRelations(model),
                         .detail = detail};
   const OpTable layer = layer_ops(model.architecture);
-  Explanation result{
+  ExplainReply result{
       .model = model,
       .strategy = strategy,
       .workload = workload,

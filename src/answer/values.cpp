@@ -1,4 +1,4 @@
-#include "headroom/search/values.hpp"
+#include "headroom/answer/values.hpp"
 
 #include <algorithm>
 #include <optional>

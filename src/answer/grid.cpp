@@ -1,10 +1,10 @@
-#include "headroom/search/grid.hpp"
+#include "headroom/answer/grid.hpp"
 
 #include <algorithm>
 
+#include "headroom/answer/values.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/expects.hpp"
-#include "headroom/search/values.hpp"
 
 namespace headroom {
 namespace {

@@ -1,5 +1,5 @@
-// Where a layer's bytes come from: the op table as one rank sees it under a strategy, in symbols and in numbers,
-// and what that makes of the first pipeline stage.
+// Where a layer's bytes come from: the question of `headroom explain`. The op table as one rank sees it under a strategy,
+// in symbols and in numbers, and what that makes of the first pipeline stage.
 #pragma once
 
 #include <string>
@@ -9,6 +9,13 @@
 #include "headroom/parallel/collectives.hpp"
 
 namespace headroom {
+
+struct ExplainQuestion {
+  Transformer model;
+  Strategy strategy;
+  Workload workload;
+  Detail detail = Detail::paper;
+};
 
 // A number and the expression that it is the value of.
 struct Derived {
@@ -54,7 +61,7 @@ struct ExplainedStage {
   RankActivations rank;
 };
 
-struct Explanation {
+struct ExplainReply {
   Transformer model;
   Strategy strategy;
   Workload workload;
@@ -68,7 +75,6 @@ struct Explanation {
 };
 
 // Throws InputError when the strategy is not legal.
-Explanation explain(const Transformer& model, const Strategy& strategy, const Workload& workload,
-                    Detail detail);
+ExplainReply answer(const ExplainQuestion& question);
 
 }  // namespace headroom

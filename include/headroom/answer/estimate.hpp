@@ -1,0 +1,39 @@
+// One strategy in full: the question of `headroom estimate`, and everything that its answer shows.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "headroom/plan/capacity.hpp"
+#include "headroom/plan/interval.hpp"
+#include "headroom/plan/remedies.hpp"
+
+namespace headroom {
+
+struct EstimateQuestion {
+  Request request;
+  Training training;              // what a training run takes, where its tokens are known
+  bool with_alternatives = true;  // look for changes that would help
+  bool with_schedule = false;     // replay the schedule step by step, where time is known
+};
+
+struct EstimateReply {
+  Evaluation evaluation;
+  AllocatedInterval allocated;
+  std::optional<IterationInterval> interval;  // where time is known
+  Training training;
+  std::optional<TrainingCost> cost;  // where time is known and tokens are given
+  bool looked_for_alternatives = false;
+  std::vector<Alternative> alternatives;  // remedies where it does not fit, else improvements
+  std::vector<ReplayedStep> schedule;     // where it was asked for
+};
+
+// Throws InputError, with every rule that is broken, where the strategy is not legal.
+EstimateReply answer(const EstimateQuestion& question);
+
+// The reply without alternatives and schedule, of a plan that is there already.
+EstimateReply estimated(Evaluation evaluation, const Training& training);
+
+bool fits(const EstimateReply& reply);
+
+}  // namespace headroom

@@ -1,0 +1,68 @@
+// The best strategies of a space and what there is to say about them: the question of `headroom plan`.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "headroom/answer/estimate.hpp"
+#include "headroom/answer/inquiry.hpp"
+#include "headroom/search/limits.hpp"
+#include "headroom/search/search.hpp"
+
+namespace headroom {
+
+// A strategy that is asked about, and the rules that it is already known to break.
+struct AskedStrategy {
+  Strategy strategy;
+  std::vector<Problem> problems;
+};
+
+struct PlanQuestion {
+  Request base;  // its strategy lends what the space does not set
+  Space space;
+  std::vector<std::int64_t> device_counts;  // where there are several, the space is searched on each
+  std::optional<Question> find;             // an inverse question: its answer is what is planned
+  Training training;
+  std::optional<AskedStrategy> why;  // a strategy whose faults are asked for
+  std::size_t accounts =
+      10;  // how many of the best plans are accounted for in full; of the first two all are
+};
+
+// What is searched: the request and space of the question or, where it asks for an extreme, those of the answer to that;
+// where nothing meets it, those that come nearest.
+struct PlanTask {
+  Request base;
+  Space space;
+  std::vector<std::int64_t> device_counts;
+  std::optional<Found> found;
+};
+
+struct PlanReply {
+  Request base;
+  Space space;
+  std::vector<std::int64_t> device_counts;
+  std::optional<Found> found;
+  Training training;
+  SearchResult result;
+  std::vector<EstimateReply> accounts;     // of the first of its plans
+  std::vector<TrainingCost> plan_costs;    // of each of its plans, where tokens are given
+  std::vector<TrainingCost> pareto_costs;  // and of each on its Pareto front
+  std::optional<BlockedChange> blocked;    // what memory keeps the best plan from
+  std::vector<Found> relief;               // where nothing fits: what would
+  std::optional<InquiryReply> inquiry;
+};
+
+// The whole reply. Throws InputError as find() and search() do.
+PlanReply answer(const PlanQuestion& question, const SearchOptions& options = {});
+
+// Its parts, for who searches a part of the space only or reads the strategy to ask about once the task is known.
+PlanTask task_of(const PlanQuestion& question);
+SearchResult search(const PlanTask& task, const SearchOptions& options);
+PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult result,
+                   const std::optional<AskedStrategy>& why);
+
+// Whether an inverse question was asked and nothing meets it: what is planned then only comes nearest.
+bool unanswered(const PlanReply& reply);
+
+}  // namespace headroom

@@ -1,0 +1,41 @@
+#include "headroom/answer/estimate.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t most_alternatives = 3;
+
+}  // namespace
+
+EstimateReply estimated(Evaluation evaluation, const Training& training) {
+  EstimateReply reply{.evaluation = std::move(evaluation), .training = training};
+  const Plan& plan = account(reply.evaluation);
+  reply.allocated = allocated_interval(plan);
+  if (!plan.timing) return reply;
+  reply.interval = iteration_interval(plan);
+  if (training.tokens > 0) {
+    reply.cost = training_cost(training, plan.request.workload, plan.timing->iteration.total,
+                               devices(plan.request.strategy));
+  }
+  return reply;
+}
+
+EstimateReply answer(const EstimateQuestion& question) {
+  EstimateReply reply = estimated(evaluate(question.request), question.training);
+  const Plan& plan = account(reply.evaluation);
+  reply.looked_for_alternatives = question.with_alternatives;
+  if (question.with_alternatives) {
+    reply.alternatives =
+        fits(reply) ? improvements(plan, most_alternatives) : remedies(question.request, most_alternatives);
+  }
+  if (question.with_schedule && plan.timing) {
+    const IterationTime& iteration = plan.timing->iteration;
+    replay_schedule(iteration.shape, iteration.times,
+                    [&](const ReplayedStep& step) { reply.schedule.push_back(step); });
+  }
+  return reply;
+}
+
+bool fits(const EstimateReply& reply) { return std::holds_alternative<Plan>(reply.evaluation); }
+
+}  // namespace headroom

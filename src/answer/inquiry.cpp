@@ -1,0 +1,49 @@
+#include "headroom/answer/inquiry.hpp"
+
+#include "headroom/search/neighbours.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t most_neighbours = 3;
+
+// The rules that the strategy breaks, of the devices before those of the model.
+std::vector<Problem> problems_of(const InquiryQuestion& question) {
+  if (!question.problems.empty()) return question.problems;
+  const std::int64_t asked = devices(question.strategy);
+  if (asked != question.space.devices) {
+    return {{"--data-parallel", "makes it " + std::to_string(asked) + " devices, not " +
+                                    std::to_string(question.space.devices)}};
+  }
+  return illegalities(question.base.model, question.strategy, question.base.workload);
+}
+
+}  // namespace
+
+InquiryReply answer(const InquiryQuestion& question) {
+  InquiryReply reply{.problems = problems_of(question)};
+  Request request = question.base;
+  if (!reply.problems.empty()) {
+    // No single change need make it legal, so the neighbours are whole strategies.
+    for (const Strategy& strategy :
+         nearest_that_fit(question.base, question.space, question.strategy, most_neighbours)) {
+      request.strategy = strategy;
+      reply.nearest.push_back(account(evaluate(request)));
+    }
+    return reply;
+  }
+  request.strategy = question.strategy;
+  reply.evaluation = evaluate(request);
+  if (std::holds_alternative<Infeasible>(*reply.evaluation)) {
+    reply.remedies = remedies(request, most_neighbours);
+  }
+  if (question.best) reply.against_best = compared(*question.best, *reply.evaluation);
+  return reply;
+}
+
+bool is_best(const InquiryReply& reply) {
+  return reply.against_best && account(reply.against_best->before).request.strategy ==
+                                   account(reply.against_best->after).request.strategy;
+}
+
+}  // namespace headroom
