@@ -65,10 +65,9 @@ ExitCode validate(const ValidateFlags& flags) {
     throw InputError(flags.system ? "--system" : "--software",
                      "needs --runs: the built-in cases name their own");
   }
-  Measurements measurements;
-  ValidationReport report{.all = flags.all};
+  ValidateQuestion question;
   if (flags.runs.empty()) {
-    measurements = embedded_measurements();
+    question.measurements = embedded_measurements();
   } else {
     std::vector<Problem> problems;
     std::vector<MeasuredRun> runs;
@@ -80,13 +79,12 @@ ExitCode validate(const ValidateFlags& flags) {
     }
     if (!problems.empty()) throw InputError(problems);
     RunCases cases = cases_of(runs, flags.system, flags.software);
-    measurements = std::move(cases.measurements);
-    report.skipped = std::move(cases.skipped);
+    question.measurements = std::move(cases.measurements);
+    question.skipped = std::move(cases.skipped);
   }
-  report.rows = compare(measurements.cases, measurements.targets);
-  report.groups = summarize(report.rows, measurements.targets);
-  write(flags.output, render(report, format));
-  return met(report) ? ExitCode::done : ExitCode::out_of_tolerance;
+  const ValidateReply reply = answer(question);
+  write(flags.output, render(reply, format, flags.all));
+  return met(reply) ? ExitCode::done : ExitCode::out_of_tolerance;
 }
 
 }  // namespace

@@ -67,28 +67,9 @@ Table group_table(const std::vector<GroupSummary>& groups) {
   return table;
 }
 
-// Of all rows of a measure, those that lie in their interval.
-struct Coverage {
-  std::size_t intervals = 0;
-  std::size_t covered = 0;
-};
-Coverage coverage_of(const ValidationReport& report, Measure measure) {
-  Coverage coverage;
-  for (const Comparison& row : report.rows) {
-    if (row.measure != measure || !row.in_interval) continue;
-    ++coverage.intervals;
-    if (*row.in_interval) ++coverage.covered;
-  }
-  return coverage;
-}
-
-constexpr std::array with_intervals{Measure::iteration_seconds, Measure::allocated_bytes};
-
-std::string coverage_text(const ValidationReport& report) {
+std::string coverage_text(const ValidateReply& report) {
   std::string text;
-  for (const Measure measure : with_intervals) {
-    const auto [intervals, covered] = coverage_of(report, measure);
-    if (intervals == 0) continue;
+  for (const auto& [measure, intervals, covered] : report.coverage) {
     text += fmt::format("{} of {} {} ({:.0f}%) lie in their 80% interval.\n", covered, intervals,
                         is_bytes(measure) ? "peaks of allocated memory" : "iteration times",
                         100 * static_cast<double>(covered) / static_cast<double>(intervals));
@@ -97,7 +78,7 @@ std::string coverage_text(const ValidationReport& report) {
 }
 
 // The rows of a group, largest error first; rows alike keep their order.
-std::vector<Comparison> worst_first(const ValidationReport& report, const std::string& group) {
+std::vector<Comparison> worst_first(const ValidateReply& report, const std::string& group) {
   std::vector<Comparison> rows;
   for (const Comparison& row : report.rows) {
     if (row.group == group) rows.push_back(row);
@@ -108,7 +89,7 @@ std::vector<Comparison> worst_first(const ValidationReport& report, const std::s
   return rows;
 }
 
-Table row_table(const ValidationReport& report) {
+Table row_table(const ValidateReply& report, bool all) {
   Table table{.columns = {{"group", Align::left},
                           {"case", Align::left},
                           {"quantity", Align::left},
@@ -118,7 +99,7 @@ Table row_table(const ValidationReport& report) {
                           {"tolerance"}}};
   for (const GroupSummary& group : report.groups) {
     std::vector<Comparison> rows = worst_first(report, group.group);
-    if (!report.all) rows.resize(std::min(rows.size(), rows_shown_of_a_group));
+    if (!all) rows.resize(std::min(rows.size(), rows_shown_of_a_group));
     for (const Comparison& row : rows) {
       std::string tolerance;
       if (row.tolerance)
@@ -131,7 +112,7 @@ Table row_table(const ValidationReport& report) {
   return table;
 }
 
-std::string csv_of(const ValidationReport& report) {
+std::string csv_of(const ValidateReply& report) {
   Table table{.columns = {{"group"},
                           {"case"},
                           {"quantity"},
@@ -193,16 +174,14 @@ OrderedJson json_of(const GroupSummary& group) {
   return json;
 }
 
-std::string json_text(const ValidationReport& report) {
+std::string json_text(const ValidateReply& report) {
   OrderedJson json{{"format", 1},
                    {"met", met(report)},
                    {"intervals", OrderedJson::object()},
                    {"groups", OrderedJson::array()},
                    {"rows", OrderedJson::array()},
                    {"skipped", OrderedJson::array()}};
-  for (const Measure measure : with_intervals) {
-    const auto [intervals, covered] = coverage_of(report, measure);
-    if (intervals == 0) continue;
+  for (const auto& [measure, intervals, covered] : report.coverage) {
     json["intervals"][std::string(name_of(measure))] = {
         {"level", interval_level}, {"rows", intervals}, {"covered", covered}};
   }
@@ -228,19 +207,14 @@ std::string json_text(const ValidationReport& report) {
 
 }  // namespace
 
-bool met(const ValidationReport& report) {
-  return std::all_of(report.groups.begin(), report.groups.end(),
-                     [](const GroupSummary& group) { return group.met; });
-}
-
-std::string render(const ValidationReport& report, Format format) {
+std::string render(const ValidateReply& report, Format format, bool all) {
   if (format == Format::json) return json_text(report);
   if (format == Format::csv) return csv_of(report);
   std::string text;
   if (!report.groups.empty()) {
-    const Table rows = row_table(report);
+    const Table rows = row_table(report, all);
     text += render_table(group_table(report.groups), format) + '\n' + coverage_text(report);
-    if (!report.all && rows.rows.size() < report.rows.size()) {
+    if (!all && rows.rows.size() < report.rows.size()) {
       text += fmt::format("The worst of each group, {} of {} rows; --all shows the others.\n\n",
                           rows.rows.size(), report.rows.size());
     }

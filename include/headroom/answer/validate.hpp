@@ -1,0 +1,40 @@
+// How well measured runs are predicted: the question of `headroom validate`.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "headroom/calibrate/comparison.hpp"
+#include "headroom/io/measurements_file.hpp"
+#include "headroom/io/runs_file.hpp"
+
+namespace headroom {
+
+struct ValidateQuestion {
+  Measurements measurements;
+  std::vector<SkippedRun> skipped;  // the runs of which no case could be made, for the reply to tell
+};
+
+// Of all rows of a measure, those that have an 80% interval, and those that lie in it.
+struct Coverage {
+  Measure measure{};
+  std::size_t intervals = 0;
+  std::size_t covered = 0;
+  friend bool operator==(const Coverage&, const Coverage&) = default;
+};
+
+struct ValidateReply {
+  std::vector<GroupSummary> groups;
+  std::vector<Comparison> rows;
+  std::vector<Coverage>
+      coverage;  // of iteration times and of allocated memory, where a row of them has an interval
+  std::vector<SkippedRun> skipped;
+};
+
+// Throws InputError, by case, where a request is not legal.
+ValidateReply answer(const ValidateQuestion& question);
+
+// Whether every group with a target meets it.
+bool met(const ValidateReply& reply);
+
+}  // namespace headroom
