@@ -1,0 +1,207 @@
+// Every question asked of the library has the answer that the program prints for the same request as JSON.
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "headroom/answer/compare.hpp"
+#include "headroom/answer/estimate.hpp"
+#include "headroom/answer/explain.hpp"
+#include "headroom/answer/frontier.hpp"
+#include "headroom/answer/plan.hpp"
+#include "headroom/answer/trace.hpp"
+#include "headroom/answer/validate.hpp"
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
+#include "headroom/report/estimate.hpp"
+#include "headroom/report/frontier.hpp"
+#include "headroom/report/trace.hpp"
+#include "headroom/report/validation.hpp"
+
+namespace headroom {
+namespace {
+
+using Json = nlohmann::json;
+
+// What `headroom` prints; whatever its exit code, since that says whether something fits.
+std::string printed_by(const std::string& arguments) {
+  FILE* const pipe = popen((HEADROOM_CLI " " + arguments + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (std::size_t read = 0; (read = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
+    text.append(buffer.data(), read);
+  }
+  pclose(pipe);
+  return text;
+}
+
+Json json_of(const std::string& arguments) {
+  const std::string text = printed_by(arguments + " --format json");
+  const Json json = Json::parse(text, nullptr, false);
+  INFO(text);
+  REQUIRE(!json.is_discarded());
+  return json;
+}
+
+// gpt-22b on 16 GPUs with a batch of 16 sequences.
+Request gpt_22b() {
+  Request request{.workload = {.global_batch = 16, .sequence = 2048}};
+  request.model = read_model("gpt-22b");
+  request.system = read_system("dgx-a100-80g");
+  request.software = read_software("megatron-2022");
+  request.strategy = {.tensor_parallel = 8, .pipeline_parallel = 2, .sequence_parallel = true};
+  return request;
+}
+
+constexpr const char* layout = " gpt-22b -t 8 -p 2 --global-batch 16 --sp";
+
+}  // namespace
+
+TEST_CASE("answers: estimate, with what would help and the cost of a training run") {
+  EstimateQuestion question{.request = gpt_22b(), .training = {.tokens = 300e9}};
+  question.request.strategy.micro_batch = 4;
+  const EstimateReply reply = answer(question);
+  const std::string arguments = std::string("estimate") + layout + " -b 4 --tokens 300B";
+  CHECK(render(reply, Format::json) == printed_by(arguments + " --format json"));
+  CHECK(render(reply, Format::table) == printed_by(arguments));
+
+  const Json json = json_of(arguments);
+  const Plan& plan = account(reply.evaluation);
+  CHECK(json["memory"]["peak_bytes"] == peak(plan).count());
+  CHECK(json["time"]["iteration_seconds"] == plan.timing->iteration.total.count());
+  CHECK(json["time"]["interval"]["low_seconds"] == reply.interval->low.count());
+  CHECK(json["budget"]["days"] == reply.cost->days);
+  REQUIRE(!reply.alternatives.empty());
+  REQUIRE(json["alternatives"].size() == reply.alternatives.size());
+  CHECK(json["alternatives"][0]["peak_bytes"] == peak(reply.alternatives[0].plan).count());
+}
+
+TEST_CASE("answers: the schedule of an estimate") {
+  const EstimateReply reply =
+      answer(EstimateQuestion{.request = gpt_22b(), .with_alternatives = false, .with_schedule = true});
+  CHECK(render(reply, Format::table) ==
+        printed_by(std::string("estimate") + layout + " --timeline --no-suggestions"));
+  // Every microbatch passes both ranks forward and backward.
+  CHECK(reply.schedule.size() == 2 * 2 * 16);
+}
+
+TEST_CASE("answers: compare") {
+  CompareQuestion question{.before = gpt_22b(), .after = gpt_22b()};
+  question.after.strategy.recompute.policy = RecomputePolicy::full;
+  const CompareReply reply = answer(question);
+  const Json json = json_of(std::string("compare") + layout + " --to '--recompute full'");
+  REQUIRE(!reply.time.empty());
+  const auto check = [&](const Json& part, const std::vector<ComparedTerm>& terms) {
+    CHECK(part.size() == terms.size());
+    for (const ComparedTerm& term : terms) {
+      CHECK(part[term.name]["before"] == term.before);
+      CHECK(part[term.name]["after"] == term.after);
+    }
+  };
+  check(json["time"], reply.time);
+  check(json["memory"], reply.memory);
+}
+
+TEST_CASE("answers: explain") {
+  const Request request = gpt_22b();
+  const ExplainReply reply = answer(
+      ExplainQuestion{.model = request.model, .strategy = request.strategy, .workload = request.workload});
+  const Json json = json_of(std::string("explain") + layout);
+  CHECK(json["layer"]["stored_bytes"] == reply.layer.kept.value);
+  REQUIRE(json["ops"].size() >= reply.layer.ops.size());
+  for (std::size_t i = 0; i < reply.layer.ops.size(); ++i) {
+    CHECK(json["ops"][i]["name"] == reply.layer.ops[i].name);
+    CHECK(json["ops"][i]["stored_bytes"] == reply.layer.ops[i].kept.value);
+  }
+}
+
+TEST_CASE("answers: frontier, with budgets and windows") {
+  const FrontierReply reply =
+      answer(FrontierQuestion{.request = gpt_22b(), .budgets = {40_GiB, 80_GiB}, .window = true});
+  const std::string arguments =
+      std::string("frontier") + layout + " --budget '40 GiB,80 GiB' --recompute-window";
+  CHECK(render(reply, Format::json) == printed_by(arguments + " --format json"));
+  CHECK(render(reply, Format::table) == printed_by(arguments));
+  const Json json = json_of(arguments);
+  REQUIRE(json["points"].size() == reply.points.size());
+  for (std::size_t i = 0; i < reply.points.size(); ++i) {
+    CHECK(json["points"][i]["iteration_seconds"] == reply.points[i].point.iteration.count());
+    CHECK(json["points"][i]["staged_seconds"] == reply.points[i].staged.iteration.count());
+  }
+}
+
+TEST_CASE("answers: plan, and why not another strategy") {
+  Request base = gpt_22b();
+  base.strategy = {};
+  AskedStrategy why{.strategy = {.tensor_parallel = 4, .data_parallel = 4}, .problems = {}};
+  const PlanReply reply = answer(PlanQuestion{.base = base, .space = {.devices = 16}, .why = why});
+  const Json json = json_of("plan gpt-22b --devices 16 --global-batch 16 --why '-t 4 -d 4'");
+  CHECK(json["evaluated"] == reply.result.evaluated);
+  CHECK(json["feasible"] == reply.result.feasible);
+  REQUIRE(!reply.accounts.empty());
+  REQUIRE(json["plans"].size() == reply.accounts.size());
+  for (std::size_t i = 0; i < reply.accounts.size(); ++i) {
+    const Plan& plan = account(reply.accounts[i].evaluation);
+    CHECK(json["plans"][i]["time"]["iteration_seconds"] == plan.timing->iteration.total.count());
+    CHECK(json["plans"][i]["memory"]["peak_bytes"] == peak(plan).count());
+    CHECK(plan.request.strategy == reply.result.plans[i].strategy);
+  }
+  REQUIRE(json["pareto"].size() == reply.result.pareto.size());
+  CHECK(json["pareto"].back()["peak_bytes"] == reply.result.pareto.back().peak.count());
+  REQUIRE(reply.inquiry);
+  CHECK(json["why"]["peak_bytes"] == peak(account(*reply.inquiry->evaluation)).count());
+  CHECK(json["why"]["against_best"]["time"]["iteration_seconds"]["after"] ==
+        reply.inquiry->against_best->time.back().after);
+  CHECK(json["why"]["neighbours"].size() == reply.inquiry->remedies.size());
+}
+
+TEST_CASE("answers: a strategy for other devices than the plan's breaks a rule") {
+  Request base = gpt_22b();
+  base.strategy = {};
+  const InquiryReply reply =
+      answer(InquiryQuestion{.base = base, .space = {.devices = 16}, .strategy = {.tensor_parallel = 8}});
+  REQUIRE(reply.problems.size() == 1);
+  CHECK(reply.problems[0].rule == "makes it 8 devices, not 16");
+  CHECK(!reply.evaluation);
+  CHECK(!reply.nearest.empty());
+}
+
+TEST_CASE("answers: plan of several numbers of devices, and an inverse question") {
+  Request base = gpt_22b();
+  base.strategy = {};
+  const PlanReply several =
+      answer(PlanQuestion{.base = base, .space = {.devices = 8}, .device_counts = {8, 16}});
+  const Json json = json_of("plan gpt-22b --devices 8,16 --global-batch 16");
+  REQUIRE(json["plans"].size() == several.result.plans.size());
+  CHECK(json["plans"][0]["memory"]["peak_bytes"] == several.result.plans[0].peak.count());
+
+  const PlanReply found =
+      answer(PlanQuestion{.base = base,
+                          .space = {.devices = 8},
+                          .find = Question{.extreme = Extreme::max_sequence, .step = 128}});
+  const Json of_found = json_of("plan gpt-22b --devices 8 --global-batch 16 --find max-sequence");
+  REQUIRE(found.found->value);
+  CHECK(of_found["found"]["value"] == *found.found->value);
+  CHECK(of_found["sequence"] == found.base.workload.sequence);
+  CHECK(!unanswered(found));
+}
+
+TEST_CASE("answers: trace") {
+  const TraceReply reply = answer(TraceQuestion{.request = gpt_22b()});
+  CHECK(chrome_trace(reply.trace) == printed_by(std::string("trace") + layout));
+}
+
+TEST_CASE("answers: validate") {
+  const ValidateReply reply =
+      answer(ValidateQuestion{.measurements = embedded_measurements(), .skipped = {}});
+  CHECK(render(reply, Format::json) == printed_by("validate --format json"));
+  const Json json = json_of("validate");
+  CHECK(json["met"] == met(reply));
+  CHECK(json["rows"].size() == reply.rows.size());
+}
+
+}  // namespace headroom
