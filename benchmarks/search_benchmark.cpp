@@ -57,7 +57,7 @@ Request request_for(const char* model, std::int64_t batch) {
                   .system = read_system("dgx-a100-80g"),
                   .software = read_software("megatron-2022")};
   request.workload = {.global_batch = batch, .sequence = request.model.sequence};
-  request.strategy.gradients = Dtype::half;
+  request.strategy.gradient_dtype = Dtype::half;
   return request;
 }
 

@@ -27,14 +27,14 @@ std::vector<VariedField> read_fields(const std::vector<std::string>& varied, std
     const std::size_t equals = text.find('=');
     const std::string name = text.substr(0, equals);
     if (equals == std::string::npos || name.empty()) {
-      problems.push_back({"--vary", "must be FIELD=VALUES, such as sequence=1024:65536:x2, not '" +
-                                        text.substr(0, 60) + "'"});
+      problems.push_back(
+          {"vary", "must be FIELD=VALUES, such as sequence=1024:65536:x2, not '" + text.substr(0, 60) + "'"});
     } else if (find(fields, name) != nullptr) {
-      problems.push_back({"--vary " + name, "is given twice"});
+      problems.push_back({"vary " + name, "is given twice"});
     } else {
       fields.push_back({.name = name, .values = {}});
       try {
-        fields.back().values = values_of("--vary " + name, text.substr(equals + 1));
+        fields.back().values = values_of("vary " + name, text.substr(equals + 1));
       } catch (const InputError& error) {
         problems.insert(problems.end(), error.problems().begin(), error.problems().end());
       }
@@ -46,7 +46,7 @@ std::vector<VariedField> read_fields(const std::vector<std::string>& varied, std
 // The fields that one --zip names; none where it breaks a rule.
 std::vector<VariedField*> read_zip(const std::string& text, std::vector<VariedField>& fields,
                                    std::vector<Problem>& problems) {
-  const std::string where = "--zip " + text;
+  const std::string where = "zip " + text;
   std::vector<std::string_view> known;
   known.reserve(fields.size());
   for (const VariedField& field : fields) known.push_back(field.name);
@@ -55,7 +55,7 @@ std::vector<VariedField*> read_zip(const std::string& text, std::vector<VariedFi
     VariedField* const field = find(fields, name);
     if (field == nullptr) {
       problems.push_back(
-          {where, "must name fields of --vary, not '" + name + "'" + did_you_mean(name, known)});
+          {where, "must name fields that are varied, not '" + name + "'" + did_you_mean(name, known)});
       return {};
     }
     if (field->taken) {
@@ -110,7 +110,7 @@ Grid read_grid(const std::vector<std::string>& varied, const std::vector<std::st
   for (const Axis& axis : grid.axes) {
     const auto steps = static_cast<std::int64_t>(axis.steps.size());
     if (points > most_points / steps) {
-      throw InputError("--vary", "must make at most " + std::to_string(most_points) + " points");
+      throw InputError("vary", "must make at most " + std::to_string(most_points) + " points");
     }
     points *= steps;
   }

@@ -150,7 +150,7 @@ Strategy strategy_of(const MeasuredRun& run) {
                     .schedule = *schedule_of(run)};
   strategy.recompute.policy = *recomputation_of(run);
   strategy.distributed_optimizer = run.zero_stage == 1;
-  strategy.gradients = gradients_of(run);
+  strategy.gradient_dtype = gradients_of(run);
   const bool ends_count = is_from(run, "Zero Bubble") ||
                           (holds(run.overlap, "partition type") && holds(run.overlap, "embedding"));
   const std::int64_t chunks = strategy.pipeline_parallel * strategy.virtual_pipeline;

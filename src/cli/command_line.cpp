@@ -19,7 +19,7 @@ class App : public CLI::App {
 
 namespace {
 
-std::string flag_of(const CLI::Option& option) {
+std::string long_flag_of(const CLI::Option& option) {
   const std::vector<std::string>& names = option.get_lnames();
   return names.empty() ? std::string() : "--" + names.back();
 }
@@ -64,9 +64,10 @@ void check_outputs(const App& app) {
       const auto text = std::find_if(texts.begin(), texts.end(),
                                      [&](const std::string& each) { return same_file(file, each); });
       if (text == texts.end()) continue;
-      problems.push_back({flag_of(*output), "would overwrite '" + printable(*text) + "', which is " +
-                                                (is_output(other) ? "for " + flag_of(*other) : "read") +
-                                                ": name another file"});
+      problems.push_back(
+          {long_flag_of(*output), "would overwrite '" + printable(*text) + "', which is " +
+                                      (is_output(other) ? "for " + long_flag_of(*other) : "read") +
+                                      ": name another file"});
     }
   }
   if (!problems.empty()) throw InputError(std::move(problems));
@@ -119,7 +120,7 @@ Option& Option::describe(const std::string& type, const std::string& help) {
   return *this;
 }
 
-std::string Option::flag() const { return flag_of(*option_); }
+std::string Option::flag() const { return long_flag_of(*option_); }
 
 const std::vector<std::string>& Option::long_names() const { return option_->get_lnames(); }
 
@@ -198,7 +199,7 @@ std::vector<std::string> Command::arguments(const std::vector<std::string_view>&
   std::vector<std::string> arguments;
   std::vector<Problem> problems;
   for (const CLI::Option* const option : app_->get_options()) {
-    const std::string flag = flag_of(*option);
+    const std::string flag = long_flag_of(*option);
     if (std::find(except.begin(), except.end(), flag) != except.end()) continue;
     for (const std::string& value : option->results()) {
       arguments.push_back(flag.empty() ? value : flag + "=" + value);

@@ -1,11 +1,26 @@
 #include "cli/flags.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
 
+#include "headroom/parallel/strategy_fields.hpp"
+
 namespace headroom::cli {
+
+Problem as_typed(const Problem& problem) {
+  constexpr std::array<std::string_view, 8> options{"vary",       "zip",          "fit",    "set",
+                                                    "set_system", "set_software", "system", "software"};
+  Problem typed = by_flag(problem);
+  const std::size_t end = std::min(typed.where.find(' '), typed.where.size());
+  const std::string first = typed.where.substr(0, end);
+  if (std::find(options.begin(), options.end(), first) != options.end()) {
+    typed.where.replace(0, end, flag_of(first));
+  }
+  return typed;
+}
 
 std::vector<std::string> split_at_commas(const FlagText& text) {
   std::vector<std::string> parts;

@@ -52,6 +52,9 @@ void read_choice(const std::string& flag, const FlagText& text, E& value, std::v
   problems.push_back({flag, "must be one of " + list + ", not '" + *text + "'" + did_you_mean(*text, known)});
 }
 
+// A problem of the library as one of the command line: what it names is an option there ("tensor_parallel", "set hidden").
+Problem as_typed(const Problem& problem);
+
 // Runs `action` and adds the problems that it throws to the list.
 template <class Action>
 void collect(std::vector<Problem>& problems, Action action) {

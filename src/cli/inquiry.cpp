@@ -32,7 +32,7 @@ AskedStrategy read_inquiry(const std::string& why, const RequestFlags& flags, co
   reader.read("--why", asked.model + " " + why);
   std::vector<Problem> unreadable;
   const Request request = read_request(asked, unreadable);
-  for (Problem& problem : unreadable) problem.where = "--why " + problem.where;
+  for (Problem& problem : unreadable) problem.where = "--why " + as_typed(problem).where;
   if (!unreadable.empty()) throw InputError(std::move(unreadable));
   if (request.model != base.model || request.workload != base.workload || request.detail != base.detail) {
     throw InputError("--why",

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/flags.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/version.hpp"
 #include "headroom/core/error.hpp"
@@ -13,7 +14,8 @@ namespace headroom::cli {
 namespace {
 
 ExitCode bad_input(const InputError& error) {
-  for (const auto& [where, rule] : error.problems()) {
+  for (const Problem& problem : error.problems()) {
+    const auto [where, rule] = as_typed(problem);
     fmt::print(stderr, "headroom: error: {}{}{}\n", where, where.empty() ? "" : ": ", rule);
   }
   return ExitCode::bad_input;

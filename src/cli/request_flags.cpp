@@ -9,7 +9,7 @@ namespace headroom::cli {
 namespace {
 
 Recomputation read_recomputation(const RequestFlags& flags, std::vector<Problem>& problems) {
-  Recomputation recompute{.shard_checkpoint = flags.shard_checkpoint,
+  Recomputation recompute{.distribute_saved_activations = flags.shard_checkpoint,
                           .window = flags.recompute_window,
                           .ops = split_at_commas(flags.recompute_ops)};
   if (!recompute.ops.empty()) recompute.policy = RecomputePolicy::ops;
@@ -86,10 +86,11 @@ void add_model_flags(Command command, RequestFlags& flags) {
 
 void add_kept_flags(Command command, RequestFlags& flags) {
   const Group trade{command, trade_group};
-  trade.flag("--store-gathered", flags.store_gathered,
+  trade.flag("--store-gathered,--save-gathered-input", flags.store_gathered,
              "Keep gathered inputs instead of gathering them again");
-  trade.flag("--keep-outputs", flags.keep_outputs, "Keep a stage's output after it was sent");
-  trade.option("--gradients", flags.gradients, "DTYPE",
+  trade.flag("--keep-outputs,--keep-pipeline-outputs", flags.keep_outputs,
+             "Keep a stage's output after it was sent");
+  trade.option("--gradients,--gradient-dtype", flags.gradients, "DTYPE",
                "fp32 (default, 18 bytes a parameter in all) or half (16)");
 }
 
@@ -130,7 +131,7 @@ void add_request_flags(Command command, RequestFlags& flags) {
                "Replay these ops of the layer and drop what they make (see: headroom explain)");
   trade.flag("--recompute-window", flags.recompute_window,
              "Exempt as many in-flight microbatches from recomputation as memory allows");
-  trade.flag("--shard-checkpoint", flags.shard_checkpoint,
+  trade.flag("--shard-checkpoint,--distribute-saved-activations", flags.shard_checkpoint,
              "With full: each tensor-parallel rank keeps a part of a checkpoint");
 }
 
@@ -162,14 +163,14 @@ Request read_request(const RequestFlags& flags, std::vector<Problem>& problems, 
     read_count("--stage-layers", layers, strategy.stage_layers.back(), problems, 0);
   }
   strategy.sequence_parallel = flags.sequence_parallel;
-  strategy.regather = !flags.store_gathered;
-  strategy.deallocate_outputs = !flags.keep_outputs;
+  strategy.save_gathered_input = flags.store_gathered;
+  strategy.keep_pipeline_outputs = flags.keep_outputs;
   strategy.distributed_optimizer = flags.distributed_optimizer;
   if (flags.gradients && *flags.gradients != "fp32" && *flags.gradients != "half") {
     problems.push_back(
-        {"--gradients", "must be fp32 or half (fp16 or bf16), not '" + *flags.gradients + "'"});
+        {"--gradient-dtype", "must be fp32 or half (fp16 or bf16), not '" + *flags.gradients + "'"});
   } else {
-    read_choice("--gradients", flags.gradients, strategy.gradients, problems);
+    read_choice("--gradient-dtype", flags.gradients, strategy.gradient_dtype, problems);
   }
   strategy.recompute = read_recomputation(flags, problems);
 

@@ -107,7 +107,9 @@ SweepRow PointReader::row(const std::vector<std::string>& arguments) {
     if (kind_ == SweepKind::estimate) return row_of(evaluate(request));
     return row_of(request, search(request, space));
   } catch (const InputError& error) {
-    return row_of(error);
+    std::vector<Problem> problems = error.problems();
+    std::transform(problems.begin(), problems.end(), problems.begin(), as_typed);
+    return row_of(InputError(std::move(problems)));
   }
 }
 

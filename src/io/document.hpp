@@ -14,8 +14,8 @@ namespace headroom {
 struct Document {
   std::string file;  // as the user named it, or its name inside the binary
   Json root;
-  std::map<std::string, std::string> overridden;  // JSON pointer -> "--set hidden", which wrote that field
-  std::vector<std::string> overrides;             // "--set hidden=8192"
+  std::map<std::string, std::string> overridden;  // JSON pointer -> "set hidden", which wrote that field
+  std::vector<std::string> overrides;             // "set hidden=8192"
   std::vector<Problem> problems;
 
   // Notes a mistake at a field, naming the flag when that is where its value came from.
@@ -35,7 +35,7 @@ void apply_overrides(Document& document, const std::vector<std::string>& overrid
 // a base that is not known, and a document that gives no source of its own.
 void lay_over_base(Document& document, std::string_view kind);
 
-// "; --set hidden=8192" for each override, so that a changed model does not pass for the published one.
+// "; set hidden=8192" for each override, so that a changed model does not pass for the published one.
 std::string described_overrides(const Document& document);
 
 // The dotted names of a file's values that describe no other value: all but format, origins and sources, and lists.

@@ -112,7 +112,7 @@ nlohmann::ordered_json json_of(const Transformer& model) { return ObjectWriter::
 
 Transformer read_model(const std::string& source, const std::vector<std::string>& overrides) {
   Document document = open_document(source, "model");
-  apply_overrides(document, overrides, "--set");
+  apply_overrides(document, overrides, "set");
   return model_of(std::move(document));
 }
 

@@ -178,7 +178,7 @@ RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std:
     const std::string stack = software.value_or(presets.software);
     if (!name) {
       const std::string device = run.device.empty() ? "an unnamed device" : run.device;
-      skip("system not known (" + device + "): give one by --system");
+      skip("system not known (" + device + "): name a system for it");
       continue;
     }
     if (!systems.contains(*name)) systems[*name] = read_system(*name);
@@ -205,7 +205,7 @@ ChosenRuns choose_runs(const std::vector<MeasuredRun>& runs, const std::vector<s
     names.reserve(runs.size());
     for (const MeasuredRun& run : runs) names.push_back(run.name);
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    problems.push_back({"--fit", "no run is called '" + printable(name) + "'" + did_you_mean(name, names)});
+    problems.push_back({"fit", "no run is called '" + printable(name) + "'" + did_you_mean(name, names)});
   }
   const bool marked = std::any_of(runs.begin(), runs.end(), [](const MeasuredRun& run) { return run.fit; });
   const bool chosen = !fit.empty() || marked;

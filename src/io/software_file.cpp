@@ -46,7 +46,7 @@ nlohmann::ordered_json json_of(const Software& software) {
 
 Software read_software(const std::string& source, const std::vector<std::string>& overrides) {
   Document document = open_document(source, "software");
-  apply_overrides(document, overrides, "--set-software");
+  apply_overrides(document, overrides, "set_software");
   return software_of(std::move(document));
 }
 

@@ -162,7 +162,7 @@ nlohmann::ordered_json json_of(const System& system) { return ObjectWriter::writ
 
 System read_system(const std::string& source, const std::vector<std::string>& overrides) {
   Document document = open_document(source, "system");
-  apply_overrides(document, overrides, "--set-system");
+  apply_overrides(document, overrides, "set_system");
   return system_of(std::move(document));
 }
 

@@ -42,8 +42,9 @@ LayerExprs layer_exprs(const Transformer& model, const Sharding& sharding, const
   const StoredTensors tensors = stored_tensors(table, sharding, replay_of(table, recompute), detail);
   // A sharded checkpoint is gathered again for its replay, so the replay holds a whole layer.
   return {.kept = kept_bytes(tensors),
-          .replayed = recompute.shard_checkpoint ? kept_bytes(stored_tensors(table, sharding, {}, detail))
-                                                 : dropped_bytes(tensors)};
+          .replayed = recompute.distribute_saved_activations
+                          ? kept_bytes(stored_tensors(table, sharding, {}, detail))
+                          : dropped_bytes(tensors)};
 }
 
 }  // namespace
@@ -79,7 +80,7 @@ ModelActivationExprs model_activation_exprs(const Transformer& model, const Stra
       .head = kept_bytes(stored_tensors(head_ops(model.architecture), sharding, {}, detail)),
       .output = {},
   };
-  if (!strategy.deallocate_outputs) {
+  if (strategy.keep_pipeline_outputs) {
     using namespace symbols;
     const Monomial boundary = s * b * h * size_of(model.architecture.kernels.residual_dtype);
     parts.output = boundary * share(Placement::boundary, sharding);

@@ -62,7 +62,7 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, doubl
   const bool fp32_weights = model.architecture.kernels.weight_copies;
   const double shards = strategy.distributed_optimizer ? static_cast<double>(strategy.data_parallel) : 1;
   const double optimizer = fp32_weights ? moments : master_weights + moments;
-  const auto gradient = static_cast<double>(size_of(fp32_weights ? Dtype::fp32 : strategy.gradients));
+  const auto gradient = static_cast<double>(size_of(fp32_weights ? Dtype::fp32 : strategy.gradient_dtype));
   return {.weights = Bytes(parameters * (fp32_weights ? 4 : 2)),
           .gradients = Bytes(parameters * gradient),
           .optimizer = Bytes(std::ceil(parameters * optimizer / shards))};

@@ -49,16 +49,16 @@ std::int64_t sequences_per_round(const Strategy& strategy) {
 void check_tensor_parallel(Rules& rules, const Transformer& model, const Strategy& strategy,
                            const Workload& workload) {
   const std::int64_t t = strategy.tensor_parallel;
-  rules.require_divides(t, model.heads, "--tensor-parallel", "the attention heads");
-  rules.require_divides(t, model.feedforward, "--tensor-parallel", "the feed-forward width");
+  rules.require_divides(t, model.heads, "tensor_parallel", "the attention heads");
+  rules.require_divides(t, model.feedforward, "tensor_parallel", "the feed-forward width");
   const std::int64_t k = model.key_value_heads;
-  rules.require(t < 1 || k % t == 0 || t % k == 0, "--tensor-parallel", [&] {
+  rules.require(t < 1 || k % t == 0 || t % k == 0, "tensor_parallel", [&] {
     return "must divide the key/value heads or be a multiple of them (" + std::to_string(k) + " heads, " +
            std::to_string(t) + " ranks)";
   });
   if (strategy.sequence_parallel) {
-    rules.require_divides(t, workload.sequence, "--tensor-parallel",
-                          "the sequence length under --sequence-parallel");
+    rules.require_divides(t, workload.sequence, "tensor_parallel",
+                          "the sequence length under `sequence_parallel`");
   }
 }
 
@@ -67,35 +67,34 @@ void check_pipeline(Rules& rules, const Transformer& model, const Strategy& stra
   const std::int64_t m = strategy.virtual_pipeline;
   const bool interleaved = strategy.schedule == ScheduleKind::interleaved;
   rules.require(
-      m <= 1 || p > 1, "--virtual-pipeline",
-      "needs --pipeline-parallel of at least 2: chunks of one rank have nothing to interleave with");
-  rules.require(m <= 1 || interleaved, "--schedule",
-                "must be interleaved when --virtual-pipeline is above 1");
-  rules.require(m > 1 || !interleaved, "--virtual-pipeline", "must be at least 2 for --schedule interleaved");
+      m <= 1 || p > 1, "virtual_pipeline",
+      "needs `pipeline_parallel` of at least 2: chunks of one rank have nothing to interleave with");
+  rules.require(m <= 1 || interleaved, "schedule", "must be interleaved when `virtual_pipeline` is above 1");
+  rules.require(m > 1 || !interleaved, "virtual_pipeline", "must be at least 2 for `schedule` interleaved");
   const bool sizes = p >= 1 && m >= 1;  // reported where they are not
   // Where a rank has other chunks, the one with the embedding or the head may hold nothing else.
   const bool bare_ends = m > 1 && !strategy.stage_layers.empty();
   const bool fits = !sizes || p <= (model.layers + (bare_ends ? 2 : 0)) / m;
-  rules.require(fits, "--pipeline-parallel", [&] {
-    return "times --virtual-pipeline must not exceed the " + std::to_string(model.layers) + " layers (" +
+  rules.require(fits, "pipeline_parallel", [&] {
+    return "times `virtual_pipeline` must not exceed the " + std::to_string(model.layers) + " layers (" +
            std::to_string(p) + " x " + std::to_string(m) + ")";
   });
   if (strategy.stage_layers.empty() || !sizes || !fits) return;
   const auto stages = static_cast<std::int64_t>(strategy.stage_layers.size());
-  rules.require(stages == p * m, "--stage-layers", [&] {
+  rules.require(stages == p * m, "stage_layers", [&] {
     return "must name " + std::to_string(p * m) + " stage chunks, not " + std::to_string(stages);
   });
   std::int64_t sum = 0;
   for (std::int64_t stage = 0; stage < stages; ++stage) {
     const std::int64_t layers = strategy.stage_layers[static_cast<std::size_t>(stage)];
     if (layers == 0 && bare_ends && (stage == 0 || stage == stages - 1)) continue;
-    rules.require(layers >= 1 && layers <= model.layers, "--stage-layers", [&] {
+    rules.require(layers >= 1 && layers <= model.layers, "stage_layers", [&] {
       return "must give each stage chunk between 1 and " + std::to_string(model.layers) + " layers, not " +
              std::to_string(layers);
     });
     if (layers >= 1 && layers <= model.layers) sum += layers;
   }
-  rules.require(sum == model.layers, "--stage-layers", [&] {
+  rules.require(sum == model.layers, "stage_layers", [&] {
     return "must add up to the " + std::to_string(model.layers) + " layers, not " + std::to_string(sum);
   });
 }
@@ -107,7 +106,7 @@ void check_devices(Rules& rules, const Strategy& strategy) {
   const bool countable =
       !__builtin_mul_overflow(strategy.tensor_parallel, strategy.pipeline_parallel, &replica) &&
       !__builtin_mul_overflow(replica, strategy.data_parallel, &all) && all <= most_devices;
-  rules.require(countable, "--data-parallel",
+  rules.require(countable, "data_parallel",
                 [&] { return "must leave at most " + std::to_string(most_devices) + " devices"; });
 }
 
@@ -115,8 +114,8 @@ void check_batch(Rules& rules, const Strategy& strategy, const Workload& workloa
   if (strategy.micro_batch < 1 || strategy.data_parallel < 1 || workload.global_batch < 1) return;
   const std::int64_t round = sequences_per_round(strategy);
   const bool divides = round > 0 && workload.global_batch % round == 0;
-  rules.require(divides, "--global-batch", [&] {
-    return "must be a multiple of --micro-batch times --data-parallel (" +
+  rules.require(divides, "global_batch", [&] {
+    return "must be a multiple of `micro_batch` times `data_parallel` (" +
            std::to_string(workload.global_batch) + " is not a multiple of " +
            std::to_string(strategy.micro_batch) + " x " + std::to_string(strategy.data_parallel) + ")";
   });
@@ -124,51 +123,53 @@ void check_batch(Rules& rules, const Strategy& strategy, const Workload& workloa
   const std::int64_t n = workload.global_batch / round;
   constexpr std::int64_t most_microbatches =
       1'000'000;  // what a schedule replay visits in well under a second
-  rules.require(n <= most_microbatches, "--global-batch", [&] {
+  rules.require(n <= most_microbatches, "global_batch", [&] {
     return "must give each pipeline at most " + std::to_string(most_microbatches) + " microbatches, not " +
            std::to_string(n);
   });
   if (strategy.schedule != ScheduleKind::interleaved) return;
-  rules.require(strategy.pipeline_parallel < 1 || n % strategy.pipeline_parallel == 0, "--global-batch", [&] {
-    return "must give a multiple of --pipeline-parallel microbatches to an interleaved schedule (" +
+  rules.require(strategy.pipeline_parallel < 1 || n % strategy.pipeline_parallel == 0, "global_batch", [&] {
+    return "must give a multiple of `pipeline_parallel` microbatches to an interleaved schedule (" +
            std::to_string(n) + " microbatches, " + std::to_string(strategy.pipeline_parallel) + " ranks)";
   });
 }
 
 void check_recompute(Rules& rules, const Transformer& model, const Strategy& strategy) {
   const Recomputation& recompute = strategy.recompute;
-  rules.require(recompute.layers >= 0 && recompute.layers <= model.layers, "--recompute-layers", [&] {
+  rules.require(recompute.layers >= 0 && recompute.layers <= model.layers, "recompute_layers", [&] {
     return "must be between 1 and the " + std::to_string(model.layers) + " layers, not " +
            std::to_string(recompute.layers);
   });
   const bool full = recompute.policy == RecomputePolicy::full;
   const bool some_layers = full || (recompute.policy == RecomputePolicy::ops && !recompute.ops.empty());
-  rules.require(some_layers || recompute.layers == 0, "--recompute-layers",
-                "needs --recompute full or --recompute-ops");
+  rules.require(some_layers || recompute.layers == 0, "recompute_layers",
+                "needs `recompute` full or `recompute_ops`");
   rules.require(
-      !recompute.window || recompute.policy != RecomputePolicy::none, "--recompute-window",
-      "needs --recompute selective or full: without recomputation there is nothing to exempt from it");
-  rules.require(full || !recompute.shard_checkpoint, "--shard-checkpoint", "needs --recompute full");
+      !recompute.window || recompute.policy != RecomputePolicy::none, "recompute_window",
+      "needs `recompute` selective or full: without recomputation there is nothing to exempt from it");
+  rules.require(full || !recompute.distribute_saved_activations, "distribute_saved_activations",
+                "needs `recompute` full");
   rules.require(
-      !recompute.shard_checkpoint || (strategy.tensor_parallel > 1 && !strategy.sequence_parallel),
-      "--shard-checkpoint",
-      "needs --tensor-parallel above 1 without --sequence-parallel, which shards checkpoints already");
+      !recompute.distribute_saved_activations ||
+          (strategy.tensor_parallel > 1 && !strategy.sequence_parallel),
+      "distribute_saved_activations",
+      "needs `tensor_parallel` above 1 without `sequence_parallel`, which shards checkpoints already");
   rules.require(recompute.method == RecomputeMethod::block || (full && recompute.layers > 0),
-                "--recompute-method",
-                "uniform needs --recompute full and --recompute-layers, the layers that share a checkpoint");
+                "recompute_method",
+                "uniform needs `recompute` full and `recompute_layers`, the layers that share a checkpoint");
   if (recompute.ops.empty()) return;
   const OpTable table = layer_ops(model.architecture);
   std::vector<std::string_view> known;
   for (const Op& op : table.ops()) known.push_back(op.name);
   for (auto it = recompute.ops.begin(); it != recompute.ops.end(); ++it) {
     const std::string& name = *it;
-    rules.require(std::find(recompute.ops.begin(), it, name) == it, "--recompute-ops",
+    rules.require(std::find(recompute.ops.begin(), it, name) == it, "recompute_ops",
                   [&] { return "names '" + name + "' twice"; });
     bool found = false;
     for (const std::string_view op : known) found = found || op == name;
     std::string list;
     for (const std::string_view op : known) list += (list.empty() ? "" : ", ") + std::string(op);
-    rules.require(found, "--recompute-ops", [&] {
+    rules.require(found, "recompute_ops", [&] {
       return "'" + name + "' is not an op of this layer" + did_you_mean(name, known) + "; they are " + list;
     });
   }
@@ -179,13 +180,13 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
 std::vector<Problem> illegalities(const Transformer& model, const Strategy& strategy,
                                   const Workload& workload) {
   Rules rules;
-  rules.require_at_least_one(strategy.tensor_parallel, "--tensor-parallel");
-  rules.require_at_least_one(strategy.pipeline_parallel, "--pipeline-parallel");
-  rules.require_at_least_one(strategy.virtual_pipeline, "--virtual-pipeline");
-  rules.require_at_least_one(strategy.data_parallel, "--data-parallel");
-  rules.require_at_least_one(strategy.micro_batch, "--micro-batch");
-  rules.require_at_least_one(workload.global_batch, "--global-batch");
-  rules.require_at_least_one(workload.sequence, "--sequence");
+  rules.require_at_least_one(strategy.tensor_parallel, "tensor_parallel");
+  rules.require_at_least_one(strategy.pipeline_parallel, "pipeline_parallel");
+  rules.require_at_least_one(strategy.virtual_pipeline, "virtual_pipeline");
+  rules.require_at_least_one(strategy.data_parallel, "data_parallel");
+  rules.require_at_least_one(strategy.micro_batch, "micro_batch");
+  rules.require_at_least_one(workload.global_batch, "global_batch");
+  rules.require_at_least_one(workload.sequence, "sequence");
   check_tensor_parallel(rules, model, strategy, workload);
   check_pipeline(rules, model, strategy);
   check_devices(rules, strategy);
@@ -221,7 +222,7 @@ Sharding sharding_of(const Transformer& model, const Strategy& strategy) {
   return {.tensor = tensor,
           .sequence = tensor && strategy.sequence_parallel,
           .kv_replicated = model.key_value_heads < strategy.tensor_parallel,
-          .regather = strategy.regather};
+          .regather = !strategy.save_gathered_input};
 }
 
 Replay replay_of(const OpTable& table, const Recomputation& recompute) {
@@ -229,7 +230,7 @@ Replay replay_of(const OpTable& table, const Recomputation& recompute) {
     case RecomputePolicy::none: return {};
     case RecomputePolicy::selective: return {.ops = core_attention_ops(table)};
     case RecomputePolicy::full:
-      return {.ops = every_op(table), .shard_checkpoint = recompute.shard_checkpoint};
+      return {.ops = every_op(table), .shard_checkpoint = recompute.distribute_saved_activations};
     case RecomputePolicy::ops: break;
   }
   Replay replay{.discard_outputs = true};

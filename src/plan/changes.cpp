@@ -18,68 +18,54 @@ std::vector<std::int64_t> halvings(std::int64_t value) {
 }
 
 struct Changes {
-  std::vector<Change> list;
+  std::vector<Edits> list;
 
-  void add(std::string flags, std::function<void(Request&)> apply) {
-    list.push_back({std::move(flags), std::move(apply)});
-  }
-  void set(const char* flag, std::int64_t Strategy::*size, std::int64_t to) {
-    add(flag + std::to_string(to), [size, to](Request& r) { r.strategy.*size = to; });
-  }
-  void recompute(std::string flags, const Recomputation& recomputation) {
-    add(std::move(flags), [recomputation](Request& r) { r.strategy.recompute = recomputation; });
-  }
-  void virtual_pipeline(std::int64_t m) {
-    add("--virtual-pipeline " + std::to_string(m), [m](Request& r) {
-      r.strategy.virtual_pipeline = m;
-      r.strategy.schedule = m > 1 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
-    });
-  }
+  void add(Edits edits) { list.push_back(std::move(edits)); }
+  void set(const char* field, std::int64_t to) { add({{field, std::to_string(to)}}); }
+  void enable(const char* field) { add({{field, "yes"}}); }
 };
 
 void change_policy(Changes& changes, const Request& request) {
   const Strategy& strategy = request.strategy;
   const RecomputePolicy policy = strategy.recompute.policy;
   if (strategy.schedule == ScheduleKind::gpipe) {
-    changes.add("--schedule 1f1b",
-                [](Request& r) { r.strategy.schedule = ScheduleKind::one_forward_one_backward; });
+    changes.add({{"schedule", "1f1b"}});
   }
   if (!strategy.distributed_optimizer && strategy.data_parallel > 1) {
-    changes.add("--distributed-optimizer", [](Request& r) { r.strategy.distributed_optimizer = true; });
+    changes.enable("distributed_optimizer");
   }
   if (!strategy.sequence_parallel && strategy.tensor_parallel > 1) {
-    changes.add("--sequence-parallel", [](Request& r) { r.strategy.sequence_parallel = true; });
+    changes.enable("sequence_parallel");
   }
-  if (policy != RecomputePolicy::none) changes.recompute("--recompute none", {});
+  if (policy != RecomputePolicy::none) changes.add({{"recompute", "none"}});
   const bool scores_kept = request.model.architecture.kernels.attention != AttentionKernel::flash;
   if (policy != RecomputePolicy::selective && scores_kept) {
-    changes.recompute("--recompute selective", {.policy = RecomputePolicy::selective});
+    changes.add({{"recompute", "selective"}});
   }
   if (policy != RecomputePolicy::full || strategy.recompute.layers > 0) {
     const std::int64_t chunk =
         request.model.layers / (strategy.pipeline_parallel * strategy.virtual_pipeline);
     for (const std::int64_t k : doublings(1, chunk - 1)) {
-      changes.recompute("--recompute full --recompute-layers " + std::to_string(k),
-                        {.policy = RecomputePolicy::full, .layers = k});
+      changes.add({{"recompute", "full"}, {"recompute_layers", std::to_string(k)}});
     }
-    changes.recompute("--recompute full", {.policy = RecomputePolicy::full});
+    changes.add({{"recompute", "full"}});
   }
   if (policy != RecomputePolicy::none && !strategy.recompute.window && strategy.pipeline_parallel > 1) {
-    changes.add("--recompute-window", [](Request& r) { r.strategy.recompute.window = true; });
+    changes.enable("recompute_window");
   }
 }
 
 void change_batching(Changes& changes, const Strategy& strategy) {
   for (const std::int64_t b : halvings(strategy.micro_batch)) {
-    changes.set("--micro-batch ", &Strategy::micro_batch, b);
+    changes.set("micro_batch", b);
   }
   for (const std::int64_t b : {2 * strategy.micro_batch, 4 * strategy.micro_batch}) {
-    changes.set("--micro-batch ", &Strategy::micro_batch, b);
+    changes.set("micro_batch", b);
   }
-  if (strategy.virtual_pipeline > 1) changes.virtual_pipeline(1);
+  if (strategy.virtual_pipeline > 1) changes.set("virtual_pipeline", 1);
   if (strategy.pipeline_parallel > 1) {
     for (const std::int64_t m : {2, 3, 4, 6, 8}) {
-      if (m != strategy.virtual_pipeline) changes.virtual_pipeline(m);
+      if (m != strategy.virtual_pipeline) changes.set("virtual_pipeline", m);
     }
   }
 }
@@ -87,30 +73,32 @@ void change_batching(Changes& changes, const Strategy& strategy) {
 // Twice as much of one parallel size for half of another.
 void trade(Changes& changes, const Strategy& strategy, std::int64_t devices_per_node) {
   struct Size {
-    const char* flag;
+    const char* field;
     std::int64_t Strategy::*member;
     std::int64_t most;
   };
-  const std::array<Size, 3> sizes{{{"--tensor-parallel ", &Strategy::tensor_parallel, devices_per_node},
-                                   {"--pipeline-parallel ", &Strategy::pipeline_parallel, devices(strategy)},
-                                   {"--data-parallel ", &Strategy::data_parallel, devices(strategy)}}};
+  const std::array<Size, 3> sizes{{{"tensor_parallel", &Strategy::tensor_parallel, devices_per_node},
+                                   {"pipeline_parallel", &Strategy::pipeline_parallel, devices(strategy)},
+                                   {"data_parallel", &Strategy::data_parallel, devices(strategy)}}};
   for (const Size& more : sizes) {
     for (const Size& less : sizes) {
       const std::int64_t doubled = 2 * (strategy.*more.member);
       if (more.member == less.member || strategy.*less.member % 2 != 0 || doubled > more.most) continue;
       const std::int64_t halved = strategy.*less.member / 2;
-      changes.add(more.flag + std::to_string(doubled) + " " + less.flag + std::to_string(halved),
-                  [more, less, doubled, halved](Request& r) {
-                    r.strategy.*more.member = doubled;
-                    r.strategy.*less.member = halved;
-                  });
+      changes.add({{more.field, std::to_string(doubled)}, {less.field, std::to_string(halved)}});
     }
   }
 }
 
 }  // namespace
 
-std::vector<Change> changes_on_same_devices(const Request& request) {
+Request changed(const Request& request, const Edits& change) {
+  Request result = request;
+  apply(change, result.strategy, result.workload);
+  return result;
+}
+
+std::vector<Edits> changes_on_same_devices(const Request& request) {
   Changes changes;
   change_policy(changes, request);
   change_batching(changes, request.strategy);
@@ -118,14 +106,14 @@ std::vector<Change> changes_on_same_devices(const Request& request) {
   return std::move(changes.list);
 }
 
-std::vector<Change> changes_to_more_devices(const Request& request) {
+std::vector<Edits> changes_to_more_devices(const Request& request) {
   Changes changes;
   const Strategy& strategy = request.strategy;
   for (const std::int64_t t : doublings(strategy.tensor_parallel * 2, request.system.devices_per_node)) {
-    changes.set("--tensor-parallel ", &Strategy::tensor_parallel, t);
+    changes.set("tensor_parallel", t);
   }
   for (const std::int64_t p : doublings(strategy.pipeline_parallel * 2, request.model.layers)) {
-    changes.set("--pipeline-parallel ", &Strategy::pipeline_parallel, p);
+    changes.set("pipeline_parallel", p);
   }
   return std::move(changes.list);
 }

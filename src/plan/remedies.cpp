@@ -17,19 +17,18 @@ std::optional<Plan> fitting_plan(const Request& request) {
 
 // Sets of at most `left` changes that fit, from those at or after `from`. None goes on from one that fits with more
 // than a margin.
-void try_sets(const Request& base, const std::vector<Change>& changes, std::size_t from, std::size_t left,
-              const std::vector<std::string>& made, std::vector<Alternative>& found) {
+void try_sets(const Request& base, const std::vector<Edits>& changes, std::size_t from, std::size_t left,
+              const std::vector<Edits>& made, std::vector<Alternative>& found) {
   if (left == 0) return;
   for (std::size_t i = from; i < changes.size(); ++i) {
-    Request changed = base;
-    changes[i].apply(changed);
-    if (changed == base) continue;
-    std::vector<std::string> flags = made;
-    flags.push_back(changes[i].flags);
-    std::optional<Plan> plan = fitting_plan(changed);
+    const Request request = changed(base, changes[i]);
+    if (request == base) continue;
+    std::vector<Edits> all = made;
+    all.push_back(changes[i]);
+    std::optional<Plan> plan = fitting_plan(request);
     const bool at_ease = plan && plan->verdict == Verdict::fits;
-    if (plan) found.push_back({.changes = flags, .plan = std::move(*plan)});
-    if (!at_ease) try_sets(changed, changes, i + 1, left - 1, flags, found);
+    if (plan) found.push_back({.changes = all, .plan = std::move(*plan)});
+    if (!at_ease) try_sets(request, changes, i + 1, left - 1, all, found);
   }
 }
 
@@ -37,7 +36,7 @@ void try_sets(const Request& base, const std::vector<Change>& changes, std::size
 void keep_smallest(std::vector<Alternative>& found) {
   const auto holds = [](const Alternative& x, const Alternative& y) {
     return x.changes.size() > y.changes.size() && y.plan.verdict <= x.plan.verdict &&
-           std::all_of(y.changes.begin(), y.changes.end(), [&](const std::string& change) {
+           std::all_of(y.changes.begin(), y.changes.end(), [&](const Edits& change) {
              return std::find(x.changes.begin(), x.changes.end(), change) != x.changes.end();
            });
   };
@@ -59,11 +58,11 @@ bool faster(const Alternative& x, const Alternative& y) {
 }  // namespace
 
 std::vector<Alternative> remedies(const Request& request, std::size_t most) {
-  std::vector<Change> changes = changes_on_same_devices(request);
+  std::vector<Edits> changes = changes_on_same_devices(request);
   std::vector<Alternative> found;
   try_sets(request, changes, 0, 2, {}, found);
   if (found.empty()) {
-    for (Change& change : changes_to_more_devices(request)) changes.push_back(std::move(change));
+    for (Edits& change : changes_to_more_devices(request)) changes.push_back(std::move(change));
     try_sets(request, changes, 0, 3, {}, found);
   }
   keep_smallest(found);
@@ -80,7 +79,7 @@ std::vector<Alternative> remedies(const Request& request, std::size_t most) {
 
 std::vector<Alternative> improvements(const Plan& plan, std::size_t most) {
   if (!plan.timing) return {};
-  const std::vector<Change> changes = changes_on_same_devices(plan.request);
+  const std::vector<Edits> changes = changes_on_same_devices(plan.request);
   constexpr double worth_a_change = 0.999;
   const Seconds bound = worth_a_change * iteration_of(plan);
   const auto better = [&](const Request& request) -> std::optional<Plan> {
@@ -91,11 +90,9 @@ std::vector<Alternative> improvements(const Plan& plan, std::size_t most) {
   };
 
   std::vector<Alternative> found;
-  for (const Change& change : changes) {
-    Request once = plan.request;
-    change.apply(once);
-    if (std::optional<Plan> candidate = better(once)) {
-      found.push_back({.changes = {change.flags}, .plan = std::move(*candidate)});
+  for (const Edits& change : changes) {
+    if (std::optional<Plan> candidate = better(changed(plan.request, change))) {
+      found.push_back({.changes = {change}, .plan = std::move(*candidate)});
     }
   }
   std::stable_sort(found.begin(), found.end(), faster);
@@ -104,14 +101,12 @@ std::vector<Alternative> improvements(const Plan& plan, std::size_t most) {
   constexpr std::size_t most_extended = 4;
   const std::size_t singles = std::min(found.size(), most_extended);
   for (std::size_t i = 0; i < singles; ++i) {
-    for (const Change& change : changes) {
-      Request twice = found[i].plan.request;
-      change.apply(twice);
-      Request alone = plan.request;
-      change.apply(alone);
+    for (const Edits& change : changes) {
+      const Request twice = changed(found[i].plan.request, change);
+      const Request alone = changed(plan.request, change);
       if (twice == alone || twice == found[i].plan.request) continue;  // one of the two does nothing
       if (std::optional<Plan> candidate = better(twice)) {
-        found.push_back({.changes = {found[i].changes.front(), change.flags}, .plan = std::move(*candidate)});
+        found.push_back({.changes = {found[i].changes.front(), change}, .plan = std::move(*candidate)});
       }
     }
   }

@@ -191,7 +191,7 @@ std::string alternative_line(const Alternative& alternative, const Plan& plan) {
   effect += human(peak(alternative.plan)) + " on the fullest rank";
   if (after != before) effect += fmt::format(" of {} devices", after);
   if (alternative.plan.verdict == Verdict::marginal) effect += ", marginal";
-  return fmt::format("  {}: {}\n", fmt::join(alternative.changes, " "), effect);
+  return fmt::format("  {}: {}\n", changes_text(alternative), effect);
 }
 
 std::string alternatives_text(const EstimateReply& report) {

@@ -145,7 +145,7 @@ OrderedJson estimate_json(const EstimateReply& report) {
   }
   OrderedJson alternatives = OrderedJson::array();
   for (const Alternative& alternative : report.alternatives) {
-    OrderedJson entry{{"changes", alternative.changes},
+    OrderedJson entry{{"changes", change_texts(alternative)},
                       {"devices", devices(alternative.plan.request.strategy)},
                       {"peak_bytes", number(peak(alternative.plan))}};
     if (alternative.plan.timing)

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 #include "report/frontier_json.hpp"
 #include "report/strategy_flags.hpp"
 #include "report/text.hpp"
@@ -30,12 +31,10 @@ std::string seconds(Seconds time) { return fmt::format("{:#.5g}", time.count());
 std::string change(Seconds time, Seconds from) { return fmt::format("{:+.1f}%", 100 * (time / from - 1)); }
 
 std::string recompute_flags(const Recomputation& recompute) {
-  if (recompute.policy == RecomputePolicy::none) return "--recompute none";
-  std::string flags = recompute.policy == RecomputePolicy::ops
-                          ? fmt::format("--recompute-ops {}", fmt::join(recompute.ops, ","))
-                          : fmt::format("--recompute {}", name_of(recompute.policy));
-  if (recompute.layers > 0) flags += fmt::format(" --recompute-layers {}", recompute.layers);
-  return recompute.window ? flags + " --recompute-window" : flags;
+  if (recompute.policy == RecomputePolicy::none) return flags_of({{"recompute", "none"}});
+  Edits edits = edits_of({.recompute = recompute});
+  std::erase_if(edits, [](const Edit& edit) { return !edit.field.starts_with("recompute"); });
+  return flags_of(edits);
 }
 
 Table points_table(const FrontierReply& report, const OpTable& table, const std::vector<std::size_t>& shown) {
@@ -171,7 +170,7 @@ std::string batches_text(const FrontierReply& report) {
   return fmt::format("Fastest: {} {}: {} s, {} against selective with microbatches of {}.\n",
                      best->micro_batch == report.request.strategy.micro_batch
                          ? "the microbatch as it is,"
-                         : fmt::format("--micro-batch {}", best->micro_batch),
+                         : flags_of({{"micro_batch", std::to_string(best->micro_batch)}}),
                      recompute_flags(best->uniform->recompute), seconds(best->uniform->iteration),
                      change(best->uniform->iteration, selective.point.iteration),
                      report.request.strategy.micro_batch);

@@ -17,8 +17,10 @@ std::string neighbour_line(const std::string& changes, const Plan& plan) {
 
 std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags) {
   std::string text = fmt::format("\nWhy not {}\n", flags);
-  for (const Problem& problem : inquiry.problems)
-    text += fmt::format("- {}: {}\n", problem.where, problem.rule);
+  for (const Problem& problem : inquiry.problems) {
+    const auto [flag, rule] = by_flag(problem);
+    text += fmt::format("- {}: {}\n", flag, rule);
+  }
   if (inquiry.evaluation) {
     const Plan& asked = account(*inquiry.evaluation);
     if (const auto* infeasible = std::get_if<Infeasible>(&*inquiry.evaluation)) {
@@ -44,7 +46,7 @@ std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags) 
   }
   if (!inquiry.remedies.empty()) text += "Changes that make it fit:\n";
   for (const Alternative& remedy : inquiry.remedies) {
-    text += neighbour_line(fmt::format("{}", fmt::join(remedy.changes, " ")), remedy.plan);
+    text += neighbour_line(changes_text(remedy), remedy.plan);
   }
   if (!inquiry.nearest.empty()) text += "Nearest strategies that are legal and fit:\n";
   for (const Plan& plan : inquiry.nearest)

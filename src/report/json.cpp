@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "headroom/parallel/strategy_fields.hpp"
 #include "io/file_formats.hpp"
 
 namespace headroom {
@@ -12,6 +13,27 @@ OrderedJson named(const std::string& name, OrderedJson file) {
   OrderedJson json{{"name", name}};
   file.erase("format");
   json.update(file);
+  return json;
+}
+
+template <class T>
+OrderedJson value_json(const T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    return name_of(value);
+  } else {
+    return value;
+  }
+}
+
+// The fields of the strategy or of the workload.
+OrderedJson fields_json(std::string_view owner, const Strategy& strategy, const Workload& workload) {
+  OrderedJson json = OrderedJson::object();
+  for (const StrategyField& field : strategy_fields) {
+    if (!field.json.starts_with(owner)) continue;
+    const OrderedJson::json_pointer place("/" + std::string(field.json.substr(owner.size())));
+    json[place] = std::visit([&](const auto& member) { return value_json(member.in(strategy, workload)); },
+                             field.member);
+  }
   return json;
 }
 
@@ -31,33 +53,15 @@ OrderedJson to_json(const System& system) { return named(system.name, json_of(sy
 OrderedJson to_json(const Software& software) { return named(software.name, json_of(software)); }
 
 OrderedJson to_json(const Strategy& strategy) {
-  const Recomputation& recompute = strategy.recompute;
-  return {{"devices", devices(strategy)},
-          {"tensor_parallel", strategy.tensor_parallel},
-          {"pipeline_parallel", strategy.pipeline_parallel},
-          {"virtual_pipeline", strategy.virtual_pipeline},
-          {"data_parallel", strategy.data_parallel},
-          {"micro_batch", strategy.micro_batch},
-          {"sequence_parallel", strategy.sequence_parallel},
-          {"regather", strategy.regather},
-          {"recompute",
-           {{"policy", name_of(recompute.policy)},
-            {"method", name_of(recompute.method)},
-            {"layers", recompute.layers},
-            {"shard_checkpoint", recompute.shard_checkpoint},
-            {"window", recompute.window},
-            {"ops", recompute.ops}}},
-          {"schedule", name_of(strategy.schedule)},
-          {"deallocate_outputs", strategy.deallocate_outputs},
-          {"distributed_optimizer", strategy.distributed_optimizer},
-          {"gradients", name_of(strategy.gradients)},
-          {"stage_layers", strategy.stage_layers}};
+  OrderedJson json{{"devices", devices(strategy)}};
+  json.update(fields_json("strategy/", strategy, {}));
+  return json;
 }
 
 OrderedJson to_json(const Workload& workload, const Strategy& strategy) {
-  return {{"global_batch", workload.global_batch},
-          {"sequence", workload.sequence},
-          {"microbatches", microbatches(strategy, workload)}};
+  OrderedJson json = fields_json("workload/", strategy, workload);
+  json["microbatches"] = microbatches(strategy, workload);
+  return json;
 }
 
 std::string to_text(const OrderedJson& json) { return json.dump(2) + '\n'; }

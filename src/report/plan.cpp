@@ -41,8 +41,9 @@ std::string choice_text(const PlanReply& report) {
   text += fmt::format("- beside matrix products its time goes into {}, {}, {}\n", share(lost[0]),
                       share(lost[1]), share(lost[2]));
   if (report.blocked) {
-    text += fmt::format("- memory binds: {} would take {}, but needs {} more\n", report.blocked->flags,
-                        human(report.blocked->iteration), human(report.blocked->missing));
+    text +=
+        fmt::format("- memory binds: {} would take {}, but needs {} more\n", flags_of(report.blocked->change),
+                    human(report.blocked->iteration), human(report.blocked->missing));
   } else {
     text += "- memory does not bind: no single change that needs more of it would be faster\n";
   }

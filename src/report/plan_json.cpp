@@ -49,7 +49,10 @@ OrderedJson neighbour_json(const std::vector<std::string>& changes, const Plan& 
 
 OrderedJson inquiry_json(const InquiryReply& inquiry, const PlanWords& asked) {
   OrderedJson problems = OrderedJson::array();
-  for (const auto& [where, rule] : inquiry.problems) problems.push_back({{"flag", where}, {"rule", rule}});
+  for (const Problem& problem : inquiry.problems) {
+    const auto [flag, rule] = by_flag(problem);
+    problems.push_back({{"flag", flag}, {"rule", rule}});
+  }
   OrderedJson json{{"flags", asked.why}, {"problems", std::move(problems)}};
   if (inquiry.evaluation) {
     const Plan& plan = account(*inquiry.evaluation);
@@ -64,7 +67,7 @@ OrderedJson inquiry_json(const InquiryReply& inquiry, const PlanWords& asked) {
   }
   OrderedJson neighbours = OrderedJson::array();
   for (const Alternative& remedy : inquiry.remedies) {
-    neighbours.push_back(neighbour_json(remedy.changes, remedy.plan));
+    neighbours.push_back(neighbour_json(change_texts(remedy), remedy.plan));
   }
   for (const Plan& plan : inquiry.nearest) {
     neighbours.push_back(neighbour_json({strategy_flags(plan.request.strategy)}, plan));
@@ -103,7 +106,7 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
                    {"pareto", std::move(pareto)}};
   if (report.found) json["found"] = found_json(*report.found);
   if (report.blocked) {
-    json["blocked_by_memory"] = {{"change", report.blocked->flags},
+    json["blocked_by_memory"] = {{"change", flags_of(report.blocked->change)},
                                  {"iteration_seconds", report.blocked->iteration.count()},
                                  {"missing_bytes", number(report.blocked->missing)}};
   }

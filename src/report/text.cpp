@@ -18,7 +18,7 @@ std::string policy_text(const Recomputation& recompute) {
   } else if (recompute.layers > 0) {
     text += fmt::format(" of the first {} layers of each stage", recompute.layers);
   }
-  if (recompute.shard_checkpoint) text += ", sharded checkpoints";
+  if (recompute.distribute_saved_activations) text += ", sharded checkpoints";
   return text;
 }
 
@@ -49,9 +49,20 @@ std::string policy_line(const Strategy& strategy) {
   if (strategy.sequence_parallel) text += "sequence parallelism, ";
   text += recompute_text(strategy.recompute);
   if (strategy.distributed_optimizer) text += ", distributed optimizer";
-  if (!strategy.regather) text += ", gathered inputs kept";
-  if (!strategy.deallocate_outputs) text += ", sent outputs kept";
-  return text + fmt::format(", {} gradients", name_of(strategy.gradients));
+  if (strategy.save_gathered_input) text += ", gathered inputs kept";
+  if (strategy.keep_pipeline_outputs) text += ", sent outputs kept";
+  return text + fmt::format(", {} gradients", name_of(strategy.gradient_dtype));
+}
+
+std::vector<std::string> change_texts(const Alternative& alternative) {
+  std::vector<std::string> texts;
+  texts.reserve(alternative.changes.size());
+  for (const Edits& change : alternative.changes) texts.push_back(flags_of(change));
+  return texts;
+}
+
+std::string changes_text(const Alternative& alternative) {
+  return fmt::format("{}", fmt::join(change_texts(alternative), " "));
 }
 
 std::string words(std::string_view name) {

@@ -3,11 +3,12 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "headroom/core/units.hpp"
-#include "headroom/plan/plan.hpp"
+#include "headroom/plan/remedies.hpp"
 #include "headroom/report/table.hpp"
 
 namespace headroom {
@@ -67,6 +68,10 @@ std::string layout_line(const Strategy& strategy, const Workload& workload);
 
 // One line: the choices that trade memory for time.
 std::string policy_line(const Strategy& strategy);
+
+// The changes of an alternative, each as flags.
+std::vector<std::string> change_texts(const Alternative& alternative);
+std::string changes_text(const Alternative& alternative);
 
 // "matrix products" for matrix_products.
 std::string words(std::string_view name);

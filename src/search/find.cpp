@@ -210,7 +210,7 @@ class Finder {
 
 Found find(const Request& base, const Space& space, const Question& question) {
   if (question.within && !base.system.performance) {
-    throw InputError("--system", "has no performance figures, without which no iteration is timed");
+    throw InputError("system", "has no performance figures, without which no iteration is timed");
   }
   return Finder(base, space, question).run();
 }

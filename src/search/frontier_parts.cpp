@@ -18,8 +18,7 @@ Frontier::Parts::Parts(Request asked)
   request.strategy.recompute = {};
   const auto& [model, system, software, strategy, workload, detail] = request;
   std::vector<Problem> problems = illegalities(model, strategy, workload);
-  if (!system.performance)
-    problems.push_back({"--system", "'" + system.name + "' has no performance figures"});
+  if (!system.performance) problems.push_back({"system", "'" + system.name + "' has no performance figures"});
   if (!problems.empty()) throw InputError(std::move(problems));
 
   shape = schedule_shape(strategy, microbatches(strategy, workload));

@@ -6,20 +6,19 @@ namespace headroom {
 
 std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
   std::optional<BlockedChange> fastest;
-  for (const Change& change : changes_on_same_devices(plan.request)) {
-    Request changed = plan.request;
-    change.apply(changed);
-    if (devices(changed.strategy) != devices(plan.request.strategy) ||
-        !illegalities(changed.model, changed.strategy, changed.workload).empty()) {
+  for (const Edits& change : changes_on_same_devices(plan.request)) {
+    const Request request = changed(plan.request, change);
+    if (devices(request.strategy) != devices(plan.request.strategy) ||
+        !illegalities(request.model, request.strategy, request.workload).empty()) {
       continue;
     }
-    const Evaluation evaluation = evaluate(changed);
+    const Evaluation evaluation = evaluate(request);
     const auto* infeasible = std::get_if<Infeasible>(&evaluation);
     if (infeasible == nullptr) continue;
     const Seconds iteration = infeasible->attempt.timing->iteration.total;
     const Seconds bound = fastest ? fastest->iteration : plan.timing->iteration.total;
     if (iteration < bound)
-      fastest = BlockedChange{change.flags, iteration, infeasible->needed - infeasible->available};
+      fastest = BlockedChange{change, iteration, infeasible->needed - infeasible->available};
   }
   return fastest;
 }

@@ -137,7 +137,7 @@ bool operator<(const Candidate& x, const Candidate& y) {
 SearchResult search(const Request& base, const Space& space, const SearchOptions& options) {
   EXPECTS(1 <= options.shard.index && options.shard.index <= options.shard.count);
   if (!base.system.performance) {
-    throw InputError("--system", "has no performance figures, without which strategies cannot be ranked");
+    throw InputError("system", "has no performance figures, without which strategies cannot be ranked");
   }
   constexpr unsigned most_threads = 256;  // more would only repeat the pricing of layers
   std::vector<Worker> workers;

@@ -45,10 +45,7 @@ class LayoutVisit {
   bool rejected() {
     const std::vector<Problem> problems = illegalities(base_.model, layout_, base_.workload);
     if (problems.empty()) return false;
-    std::string reason = problems.front().where;
-    reason.erase(0, reason.find_first_not_of('-'));
-    std::replace(reason.begin(), reason.end(), '-', '_');
-    reject_(reason);
+    reject_(problems.front().where);
     return true;
   }
 

@@ -8,7 +8,7 @@ namespace headroom {
 namespace {
 
 Bytes gradient_bytes(double parameters, const Strategy& strategy) {
-  return Bytes(parameters * static_cast<double>(size_of(strategy.gradients)));
+  return Bytes(parameters * static_cast<double>(size_of(strategy.gradient_dtype)));
 }
 
 // Bytes that a step moves for each of its parameters, kernel by kernel [Megatron-LM,
@@ -61,8 +61,8 @@ Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, 
 Seconds optimizer_time(double parameters, const Strategy& strategy, const Performance& performance) {
   const double shards = strategy.distributed_optimizer ? static_cast<double>(strategy.data_parallel) : 1;
   // Every rank holds, and zeroes, the gradients of all its parameters, but steps its shard only.
-  const Bytes moved =
-      gradient_bytes(parameters, strategy) + Bytes(parameters / shards * optimizer_bytes(strategy.gradients));
+  const Bytes moved = gradient_bytes(parameters, strategy) +
+                      Bytes(parameters / shards * optimizer_bytes(strategy.gradient_dtype));
   return moved / streaming_bandwidth(performance);
 }
 

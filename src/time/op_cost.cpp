@@ -179,7 +179,7 @@ Setting setting_of(const Transformer& model, const Strategy& strategy, const Wor
           .sharding = sharding_of(model, strategy),
           .letters = bindings(model, strategy, workload),
           .tensor_group = tensor_parallel_group(strategy, devices_per_node),
-          .gradients = strategy.gradients};
+          .gradients = strategy.gradient_dtype};
 }
 
 double training_clock(const Performance& performance, const Software& software) {

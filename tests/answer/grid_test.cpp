@@ -48,21 +48,20 @@ TEST_CASE("a value may hold an equals sign") {
 }
 
 TEST_CASE("mistakes are named all at once") {
-  CHECK(
-      problems({"sequence", "=1", "a=1", "a=2", "b=1:2:x1"}, {}) ==
-      std::vector<Problem>{{"--vary", "must be FIELD=VALUES, such as sequence=1024:65536:x2, not 'sequence'"},
-                           {"--vary", "must be FIELD=VALUES, such as sequence=1024:65536:x2, not '=1'"},
-                           {"--vary a", "is given twice"},
-                           {"--vary b", "the range must have a factor above one, not '1:2:x1'"}});
+  CHECK(problems({"sequence", "=1", "a=1", "a=2", "b=1:2:x1"}, {}) ==
+        std::vector<Problem>{{"vary", "must be FIELD=VALUES, such as sequence=1024:65536:x2, not 'sequence'"},
+                             {"vary", "must be FIELD=VALUES, such as sequence=1024:65536:x2, not '=1'"},
+                             {"vary a", "is given twice"},
+                             {"vary b", "the range must have a factor above one, not '1:2:x1'"}});
   CHECK(problems({"devices=1", "b=1,2"}, {"device,b"}) ==
         std::vector<Problem>{
-            {"--zip device,b", "must name fields of --vary, not 'device' (did you mean 'devices'?)"}});
+            {"zip device,b", "must name fields that are varied, not 'device' (did you mean 'devices'?)"}});
   CHECK(problems({"a=1,2,3", "b=1,2"}, {"a,b"}) ==
         std::vector<Problem>{
-            {"--zip a,b", "must name fields with as many values as each other: a has 3, b has 2"}});
+            {"zip a,b", "must name fields with as many values as each other: a has 3, b has 2"}});
   CHECK(problems({"a=1", "b=1", "c=1"}, {"a,b", "b,c"}) ==
-        std::vector<Problem>{{"--zip b,c", "names b again"}});
-  CHECK(problems({"a=1"}, {"a,a"}) == std::vector<Problem>{{"--zip a,a", "names a again"}});
+        std::vector<Problem>{{"zip b,c", "names b again"}});
+  CHECK(problems({"a=1"}, {"a,a"}) == std::vector<Problem>{{"zip a,a", "names a again"}});
   CHECK(problems({"a=1"}, {""}).size() == 1);
 }
 
@@ -71,7 +70,7 @@ TEST_CASE("too many points are refused") {
   CHECK(point_count(most) == most_points);
   CHECK(point_of(most, most_points - 1) == Texts{"1000000", "1000"});
   CHECK(problems({"a=1:1000000:1", "b=1:1000000:1"}, {}) ==
-        std::vector<Problem>{{"--vary", "must make at most 1000000000 points"}});
+        std::vector<Problem>{{"vary", "must make at most 1000000000 points"}});
   CHECK(problems({"a=1:1000000:1", "b=1:1000000:1", "c=1:1000000:1", "d=1:1000000:1"}, {}).size() == 1);
 }
 

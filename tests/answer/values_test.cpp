@@ -11,7 +11,7 @@ namespace {
 
 using Values = std::vector<std::string>;
 
-Values read(std::string_view text) { return values_of("--vary x", text); }
+Values read(std::string_view text) { return values_of("vary x", text); }
 
 // What is wrong with a text.
 std::string rule(std::string_view text) {
@@ -19,7 +19,7 @@ std::string rule(std::string_view text) {
     read(text);
   } catch (const InputError& error) {
     REQUIRE(error.problems().size() == 1);
-    CHECK(error.problems().front().where == "--vary x");
+    CHECK(error.problems().front().where == "vary x");
     return error.problems().front().rule;
   }
   return "none";

@@ -97,7 +97,7 @@ TEST_CASE("a utilization at a rounded time may differ by what the rounding allow
 TEST_CASE("an illegal request is named by its case") {
   MeasuredCase it = built_in("175B, full recomputation");
   it.request.strategy.tensor_parallel = 7;
-  CHECK_THROWS_WITH_AS(compare({it}, {}), doctest::Contains("175B, full recomputation: --tensor-parallel"),
+  CHECK_THROWS_WITH_AS(compare({it}, {}), doctest::Contains("175B, full recomputation: tensor_parallel"),
                        InputError);
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("one's own run becomes the request that it describes") {
   CHECK(request.strategy.tensor_parallel == 2);
   CHECK(request.strategy.sequence_parallel);
   CHECK(request.strategy.recompute.policy == RecomputePolicy::selective);
-  CHECK(request.strategy.gradients == Dtype::fp32);
+  CHECK(request.strategy.gradient_dtype == Dtype::fp32);
   CHECK(request.strategy.schedule == ScheduleKind::one_forward_one_backward);
   CHECK(request.workload == Workload{.global_batch = 32, .sequence = 2048});
   CHECK(label_of(own_run()) == "own runs");
@@ -99,10 +99,10 @@ TEST_CASE("BLOOM: alibi, ZeRO 1, and ends that count as layers where its partiti
   run.dtype = "fp16";
   CHECK(request_of(run).model.architecture.positions == Positions::alibi);
   CHECK(request_of(run).strategy.distributed_optimizer);
-  CHECK(request_of(run).strategy.gradients == Dtype::half);
+  CHECK(request_of(run).strategy.gradient_dtype == Dtype::half);
   CHECK(request_of(run).strategy.stage_layers.empty());
   run.dtype = "bf16";
-  CHECK(request_of(run).strategy.gradients == Dtype::fp32);
+  CHECK(request_of(run).strategy.gradient_dtype == Dtype::fp32);
   run.overlap = "ZeRO-1; partition type:transformer|embedding";
   CHECK(request_of(run).strategy.stage_layers == std::vector<std::int64_t>{12, 12});
 }
@@ -158,7 +158,7 @@ TEST_CASE("what cannot be predicted is skipped with the reason") {
   CHECK(changed([](auto& run) { run.recompute.reset(); }) == "recomputation not stated");
   CHECK(changed([](auto& run) { run.vocabulary.reset(); }) == "vocabulary not stated");
   CHECK(changed([](auto& run) { run.sequence_parallel.reset(); }) == "sequence parallelism not stated");
-  CHECK(changed([](auto& run) { run.global_batch = 33; }).starts_with("--global-batch must be a multiple"));
+  CHECK(changed([](auto& run) { run.global_batch = 33; }).starts_with("global_batch must be a multiple"));
 }
 
 }  // namespace headroom

@@ -100,22 +100,21 @@ TEST_CASE("rates: one can be set, and must stay possible") {
   CHECK(read_system("dgx-a100-80g", {"performance.rates.host.operation.value=20 us"})
             .performance->rates.host.operation.value == Seconds(20e-6));
   CHECK(system_message("performance.rates.host.operation.value=20") ==
-        "--set-system performance.rates.host.operation.value: must be text with a unit, such as \"10 us\" "
+        "set_system performance.rates.host.operation.value: must be text with a unit, such as \"10 us\" "
         "(found 20)");
   CHECK(system_message("performance.rates.streaming.bandwidth_share.value=1.5") ==
-        "--set-system performance.rates.streaming.bandwidth_share.value: must be at most 1 (found 1.5)");
+        "set_system performance.rates.streaming.bandwidth_share.value: must be at most 1 (found 1.5)");
   CHECK(system_message("performance.rates.streaming.bandwidth_share.value=0") ==
-        "--set-system performance.rates.streaming.bandwidth_share.value: must be a number above zero (found "
+        "set_system performance.rates.streaming.bandwidth_share.value: must be a number above zero (found "
         "0)");
-  CHECK(
-      system_message("performance.rates.products.tile_peak.value=400 TFLOP/s") ==
-      "--set-system performance.rates.products.tile_peak.value: must not exceed the device's half_peak (400 "
-      "TFLOP/s > "
-      "312 TFLOP/s)");
+  CHECK(system_message("performance.rates.products.tile_peak.value=400 TFLOP/s") ==
+        "set_system performance.rates.products.tile_peak.value: must not exceed the device's half_peak (400 "
+        "TFLOP/s > "
+        "312 TFLOP/s)");
   CHECK(system_message("performance.network.adapter_bandwidth=0 GB/s") ==
-        "--set-system performance.network.adapter_bandwidth: must be above zero (found \"0 GB/s\")");
+        "set_system performance.network.adapter_bandwidth: must be above zero (found \"0 GB/s\")");
   CHECK(system_message("performance.rates.host.operation.source= ") ==
-        "--set-system performance.rates.host.operation.source: must not be empty");
+        "set_system performance.rates.host.operation.source: must not be empty");
 }
 
 TEST_CASE("software: the default is K22's, as its file has it") {
@@ -138,7 +137,7 @@ TEST_CASE("software: misspelt, and incomplete") {
             .starts_with(
                 "megatron-2023: is neither a file nor the name of a software (did you mean 'megatron-202"));
   CHECK(message_of([] { return read_software("megatron-2022", {"norm_backward=one"}); }) ==
-        "--set-software norm_backward: must be one_pass or two_kernels (found \"one\")");
+        "set_software norm_backward: must be one_pass or two_kernels (found \"one\")");
 }
 
 }  // namespace headroom

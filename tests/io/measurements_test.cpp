@@ -42,7 +42,7 @@ TEST_CASE("mistakes of a measurements file are named by their field") {
   CHECK(contains(measurements_mistake("dgx-a100-80g", "dgx"), "m.json: /system: dgx is neither"));
   CHECK(contains(measurements_mistake("1.42 s", "1.42"), "m.json: /cases/0/measured/iteration"));
   CHECK(contains(measurements_mistake("\"tensor_parallel\": 8", "\"tensor_parallel\": 7"),
-                 "m.json: /cases/0/strategy: --tensor-parallel must divide the attention heads"));
+                 "m.json: /cases/0/strategy: tensor_parallel must divide the attention heads"));
   CHECK(contains(measurements_mistake("\"full\"", "\"ops\""),
                  "/strategy/recompute: must be none or selective or full"));
   CHECK(contains(measurements_mistake("worst_percent", "worst"), "/targets/0/worst: unknown key"));

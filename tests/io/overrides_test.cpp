@@ -38,32 +38,31 @@ TEST_CASE("model: --set reaches into kernels, whether or not the file has them")
 
 TEST_CASE("model: --set shows in the source") {
   CHECK(read_model("gpt3-175b", {"hidden=6144", "activation=relu"})
-            .source.ends_with("; --set hidden=6144; --set activation=relu"));
+            .source.ends_with("; set hidden=6144; set activation=relu"));
 }
 
 TEST_CASE("model: --set with a bad value names the flag") {
   CHECK(message_setting("hidden=12289") ==
-        "--set hidden: must be divisible by heads (12289 % 96 = 1), unless head_size is given");
-  CHECK(message_setting("hidden=big") ==
-        "--set hidden: must be an integer from 1 to 4194304 (found \"big\")");
+        "set hidden: must be divisible by heads (12289 % 96 = 1), unless head_size is given");
+  CHECK(message_setting("hidden=big") == "set hidden: must be an integer from 1 to 4194304 (found \"big\")");
   CHECK(message_setting("kernels.attention=flsh") ==
-        "--set kernels.attention: must be unfused or flash or sdpa_math (found \"flsh\") (did you mean "
+        "set kernels.attention: must be unfused or flash or sdpa_math (found \"flsh\") (did you mean "
         "'flash'?)");
 }
 
 TEST_CASE("model: --set with an unknown key suggests the nearest") {
-  CHECK(message_setting("hiden=8192") == "--set hiden: unknown key (did you mean 'hidden'?)");
+  CHECK(message_setting("hiden=8192") == "set hiden: unknown key (did you mean 'hidden'?)");
   CHECK(message_setting("kernel.attention=flash") ==
-        "--set kernel.attention: unknown key (did you mean 'kernels'?)");
+        "set kernel.attention: unknown key (did you mean 'kernels'?)");
 }
 
 TEST_CASE("model: --set without a value") {
-  CHECK(message_setting("hidden") == "--set hidden: must be KEY=VALUE, such as hidden=8192");
-  CHECK(message_setting("=8192") == "--set =8192: must be KEY=VALUE, such as hidden=8192");
+  CHECK(message_setting("hidden") == "set hidden: must be KEY=VALUE, such as hidden=8192");
+  CHECK(message_setting("=8192") == "set =8192: must be KEY=VALUE, such as hidden=8192");
 }
 
 TEST_CASE("model: --set of a field of a number") {
-  CHECK(message_setting("hidden.size=3") == "--set hidden.size: 'hidden' has no fields");
+  CHECK(message_setting("hidden.size=3") == "set hidden.size: 'hidden' has no fields");
 }
 
 TEST_CASE("model: --set of a path without end") {
@@ -75,11 +74,11 @@ TEST_CASE("model: --set of a path without end") {
 TEST_CASE("model: --set of one key twice") {
   CHECK(message_of([] {
           return read_model("gpt3-175b", {"hidden=96", "hidden=192"});
-        }) == "--set hidden: is given twice");
+        }) == "set hidden: is given twice");
 }
 
 TEST_CASE("model: --set with bytes that are not text") {
-  CHECK(message_setting("source=\xff") == "--set source: must be text without control characters");
+  CHECK(message_setting("source=\xff") == "set source: must be text without control characters");
 }
 
 }  // namespace headroom

@@ -116,7 +116,7 @@ TEST_CASE("a digest is FNV-1a of texts and where each ends") {
 TEST_CASE("a search's result is read back to the last bit") {
   Request request{.model = read_model("gpt2-xl"), .system = read_system("dgx-a100-80g")};
   request.workload = {.global_batch = 16, .sequence = request.model.sequence};
-  request.strategy.gradients = Dtype::half;
+  request.strategy.gradient_dtype = Dtype::half;
   for (const std::int64_t devices : {8, 16}) {
     for (const bool fits : {true, false}) {
       if (!fits) request.system.memory = 4_GiB;

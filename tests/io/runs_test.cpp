@@ -75,7 +75,7 @@ TEST_CASE("a run without a system is skipped, unless one is given") {
   runs[0].device = "V100-SXM2-32GB";
   const RunCases without = cases_of(runs, std::nullopt, std::nullopt);
   REQUIRE(without.skipped.size() == 1);
-  CHECK(without.skipped[0].reason == "system not known (V100-SXM2-32GB): give one by --system");
+  CHECK(without.skipped[0].reason == "system not known (V100-SXM2-32GB): name a system for it");
   CHECK(cases_of(runs, "dgx-a100-40g", "megatron-2021").measurements.cases.at(0).request.software.name ==
         "megatron-2021");
   CHECK_THROWS_AS(cases_of(runs, "dgx-h900", std::nullopt), InputError);

@@ -123,7 +123,7 @@ TEST_CASE("system: reserves that leave nothing") {
 TEST_CASE("system: --set memory") {
   CHECK(read_system("dgx-a100-80g", {"memory=40 GiB"}).memory == 40_GiB);
   CHECK(message_of([] { return read_system("dgx-a100-80g", {"memory=40"}); }) ==
-        "--set-system memory: must be text with a unit, such as \"80 GiB\" (found 40)");
+        "set_system memory: must be text with a unit, such as \"80 GiB\" (found 40)");
 }
 
 TEST_CASE("check: tells a file's kind by its keys") {

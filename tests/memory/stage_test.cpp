@@ -48,7 +48,7 @@ TEST_CASE("stage: what a policy drops is what its replay makes again") {
 TEST_CASE("stage: a sharded checkpoint is whole again for its replay") {
   const Strategy whole{.tensor_parallel = 8, .recompute = full};
   Strategy sharded = whole;
-  sharded.recompute.shard_checkpoint = true;
+  sharded.recompute.distribute_saved_activations = true;
   CHECK(layer(whole).kept == 2 * sbh);
   CHECK(layer(sharded).kept == 2 * sbh / 8);
   CHECK(layer(sharded).replayed == layer({.tensor_parallel = 8}).kept);
@@ -79,12 +79,14 @@ TEST_CASE("stage: every chunk of an interleaved schedule is a stage") {
 
 TEST_CASE("stage: outputs are kept on all stages but the last, and only if they are not deallocated") {
   for (const StageActivations& stage : stages({.pipeline_parallel = 4})) CHECK(stage.output == 0_B);
-  const auto four = stages({.pipeline_parallel = 4, .deallocate_outputs = false});
+  const auto four = stages({.pipeline_parallel = 4, .keep_pipeline_outputs = true});
   CHECK(four[0].output == 2 * sbh);
   CHECK(four[2].output == 2 * sbh);
   CHECK(four[3].output == 0_B);
-  const auto sharded = stages(
-      {.tensor_parallel = 8, .pipeline_parallel = 4, .sequence_parallel = true, .deallocate_outputs = false});
+  const auto sharded = stages({.tensor_parallel = 8,
+                               .pipeline_parallel = 4,
+                               .sequence_parallel = true,
+                               .keep_pipeline_outputs = true});
   CHECK(sharded[0].output == 2 * sbh / 8);
 }
 

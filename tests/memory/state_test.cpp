@@ -113,7 +113,7 @@ TEST_CASE("parameters: with fewer key/value heads than ranks each rank holds one
 
 TEST_CASE("state: 18 bytes a parameter with fp32 gradients, 16 with half-precision ones") {
   CHECK(model_state(gpt2(), {}, 1000) == ModelState{2000_B, 4000_B, 12000_B});
-  CHECK(model_state(gpt2(), {.gradients = Dtype::half}, 1000) == ModelState{2000_B, 2000_B, 12000_B});
+  CHECK(model_state(gpt2(), {.gradient_dtype = Dtype::half}, 1000) == ModelState{2000_B, 2000_B, 12000_B});
 }
 
 TEST_CASE("state: a distributed optimizer keeps a shard, rounded up to whole bytes") {
@@ -127,7 +127,7 @@ TEST_CASE("state: autocast trains fp32 weights, which are their own masters") {
   Transformer model = gpt2();
   model.architecture.kernels.weight_copies = true;
   CHECK(model_state(model, {}, 1000) == ModelState{4000_B, 4000_B, 8000_B});
-  CHECK(model_state(model, {.gradients = Dtype::half}, 1000).gradients == 4000_B);
+  CHECK(model_state(model, {.gradient_dtype = Dtype::half}, 1000).gradients == 4000_B);
 }
 
 }  // namespace headroom

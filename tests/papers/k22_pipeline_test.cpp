@@ -119,11 +119,11 @@ TEST_CASE(
 TEST_CASE("K22 appendix B: deallocating sent outputs saves the first rank of 530B 2.73 GiB") {
   using namespace symbols;
   k22::Run run = without_interleaving(k22::mt_nlg_530b());
-  run.strategy.deallocate_outputs = false;
+  run.strategy.keep_pipeline_outputs = true;
   const Bytes outputs = activations(run, 0).at_peak.outputs;
   CHECK(outputs == Bytes(k22::evaluate(2 * s * b * h * p, run)));
   CHECK(outputs.count() / gibi == doctest::Approx(2.73).epsilon(0.002));
-  run.strategy.deallocate_outputs = true;
+  run.strategy.keep_pipeline_outputs = false;
   CHECK(activations(run, 0).at_peak.outputs == 0_B);
 }
 

@@ -50,7 +50,7 @@ void check_rank(const char* name, const k22::Run& run, Dtype gradients) {
                   .software = read_software("megatron-2022"),
                   .strategy = k22::with_both_techniques(run).strategy,
                   .workload = run.workload};
-  request.strategy.gradients = gradients;
+  request.strategy.gradient_dtype = gradients;
   const Evaluation evaluation = evaluate(request);
   CHECK(std::holds_alternative<Plan>(evaluation));
   const Seconds paper = account(evaluation).timing->iteration.total;

@@ -147,7 +147,7 @@ Case read_case(const nlohmann::json& row) {
   for (const Variant& variant : variants) {
     if (variant.name != row.at("variant")) continue;
     it.architecture = variant.architecture;
-    it.strategy.regather = variant.regather;
+    it.strategy.save_gathered_input = !variant.regather;
   }
   // Embeddings and heads have no heads and no feed-forward width: any that tensor parallelism divides will
   // do.

@@ -48,19 +48,19 @@ std::vector<std::int64_t> stages(Strategy strategy, std::int64_t layers) {
 
 TEST_CASE("strategy: sizes start at 1") {
   CHECK(problem([](Strategy& it) { it.tensor_parallel = 0; }) ==
-        Problem{"--tensor-parallel", "must be at least 1, not 0"});
+        Problem{"tensor_parallel", "must be at least 1, not 0"});
   CHECK(problem([](Strategy& it) { it.pipeline_parallel = -2; }) ==
-        Problem{"--pipeline-parallel", "must be at least 1, not -2"});
+        Problem{"pipeline_parallel", "must be at least 1, not -2"});
   CHECK(problem([](Strategy& it) { it.virtual_pipeline = 0; }) ==
-        Problem{"--virtual-pipeline", "must be at least 1, not 0"});
+        Problem{"virtual_pipeline", "must be at least 1, not 0"});
   CHECK(problem([](Strategy& it) { it.data_parallel = 0; }) ==
-        Problem{"--data-parallel", "must be at least 1, not 0"});
+        Problem{"data_parallel", "must be at least 1, not 0"});
   CHECK(problem([](Strategy& it) { it.micro_batch = 0; }) ==
-        Problem{"--micro-batch", "must be at least 1, not 0"});
+        Problem{"micro_batch", "must be at least 1, not 0"});
   CHECK(problem([](Strategy&, Workload& it) { it.global_batch = 0; }) ==
-        Problem{"--global-batch", "must be at least 1, not 0"});
+        Problem{"global_batch", "must be at least 1, not 0"});
   CHECK(problem([](Strategy&, Workload& it) { it.sequence = 0; }) ==
-        Problem{"--sequence", "must be at least 1, not 0"});
+        Problem{"sequence", "must be at least 1, not 0"});
 }
 
 TEST_CASE("strategy: every problem is reported at once") {
@@ -73,8 +73,8 @@ TEST_CASE("strategy: tensor parallelism divides the attention heads") {
   odd.heads = odd.key_value_heads = 15;
   CHECK(
       illegalities(odd, {.tensor_parallel = 4}, batch) ==
-      std::vector<Problem>{{"--tensor-parallel", "must divide the attention heads (15 % 4 = 3)"},
-                           {"--tensor-parallel",
+      std::vector<Problem>{{"tensor_parallel", "must divide the attention heads (15 % 4 = 3)"},
+                           {"tensor_parallel",
                             "must divide the key/value heads or be a multiple of them (15 heads, 4 ranks)"}});
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("strategy: tensor parallelism divides the feed-forward width") {
   Transformer odd = model;
   odd.feedforward = 4098;
   CHECK(illegalities(odd, {.tensor_parallel = 4}, batch) ==
-        std::vector<Problem>{{"--tensor-parallel", "must divide the feed-forward width (4098 % 4 = 2)"}});
+        std::vector<Problem>{{"tensor_parallel", "must divide the feed-forward width (4098 % 4 = 2)"}});
 }
 
 TEST_CASE("strategy: key/value heads are divided or replicated") {
@@ -94,7 +94,7 @@ TEST_CASE("strategy: key/value heads are divided or replicated") {
   grouped.key_value_heads = 6;
   CHECK(
       illegalities(grouped, {.tensor_parallel = 4}, batch) ==
-      std::vector<Problem>{{"--tensor-parallel",
+      std::vector<Problem>{{"tensor_parallel",
                             "must divide the key/value heads or be a multiple of them (6 heads, 4 ranks)"}});
 }
 
@@ -102,8 +102,8 @@ TEST_CASE("strategy: sequence parallelism divides the sequence") {
   CHECK(problem([](Strategy& strategy, Workload& workload) {
           strategy.sequence_parallel = true;
           workload.sequence = 2047;
-        }) == Problem{"--tensor-parallel",
-                      "must divide the sequence length under --sequence-parallel (2047 % 4 = 3)"});
+        }) == Problem{"tensor_parallel",
+                      "must divide the sequence length under `sequence_parallel` (2047 % 4 = 3)"});
 }
 
 TEST_CASE("strategy: interleaving needs a pipeline") {
@@ -111,48 +111,47 @@ TEST_CASE("strategy: interleaving needs a pipeline") {
           it.pipeline_parallel = 1;
           it.virtual_pipeline = 2;
           it.schedule = ScheduleKind::interleaved;
-        }) == Problem{"--virtual-pipeline",
-                      "needs --pipeline-parallel of at least 2: chunks of one rank have nothing to "
+        }) == Problem{"virtual_pipeline",
+                      "needs `pipeline_parallel` of at least 2: chunks of one rank have nothing to "
                       "interleave with"});
 }
 
 TEST_CASE("strategy: interleaving and the interleaved schedule need each other") {
   CHECK(problem([](Strategy& it) { it.virtual_pipeline = 2; }) ==
-        Problem{"--schedule", "must be interleaved when --virtual-pipeline is above 1"});
+        Problem{"schedule", "must be interleaved when `virtual_pipeline` is above 1"});
   CHECK(problem([](Strategy& it) { it.schedule = ScheduleKind::interleaved; }) ==
-        Problem{"--virtual-pipeline", "must be at least 2 for --schedule interleaved"});
+        Problem{"virtual_pipeline", "must be at least 2 for `schedule` interleaved"});
 }
 
 TEST_CASE("strategy: every stage chunk has a layer") {
   CHECK(problem([](Strategy& it) { it.pipeline_parallel = 25; }) ==
-        Problem{"--pipeline-parallel", "times --virtual-pipeline must not exceed the 24 layers (25 x 1)"});
+        Problem{"pipeline_parallel", "times `virtual_pipeline` must not exceed the 24 layers (25 x 1)"});
   CHECK(problem([](Strategy& it) {
           it.virtual_pipeline = 13;
           it.schedule = ScheduleKind::interleaved;
         }) ==
-        Problem{"--pipeline-parallel", "times --virtual-pipeline must not exceed the 24 layers (2 x 13)"});
+        Problem{"pipeline_parallel", "times `virtual_pipeline` must not exceed the 24 layers (2 x 13)"});
 }
 
 TEST_CASE("strategy: a list of stage layers names every stage chunk") {
   CHECK(problem([](Strategy& it) {
           it.stage_layers = {8, 8, 8};
-        }) == Problem{"--stage-layers", "must name 2 stage chunks, not 3"});
+        }) == Problem{"stage_layers", "must name 2 stage chunks, not 3"});
 }
 
 TEST_CASE("strategy: a list of stage layers gives each at least one") {
   CHECK(problem([](Strategy& it) {
           it.stage_layers = {13, 12};
-        }) == Problem{"--stage-layers", "must add up to the 24 layers, not 25"});
+        }) == Problem{"stage_layers", "must add up to the 24 layers, not 25"});
   const Strategy empty_stage{.pipeline_parallel = 2, .stage_layers = {24, 0}};
-  CHECK(
-      illegalities(model, empty_stage, batch) ==
-      std::vector<Problem>{{"--stage-layers", "must give each stage chunk between 1 and 24 layers, not 0"}});
+  CHECK(illegalities(model, empty_stage, batch) ==
+        std::vector<Problem>{{"stage_layers", "must give each stage chunk between 1 and 24 layers, not 0"}});
 }
 
 TEST_CASE("strategy: the global batch is whole microbatches for every replica") {
   CHECK(problem([](Strategy&, Workload& it) { it.global_batch = 62; }) ==
-        Problem{"--global-batch",
-                "must be a multiple of --micro-batch times --data-parallel (62 is not a multiple of 2 x 2)"});
+        Problem{"global_batch",
+                "must be a multiple of `micro_batch` times `data_parallel` (62 is not a multiple of 2 x 2)"});
 }
 
 TEST_CASE("strategy: an interleaved schedule works on groups of p microbatches") {
@@ -160,48 +159,48 @@ TEST_CASE("strategy: an interleaved schedule works on groups of p microbatches")
           strategy.virtual_pipeline = 2;
           strategy.schedule = ScheduleKind::interleaved;
           workload.global_batch = 60;
-        }) == Problem{"--global-batch",
-                      "must give a multiple of --pipeline-parallel microbatches to an interleaved "
+        }) == Problem{"global_batch",
+                      "must give a multiple of `pipeline_parallel` microbatches to an interleaved "
                       "schedule (15 microbatches, 2 ranks)"});
 }
 
 TEST_CASE("strategy: a pipeline gets no more microbatches than can be replayed") {
   CHECK(problem([](Strategy&, Workload& it) { it.global_batch = 4'000'004; }) ==
-        Problem{"--global-batch", "must give each pipeline at most 1000000 microbatches, not 1000001"});
+        Problem{"global_batch", "must give each pipeline at most 1000000 microbatches, not 1000001"});
 }
 
 TEST_CASE("strategy: layers to recompute are layers of the model, under full recomputation") {
   CHECK(problem([](Strategy& it) { it.recompute = {.policy = RecomputePolicy::full, .layers = 25}; }) ==
-        Problem{"--recompute-layers", "must be between 1 and the 24 layers, not 25"});
+        Problem{"recompute_layers", "must be between 1 and the 24 layers, not 25"});
   CHECK(problem([](Strategy& it) { it.recompute = {.policy = RecomputePolicy::full, .layers = -1}; }) ==
-        Problem{"--recompute-layers", "must be between 1 and the 24 layers, not -1"});
+        Problem{"recompute_layers", "must be between 1 and the 24 layers, not -1"});
   CHECK(problem([](Strategy& it) { it.recompute = {.policy = RecomputePolicy::selective, .layers = 2}; }) ==
-        Problem{"--recompute-layers", "needs --recompute full or --recompute-ops"});
+        Problem{"recompute_layers", "needs `recompute` full or `recompute_ops`"});
 }
 
 TEST_CASE("strategy: uniform recomputation says how many layers share a checkpoint") {
   CHECK(problem([](Strategy& it) {
           it.recompute = {.policy = RecomputePolicy::full, .method = RecomputeMethod::uniform};
         }) ==
-        Problem{"--recompute-method",
-                "uniform needs --recompute full and --recompute-layers, the layers that share a checkpoint"});
+        Problem{"recompute_method",
+                "uniform needs `recompute` full and `recompute_layers`, the layers that share a checkpoint"});
 }
 
 TEST_CASE("strategy: a checkpoint is sharded where tensor parallelism alone leaves it whole") {
-  CHECK(problem([](Strategy& it) { it.recompute = {.shard_checkpoint = true}; }) ==
-        Problem{"--shard-checkpoint", "needs --recompute full"});
+  CHECK(problem([](Strategy& it) { it.recompute = {.distribute_saved_activations = true}; }) ==
+        Problem{"distribute_saved_activations", "needs `recompute` full"});
   CHECK(problem([](Strategy& it) {
           it.sequence_parallel = true;
-          it.recompute = {.policy = RecomputePolicy::full, .shard_checkpoint = true};
-        }) == Problem{"--shard-checkpoint",
-                      "needs --tensor-parallel above 1 without --sequence-parallel, which "
+          it.recompute = {.policy = RecomputePolicy::full, .distribute_saved_activations = true};
+        }) == Problem{"distribute_saved_activations",
+                      "needs `tensor_parallel` above 1 without `sequence_parallel`, which "
                       "shards checkpoints already"});
 }
 
 TEST_CASE("strategy: ops to recompute are ops of the layer") {
   const Problem found =
       problem([](Strategy& it) { it.recompute = {.policy = RecomputePolicy::ops, .ops = {"activaton"}}; });
-  CHECK(found.where == "--recompute-ops");
+  CHECK(found.where == "recompute_ops");
   CHECK(found.rule ==
         "'activaton' is not an op of this layer (did you mean 'activation'?); they are norm_1, qkv, "
         "scores, softmax, softmax_dropout, context, projection, residual_1, norm_2, mlp_up, activation, "
@@ -278,7 +277,7 @@ TEST_CASE("strategy: the paper's letters meet numbers") {
 TEST_CASE("strategy: how the layer is divided") {
   CHECK(sharding_of(model, {.sequence_parallel = true}) == Sharding{});
   CHECK(sharding_of(model, {.tensor_parallel = 4}) == Sharding{.tensor = true});
-  CHECK(sharding_of(model, {.tensor_parallel = 8, .sequence_parallel = true, .regather = false}) ==
+  CHECK(sharding_of(model, {.tensor_parallel = 8, .sequence_parallel = true, .save_gathered_input = true}) ==
         Sharding{.tensor = true, .sequence = true, .kv_replicated = true, .regather = false});
 }
 

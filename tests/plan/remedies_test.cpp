@@ -28,7 +28,7 @@ std::vector<Request> requests_that_do_not_fit() {
   requests.push_back(gpt3_on_a100());
   requests.back().strategy.schedule = ScheduleKind::gpipe;
   requests.back().strategy.virtual_pipeline = 1;
-  requests.back().strategy.deallocate_outputs = false;
+  requests.back().strategy.keep_pipeline_outputs = true;
   return requests;
 }
 
@@ -37,9 +37,9 @@ std::vector<Request> requests_that_do_not_fit() {
 TEST_CASE("remedies: for GPT-3 of K22 both techniques together are the fastest way to fit") {
   const std::vector<Alternative> found = remedies(gpt3_timed(), 50);
   REQUIRE_FALSE(found.empty());
-  CHECK(found[0].changes == std::vector<std::string>{"--sequence-parallel", "--recompute selective"});
+  CHECK(found[0].changes == std::vector<Edits>{{{"sequence_parallel", "yes"}}, {{"recompute", "selective"}}});
   const auto is_full = [](const Alternative& x) {
-    return x.changes == std::vector<std::string>{"--recompute full"};
+    return x.changes == std::vector<Edits>{{{"recompute", "full"}}};
   };
   CHECK(std::any_of(found.begin(), found.end(), is_full));
   for (std::size_t i = 1; i < found.size(); ++i) {
@@ -83,7 +83,7 @@ TEST_CASE("remedies: each is legal, fits, and is the plan of its request") {
 
 TEST_CASE("remedies: all take the same devices, none is named twice, none has a change it could do without") {
   for (const Request& request : requests_that_do_not_fit()) {
-    std::vector<std::vector<std::string>> distinct;
+    std::vector<std::vector<Edits>> distinct;
     const std::vector<Alternative> found = remedies(request, 50);
     for (const Alternative& remedy : found) {
       CHECK(devices(remedy.plan.request.strategy) == devices(found[0].plan.request.strategy));
@@ -118,7 +118,7 @@ TEST_CASE("remedies: a distributed optimizer is suggested where there are replic
   request.system.memory = 48_GiB;
   const std::vector<Alternative> found = remedies(request, 1);
   REQUIRE(found.size() == 1);
-  CHECK(found[0].changes == std::vector<std::string>{"--distributed-optimizer"});
+  CHECK(found[0].changes == std::vector<Edits>{{{"distributed_optimizer", "yes"}}});
 }
 
 TEST_CASE("improvements: each fits the same devices, is faster, and starts with a change of its own") {

@@ -90,7 +90,7 @@ TEST_CASE("frontier: all ranks alike is as evaluating every set and every number
   Request exact = request_for("gpt3-13b", {"layers=4"},
                               {.tensor_parallel = 2, .pipeline_parallel = 2, .virtual_pipeline = 2}, 4);
   exact.detail = Detail::exact;
-  exact.strategy.deallocate_outputs = false;
+  exact.strategy.keep_pipeline_outputs = true;
   check_uniform(exact, 1);
 }
 

@@ -45,8 +45,8 @@ inline Request small_request() {
   request.system.devices_per_node = *rc::gen::element<std::int64_t>(4, 8);
   request.workload = {.global_batch = *rc::gen::inRange<std::int64_t>(1, 33),
                       .sequence = 12 * *rc::gen::inRange<std::int64_t>(1, 100)};
-  request.strategy.deallocate_outputs = *rc::gen::arbitrary<bool>();
-  request.strategy.gradients = *rc::gen::element(Dtype::fp32, Dtype::half);
+  request.strategy.keep_pipeline_outputs = *rc::gen::arbitrary<bool>();
+  request.strategy.gradient_dtype = *rc::gen::element(Dtype::fp32, Dtype::half);
   request.system.memory =
       most_reserved(request.system) + *rc::gen::inRange(1, 1000) * *rc::gen::element(0.2, 1.0, 5.0) * 1_MiB;
   return request;

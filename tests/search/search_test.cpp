@@ -82,9 +82,9 @@ TEST_CASE("search: a small space is answered as by evaluating all of it") {
 
 TEST_CASE("search: layers that do not divide, outputs kept, exact detail, overlapped reduction") {
   Request request = request_for("gpt3-13b", 30);
-  request.strategy.deallocate_outputs = false;
-  request.strategy.regather = false;
-  request.strategy.gradients = Dtype::half;
+  request.strategy.keep_pipeline_outputs = true;
+  request.strategy.save_gathered_input = true;
+  request.strategy.gradient_dtype = Dtype::half;
   request.detail = Detail::exact;
   request.software.overlaps_data_parallel = true;
   check_against_brute_force(request, {.devices = 30, .virtual_pipeline = {.only = {1, 2, 3}}});

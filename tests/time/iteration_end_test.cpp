@@ -19,7 +19,7 @@ TEST_CASE(
     "optimizer: 58 bytes a parameter with fp32 gradients, 62 with half, a share with a distributed one") {
   const BytesPerSecond bandwidth = streaming_bandwidth(performance());
   CHECK(optimizer_time(billion, {}, performance()) == Bytes(58e9) / bandwidth);
-  CHECK(optimizer_time(billion, {.gradients = Dtype::half}, performance()) == Bytes(62e9) / bandwidth);
+  CHECK(optimizer_time(billion, {.gradient_dtype = Dtype::half}, performance()) == Bytes(62e9) / bandwidth);
   CHECK(optimizer_time(billion, {.data_parallel = 8, .distributed_optimizer = true}, performance()).count() ==
         tests::about((Bytes(4e9 + 54e9 / 8) / bandwidth).count()));
 }

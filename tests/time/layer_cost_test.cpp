@@ -100,7 +100,7 @@ TEST_CASE("layer cost: a checkpoint in shards costs one more gather") {
   k22::Run run = k22::gpt_22b();
   run.strategy.recompute.policy = RecomputePolicy::full;
   const Seconds whole = device_time(layer(run).replay);
-  run.strategy.recompute.shard_checkpoint = true;
+  run.strategy.recompute.distribute_saved_activations = true;
   const Seconds gather = collective_time(CollectiveKind::all_gather, Bytes(2.0 * 2048 * 4 * 6144),
                                          tensor_parallel_group(run.strategy, 8), performance());
   CHECK(near(device_time(layer(run).replay), whole + gather));

@@ -8,8 +8,8 @@
 
 namespace headroom {
 
-// One mistake. `where` names the file and field ("models/gpt3.json: /hidden") or the flag ("--micro-batch");
-// `rule` says what must hold and what was found ("must be divisible by heads (12289 % 96 = 1)").
+// One mistake. `where` names the file and field ("models/gpt3.json: /hidden") or the field of a
+// strategy ("micro_batch"); `rule` says what must hold and what was found ("must be divisible by heads (12289 % 96 = 1)").
 struct Problem {
   std::string where;
   std::string rule;

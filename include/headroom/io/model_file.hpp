@@ -20,7 +20,7 @@ namespace headroom {
 // The model in a file, or an embedded one by its name; a file on disk wins. Named after the file's stem.
 //
 // An override is "key=value" or "kernels.key=value" and replaces a member of the file before it is checked:
-// sizes that the file leaves out follow an overridden one, and a mistake is reported at "--set key". The
+// sizes that the file leaves out follow an overridden one, and a mistake is reported at "set key". The
 // source of the result names the overrides. Throws InputError.
 Transformer read_model(const std::string& source, const std::vector<std::string>& overrides = {});
 

@@ -24,10 +24,10 @@ enum class RecomputeMethod : std::uint8_t { block, uniform };
 struct Recomputation {
   RecomputePolicy policy = RecomputePolicy::none;
   RecomputeMethod method = RecomputeMethod::block;
-  std::int64_t layers = 0;        // K; 0: all layers, a checkpoint each
-  bool shard_checkpoint = false;  // K22 section 5: 2sbh/t a layer, at one more all-gather
-  bool window = false;            // exempt as many in-flight microbatches as memory allows [K22 appendix C]
-  std::vector<std::string> ops;   // names of the layer's op table
+  std::int64_t layers = 0;                    // K; 0: all layers, a checkpoint each
+  bool distribute_saved_activations = false;  // K22 section 5: 2sbh/t a layer, at one more all-gather
+  bool window = false;           // exempt as many in-flight microbatches as memory allows [K22 appendix C]
+  std::vector<std::string> ops;  // names of the layer's op table
   friend bool operator==(const Recomputation&, const Recomputation&) = default;
 };
 
@@ -41,12 +41,12 @@ struct Strategy {
   std::int64_t data_parallel = 1;      // d
   std::int64_t micro_batch = 1;        // b
   bool sequence_parallel = false;
-  bool regather = true;  // false: keep gathered inputs whole instead of gathering twice
+  bool save_gathered_input = false;  // save gathered inputs whole instead of gathering twice
   Recomputation recompute;
   ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
-  bool deallocate_outputs = true;          // free a stage's output once it is sent [K22 appendix B]
+  bool keep_pipeline_outputs = false;      // do not free a stage's output once it is sent [K22 appendix B]
   bool distributed_optimizer = false;      // shard optimizer state over data parallel ranks
-  Dtype gradients = Dtype::fp32;           // half: 16 bytes a parameter in all; fp32: 18
+  Dtype gradient_dtype = Dtype::fp32;      // half: 16 bytes a parameter in all; fp32: 18
   std::vector<std::int64_t> stage_layers;  // layers of each stage chunk in order; empty: as even as can be
   friend bool operator==(const Strategy&, const Strategy&) = default;
 };
@@ -66,7 +66,7 @@ constexpr std::int64_t microbatches(const Strategy& strategy, const Workload& wo
   return workload.global_batch / (strategy.micro_batch * strategy.data_parallel);
 }
 
-// What is wrong with running this strategy on this model and batch, each problem named by its flag: the rules
+// What is wrong with running this strategy on this model and batch, each problem named by its field: the rules
 // of Megatron-LM's argument checks. Empty when it is legal; everything below expects that.
 std::vector<Problem> illegalities(const Transformer& model, const Strategy& strategy,
                                   const Workload& workload);

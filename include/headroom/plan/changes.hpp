@@ -2,24 +2,20 @@
 // improvements (what would make it faster).
 #pragma once
 
-#include <functional>
-#include <string>
 #include <vector>
 
+#include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom {
 
-// A change and the flags that ask for it: "--recompute selective".
-struct Change {
-  std::string flags;
-  std::function<void(Request&)> apply;
-};
+// A change is the fields that it sets, in their order: recompute = full, recompute_layers = 2.
+Request changed(const Request& request, const Edits& change);
 
 // Changes that leave the devices as they are: of what is kept, of the microbatch, and of how the devices are divided.
-std::vector<Change> changes_on_same_devices(const Request& request);
+std::vector<Edits> changes_on_same_devices(const Request& request);
 
 // Changes that take more devices for a replica: twice the tensor- or pipeline-parallel size, and twice that, ...
-std::vector<Change> changes_to_more_devices(const Request& request);
+std::vector<Edits> changes_to_more_devices(const Request& request);
 
 }  // namespace headroom

@@ -1,7 +1,6 @@
 // What to change about a plan: to make it fit, or to make it faster.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "headroom/plan/changes.hpp"
@@ -10,7 +9,7 @@ namespace headroom {
 
 // A request with some changes made, which fits.
 struct Alternative {
-  std::vector<std::string> changes;  // as flags: "--sequence-parallel", "--recompute selective"
+  std::vector<Edits> changes;
   Plan plan;
   friend bool operator==(const Alternative&, const Alternative&) = default;
 };

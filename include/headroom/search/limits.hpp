@@ -2,9 +2,9 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/plan/plan.hpp"
 #include "headroom/search/find.hpp"
 
@@ -12,7 +12,7 @@ namespace headroom {
 
 // A change that would make a plan faster, but for which there is no memory.
 struct BlockedChange {
-  std::string flags;
+  Edits change;
   Seconds iteration;
   Bytes missing;
   friend bool operator==(const BlockedChange&, const BlockedChange&) = default;

@@ -50,7 +50,7 @@ Counts tensor_parallel_of(const Request& base, const Space& space);
 
 // A strategy without what layouts share: recomputation and the sharding of the optimizer's state. False ends the visit.
 using VisitLayout = std::function<bool(const Strategy& layout)>;
-// The flag whose rule a layout breaks, without its dashes: "global_batch". Layouts that no rule of shapes admits, such
+// The field whose rule a layout breaks: "global_batch". Layouts that no rule of shapes admits, such
 // as a microbatch that does not divide the batch, are not in the space.
 using RejectLayout = std::function<void(const std::string& reason)>;
 

@@ -1,0 +1,190 @@
+// The fields of a strategy and of its workload, each written once: its name, its member, and how it is spelled. Flags
+// are read and written from this table, and so are JSON, the fields of sweeps, the changes that are suggested, the
+// distance between strategies and the list in the manual. A new field is a member and a row.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "headroom/parallel/strategy.hpp"
+
+namespace headroom {
+
+// Reaches one member of a strategy or of its workload.
+template <class T>
+struct Member {
+  T& (*of)(Strategy&, Workload&);
+  const T& (*in)(const Strategy&, const Workload&);
+};
+
+namespace member_path {
+
+template <auto First, auto... Rest>
+constexpr auto& follow(auto& strategy, auto& workload) {
+  if constexpr (requires { strategy.*First; }) {
+    return ((strategy.*First).*....*Rest);
+  } else {
+    return ((workload.*First).*....*Rest);
+  }
+}
+
+}  // namespace member_path
+
+// The member at the end of a path of pointers to members: member<&Strategy::recompute, &Recomputation::layers>.
+template <auto... Path>
+constexpr auto member() {
+  using T = std::remove_reference_t<decltype(member_path::follow<Path...>(std::declval<Strategy&>(),
+                                                                          std::declval<Workload&>()))>;
+  return Member<T>{[](Strategy& strategy, Workload& workload) -> T& {
+                     return member_path::follow<Path...>(strategy, workload);
+                   },
+                   [](const Strategy& strategy, const Workload& workload) -> const T& {
+                     return member_path::follow<Path...>(strategy, workload);
+                   }};
+}
+
+using FieldMember = std::variant<Member<std::int64_t>, Member<bool>, Member<ScheduleKind>,
+                                 Member<RecomputePolicy>, Member<RecomputeMethod>, Member<Dtype>,
+                                 Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
+
+// Where the flag of a field stands in the help, and which commands have it.
+enum class FieldGroup : std::uint8_t {
+  model,      // with the model, for every command
+  layout,     // how the GPUs are used; open in a search
+  sharing,    // what is split over ranks beside that; open in a search
+  saved,      // what else is saved or kept; the same for all strategies of a search
+  recompute,  // what is recomputed; open in a search and on a frontier
+};
+
+// How a field counts for the distance between two strategies. That of recomputation is of all its fields together.
+enum class FieldDistance : std::uint8_t { none, doublings, differs };
+
+struct StrategyField {
+  std::string_view name;  // also the field of a sweep; with dashes, the flag
+  FieldMember member;
+  std::string_view json;  // its key, behind the key of the object that holds it: "strategy/recompute/policy"
+  std::string_view letter;  // the short flag, without dashes: "t", "sp"
+  std::string_view
+      aliases;         // other names of the flag, with commas between, as users of other programs know it
+  std::int64_t least;  // of a count, or of each count of a list
+  FieldGroup group;
+  FieldDistance distance;
+  std::string_view value;  // what stands for the value in the help; empty: a flag without one
+  std::string_view help;
+};
+
+// In the order in which flags are written.
+inline constexpr std::array strategy_fields{
+    StrategyField{"tensor_parallel", member<&Strategy::tensor_parallel>(), "strategy/tensor_parallel", "t",
+                  "tp,tensor-model-parallel-size,tensor-parallel-size", 1, FieldGroup::layout,
+                  FieldDistance::doublings, "T", "Tensor-parallel (TP) size (default 1)"},
+    StrategyField{"pipeline_parallel", member<&Strategy::pipeline_parallel>(), "strategy/pipeline_parallel",
+                  "p", "pp,pipeline-model-parallel-size,pipeline-parallel-size", 1, FieldGroup::layout,
+                  FieldDistance::doublings, "P", "Pipeline-parallel (PP) size (default 1)"},
+    StrategyField{"virtual_pipeline", member<&Strategy::virtual_pipeline>(), "strategy/virtual_pipeline", "m",
+                  "vp,vpp,interleave,virtual-pipeline-model-parallel-size", 1, FieldGroup::layout,
+                  FieldDistance::doublings, "M", "Virtual pipeline (VP) stages on each PP rank (default 1)"},
+    StrategyField{"data_parallel", member<&Strategy::data_parallel>(), "strategy/data_parallel", "d",
+                  "dp,data-parallel-size", 1, FieldGroup::layout, FieldDistance::none, "D",
+                  "Data-parallel (DP) size (default 1)"},
+    StrategyField{"micro_batch", member<&Strategy::micro_batch>(), "strategy/micro_batch", "b",
+                  "mbs,micro-batch-size", 1, FieldGroup::layout, FieldDistance::doublings, "B",
+                  "Sequences in a microbatch (MBS, default 1)"},
+    StrategyField{"global_batch", member<&Workload::global_batch>(), "workload/global_batch", "",
+                  "gbs,global-batch-size", 1, FieldGroup::layout, FieldDistance::none, "N",
+                  "Sequences in an iteration (GBS); by default 4 microbatches for each PP rank"},
+    StrategyField{"sequence", member<&Workload::sequence>(), "workload/sequence", "", "seq-length", 1,
+                  FieldGroup::model, FieldDistance::none, "TOKENS",
+                  "Sequence length; by default the model's"},
+    StrategyField{"schedule", member<&Strategy::schedule>(), "strategy/schedule", "", "pipeline-schedule", 0,
+                  FieldGroup::layout, FieldDistance::none, "KIND",
+                  "gpipe, 1f1b or interleaved; by default what VP implies"},
+    StrategyField{"stage_layers", member<&Strategy::stage_layers>(), "strategy/stage_layers", "", "", 0,
+                  FieldGroup::layout, FieldDistance::none, "N,N,...",
+                  "Layers of each virtual stage, in the order of the model"},
+    StrategyField{"sequence_parallel", member<&Strategy::sequence_parallel>(), "strategy/sequence_parallel",
+                  "sp", "", 0, FieldGroup::sharing, FieldDistance::differs, "",
+                  "Split norms, dropouts and block inputs along the sequence"},
+    StrategyField{"recompute", member<&Strategy::recompute, &Recomputation::policy>(),
+                  "strategy/recompute/policy", "", "recompute-granularity", 0, FieldGroup::recompute,
+                  FieldDistance::none, "POLICY", "none (default), selective (core attention) or full"},
+    StrategyField{"recompute_ops", member<&Strategy::recompute, &Recomputation::ops>(),
+                  "strategy/recompute/ops", "", "recompute-modules", 0, FieldGroup::recompute,
+                  FieldDistance::none, "OP,OP,...",
+                  "Recompute these ops of the layer and save nothing that they make (see: headroom explain)"},
+    StrategyField{
+        "recompute_layers", member<&Strategy::recompute, &Recomputation::layers>(),
+        "strategy/recompute/layers", "", "recompute-num-layers", 1, FieldGroup::recompute,
+        FieldDistance::none, "K",
+        "With full or ops: recompute K layers of each virtual stage (block); full: or save an input "
+        "every K layers (uniform)"},
+    StrategyField{"recompute_method", member<&Strategy::recompute, &Recomputation::method>(),
+                  "strategy/recompute/method", "", "", 0, FieldGroup::recompute, FieldDistance::none,
+                  "METHOD", "block (default) or uniform"},
+    StrategyField{
+        "recompute_window", member<&Strategy::recompute, &Recomputation::window>(),
+        "strategy/recompute/window", "", "", 0, FieldGroup::recompute, FieldDistance::none, "",
+        "Partial activation checkpointing: exempt as many in-flight microbatches from recomputation as "
+        "memory allows"},
+    StrategyField{"distribute_saved_activations",
+                  member<&Strategy::recompute, &Recomputation::distribute_saved_activations>(),
+                  "strategy/recompute/distribute_saved_activations", "", "shard-checkpoint", 0,
+                  FieldGroup::recompute, FieldDistance::none, "",
+                  "With full: each TP rank saves a part of a layer's input"},
+    StrategyField{"save_gathered_input", member<&Strategy::save_gathered_input>(),
+                  "strategy/save_gathered_input", "", "store-gathered", 0, FieldGroup::saved,
+                  FieldDistance::none, "", "Save gathered inputs instead of gathering them again"},
+    StrategyField{"keep_pipeline_outputs", member<&Strategy::keep_pipeline_outputs>(),
+                  "strategy/keep_pipeline_outputs", "", "keep-outputs,no-deallocate-pipeline-outputs", 0,
+                  FieldGroup::saved, FieldDistance::none, "", "Keep a stage's output after it was sent"},
+    StrategyField{"distributed_optimizer", member<&Strategy::distributed_optimizer>(),
+                  "strategy/distributed_optimizer", "", "use-distributed-optimizer", 0, FieldGroup::sharing,
+                  FieldDistance::differs, "", "Shard optimizer state over DP ranks (ZeRO 1)"},
+    StrategyField{"gradient_dtype", member<&Strategy::gradient_dtype>(), "strategy/gradient_dtype", "",
+                  "gradients", 0, FieldGroup::saved, FieldDistance::none, "DTYPE",
+                  "fp32 (default, 18 bytes a parameter in all) or half (16)"},
+};
+
+// The field of a name, or of another name or the letter of its flag; null: none.
+const StrategyField* find_field(std::string_view name);
+
+// Its flag: "--tensor-parallel" of tensor_parallel; of any name with underscores.
+std::string flag_of(std::string_view name);
+
+// Its value as a flag and a sweep write it: "8", "yes", "selective", "3,4,4".
+std::string value_of(const StrategyField& field, const Strategy& strategy, const Workload& workload);
+
+// Reads such a text into the member. What the text breaks ("must be a whole number, not 'x'"), or empty.
+std::string set_value(const StrategyField& field, std::string_view text, Strategy& strategy,
+                      Workload& workload);
+
+// field = value, as data.
+struct Edit {
+  std::string field;
+  std::string value;
+  friend bool operator==(const Edit&, const Edit&) = default;
+};
+using Edits = std::vector<Edit>;
+
+// Makes the edits one after the other. An edit says what a flag would: `recompute` starts the whole of it anew, and
+// `virtual_pipeline` sets the schedule that it implies. Expects names of fields and values that they can have.
+void apply(const Edits& edits, Strategy& strategy, Workload& workload);
+
+// As flags by their long names, "--recompute full --recompute-layers 2"; or by their letters, "-t 8 --sp".
+enum class FlagNames : std::uint8_t { long_names, letters };
+std::string flags_of(const Edits& edits, FlagNames names = FlagNames::long_names);
+
+// A problem with its fields as flags: `where` may be one, and a rule names others in backquotes.
+Problem by_flag(const Problem& problem);
+
+// What makes a strategy of the default one: the parallel sizes and the microbatch, and what is not implied by what
+// comes before it.
+Edits edits_of(const Strategy& strategy);
+
+}  // namespace headroom

@@ -1,0 +1,219 @@
+#include "headroom/parallel/strategy_fields.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "headroom/core/expects.hpp"
+
+namespace headroom {
+namespace {
+
+// Whether one of the names between the commas is this one.
+bool has_name(std::string_view names, std::string_view name) {
+  while (!names.empty()) {
+    const std::size_t comma = std::min(names.find(','), names.size());
+    if (names.substr(0, comma) == name) return true;
+    names.remove_prefix(std::min(comma + 1, names.size()));
+  }
+  return false;
+}
+
+std::vector<std::string_view> parts_of(std::string_view list) {
+  std::vector<std::string_view> parts;
+  for (std::size_t from = 0; from <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', from), list.size());
+    parts.push_back(list.substr(from, comma - from));
+    from = comma + 1;
+  }
+  return parts;
+}
+
+std::string quoted(std::string_view text) { return ", not '" + std::string(text.substr(0, 40)) + "'"; }
+
+std::string text_of(std::int64_t value) { return std::to_string(value); }
+std::string text_of(bool value) { return value ? "yes" : "no"; }
+std::string text_of(const std::string& value) { return value; }
+template <class E>
+std::string text_of(const E& value) {
+  return std::string(name_of(value));
+}
+template <class T>
+std::string text_of(const std::vector<T>& values) {
+  std::string text;
+  for (const T& value : values) text += (text.empty() ? "" : ",") + text_of(value);
+  return text;
+}
+
+// Each reads a text into a value; what the text breaks, or empty.
+std::string read(std::string_view text, std::int64_t& value, std::int64_t least) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  std::int64_t number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  if (error == std::errc::invalid_argument || end != last) return "must be a whole number" + quoted(text);
+  if (error == std::errc::result_out_of_range || number < least || number > most) {
+    return "must be between " + std::to_string(least) + " and " + std::to_string(most) + quoted(text);
+  }
+  value = number;
+  return {};
+}
+
+std::string read(std::string_view text, bool& value, std::int64_t) {
+  if (text != "yes" && text != "no" && text != "true") return "must be yes or no" + quoted(text);
+  value = text != "no";
+  return {};
+}
+
+std::string read(std::string_view text, Dtype& value, std::int64_t) {
+  const std::optional<Dtype> found = from_name<Dtype>(text);
+  if (found != Dtype::fp32 && found != Dtype::half)
+    return "must be fp32 or half (fp16 or bf16)" + quoted(text);
+  value = *found;
+  return {};
+}
+
+template <class E>
+std::string read(std::string_view text, E& value, std::int64_t) {
+  if (const auto found = from_name<E>(text)) {
+    value = *found;
+    return {};
+  }
+  std::vector<std::string_view> known;
+  std::string list;
+  for (const auto& [enumerator, spelling] : spellings<E>) {
+    known.push_back(spelling);
+    list += (list.empty() ? "" : ", ") + std::string(spelling);
+  }
+  return "must be one of " + list + quoted(text) + did_you_mean(text, known);
+}
+
+std::string read(std::string_view text, std::vector<std::int64_t>& values, std::int64_t least) {
+  values.clear();
+  for (const std::string_view part : parts_of(text)) {
+    if (std::string rule = read(part, values.emplace_back(), least); !rule.empty()) return rule;
+  }
+  return {};
+}
+
+std::string read(std::string_view text, std::vector<std::string>& values, std::int64_t) {
+  values.clear();
+  for (const std::string_view part : parts_of(text)) values.emplace_back(part);
+  return {};
+}
+
+ScheduleKind implied_schedule(std::int64_t virtual_pipeline) {
+  return virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
+}
+
+// What the value breaks, or empty.
+std::string apply(const Edit& edit, Strategy& strategy, Workload& workload) {
+  const StrategyField* const field = find_field(edit.field);
+  EXPECTS(field != nullptr && field->name == edit.field);
+  if (field->name == "recompute") strategy.recompute = {};
+  std::string broken = set_value(*field, edit.value, strategy, workload);
+  if (field->name == "recompute_ops") strategy.recompute.policy = RecomputePolicy::ops;
+  if (field->name == "virtual_pipeline") strategy.schedule = implied_schedule(strategy.virtual_pipeline);
+  return broken;
+}
+
+// Whether a strategy is told by this field however it is set.
+bool always_told(const StrategyField& field) {
+  return field.group == FieldGroup::layout && !field.letter.empty() && field.name != "virtual_pipeline";
+}
+
+}  // namespace
+
+const StrategyField* find_field(std::string_view name) {
+  const auto known = [&](const StrategyField& field) {
+    std::string dashed(field.name);
+    std::replace(dashed.begin(), dashed.end(), '_', '-');
+    return name == field.name || name == dashed || (!name.empty() && name == field.letter) ||
+           has_name(field.aliases, name);
+  };
+  const auto found = std::find_if(strategy_fields.begin(), strategy_fields.end(), known);
+  return found == strategy_fields.end() ? nullptr : found;
+}
+
+std::string flag_of(std::string_view name) {
+  std::string flag = std::string(2, '-').append(name);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+std::string value_of(const StrategyField& field, const Strategy& strategy, const Workload& workload) {
+  return std::visit([&](const auto& member) { return text_of(member.in(strategy, workload)); }, field.member);
+}
+
+std::string set_value(const StrategyField& field, std::string_view text, Strategy& strategy,
+                      Workload& workload) {
+  return std::visit(
+      [&](const auto& member) { return read(text, member.of(strategy, workload), field.least); },
+      field.member);
+}
+
+void apply(const Edits& edits, Strategy& strategy, Workload& workload) {
+  for (const Edit& edit : edits) {
+    const std::string broken = apply(edit, strategy, workload);
+    EXPECTS(broken.empty());
+  }
+}
+
+std::string flags_of(const Edits& edits, FlagNames names) {
+  std::string flags;
+  for (const auto& [name, value] : edits) {
+    const StrategyField* const field = find_field(name);
+    EXPECTS(field != nullptr);
+    const bool by_letter = names == FlagNames::letters && !field->letter.empty();
+    std::string flag = flag_of(field->name);
+    if (by_letter) flag = std::string(field->letter.size() == 1 ? 1 : 2, '-').append(field->letter);
+    if (!flags.empty()) flags += ' ';
+    flags += flag;
+    if (!field->value.empty()) {
+      flags += ' ' + value;
+    } else if (value == "no") {
+      flags += "=no";
+    }
+  }
+  return flags;
+}
+
+Problem by_flag(const Problem& problem) {
+  Problem result = problem;
+  const auto is_field = [](const std::string& name) {
+    const StrategyField* const field = find_field(name);
+    return field != nullptr && field->name == name;
+  };
+  if (is_field(result.where)) result.where = flag_of(result.where);
+  for (std::size_t from = result.rule.find('`'); from != std::string::npos;) {
+    const std::size_t end = result.rule.find('`', from + 1);
+    if (end == std::string::npos) break;
+    const std::string name = result.rule.substr(from + 1, end - from - 1);
+    if (is_field(name)) {
+      const std::string flag = flag_of(name);
+      result.rule.replace(from, end - from + 1, flag);
+      from = result.rule.find('`', from + flag.size());
+    } else {
+      from = end;  // which may open the next one
+    }
+  }
+  return result;
+}
+
+Edits edits_of(const Strategy& strategy) {
+  Edits edits;
+  const Workload none;
+  Strategy told;
+  Workload workload;
+  for (const StrategyField& field : strategy_fields) {
+    const std::string value = value_of(field, strategy, none);
+    const bool by_its_ops = field.name == "recompute" && strategy.recompute.policy == RecomputePolicy::ops;
+    if (by_its_ops) continue;
+    if (!always_told(field) && value == value_of(field, told, none)) continue;
+    edits.push_back({std::string(field.name), value});
+    apply(edits.back(), told, workload);  // for what it implies; a strategy that is not legal is told as well
+  }
+  return edits;
+}
+
+}  // namespace headroom

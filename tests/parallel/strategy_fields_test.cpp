@@ -1,0 +1,148 @@
+// The table of a strategy's fields: each is told and read back.
+#include "headroom/parallel/strategy_fields.hpp"
+
+#include <set>
+
+#include <doctest/doctest.h>
+
+namespace headroom {
+namespace {
+
+// A value that the field does not have by default.
+struct Example {
+  const char* field;
+  const char* value;
+};
+
+constexpr Example examples[] = {{"tensor_parallel", "8"},
+                                {"pipeline_parallel", "4"},
+                                {"virtual_pipeline", "3"},
+                                {"data_parallel", "2"},
+                                {"micro_batch", "5"},
+                                {"global_batch", "640"},
+                                {"sequence", "4096"},
+                                {"schedule", "gpipe"},
+                                {"stage_layers", "3,4,0"},
+                                {"sequence_parallel", "yes"},
+                                {"recompute", "selective"},
+                                {"recompute_ops", "gelu,norm_1"},
+                                {"recompute_layers", "2"},
+                                {"recompute_method", "uniform"},
+                                {"recompute_window", "yes"},
+                                {"distribute_saved_activations", "yes"},
+                                {"save_gathered_input", "yes"},
+                                {"keep_pipeline_outputs", "yes"},
+                                {"distributed_optimizer", "yes"},
+                                {"gradient_dtype", "half"}};
+
+}  // namespace
+
+TEST_CASE("strategy fields: every name, letter and alias is of one field only") {
+  std::set<std::string> names;
+  for (const StrategyField& field : strategy_fields) {
+    CAPTURE(std::string(field.name));
+    CHECK(find_field(field.name) == &field);
+    CHECK(find_field(flag_of(field.name).substr(2)) == &field);
+    CHECK(names.insert(std::string(field.name)).second);
+    CHECK(!field.help.empty());
+    if (!field.letter.empty()) CHECK(find_field(field.letter) == &field);
+    std::string_view aliases = field.aliases;
+    while (!aliases.empty()) {
+      const std::size_t comma = std::min(aliases.find(','), aliases.size());
+      CHECK(find_field(aliases.substr(0, comma)) == &field);
+      aliases.remove_prefix(std::min(comma + 1, aliases.size()));
+    }
+  }
+  CHECK(find_field("") == nullptr);
+  CHECK(find_field("tp,tensor-model-parallel-size") == nullptr);
+}
+
+TEST_CASE("strategy fields: every field is set from a text, and says that text") {
+  REQUIRE(std::size(examples) == strategy_fields.size());
+  for (std::size_t i = 0; i < strategy_fields.size(); ++i) {
+    const StrategyField& field = strategy_fields[i];
+    CAPTURE(std::string(field.name));
+    REQUIRE(field.name == examples[i].field);
+    Strategy strategy;
+    Workload workload;
+    CHECK(value_of(field, strategy, workload) != examples[i].value);
+    CHECK(set_value(field, examples[i].value, strategy, workload).empty());
+    CHECK(value_of(field, strategy, workload) == examples[i].value);
+    // It is the only one that changed.
+    for (const StrategyField& other : strategy_fields) {
+      if (&other != &field) CHECK(value_of(other, strategy, workload) == value_of(other, {}, {}));
+    }
+  }
+}
+
+TEST_CASE("strategy fields: a text that is no value leaves the field as it was and says the rule") {
+  for (const StrategyField& field : strategy_fields) {
+    if (std::holds_alternative<Member<std::vector<std::string>>>(field.member))
+      continue;  // checked by the model
+    CAPTURE(std::string(field.name));
+    Strategy strategy;
+    Workload workload;
+    CHECK(set_value(field, "-7 of them", strategy, workload).find("'-7 of them'") != std::string::npos);
+  }
+  Strategy strategy;
+  Workload workload;
+  CHECK(set_value(*find_field("recompute"), "selectiv", strategy, workload) ==
+        "must be one of none, selective, full, ops, not 'selectiv' (did you mean 'selective'?)");
+  CHECK(set_value(*find_field("tensor_parallel"), "0", strategy, workload) ==
+        "must be between 1 and 2147483647, not '0'");
+  CHECK(set_value(*find_field("gradient_dtype"), "int64", strategy, workload) ==
+        "must be fp32 or half (fp16 or bf16), not 'int64'");
+  CHECK(strategy == Strategy{});
+}
+
+TEST_CASE("strategy fields: edits make the strategy that they were taken from") {
+  Strategy all{.tensor_parallel = 8,
+               .pipeline_parallel = 4,
+               .virtual_pipeline = 2,
+               .data_parallel = 3,
+               .micro_batch = 2,
+               .sequence_parallel = true,
+               .save_gathered_input = true,
+               .recompute = {.policy = RecomputePolicy::full,
+                             .method = RecomputeMethod::uniform,
+                             .layers = 2,
+                             .distribute_saved_activations = true,
+                             .window = true,
+                             .ops = {}},
+               .schedule = ScheduleKind::interleaved,
+               .keep_pipeline_outputs = true,
+               .distributed_optimizer = true,
+               .gradient_dtype = Dtype::half,
+               .stage_layers = {1, 2, 3, 4, 5, 6, 7, 8}};
+  for (int i = 0; i < 4; ++i) {
+    Strategy made;
+    Workload workload;
+    apply(edits_of(all), made, workload);
+    CHECK(made == all);
+    CHECK(workload == Workload{});
+    if (i == 0) all.recompute = {.policy = RecomputePolicy::ops, .ops = {"gelu", "norm_1"}};
+    if (i == 1) all.virtual_pipeline = 1, all.schedule = ScheduleKind::gpipe;
+    if (i == 2) all = {};
+  }
+  CHECK(flags_of(edits_of({})) ==
+        "--tensor-parallel 1 --pipeline-parallel 1 --data-parallel 1 --micro-batch 1");
+}
+
+TEST_CASE("strategy fields: an edit implies what its flag does") {
+  Strategy strategy{.virtual_pipeline = 1,
+                    .recompute = {.policy = RecomputePolicy::full, .layers = 3, .window = true}};
+  Workload workload;
+  apply({{"virtual_pipeline", "2"}, {"recompute", "selective"}}, strategy, workload);
+  CHECK(strategy.schedule == ScheduleKind::interleaved);
+  CHECK(strategy.recompute == Recomputation{.policy = RecomputePolicy::selective});
+  apply({{"recompute_ops", "gelu"}}, strategy, workload);
+  CHECK(strategy.recompute == Recomputation{.policy = RecomputePolicy::ops, .ops = {"gelu"}});
+}
+
+TEST_CASE("strategy fields: a problem with its fields as flags") {
+  CHECK(by_flag({"micro_batch", "must suit `global_batch` and `x` and `recompute` full; `sp` and `"}) ==
+        Problem{"--micro-batch", "must suit --global-batch and `x` and --recompute full; `sp` and `"});
+  CHECK(by_flag({"a.json: /micro_batch", "no"}) == Problem{"a.json: /micro_batch", "no"});
+}
+
+}  // namespace headroom
