@@ -9,8 +9,8 @@
 #include "cli/exit_code.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
+#include "headroom/answer/sweep.hpp"
 #include "headroom/io/part_file.hpp"
-#include "headroom/report/sweep.hpp"
 
 namespace headroom::cli {
 

@@ -83,11 +83,11 @@ PointReader::PointReader(SweepKind kind) : kind_(kind) {
   for (Option option : reader_.command().options()) option.required(false);
 }
 
-PointRequest PointReader::read(const std::vector<std::string>& arguments) {
+PointQuestion PointReader::read(const std::vector<std::string>& arguments) {
   *flags_ = {};
   reader_.read(arguments);
   std::vector<Problem> problems;
-  PointRequest point;
+  PointQuestion point;
   const SystemFlags& named = flags_->system;
   point.request = read_request(flags_->request, problems, [&](const auto& source, const auto& overrides) {
     return model_.read(source, overrides, read_model);
@@ -103,9 +103,7 @@ PointRequest PointReader::read(const std::vector<std::string>& arguments) {
 
 SweepRow PointReader::row(const std::vector<std::string>& arguments) {
   try {
-    const auto [request, space] = read(arguments);
-    if (kind_ == SweepKind::estimate) return row_of(evaluate(request));
-    return row_of(request, search(request, space));
+    return answer(read(arguments));
   } catch (const InputError& error) {
     std::vector<Problem> problems = error.problems();
     std::transform(problems.begin(), problems.end(), problems.begin(), as_typed);

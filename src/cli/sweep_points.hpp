@@ -10,7 +10,7 @@
 #include "cli/request_flags.hpp"
 #include "cli/space_flags.hpp"
 #include "cli/system_flags.hpp"
-#include "headroom/report/sweep.hpp"
+#include "headroom/answer/sweep.hpp"
 
 namespace headroom::cli {
 
@@ -44,11 +44,6 @@ struct Field {
 // InputError for names that are none, suggesting the nearest.
 std::vector<Field> find_fields(SweepKind kind, const std::vector<std::string>& names);
 
-struct PointRequest {
-  Request request;
-  Space space;
-};
-
 // What a file or name was last read as, so that reading the same again costs nothing.
 template <class T>
 class LastRead {
@@ -77,7 +72,7 @@ class PointReader {
   explicit PointReader(SweepKind kind);
 
   // Throws InputError with what is wrong with the arguments.
-  PointRequest read(const std::vector<std::string>& arguments);
+  PointQuestion read(const std::vector<std::string>& arguments);
 
   // What there is to say about a point, in any case.
   SweepRow row(const std::vector<std::string>& arguments);

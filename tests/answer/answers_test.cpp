@@ -11,6 +11,7 @@
 #include "headroom/answer/explain.hpp"
 #include "headroom/answer/frontier.hpp"
 #include "headroom/answer/plan.hpp"
+#include "headroom/answer/sweep.hpp"
 #include "headroom/answer/trace.hpp"
 #include "headroom/answer/validate.hpp"
 #include "headroom/io/model_file.hpp"
@@ -188,6 +189,26 @@ TEST_CASE("answers: plan of several numbers of devices, and an inverse question"
   CHECK(of_found["found"]["value"] == *found.found->value);
   CHECK(of_found["sequence"] == found.base.workload.sequence);
   CHECK(!unanswered(found));
+}
+
+TEST_CASE("answers: the points of a sweep, and of one that searches") {
+  const Json rows = json_of(std::string("sweep") + layout + " --vary micro_batch=1,2")["rows"];
+  const Json plans = json_of("sweep plan gpt-22b --global-batch 16 --vary devices=8,16")["rows"];
+  for (std::size_t i = 0; i < 2; ++i) {
+    PointQuestion question{.request = gpt_22b(), .space = {}};
+    question.request.strategy.micro_batch = i == 0 ? 1 : 2;
+    PointQuestion searched{.request = gpt_22b(), .space = Space{.devices = i == 0 ? 8 : 16}};
+    searched.request.strategy = {};
+    const SweepRow row = answer(question);
+    const SweepRow plan = answer(searched);
+    for (const SweepFigure& figure : sweep_figures) {
+      const std::string name(figure.name);
+      CHECK(rows[i].contains(name) == (row.figures.*figure.figure).has_value());
+      if (rows[i].contains(name)) CHECK(rows[i][name] == *(row.figures.*figure.figure));
+      CHECK(plans[i][name] == *(plan.figures.*figure.figure));
+    }
+    CHECK(plans[i]["strategy"] == plan.strategy);
+  }
 }
 
 TEST_CASE("answers: trace") {

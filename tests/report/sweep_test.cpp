@@ -22,45 +22,11 @@ std::string printed(const SweepHead& head, const std::vector<SweepRow>& rows, Fo
   return text + printer.end();
 }
 
-TEST_CASE("a row has the figures of the plan") {
-  const Evaluation evaluation = evaluate(gpt3_timed());
-  const Plan& plan = account(evaluation);
-  const SweepRow row = row_of(evaluation);
-  CHECK(row.verdict == plan.verdict);
-  CHECK(fits(row) == std::holds_alternative<Plan>(evaluation));
-  CHECK(row.figures.devices == 64);
-  CHECK(row.figures.peak_bytes == peak(plan).count());
-  CHECK(*row.figures.headroom_bytes + *row.figures.peak_bytes == (80_GiB).count());
-  CHECK(row.figures.iteration_seconds == plan.timing->iteration.total.count());
-  CHECK(row.figures.tokens_per_second == plan.timing->throughput.tokens_per_second);
-  CHECK(!row.figures.evaluated);
-}
-
 TEST_CASE("without performance figures a row has no times") {
   const SweepRow row = row_of(evaluate(gpt3_on_a100()));
   CHECK(row.verdict);
   CHECK(!row.figures.iteration_seconds);
   CHECK(printed(head_of(SweepKind::estimate), {row}, Format::csv).find(",,,,,\n") != std::string::npos);
-}
-
-TEST_CASE("a search's row is its best plan") {
-  const Request request = gpt3_timed();
-  Space space{.devices = 64};
-  space.tensor_parallel.only = {8};
-  const SearchResult result = search(request, space);
-  const SweepRow row = row_of(request, result);
-  REQUIRE(!result.plans.empty());
-  CHECK(row.figures.iteration_seconds == result.plans.front().iteration.count());
-  CHECK(row.figures.peak_bytes == result.plans.front().peak.count());
-  CHECK(row.figures.evaluated == static_cast<double>(result.evaluated));
-  CHECK(row.strategy.starts_with("-t 8 -p "));
-}
-
-TEST_CASE("a search without a legal layout is a row with a problem") {
-  const SweepRow row = row_of(gpt3_timed(), SearchResult{});
-  CHECK(!row.verdict);
-  CHECK(!fits(row));
-  CHECK(row.problem == "no layout of the space is legal");
 }
 
 TEST_CASE("a mistake is a row with all its problems") {

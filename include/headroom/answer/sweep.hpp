@@ -1,0 +1,92 @@
+// A row for each point of a grid: the questions of `headroom sweep` and `headroom sweep plan`.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headroom/answer/grid.hpp"
+#include "headroom/search/search.hpp"
+
+namespace headroom {
+
+// What is asked at each point: how a given strategy does, or which is the best.
+enum class SweepKind : std::uint8_t { estimate, plan };
+
+// The figures of a point, in base units; those that are not known are absent. Counts are doubles that hold integers.
+struct SweepFigures {
+  std::optional<double> devices;
+  std::optional<double> peak_rank;
+  std::optional<double> peak_bytes;
+  std::optional<double> headroom_bytes;  // negative where it does not fit
+  std::optional<double> iteration_seconds;
+  std::optional<double> mfu;
+  std::optional<double> hfu;
+  std::optional<double> tokens_per_second;
+  std::optional<double> tokens_per_second_per_device;
+  std::optional<double> evaluated;  // strategies of a search, and those of them that fit
+  std::optional<double> feasible;
+  friend bool operator==(const SweepFigures&, const SweepFigures&) = default;
+};
+
+// A figure by the name that files and reports have for it, with the unit.
+struct SweepFigure {
+  std::string_view name;
+  std::optional<double> SweepFigures::*figure;
+};
+inline constexpr std::array<SweepFigure, 11> sweep_figures{{
+    {"devices", &SweepFigures::devices},
+    {"peak_rank", &SweepFigures::peak_rank},
+    {"peak_bytes", &SweepFigures::peak_bytes},
+    {"headroom_bytes", &SweepFigures::headroom_bytes},
+    {"iteration_seconds", &SweepFigures::iteration_seconds},
+    {"mfu", &SweepFigures::mfu},
+    {"hfu", &SweepFigures::hfu},
+    {"tokens_per_second", &SweepFigures::tokens_per_second},
+    {"tokens_per_second_per_device", &SweepFigures::tokens_per_second_per_device},
+    {"evaluated", &SweepFigures::evaluated},
+    {"feasible", &SweepFigures::feasible},
+}};
+
+struct SweepRow {
+  std::optional<Verdict> verdict;  // none: there is a problem
+  std::string strategy;  // that a search found best, or, where none fits, nearest to fitting; as flags
+  SweepFigures figures;
+  std::string problem;  // the rules that the point breaks
+  friend bool operator==(const SweepRow&, const SweepRow&) = default;
+};
+
+bool fits(const SweepRow& row);
+
+// A strategy or, with a space, the best of a search.
+struct PointQuestion {
+  Request request;
+  std::optional<Space> space;
+};
+
+// Throws InputError where the strategy is not legal; a row can be made of that too.
+SweepRow answer(const PointQuestion& question);
+SweepRow row_of(const InputError& error);
+
+SweepRow row_of(const Evaluation& evaluation);
+SweepRow row_of(const Request& base, const SearchResult& result);
+
+// What the points have in common.
+struct SweepHead {
+  SweepKind kind = SweepKind::estimate;
+  std::vector<std::string> arguments;  // of every point, as flags
+  Grid grid;
+  // Those of which no point changes anything.
+  std::optional<Transformer> model;
+  std::optional<System> system;
+  std::optional<Software> software;
+};
+
+// The row that a report wrote for a point as one line of JSON (report/sweep.hpp). Throws InputError at `where` when the
+// text is not one.
+SweepRow parse_row(const SweepHead& head, std::int64_t point, const std::string& text,
+                   const std::string& where);
+
+}  // namespace headroom

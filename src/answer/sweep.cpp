@@ -1,0 +1,92 @@
+#include "headroom/answer/sweep.hpp"
+
+#include "headroom/parallel/strategy_fields.hpp"
+#include "io/row_reader.hpp"
+
+namespace headroom {
+namespace {
+
+// The values of a point, as JSON has them.
+Json values_of_point(const Grid& grid, std::int64_t point) {
+  const std::vector<std::string> fields = fields_of(grid);
+  const std::vector<std::string> values = point_of(grid, point);
+  Json json = Json::object();
+  for (std::size_t i = 0; i < fields.size(); ++i) json[fields[i]] = scalar(values[i]);
+  return json;
+}
+
+}  // namespace
+
+bool fits(const SweepRow& row) { return row.verdict && *row.verdict != Verdict::does_not_fit; }
+
+SweepRow row_of(const Evaluation& evaluation) {
+  const Plan& plan = account(evaluation);
+  SweepRow row{.verdict = plan.verdict,
+               .strategy = {},
+               .figures = {.devices = static_cast<double>(devices(plan.request.strategy)),
+                           .peak_rank = static_cast<double>(plan.peak_rank),
+                           .peak_bytes = peak(plan).count(),
+                           .headroom_bytes = headroom_of(plan).count()},
+               .problem = {}};
+  if (plan.timing) {
+    const Throughput& rates = plan.timing->throughput;
+    row.figures.iteration_seconds = plan.timing->iteration.total.count();
+    row.figures.mfu = rates.mfu;
+    row.figures.hfu = rates.hfu;
+    row.figures.tokens_per_second = rates.tokens_per_second;
+    row.figures.tokens_per_second_per_device = rates.tokens_per_second_per_device;
+  }
+  return row;
+}
+
+SweepRow row_of(const Request& base, const SearchResult& result) {
+  const Candidate* const candidate = !result.plans.empty() ? &result.plans.front()
+                                     : result.nearest      ? &*result.nearest
+                                                           : nullptr;
+  SweepRow row{.verdict = {}, .strategy = {}, .figures = {}, .problem = "no layout of the space is legal"};
+  if (candidate != nullptr) {
+    Request request = base;
+    request.strategy = candidate->strategy;
+    row = row_of(evaluate(request));
+    row.strategy = flags_of(edits_of(candidate->strategy), FlagNames::letters);
+  }
+  row.figures.evaluated = static_cast<double>(result.evaluated);
+  row.figures.feasible = static_cast<double>(result.feasible);
+  return row;
+}
+
+SweepRow row_of(const InputError& error) {
+  SweepRow row;
+  for (const auto& [where, rule] : error.problems()) {
+    row.problem += (row.problem.empty() ? "" : "; ") + (where.empty() ? rule : where + ": " + rule);
+  }
+  return row;
+}
+
+SweepRow answer(const PointQuestion& question) {
+  const auto& [request, space] = question;
+  return space ? row_of(request, search(request, *space)) : row_of(evaluate(request));
+}
+
+SweepRow parse_row(const SweepHead& head, std::int64_t point, const std::string& text,
+                   const std::string& where) {
+  RowReader reader(text, where);
+  SweepRow row;
+  if (reader.take_object("point") != values_of_point(head.grid, point)) {
+    throw InputError(where + ": /point",
+                     "must hold the values of point " + std::to_string(point) + ", which belongs here");
+  }
+  const std::string verdict = reader.take_text("verdict").value_or("");
+  row.verdict = from_name<Verdict>(verdict);
+  if (!verdict.empty() && !row.verdict) {
+    throw InputError(where + ": /verdict", "must be fits, marginal or does_not_fit");
+  }
+  for (const auto& [name, figure] : sweep_figures) row.figures.*figure = reader.take_number(name);
+  row.strategy = reader.take_text("strategy").value_or("");
+  row.problem = reader.take_text("problem").value_or("");
+  reader.finish();
+  if (!row.verdict && row.problem.empty()) throw InputError(where, "must have a verdict or a problem");
+  return row;
+}
+
+}  // namespace headroom
