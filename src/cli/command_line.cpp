@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/flags.hpp"
 #include "headroom/core/expects.hpp"
 #include "io/text.hpp"
 
@@ -82,6 +83,12 @@ std::pair<const CLI::App*, std::string> innermost(const CLI::App& program) {
     name += " " + app->get_name();
   }
   return {app, name};
+}
+
+void parse(App& app, std::vector<std::string> arguments) {
+  std::transform(arguments.begin(), arguments.end(), arguments.begin(), in_own_name);
+  std::reverse(arguments.begin(), arguments.end());
+  app.parse(std::move(arguments));
 }
 
 // What could have been written instead of an argument that nothing takes.
@@ -223,8 +230,9 @@ CommandLine::~CommandLine() = default;
 Command CommandLine::program() { return Command(*app_); }
 
 void CommandLine::run(int argc, const char* const* argv) {
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   try {
-    app_->parse(argc, argv);
+    parse(*app_, std::move(arguments));
   } catch (const CLI::Success& asked_for_help) {
     app_->exit(asked_for_help);
   } catch (const CLI::ParseError& error) {
@@ -252,7 +260,7 @@ void ArgumentReader::read(const std::vector<std::string>& arguments) {
     }
   }
   try {
-    app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    parse(*app_, arguments);
   } catch (const CLI::ParseError& error) {
     throw InputError("", error.what());
   }
@@ -260,7 +268,10 @@ void ArgumentReader::read(const std::vector<std::string>& arguments) {
 
 void ArgumentReader::read(const std::string& where, const std::string& text) {
   try {
-    app_->parse(text);
+    std::vector<std::string> arguments =
+        CLI::detail::split_up(CLI::detail::find_and_modify(text, "=", CLI::detail::escape_detect));
+    std::erase(arguments, "");
+    parse(*app_, std::move(arguments));
   } catch (const CLI::ParseError& error) {
     throw InputError(where, error.what());
   }

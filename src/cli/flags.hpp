@@ -11,6 +11,7 @@
 #include "cli/command_line.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/names.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 
 namespace headroom::cli {
 
@@ -54,6 +55,13 @@ void read_choice(const std::string& flag, const FlagText& text, E& value, std::v
 
 // A problem of the library as one of the command line: what it names is an option there ("tensor_parallel", "set hidden").
 Problem as_typed(const Problem& problem);
+
+// The flag of a field as the help shows it, with its letter: "-t,--tensor-parallel".
+std::string flag_names(const StrategyField& field);
+
+// An argument with the flag's own name where it has another one: "--tensor-parallel=8" of "--tp=8". It is the argument
+// itself where it is no flag, or none that has other names.
+std::string in_own_name(const std::string& argument);
 
 // Runs `action` and adds the problems that it throws to the list.
 template <class Action>

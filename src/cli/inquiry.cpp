@@ -7,7 +7,7 @@ namespace {
 void use_devices(const RequestFlags& asked, std::int64_t all, Strategy& strategy,
                  std::vector<Problem>& problems) {
   const std::int64_t replica = strategy.tensor_parallel * strategy.pipeline_parallel;
-  if (!asked.data_parallel && !asked.devices) {
+  if (!asked.text("data_parallel") && !asked.devices) {
     if (all % replica == 0) {
       strategy.data_parallel = all / replica;
     } else {

@@ -8,8 +8,9 @@
 namespace headroom::cli {
 
 void add_list(Command program, ExitCode& exit_code) {
-  Command command =
-      program.add_command("list", "The models, systems and training stacks that the program knows by name");
+  Command command = program.add_command(
+      "list",
+      "The models, systems and training stacks that the program knows by name, and the fields of a strategy");
   command.require_command();
   command.footer("Examples:\n  headroom list models\n  headroom list systems --format json");
   const auto output = std::make_shared<OutputFlags>();
@@ -24,6 +25,12 @@ void add_list(Command program, ExitCode& exit_code) {
   add("models", "Models by name", list_models);
   add("systems", "Systems by name", list_systems);
   add("software", "Training stacks by name", list_software);
+  Command fields = command.add_command("fields", "The fields of a strategy: flags, JSON keys, other names");
+  add_output_flags(fields, *output);
+  fields.on_run([output, &exit_code] {
+    write(*output, render_fields(format_of(*output)));
+    exit_code = ExitCode::done;
+  });
 }
 
 }  // namespace headroom::cli

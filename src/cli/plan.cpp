@@ -49,13 +49,13 @@ std::string estimate_command(const PlanFlags& flags) {
   };
   for (const std::string& change : flags.request.overrides) add("--set", change);
   add("--attention", flags.request.attention);
-  add("--sequence", flags.request.sequence);
+  add("--sequence", flags.request.text("sequence"));
   add("--detail", flags.request.detail);
   add("--system", flags.system.system);
   for (const std::string& change : flags.system.overrides) add("--set-system", change);
   if (flags.system.software != SystemFlags{}.software) add("--software", flags.system.software);
   for (const std::string& change : flags.system.software_overrides) add("--set-software", change);
-  add("--global-batch", flags.request.global_batch);
+  add("--global-batch", flags.request.text("global_batch"));
   return command;
 }
 
@@ -64,8 +64,10 @@ void put_found(const PlanTask& task, RequestFlags& flags) {
   if (!task.found) return;
   switch (task.found->question.extreme) {
     case Extreme::min_devices: break;
-    case Extreme::max_batch: flags.global_batch = std::to_string(task.base.workload.global_batch); break;
-    case Extreme::max_sequence: flags.sequence = std::to_string(task.base.workload.sequence); break;
+    case Extreme::max_batch:
+      flags.text("global_batch") = std::to_string(task.base.workload.global_batch);
+      break;
+    case Extreme::max_sequence: flags.text("sequence") = std::to_string(task.base.workload.sequence); break;
     case Extreme::max_layers:
       flags.overrides.push_back("layers=" + std::to_string(task.base.model.layers));
       break;
@@ -92,7 +94,7 @@ void use_example(PlanFlags& flags) {
   flags.request.model = "gpt3-175b";
   if (flags.find.find || flags.find.deadline) return;
   if (!flags.space.devices) flags.space.devices = "64";
-  if (!flags.request.global_batch) flags.request.global_batch = "64";
+  if (!flags.request.text("global_batch")) flags.request.text("global_batch") = "64";
 }
 
 PlanQuestion read_plan_question(PlanFlags& flags, std::size_t shown, std::vector<Problem>& problems) {
@@ -106,9 +108,9 @@ PlanQuestion read_plan_question(PlanFlags& flags, std::size_t shown, std::vector
   question.device_counts = read_devices(flags, problems);
   if (!question.device_counts.empty()) question.space.devices = question.device_counts.front();
   question.training = read_training(flags.capacity, problems);
-  question.find =
-      read_question(flags.find, {flags.space.devices, flags.request.global_batch, flags.request.sequence},
-                    question.training, question.base.workload, problems);
+  question.find = read_question(
+      flags.find, {flags.space.devices, flags.request.text("global_batch"), flags.request.text("sequence")},
+      question.training, question.base.workload, problems);
   return question;
 }
 

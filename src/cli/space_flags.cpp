@@ -6,24 +6,27 @@ namespace headroom::cli {
 namespace {
 
 struct CountDimension {
-  const char* name;  // of its flag, without dashes
-  const char* letter;
+  const char* field;
   const char* help;
   CountFlags SpaceFlags::*flags;
   Counts Space::*counts;
 };
 
 constexpr std::array<CountDimension, 5> dimensions{{
-    {"tensor-parallel", "-t,", "Tensor-parallel sizes; by default those within a node",
+    {"tensor_parallel", "Tensor-parallel (TP) sizes; by default those within a node",
      &SpaceFlags::tensor_parallel, &Space::tensor_parallel},
-    {"pipeline-parallel", "-p,", "Pipeline-parallel sizes", &SpaceFlags::pipeline_parallel,
+    {"pipeline_parallel", "Pipeline-parallel (PP) sizes", &SpaceFlags::pipeline_parallel,
      &Space::pipeline_parallel},
-    {"virtual-pipeline", "-m,--interleave,",
-     "Stage chunks a rank; by default those that divide the layers evenly", &SpaceFlags::virtual_pipeline,
-     &Space::virtual_pipeline},
-    {"data-parallel", "-d,", "Data-parallel sizes", &SpaceFlags::data_parallel, &Space::data_parallel},
-    {"micro-batch", "-b,", "Sequences in a microbatch", &SpaceFlags::micro_batch, &Space::micro_batch},
+    {"virtual_pipeline",
+     "Virtual pipeline (VP) stages on each PP rank; by default those that divide the layers evenly",
+     &SpaceFlags::virtual_pipeline, &Space::virtual_pipeline},
+    {"data_parallel", "Data-parallel (DP) sizes", &SpaceFlags::data_parallel, &Space::data_parallel},
+    {"micro_batch", "Sequences in a microbatch (MBS)", &SpaceFlags::micro_batch, &Space::micro_batch},
 }};
+
+std::string most_flag(const CountDimension& dimension) {
+  return flag_of(std::string("max_") + dimension.field);
+}
 
 // yes, no, or both.
 void read_choices(const std::string& flag, const FlagText& text, std::vector<bool>& values,
@@ -53,15 +56,13 @@ void read_list(const std::string& flag, const FlagText& text, std::vector<E>& va
 
 void add_space_flags(Command command, SpaceFlags& flags) {
   const char* group = "Space";
-  command.option("--devices", flags.devices, "N", "Devices to use, all of them").required().group(group);
+  command.option("--devices", flags.devices, "N", "GPUs to use, all of them").required().group(group);
   for (const CountDimension& dimension : dimensions) {
-    const std::string flag = std::string("--") + dimension.name;
-    command.option(dimension.letter + flag, (flags.*dimension.flags).only, "N,N,...", dimension.help)
-        .group(group);
     command
-        .option(std::string("--max-") + dimension.name, (flags.*dimension.flags).most, "N",
-                "The most of that")
+        .option(flag_names(*find_field(dimension.field)), (flags.*dimension.flags).only, "N,N,...",
+                dimension.help)
         .group(group);
+    command.option(most_flag(dimension), (flags.*dimension.flags).most, "N", "The most of that").group(group);
   }
   const auto option = [&](const char* name, FlagText& value, const char* type, const char* help) {
     command.option(name, value, type, help).group(group);
@@ -82,8 +83,9 @@ void add_space_flags(Command command, SpaceFlags& flags) {
 
 void add_search_flags(Command command, RequestFlags& request, SystemFlags& system, SpaceFlags& space) {
   add_model_flags(command, request);
-  add_kept_flags(command, request);
-  command.option("--global-batch", request.global_batch, "N", "Sequences in an iteration").required();
+  add_saved_flags(command, request);
+  command.option("--global-batch", request.text("global_batch"), "N", "Sequences in an iteration (GBS)")
+      .required();
   add_system_flags(command, system);
   add_space_flags(command, space);
 }
@@ -94,12 +96,12 @@ Space read_space(const SpaceFlags& flags, std::vector<Problem>& problems) {
   for (const CountDimension& dimension : dimensions) {
     const CountFlags& texts = flags.*dimension.flags;
     Counts& counts = space.*dimension.counts;
-    const std::string flag = std::string("--") + dimension.name;
+    const std::string flag = flag_of(dimension.field);
     for (const std::string& part : split_at_commas(texts.only)) {
       counts.only.push_back(0);
       read_count(flag, part, counts.only.back(), problems);
     }
-    read_count(std::string("--max-") + dimension.name, texts.most, counts.most, problems);
+    read_count(most_flag(dimension), texts.most, counts.most, problems);
   }
   read_choices("--sequence-parallel", flags.sequence_parallel, space.sequence_parallel, problems);
   read_choices("--distributed-optimizer", flags.distributed_optimizer, space.distributed_optimizer, problems);

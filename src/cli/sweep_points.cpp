@@ -60,7 +60,10 @@ std::vector<Field> find_fields(SweepKind kind, const std::vector<std::string>& n
   std::vector<Field> fields;
   std::vector<Problem> problems;
   for (const std::string& name : names) {
-    const auto field = known.find(name);
+    auto field = known.find(name);
+    if (const StrategyField* const other = find_field(name); field == known.end() && other != nullptr) {
+      field = known.find(std::string(other->name));
+    }
     if (field != known.end()) {
       fields.push_back(field->second);
       continue;

@@ -16,7 +16,7 @@ namespace {
 constexpr Range counts{1, 1 << 22};
 constexpr OneOf policies{RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full};
 
-constexpr auto strategy_fields = [](auto& fields, auto& strategy) {
+constexpr auto measured_strategy_fields = [](auto& fields, auto& strategy) {
   fields.required("tensor_parallel", strategy.tensor_parallel, counts);
   fields.required("pipeline_parallel", strategy.pipeline_parallel, counts);
   fields.required("virtual_pipeline", strategy.virtual_pipeline, counts);
@@ -58,7 +58,7 @@ constexpr auto case_fields = [](auto& fields, auto& it) {
   fields.required("name", it.name);
   fields.optional("baseline", it.baseline);
   fields.required("model", it.model);
-  fields.required_object("strategy", it.strategy, strategy_fields);
+  fields.required_object("strategy", it.strategy, measured_strategy_fields);
   fields.required("global_batch", it.global_batch, counts);
   fields.required_object("measured", it.figures, figure_fields);
 };

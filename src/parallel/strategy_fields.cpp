@@ -9,14 +9,10 @@
 namespace headroom {
 namespace {
 
-// Whether one of the names between the commas is this one.
-bool has_name(std::string_view names, std::string_view name) {
-  while (!names.empty()) {
-    const std::size_t comma = std::min(names.find(','), names.size());
-    if (names.substr(0, comma) == name) return true;
-    names.remove_prefix(std::min(comma + 1, names.size()));
-  }
-  return false;
+std::string dashed(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
 }
 
 std::vector<std::string_view> parts_of(std::string_view list) {
@@ -27,6 +23,10 @@ std::vector<std::string_view> parts_of(std::string_view list) {
     from = comma + 1;
   }
   return parts;
+}
+
+bool is_among(std::string_view name, const std::vector<std::string_view>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 std::string quoted(std::string_view text) { return ", not '" + std::string(text.substr(0, 40)) + "'"; }
@@ -106,17 +106,6 @@ ScheduleKind implied_schedule(std::int64_t virtual_pipeline) {
   return virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
 }
 
-// What the value breaks, or empty.
-std::string apply(const Edit& edit, Strategy& strategy, Workload& workload) {
-  const StrategyField* const field = find_field(edit.field);
-  EXPECTS(field != nullptr && field->name == edit.field);
-  if (field->name == "recompute") strategy.recompute = {};
-  std::string broken = set_value(*field, edit.value, strategy, workload);
-  if (field->name == "recompute_ops") strategy.recompute.policy = RecomputePolicy::ops;
-  if (field->name == "virtual_pipeline") strategy.schedule = implied_schedule(strategy.virtual_pipeline);
-  return broken;
-}
-
 // Whether a strategy is told by this field however it is set.
 bool always_told(const StrategyField& field) {
   return field.group == FieldGroup::layout && !field.letter.empty() && field.name != "virtual_pipeline";
@@ -125,20 +114,24 @@ bool always_told(const StrategyField& field) {
 }  // namespace
 
 const StrategyField* find_field(std::string_view name) {
+  const std::string asked = dashed(name);
   const auto known = [&](const StrategyField& field) {
-    std::string dashed(field.name);
-    std::replace(dashed.begin(), dashed.end(), '_', '-');
-    return name == field.name || name == dashed || (!name.empty() && name == field.letter) ||
-           has_name(field.aliases, name);
+    return asked == dashed(field.name) || (!name.empty() && name == field.letter) ||
+           is_among(asked, aliases_of(field));
   };
   const auto found = std::find_if(strategy_fields.begin(), strategy_fields.end(), known);
   return found == strategy_fields.end() ? nullptr : found;
 }
 
-std::string flag_of(std::string_view name) {
-  std::string flag = std::string(2, '-').append(name);
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag;
+std::string flag_of(std::string_view name) { return std::string(2, '-') + dashed(name); }
+
+std::string short_flag_of(const StrategyField& field) {
+  EXPECTS(!field.letter.empty());
+  return std::string(field.letter.size() == 1 ? 1 : 2, '-').append(field.letter);
+}
+
+std::vector<std::string_view> aliases_of(const StrategyField& field) {
+  return field.aliases.empty() ? std::vector<std::string_view>() : parts_of(field.aliases);
 }
 
 std::string value_of(const StrategyField& field, const Strategy& strategy, const Workload& workload) {
@@ -150,6 +143,16 @@ std::string set_value(const StrategyField& field, std::string_view text, Strateg
   return std::visit(
       [&](const auto& member) { return read(text, member.of(strategy, workload), field.least); },
       field.member);
+}
+
+std::string apply(const Edit& edit, Strategy& strategy, Workload& workload) {
+  const StrategyField* const field = find_field(edit.field);
+  EXPECTS(field != nullptr && field->name == edit.field);
+  if (field->name == "recompute") strategy.recompute = {};
+  std::string broken = set_value(*field, edit.value, strategy, workload);
+  if (field->name == "recompute_ops") strategy.recompute.policy = RecomputePolicy::ops;
+  if (field->name == "virtual_pipeline") strategy.schedule = implied_schedule(strategy.virtual_pipeline);
+  return broken;
 }
 
 void apply(const Edits& edits, Strategy& strategy, Workload& workload) {
@@ -165,10 +168,8 @@ std::string flags_of(const Edits& edits, FlagNames names) {
     const StrategyField* const field = find_field(name);
     EXPECTS(field != nullptr);
     const bool by_letter = names == FlagNames::letters && !field->letter.empty();
-    std::string flag = flag_of(field->name);
-    if (by_letter) flag = std::string(field->letter.size() == 1 ? 1 : 2, '-').append(field->letter);
     if (!flags.empty()) flags += ' ';
-    flags += flag;
+    flags += by_letter ? short_flag_of(*field) : flag_of(field->name);
     if (!field->value.empty()) {
       flags += ' ' + value;
     } else if (value == "no") {

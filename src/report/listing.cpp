@@ -2,6 +2,7 @@
 
 #include "headroom/memory/reserves.hpp"
 #include "headroom/memory/state.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 #include "report/json.hpp"
 #include "report/text.hpp"
 
@@ -67,6 +68,36 @@ std::string render(const std::vector<Software>& software, Format format) {
   }
   Table table{.columns = {{"software", Align::left}, {"description", Align::left}}};
   for (const Software& stack : software) table.rows.push_back({stack.name, stack.source});
+  return render_table(table, format);
+}
+
+std::string render_fields(Format format) {
+  OrderedJson list = OrderedJson::array();
+  Table table{.columns = {{"field", Align::left},
+                          {"flags", Align::left},
+                          {"in JSON", Align::left},
+                          {"default", Align::left},
+                          {"also accepted", Align::left}}};
+  for (const StrategyField& field : strategy_fields) {
+    std::string flags = flag_of(field.name);
+    if (!field.letter.empty()) flags = short_flag_of(field) + ", " + flags;
+    OrderedJson others = OrderedJson::array();
+    for (const std::string_view alias : aliases_of(field)) others.push_back(flag_of(alias));
+    const std::string value = value_of(field, {}, {});
+    if (format == Format::json) {
+      list.push_back({{"name", field.name},
+                      {"flag", flag_of(field.name)},
+                      {"json", "/" + std::string(field.json)},
+                      {"default", value},
+                      {"aliases", std::move(others)},
+                      {"help", field.help}});
+      continue;
+    }
+    std::string also;
+    for (const auto& other : others) also += (also.empty() ? "" : " ") + other.get<std::string>();
+    table.rows.push_back({std::string(field.name), flags, std::string(field.json), value, also});
+  }
+  if (format == Format::json) return to_text(OrderedJson{{"format", 1}, {"fields", std::move(list)}});
   return render_table(table, format);
 }
 

@@ -5,13 +5,28 @@
 #include <cmath>
 #include <map>
 
+#include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/search/evaluator.hpp"
 
 namespace headroom {
 namespace {
 
-constexpr std::array sizes{&Strategy::tensor_parallel, &Strategy::pipeline_parallel,
-                           &Strategy::virtual_pipeline, &Strategy::micro_batch};
+constexpr std::int64_t count_of_sizes =
+    std::count_if(strategy_fields.begin(), strategy_fields.end(),
+                  [](const StrategyField& field) { return field.distance == FieldDistance::doublings; });
+
+using Sizes = std::array<std::int64_t, static_cast<std::size_t>(count_of_sizes)>;
+
+// The sizes whose doublings count.
+Sizes sizes_of(const Strategy& strategy) {
+  Sizes sizes{};
+  auto size = sizes.begin();
+  for (const StrategyField& field : strategy_fields) {
+    if (field.distance != FieldDistance::doublings) continue;
+    *size++ = std::get<Member<std::int64_t>>(field.member).in(strategy, {});
+  }
+  return sizes;
+}
 
 // From the least replayed to the most; part of the way where only some layers or microbatches are.
 double replayed(const Recomputation& recompute) {
@@ -25,15 +40,23 @@ double replayed(const Recomputation& recompute) {
   return 0;
 }
 
+bool differs(const StrategyField& field, const Strategy& x, const Strategy& y) {
+  const auto compare = [&](const auto& member) { return member.in(x, {}) != member.in(y, {}); };
+  return std::visit(compare, field.member);
+}
+
 }  // namespace
 
 double distance(const Strategy& x, const Strategy& y) {
   double sum = std::abs(replayed(x.recompute) - replayed(y.recompute));
-  for (const auto size : sizes) {
-    sum += std::abs(std::log2(static_cast<double>(x.*size) / static_cast<double>(y.*size)));
+  const Sizes of_x = sizes_of(x);
+  const Sizes of_y = sizes_of(y);
+  for (std::size_t i = 0; i < of_x.size(); ++i) {
+    sum += std::abs(std::log2(static_cast<double>(of_x.at(i)) / static_cast<double>(of_y.at(i))));
   }
-  sum += x.sequence_parallel != y.sequence_parallel ? 1 : 0;
-  sum += x.distributed_optimizer != y.distributed_optimizer ? 1 : 0;
+  for (const StrategyField& field : strategy_fields) {
+    if (field.distance == FieldDistance::differs && differs(field, x, y)) sum += 1;
+  }
   return sum;
 }
 
@@ -43,14 +66,13 @@ std::vector<Strategy> nearest_that_fit(const Request& base, const Space& space, 
     double distance;
     Strategy strategy;
   };
-  std::map<std::array<std::int64_t, sizes.size()>, Neighbour> nearest;
+  std::map<Sizes, Neighbour> nearest;
   Evaluator evaluator(base);
   visit_layouts(
       base, space,
       [&](const Strategy& layout) {
         evaluator.set_layout(layout);
-        std::array<std::int64_t, sizes.size()> key{};
-        for (std::size_t i = 0; i < sizes.size(); ++i) key.at(i) = layout.*sizes.at(i);
+        const Sizes key = sizes_of(layout);
         Strategy candidate = layout;
         for (const Recomputation& recompute : recomputations(base, space, layout)) {
           candidate.recompute = recompute;

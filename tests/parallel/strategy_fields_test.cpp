@@ -46,12 +46,7 @@ TEST_CASE("strategy fields: every name, letter and alias is of one field only") 
     CHECK(names.insert(std::string(field.name)).second);
     CHECK(!field.help.empty());
     if (!field.letter.empty()) CHECK(find_field(field.letter) == &field);
-    std::string_view aliases = field.aliases;
-    while (!aliases.empty()) {
-      const std::size_t comma = std::min(aliases.find(','), aliases.size());
-      CHECK(find_field(aliases.substr(0, comma)) == &field);
-      aliases.remove_prefix(std::min(comma + 1, aliases.size()));
-    }
+    for (const std::string_view alias : aliases_of(field)) CHECK(find_field(alias) == &field);
   }
   CHECK(find_field("") == nullptr);
   CHECK(find_field("tp,tensor-model-parallel-size") == nullptr);
@@ -132,10 +127,10 @@ TEST_CASE("strategy fields: an edit implies what its flag does") {
   Strategy strategy{.virtual_pipeline = 1,
                     .recompute = {.policy = RecomputePolicy::full, .layers = 3, .window = true}};
   Workload workload;
-  apply({{"virtual_pipeline", "2"}, {"recompute", "selective"}}, strategy, workload);
+  apply(Edits{{"virtual_pipeline", "2"}, {"recompute", "selective"}}, strategy, workload);
   CHECK(strategy.schedule == ScheduleKind::interleaved);
   CHECK(strategy.recompute == Recomputation{.policy = RecomputePolicy::selective});
-  apply({{"recompute_ops", "gelu"}}, strategy, workload);
+  apply(Edits{{"recompute_ops", "gelu"}}, strategy, workload);
   CHECK(strategy.recompute == Recomputation{.policy = RecomputePolicy::ops, .ops = {"gelu"}});
 }
 

@@ -75,6 +75,7 @@ struct StrategyField {
   std::int64_t least;  // of a count, or of each count of a list
   FieldGroup group;
   FieldDistance distance;
+  bool searched;           // whether strategies of a search differ in it
   std::string_view value;  // what stands for the value in the help; empty: a flag without one
   std::string_view help;
 };
@@ -83,71 +84,73 @@ struct StrategyField {
 inline constexpr std::array strategy_fields{
     StrategyField{"tensor_parallel", member<&Strategy::tensor_parallel>(), "strategy/tensor_parallel", "t",
                   "tp,tensor-model-parallel-size,tensor-parallel-size", 1, FieldGroup::layout,
-                  FieldDistance::doublings, "T", "Tensor-parallel (TP) size (default 1)"},
+                  FieldDistance::doublings, true, "T", "Tensor-parallel (TP) size (default 1)"},
     StrategyField{"pipeline_parallel", member<&Strategy::pipeline_parallel>(), "strategy/pipeline_parallel",
                   "p", "pp,pipeline-model-parallel-size,pipeline-parallel-size", 1, FieldGroup::layout,
-                  FieldDistance::doublings, "P", "Pipeline-parallel (PP) size (default 1)"},
+                  FieldDistance::doublings, true, "P", "Pipeline-parallel (PP) size (default 1)"},
     StrategyField{"virtual_pipeline", member<&Strategy::virtual_pipeline>(), "strategy/virtual_pipeline", "m",
                   "vp,vpp,interleave,virtual-pipeline-model-parallel-size", 1, FieldGroup::layout,
-                  FieldDistance::doublings, "M", "Virtual pipeline (VP) stages on each PP rank (default 1)"},
+                  FieldDistance::doublings, true, "M",
+                  "Virtual pipeline (VP) stages on each PP rank (default 1)"},
     StrategyField{"data_parallel", member<&Strategy::data_parallel>(), "strategy/data_parallel", "d",
-                  "dp,data-parallel-size", 1, FieldGroup::layout, FieldDistance::none, "D",
+                  "dp,data-parallel-size", 1, FieldGroup::layout, FieldDistance::none, true, "D",
                   "Data-parallel (DP) size (default 1)"},
     StrategyField{"micro_batch", member<&Strategy::micro_batch>(), "strategy/micro_batch", "b",
-                  "mbs,micro-batch-size", 1, FieldGroup::layout, FieldDistance::doublings, "B",
+                  "mbs,micro-batch-size", 1, FieldGroup::layout, FieldDistance::doublings, true, "B",
                   "Sequences in a microbatch (MBS, default 1)"},
     StrategyField{"global_batch", member<&Workload::global_batch>(), "workload/global_batch", "",
-                  "gbs,global-batch-size", 1, FieldGroup::layout, FieldDistance::none, "N",
+                  "gbs,global-batch-size", 1, FieldGroup::layout, FieldDistance::none, false, "N",
                   "Sequences in an iteration (GBS); by default 4 microbatches for each PP rank"},
     StrategyField{"sequence", member<&Workload::sequence>(), "workload/sequence", "", "seq-length", 1,
-                  FieldGroup::model, FieldDistance::none, "TOKENS",
+                  FieldGroup::model, FieldDistance::none, false, "TOKENS",
                   "Sequence length; by default the model's"},
     StrategyField{"schedule", member<&Strategy::schedule>(), "strategy/schedule", "", "pipeline-schedule", 0,
-                  FieldGroup::layout, FieldDistance::none, "KIND",
+                  FieldGroup::layout, FieldDistance::none, true, "KIND",
                   "gpipe, 1f1b or interleaved; by default what VP implies"},
     StrategyField{"stage_layers", member<&Strategy::stage_layers>(), "strategy/stage_layers", "", "", 0,
-                  FieldGroup::layout, FieldDistance::none, "N,N,...",
+                  FieldGroup::layout, FieldDistance::none, false, "N,N,...",
                   "Layers of each virtual stage, in the order of the model"},
     StrategyField{"sequence_parallel", member<&Strategy::sequence_parallel>(), "strategy/sequence_parallel",
-                  "sp", "", 0, FieldGroup::sharing, FieldDistance::differs, "",
+                  "sp", "", 0, FieldGroup::sharing, FieldDistance::differs, true, "",
                   "Split norms, dropouts and block inputs along the sequence"},
     StrategyField{"recompute", member<&Strategy::recompute, &Recomputation::policy>(),
                   "strategy/recompute/policy", "", "recompute-granularity", 0, FieldGroup::recompute,
-                  FieldDistance::none, "POLICY", "none (default), selective (core attention) or full"},
+                  FieldDistance::none, true, "POLICY", "none (default), selective (core attention) or full"},
     StrategyField{"recompute_ops", member<&Strategy::recompute, &Recomputation::ops>(),
                   "strategy/recompute/ops", "", "recompute-modules", 0, FieldGroup::recompute,
-                  FieldDistance::none, "OP,OP,...",
+                  FieldDistance::none, false, "OP,OP,...",
                   "Recompute these ops of the layer and save nothing that they make (see: headroom explain)"},
     StrategyField{
         "recompute_layers", member<&Strategy::recompute, &Recomputation::layers>(),
         "strategy/recompute/layers", "", "recompute-num-layers", 1, FieldGroup::recompute,
-        FieldDistance::none, "K",
+        FieldDistance::none, true, "K",
         "With full or ops: recompute K layers of each virtual stage (block); full: or save an input "
         "every K layers (uniform)"},
     StrategyField{"recompute_method", member<&Strategy::recompute, &Recomputation::method>(),
-                  "strategy/recompute/method", "", "", 0, FieldGroup::recompute, FieldDistance::none,
+                  "strategy/recompute/method", "", "", 0, FieldGroup::recompute, FieldDistance::none, false,
                   "METHOD", "block (default) or uniform"},
     StrategyField{
         "recompute_window", member<&Strategy::recompute, &Recomputation::window>(),
-        "strategy/recompute/window", "", "", 0, FieldGroup::recompute, FieldDistance::none, "",
+        "strategy/recompute/window", "", "", 0, FieldGroup::recompute, FieldDistance::none, true, "",
         "Partial activation checkpointing: exempt as many in-flight microbatches from recomputation as "
         "memory allows"},
     StrategyField{"distribute_saved_activations",
                   member<&Strategy::recompute, &Recomputation::distribute_saved_activations>(),
                   "strategy/recompute/distribute_saved_activations", "", "shard-checkpoint", 0,
-                  FieldGroup::recompute, FieldDistance::none, "",
+                  FieldGroup::recompute, FieldDistance::none, false, "",
                   "With full: each TP rank saves a part of a layer's input"},
     StrategyField{"save_gathered_input", member<&Strategy::save_gathered_input>(),
                   "strategy/save_gathered_input", "", "store-gathered", 0, FieldGroup::saved,
-                  FieldDistance::none, "", "Save gathered inputs instead of gathering them again"},
+                  FieldDistance::none, false, "", "Save gathered inputs instead of gathering them again"},
     StrategyField{"keep_pipeline_outputs", member<&Strategy::keep_pipeline_outputs>(),
                   "strategy/keep_pipeline_outputs", "", "keep-outputs,no-deallocate-pipeline-outputs", 0,
-                  FieldGroup::saved, FieldDistance::none, "", "Keep a stage's output after it was sent"},
+                  FieldGroup::saved, FieldDistance::none, false, "",
+                  "Keep a stage's output after it was sent"},
     StrategyField{"distributed_optimizer", member<&Strategy::distributed_optimizer>(),
                   "strategy/distributed_optimizer", "", "use-distributed-optimizer", 0, FieldGroup::sharing,
-                  FieldDistance::differs, "", "Shard optimizer state over DP ranks (ZeRO 1)"},
+                  FieldDistance::differs, true, "", "Shard optimizer state over DP ranks (ZeRO 1)"},
     StrategyField{"gradient_dtype", member<&Strategy::gradient_dtype>(), "strategy/gradient_dtype", "",
-                  "gradients", 0, FieldGroup::saved, FieldDistance::none, "DTYPE",
+                  "gradients", 0, FieldGroup::saved, FieldDistance::none, false, "DTYPE",
                   "fp32 (default, 18 bytes a parameter in all) or half (16)"},
 };
 
@@ -156,6 +159,11 @@ const StrategyField* find_field(std::string_view name);
 
 // Its flag: "--tensor-parallel" of tensor_parallel; of any name with underscores.
 std::string flag_of(std::string_view name);
+
+// "-t", "--sp". Expects a field that has one.
+std::string short_flag_of(const StrategyField& field);
+
+std::vector<std::string_view> aliases_of(const StrategyField& field);
 
 // Its value as a flag and a sweep write it: "8", "yes", "selective", "3,4,4".
 std::string value_of(const StrategyField& field, const Strategy& strategy, const Workload& workload);
@@ -172,8 +180,11 @@ struct Edit {
 };
 using Edits = std::vector<Edit>;
 
-// Makes the edits one after the other. An edit says what a flag would: `recompute` starts the whole of it anew, and
-// `virtual_pipeline` sets the schedule that it implies. Expects names of fields and values that they can have.
+// Sets the field and what it implies: `recompute` starts the whole of it anew, `recompute_ops` makes that the policy, and
+// `virtual_pipeline` sets the schedule. What the value breaks, or empty. Expects the name of a field.
+std::string apply(const Edit& edit, Strategy& strategy, Workload& workload);
+
+// One after the other. Expects values that the fields can have.
 void apply(const Edits& edits, Strategy& strategy, Workload& workload);
 
 // As flags by their long names, "--recompute full --recompute-layers 2"; or by their letters, "-t 8 --sp".

@@ -15,4 +15,7 @@ std::string render(const std::vector<Transformer>& models, Format format);
 std::string render(const std::vector<System>& systems, Format format);
 std::string render(const std::vector<Software>& software, Format format);
 
+// The fields of a strategy and of its workload: how flags, JSON and sweeps call them, and what they are called elsewhere.
+std::string render_fields(Format format);
+
 }  // namespace headroom
