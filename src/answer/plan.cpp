@@ -2,10 +2,21 @@
 
 #include <algorithm>
 
+#include "headroom/core/expects.hpp"
 #include "headroom/search/device_counts.hpp"
 
 namespace headroom {
 namespace {
+
+// The inverse question, where there is one; a deadline is one.
+std::optional<Question> inverse_of(const PlanQuestion& question) {
+  if (!question.deadline) return question.find;
+  Question inverse =
+      question.find.value_or(Question{.extreme = Extreme::min_devices, .most = usual_most_devices});
+  EXPECTS(inverse.extreme == Extreme::min_devices && question.training.tokens > 0);
+  inverse.within = iteration_by(question.training, question.base.workload, *question.deadline);
+  return inverse;
+}
 
 // Makes a task that of what was found, or of the least that was asked for where nothing fits.
 void put_found(PlanTask& task) {
@@ -45,8 +56,9 @@ std::vector<EstimateReply> accounts_of(const PlanReply& reply, std::size_t most)
 PlanTask task_of(const PlanQuestion& question) {
   PlanTask task{
       .base = question.base, .space = question.space, .device_counts = question.device_counts, .found = {}};
-  if (!question.find) return task;
-  task.found = find(task.base, task.space, *question.find);
+  const std::optional<Question> inverse = inverse_of(question);
+  if (!inverse) return task;
+  task.found = find(task.base, task.space, *inverse);
   put_found(task);
   return task;
 }

@@ -29,8 +29,15 @@ void add_find_flags(Command command, FindFlags& flags) {
          "When the training run of --tokens shall be over (30d, '12 hours'): finds the fewest devices");
 }
 
+std::optional<Seconds> read_deadline(const FindFlags& flags, std::vector<Problem>& problems) {
+  if (!flags.deadline) return {};
+  double seconds = 0;
+  read_with_unit("--deadline", *flags.deadline, durations, "30d or '12 hours'", seconds, problems);
+  return Seconds(seconds);
+}
+
 std::optional<Question> read_question(const FindFlags& flags, const Givens& givens, const Training& training,
-                                      const Workload& workload, std::vector<Problem>& problems) {
+                                      std::vector<Problem>& problems) {
   Question question;
   read_choice("--find", flags.find, question.extreme, problems);
   const bool asked = flags.find || flags.deadline;
@@ -54,14 +61,10 @@ std::optional<Question> read_question(const FindFlags& flags, const Givens& give
           "says how long an iteration may take: leave out --max-iteration", problems);
   if (asks(Extreme::max_sequence)) question.step = usual_sequence_step;
   read_count("--step", flags.step, question.step, problems);
-  double seconds = 0;
   if (flags.most_iteration) {
+    double seconds = 0;
     read_with_unit("--max-iteration", *flags.most_iteration, durations, "20s or 1.5min", seconds, problems);
     question.within = Seconds(seconds);
-  }
-  if (flags.deadline) {
-    read_with_unit("--deadline", *flags.deadline, durations, "30d or '12 hours'", seconds, problems);
-    question.within = iteration_by(training, workload, Seconds(seconds));
   }
   if (asks(Extreme::min_devices)) {
     question.most = usual_most_devices;

@@ -26,6 +26,8 @@ struct Givens {
 // The question that is asked, if any. Where a search needs what is not given, or is given what it looks for, as with
 // every other mistake that is added to `problems`.
 std::optional<Question> read_question(const FindFlags& flags, const Givens& givens, const Training& training,
-                                      const Workload& workload, std::vector<Problem>& problems);
+                                      std::vector<Problem>& problems);
+
+std::optional<Seconds> read_deadline(const FindFlags& flags, std::vector<Problem>& problems);
 
 }  // namespace headroom::cli

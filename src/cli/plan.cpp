@@ -110,7 +110,8 @@ PlanQuestion read_plan_question(PlanFlags& flags, std::size_t shown, std::vector
   question.training = read_training(flags.capacity, problems);
   question.find = read_question(
       flags.find, {flags.space.devices, flags.request.text("global_batch"), flags.request.text("sequence")},
-      question.training, question.base.workload, problems);
+      question.training, problems);
+  question.deadline = read_deadline(flags.find, problems);
   return question;
 }
 

@@ -191,6 +191,20 @@ TEST_CASE("answers: plan of several numbers of devices, and an inverse question"
   CHECK(!unanswered(found));
 }
 
+TEST_CASE("answers: the fewest GPUs by a deadline") {
+  Request base = gpt_22b();
+  base.strategy = {};
+  const PlanReply reply =
+      answer(PlanQuestion{.base = base, .training = {.tokens = 20e9}, .deadline = Seconds(30 * 86400.0)});
+  const Json json = json_of("plan gpt-22b --global-batch 16 --tokens 20B --deadline 30d");
+  REQUIRE(reply.found->value);
+  CHECK(json["found"]["value"] == *reply.found->value);
+  CHECK(json["found"]["within_seconds"] == reply.found->question.within->count());
+  REQUIRE(!reply.plan_costs.empty());
+  CHECK(reply.plan_costs.front().days <= 30);
+  CHECK(json["plans"][0]["budget"]["days"] == reply.plan_costs.front().days);
+}
+
 TEST_CASE("answers: the points of a sweep, and of one that searches") {
   const Json rows = json_of(std::string("sweep") + layout + " --vary micro_batch=1,2")["rows"];
   const Json plans = json_of("sweep plan gpt-22b --global-batch 16 --vary devices=8,16")["rows"];

@@ -24,6 +24,9 @@ struct PlanQuestion {
   std::vector<std::int64_t> device_counts;  // where there are several, the space is searched on each
   std::optional<Question> find;             // an inverse question: its answer is what is planned
   Training training;
+  // When the training shall be over: asks for the fewest devices, of which an iteration takes short enough. Expects
+  // tokens, and no other extreme.
+  std::optional<Seconds> deadline;
   std::optional<AskedStrategy> why;  // a strategy whose faults are asked for
   std::size_t accounts =
       10;  // how many of the best plans are accounted for in full; of the first two all are
