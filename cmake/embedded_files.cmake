@@ -1,9 +1,10 @@
-# Compiles models/ and presets/ (systems, software, measurements) into the library, so that the program needs no data folder.
+# Compiles models/ and presets/ (systems, software, sources, measurements, spreads) into the library, so that the program needs no data folder.
 # Any .json file put there is embedded by the next build.
 
 file(GLOB embedded_files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
   ${PROJECT_SOURCE_DIR}/models/*.json ${PROJECT_SOURCE_DIR}/presets/systems/*.json
-  ${PROJECT_SOURCE_DIR}/presets/software/*.json ${PROJECT_SOURCE_DIR}/presets/measurements/*.json)
+  ${PROJECT_SOURCE_DIR}/presets/software/*.json ${PROJECT_SOURCE_DIR}/presets/sources/*.json
+  ${PROJECT_SOURCE_DIR}/presets/measurements/*.json ${PROJECT_SOURCE_DIR}/presets/spreads/*.json)
 list(SORT embedded_files COMPARE STRING)  # headroom::embedded_files() promises order
 list(TRANSFORM embedded_files PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE embedded_paths)
 

@@ -1,5 +1,7 @@
 #include "headroom/answer/estimate.hpp"
 
+#include "headroom/io/spreads_file.hpp"
+
 namespace headroom {
 namespace {
 
@@ -10,9 +12,9 @@ constexpr std::size_t most_alternatives = 3;
 EstimateReply estimated(Evaluation evaluation, const Training& training) {
   EstimateReply reply{.evaluation = std::move(evaluation), .training = training};
   const Plan& plan = account(reply.evaluation);
-  reply.allocated = allocated_interval(plan);
+  reply.allocated = allocated_interval(plan, embedded_spreads());
   if (!plan.timing) return reply;
-  reply.interval = iteration_interval(plan);
+  reply.interval = iteration_interval(plan, embedded_spreads());
   if (training.tokens > 0) {
     reply.cost = training_cost(training, plan.request.workload, plan.timing->iteration.total,
                                devices(plan.request.strategy));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "headroom/io/spreads_file.hpp"
+
 namespace headroom {
 namespace {
 
@@ -19,8 +21,10 @@ Coverage coverage_of(const std::vector<Comparison>& rows, Measure measure) {
 
 ValidateReply answer(const ValidateQuestion& question) {
   const auto& [cases, targets] = question.measurements;
-  ValidateReply reply{
-      .groups = {}, .rows = compare(cases, targets), .coverage = {}, .skipped = question.skipped};
+  ValidateReply reply{.groups = {},
+                      .rows = compare(cases, targets, embedded_spreads()),
+                      .coverage = {},
+                      .skipped = question.skipped};
   reply.groups = summarize(reply.rows, targets);
   for (const Measure measure : {Measure::iteration_seconds, Measure::allocated_bytes}) {
     const Coverage coverage = coverage_of(reply.rows, measure);

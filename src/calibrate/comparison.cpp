@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "headroom/core/expects.hpp"
-#include "headroom/plan/interval.hpp"
 
 namespace headroom {
 namespace {
@@ -44,20 +43,20 @@ double prediction(const MeasuredCase& it, Measure measure, const Plan& plan, con
     case Measure::mfu_at_measured: return throughput_at(plan, Seconds(measured_iteration(it).value)).mfu;
     case Measure::hfu_k22_at_measured:
       return throughput_at(plan, Seconds(measured_iteration(it).value)).hfu_k22;
-    case Measure::allocated_bytes: return allocated_interval(plan).predicted.count();
+    case Measure::allocated_bytes: return allocated(plan).count();
     case Measure::device_bytes: return peak(plan).count();
   }
   EXPECTS(!"a measure without a prediction");
   return 0;
 }
 
-std::optional<bool> in_interval(Measure measure, double measured, const Plan& plan) {
+std::optional<bool> in_interval(Measure measure, double measured, const Plan& plan, const Spreads& spreads) {
   if (measure == Measure::iteration_seconds) {
-    const IterationInterval interval = iteration_interval(plan);
+    const IterationInterval interval = iteration_interval(plan, spreads);
     return interval.low.count() <= measured && measured <= interval.high.count();
   }
   if (measure == Measure::allocated_bytes) {
-    const AllocatedInterval interval = allocated_interval(plan);
+    const AllocatedInterval interval = allocated_interval(plan, spreads);
     return interval.low.count() <= measured && measured <= interval.high.count();
   }
   return std::nullopt;
@@ -111,7 +110,8 @@ std::size_t baseline_of(const std::vector<MeasuredCase>& cases, std::size_t inde
 
 }  // namespace
 
-std::vector<Comparison> compare(const std::vector<MeasuredCase>& cases, const std::vector<Target>& targets) {
+std::vector<Comparison> compare(const std::vector<MeasuredCase>& cases, const std::vector<Target>& targets,
+                                const Spreads& spreads) {
   const std::vector<Evaluation> evaluations = evaluations_of(cases);
   std::vector<Comparison> rows;
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -124,7 +124,7 @@ std::vector<Comparison> compare(const std::vector<MeasuredCase>& cases, const st
       row.predicted = prediction(cases[i], measure, plan, baseline);
       row.measured = measured;
       row.error = is_ratio(measure) ? row.predicted - measured : row.predicted / measured - 1;
-      row.in_interval = in_interval(measure, measured, plan);
+      row.in_interval = in_interval(measure, measured, plan, spreads);
       if (target != nullptr && target->worst) row.tolerance = *target->worst + allowance(cases[i], row);
       rows.push_back(std::move(row));
     }

@@ -10,36 +10,6 @@ namespace {
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-// Targets: the project's own, for development rows.
-constexpr std::array known_sources{
-    KnownSource{.title_part = "SC21",
-                .label = "SC21",
-                .system = "dgx-a100-80g",
-                .software = "megatron-2021",
-                .worst = 0.06},
-    KnownSource{.title_part = "vTrain (MICRO 2024) measured validation data, multi-node",
-                .label = "vTrain multi-node",
-                .system = "vtrain-a100-80g",
-                .software = "megatron-2021",
-                .median = 0.08},
-    KnownSource{.title_part = "vTrain (MICRO 2024) measured validation data, single-node",
-                .label = "vTrain single-node",
-                .system = "vtrain-a100-80g",
-                .software = "megatron-2021",
-                .median = 0.10},
-    KnownSource{.title_part = "BigScience BLOOM",
-                .label = "BLOOM",
-                .system = "jean-zay-a100-80g",
-                .software = "megatron-deepspeed-2022",
-                .median = 0.08},
-    KnownSource{.title_part = "Zero Bubble Pipeline Parallelism",
-                .label = "Zero Bubble",
-                .system = "zero-bubble-a100-80g",
-                .software = "zero-bubble-2023",
-                .worst = 0.08,
-                .worst_memory = 0.05},
-};
-
 // The systems of the devices that users' own runs name.
 struct DeviceSystem {
   std::string_view device;
@@ -50,19 +20,20 @@ constexpr std::array device_systems{
     DeviceSystem{"H100-SXM5-80GB", "dgx-h100-80g"}, DeviceSystem{"H200-SXM-141GB", "dgx-h200-141g"},
     DeviceSystem{"B200-SXM-180GB", "dgx-b200-180g"}};
 
-bool is_from(const MeasuredRun& run, std::string_view label) {
-  const KnownSource* source = known_source(run);
-  return source != nullptr && source->label == label;
+// What holds for a run beyond its members: its own settings over those of its source.
+RunSettings settings_of(const MeasuredRun& run, const PublishedSource* source) {
+  if (source == nullptr) return run.settings;
+  RunSettings settings = source->settings;
+  for (const SettingsVariant& variant : source->variants) {
+    const bool matches = (!variant.dtype || *variant.dtype == run.dtype) &&
+                         (!variant.overlap || *variant.overlap == run.overlap);
+    if (matches) settings = laid_over(variant.settings, settings);
+  }
+  return laid_over(run.settings, settings);
 }
 
-// Zero Bubble's paper states neither recomputation nor vocabulary. That nothing is recomputed follows from
-// how its memory grows with the microbatches in flight; 32000 entries are assumed, as is common for the
-// SentencePiece models that its script loads.
-constexpr std::int64_t zero_bubble_vocabulary = 32000;
-
-std::optional<RecomputePolicy> recomputation_of(const MeasuredRun& run) {
-  if (!run.recompute)
-    return is_from(run, "Zero Bubble") ? std::optional(RecomputePolicy::none) : std::nullopt;
+std::optional<RecomputePolicy> recomputation_of(const MeasuredRun& run, const RunSettings& settings) {
+  if (!run.recompute) return settings.recompute;
   const auto policy = from_name<RecomputePolicy>(*run.recompute);
   return policy == RecomputePolicy::ops ? std::nullopt : policy;
 }
@@ -76,7 +47,7 @@ std::optional<ScheduleKind> schedule_of(const MeasuredRun& run) {
 }
 
 // Empty when the run can be predicted.
-std::string reason_to_skip(const MeasuredRun& run) {
+std::string reason_to_skip(const MeasuredRun& run, const RunSettings& settings) {
   if (!run.iteration) return "no iteration time";
   if (!run.dense || run.expert_parallel > 1) return "mixture of experts";
   if (run.context_parallel > 1) return "context parallelism";
@@ -86,15 +57,15 @@ std::string reason_to_skip(const MeasuredRun& run) {
   if (holds(run.dtype, "fp8") || holds(run.dtype, "float8") || holds(run.dtype, "FP8"))
     return "fp8 matrix products";
   if (!schedule_of(run)) return "schedule " + *run.schedule;
-  if (!recomputation_of(run)) {
+  if (!recomputation_of(run, settings)) {
     return run.recompute ? "recomputation '" + *run.recompute + "'" : "recomputation not stated";
   }
-  if (!run.vocabulary && !is_from(run, "Zero Bubble")) return "vocabulary not stated";
+  if (!run.vocabulary && !settings.vocabulary) return "vocabulary not stated";
   if (run.tensor_parallel > 1 && !run.sequence_parallel) return "sequence parallelism not stated";
   return {};
 }
 
-Transformer model_of(const MeasuredRun& run) {
+Transformer model_of(const MeasuredRun& run, const RunSettings& settings) {
   Transformer model{.name = run.name,
                     .source = run.source,
                     .hidden = run.hidden,
@@ -103,7 +74,7 @@ Transformer model_of(const MeasuredRun& run) {
                     .key_value_heads = run.key_value_heads.value_or(run.heads),
                     .head_size = run.hidden / run.heads,
                     .layers = run.layers,
-                    .vocabulary = run.vocabulary.value_or(zero_bubble_vocabulary),
+                    .vocabulary = run.vocabulary ? *run.vocabulary : settings.vocabulary.value(),
                     .vocabulary_multiple = 128,  // Megatron-LM's default
                     .sequence = run.sequence,
                     .max_positions = run.sequence};
@@ -117,8 +88,8 @@ Transformer model_of(const MeasuredRun& run) {
     architecture.hidden_dropout = architecture.attention_dropout = false;
     architecture.tied_embeddings = false;
   }
-  if (is_from(run, "BLOOM")) architecture.positions = Positions::alibi;
-  if (is_from(run, "Zero Bubble")) architecture.tied_embeddings = false;  // its launch script
+  if (settings.positions) architecture.positions = *settings.positions;
+  if (settings.tied_embeddings) architecture.tied_embeddings = *settings.tied_embeddings;
   return model;
 }
 
@@ -133,14 +104,7 @@ std::vector<std::int64_t> layers_counting_ends(std::int64_t layers, std::int64_t
   return result;
 }
 
-// Megatron-LM of 2021 reduces gradients in half precision, as Megatron-LM does for fp16 until told otherwise
-// (which Zero Bubble's launch script does not); BLOOM's optimizer for bf16 accumulates in fp32.
-Dtype gradients_of(const MeasuredRun& run) {
-  if (is_from(run, "BLOOM")) return holds(run.dtype, "bf16") ? Dtype::fp32 : Dtype::half;
-  return known_source(run) != nullptr ? Dtype::half : Dtype::fp32;
-}
-
-Strategy strategy_of(const MeasuredRun& run) {
+Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
   Strategy strategy{.tensor_parallel = run.tensor_parallel,
                     .pipeline_parallel = run.pipeline_parallel,
                     .virtual_pipeline = run.virtual_pipeline.value_or(1),
@@ -148,63 +112,33 @@ Strategy strategy_of(const MeasuredRun& run) {
                     .micro_batch = run.micro_batch,
                     .sequence_parallel = run.sequence_parallel.value_or(false),
                     .schedule = *schedule_of(run)};
-  strategy.recompute.policy = *recomputation_of(run);
+  strategy.recompute.policy = *recomputation_of(run, settings);
   strategy.distributed_optimizer = run.zero_stage == 1;
-  strategy.gradient_dtype = gradients_of(run);
-  const bool ends_count = is_from(run, "Zero Bubble") ||
-                          (holds(run.overlap, "partition type") && holds(run.overlap, "embedding"));
+  strategy.gradient_dtype = settings.gradient_dtype.value_or(Dtype::fp32);
   const std::int64_t chunks = strategy.pipeline_parallel * strategy.virtual_pipeline;
-  if (ends_count && chunks > 1) strategy.stage_layers = layers_counting_ends(run.layers, chunks);
+  const bool has_enough = run.layers + 2 >= chunks;  // where it has not, the strategy is not legal anyway
+  if (settings.ends_count_as_layers.value_or(false) && chunks > 1 && has_enough)
+    strategy.stage_layers = layers_counting_ends(run.layers, chunks);
   return strategy;
 }
 
-Figure memory_of(const MeasuredRun& run) {
-  // BLOOM's notes give nvidia-smi's figures, which count MiB.
-  const bool of_device = is_from(run, "BLOOM") || holds(run.memory_unit, "nvidia-smi");
-  const double unit = is_from(run, "BLOOM") || holds(run.memory_unit, "GiB") ? gibi : 1e9;
-  return {.measure = of_device ? Measure::device_bytes : Measure::allocated_bytes,
-          .value = *run.memory * unit};
+Figure memory_of(const MeasuredRun& run, const RunSettings& settings) {
+  const std::string unit = run.memory_unit.empty() ? settings.memory_unit.value_or("") : run.memory_unit;
+  return {.measure = holds(unit, "nvidia-smi") ? Measure::device_bytes : Measure::allocated_bytes,
+          .value = *run.memory * (holds(unit, "GiB") ? gibi : 1e9)};
 }
 
 }  // namespace
 
-const KnownSource* known_source(const MeasuredRun& run) {
-  const auto* const found =
-      std::find_if(known_sources.begin(), known_sources.end(),
-                   [&](const KnownSource& source) { return holds(run.source, source.title_part); });
-  return found == known_sources.end() ? nullptr : found;
+std::string label_of(const MeasuredRun& run, const PublishedSource* source) {
+  if (source != nullptr) return source->label;
+  // In quotes, so that no title passes for a source whose targets it would be held to.
+  return run.source.empty() ? "own runs" : "'" + run.source + "'";
 }
 
-std::vector<Target> targets_of(const KnownSource& source) {
-  std::vector<Target> targets;
-  const std::string label(source.label);
-  if (source.median || source.worst) {
-    targets.push_back({.group = label,
-                       .source = label,
-                       .measure = Measure::iteration_seconds,
-                       .median = source.median,
-                       .worst = source.worst});
-  }
-  if (source.worst_memory) {
-    targets.push_back({.group = label + ", memory",
-                       .source = label,
-                       .measure = Measure::allocated_bytes,
-                       .worst = source.worst_memory});
-  }
-  return targets;
-}
-
-std::string label_of(const MeasuredRun& run) {
-  if (const KnownSource* source = known_source(run)) return std::string(source->label);
-  return run.source.empty() ? "own runs" : run.source;
-}
-
-RunPresets presets_of(const MeasuredRun& run) {
-  if (const KnownSource* source = known_source(run)) {
-    return {.system = std::string(source->system), .software = std::string(source->software)};
-  }
+RunPresets presets_of(const MeasuredRun& run, const PublishedSource* source) {
+  if (source != nullptr) return {.system = source->system, .software = source->software};
   RunPresets presets{.system = std::nullopt, .software = Software().name};
-  if (!run.source.empty()) return presets;  // somebody else's cluster: its network is not known
   for (const auto& [device, system] : device_systems) {
     if (!same_device(run.device, std::string(device))) continue;
     presets.system = std::string(system);
@@ -213,24 +147,25 @@ RunPresets presets_of(const MeasuredRun& run) {
   return presets;
 }
 
-RunCase case_of(const MeasuredRun& run, const System& system, const Software& software) {
-  if (std::string reason = reason_to_skip(run); !reason.empty()) return reason;
+RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const System& system,
+                const Software& software) {
+  const RunSettings settings = settings_of(run, source);
+  if (std::string reason = reason_to_skip(run, settings); !reason.empty()) return reason;
   if (!system.performance) return "system " + system.name + " has no performance figures";
-  Request request{.model = model_of(run),
+  Request request{.model = model_of(run, settings),
                   .system = system,
                   .software = software,
-                  .strategy = strategy_of(run),
+                  .strategy = strategy_of(run, settings),
                   .workload = {.global_batch = run.global_batch, .sequence = run.sequence}};
-  // Table 1 of SC21 ran without pipelines on PyTorch's data parallelism, which reduces gradients in the
-  // backward pass.
-  if (holds(run.overlap, "DDP-impl=torch")) request.software.overlaps_data_parallel = true;
+  if (settings.overlaps_data_parallel)
+    request.software.overlaps_data_parallel = *settings.overlaps_data_parallel;
   if (const auto problems = illegalities(request.model, request.strategy, request.workload);
       !problems.empty()) {
     return problems.front().where + " " + problems.front().rule;
   }
-  MeasuredCase result{.source = label_of(run), .name = run.name, .request = std::move(request)};
+  MeasuredCase result{.source = label_of(run, source), .name = run.name, .request = std::move(request)};
   result.figures.push_back({.measure = Measure::iteration_seconds, .value = run.iteration->count()});
-  if (run.memory) result.figures.push_back(memory_of(run));
+  if (run.memory) result.figures.push_back(memory_of(run, settings));
   return result;
 }
 

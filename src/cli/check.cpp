@@ -19,8 +19,8 @@ void check(const std::vector<std::string>& files) {
 }  // namespace
 
 void add_check(Command program, ExitCode& exit_code) {
-  Command command = program.add_command(
-      "check", "Whether a file is valid: a model, system, software, samples, measurements or runs");
+  Command command =
+      program.add_command("check", "Whether files are valid: models, systems, runs and all others");
   const auto files = std::make_shared<std::vector<std::string>>();
   command.option("files", *files, "FILE", "Files of any kind that Headroom reads").required();
   command.footer("Example:\n  headroom check my-model.json my-cluster.json");

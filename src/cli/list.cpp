@@ -2,6 +2,7 @@
 #include "cli/output.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
+#include "headroom/io/source_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/report/listing.hpp"
 
@@ -9,8 +10,7 @@ namespace headroom::cli {
 
 void add_list(Command program, ExitCode& exit_code) {
   Command command = program.add_command(
-      "list",
-      "The models, systems and training stacks that the program knows by name, and the fields of a strategy");
+      "list", "Models, systems, training stacks, published sources and the fields of a strategy, by name");
   command.require_command();
   command.footer("Examples:\n  headroom list models\n  headroom list systems --format json");
   const auto output = std::make_shared<OutputFlags>();
@@ -25,6 +25,7 @@ void add_list(Command program, ExitCode& exit_code) {
   add("models", "Models by name", list_models);
   add("systems", "Systems by name", list_systems);
   add("software", "Training stacks by name", list_software);
+  add("sources", "Published sources of measured runs by key", list_sources);
   Command fields = command.add_command("fields", "The fields of a strategy: flags, JSON keys, other names");
   add_output_flags(fields, *output);
   fields.on_run([output, &exit_code] {

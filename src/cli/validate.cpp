@@ -4,6 +4,7 @@
 #include "headroom/io/measurements_file.hpp"
 #include "headroom/io/runs_file.hpp"
 #include "headroom/io/samples_file.hpp"
+#include "headroom/io/source_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/report/calibration.hpp"
 #include "headroom/report/sample_picture.hpp"
@@ -18,6 +19,7 @@ struct ValidateFlags {
   std::string picture;
   std::optional<std::string> system;
   std::optional<std::string> software;
+  bool by_title = false;
   bool all = false;
   OutputFlags output;
 };
@@ -61,6 +63,7 @@ ExitCode validate(const ValidateFlags& flags) {
   if (!flags.samples.empty()) return validate_samples(flags);
   if (!flags.picture.empty()) throw InputError("--picture", "needs --samples");
   const Format format = format_of(flags.output);
+  if (flags.runs.empty() && flags.by_title) throw InputError("--by-title", "needs --runs");
   if (flags.runs.empty() && (flags.system || flags.software)) {
     throw InputError(flags.system ? "--system" : "--software",
                      "needs --runs: the built-in cases name their own");
@@ -78,9 +81,10 @@ ExitCode validate(const ValidateFlags& flags) {
       });
     }
     if (!problems.empty()) throw InputError(problems);
+    if (flags.by_title) question.skipped = take_keys_by_title(runs);
     RunCases cases = cases_of(runs, flags.system, flags.software);
     question.measurements = std::move(cases.measurements);
-    question.skipped = std::move(cases.skipped);
+    question.skipped.insert(question.skipped.end(), cases.skipped.begin(), cases.skipped.end());
   }
   const ValidateReply reply = answer(question);
   write(flags.output, render(reply, format, flags.all));
@@ -104,6 +108,8 @@ void add_validate(Command program, ExitCode& exit_code) {
                  "The system of all runs, instead of their sources' own");
   command.option("--software", flags->software, "SOFTWARE",
                  "The training stack of all runs, instead of their sources' own");
+  command.flag("--by-title", flags->by_title,
+               "Only runs whose whole source.title a published source lists, taken as runs of that source");
   command.flag("--all", flags->all, "Show every row, not only the worst of each group");
   add_output_flags(command, flags->output);
   command.footer(

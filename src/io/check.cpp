@@ -43,6 +43,14 @@ std::string_view check_file(const std::string& path) {
     parse_samples(text, path);
     return "samples";
   }
+  if (has_any(std::array{"label", "titles", "variants", "settings"})) {
+    source_of(std::move(document));
+    return "source";
+  }
+  if (has_any(std::array{"iteration", "allocated"})) {
+    spreads_of(std::move(document));
+    return "spreads";
+  }
   if (has_any(std::array{"cases", "targets"})) {
     parse_measurements(text, path);
     return "measurements";
@@ -59,11 +67,11 @@ std::string_view check_file(const std::string& path) {
     software_of(std::move(document));
     return "software";
   }
-  throw InputError(
-      path,
-      "is no model (hidden, layers, ...), system (device, memory, ...), software "
-      "(gradient_accumulation, product_rate, ...), samples, measurements (cases, targets) or list "
-      "of runs");
+  throw InputError(path,
+                   "is no model (hidden, layers, ...), system (device, memory, ...), software "
+                   "(gradient_accumulation, product_rate, ...), published source (label, titles, ...), "
+                   "spreads (iteration, allocated), samples, "
+                   "measurements (cases, targets) or list of runs");
 }
 
 }  // namespace headroom

@@ -1,12 +1,14 @@
-// Models, systems and software as JSON values: what the public readers, writers and reports are made of.
+// Models, systems, software and published sources as JSON values: what the public readers, writers and reports are made of.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
 #include "document.hpp"
+#include "headroom/calibrate/published_source.hpp"
 #include "headroom/hardware/software.hpp"
 #include "headroom/hardware/system.hpp"
 #include "headroom/model/transformer.hpp"
+#include "headroom/plan/interval.hpp"
 
 namespace headroom {
 
@@ -14,10 +16,13 @@ namespace headroom {
 Transformer model_of(Document document);
 System system_of(Document document);
 Software software_of(Document document);
+PublishedSource source_of(Document document);
+Spreads spreads_of(Document document);
 
 // The members of a file, in its order.
 nlohmann::ordered_json json_of(const Transformer& model);
 nlohmann::ordered_json json_of(const System& system);
 nlohmann::ordered_json json_of(const Software& software);
+nlohmann::ordered_json json_of(const PublishedSource& source);
 
 }  // namespace headroom

@@ -92,17 +92,27 @@ void ObjectReader::take(std::string_view key, bool& value) {
 }
 
 void ObjectReader::take(std::string_view key, std::string& value) {
-  const Json& json = object_->at(key);
-  if (!json.is_string()) return report(key, "must be text" + found(json));
+  take_text(at_ / std::string(key), object_->at(key), value);
+}
+
+void ObjectReader::take_text(const JsonPointer& at, const Json& json, std::string& value) {
+  const auto wrong = [&](std::string rule) { document_.report(at, std::move(rule)); };
+  if (!json.is_string()) return wrong("must be text" + found(json));
   const auto& text = json.get_ref<const std::string&>();
-  if (text.find_first_not_of(' ') == std::string::npos) return report(key, "must not be empty");
+  if (text.find_first_not_of(' ') == std::string::npos) return wrong("must not be empty");
   if (text.size() > longest_text_bytes) {
-    return report(key, fmt::format("must be at most {} bytes of text{}", longest_text_bytes, found(json)));
+    return wrong(fmt::format("must be at most {} bytes of text{}", longest_text_bytes, found(json)));
   }
   if (printable(text, longest_text_bytes) != text) {
-    return report(key, "must be text without control characters" + found(json));
+    return wrong("must be text without control characters" + found(json));
   }
   value = text;
+}
+
+void ObjectReader::texts(std::string_view key, std::vector<std::string>& values) {
+  values.resize(length(key));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    take_text(at_ / std::string(key) / i, object_->at(key)[i], values[i]);
 }
 
 void ObjectReader::take(std::string_view key, Bytes& value) {

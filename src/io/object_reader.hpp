@@ -84,6 +84,9 @@ class ObjectReader {
     if (find(key, /*required=*/false) != nullptr) read(document_, at_ / std::string(key), value, fields);
   }
 
+  // A list of texts, possibly empty.
+  void texts(std::string_view key, std::vector<std::string>& values);
+
   // A list of objects, possibly empty.
   template <class T, class Fields>
   void list(std::string_view key, std::vector<T>& values, Fields fields) {
@@ -102,6 +105,7 @@ class ObjectReader {
   void take(std::string_view key, std::int64_t& value, Range range);
   void take(std::string_view key, bool& value);
   void take(std::string_view key, std::string& value);
+  void take_text(const JsonPointer& at, const Json& json, std::string& value);
   void take(std::string_view key, Bytes& value);
   void take(std::string_view key, Seconds& value);
   // Speeds and plain numbers are above zero: the time model divides by them.

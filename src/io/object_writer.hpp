@@ -25,6 +25,13 @@ class ObjectWriter {
   void optional(std::string_view key, const T& value, const Rule&...) {
     required(key, value);
   }
+  template <class T, class... Rule>
+  void optional(std::string_view key, const std::optional<T>& value, const Rule&...) {
+    if (value) required(key, *value);
+  }
+  void texts(std::string_view key, const std::vector<std::string>& values) {
+    written_[std::string(key)] = values;
+  }
   void format(std::int64_t version) { required("format", version); }
 
   template <class T, class Fields>

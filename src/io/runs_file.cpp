@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "document.hpp"
 #include "headroom/calibrate/sample.hpp"
 #include "headroom/io/software_file.hpp"
+#include "headroom/io/source_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "object_reader.hpp"
+#include "settings_fields.hpp"
 #include "text.hpp"
 
 namespace headroom {
@@ -53,7 +56,10 @@ struct WrittenRun {
   std::optional<double> iteration;  // seconds
 };
 
-constexpr auto source_fields = [](auto& fields, auto& it) { fields.required("title", it.run.source); };
+constexpr auto source_fields = [](auto& fields, auto& it) {
+  fields.optional("key", it.run.key);
+  fields.optional("title", it.run.source);
+};
 
 constexpr auto run_model_fields = [](auto& fields, auto& it) {
   fields.required("layers", it.run.layers, run_counts);
@@ -109,6 +115,7 @@ constexpr auto run_fields = [](auto& fields, auto& it) {
   fields.object("derived", it, derived_fields);
   fields.required_object("measured", it, measured_fields);  // after what it takes precedence over
   fields.optional("memory_unit", it.run.memory_unit);
+  fields.object("settings", it.run.settings, run_settings_fields);
   fields.optional("fit", it.run.fit);
 };
 
@@ -151,6 +158,8 @@ std::vector<MeasuredRun> parse_runs(std::string_view text, const std::string& fi
     ObjectReader::read(document, at, written, run_fields);
     if (written.iteration) written.run.iteration = Seconds(*written.iteration);
     const MeasuredRun& run = runs.emplace_back(std::move(written.run));
+    if (std::string rule = run.key.empty() ? "" : unknown_source(run.key); !rule.empty())
+      document.report(at / "source" / "key", std::move(rule));
     if (run.heads > 0 && run.hidden % run.heads != 0) {
       document.report(at / "model" / "hidden", "must be divisible by heads (" + std::to_string(run.hidden) +
                                                    " % " + std::to_string(run.heads) + " = " +
@@ -168,12 +177,18 @@ RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std:
   RunCases result;
   std::map<std::string, System> systems;  // each read once
   std::map<std::string, Software> stacks;
-  std::vector<const KnownSource*> seen;
+  std::map<std::string, PublishedSource> sources;
+  std::set<std::string> judged;
   for (const MeasuredRun& run : runs) {
+    const PublishedSource* source = nullptr;
+    if (!run.key.empty()) {
+      if (!sources.contains(run.key)) sources[run.key] = read_source(run.key);
+      source = &sources[run.key];
+    }
     const auto skip = [&](std::string reason) {
-      result.skipped.push_back({label_of(run), run.name, std::move(reason)});
+      result.skipped.push_back({label_of(run, source), run.name, std::move(reason)});
     };
-    const RunPresets presets = presets_of(run);
+    const RunPresets presets = presets_of(run, source);
     const std::optional<std::string> name = system ? system : presets.system;
     const std::string stack = software.value_or(presets.software);
     if (!name) {
@@ -183,15 +198,13 @@ RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std:
     }
     if (!systems.contains(*name)) systems[*name] = read_system(*name);
     if (!stacks.contains(stack)) stacks[stack] = read_software(stack);
-    RunCase made = case_of(run, systems[*name], stacks[stack]);
+    RunCase made = case_of(run, source, systems[*name], stacks[stack]);
     if (auto* reason = std::get_if<std::string>(&made)) {
       skip(std::move(*reason));
       continue;
     }
     result.measurements.cases.push_back(std::move(std::get<MeasuredCase>(made)));
-    const KnownSource* source = known_source(run);
-    if (source == nullptr || std::find(seen.begin(), seen.end(), source) != seen.end()) continue;
-    seen.push_back(source);
+    if (source == nullptr || !judged.insert(run.key).second) continue;
     for (Target& target : targets_of(*source)) result.measurements.targets.push_back(std::move(target));
   }
   return result;
@@ -228,7 +241,9 @@ ChosenRuns choose_runs(const std::vector<MeasuredRun>& runs, const std::vector<s
     if (wanted && chosen) {
       problems.push_back({"run '" + run.name + "'", "cannot be fitted: " + reason});
     } else {
-      result.skipped.push_back({label_of(run), run.name, std::move(reason)});
+      std::optional<PublishedSource> source;
+      if (!run.key.empty()) source = read_source(run.key);
+      result.skipped.push_back({label_of(run, source ? &*source : nullptr), run.name, std::move(reason)});
     }
   }
   if (!problems.empty()) throw InputError(std::move(problems));

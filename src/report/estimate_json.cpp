@@ -56,17 +56,17 @@ OrderedJson interval_json(const IterationInterval& interval) {
           {"low_seconds", interval.low.count()},
           {"high_seconds", interval.high.count()},
           {"step_rates", name_of(interval.rates)},
-          {"source", iteration_spread(interval.rates).source}};
+          {"source", interval.source}};
 }
 
 OrderedJson allocated_json(const AllocatedInterval& allocated) {
-  const auto& [predicted, low, high] = allocated;
+  const auto& [predicted, low, high, source] = allocated;
   return {{"peak_bytes", number(predicted)},
           {"interval",
            {{"level", interval_level},
             {"low_bytes", number(std::round(low.count()))},
             {"high_bytes", number(std::round(high.count()))},
-            {"source", allocated_spread().source}}}};
+            {"source", source}}}};
 }
 
 OrderedJson time_json(const Plan& plan, const IterationInterval& interval) {

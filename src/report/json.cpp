@@ -52,6 +52,8 @@ OrderedJson to_json(const System& system) { return named(system.name, json_of(sy
 
 OrderedJson to_json(const Software& software) { return named(software.name, json_of(software)); }
 
+OrderedJson to_json(const PublishedSource& source) { return named(source.key, json_of(source)); }
+
 OrderedJson to_json(const Strategy& strategy) {
   OrderedJson json{{"devices", devices(strategy)}};
   json.update(fields_json("strategy/", strategy, {}));

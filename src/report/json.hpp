@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "headroom/calibrate/published_source.hpp"
 #include "headroom/hardware/software.hpp"
 #include "headroom/hardware/system.hpp"
 #include "headroom/parallel/strategy.hpp"
@@ -18,6 +19,7 @@ inline OrderedJson number(Bytes bytes) { return number(bytes.count()); }
 OrderedJson to_json(const Transformer& model);
 OrderedJson to_json(const System& system);
 OrderedJson to_json(const Software& software);
+OrderedJson to_json(const PublishedSource& source);
 OrderedJson to_json(const Strategy& strategy);
 OrderedJson to_json(const Workload& workload, const Strategy& strategy);
 

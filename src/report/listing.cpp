@@ -101,4 +101,19 @@ std::string render_fields(Format format) {
   return render_table(table, format);
 }
 
+std::string render(const std::vector<PublishedSource>& sources, Format format) {
+  if (format == Format::json) {
+    OrderedJson list = OrderedJson::array();
+    for (const PublishedSource& source : sources) list.push_back(to_json(source));
+    return to_text(OrderedJson{{"format", 1}, {"sources", std::move(list)}});
+  }
+  Table table{.columns = {{"source", Align::left},
+                          {"label", Align::left},
+                          {"system", Align::left},
+                          {"software", Align::left}}};
+  for (const PublishedSource& source : sources)
+    table.rows.push_back({source.key, source.label, source.system, source.software});
+  return render_table(table, format);
+}
+
 }  // namespace headroom

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "headroom/io/measurements_file.hpp"
+#include "headroom/io/spreads_file.hpp"
 
 namespace headroom {
 namespace {
@@ -66,7 +67,7 @@ TEST_CASE("times and bytes compare by ratio, utilizations by difference") {
   it.figures = {{.measure = Measure::iteration_seconds, .value = 20},
                 {.measure = Measure::mfu, .value = 0.5},
                 {.measure = Measure::device_bytes, .value = 1e9}};
-  const std::vector<Comparison> rows = compare({it}, {});
+  const std::vector<Comparison> rows = compare({it}, {}, embedded_spreads());
   REQUIRE(rows.size() == 3);
   CHECK(rows[0].error == rows[0].predicted / 20 - 1);
   CHECK(rows[1].error == rows[1].predicted - 0.5);
@@ -79,7 +80,7 @@ TEST_CASE("what a tensor allocator sees leaves reserves out") {
   MeasuredCase it = built_in("175B, full recomputation");
   it.figures = {{.measure = Measure::allocated_bytes, .value = 1},
                 {.measure = Measure::device_bytes, .value = 1}};
-  const std::vector<Comparison> rows = compare({it}, {});
+  const std::vector<Comparison> rows = compare({it}, {}, embedded_spreads());
   CHECK(rows[1].predicted - rows[0].predicted == reserved(it.request.system, it.request.strategy).count());
 }
 
@@ -90,15 +91,15 @@ TEST_CASE("a utilization at a rounded time may differ by what the rounding allow
   it.baseline.clear();
   it.figures = {{.measure = Measure::iteration_seconds, .value = 2, .rounding = 0.1},
                 {.measure = Measure::mfu_at_measured, .value = 0.2}};
-  const Comparison at_measured = compare({it}, targets)[1];
+  const Comparison at_measured = compare({it}, targets, embedded_spreads())[1];
   CHECK(at_measured.tolerance == doctest::Approx(0.001 + at_measured.predicted * 0.05));
 }
 
 TEST_CASE("an illegal request is named by its case") {
   MeasuredCase it = built_in("175B, full recomputation");
   it.request.strategy.tensor_parallel = 7;
-  CHECK_THROWS_WITH_AS(compare({it}, {}), doctest::Contains("175B, full recomputation: tensor_parallel"),
-                       InputError);
+  CHECK_THROWS_WITH_AS(compare({it}, {}, embedded_spreads()),
+                       doctest::Contains("175B, full recomputation: tensor_parallel"), InputError);
 }
 
 }  // namespace headroom

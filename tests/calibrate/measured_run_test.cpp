@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "headroom/io/software_file.hpp"
+#include "headroom/io/source_file.hpp"
 #include "headroom/io/system_file.hpp"
 
 namespace headroom {
@@ -26,20 +27,23 @@ MeasuredRun own_run() {
           .iteration = Seconds(1)};
 }
 
-MeasuredRun from(std::string source) {
+MeasuredRun from(std::string key) {
   MeasuredRun run = own_run();
-  run.source = std::move(source);
+  run.key = std::move(key);
   return run;
 }
 
 RunCase made(const MeasuredRun& run) {
-  return case_of(run, read_system("dgx-a100-80g"), read_software("megatron-2022"));
+  const std::optional<PublishedSource> source =
+      run.key.empty() ? std::nullopt : std::optional(read_source(run.key));
+  return case_of(run, source ? &*source : nullptr, read_system("dgx-a100-80g"),
+                 read_software("megatron-2022"));
 }
 Request request_of(const MeasuredRun& run) { return std::get<MeasuredCase>(made(run)).request; }
 std::string reason(const MeasuredRun& run) { return std::get<std::string>(made(run)); }
 
-const char* const bloom = "BigScience BLOOM tr11-176B-ml chronicles-prequel";
-const char* const zero_bubble = "Zero Bubble Pipeline Parallelism (arXiv:2401.10241, ICLR 2024) Tables 3+4";
+const char* const bloom = "bloom";
+const char* const zero_bubble = "zero-bubble";
 
 }  // namespace
 
@@ -53,8 +57,8 @@ TEST_CASE("one's own run becomes the request that it describes") {
   CHECK(request.strategy.gradient_dtype == Dtype::fp32);
   CHECK(request.strategy.schedule == ScheduleKind::one_forward_one_backward);
   CHECK(request.workload == Workload{.global_batch = 32, .sequence = 2048});
-  CHECK(label_of(own_run()) == "own runs");
-  CHECK(presets_of(own_run()) == RunPresets{.system = "dgx-a100-80g", .software = "megatron-2022"});
+  CHECK(label_of(own_run(), nullptr) == "own runs");
+  CHECK(presets_of(own_run(), nullptr) == RunPresets{.system = "dgx-a100-80g", .software = "megatron-2022"});
 }
 
 TEST_CASE("a gated run is a relative of Llama, flash attention is what it says") {
@@ -68,20 +72,51 @@ TEST_CASE("a gated run is a relative of Llama, flash attention is what it says")
   CHECK(architecture.kernels.attention == AttentionKernel::flash);
 }
 
-TEST_CASE("known sources bring their system, software and targets") {
-  CHECK(presets_of(from(bloom)) == RunPresets{"jean-zay-a100-80g", "megatron-deepspeed-2022"});
-  CHECK(label_of(from(bloom)) == "BLOOM");
-  CHECK(targets_of(*known_source(from(bloom))).front().median == 0.08);
-  CHECK(targets_of(*known_source(from(zero_bubble))).size() == 2);
-  CHECK(known_source(from("A blog")) == nullptr);
-  CHECK_FALSE(presets_of(from("A blog")).system.has_value());  // its cluster's network is not known
+TEST_CASE("published sources bring their system, software and targets by key") {
+  const PublishedSource source = read_source(bloom);
+  CHECK(presets_of(from(bloom), &source) == RunPresets{"jean-zay-a100-80g", "megatron-deepspeed-2022"});
+  CHECK(label_of(from(bloom), &source) == "BLOOM");
+  CHECK(targets_of(source).front().median == 0.08);
+  CHECK(targets_of(read_source(zero_bubble)).size() == 2);
+  CHECK(targets_of(read_source(zero_bubble)).back().group == "Zero Bubble, memory");
+}
+
+TEST_CASE("a title without a key is only a title") {
+  for (const PublishedSource& source : list_sources()) {
+    std::vector<std::string> titles = source.titles;
+    titles.push_back(source.label);
+    titles.push_back("our rerun of the " + source.label + " configurations");
+    for (const std::string& title : titles) {
+      CAPTURE(title);
+      MeasuredRun run = own_run();
+      run.source = title;
+      CHECK(label_of(run, nullptr) == "'" + title + "'");
+      CHECK(presets_of(run, nullptr) == presets_of(own_run(), nullptr));
+      Request titled = request_of(run);
+      titled.model.source = "";
+      CHECK(titled == request_of(own_run()));
+    }
+  }
+}
+
+TEST_CASE("a run's own settings are laid over those of its source") {
+  MeasuredRun run = from(bloom);
+  run.settings.gradient_dtype = Dtype::fp32;
+  CHECK(request_of(run).strategy.gradient_dtype == Dtype::fp32);
+  CHECK(request_of(run).model.architecture.positions == Positions::alibi);
+  MeasuredRun own = own_run();
+  own.settings = {
+      .gradient_dtype = Dtype::half, .ends_count_as_layers = true, .overlaps_data_parallel = true};
+  CHECK(request_of(own).strategy.gradient_dtype == Dtype::half);
+  CHECK(request_of(own).strategy.stage_layers == std::vector<std::int64_t>{12, 12});
+  CHECK(request_of(own).software.overlaps_data_parallel);
 }
 
 TEST_CASE("one's own run finds the system of its device") {
   const auto system_of_device = [](const std::string& device) {
     MeasuredRun run = own_run();
     run.device = device;
-    return presets_of(run).system.value_or("none");
+    return presets_of(run, nullptr).system.value_or("none");
   };
   for (const System& system : list_systems()) {
     if (system.name.starts_with("dgx-")) CHECK(system_of_device(system.device) == system.name);
@@ -103,7 +138,10 @@ TEST_CASE("BLOOM: alibi, ZeRO 1, and ends that count as layers where its partiti
   CHECK(request_of(run).strategy.stage_layers.empty());
   run.dtype = "bf16";
   CHECK(request_of(run).strategy.gradient_dtype == Dtype::fp32);
-  run.overlap = "ZeRO-1; partition type:transformer|embedding";
+  run.overlap = "partition type:transformer|embedding";  // not the words of a row
+  CHECK(request_of(run).strategy.stage_layers.empty());
+  run.overlap =
+      "Megatron-DeepSpeed, ZeRO-1; partition type:transformer|embedding: embedding & LM head count as layers";
   CHECK(request_of(run).strategy.stage_layers == std::vector<std::int64_t>{12, 12});
 }
 
@@ -124,9 +162,14 @@ TEST_CASE("Zero Bubble: chunks of one layer, the first and the last with embeddi
 }
 
 TEST_CASE("PyTorch's data parallelism reduces gradients in the backward pass") {
-  MeasuredRun run = from("Megatron-LM (SC21), Table 1");
+  MeasuredRun run = from("sc21");
   CHECK_FALSE(request_of(run).software.overlaps_data_parallel);
-  run.overlap = "DDP-impl=torch (grad all-reduce overlapped with backward)";
+  run.overlap = "DDP-impl=torch";  // not the words of a row
+  CHECK_FALSE(request_of(run).software.overlaps_data_parallel);
+  run.overlap =
+      "DDP-impl=torch (grad all-reduce overlapped with backward); scatter/gather p2p optimisation on; no SP, "
+      "no "
+      "distributed optimizer";
   CHECK(request_of(run).software.overlaps_data_parallel);
 }
 

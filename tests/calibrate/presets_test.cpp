@@ -35,7 +35,7 @@ const ErrorGroup& group_named(const std::vector<ErrorGroup>& groups, const std::
 
 }  // namespace
 
-TEST_CASE("presets: held-out thirds are met within the targets, and the fit is the preset") {
+SHARED_TEST_CASE("presets: held-out thirds are met within the targets, and the fit is the preset") {
   for (const Table& table : tables) {
     CAPTURE(table.system);
     const std::string stem = std::string("data/microbench/") + table.file;

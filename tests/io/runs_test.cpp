@@ -81,4 +81,49 @@ TEST_CASE("a run without a system is skipped, unless one is given") {
   CHECK_THROWS_AS(cases_of(runs, "dgx-h900", std::nullopt), InputError);
 }
 
+TEST_CASE("a source is told by its key, never by its title") {
+  const auto with_source = [](const std::string& source) {
+    return with(minimal, "\"gpu\"", "\"source\": " + source + ", \"gpu\"");
+  };
+  const auto read = [&](const std::string& source) {
+    return cases_of(parse_runs(with_source(source), "r.json"), std::nullopt, std::nullopt).measurements;
+  };
+  const Measurements titled = read(R"({"title": "our rerun of the SC21 configurations"})");
+  CHECK(titled.targets.empty());
+  CHECK(titled.cases.at(0).source == "'our rerun of the SC21 configurations'");
+  CHECK(titled.cases.at(0).request.software.name == "megatron-2022");
+  CHECK(read(R"({"title": "SC21"})").targets.empty());
+  const Measurements keyed = read(R"({"key": "sc21", "title": "anything"})");
+  REQUIRE(keyed.targets.size() == 1);
+  CHECK(keyed.targets[0].worst == 0.06);
+  CHECK(keyed.cases.at(0).source == "SC21");
+  CHECK(keyed.cases.at(0).request.software.name == "megatron-2021");
+  CHECK(keyed.cases.at(0).request.strategy.gradient_dtype == Dtype::half);
+  CHECK(
+      contains(message_of([&] { return parse_runs(with_source(R"({"key": "sc2"})"), "r.json"); }),
+               "r.json: /0/source/key: names no published source (see: headroom list sources) (did you mean "
+               "'sc21'?)"));
+}
+
+TEST_CASE("a title that is a label is not judged by that source's target") {
+  // One keyed run beside one that only calls itself so.
+  std::vector<MeasuredRun> runs = parse_runs(minimal, "r.json");
+  runs.push_back(runs.front());
+  runs[0].key = "sc21";
+  runs[1].source = "SC21";
+  const Measurements made = cases_of(runs, std::nullopt, std::nullopt).measurements;
+  REQUIRE(made.cases.size() == 2);
+  CHECK(made.cases[0].source != made.cases[1].source);
+}
+
+TEST_CASE("a run's own settings are read") {
+  const MeasuredRun run =
+      changed_run("\"recompute\"",
+                  "\"settings\": {\"gradient_dtype\": \"half\", \"positions\": \"alibi\"}, \"recompute\"");
+  CHECK(run.settings.gradient_dtype == Dtype::half);
+  CHECK(run.settings.positions == Positions::alibi);
+  CHECK(contains(runs_mistake("\"recompute\"", "\"settings\": {\"gradient_dtype\": \"fp8\"}, \"recompute\""),
+                 "r.json: /0/settings/gradient_dtype: must be half or fp32"));
+}
+
 }  // namespace headroom

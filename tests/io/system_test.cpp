@@ -141,8 +141,11 @@ TEST_CASE("check: tells a file's kind by its keys") {
   CHECK(contains(message_of([&] { return check(R"({"cases": []})"); }), "/source: is missing"));
   CHECK(contains(message_of([&] { return check(R"({"format": 1})"); }),
                  ": is no model (hidden, layers, ...), system (device, memory, ...), software "
-                 "(gradient_accumulation, product_rate, ...), samples, measurements (cases, targets) or list "
-                 "of runs"));
+                 "(gradient_accumulation, product_rate, ...), published source (label, titles, ...), spreads "
+                 "(iteration, allocated), samples, measurements (cases, targets) or list of runs"));
+  CHECK(contains(message_of([&] { return check(R"({"label": "A"})"); }), "/titles: is missing"));
+  CHECK(contains(message_of([&] { return check(R"({"allocated": {}})"); }),
+                 "/allocated/logarithm: is missing"));
   CHECK(
       contains(message_of([&] { return check(R"({"memory": "1 GiB"})"); }), "/devices_per_node: is missing"));
 }

@@ -1,4 +1,4 @@
-// The spreads of plan/interval.hpp derived again from the development runs that they rest on, and their coverage: each
+// The spreads of presets/spreads derived again from the development runs that they rest on, and their coverage: each
 // source of runs predicted by the spread of the others, so that no source says how wide its own intervals are.
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,8 @@
 #include "headroom/calibrate/sample_replay.hpp"
 #include "headroom/io/measurements_file.hpp"
 #include "headroom/io/runs_file.hpp"
-#include "headroom/plan/interval.hpp"
+#include "headroom/io/source_file.hpp"
+#include "headroom/io/spreads_file.hpp"
 #include "paths.hpp"
 
 namespace headroom {
@@ -38,7 +39,7 @@ std::vector<Residual> residuals_of(std::vector<MeasuredCase> cases, Measure meas
       whole.request.workload.global_batch =
           64 * it.request.strategy.micro_batch * it.request.strategy.data_parallel;
     }
-    const Comparison row = compare({whole}, {}).front();
+    const Comparison row = compare({whole}, {}, embedded_spreads()).front();
     residuals.push_back({it.source, std::abs(std::log(row.measured / row.predicted))});
   }
   return residuals;
@@ -48,14 +49,25 @@ void append(std::vector<Residual>& to, const std::vector<Residual>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// What a file has of a source, as cases of a system.
-std::vector<MeasuredCase> cases_from(const std::string& file, const std::string& title_part,
-                                     const std::optional<std::string>& system) {
+// What a file has under a title, as cases of a system.
+std::vector<MeasuredCase> cases_from(const std::string& file, const std::string& title,
+                                     const std::string& system) {
   std::vector<MeasuredRun> runs = read_runs(file);
-  std::erase_if(runs,
-                [&](const MeasuredRun& run) { return run.source.find(title_part) == std::string::npos; });
+  std::erase_if(runs, [&](const MeasuredRun& run) { return run.source != title; });
   return cases_of(runs, system, std::nullopt).measurements.cases;
 }
+
+// What a file has of published sources, or of one of them.
+std::vector<MeasuredCase> published_cases(const std::string& file, const std::string& key = {}) {
+  std::vector<MeasuredRun> runs = read_runs(file);
+  take_keys_by_title(runs);
+  std::erase_if(runs, [&](const MeasuredRun& run) { return !key.empty() && run.key != key; });
+  return cases_of(runs, std::nullopt, std::nullopt).measurements.cases;
+}
+
+constexpr const char* intern_evo = "InternEvo training performance (7B)";
+constexpr const char* nemotron = "NVIDIA DGX Cloud Benchmarking recipes (expected performance tables)";
+constexpr const char* simu_max = "SimuMax v1.2 B200 real measurements (Megatron-LM core 0.14-era)";
 
 double spread_of(const std::vector<Residual>& residuals, const std::string& without = {}) {
   std::vector<double> values;
@@ -83,8 +95,7 @@ Coverage left_out_coverage(const std::vector<Residual>& residuals) {
 
 std::vector<Residual> fitted_rows(const std::string& file) {
   std::vector<Residual> rows;
-  append(rows, residuals_of(cases_of(read_runs(file), std::nullopt, std::nullopt).measurements.cases,
-                            Measure::iteration_seconds));
+  append(rows, residuals_of(published_cases(file), Measure::iteration_seconds));
   append(rows, residuals_of(embedded_measurements().cases, Measure::iteration_seconds));
   return rows;
 }
@@ -92,8 +103,8 @@ std::vector<Residual> fitted_rows(const std::string& file) {
 std::vector<Residual> transferred_rows(const std::string& file) {
   std::vector<Residual> rows;
   for (const auto& [title, system] :
-       {std::pair{"InternEvo training", "dgx-a100-80g"}, std::pair{"NVIDIA DGX Cloud", "dgx-h100-80g"},
-        std::pair{"SimuMax", "dgx-b200-180g"}}) {
+       {std::pair{intern_evo, "dgx-a100-80g"}, std::pair{nemotron, "dgx-h100-80g"},
+        std::pair{simu_max, "dgx-b200-180g"}}) {
     append(rows, residuals_of(cases_from(file, title, system), Measure::iteration_seconds));
   }
   return rows;
@@ -101,16 +112,15 @@ std::vector<Residual> transferred_rows(const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("intervals: 80% of iteration times hold 70 to 90% where each source is left out") {
+SHARED_TEST_CASE("intervals: 80% of iteration times hold 70 to 90% where each source is left out") {
   const auto file = tests::shared_file("data/measured/runs.json");
   if (!file) return;
   const std::vector<Residual> fitted = fitted_rows(file->string());
   const std::vector<Residual> transferred = transferred_rows(file->string());
   CHECK(fitted.size() == 166);
   CHECK(transferred.size() == 49);
-  CHECK(spread_of(fitted) == doctest::Approx(iteration_spread(StepRates::fitted).logarithm).epsilon(0.02));
-  CHECK(spread_of(transferred) ==
-        doctest::Approx(iteration_spread(StepRates::transferred).logarithm).epsilon(0.02));
+  CHECK(spread_of(fitted) == doctest::Approx(embedded_spreads().fitted.logarithm).epsilon(0.02));
+  CHECK(spread_of(transferred) == doctest::Approx(embedded_spreads().transferred.logarithm).epsilon(0.02));
 
   const Coverage of_fitted = left_out_coverage(fitted);
   const Coverage of_transferred = left_out_coverage(transferred);
@@ -125,15 +135,14 @@ TEST_CASE("intervals: 80% of iteration times hold 70 to 90% where each source is
   CHECK(part(of_transferred) >= 0.60);
 }
 
-TEST_CASE("intervals: 80% of allocated memory hold 70 to 90% where each source is left out") {
+SHARED_TEST_CASE("intervals: 80% of allocated memory hold 70 to 90% where each source is left out") {
   const auto file = tests::shared_file("data/measured/runs.json");
   if (!file) return;
   std::vector<Residual> rows =
-      residuals_of(cases_from(file->string(), "Zero Bubble", std::nullopt), Measure::allocated_bytes);
-  append(rows,
-         residuals_of(cases_from(file->string(), "SimuMax", "dgx-b200-180g"), Measure::allocated_bytes));
+      residuals_of(published_cases(file->string(), "zero-bubble"), Measure::allocated_bytes);
+  append(rows, residuals_of(cases_from(file->string(), simu_max, "dgx-b200-180g"), Measure::allocated_bytes));
   CHECK(rows.size() == 8);
-  CHECK(spread_of(rows) == doctest::Approx(allocated_spread().logarithm).epsilon(0.02));
+  CHECK(spread_of(rows) == doctest::Approx(embedded_spreads().allocated.logarithm).epsilon(0.02));
   const Coverage coverage = left_out_coverage(rows);
   MESSAGE("sources left out: " << coverage.covered << " of " << coverage.rows);
   CHECK(part(coverage) >= 0.70);

@@ -224,7 +224,7 @@ std::map<std::string, std::int64_t> predicted_by_op(const Case& it) {
 
 }  // namespace
 
-TEST_CASE("saved tensors: what PyTorch keeps, case by case and byte for byte") {
+SHARED_TEST_CASE("saved tensors: what PyTorch keeps, case by case and byte for byte") {
   const auto path = tests::shared_file("data/measured/saved_tensors.json");
   if (!path) return;
   int matched = 0;

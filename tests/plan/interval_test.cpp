@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "headroom/io/spreads_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "plan/requests.hpp"
 
@@ -27,11 +28,11 @@ bool warned(const Plan& plan, const std::string& code) {
 
 TEST_CASE("interval: of the device whose training steps were measured it is narrow, of others wide") {
   const Plan fitted = account(evaluate(timed("dgx-a100-80g")));
-  CHECK(iteration_interval(fitted).rates == StepRates::fitted);
+  CHECK(iteration_interval(fitted, embedded_spreads()).rates == StepRates::fitted);
   CHECK_FALSE(warned(fitted, "transferred_step_rates"));
   for (const char* system : {"dgx-h100-80g", "dgx-h200-141g", "dgx-b200-180g"}) {
     const Plan plan = account(evaluate(timed(system)));
-    CHECK(iteration_interval(plan).rates == StepRates::transferred);
+    CHECK(iteration_interval(plan, embedded_spreads()).rates == StepRates::transferred);
     CHECK(warned(plan, "transferred_step_rates"));
   }
 }
@@ -55,11 +56,11 @@ TEST_CASE(
     Request request = timed("dgx-a100-80g");
     request.strategy.micro_batch = *rc::gen::element(1, 2, 4);
     const Plan plan = account(evaluate(request));
-    const IterationInterval time = iteration_interval(plan);
+    const IterationInterval time = iteration_interval(plan, embedded_spreads());
     const double total = plan.timing->iteration.total.count();
     RC_ASSERT(time.low.count() < total && total < time.high.count());
     RC_ASSERT(std::abs(time.low.count() * time.high.count() / (total * total) - 1) < 1e-12);
-    const AllocatedInterval memory = allocated_interval(plan);
+    const AllocatedInterval memory = allocated_interval(plan, embedded_spreads());
     RC_ASSERT(memory.low < memory.predicted && memory.predicted < memory.high);
     RC_ASSERT(memory.predicted == peak(plan) - plan.ranks[plan.peak_rank].reserved);
   });

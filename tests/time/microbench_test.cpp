@@ -25,7 +25,7 @@ double error_quantile(std::vector<double> errors, double q) {
 
 }  // namespace
 
-TEST_CASE("rates: matrix products on A100 within 5% median and 15% at the 90th percentile") {
+SHARED_TEST_CASE("rates: matrix products on A100 within 5% median and 15% at the 90th percentile") {
   const auto path = tests::shared_file("data/microbench/a100-sxm-80g_gemm_bf16.csv");
   if (!path) return;
   std::ifstream file(*path);
@@ -50,7 +50,7 @@ TEST_CASE("rates: matrix products on A100 within 5% median and 15% at the 90th p
   CHECK(error_quantile(all, 0.5) < 0.05);
 }
 
-TEST_CASE("rates: collectives on A100 within 8% median from 1 MiB and 25% below") {
+SHARED_TEST_CASE("rates: collectives on A100 within 8% median from 1 MiB and 25% below") {
   const auto path = tests::shared_file("data/microbench/a100-sxm-80g_nccl_fp16.csv");
   if (!path) return;
   std::ifstream file(*path);

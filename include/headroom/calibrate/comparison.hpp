@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headroom/core/names.hpp"
+#include "headroom/plan/interval.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom {
@@ -95,7 +96,8 @@ struct GroupSummary {
 
 // A row for every figure, in order. Throws InputError, by case, when a request is not legal, and expects a
 // system with performance figures, known baselines, and an iteration time beside what is computed of it.
-std::vector<Comparison> compare(const std::vector<MeasuredCase>& cases, const std::vector<Target>& targets);
+std::vector<Comparison> compare(const std::vector<MeasuredCase>& cases, const std::vector<Target>& targets,
+                                const Spreads& spreads);
 
 // A summary of each group, in order of first appearance.
 std::vector<GroupSummary> summarize(const std::vector<Comparison>& rows, const std::vector<Target>& targets);

@@ -4,21 +4,22 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "headroom/calibrate/comparison.hpp"
+#include "headroom/calibrate/published_source.hpp"
 
 namespace headroom {
 
 // Absent members were not published.
 struct MeasuredRun {
   std::string name;
-  std::string source;  // its title; empty where the runs are the user's own
+  std::string key;     // of the publication that it is of (PublishedSource); empty without
+  std::string source;  // a title, which is shown and decides nothing; empty where the runs are the user's own
   std::string device;  // "A100-SXM4-80GB"
   std::string dtype;
-  std::string overlap;  // what overlaps or is sharded how, in words
+  std::string overlap;  // what overlaps or is sharded how, in words that only a source's variants read
   bool dense = true;
 
   std::int64_t layers = 0;
@@ -44,6 +45,7 @@ struct MeasuredRun {
   std::int64_t micro_batch = 1;
   std::optional<std::string> recompute;
   std::optional<bool> flash_attention;
+  RunSettings settings;  // laid over those of its source
 
   bool fit = false;  // marked as one to fit efficiencies to (calibrate/fit_runs.hpp)
   std::optional<Seconds> iteration;
@@ -52,37 +54,23 @@ struct MeasuredRun {
   friend bool operator==(const MeasuredRun&, const MeasuredRun&) = default;
 };
 
-// Publications whose system and software are known, by a part of their title.
-struct KnownSource {
-  std::string_view title_part;
-  std::string_view label;
-  std::string_view system;  // names of presets
-  std::string_view software;
-  std::optional<double> median;  // targets for iteration times
-  std::optional<double> worst;
-  std::optional<double> worst_memory;
-};
+// What the rows of a source are called together: the label of `source`, which is null for a run without a key, here and
+// below; or else the run's title in quotes.
+std::string label_of(const MeasuredRun& run, const PublishedSource* source);
 
-// Null for the user's own runs and for publications of which too little is known.
-const KnownSource* known_source(const MeasuredRun& run);
-
-std::vector<Target> targets_of(const KnownSource& source);
-
-// What the rows of a source are called together.
-std::string label_of(const MeasuredRun& run);
-
-// The names of the presets that predict a run. A system is absent where it is neither a known source's nor,
-// for the user's own runs, that of the device.
+// The names of the presets that predict a run: those of its source, or else the system of its device, which is absent
+// where no system has that device, and the default stack.
 struct RunPresets {
   std::optional<std::string> system;
   std::string software;
   friend bool operator==(const RunPresets&, const RunPresets&) = default;
 };
-RunPresets presets_of(const MeasuredRun& run);
+RunPresets presets_of(const MeasuredRun& run, const PublishedSource* source);
 
 // The reason, where the run is not one that can be predicted.
 using RunCase = std::variant<MeasuredCase, std::string>;
 
-RunCase case_of(const MeasuredRun& run, const System& system, const Software& software);
+RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const System& system,
+                const Software& software);
 
 }  // namespace headroom

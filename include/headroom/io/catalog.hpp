@@ -15,7 +15,8 @@ struct EmbeddedFile {
 // Every embedded file. Defined in a source that the build generates from models/ and presets/.
 std::span<const EmbeddedFile> embedded_files();
 
-// `kind` is the folder that holds the files without its plural s: "model", "system", "software", "measurement".
+// `kind` is the folder that holds the files without its plural s: "model", "system", "software", "source",
+// "measurement", "spread".
 
 // Names of a kind, sorted: stems of the files' names, "gpt3-175b".
 std::vector<std::string_view> embedded_names(std::string_view kind);

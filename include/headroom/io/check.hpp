@@ -6,8 +6,8 @@
 
 namespace headroom {
 
-// What a file holds, told by its keys: "model", "system", "software", "samples", "measurements" or "runs". Throws
-// InputError when it holds none of them, or is not valid.
+// What a file holds, told by its keys: "model", "system", "software", "source", "spreads", "samples", "measurements" or
+// "runs". Throws InputError when it holds none of them, or is not valid.
 std::string_view check_file(const std::string& path);
 
 }  // namespace headroom

@@ -1,13 +1,14 @@
-// How far to trust a number: the interval in which a measurement should lie, derived from how far predictions of
-// measured runs of the same kind were off.
+// How far a number can be trusted: the interval in which a measurement should lie, which follows from how far predictions
+// of measured runs of the same kind were off.
 //
-// An interval is symmetric in the logarithm, x / f to x f, since the sign of an error differs from cluster to cluster.
-// f is such that eight in ten of the runs known of a kind lie within; tests/papers/intervals_test.cpp derives it again
-// from the runs, and checks the coverage where each source of runs is predicted by the spread of the others.
+// An interval is symmetric in the logarithm, from x / f to x f, since the sign of an error differs from cluster to
+// cluster. Eight in ten of the runs known of a kind lie within it. How wide it is, is data (presets/spreads/, read by
+// io/spreads_file.hpp); tests/papers/intervals_test.cpp derives it again from the runs, and checks the coverage where
+// each source of runs is predicted by the spread of the others.
 #pragma once
 
 #include <array>
-#include <string_view>
+#include <string>
 
 #include "headroom/plan/plan.hpp"
 
@@ -15,40 +16,51 @@ namespace headroom {
 
 inline constexpr double interval_level = 0.8;
 
-// fitted: how fast a training step runs was fitted to training steps on the system's device. transferred: its clock,
-// or flash attention that the model uses, was assumed.
+// The rates of a training step are `fitted` where they were fitted to training steps on the system's device. They are
+// `transferred` where its clock was assumed, or flash attention that the model uses.
 enum class StepRates : std::uint8_t { fitted, transferred };
 
 StepRates step_rates(const Request& request);
 
-// Of the logarithm of measured over predicted, what 80% of the runs known stay within, and which those are.
+// What the logarithm of measured over predicted stays within, whatever its sign, in 80% of the runs known; and which
+// runs those are.
 struct Spread {
   double logarithm = 0;
-  std::string_view source;
+  std::string source;
   friend bool operator==(const Spread&, const Spread&) = default;
 };
 
-Spread iteration_spread(StepRates rates);
-Spread allocated_spread();
+struct Spreads {
+  Spread fitted;  // of iteration times
+  Spread transferred;
+  Spread allocated;  // of bytes
+  friend bool operator==(const Spreads&, const Spreads&) = default;
+};
+
+const Spread& iteration_spread(const Spreads& spreads, StepRates rates);
 
 struct IterationInterval {
   StepRates rates{};
   Seconds low;
   Seconds high;
+  std::string source;  // of its spread
   friend bool operator==(const IterationInterval&, const IterationInterval&) = default;
 };
 
 // Expects a plan with timing.
-IterationInterval iteration_interval(const Plan& plan);
+IterationInterval iteration_interval(const Plan& plan, const Spreads& spreads);
 
-// Of the bytes that the fullest rank's tensors take: without reserves, which no run tells apart.
+// The bytes that the fullest rank's tensors take: without reserves, which no run tells apart.
+Bytes allocated(const Plan& plan);
+
 struct AllocatedInterval {
   Bytes predicted;
   Bytes low;
   Bytes high;
+  std::string source;
   friend bool operator==(const AllocatedInterval&, const AllocatedInterval&) = default;
 };
-AllocatedInterval allocated_interval(const Plan& plan);
+AllocatedInterval allocated_interval(const Plan& plan, const Spreads& spreads);
 
 template <>
 inline constexpr std::array<Spelling<StepRates>, 2> spellings<StepRates>{{

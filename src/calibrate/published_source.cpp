@@ -1,0 +1,33 @@
+#include "headroom/calibrate/published_source.hpp"
+
+namespace headroom {
+
+std::vector<Target> targets_of(const PublishedSource& source) {
+  std::vector<Target> targets;
+  for (const auto& [measure, median, worst] : source.targets) {
+    targets.push_back({.group = is_bytes(measure) ? source.label + ", memory" : source.label,
+                       .source = source.label,
+                       .measure = measure,
+                       .median = median,
+                       .worst = worst});
+  }
+  return targets;
+}
+
+RunSettings laid_over(const RunSettings& above, const RunSettings& below) {
+  RunSettings result = above;
+  const auto fill = [](auto& value, const auto& other) {
+    if (!value) value = other;
+  };
+  fill(result.vocabulary, below.vocabulary);
+  fill(result.recompute, below.recompute);
+  fill(result.memory_unit, below.memory_unit);
+  fill(result.gradient_dtype, below.gradient_dtype);
+  fill(result.positions, below.positions);
+  fill(result.tied_embeddings, below.tied_embeddings);
+  fill(result.ends_count_as_layers, below.ends_count_as_layers);
+  fill(result.overlaps_data_parallel, below.overlaps_data_parallel);
+  return result;
+}
+
+}  // namespace headroom

@@ -1,0 +1,51 @@
+#include "headroom/io/spreads_file.hpp"
+
+#include <utility>
+
+#include "file_formats.hpp"
+#include "headroom/core/expects.hpp"
+#include "headroom/io/catalog.hpp"
+#include "object_reader.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr auto spread_fields = [](auto& fields, auto& spread) {
+  fields.required("logarithm", spread.logarithm);
+  fields.required("source", spread.source);
+};
+
+constexpr auto iteration_spread_fields = [](auto& fields, auto& spreads) {
+  fields.required_object("fitted", spreads.fitted, spread_fields);
+  fields.required_object("transferred", spreads.transferred, spread_fields);
+};
+
+constexpr auto spreads_fields = [](auto& fields, auto& spreads) {
+  fields.format(1);
+  fields.required_object("iteration", spreads, iteration_spread_fields);
+  fields.required_object("allocated", spreads.allocated, spread_fields);
+};
+
+}  // namespace
+
+Spreads spreads_of(Document document) {
+  Spreads spreads;
+  ObjectReader::read(document, JsonPointer(), spreads, spreads_fields);
+  document.finish();
+  return spreads;
+}
+
+Spreads parse_spreads(std::string_view text, const std::string& file) {
+  return spreads_of(read_document(text, file));
+}
+
+const Spreads& embedded_spreads() {
+  static const Spreads spreads = [] {  // constant data, parsed once
+    const EmbeddedFile* file = find_embedded("spread", "development");
+    EXPECTS(file != nullptr);
+    return parse_spreads(file->text, std::string(file->path));
+  }();
+  return spreads;
+}
+
+}  // namespace headroom
