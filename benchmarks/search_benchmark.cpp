@@ -19,7 +19,7 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
-#include "headroom/search/evaluator.hpp"
+#include "headroom/plan/composer.hpp"
 #include "headroom/search/search.hpp"
 
 namespace {
@@ -73,25 +73,25 @@ benchmark::Counter each(std::int64_t count) {
 enum class Depth { enumerate, layouts, memory, time };
 
 // Visits a space and asks as much of each of its strategies as `depth` says. How many strategies there are.
-std::int64_t visit(const Request& request, const Space& space, Evaluator& evaluator, Depth depth) {
+std::int64_t visit(const Request& request, const Space& space, Composer& composer, Depth depth) {
   std::int64_t strategies = 0;
   visit_layouts(
       request, space,
       [&](const Strategy& layout) {
         const std::vector<Recomputation> list = recomputations(request, space, layout);
         const std::vector<bool> sharding = choices(space.distributed_optimizer, layout.data_parallel);
-        if (depth >= Depth::layouts) evaluator.set_layout(layout, list);
+        if (depth >= Depth::layouts) composer.set_layout(layout, list);
         Strategy strategy = layout;
         for (const Recomputation& recompute : list) {
           strategy.recompute = recompute;
           for (const bool sharded : sharding) {
             strategy.distributed_optimizer = sharded;
             ++strategies;
-            if (depth >= Depth::memory) benchmark::DoNotOptimize(evaluator.peak(strategy));
+            if (depth >= Depth::memory) benchmark::DoNotOptimize(composer.peak(strategy));
             if (depth < Depth::time) continue;
-            const Seconds iteration = evaluator.iteration(strategy);
+            const Seconds iteration = composer.iteration(strategy);
             benchmark::DoNotOptimize(iteration);
-            benchmark::DoNotOptimize(evaluator.mfu(strategy, iteration));
+            benchmark::DoNotOptimize(composer.mfu(strategy, iteration));
           }
         }
         return true;
@@ -105,8 +105,8 @@ void evaluate_all(benchmark::State& state, const char* model, std::int64_t devic
   const Space space{.devices = devices};
   std::int64_t strategies = 0;
   for (auto _ : state) {
-    Evaluator evaluator(request);
-    strategies += visit(request, space, evaluator, Depth::time);
+    Composer composer(request);
+    strategies += visit(request, space, composer, Depth::time);
   }
   state.counters["strategies"] = rate(strategies);
   state.counters["each"] = each(strategies);
@@ -136,16 +136,16 @@ void parts(benchmark::State& state, const char* model, std::int64_t devices) {
   const Space space{.devices = devices};
   std::array<double, 4> warm{};
   double cold = 0;
-  const auto seconds = [&](Evaluator& evaluator, Depth depth) {
+  const auto seconds = [&](Composer& composer, Depth depth) {
     const std::clock_t start = std::clock();  // of the processor, so that other programs count less
-    visit(request, space, evaluator, depth);
+    visit(request, space, composer, depth);
     return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   };
   for (auto _ : state) {
-    Evaluator evaluator(request);
-    cold += seconds(evaluator, Depth::time);
+    Composer composer(request);
+    cold += seconds(composer, Depth::time);
     for (const Depth depth : {Depth::enumerate, Depth::layouts, Depth::memory, Depth::time}) {
-      warm[static_cast<std::size_t>(depth)] += seconds(evaluator, depth);
+      warm[static_cast<std::size_t>(depth)] += seconds(composer, depth);
     }
   }
   const auto share = [&](const char* name, double part) { state.counters[name] = part / cold; };

@@ -55,7 +55,7 @@ std::int64_t devices_lower_bound(const Request& base, std::optional<Seconds> wit
 bool Feasibility::fits(const Space& space) {
   const Space lean = leanest(space);
   return any_layout(base_, lean, [&](const Strategy& layout) {
-    evaluator_.set_layout(layout);
+    composer_.set_layout(layout);
     Strategy strategy = layout;
     for (const bool sharded : choices(lean.distributed_optimizer, layout.data_parallel)) {
       strategy.distributed_optimizer = sharded;
@@ -73,16 +73,16 @@ bool Feasibility::fits_within(const Space& space, Seconds most) {
 }
 
 bool Feasibility::fits_within(const Strategy& layout, const Space& space, Seconds most) {
-  evaluator_.set_layout(layout);
+  composer_.set_layout(layout);
   for (const bool sharded : choices(space.distributed_optimizer, layout.data_parallel)) {
     Strategy strategy = layout;
     strategy.distributed_optimizer = sharded;
     // Replays add time: where the layout is too slow without them, no policy mends it.
-    if (evaluator_.least_iteration(strategy) > most) continue;
+    if (composer_.least_iteration(strategy) > most) continue;
     for (const Recomputation& recompute : recomputations(base_, space, layout)) {
       strategy.recompute = recompute;
-      if (fits(strategy) && evaluator_.least_iteration(strategy) <= most &&
-          evaluator_.iteration(strategy) <= most) {
+      if (fits(strategy) && composer_.least_iteration(strategy) <= most &&
+          composer_.iteration(strategy) <= most) {
         return true;
       }
     }

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "headroom/parallel/strategy_fields.hpp"
-#include "headroom/search/evaluator.hpp"
+#include "headroom/plan/composer.hpp"
 
 namespace headroom {
 namespace {
@@ -67,11 +67,11 @@ std::vector<Strategy> nearest_that_fit(const Request& base, const Space& space, 
     Strategy strategy;
   };
   std::map<Sizes, Neighbour> nearest;
-  Evaluator evaluator(base);
+  Composer composer(base);
   visit_layouts(
       base, space,
       [&](const Strategy& layout) {
-        evaluator.set_layout(layout);
+        composer.set_layout(layout);
         const Sizes key = sizes_of(layout);
         Strategy candidate = layout;
         for (const Recomputation& recompute : recomputations(base, space, layout)) {
@@ -81,7 +81,7 @@ std::vector<Strategy> nearest_that_fit(const Request& base, const Space& space, 
             const double far = distance(strategy, candidate);
             const auto found = nearest.find(key);
             if (found != nearest.end() && found->second.distance <= far) continue;
-            if (evaluator.peak(candidate).bytes > base.system.memory) continue;
+            if (composer.peak(candidate).bytes > base.system.memory) continue;
             nearest.insert_or_assign(key, Neighbour{far, candidate});
           }
         }

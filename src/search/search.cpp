@@ -6,7 +6,7 @@
 #include <system_error>
 #include <tuple>
 
-#include "headroom/search/evaluator.hpp"
+#include "headroom/plan/composer.hpp"
 #include "search/best_found.hpp"
 
 namespace headroom {
@@ -38,7 +38,7 @@ void visit_strategies(const Space& space, const Strategy& layout,
 class Worker {
  public:
   Worker(const Request& base, const Space& space, const Shard& shard)
-      : base_(base), space_(space), shard_(shard), evaluator_(base) {}
+      : base_(base), space_(space), shard_(shard), composer_(base) {}
 
   // Enumerates the space and evaluates what it can take off the counter of its shard's layouts before others do: of
   // those, the strategies that have a closed form for their time, or those that have none.
@@ -80,7 +80,7 @@ class Worker {
     const std::vector<Recomputation> list = recomputations(base_, space_, layout);
     visit_strategies(space_, layout, list, place, [&](Candidate& candidate) {
       if (has_closed_form(candidate.strategy) == replays) return;
-      if (!set) evaluator_.set_layout(layout, list);
+      if (!set) composer_.set_layout(layout, list);
       set = true;
       consider(candidate);
     });
@@ -89,7 +89,7 @@ class Worker {
   void consider(Candidate& candidate) {
     const Strategy& strategy = candidate.strategy;
     ++counts.evaluated;
-    const RankPeak peak = evaluator_.peak(strategy);
+    const RankPeak peak = composer_.peak(strategy);
     candidate.peak = peak.bytes;
     candidate.peak_rank = peak.rank;
     if (peak.bytes > base_.system.memory) {
@@ -99,19 +99,19 @@ class Worker {
     }
     ++counts.feasible;
     if (!has_closed_form(strategy) &&
-        found.beats(strategy, evaluator_.least_iteration(strategy), candidate.peak)) {
+        found.beats(strategy, composer_.least_iteration(strategy), candidate.peak)) {
       return;
     }
     ++effort.timed;
-    candidate.iteration = evaluator_.iteration(strategy);
-    candidate.mfu = evaluator_.mfu(strategy, candidate.iteration);
+    candidate.iteration = composer_.iteration(strategy);
+    candidate.mfu = composer_.mfu(strategy, candidate.iteration);
     found.add(candidate);
   }
 
   const Request& base_;
   const Space& space_;
   const Shard shard_;
-  Evaluator evaluator_;
+  Composer composer_;
 };
 
 // Runs all workers at once, the first on this thread; fewer where the machine has no more threads to give.

@@ -5,7 +5,7 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
-#include "headroom/search/evaluator.hpp"
+#include "headroom/plan/composer.hpp"
 #include "headroom/search/search.hpp"
 #include "papers/k22.hpp"
 
@@ -20,20 +20,20 @@ struct Rank {
 // Where a time stands among the strategies of a space that fit.
 Rank rank_of(const Request& request, const Space& space, Seconds time) {
   Rank rank;
-  Evaluator evaluator(request);
+  Composer composer(request);
   visit_layouts(
       request, space,
       [&](const Strategy& layout) {
-        evaluator.set_layout(layout);
+        composer.set_layout(layout);
         Strategy strategy = layout;
         for (const Recomputation& recompute : recomputations(request, space, layout)) {
           strategy.recompute = recompute;
           for (const bool sharded : choices(space.distributed_optimizer, layout.data_parallel)) {
             strategy.distributed_optimizer = sharded;
-            if (evaluator.peak(strategy).bytes > request.system.memory) continue;
+            if (composer.peak(strategy).bytes > request.system.memory) continue;
             ++rank.feasible;
             const bool faster =
-                evaluator.least_iteration(strategy) < time && evaluator.iteration(strategy) < time;
+                composer.least_iteration(strategy) < time && composer.iteration(strategy) < time;
             rank.faster += faster ? 1 : 0;
           }
         }

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "headroom/search/evaluator.hpp"
+#include "headroom/plan/composer.hpp"
 #include "search/requests.hpp"
 
 namespace headroom {
@@ -13,13 +13,13 @@ namespace {
 // Every strategy that fits, priced one by one.
 std::vector<Candidate> all_that_fit(const Request& request, const Space& space) {
   std::vector<Candidate> candidates;
-  Evaluator evaluator(request);
+  Composer composer(request);
   for (const Strategy& strategy : strategies(request, space)) {
-    evaluator.set_layout(strategy);
-    const RankPeak peak = evaluator.peak(strategy);
+    composer.set_layout(strategy);
+    const RankPeak peak = composer.peak(strategy);
     if (peak.bytes > request.system.memory) continue;
     candidates.push_back(
-        {.strategy = strategy, .peak = peak.bytes, .iteration = evaluator.iteration(strategy)});
+        {.strategy = strategy, .peak = peak.bytes, .iteration = composer.iteration(strategy)});
   }
   return candidates;
 }

@@ -12,10 +12,10 @@ namespace {
 
 std::optional<Bytes> least_peak(const Request& request, const Space& space) {
   std::optional<Bytes> least;
-  Evaluator evaluator(request);
+  Composer composer(request);
   for (const Strategy& strategy : strategies(request, space)) {
-    evaluator.set_layout(strategy);
-    const Bytes peak = evaluator.peak(strategy).bytes;
+    composer.set_layout(strategy);
+    const Bytes peak = composer.peak(strategy).bytes;
     least = std::min(least.value_or(peak), peak);
   }
   return least;

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "headroom/search/evaluator.hpp"
+#include "headroom/plan/composer.hpp"
 #include "search/requests.hpp"
 
 namespace headroom {
@@ -141,31 +141,31 @@ TEST_CASE("search: threads and shards change nothing, and the answer is brute fo
 }
 
 TEST_CASE(
-    "evaluator: memory and time of every strategy are evaluate's to the last bit, whether it fits or not") {
+    "composer: memory and time of every strategy are evaluate's to the last bit, whether it fits or not") {
   CHECK(rc::check([] {
     const Request request = any_request();
     Space space = any_space();
     space.recompute_window = false;
-    Evaluator evaluator(request);
+    Composer composer(request);
     visit_layouts(
         request, space,
         [&](const Strategy& layout) {
           const std::vector<Recomputation> list = recomputations(request, space, layout);
-          evaluator.set_layout(layout, list);
+          composer.set_layout(layout, list);
           Request asked = request;
           asked.strategy = layout;
           // Timed together, or in the order of a list that is not given.
-          if (*rc::gen::arbitrary<bool>()) evaluator.set_layout(layout);
+          if (*rc::gen::arbitrary<bool>()) composer.set_layout(layout);
           for (const Recomputation& recompute : list) {
             asked.strategy.recompute = recompute;
             for (const bool sharded : choices(space.distributed_optimizer, layout.data_parallel)) {
               asked.strategy.distributed_optimizer = sharded;
               const Plan plan = account(evaluate(asked));
-              RC_ASSERT(evaluator.peak(asked.strategy) == (RankPeak{plan.peak_rank, peak(plan)}));
-              const Seconds iteration = evaluator.iteration(asked.strategy);
+              RC_ASSERT(composer.peak(asked.strategy) == (RankPeak{plan.peak_rank, peak(plan)}));
+              const Seconds iteration = composer.iteration(asked.strategy);
               RC_ASSERT(iteration == plan.timing->iteration.total);
-              RC_ASSERT(evaluator.least_iteration(asked.strategy) <= iteration);
-              RC_ASSERT(evaluator.mfu(asked.strategy, iteration) == plan.timing->throughput.mfu);
+              RC_ASSERT(composer.least_iteration(asked.strategy) <= iteration);
+              RC_ASSERT(composer.mfu(asked.strategy, iteration) == plan.timing->throughput.mfu);
             }
           }
           return true;

@@ -2,7 +2,7 @@
 // and again. It looks only at the part of the space that needs least memory, which tests compare with the whole.
 #pragma once
 
-#include "headroom/search/evaluator.hpp"
+#include "headroom/plan/composer.hpp"
 #include "headroom/search/space.hpp"
 
 namespace headroom {
@@ -22,7 +22,7 @@ std::int64_t devices_lower_bound(const Request& base, std::optional<Seconds> wit
 class Feasibility {
  public:
   // Keeps a reference.
-  explicit Feasibility(const Request& base) : base_(base), evaluator_(base) {}
+  explicit Feasibility(const Request& base) : base_(base), composer_(base) {}
 
   bool fits(const Space& space);
 
@@ -30,11 +30,11 @@ class Feasibility {
   bool fits_within(const Space& space, Seconds most);
 
  private:
-  bool fits(const Strategy& strategy) { return evaluator_.peak(strategy).bytes <= base_.system.memory; }
+  bool fits(const Strategy& strategy) { return composer_.peak(strategy).bytes <= base_.system.memory; }
   bool fits_within(const Strategy& layout, const Space& space, Seconds most);
 
   const Request& base_;
-  Evaluator evaluator_;
+  Composer composer_;
 };
 
 }  // namespace headroom

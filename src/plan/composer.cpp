@@ -1,4 +1,4 @@
-#include "headroom/search/evaluator.hpp"
+#include "headroom/plan/composer.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -13,12 +13,12 @@ constexpr std::size_t most_at_once = 8;  // pipelines timed together
 
 }  // namespace
 
-Evaluator::Evaluator(const Request& base)
+Composer::Composer(const Request& base)
     : base_(base), layer_(layer_ops(base.model.architecture)), spans_(most_at_once) {
   model_flops_ = iteration_flops(base.model, Strategy{}, base.workload, 0).model;
 }
 
-Evaluator::Symbolic& Evaluator::symbolic_of(const Strategy& strategy) {
+Composer::Symbolic& Composer::symbolic_of(const Strategy& strategy) {
   const Sharding sharding = sharding_of(base_.model, strategy);
   for (Symbolic& symbolic : symbolic_) {
     if (symbolic.sharding == sharding) return symbolic;
@@ -29,7 +29,7 @@ Evaluator::Symbolic& Evaluator::symbolic_of(const Strategy& strategy) {
   return symbolic;
 }
 
-Evaluator::Priced& Evaluator::priced_of(const Strategy& strategy) {
+Composer::Priced& Composer::priced_of(const Strategy& strategy) {
   const auto [entry, added] =
       priced_.try_emplace({strategy.tensor_parallel, strategy.micro_batch, strategy.sequence_parallel});
   Priced& priced = entry->second;
@@ -41,7 +41,7 @@ Evaluator::Priced& Evaluator::priced_of(const Strategy& strategy) {
   return priced;
 }
 
-const ModelActivations& Evaluator::activations_of(const Strategy& strategy) {
+const ModelActivations& Composer::activations_of(const Strategy& strategy) {
   const std::size_t policy = index(strategy.recompute.policy);
   std::optional<ModelActivations>& activations = now_->activations[policy];
   if (!activations) {
@@ -52,7 +52,7 @@ const ModelActivations& Evaluator::activations_of(const Strategy& strategy) {
   return *activations;
 }
 
-const ModelCost& Evaluator::cost_of(const Recomputation& recompute) {
+const ModelCost& Composer::cost_of(const Recomputation& recompute) {
   const std::size_t policy = index(recompute.policy);
   std::optional<ModelCost>& cost = now_->costs[policy];
   if (cost) return *cost;
@@ -66,7 +66,7 @@ const ModelCost& Evaluator::cost_of(const Recomputation& recompute) {
   return cost.emplace(model_cost(*now_->model, replay_of(layer_, recompute)));
 }
 
-void Evaluator::set_layout(const Strategy& layout, std::span<const Recomputation> recomputations) {
+void Composer::set_layout(const Strategy& layout, std::span<const Recomputation> recomputations) {
   layout_ = layout;
   reserved_ = reserved(base_.system, layout);
   now_ = &priced_of(layout);
@@ -87,7 +87,7 @@ void Evaluator::set_layout(const Strategy& layout, std::span<const Recomputation
   recompute_.reset();
 }
 
-void Evaluator::find_rank_kinds() {
+void Composer::find_rank_kinds() {
   kinds_.clear();
   const auto same = [&](std::int64_t x, std::int64_t y) {
     for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
@@ -115,20 +115,20 @@ void Evaluator::find_rank_kinds() {
   }
 }
 
-void Evaluator::set_recompute(const Strategy& strategy) {
+void Composer::set_recompute(const Strategy& strategy) {
   if (recompute_ == strategy.recompute) return;
   recompute_ = strategy.recompute;
   filled_ = false;
   makespan_.reset();
 }
 
-Plan Evaluator::whole_plan(const Strategy& strategy) const {
+Plan Composer::whole_plan(const Strategy& strategy) const {
   Request request = base_;
   request.strategy = strategy;
   return account(evaluate(request));
 }
 
-Bytes Evaluator::fullest(RankKind& kind) {
+Bytes Composer::fullest(RankKind& kind) {
   passes_.clear();
   for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
     passes_.push_back(stages_[stage_of_[index(stage_of(shape_, kind.rank, chunk))]].activations);
@@ -146,7 +146,7 @@ Bytes Evaluator::fullest(RankKind& kind) {
   return total(rank_activations(passes_, *kind.moments, kind.rank).at_peak);
 }
 
-RankPeak Evaluator::peak(const Strategy& strategy) {
+RankPeak Composer::peak(const Strategy& strategy) {
   if (strategy.recompute.window) {
     const Plan plan = whole_plan(strategy);
     return {.rank = plan.peak_rank, .bytes = headroom::peak(plan)};
@@ -168,7 +168,7 @@ RankPeak Evaluator::peak(const Strategy& strategy) {
   return highest;
 }
 
-void Evaluator::time_layout() {
+void Composer::time_layout() {
   if (layout_timed_) return;
   layout_timed_ = true;
   links_ = send_times(base_.model, layout_, base_.workload, base_.system.devices_per_node,
@@ -180,7 +180,7 @@ void Evaluator::time_layout() {
   }
 }
 
-void Evaluator::fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans) {
+void Composer::fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans) {
   time_layout();
   const ModelCost& cost = cost_of(recompute);
   for (Stage& stage : stages_) {
@@ -193,7 +193,7 @@ void Evaluator::fill_spans(const Recomputation& recompute, std::vector<ChunkSpan
   }
 }
 
-Seconds Evaluator::makespan_of(const Recomputation& recompute) {
+Seconds Composer::makespan_of(const Recomputation& recompute) {
   const std::size_t at_once = shape_.kind == ScheduleKind::interleaved ? most_at_once : 1;
   const auto asked = std::find(recomputations_.begin(), recomputations_.end(), recompute);
   if (at_once == 1 || asked == recomputations_.end()) {
@@ -218,20 +218,20 @@ Seconds Evaluator::makespan_of(const Recomputation& recompute) {
   return *makespans_[first];
 }
 
-EndTimes Evaluator::end_of(const Strategy& strategy, Seconds last_backward) const {
+EndTimes Composer::end_of(const Strategy& strategy, Seconds last_backward) const {
   double most = 0;
   for (const RankKind& kind : kinds_) most = std::max(most, kind.parameters);
   return end_times(base_.model, strategy, most, last_backward, base_.system.devices_per_node,
                    *base_.system.performance, base_.software);
 }
 
-const EndTimes& Evaluator::end_of(const Strategy& strategy) {
+const EndTimes& Composer::end_of(const Strategy& strategy) {
   std::optional<EndTimes>& end = ends_[index(strategy.distributed_optimizer)];
   if (!end) end = end_of(strategy, Seconds(0));
   return *end;
 }
 
-Seconds Evaluator::iteration(const Strategy& strategy) {
+Seconds Composer::iteration(const Strategy& strategy) {
   // Where the reduction of gradients hides behind a backward pass, it matters which rank is busiest.
   const bool overlaps = base_.software.overlaps_data_parallel && strategy.data_parallel > 1;
   if (strategy.recompute.window || overlaps) return whole_plan(strategy).timing->iteration.total;
@@ -241,7 +241,7 @@ Seconds Evaluator::iteration(const Strategy& strategy) {
   return *makespan_ + end.data_communication + end.optimizer;
 }
 
-Seconds Evaluator::least_iteration(const Strategy& strategy) {
+Seconds Composer::least_iteration(const Strategy& strategy) {
   Strategy least = strategy;
   // A window stores at the most every pass.
   if (strategy.recompute.window) least.recompute = {};
@@ -252,7 +252,7 @@ Seconds Evaluator::least_iteration(const Strategy& strategy) {
   return least_makespan(shape_, spans_.front()) + end.data_communication + end.optimizer;
 }
 
-double Evaluator::mfu(const Strategy& strategy, Seconds iteration) const {
+double Composer::mfu(const Strategy& strategy, Seconds iteration) const {
   return utilization(model_flops_, iteration, devices(strategy), base_.system.performance->device.half_peak);
 }
 

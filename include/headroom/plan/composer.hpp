@@ -27,10 +27,10 @@ struct RankPeak {
   friend bool operator==(const RankPeak&, const RankPeak&) = default;
 };
 
-class Evaluator {
+class Composer {
  public:
   // Keeps a reference. The request's strategy only lends the fields that no question below sets.
-  explicit Evaluator(const Request& base);
+  explicit Composer(const Request& base);
 
   // All strategies given to the questions below lie in the layout last set (recomputation and the distributed
   // optimizer may differ), and are legal. Of the recomputations, which must outlive the questions, some are timed
