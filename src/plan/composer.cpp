@@ -1,61 +1,76 @@
 #include "headroom/plan/composer.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "headroom/core/counts.hpp"
 #include "headroom/model/layer_ops.hpp"
+#include "plan/account.hpp"
 
 namespace headroom {
 namespace {
 
-constexpr std::size_t most_at_once = 8;  // pipelines timed together
+// What a layer keeps and costs does not depend on how many of a stage chunk replay.
+bool replay_alike(const Recomputation& x, const Recomputation& y) {
+  return x.policy == y.policy && x.shard_checkpoint == y.shard_checkpoint && x.ops == y.ops;
+}
+
+template <class Known>
+auto* find_replay(Known& known, const Recomputation& recompute) {
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](const auto& entry) { return replay_alike(entry.first, recompute); });
+  return found == known.end() ? nullptr : &found->second;
+}
 
 }  // namespace
 
 Composer::Composer(const Request& base)
-    : base_(base), layer_(layer_ops(base.model.architecture)), spans_(most_at_once) {
-  model_flops_ = iteration_flops(base.model, Strategy{}, base.workload, 0).model;
-}
+    : base_(base), layer_(layer_ops(base.model.architecture)), spans_(most_pipelines_at_once) {}
 
 Composer::Symbolic& Composer::symbolic_of(const Strategy& strategy) {
   const Sharding sharding = sharding_of(base_.model, strategy);
   for (Symbolic& symbolic : symbolic_) {
-    if (symbolic.sharding == sharding) return symbolic;
+    if (symbolic.sharding == sharding && symbolic.deallocate_outputs == strategy.deallocate_outputs &&
+        symbolic.gradients == strategy.gradients) {
+      return symbolic;
+    }
   }
   Symbolic& symbolic = symbolic_.emplace_back();
   symbolic.sharding = sharding;
+  symbolic.deallocate_outputs = strategy.deallocate_outputs;
+  symbolic.gradients = strategy.gradients;
   symbolic.parameters = model_parameter_exprs(base_.model, sharding);
   return symbolic;
 }
 
 Composer::Priced& Composer::priced_of(const Strategy& strategy) {
   const auto [entry, added] =
-      priced_.try_emplace({strategy.tensor_parallel, strategy.micro_batch, strategy.sequence_parallel});
+      priced_.try_emplace({strategy.tensor_parallel, strategy.micro_batch, strategy.sequence_parallel,
+                           strategy.regather, strategy.deallocate_outputs, strategy.gradients});
   Priced& priced = entry->second;
   if (added) {
     priced.symbolic = &symbolic_of(strategy);
     priced.parameters =
-        evaluate(priced.symbolic->parameters, bindings(base_.model, strategy, base_.workload));
+        headroom::evaluate(priced.symbolic->parameters, bindings(base_.model, strategy, base_.workload));
   }
   return priced;
 }
 
-const ModelActivations& Composer::activations_of(const Strategy& strategy) {
-  const std::size_t policy = index(strategy.recompute.policy);
-  std::optional<ModelActivations>& activations = now_->activations[policy];
-  if (!activations) {
-    std::optional<ModelActivationExprs>& exprs = now_->symbolic->activations[policy];
-    if (!exprs) exprs = model_activation_exprs(base_.model, strategy, base_.detail);
-    activations = evaluate(*exprs, bindings(base_.model, strategy, base_.workload));
+const ModelActivations& Composer::activations_of(const Recomputation& recompute) {
+  if (const ModelActivations* known = find_replay(now_->activations, recompute)) return *known;
+  ByReplay<ModelActivationExprs>& symbolic = now_->symbolic->activations;
+  const ModelActivationExprs* exprs = find_replay(symbolic, recompute);
+  if (exprs == nullptr) {
+    Strategy strategy = layout_;
+    strategy.recompute = recompute;
+    exprs =
+        &symbolic.emplace_back(recompute, model_activation_exprs(base_.model, strategy, base_.detail)).second;
   }
-  return *activations;
+  const Bindings letters = bindings(base_.model, layout_, base_.workload);
+  return now_->activations.emplace_back(recompute, headroom::evaluate(*exprs, letters)).second;
 }
 
 const ModelCost& Composer::cost_of(const Recomputation& recompute) {
-  const std::size_t policy = index(recompute.policy);
-  std::optional<ModelCost>& cost = now_->costs[policy];
-  if (cost) return *cost;
+  if (const ModelCost* known = find_replay(now_->costs, recompute)) return *known;
   Symbolic& symbolic = *now_->symbolic;
   if (!now_->model) {
     const Setting setting = setting_of(base_.model, layout_, base_.workload, base_.system.devices_per_node,
@@ -63,7 +78,7 @@ const ModelCost& Composer::cost_of(const Recomputation& recompute) {
     if (!symbolic.work) symbolic.work = model_work(base_.model.architecture, setting);
     now_->model = priced(*symbolic.work, setting);
   }
-  return cost.emplace(model_cost(*now_->model, replay_of(layer_, recompute)));
+  return now_->costs.emplace_back(recompute, model_cost(*now_->model, replay_of(layer_, recompute))).second;
 }
 
 void Composer::set_layout(const Strategy& layout, std::span<const Recomputation> recomputations) {
@@ -85,25 +100,27 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
   recomputations_ = recomputations;
   makespans_.assign(recomputations.size(), std::nullopt);
   recompute_.reset();
+  ranks_asked_.reset();
 }
 
 void Composer::find_rank_kinds() {
   kinds_.clear();
+  kind_of_.clear();
   const auto same = [&](std::int64_t x, std::int64_t y) {
     for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
-      if (stage_of_[index(stage_of(shape_, x, chunk))] != stage_of_[index(stage_of(shape_, y, chunk))])
-        return false;
+      if (&stage(x, chunk) != &stage(y, chunk)) return false;
     }
     return true;
   };
   for (std::int64_t rank = 0; rank < shape_.ranks; ++rank) {
-    const bool known = std::any_of(kinds_.begin(), kinds_.end(),
-                                   [&](const RankKind& kind) { return same(kind.rank, rank); });
-    if (known) continue;
+    const auto known = std::find_if(kinds_.begin(), kinds_.end(),
+                                    [&](const RankKind& kind) { return same(kind.rank, rank); });
+    kind_of_.push_back(index(known - kinds_.begin()));
+    if (known != kinds_.end()) continue;
     RankKind kind;
     kind.rank = rank;
     for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
-      kind.layers += stages_[stage_of_[index(stage_of(shape_, rank, chunk))]].place.layers;
+      kind.layers += stage(rank, chunk).place.layers;
     }
     kind.parameters = parameters_of_rank(now_->parameters, kind.layers, rank == 0, rank + 1 == shape_.ranks);
     Strategy strategy = layout_;
@@ -115,145 +132,48 @@ void Composer::find_rank_kinds() {
   }
 }
 
-void Composer::set_recompute(const Strategy& strategy) {
-  if (recompute_ == strategy.recompute) return;
-  recompute_ = strategy.recompute;
-  filled_ = false;
-  makespan_.reset();
+const Composer::Stage& Composer::stage(std::int64_t rank, std::int64_t chunk) const {
+  return stages_[stage_of_[index(stage_of(shape_, rank, chunk))]];
 }
 
-Plan Composer::whole_plan(const Strategy& strategy) const {
-  Request request = base_;
-  request.strategy = strategy;
-  return account(evaluate(request));
+StagePlace Composer::place(std::int64_t stage) const { return stages_[stage_of_[index(stage)]].place; }
+
+Verdict Composer::verdict(Bytes peak) const {
+  const Bytes headroom = base_.system.memory - peak;
+  if (headroom < Bytes(0)) return Verdict::does_not_fit;
+  return headroom < marginal_fraction * base_.system.memory ? Verdict::marginal : Verdict::fits;
 }
 
-Bytes Composer::fullest(RankKind& kind) {
-  passes_.clear();
-  for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
-    passes_.push_back(stages_[stage_of_[index(stage_of(shape_, kind.rank, chunk))]].activations);
+double Composer::mfu(const Strategy& strategy, Seconds iteration) {
+  if (!model_flops_) {
+    model_flops_ = iteration_flops(base_.model, Strategy{}, base_.workload, 0).model;
   }
-  if (all_alike(passes_)) return total(rank_activations(passes_, shape_, kind.rank).at_peak);
-  ChunkGroups groups = chunk_groups(passes_);
-  if (kind.moments == nullptr || kind.groups != groups) {
-    const ScheduleShape shape = same_liveness(shape_);
-    const auto [entry, added] =
-        moments_.try_emplace({shape.ranks, shape.chunks, shape.microbatches, kind.rank, groups});
-    if (added) entry->second = live_moments(groups, shape, kind.rank);
-    kind.moments = &entry->second;
-    kind.groups = std::move(groups);
-  }
-  return total(rank_activations(passes_, *kind.moments, kind.rank).at_peak);
+  return utilization(*model_flops_, iteration, devices(strategy), base_.system.performance->device.half_peak);
 }
 
-RankPeak Composer::peak(const Strategy& strategy) {
-  if (strategy.recompute.window) {
-    const Plan plan = whole_plan(strategy);
-    return {.rank = plan.peak_rank, .bytes = headroom::peak(plan)};
+Evaluation Composer::evaluate(const Strategy& strategy) {
+  if (std::vector<Problem> problems = illegalities(base_.model, strategy, base_.workload);
+      !problems.empty()) {
+    throw InputError(std::move(problems));
   }
-  set_recompute(strategy);
-  if (!filled_) {
-    const ModelActivations& activations = activations_of(strategy);
-    for (Stage& stage : stages_) {
-      stage.activations = pass_activations(stage_activations(activations, stage.place, strategy.recompute));
-    }
-    for (RankKind& kind : kinds_) kind.activations = fullest(kind);
-    filled_ = true;
+  set_layout(strategy);
+  Plan plan{.request = base_, .ranks = ranks_of(strategy)};
+  plan.request.strategy = strategy;
+  plan.peak_rank = fullest_rank(plan.ranks);
+  bool reduction_within_fit = true;
+  if (base_.system.performance) {
+    plan.timing = timing_of(strategy);
+    reduction_within_fit = end_of(strategy.distributed_optimizer).replicas.within_fit;
   }
-  RankPeak highest;
-  for (const RankKind& kind : kinds_) {
-    const Bytes bytes = kind.state[index(strategy.distributed_optimizer)] + kind.activations + reserved_;
-    if (bytes > highest.bytes) highest = {.rank = index(kind.rank), .bytes = bytes};
-  }
-  return highest;
-}
-
-void Composer::time_layout() {
-  if (layout_timed_) return;
-  layout_timed_ = true;
-  links_ = send_times(base_.model, layout_, base_.workload, base_.system.devices_per_node,
-                      *base_.system.performance, base_.software);
-  const ModelCost& cost = cost_of(layout_.recompute);
-  for (Stage& stage : stages_) {
-    stage.times =
-        pass_times(stage_cost(cost, stage.place, {}), base_.system.performance->rates.host, base_.software);
-  }
-}
-
-void Composer::fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans) {
-  time_layout();
-  const ModelCost& cost = cost_of(recompute);
-  for (Stage& stage : stages_) {
-    stage.times.replay = replay_time(stage_cost(cost, stage.place, recompute), stage.times.backward,
-                                     base_.system.performance->rates.host, base_.software);
-  }
-  spans.clear();
-  for (std::size_t i = 0; i < stage_of_.size(); ++i) {
-    spans.push_back(chunk_spans(shape_, stages_[stage_of_[i]].times, links_, static_cast<std::int64_t>(i)));
-  }
-}
-
-Seconds Composer::makespan_of(const Recomputation& recompute) {
-  const std::size_t at_once = shape_.kind == ScheduleKind::interleaved ? most_at_once : 1;
-  const auto asked = std::find(recomputations_.begin(), recomputations_.end(), recompute);
-  if (at_once == 1 || asked == recomputations_.end()) {
-    fill_spans(recompute, spans_.front());
-    return makespan(shape_, spans_.front());
-  }
-  const auto first = index(asked - recomputations_.begin());
-  if (makespans_[first]) return *makespans_[first];
-  // Those that follow replay more and need less memory: where one is asked for, so will they be.
-  std::array<std::size_t, most_at_once> places{};
-  std::array<std::span<const ChunkSpans>, most_at_once> pipelines;
-  std::size_t count = 0;
-  for (std::size_t i = first; i < recomputations_.size() && count < at_once; ++i) {
-    if (recomputations_[i].window) continue;
-    fill_spans(recomputations_[i], spans_[count]);
-    pipelines[count] = spans_[count];
-    places[count++] = i;
-  }
-  std::array<Seconds, most_at_once> longest;
-  makespans(shape_, std::span(pipelines).first(count), std::span(longest).first(count));
-  for (std::size_t i = 0; i < count; ++i) makespans_[places[i]] = longest[i];
-  return *makespans_[first];
-}
-
-EndTimes Composer::end_of(const Strategy& strategy, Seconds last_backward) const {
-  double most = 0;
-  for (const RankKind& kind : kinds_) most = std::max(most, kind.parameters);
-  return end_times(base_.model, strategy, most, last_backward, base_.system.devices_per_node,
-                   *base_.system.performance, base_.software);
-}
-
-const EndTimes& Composer::end_of(const Strategy& strategy) {
-  std::optional<EndTimes>& end = ends_[index(strategy.distributed_optimizer)];
-  if (!end) end = end_of(strategy, Seconds(0));
-  return *end;
-}
-
-Seconds Composer::iteration(const Strategy& strategy) {
-  // Where the reduction of gradients hides behind a backward pass, it matters which rank is busiest.
-  const bool overlaps = base_.software.overlaps_data_parallel && strategy.data_parallel > 1;
-  if (strategy.recompute.window || overlaps) return whole_plan(strategy).timing->iteration.total;
-  set_recompute(strategy);
-  if (!makespan_) makespan_ = makespan_of(strategy.recompute);
-  const EndTimes& end = end_of(strategy);
-  return *makespan_ + end.data_communication + end.optimizer;
-}
-
-Seconds Composer::least_iteration(const Strategy& strategy) {
-  Strategy least = strategy;
-  // A window stores at the most every pass.
-  if (strategy.recompute.window) least.recompute = {};
-  set_recompute(least);
-  // As if a backward pass were long enough to hide the reduction of gradients as far as that goes.
-  const EndTimes end = end_of(least, Seconds(std::numeric_limits<double>::infinity()));
-  fill_spans(least.recompute, spans_.front());
-  return least_makespan(shape_, spans_.front()) + end.data_communication + end.optimizer;
-}
-
-double Composer::mfu(const Strategy& strategy, Seconds iteration) const {
-  return utilization(model_flops_, iteration, devices(strategy), base_.system.performance->device.half_peak);
+  plan.assumptions = assumptions_of(base_.system, strategy);
+  plan.warnings = warnings_of(plan, activations_of(strategy.recompute), reduction_within_fit);
+  plan.verdict = verdict(headroom::peak(plan));
+  if (plan.verdict != Verdict::does_not_fit) return plan;
+  const Bytes needed = headroom::peak(plan);
+  return Infeasible{.attempt = std::move(plan),
+                    .limit = "device_memory",
+                    .needed = needed,
+                    .available = base_.system.memory};
 }
 
 }  // namespace headroom

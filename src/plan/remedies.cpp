@@ -4,122 +4,157 @@
 #include <optional>
 #include <tuple>
 
+#include "headroom/plan/composer.hpp"
+
 namespace headroom {
 namespace {
 
-// The plan of a request, if it is legal and fits.
-std::optional<Plan> fitting_plan(const Request& request) {
-  if (!illegalities(request.model, request.strategy, request.workload).empty()) return std::nullopt;
-  Evaluation evaluation = evaluate(request);
-  if (auto* plan = std::get_if<Plan>(&evaluation)) return std::move(*plan);
-  return std::nullopt;
-}
+// A strategy that fits, and the changes that lead to it.
+struct Fitting {
+  std::vector<Edits> changes;
+  Strategy strategy;
+  Verdict verdict = Verdict::fits;
+  Seconds iteration;  // 0 where time is not known
+};
+
+// Asks one composer for all changes of a request.
+class Trial {
+ public:
+  explicit Trial(const Request& base) : base_(base), composer_(base) {}
+
+  // If it is legal and fits.
+  std::optional<Fitting> fitting(const Strategy& strategy) {
+    if (!illegalities(base_.model, strategy, base_.workload).empty()) return std::nullopt;
+    composer_.set_layout(strategy);
+    const Verdict verdict = composer_.verdict(composer_.peak(strategy).bytes);
+    if (verdict == Verdict::does_not_fit) return std::nullopt;
+    return Fitting{.changes = {},
+                   .strategy = strategy,
+                   .verdict = verdict,
+                   .iteration = base_.system.performance ? composer_.iteration(strategy) : Seconds(0)};
+  }
+
+  std::vector<Alternative> alternatives(const std::vector<Fitting>& found, std::size_t most) {
+    std::vector<Alternative> result;
+    for (std::size_t i = 0; i < std::min(found.size(), most); ++i) {
+      result.push_back(
+          {.changes = found[i].changes, .plan = std::get<Plan>(composer_.evaluate(found[i].strategy))});
+    }
+    return result;
+  }
+
+ private:
+  const Request& base_;
+  Composer composer_;
+};
 
 // Sets of at most `left` changes that fit, from those at or after `from`. None goes on from one that fits with more
 // than a margin.
-void try_sets(const Request& base, const std::vector<Edits>& changes, std::size_t from, std::size_t left,
-              const std::vector<Edits>& made, std::vector<Alternative>& found) {
+void try_sets(Trial& trial, const Request& base, const std::vector<Edits>& changes, std::size_t from,
+              std::size_t left, const std::vector<Edits>& made, std::vector<Fitting>& found) {
   if (left == 0) return;
   for (std::size_t i = from; i < changes.size(); ++i) {
     const Request request = changed(base, changes[i]);
     if (request == base) continue;
     std::vector<Edits> all = made;
     all.push_back(changes[i]);
-    std::optional<Plan> plan = fitting_plan(request);
-    const bool at_ease = plan && plan->verdict == Verdict::fits;
-    if (plan) found.push_back({.changes = all, .plan = std::move(*plan)});
-    if (!at_ease) try_sets(request, changes, i + 1, left - 1, all, found);
+    std::optional<Fitting> fit = trial.fitting(request.strategy);
+    const bool at_ease = fit && fit->verdict == Verdict::fits;
+    if (fit) {
+      fit->changes = all;
+      found.push_back(std::move(*fit));
+    }
+    if (!at_ease) try_sets(trial, request, changes, i + 1, left - 1, all, found);
   }
 }
 
 // Drops every set that holds a whole other one of no worse verdict: it has a change that it could do without.
-void keep_smallest(std::vector<Alternative>& found) {
-  const auto holds = [](const Alternative& x, const Alternative& y) {
-    return x.changes.size() > y.changes.size() && y.plan.verdict <= x.plan.verdict &&
+void keep_smallest(std::vector<Fitting>& found) {
+  const auto holds = [](const Fitting& x, const Fitting& y) {
+    return x.changes.size() > y.changes.size() && y.verdict <= x.verdict &&
            std::all_of(y.changes.begin(), y.changes.end(), [&](const Edits& change) {
              return std::find(x.changes.begin(), x.changes.end(), change) != x.changes.end();
            });
   };
-  std::vector<Alternative> smallest;
-  for (const Alternative& candidate : found) {
-    const bool larger = std::any_of(found.begin(), found.end(),
-                                    [&](const Alternative& other) { return holds(candidate, other); });
-    if (!larger) smallest.push_back(candidate);
+  std::vector<Fitting> smallest;
+  for (const Fitting& fit : found) {
+    const bool larger =
+        std::any_of(found.begin(), found.end(), [&](const Fitting& other) { return holds(fit, other); });
+    if (!larger) smallest.push_back(fit);
   }
   found = std::move(smallest);
 }
 
-Seconds iteration_of(const Plan& plan) { return plan.timing ? plan.timing->iteration.total : Seconds(0); }
-
-bool faster(const Alternative& x, const Alternative& y) {
-  return iteration_of(x.plan) < iteration_of(y.plan);
-}
+bool quicker(const Fitting& x, const Fitting& y) { return x.iteration < y.iteration; }
 
 }  // namespace
 
 std::vector<Alternative> remedies(const Request& request, std::size_t most) {
+  Trial trial(request);
   std::vector<Edits> changes = changes_on_same_devices(request);
-  std::vector<Alternative> found;
-  try_sets(request, changes, 0, 2, {}, found);
+  std::vector<Fitting> found;
+  try_sets(trial, request, changes, 0, 2, {}, found);
   if (found.empty()) {
     for (Edits& change : changes_to_more_devices(request)) changes.push_back(std::move(change));
-    try_sets(request, changes, 0, 3, {}, found);
+    try_sets(trial, request, changes, 0, 3, {}, found);
   }
   keep_smallest(found);
   // The sets come in the order of the changes, which a stable sort keeps among equals.
-  const auto merit = [](const Alternative& x) {
-    return std::tuple(devices(x.plan.request.strategy), x.plan.verdict, iteration_of(x.plan),
-                      x.changes.size());
+  const auto merit = [](const Fitting& x) {
+    return std::tuple(devices(x.strategy), x.verdict, x.iteration, x.changes.size());
   };
   std::stable_sort(found.begin(), found.end(),
-                   [&](const Alternative& x, const Alternative& y) { return merit(x) < merit(y); });
-  if (found.size() > most) found.resize(most);
-  return found;
+                   [&](const Fitting& x, const Fitting& y) { return merit(x) < merit(y); });
+  return trial.alternatives(found, most);
 }
 
 std::vector<Alternative> improvements(const Plan& plan, std::size_t most) {
   if (!plan.timing) return {};
+  Trial trial(plan.request);
   const std::vector<Edits> changes = changes_on_same_devices(plan.request);
   constexpr double worth_a_change = 0.999;
-  const Seconds bound = worth_a_change * iteration_of(plan);
-  const auto better = [&](const Request& request) -> std::optional<Plan> {
-    std::optional<Plan> candidate = fitting_plan(request);
-    const bool good = candidate && devices(request.strategy) == devices(plan.request.strategy) &&
-                      candidate->verdict <= plan.verdict && iteration_of(*candidate) < bound;
-    return good ? std::move(candidate) : std::nullopt;
+  const Seconds bound = worth_a_change * plan.timing->iteration.total;
+  const auto better = [&](const Request& request) -> std::optional<Fitting> {
+    if (devices(request.strategy) != devices(plan.request.strategy)) return std::nullopt;
+    std::optional<Fitting> fit = trial.fitting(request.strategy);
+    const bool good = fit && fit->verdict <= plan.verdict && fit->iteration < bound;
+    return good ? std::move(fit) : std::nullopt;
   };
 
-  std::vector<Alternative> found;
+  std::vector<Fitting> found;
   for (const Edits& change : changes) {
-    if (std::optional<Plan> candidate = better(changed(plan.request, change))) {
-      found.push_back({.changes = {change}, .plan = std::move(*candidate)});
+    if (std::optional<Fitting> fit = better(changed(plan.request, change))) {
+      fit->changes = {change};
+      found.push_back(std::move(*fit));
     }
   }
-  std::stable_sort(found.begin(), found.end(), faster);
+  std::stable_sort(found.begin(), found.end(), quicker);
 
   // What a second change adds to the best single ones.
   constexpr std::size_t most_extended = 4;
   const std::size_t singles = std::min(found.size(), most_extended);
   for (std::size_t i = 0; i < singles; ++i) {
+    Request first = plan.request;
+    first.strategy = found[i].strategy;
     for (const Edits& change : changes) {
-      const Request twice = changed(found[i].plan.request, change);
-      const Request alone = changed(plan.request, change);
-      if (twice == alone || twice == found[i].plan.request) continue;  // one of the two does nothing
-      if (std::optional<Plan> candidate = better(twice)) {
-        found.push_back({.changes = {found[i].changes.front(), change}, .plan = std::move(*candidate)});
+      const Request twice = changed(first, change);
+      if (twice == changed(plan.request, change) || twice == first) continue;  // one of the two does nothing
+      if (std::optional<Fitting> fit = better(twice)) {
+        fit->changes = {found[i].changes.front(), change};
+        found.push_back(std::move(*fit));
       }
     }
   }
-  std::stable_sort(found.begin(), found.end(), faster);
+  std::stable_sort(found.begin(), found.end(), quicker);
   // Neighbours of the best share its first change and say little more.
-  std::vector<Alternative> distinct;
-  for (Alternative& candidate : found) {
-    const bool seen = std::any_of(distinct.begin(), distinct.end(), [&](const Alternative& other) {
-      return other.changes.front() == candidate.changes.front();
+  std::vector<Fitting> distinct;
+  for (Fitting& fit : found) {
+    const bool seen = std::any_of(distinct.begin(), distinct.end(), [&](const Fitting& other) {
+      return other.changes.front() == fit.changes.front();
     });
-    if (!seen && distinct.size() < most) distinct.push_back(std::move(candidate));
+    if (!seen && distinct.size() < most) distinct.push_back(std::move(fit));
   }
-  return distinct;
+  return trial.alternatives(distinct, most);
 }
 
 }  // namespace headroom

@@ -63,7 +63,7 @@ class Frontier::Uniform {
   [[nodiscard]] std::vector<StageCost> costs(const SetOfOps& one) const {
     std::vector<StageCost> stages;
     for (const StagePlace& place : parts_.places) {
-      stages.push_back(stage_cost(mix(*one.choice, one.layers, place), place, parts_.cost));
+      stages.push_back(stage_cost(mix(*one.choice, one.layers, place), place, *parts_.cost));
     }
     return stages;
   }
@@ -80,12 +80,12 @@ class Frontier::Uniform {
     SetOfOps one{.choice = &choice, .layers = layers};
     for (const StagePlace& place : kinds_) {
       one.replays.push_back(
-          parts_.times_of(stage_cost(mix(choice, layers, place), place, parts_.cost)).replay);
+          parts_.composer.times_of(stage_cost(mix(choice, layers, place), place, *parts_.cost)).replay);
     }
-    for (std::int64_t rank = 0; rank < parts_.shape.ranks; ++rank) {
+    for (std::int64_t rank = 0; rank < parts_.pipeline_ranks; ++rank) {
       std::vector<StageActivations> chunks;
       for (const StagePlace& place : parts_.ranks[index(rank)].chunks) {
-        chunks.push_back(stage_activations(mix(choice, layers, place), place, parts_.kept));
+        chunks.push_back(stage_activations(mix(choice, layers, place), place, *parts_.kept));
       }
       const Bytes total = parts_.total_of(rank, chunks);
       if (total > one.peak) {
@@ -142,7 +142,7 @@ std::vector<FrontierPoint> Frontier::uniform() const {
                                     [&](const SetOfOps* other) { return no_slower(*other, one); });
     if (beaten) continue;
     unbeaten.push_back(&one);
-    const Seconds iteration = parts_->iteration(family.costs(one));
+    const Seconds iteration = parts_->composer.iteration(family.costs(one));
     if (!front.empty() && iteration >= front.back().iteration) continue;
     if (!front.empty() && one.peak == front.back().peak) front.pop_back();
     front.push_back({.recompute = recomputation_of(parts_->table, one.choice->ops, family.flag(one.layers)),
@@ -150,7 +150,7 @@ std::vector<FrontierPoint> Frontier::uniform() const {
                      .peak = one.peak,
                      .peak_rank = one.peak_rank,
                      .iteration = iteration,
-                     .mfu = parts_->mfu(iteration)});
+                     .mfu = parts_->composer.mfu(parts_->request.strategy, iteration)});
   }
   std::reverse(front.begin(), front.end());
   return front;
@@ -160,13 +160,15 @@ std::optional<FrontierPoint> Frontier::windowed(Bytes memory) const {
   std::optional<FrontierPoint> best;
   Request asked = parts_->request;
   asked.system.memory = memory;
+  Composer composer(asked);
   for (const LayerChoice& choice : parts_->choices) {
-    asked.strategy.recompute = recomputation_of(parts_->table, choice.ops, 0);
-    asked.strategy.recompute.window = choice.ops != 0;
-    const Evaluation evaluation = evaluate(asked);
+    Strategy strategy = asked.strategy;
+    strategy.recompute = recomputation_of(parts_->table, choice.ops, 0);
+    strategy.recompute.window = choice.ops != 0;
+    const Evaluation evaluation = composer.evaluate(strategy);
     const auto* plan = std::get_if<Plan>(&evaluation);
     if (plan == nullptr || (best && plan->timing->iteration.total >= best->iteration)) continue;
-    best = {.recompute = asked.strategy.recompute,
+    best = {.recompute = strategy.recompute,
             .layer = choice,
             .peak = peak(*plan),
             .peak_rank = plan->peak_rank,
@@ -177,10 +179,10 @@ std::optional<FrontierPoint> Frontier::windowed(Bytes memory) const {
 }
 
 std::optional<StagedPoint> Frontier::staged(Bytes budget) const {
-  const Parts& parts = *parts_;
+  Parts& parts = *parts_;
   StagedPoint point{.budget = budget, .ranks = {}, .peak = {}};
   std::vector<StageCost> stages(parts.places.size());
-  for (std::int64_t number = 0; number < parts.shape.ranks; ++number) {
+  for (std::int64_t number = 0; number < parts.pipeline_ranks; ++number) {
     const FrontierRank& rank = parts.ranks[index(number)];
     const auto fits = std::partition_point(rank.options.begin(), rank.options.end(),
                                            [&](const RankOption& option) { return option.total > budget; });
@@ -191,14 +193,14 @@ std::optional<StagedPoint> Frontier::staged(Bytes budget) const {
       point.peak = fits->total;
       point.peak_rank = index(number);
     }
-    for (std::int64_t chunk = 0; chunk < parts.shape.chunks; ++chunk) {
+    for (std::int64_t chunk = 0; chunk < std::ssize(rank.chunks); ++chunk) {
       const StagePlace& place = rank.chunks[index(chunk)];
-      stages[index(stage_of(parts.shape, number, chunk))] =
-          stage_cost(cut_to(mix, place.layers), place, parts.cost);
+      stages[index(stage_of(parts.composer.shape(), number, chunk))] =
+          stage_cost(cut_to(mix, place.layers), place, *parts.cost);
     }
   }
-  point.iteration = parts.iteration(stages);
-  point.mfu = parts.mfu(point.iteration);
+  point.iteration = parts.composer.iteration(stages);
+  point.mfu = parts.composer.mfu(parts.request.strategy, point.iteration);
   return point;
 }
 

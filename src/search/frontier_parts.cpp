@@ -13,28 +13,36 @@ LayerMix cut_to(const LayerMix& mix, std::int64_t layers) {
   return result;
 }
 
-Frontier::Parts::Parts(Request asked)
-    : request(std::move(asked)), table(layer_ops(request.model.architecture)) {
-  request.strategy.recompute = {};
-  const auto& [model, system, software, strategy, workload, detail] = request;
-  std::vector<Problem> problems = illegalities(model, strategy, workload);
-  if (!system.performance) problems.push_back({"system", "'" + system.name + "' has no performance figures"});
-  if (!problems.empty()) throw InputError(std::move(problems));
+namespace {
 
-  shape = schedule_shape(strategy, microbatches(strategy, workload));
+Request checked(Request asked) {
+  asked.strategy.recompute = {};
+  std::vector<Problem> problems = illegalities(asked.model, asked.strategy, asked.workload);
+  if (!asked.system.performance) {
+    problems.push_back({"system", "'" + asked.system.name + "' has no performance figures"});
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return asked;
+}
+
+}  // namespace
+
+Frontier::Parts::Parts(Request asked)
+    : request(checked(std::move(asked))), composer(request), table(layer_ops(request.model.architecture)) {
+  const auto& [model, system, software, strategy, workload, detail] = request;
+  composer.set_layout(strategy);
+  const ScheduleShape& shape = composer.shape();
+  pipeline_ranks = shape.ranks;
   places = stage_places(model, strategy);
-  kept = model_activations(model, strategy, workload, detail);
+  kept = &composer.activations_of({});
+  cost = &composer.cost_of({});
   const Setting setting =
       setting_of(model, strategy, workload, system.devices_per_node, *system.performance, software);
-  cost = model_cost(model, strategy, setting);
-  model_flops = iteration_flops(model, strategy, workload, 0).model;
-  reserved_bytes = reserved(system, strategy);
   choices = layer_front(all_layer_choices(model, strategy, workload, detail, setting));
 
-  const std::vector<double> parameters = parameters_by_rank(model, strategy, workload);
   std::vector<std::vector<IndexedMix>> mixes;
   for (std::int64_t number = 0; number < shape.ranks; ++number) {
-    FrontierRank rank{.state = model_state(model, strategy, parameters[static_cast<std::size_t>(number)])};
+    FrontierRank rank;
     for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
       rank.chunks.push_back(places[static_cast<std::size_t>(stage_of(shape, number, chunk))]);
       rank.layers = std::max(rank.layers, rank.chunks.back().layers);
@@ -53,7 +61,7 @@ std::vector<IndexedMix> Frontier::Parts::mixes_of(const FrontierRank& rank) cons
   std::vector<PassCost> backwards;
   for (const StagePlace& place : rank.chunks) {
     if (place.layers != rank.layers) return mixes_of_uneven(rank);
-    backwards.push_back(stage_cost(cost, place, {}).backward);
+    backwards.push_back(stage_cost(*cost, place, {}).backward);
   }
   return stage_mixes(
       choices, rank.layers,
@@ -67,7 +75,7 @@ std::vector<IndexedMix> Frontier::Parts::mixes_of_uneven(const FrontierRank& ran
       IndexedMix mix{.first = set, .rest = 0, .first_layers = layers};
       const LayerMix whole = mix_of(mix, choices, rank.layers);
       for (const StagePlace& place : rank.chunks) {
-        mix.time += times_of(stage_cost(cut_to(whole, place.layers), place, cost)).replay;
+        mix.time += composer.times_of(stage_cost(cut_to(whole, place.layers), place, *cost)).replay;
       }
       mixes.push_back(mix);
     }
@@ -85,7 +93,7 @@ std::vector<RankOption> Frontier::Parts::options_of(std::int64_t number,
     const LayerMix whole = mix_of(mix, choices, rank.layers);
     std::vector<StageActivations> chunks;
     for (const StagePlace& place : rank.chunks) {
-      chunks.push_back(stage_activations(cut_to(whole, place.layers), place, kept));
+      chunks.push_back(stage_activations(cut_to(whole, place.layers), place, *kept));
     }
     const Bytes total = total_of(number, chunks);
     if (options.empty() || total < options.back().total) options.push_back({mix, total});
@@ -97,25 +105,7 @@ Bytes Frontier::Parts::total_of(std::int64_t rank, const std::vector<StageActiva
   std::vector<PassActivations> passes;
   passes.reserve(chunks.size());
   for (const StageActivations& chunk : chunks) passes.push_back(pass_activations(chunk));
-  return total(RankMemory{.state = ranks[static_cast<std::size_t>(rank)].state,
-                          .activations = rank_activations(passes, shape, rank),
-                          .reserved = reserved_bytes});
-}
-
-PassTimes Frontier::Parts::times_of(const StageCost& stage) const {
-  return pass_times(stage, request.system.performance->rates.host, request.software);
-}
-
-Seconds Frontier::Parts::iteration(const std::vector<StageCost>& stages) const {
-  const auto& [model, system, software, strategy, workload, detail] = request;
-  return iteration_time(model, strategy, workload, system.devices_per_node, *system.performance, software, {},
-                        cost, stages)
-      .total;
-}
-
-double Frontier::Parts::mfu(Seconds iteration) const {
-  return utilization(model_flops, iteration, devices(request.strategy),
-                     request.system.performance->device.half_peak);
+  return composer.rank_total(rank, passes);
 }
 
 }  // namespace headroom

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "headroom/plan/composer.hpp"
 #include "headroom/search/frontier.hpp"
 
 namespace headroom {
@@ -15,27 +16,23 @@ struct RankOption {
 
 struct FrontierRank {
   std::vector<StagePlace> chunks;
-  std::int64_t layers = 0;  // of the longest chunk
-  ModelState state;
+  std::int64_t layers = 0;          // of the longest chunk
   std::vector<RankOption> options;  // from the quickest on, ever less memory
 };
 
 struct Frontier::Parts {
   explicit Parts(Request asked);
 
+  // All that a rank holds at its peak, whose stage chunks keep so much.
   [[nodiscard]] Bytes total_of(std::int64_t rank, const std::vector<StageActivations>& chunks) const;
-  [[nodiscard]] PassTimes times_of(const StageCost& stage) const;
-  [[nodiscard]] Seconds iteration(const std::vector<StageCost>& stages) const;
-  [[nodiscard]] double mfu(Seconds iteration) const;
 
   Request request;  // without recomputation
+  Composer composer;
   OpTable table;
-  ScheduleShape shape;
-  std::vector<StagePlace> places;
-  ModelActivations kept;
-  ModelCost cost;
-  Flops model_flops;
-  Bytes reserved_bytes;
+  std::int64_t pipeline_ranks = 1;
+  std::vector<StagePlace> places;  // of all stage chunks
+  const ModelActivations* kept = nullptr;
+  const ModelCost* cost = nullptr;
   std::vector<LayerChoice> choices;
   std::vector<FrontierRank> ranks;
 

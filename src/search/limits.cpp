@@ -1,24 +1,27 @@
 #include "headroom/search/limits.hpp"
 
 #include "headroom/plan/changes.hpp"
+#include "headroom/plan/composer.hpp"
 
 namespace headroom {
 
 std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
   std::optional<BlockedChange> fastest;
+  Composer composer(plan.request);
   for (const Edits& change : changes_on_same_devices(plan.request)) {
-    const Request request = changed(plan.request, change);
-    if (devices(request.strategy) != devices(plan.request.strategy) ||
-        !illegalities(request.model, request.strategy, request.workload).empty()) {
+    const Strategy strategy = changed(plan.request, change).strategy;
+    if (devices(strategy) != devices(plan.request.strategy) ||
+        !illegalities(plan.request.model, strategy, plan.request.workload).empty()) {
       continue;
     }
-    const Evaluation evaluation = evaluate(request);
-    const auto* infeasible = std::get_if<Infeasible>(&evaluation);
-    if (infeasible == nullptr) continue;
-    const Seconds iteration = infeasible->attempt.timing->iteration.total;
+    composer.set_layout(strategy);
+    const Bytes peak = composer.peak(strategy).bytes;
+    if (composer.verdict(peak) != Verdict::does_not_fit) continue;
+    const Seconds iteration = composer.iteration(strategy);
     const Seconds bound = fastest ? fastest->iteration : plan.timing->iteration.total;
-    if (iteration < bound)
-      fastest = BlockedChange{change, iteration, infeasible->needed - infeasible->available};
+    if (iteration < bound) {
+      fastest = BlockedChange{change, iteration, peak - plan.request.system.memory};
+    }
   }
   return fastest;
 }

@@ -10,6 +10,7 @@
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/plan/composer.hpp"
 #include "headroom/search/frontier_batches.hpp"
 
 namespace headroom {
@@ -116,9 +117,12 @@ class Assigned {
             setting_of(request.model, request.strategy, request.workload, request.system.devices_per_node,
                        *request.system.performance, request.software))),
         places_(stage_places(request.model, request.strategy)),
-        parameters_(parameters_by_rank(request.model, request.strategy, request.workload)) {}
+        parameters_(parameters_by_rank(request.model, request.strategy, request.workload)),
+        composer_(request) {
+    composer_.set_layout(request.strategy);
+  }
 
-  [[nodiscard]] Assignment operator()(const std::vector<LayerChoice>& by_rank) const {
+  Assignment operator()(const std::vector<LayerChoice>& by_rank) {
     const auto& [model, system, software, strategy, workload, detail] = request_;
     const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
     std::vector<StageActivations> stages;
@@ -135,9 +139,7 @@ class Assigned {
                               .reserved = reserved(system, strategy)};
       result.peak = std::max(result.peak, total(memory));
     }
-    result.iteration = iteration_time(model, strategy, workload, system.devices_per_node, *system.performance,
-                                      software, {}, cost_, costs)
-                           .total;
+    result.iteration = composer_.iteration(costs);
     return result;
   }
 
@@ -147,6 +149,7 @@ class Assigned {
   ModelCost cost_;
   std::vector<StagePlace> places_;
   std::vector<double> parameters_;
+  Composer composer_;
 };
 
 TEST_CASE("frontier: each rank for itself is as trying every assignment of sets to ranks") {
@@ -156,7 +159,7 @@ TEST_CASE("frontier: each rank for itself is as trying every assignment of sets 
     request.strategy.micro_batch = micro_batch;
     const Frontier frontier(request);
     const std::vector<LayerChoice>& sets = frontier.layer_choices();
-    const Assigned assigned(request);
+    Assigned assigned(request);
     std::vector<Assignment> all;
     for (const LayerChoice& first : sets) {
       for (const LayerChoice& second : sets) all.push_back(assigned({first, second}));

@@ -1,12 +1,14 @@
-// Memory and time of one strategy after another, as plan.hpp's evaluate() has them to the last bit, and fast: every
-// question is asked once of the knobs that decide it, and only the composition is done for each strategy, by the
-// functions that evaluate() calls too.
+// The composer is a model on a system, asked for strategies. It is the one way from a strategy to its memory and its
+// time: evaluate(), the search, the recomputation frontier, remedies and improvements are questions to it. It works out
+// each part once, for all strategies that share what the part depends on, and puts the parts together for each of them:
 //
 //   sharding                   what a layer keeps and computes, in symbols
-//   t, b, sequence parallelism its ops priced; with the policy, its bytes and its cost
+//   t, b, sequence parallelism its ops priced; with what it replays, its bytes and its cost
 //   layout (with p, m, d)      stage chunks, ranks, links, forward and backward times, the end of an iteration
-//   recomputation              bytes of the ranks that can be fullest, replay times, the makespan
-//   distributed optimizer      state of those ranks; the sums
+//   recomputation              bytes of the ranks, replay times, the makespan
+//   distributed optimizer      state of the ranks; the sums
+//
+// A short question (`peak`, `iteration`) and the whole account (`evaluate`) have the same numbers to the last bit.
 #pragma once
 
 #include <array>
@@ -29,8 +31,11 @@ struct RankPeak {
 
 class Composer {
  public:
-  // Keeps a reference. The request's strategy only lends the fields that no question below sets.
+  // Keeps a reference. The request's strategy plays no part.
   explicit Composer(const Request& base);
+
+  // The whole account of a strategy. Throws InputError, with every rule that is broken, where it is not legal.
+  Evaluation evaluate(const Strategy& strategy);
 
   // All strategies given to the questions below lie in the layout last set (recomputation and the distributed
   // optimizer may differ), and are legal. Of the recomputations, which must outlive the questions, some are timed
@@ -38,21 +43,37 @@ class Composer {
   void set_layout(const Strategy& layout, std::span<const Recomputation> recomputations = {});
 
   RankPeak peak(const Strategy& strategy);
+  [[nodiscard]] Verdict verdict(Bytes peak) const;
 
-  // Expects a system whose performance is known.
+  // Of here on every question expects a system whose performance is known.
   Seconds iteration(const Strategy& strategy);
   // At most that, and in closed form for every schedule.
   Seconds least_iteration(const Strategy& strategy);
-  [[nodiscard]] double mfu(const Strategy& strategy, Seconds iteration) const;
+  [[nodiscard]] double mfu(const Strategy& strategy, Seconds iteration);
+
+  // The parts of the layout last set, for those who put stage chunks together that no Recomputation names.
+  [[nodiscard]] const ScheduleShape& shape() const { return shape_; }
+  [[nodiscard]] StagePlace place(std::int64_t stage) const;  // of a stage chunk, counted along the model
+  const ModelActivations& activations_of(const Recomputation& recompute);
+  const ModelCost& cost_of(const Recomputation& recompute);
+  [[nodiscard]] PassTimes times_of(const StageCost& stage) const;
+  // All that a rank holds at its peak, whose stage chunks do so.
+  [[nodiscard]] Bytes rank_total(std::int64_t rank, std::span<const PassActivations> passes) const;
+  // Of stage chunks that cost so much, in the order of the model.
+  Seconds iteration(std::span<const StageCost> stages);
 
  private:
-  static constexpr std::size_t policies = spellings<RecomputePolicy>.size();
+  // What is known for each of several replays. How many layers replay, and by which method, plays no part.
+  template <class T>
+  using ByReplay = std::deque<std::pair<Recomputation, T>>;
 
   // What a model keeps and computes in symbols, for all strategies that shard it alike.
   struct Symbolic {
     Sharding sharding;
+    bool deallocate_outputs = false;
+    Dtype gradients = Dtype::fp32;
     ModelParameterExprs parameters;
-    std::array<std::optional<ModelActivationExprs>, policies> activations;
+    ByReplay<ModelActivationExprs> activations;
     std::optional<ModelWork> work;
   };
 
@@ -60,11 +81,12 @@ class Composer {
   struct Priced {
     Symbolic* symbolic = nullptr;
     ModelParameters parameters;
-    std::array<std::optional<ModelActivations>, policies> activations;
+    ByReplay<ModelActivations> activations;
     std::optional<PricedModel> model;
-    std::array<std::optional<ModelCost>, policies> costs;
+    ByReplay<ModelCost> costs;
   };
-  using PricedKey = std::tuple<std::int64_t, std::int64_t, bool>;  // t, b, sequence parallelism
+  // t, b, sequence parallelism, regather, deallocate_outputs, gradients
+  using PricedKey = std::tuple<std::int64_t, std::int64_t, bool, bool, bool, Dtype>;
 
   // One of the few distinct places of a layout's stage chunks.
   struct Stage {
@@ -86,37 +108,55 @@ class Composer {
 
   using MomentsKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, ChunkGroups>;
 
+  // composer.cpp: what is known of the model and of the layout
   Symbolic& symbolic_of(const Strategy& strategy);
   Priced& priced_of(const Strategy& strategy);
-  const ModelActivations& activations_of(const Strategy& strategy);
-  const ModelCost& cost_of(const Recomputation& recompute);
   void find_rank_kinds();
-  void set_recompute(const Strategy& strategy);
+  [[nodiscard]] const Stage& stage(std::int64_t rank, std::int64_t chunk) const;
+
+  // composed_memory.cpp
+  void set_recompute(const Recomputation& recompute);
+  void fill_activations(const Recomputation& recompute);
   Bytes fullest(RankKind& kind);
-  const EndTimes& end_of(const Strategy& strategy);
-  EndTimes end_of(const Strategy& strategy, Seconds last_backward) const;
-  Plan whole_plan(const Strategy& strategy) const;
+  std::span<const PassActivations> passes_of(std::int64_t rank);
+  const std::vector<LiveMoment>& moments_of(const ChunkGroups& groups, std::int64_t rank);
+  RankActivations activations_of_rank(std::int64_t rank);
+  std::vector<StageActivations> stage_activations_of(const Recomputation& recompute);
+  const std::vector<RankMemory>& ranks_of(const Strategy& strategy);
+
+  // composed_time.cpp
   void time_layout();
+  void time_replays(const Recomputation& recompute);
   void fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans);
   Seconds makespan_of(const Recomputation& recompute);
+  [[nodiscard]] double most_parameters() const;
+  const IterationEnd& end_of(bool distributed_optimizer);
+  [[nodiscard]] EndTimes end_times(const IterationEnd& end, Seconds last_backward) const;
+  IterationTime iteration_time(const Strategy& strategy);
+  [[nodiscard]] IterationTime iteration_time(std::span<const StageCost> stages, ScheduleTimes times,
+                                             const IterationEnd& end) const;
+  // The part of all layer passes whose backward pass recomputes.
+  [[nodiscard]] double replayed_part(const Strategy& strategy, const ReplayedSchedule& schedule) const;
+  Timing timing_of(const Strategy& strategy);
 
   const Request& base_;
-  Bytes reserved_;
-  Flops model_flops_;
+  std::optional<Flops> model_flops_;
   std::deque<Symbolic> symbolic_;
   std::map<PricedKey, Priced> priced_;
   OpTable layer_;
   std::map<MomentsKey, std::vector<LiveMoment>> moments_;
 
   Strategy layout_;
+  Bytes reserved_;
   Priced* now_ = nullptr;
   ScheduleShape shape_;
   std::vector<Stage> stages_;          // distinct
   std::vector<std::size_t> stage_of_;  // by stage chunk of the model: which of them
   std::vector<RankKind> kinds_;
+  std::vector<std::size_t> kind_of_;  // by rank: which of them
   bool layout_timed_ = false;
   std::vector<Seconds> links_;
-  std::array<std::optional<EndTimes>, 2> ends_;  // optimizer state whole, distributed; nothing hidden
+  std::array<std::optional<IterationEnd>, 2> ends_;  // optimizer state whole, distributed
 
   std::optional<Recomputation> recompute_;
   bool filled_ = false;
@@ -125,6 +165,8 @@ class Composer {
   std::vector<std::optional<Seconds>> makespans_;  // of these recomputations, where they are known
   std::vector<std::vector<ChunkSpans>> spans_;
   std::vector<PassActivations> passes_;
+  std::optional<Strategy> ranks_asked_;  // for whose ranks these are
+  std::vector<RankMemory> ranks_;
 };
 
 }  // namespace headroom

@@ -61,29 +61,23 @@ Seconds replay_time(const StageCost& stage, Seconds backward, const HostRates& r
                     const Software& software);
 PassTimes pass_times(const StageCost& stage, const HostRates& rates, const Software& software);
 
-// What follows the pipeline.
+// What follows the pipeline, of a rank with so many parameters: the others wait for the one that has the most.
+struct IterationEnd {
+  DataParallelTimes replicas;  // as if nothing ran beside them
+  Seconds tied_embeddings;
+  Seconds optimizer;
+  friend bool operator==(const IterationEnd&, const IterationEnd&) = default;
+};
+
+IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, double parameters,
+                           std::int64_t devices_per_node, const Performance& performance,
+                           const Software& software);
+
+// What of it shows.
 struct EndTimes {
   Seconds data_communication;
   Seconds optimizer;
   friend bool operator==(const EndTimes&, const EndTimes&) = default;
 };
-
-// `parameters` are the most that a pipeline rank holds, for which the others wait; `last_backward` is what a backward
-// pass through all chunks of the busiest rank takes.
-EndTimes end_times(const Transformer& model, const Strategy& strategy, double parameters,
-                   Seconds last_backward, std::int64_t devices_per_node, const Performance& performance,
-                   const Software& software);
-
-// `windows` are the pipeline ranks' storage windows (schedule/window.hpp); empty: every pass recomputes as the
-// strategy says. Expects a legal strategy.
-IterationTime iteration_time(const Transformer& model, const Strategy& strategy, const Workload& workload,
-                             std::int64_t devices_per_node, const Performance& performance,
-                             const Software& software, const std::vector<std::int64_t>& windows);
-
-// The same of stage chunks that were priced before, whatever their layers replay. `cost` goes into the account.
-IterationTime iteration_time(const Transformer& model, const Strategy& strategy, const Workload& workload,
-                             std::int64_t devices_per_node, const Performance& performance,
-                             const Software& software, const std::vector<std::int64_t>& windows,
-                             const ModelCost& cost, const std::vector<StageCost>& stages);
 
 }  // namespace headroom

@@ -1,0 +1,22 @@
+// What composer.cpp and its neighbours share of a plan's account: words beside the numbers, and which rank is fullest.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "headroom/plan/plan.hpp"
+
+namespace headroom {
+
+inline constexpr std::size_t most_pipelines_at_once = 8;  // timed together
+
+// The first of the fullest.
+std::size_t fullest_rank(const std::vector<RankMemory>& ranks);
+
+std::vector<Assumption> assumptions_of(const System& system, const Strategy& strategy);
+
+// Of a plan with memory and timing. `activations` are those of its model under its recomputation.
+std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activations,
+                                 bool reduction_within_fit);
+
+}  // namespace headroom

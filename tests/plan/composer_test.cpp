@@ -1,0 +1,177 @@
+// The composer against a fresh one, whatever it was asked before, and its accounts against their parts: memory walked
+// through step by step, and the schedule replayed event by event.
+#include "headroom/plan/composer.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include "headroom/model/layer_ops.hpp"
+#include "search/requests.hpp"
+
+namespace headroom {
+namespace {
+
+Recomputation any_recomputation(const Request& request) {
+  Recomputation recompute{.policy = *rc::gen::element(RecomputePolicy::none, RecomputePolicy::selective,
+                                                      RecomputePolicy::full, RecomputePolicy::ops)};
+  if (recompute.policy == RecomputePolicy::none) return recompute;
+  if (recompute.policy == RecomputePolicy::ops) {
+    const OpTable table = layer_ops(request.model.architecture);
+    for (const Op& op : table.ops()) {
+      if (*rc::gen::arbitrary<bool>()) recompute.ops.emplace_back(op.name);
+    }
+  }
+  recompute.layers = *rc::gen::element(0, 0, 1, 2);
+  recompute.window = recompute.layers == 0 && *rc::gen::arbitrary<bool>();
+  if (recompute.policy == RecomputePolicy::full) {
+    recompute.shard_checkpoint = *rc::gen::arbitrary<bool>();
+    if (recompute.layers > 0 && *rc::gen::arbitrary<bool>()) recompute.method = RecomputeMethod::uniform;
+  }
+  return recompute;
+}
+
+// A legal strategy. They differ in all that a composer keys what it knows by.
+std::optional<Strategy> any_strategy(const Request& request) {
+  const auto size = [] { return *rc::gen::element<std::int64_t>(1, 2, 4); };
+  Strategy strategy{.tensor_parallel = size(),
+                    .pipeline_parallel = size(),
+                    .virtual_pipeline = *rc::gen::element<std::int64_t>(1, 2),
+                    .data_parallel = *rc::gen::element<std::int64_t>(1, 2),
+                    .micro_batch = *rc::gen::element<std::int64_t>(1, 2)};
+  strategy.sequence_parallel = *rc::gen::arbitrary<bool>();
+  strategy.regather = *rc::gen::arbitrary<bool>();
+  strategy.deallocate_outputs = *rc::gen::arbitrary<bool>();
+  strategy.distributed_optimizer = *rc::gen::arbitrary<bool>();
+  strategy.gradients = *rc::gen::element(Dtype::fp32, Dtype::half);
+  strategy.recompute = any_recomputation(request);
+  if (strategy.virtual_pipeline > 1) {
+    strategy.schedule = ScheduleKind::interleaved;
+  } else if (*rc::gen::arbitrary<bool>()) {
+    strategy.schedule = ScheduleKind::gpipe;
+  }
+  if (!illegalities(request.model, strategy, request.workload).empty()) return std::nullopt;
+  return strategy;
+}
+
+Request any_request() {
+  Request request = small_request();
+  request.workload.global_batch = *rc::gen::element<std::int64_t>(8, 16);
+  request.model.layers = *rc::gen::inRange<std::int64_t>(4, 10);
+  request.detail = *rc::gen::element(Detail::paper, Detail::exact);
+  request.software.overlaps_data_parallel = *rc::gen::arbitrary<bool>();
+  return request;
+}
+
+TEST_CASE("composer: what it was asked before changes no answer") {
+  int legal = 0;
+  CHECK(rc::check([&] {
+    const Request request = any_request();
+    Composer composer(request);
+    for (int i = 0; i < 12; ++i) {
+      const std::optional<Strategy> strategy = any_strategy(request);
+      if (!strategy) continue;
+      ++legal;
+      const Evaluation fresh = Composer(request).evaluate(*strategy);
+      const Plan& plan = account(fresh);
+      if (*rc::gen::arbitrary<bool>()) {
+        RC_ASSERT(composer.evaluate(*strategy) == fresh);
+      } else {
+        composer.set_layout(*strategy);
+      }
+      if (*rc::gen::arbitrary<bool>()) {
+        // Another question about the layout in between.
+        Strategy other = *strategy;
+        other.recompute = {.policy = RecomputePolicy::full};
+        other.distributed_optimizer = !other.distributed_optimizer;
+        const RankPeak least = composer.peak(other);
+        RC_ASSERT(least.bytes > Bytes(0));
+        RC_ASSERT(composer.iteration(other) > Seconds(0));
+      }
+      const RankPeak fullest = composer.peak(*strategy);
+      RC_ASSERT(fullest == (RankPeak{plan.peak_rank, peak(plan)}));
+      RC_ASSERT(composer.verdict(fullest.bytes) == plan.verdict);
+      const Seconds iteration = composer.iteration(*strategy);
+      RC_ASSERT(iteration == plan.timing->iteration.total);
+      RC_ASSERT(composer.least_iteration(*strategy) <= iteration);
+      RC_ASSERT(composer.mfu(*strategy, iteration) == plan.timing->throughput.mfu);
+    }
+  }));
+  CHECK(legal > 100);
+}
+
+// The fullest moment of a rank, from every step of its schedule.
+Bytes walked(const Request& request, const RankMemory& memory) {
+  const auto& [model, system, software, strategy, workload, detail] = request;
+  Strategy everything = strategy;
+  everything.recompute = {};
+  const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
+  Bytes highest;
+  for (const StepActivations& step :
+       activations_by_step(stage_activations(model, strategy, workload, detail),
+                           stage_activations(model, everything, workload, detail), memory.window, shape,
+                           memory.activations.pipeline_rank)) {
+    highest = std::max(highest, total(step.highest));
+  }
+  return highest;
+}
+
+TEST_CASE("composer: an account is what its parts come to, step by step") {
+  int legal = 0;
+  CHECK(rc::check([&] {
+    Request request = any_request();
+    const std::optional<Strategy> asked = any_strategy(request);
+    if (!asked) return;
+    ++legal;
+    request.strategy = *asked;
+    const auto& [model, system, software, strategy, workload, detail] = request;
+    const Plan plan = account(evaluate(request));
+    const std::vector<double> parameters = parameters_by_rank(model, strategy, workload);
+    RC_ASSERT(plan.ranks.size() == parameters.size());
+    for (std::size_t rank = 0; rank < parameters.size(); ++rank) {
+      const RankMemory& memory = plan.ranks[rank];
+      RC_ASSERT(memory.state == model_state(model, strategy, parameters[rank]));
+      RC_ASSERT(memory.reserved == reserved(system, strategy));
+      RC_ASSERT(total(memory.activations.at_peak) == walked(request, memory));
+      RC_ASSERT(total(memory) <= peak(plan));
+    }
+    const Setting setting =
+        setting_of(model, strategy, workload, system.devices_per_node, *system.performance, software);
+    const IterationTime& iteration = plan.timing->iteration;
+    RC_ASSERT(iteration.cost == model_cost(model, strategy, setting));
+    const std::vector<StageCost> stages = stage_costs(iteration.cost, model, strategy);
+    for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+      RC_ASSERT(iteration.times.stages[stage] ==
+                pass_times(stages[stage], system.performance->rates.host, software));
+    }
+    const ReplayedSchedule replayed = replay_schedule(iteration.shape, iteration.times);
+    const double ratio = replayed.makespan / iteration.schedule.makespan;
+    RC_ASSERT(std::abs(ratio - 1) < 1e-9);
+    const double most = *std::max_element(parameters.begin(), parameters.end());
+    RC_ASSERT(iteration.breakdown.optimizer == optimizer_time(most, strategy, *system.performance));
+    const DataParallelTimes replicas =
+        data_parallel_times(most, strategy, system.devices_per_node, *system.performance, software);
+    const Seconds tied = tied_embedding_time(model, strategy, system.devices_per_node, *system.performance);
+    const Seconds exposed = iteration.breakdown.data_communication;
+    RC_ASSERT(exposed <= replicas.reduction + replicas.gather + tied);
+    if (!software.overlaps_data_parallel) RC_ASSERT(exposed == replicas.reduction + replicas.gather + tied);
+    RC_ASSERT(iteration.total == iteration.schedule.makespan + exposed + iteration.breakdown.optimizer);
+  }));
+  CHECK(legal > 20);
+}
+
+TEST_CASE("composer: names every rule that a strategy breaks") {
+  const Request request{.model = read_model("gpt2-xl"),
+                        .system = read_system("dgx-a100-80g"),
+                        .workload = {.global_batch = 8, .sequence = 1024}};
+  try {
+    Composer(request).evaluate({.tensor_parallel = 7, .micro_batch = 3});
+    FAIL("no error");
+  } catch (const InputError& error) {
+    CHECK(error.problems().size() > 1);
+  }
+}
+
+}  // namespace
+}  // namespace headroom
