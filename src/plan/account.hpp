@@ -1,4 +1,4 @@
-// What composer.cpp and its neighbours share of a plan's account: words beside the numbers, and which rank is fullest.
+// What a plan says beside its numbers, and which rank is fullest.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,6 @@
 #include "headroom/plan/plan.hpp"
 
 namespace headroom {
-
-inline constexpr std::size_t most_pipelines_at_once = 8;  // timed together
 
 // The first of the fullest.
 std::size_t fullest_rank(const std::vector<RankMemory>& ranks);

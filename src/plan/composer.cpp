@@ -1,90 +1,24 @@
 #include "headroom/plan/composer.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "headroom/core/counts.hpp"
-#include "headroom/model/layer_ops.hpp"
 #include "plan/account.hpp"
 
 namespace headroom {
 namespace {
 
-// What a layer keeps and costs does not depend on how many of a stage chunk replay.
-bool replay_alike(const Recomputation& x, const Recomputation& y) {
-  return x.policy == y.policy && x.shard_checkpoint == y.shard_checkpoint && x.ops == y.ops;
-}
-
-template <class Known>
-auto* find_replay(Known& known, const Recomputation& recompute) {
-  const auto found = std::find_if(known.begin(), known.end(),
-                                  [&](const auto& entry) { return replay_alike(entry.first, recompute); });
-  return found == known.end() ? nullptr : &found->second;
-}
+constexpr std::size_t most_pipelines_at_once = 8;  // timed together
 
 }  // namespace
 
-Composer::Composer(const Request& base)
-    : base_(base), layer_(layer_ops(base.model.architecture)), spans_(most_pipelines_at_once) {}
-
-Composer::Symbolic& Composer::symbolic_of(const Strategy& strategy) {
-  const Sharding sharding = sharding_of(base_.model, strategy);
-  for (Symbolic& symbolic : symbolic_) {
-    if (symbolic.sharding == sharding && symbolic.deallocate_outputs == strategy.deallocate_outputs &&
-        symbolic.gradients == strategy.gradients) {
-      return symbolic;
-    }
-  }
-  Symbolic& symbolic = symbolic_.emplace_back();
-  symbolic.sharding = sharding;
-  symbolic.deallocate_outputs = strategy.deallocate_outputs;
-  symbolic.gradients = strategy.gradients;
-  symbolic.parameters = model_parameter_exprs(base_.model, sharding);
-  return symbolic;
-}
-
-Composer::Priced& Composer::priced_of(const Strategy& strategy) {
-  const auto [entry, added] =
-      priced_.try_emplace({strategy.tensor_parallel, strategy.micro_batch, strategy.sequence_parallel,
-                           strategy.regather, strategy.deallocate_outputs, strategy.gradients});
-  Priced& priced = entry->second;
-  if (added) {
-    priced.symbolic = &symbolic_of(strategy);
-    priced.parameters =
-        headroom::evaluate(priced.symbolic->parameters, bindings(base_.model, strategy, base_.workload));
-  }
-  return priced;
-}
-
-const ModelActivations& Composer::activations_of(const Recomputation& recompute) {
-  if (const ModelActivations* known = find_replay(now_->activations, recompute)) return *known;
-  ByReplay<ModelActivationExprs>& symbolic = now_->symbolic->activations;
-  const ModelActivationExprs* exprs = find_replay(symbolic, recompute);
-  if (exprs == nullptr) {
-    Strategy strategy = layout_;
-    strategy.recompute = recompute;
-    exprs =
-        &symbolic.emplace_back(recompute, model_activation_exprs(base_.model, strategy, base_.detail)).second;
-  }
-  const Bindings letters = bindings(base_.model, layout_, base_.workload);
-  return now_->activations.emplace_back(recompute, headroom::evaluate(*exprs, letters)).second;
-}
-
-const ModelCost& Composer::cost_of(const Recomputation& recompute) {
-  if (const ModelCost* known = find_replay(now_->costs, recompute)) return *known;
-  Symbolic& symbolic = *now_->symbolic;
-  if (!now_->model) {
-    const Setting setting = setting_of(base_.model, layout_, base_.workload, base_.system.devices_per_node,
-                                       *base_.system.performance, base_.software);
-    if (!symbolic.work) symbolic.work = model_work(base_.model.architecture, setting);
-    now_->model = priced(*symbolic.work, setting);
-  }
-  return now_->costs.emplace_back(recompute, model_cost(*now_->model, replay_of(layer_, recompute))).second;
-}
+Composer::Composer(const Request& base) : base_(base), layers_(base), spans_(most_pipelines_at_once) {}
 
 void Composer::set_layout(const Strategy& layout, std::span<const Recomputation> recomputations) {
   layout_ = layout;
   reserved_ = reserved(base_.system, layout);
-  now_ = &priced_of(layout);
+  layers_.select(layout);
   shape_ = schedule_shape(layout, microbatches(layout, base_.workload));
   stages_.clear();
   stage_of_.clear();
@@ -92,7 +26,8 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
     const auto same = std::find_if(stages_.begin(), stages_.end(),
                                    [&](const Stage& stage) { return stage.place == place; });
     stage_of_.push_back(index(same - stages_.begin()));
-    if (same == stages_.end()) stages_.push_back({.place = place, .activations = {}, .times = {}});
+    if (same == stages_.end())
+      stages_.push_back({.place = place, .activations = {}, .cost = {}, .times = {}});
   }
   find_rank_kinds();
   layout_timed_ = false;
@@ -122,7 +57,8 @@ void Composer::find_rank_kinds() {
     for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
       kind.layers += stage(rank, chunk).place.layers;
     }
-    kind.parameters = parameters_of_rank(now_->parameters, kind.layers, rank == 0, rank + 1 == shape_.ranks);
+    kind.parameters =
+        parameters_of_rank(layers_.parameters(), kind.layers, rank == 0, rank + 1 == shape_.ranks);
     Strategy strategy = layout_;
     for (const bool sharded : {false, true}) {
       strategy.distributed_optimizer = sharded;
@@ -136,8 +72,6 @@ const Composer::Stage& Composer::stage(std::int64_t rank, std::int64_t chunk) co
   return stages_[stage_of_[index(stage_of(shape_, rank, chunk))]];
 }
 
-StagePlace Composer::place(std::int64_t stage) const { return stages_[stage_of_[index(stage)]].place; }
-
 Verdict Composer::verdict(Bytes peak) const {
   const Bytes headroom = base_.system.memory - peak;
   if (headroom < Bytes(0)) return Verdict::does_not_fit;
@@ -149,6 +83,239 @@ double Composer::mfu(const Strategy& strategy, Seconds iteration) {
     model_flops_ = iteration_flops(base_.model, Strategy{}, base_.workload, 0).model;
   }
   return utilization(*model_flops_, iteration, devices(strategy), base_.system.performance->device.half_peak);
+}
+
+void Composer::set_recompute(const Recomputation& recompute) {
+  if (recompute_ == recompute) return;
+  recompute_ = recompute;
+  filled_ = false;
+  makespan_.reset();
+}
+
+void Composer::fill_activations(const Recomputation& recompute) {
+  set_recompute(recompute);
+  if (filled_) return;
+  const ModelActivations& activations = layers_.activations(recompute);
+  for (Stage& stage : stages_) {
+    stage.activations = pass_activations(stage_activations(activations, stage.place, recompute));
+  }
+  for (RankKind& kind : kinds_) kind.activations = fullest(kind);
+  filled_ = true;
+}
+
+std::span<const PassActivations> Composer::passes_of(std::int64_t rank) {
+  passes_.clear();
+  for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
+    passes_.push_back(stage(rank, chunk).activations);
+  }
+  return passes_;
+}
+
+const std::vector<LiveMoment>& Composer::moments_of(const ChunkGroups& groups, std::int64_t rank) {
+  const ScheduleShape shape = same_liveness(shape_);
+  const auto [entry, added] =
+      moments_.try_emplace({shape.ranks, shape.chunks, shape.microbatches, rank, groups});
+  if (added) entry->second = live_moments(groups, shape, rank);
+  return entry->second;
+}
+
+Bytes Composer::fullest(RankKind& kind) {
+  const std::span<const PassActivations> passes = passes_of(kind.rank);
+  if (all_alike(passes)) return total(rank_activations(passes, shape_, kind.rank).at_peak);
+  ChunkGroups groups = chunk_groups(passes);
+  if (kind.moments == nullptr || kind.groups != groups) {
+    kind.moments = &moments_of(groups, kind.rank);
+    kind.groups = std::move(groups);
+  }
+  return total(rank_activations(passes, *kind.moments, kind.rank).at_peak);
+}
+
+RankActivations Composer::activations_of_rank(std::int64_t rank) {
+  const std::span<const PassActivations> passes = passes_of(rank);
+  if (all_alike(passes)) return rank_activations(passes, shape_, rank);
+  return rank_activations(passes, moments_of(chunk_groups(passes), rank), rank);
+}
+
+std::vector<StageActivations> Composer::stage_activations_of(const Recomputation& recompute) {
+  const ModelActivations& activations = layers_.activations(recompute);
+  std::vector<StageActivations> stages;
+  for (const std::size_t stage : stage_of_) {
+    stages.push_back(stage_activations(activations, stages_[stage].place, recompute));
+  }
+  return stages;
+}
+
+const std::vector<RankMemory>& Composer::ranks_of(const Strategy& strategy) {
+  if (ranks_asked_ == strategy) return ranks_;
+  fill_activations(strategy.recompute);
+  std::vector<StageActivations> checkpointed;
+  std::vector<StageActivations> full;
+  if (strategy.recompute.window) {
+    checkpointed = stage_activations_of(strategy.recompute);
+    full = stage_activations_of({});
+  }
+  ranks_.clear();
+  for (std::int64_t rank = 0; rank < shape_.ranks; ++rank) {
+    const RankKind& kind = kinds_[kind_of_[index(rank)]];
+    RankMemory memory{.state = model_state(base_.model, strategy, kind.parameters), .reserved = reserved_};
+    if (strategy.recompute.window) {
+      const Bytes available = (1 - marginal_fraction) * base_.system.memory - total(memory);
+      memory.window = largest_window(checkpointed, full, shape_, rank, available);
+    }
+    memory.activations = memory.window == 0
+                             ? activations_of_rank(rank)
+                             : rank_activations(checkpointed, full, memory.window, shape_, rank);
+    memory.activations.layers = kind.layers;
+    ranks_.push_back(memory);
+  }
+  ranks_asked_ = strategy;
+  return ranks_;
+}
+
+RankPeak Composer::peak(const Strategy& strategy) {
+  if (strategy.recompute.window) {
+    const std::vector<RankMemory>& ranks = ranks_of(strategy);
+    const std::size_t rank = fullest_rank(ranks);
+    return {.rank = rank, .bytes = total(ranks[rank])};
+  }
+  fill_activations(strategy.recompute);
+  RankPeak highest;
+  for (const RankKind& kind : kinds_) {
+    const Bytes bytes = kind.state[index(strategy.distributed_optimizer)] + kind.activations + reserved_;
+    if (bytes > highest.bytes) highest = {.rank = index(kind.rank), .bytes = bytes};
+  }
+  return highest;
+}
+
+Bytes Composer::rank_total(std::int64_t rank, std::span<const PassActivations> passes) const {
+  const Bytes state = kinds_[kind_of_[index(rank)]].state[index(layout_.distributed_optimizer)];
+  return state + total(rank_activations(passes, shape_, rank).at_peak) + reserved_;
+}
+
+PassTimes Composer::times_of(const StageCost& stage) const {
+  return pass_times(stage, base_.system.performance->rates.host, base_.software);
+}
+
+void Composer::time_layout() {
+  if (layout_timed_) return;
+  layout_timed_ = true;
+  links_ = send_times(base_.model, layout_, base_.workload, base_.system.devices_per_node,
+                      *base_.system.performance, base_.software);
+  const ModelCost& cost = layers_.cost(layout_.recompute);
+  for (Stage& stage : stages_) {
+    stage.cost = stage_cost(cost, stage.place, {});
+    stage.times = times_of(stage.cost);
+  }
+}
+
+void Composer::time_replays(const Recomputation& recompute) {
+  time_layout();
+  const ModelCost& cost = layers_.cost(recompute);
+  for (Stage& stage : stages_) {
+    stage.cost.replay = replay_cost(cost, stage.place, recompute);
+    stage.times.replay =
+        replay_time(stage.cost, stage.times.backward, base_.system.performance->rates.host, base_.software);
+  }
+}
+
+void Composer::fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans) {
+  time_replays(recompute);
+  spans.clear();
+  for (std::size_t i = 0; i < stage_of_.size(); ++i) {
+    spans.push_back(chunk_spans(shape_, stages_[stage_of_[i]].times, links_, static_cast<std::int64_t>(i)));
+  }
+}
+
+Seconds Composer::makespan_of(const Recomputation& recompute) {
+  const std::size_t at_once = shape_.kind == ScheduleKind::interleaved ? most_pipelines_at_once : 1;
+  const auto asked = std::find(recomputations_.begin(), recomputations_.end(), recompute);
+  if (at_once == 1 || asked == recomputations_.end()) {
+    fill_spans(recompute, spans_.front());
+    return makespan(shape_, spans_.front());
+  }
+  const auto first = index(asked - recomputations_.begin());
+  if (makespans_[first]) return *makespans_[first];
+  // Those that follow replay more and need less memory: where one is asked for, so will they be.
+  std::array<std::size_t, most_pipelines_at_once> places{};
+  std::array<std::span<const ChunkSpans>, most_pipelines_at_once> pipelines;
+  std::size_t count = 0;
+  for (std::size_t i = first; i < recomputations_.size() && count < at_once; ++i) {
+    if (recomputations_[i].window) continue;
+    fill_spans(recomputations_[i], spans_[count]);
+    pipelines[count] = spans_[count];
+    places[count++] = i;
+  }
+  std::array<Seconds, most_pipelines_at_once> longest;
+  makespans(shape_, std::span(pipelines).first(count), std::span(longest).first(count));
+  for (std::size_t i = 0; i < count; ++i) makespans_[places[i]] = longest[i];
+  return *makespans_[first];
+}
+
+const IterationEnd& Composer::end_of(bool distributed_optimizer) {
+  std::optional<IterationEnd>& end = ends_[index(distributed_optimizer)];
+  if (end) return *end;
+  Strategy strategy = layout_;
+  strategy.distributed_optimizer = distributed_optimizer;
+  // All ranks wait for the slowest: the one with the most parameters.
+  double parameters = 0;
+  for (const RankKind& kind : kinds_) parameters = std::max(parameters, kind.parameters);
+  return end.emplace(iteration_end(base_.model, strategy, parameters, base_.system.devices_per_node,
+                                   *base_.system.performance, base_.software));
+}
+
+Seconds Composer::iteration(const Strategy& strategy) {
+  // Where the reduction of gradients hides behind a backward pass, it matters which rank is busiest.
+  const bool overlaps = base_.software.overlaps_data_parallel && strategy.data_parallel > 1;
+  if (strategy.recompute.window || overlaps) return iteration_time(strategy).total;
+  set_recompute(strategy.recompute);
+  if (!makespan_) makespan_ = makespan_of(strategy.recompute);
+  const EndTimes end = end_times(end_of(strategy.distributed_optimizer), Seconds(0));
+  return *makespan_ + end.data_communication + end.optimizer;
+}
+
+Seconds Composer::least_iteration(const Strategy& strategy) {
+  // A window stores at the most every pass.
+  const Recomputation least = strategy.recompute.window ? Recomputation{} : strategy.recompute;
+  set_recompute(least);
+  // As if a backward pass were long enough to hide the reduction of gradients as far as that goes.
+  const EndTimes end =
+      end_times(end_of(strategy.distributed_optimizer), Seconds(std::numeric_limits<double>::infinity()));
+  fill_spans(least, spans_.front());
+  return least_makespan(shape_, spans_.front()) + end.data_communication + end.optimizer;
+}
+
+Seconds Composer::iteration(std::span<const StageCost> stages) {
+  time_layout();
+  ScheduleTimes times{.stages = {}, .links = links_, .windows = {}};
+  for (const StageCost& stage : stages) times.stages.push_back(times_of(stage));
+  return headroom::iteration_time(shape_, std::move(times), stages, end_of(layout_.distributed_optimizer))
+      .total;
+}
+
+IterationTime Composer::iteration_time(const Strategy& strategy) {
+  time_replays(strategy.recompute);
+  ScheduleTimes times{.stages = {}, .links = links_, .windows = {}};
+  std::vector<StageCost> stages;
+  for (const std::size_t stage : stage_of_) {
+    stages.push_back(stages_[stage].cost);
+    times.stages.push_back(stages_[stage].times);
+  }
+  if (strategy.recompute.window) {
+    for (const RankMemory& rank : ranks_of(strategy)) times.windows.push_back(rank.window);
+  }
+  IterationTime result =
+      headroom::iteration_time(shape_, std::move(times), stages, end_of(strategy.distributed_optimizer));
+  result.cost = layers_.cost(strategy.recompute);
+  return result;
+}
+
+Timing Composer::timing_of(const Strategy& strategy) {
+  Timing timing{.iteration = iteration_time(strategy)};
+  timing.flops = iteration_flops(base_.model, strategy, base_.workload,
+                                 replayed_part(base_.model, strategy, shape_, timing.iteration.schedule));
+  timing.throughput = throughput(timing.flops, timing.iteration.total, strategy, base_.workload,
+                                 base_.system.performance->device.half_peak);
+  return timing;
 }
 
 Evaluation Composer::evaluate(const Strategy& strategy) {
@@ -166,7 +333,7 @@ Evaluation Composer::evaluate(const Strategy& strategy) {
     reduction_within_fit = end_of(strategy.distributed_optimizer).replicas.within_fit;
   }
   plan.assumptions = assumptions_of(base_.system, strategy);
-  plan.warnings = warnings_of(plan, activations_of(strategy.recompute), reduction_within_fit);
+  plan.warnings = warnings_of(plan, layers_.activations(strategy.recompute), reduction_within_fit);
   plan.verdict = verdict(headroom::peak(plan));
   if (plan.verdict != Verdict::does_not_fit) return plan;
   const Bytes needed = headroom::peak(plan);

@@ -1,6 +1,48 @@
 #include "headroom/plan/iteration.hpp"
 
+#include <algorithm>
+#include <limits>
+
+#include "headroom/core/counts.hpp"
+
 namespace headroom {
+namespace {
+
+Breakdown& operator+=(Breakdown& x, const Breakdown& y) {
+  for (const auto& [name, part] : breakdown_parts) x.*part += y.*part;
+  return x;
+}
+
+Breakdown operator*(double k, const Breakdown& x) {
+  Breakdown result;
+  for (const auto& [name, part] : breakdown_parts) result.*part = k * (x.*part);
+  return result;
+}
+
+Seconds sum(const Breakdown& x) {
+  Seconds total;
+  for (const auto& [name, part] : breakdown_parts) total += x.*part;
+  return total;
+}
+
+// One microbatch forward and backward through one stage chunk, without replay.
+Breakdown breakdown_of(const StageCost& stage, const PassTimes& times) {
+  const PassCost cost = stage.forward + stage.backward;
+  return {.matrix_products = cost.matrix_products,
+          .attention_products = cost.attention_products,
+          .streaming = cost.streaming,
+          .tensor_communication = cost.communication,
+          .host = times.forward + times.backward - device_time(cost)};
+}
+
+std::size_t busiest(const std::vector<ReplayedRank>& ranks) {
+  const auto longest = std::max_element(ranks.begin(), ranks.end(), [](const auto& x, const auto& y) {
+    return busy(x) + x.sending < busy(y) + y.sending;
+  });
+  return static_cast<std::size_t>(longest - ranks.begin());
+}
+
+}  // namespace
 
 Seconds replay_time(const StageCost& stage, Seconds backward, const HostRates& rates,
                     const Software& software) {
@@ -18,9 +60,45 @@ PassTimes pass_times(const StageCost& stage, const HostRates& rates, const Softw
 IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, double parameters,
                            std::int64_t devices_per_node, const Performance& performance,
                            const Software& software) {
-  return {.replicas = data_parallel_times(parameters, strategy, devices_per_node, performance, software),
+  const DataParallelTimes replicas =
+      data_parallel_times(parameters, strategy, devices_per_node, performance, software);
+  const Seconds forever(std::numeric_limits<double>::infinity());
+  return {.replicas = replicas,
+          .least_reduction = exposed_data_parallel_time(replicas.reduction, forever, performance, software),
           .tied_embeddings = tied_embedding_time(model, strategy, devices_per_node, performance),
           .optimizer = optimizer_time(parameters, strategy, performance)};
+}
+
+EndTimes end_times(const IterationEnd& end, Seconds last_backward) {
+  const Seconds reduction = std::max(end.replicas.reduction - last_backward, end.least_reduction);
+  return {.data_communication = reduction + end.replicas.gather + end.tied_embeddings,
+          .optimizer = end.optimizer};
+}
+
+IterationTime iteration_time(const ScheduleShape& shape, ScheduleTimes times,
+                             std::span<const StageCost> stages, const IterationEnd& end) {
+  IterationTime result{.cost = {}, .shape = shape, .times = std::move(times)};
+  result.schedule = timed_schedule(shape, result.times);
+  result.critical_rank = busiest(result.schedule.ranks);
+
+  const ReplayedRank& critical = result.schedule.ranks[result.critical_rank];
+  Seconds last_backward;
+  for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
+    const auto stage = index(stage_of(shape, static_cast<std::int64_t>(result.critical_rank), chunk));
+    const PassTimes& pass = result.times.stages[stage];
+    result.breakdown += static_cast<double>(shape.microbatches) * breakdown_of(stages[stage], pass);
+    last_backward += pass.replay + pass.backward;
+  }
+  result.breakdown.recomputation = critical.replay;
+  result.breakdown.pipeline_communication = critical.sending;
+  const EndTimes times_of_end = end_times(end, last_backward);
+  result.breakdown.data_communication = times_of_end.data_communication;
+  result.breakdown.optimizer = times_of_end.optimizer;
+  result.total = result.schedule.makespan + result.breakdown.data_communication + result.breakdown.optimizer;
+  // The wait is what is left, so that the parts add up whatever was rounded.
+  result.breakdown.bubble = Seconds(0);
+  result.breakdown.bubble = std::max(result.total - sum(result.breakdown), Seconds(0));
+  return result;
 }
 
 }  // namespace headroom

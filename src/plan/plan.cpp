@@ -4,105 +4,8 @@
 #include <array>
 
 #include "headroom/plan/composer.hpp"
-#include "headroom/plan/interval.hpp"
-#include "plan/account.hpp"
 
 namespace headroom {
-namespace {
-
-// What the time model takes from nowhere: rates that nobody fitted, and an assumed network.
-std::string assumed_rates(const Performance& performance, bool flash) {
-  std::string names;
-  const auto append = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
-  visit_rates(performance.rates, [&](std::string_view group, std::string_view name, const auto& rate) {
-    if (rate.origin != Origin::assumed || (group == "flash_attention" && !flash)) return;
-    append(std::string(group) + "." + std::string(name));
-  });
-  if (performance.network.origin == Origin::assumed) append("network");
-  return names;
-}
-
-// Predictions beyond what the rates were fitted on, by stable code.
-void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vector<Warning>& warnings) {
-  const Extrapolations beyond = headroom::beyond(plan.timing->iteration.cost);
-  const auto warn = [&](bool applies, std::string code, std::string text) {
-    if (applies) warnings.push_back({std::move(code), std::move(text)});
-  };
-  warn(beyond.product_size, "extrapolated_product_size",
-       "a matrix product is larger or smaller than those that the rates were fitted on");
-  warn(beyond.message_size, "extrapolated_message_size",
-       "a collective moves more or fewer bytes than those that the rates were fitted on");
-  warn(beyond.group_size, "extrapolated_group_size",
-       "a collective spans more ranks than those that the rates were fitted on");
-  warn(beyond.unaligned_heads, "unaligned_heads",
-       "the head size is no multiple of 8: attention products are priced without tensor cores");
-  const auto& [model, system, software, strategy, workload, detail] = plan.request;
-  const FlashRates& flash_rates = system.performance->rates.flash_attention;
-  const bool flash_assumed =
-      flash_rates.forward.origin == Origin::assumed || flash_rates.backward.origin == Origin::assumed;
-  warn(beyond.flash_attention && flash_assumed, "flash_attention_assumed",
-       "flash attention is priced by assumed shares of peak, which no samples were fitted to");
-  warn(!reduction_within_fit, "extrapolated_data_parallel",
-       "gradients are reduced over more ranks, or in larger messages, than the rates were fitted on");
-  warn(step_rates(plan.request) == StepRates::transferred, "transferred_step_rates",
-       "the clock of a training step, or flash attention, is assumed on this device: the interval of the "
-       "iteration time is as wide as such predictions were off");
-  const bool flash = model.architecture.kernels.attention == AttentionKernel::flash;
-  const std::string assumed = assumed_rates(*system.performance, flash);
-  warn(!assumed.empty(), "assumed_rates",
-       "time rests on rates that are assumed, not fitted (sources: --format json): " + assumed);
-}
-
-}  // namespace
-
-std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activations,
-                                 bool reduction_within_fit) {
-  const auto& [model, system, software, strategy, workload, detail] = plan.request;
-  std::vector<Warning> warnings;
-  const auto warn = [&](std::string code, std::string text) {
-    warnings.push_back({std::move(code), std::move(text)});
-  };
-  if (strategy.tensor_parallel > system.devices_per_node) {
-    warn("tensor_parallel_across_nodes", "tensor parallelism of " + std::to_string(strategy.tensor_parallel) +
-                                             " crosses nodes of " + std::to_string(system.devices_per_node) +
-                                             " devices: its collectives run over the network");
-  }
-  if (strategy.sequence_parallel && strategy.tensor_parallel == 1) {
-    warn("sequence_parallel_without_tensor_parallel",
-         "sequence parallelism splits over tensor-parallel ranks: with one of them it changes nothing");
-  }
-  if (model.architecture.positions == Positions::learned && workload.sequence > model.max_positions) {
-    warn("sequence_exceeds_positions", "the sequence of " + std::to_string(workload.sequence) +
-                                           " exceeds the model's " + std::to_string(model.max_positions) +
-                                           " learned positions: the table is taken as that much longer");
-  }
-  if (plan.timing) warn_of_extrapolation(plan, reduction_within_fit, warnings);
-  if (strategy.recompute.policy == RecomputePolicy::selective) {
-    constexpr double worth_a_replay = 0.05;
-    const Bytes plain = activations.plain.kept;
-    if (plain - activations.replayed.kept < worth_a_replay * plain) {
-      warn("selective_saves_little",
-           "selective recomputation replays core attention but saves almost nothing: " +
-               std::string(name_of(model.architecture.kernels.attention)) +
-               " attention already keeps no scores");
-    }
-  }
-  return warnings;
-}
-
-std::vector<Assumption> assumptions_of(const System& system, const Strategy& strategy) {
-  std::vector<Assumption> assumptions;
-  for (const Reserve& reserve : system.reserves) {
-    const Bytes bytes = reserved(reserve, strategy);
-    if (reserve.origin != Origin::assumed || bytes == Bytes()) continue;
-    const auto mebibytes = static_cast<std::int64_t>(bytes.count() / mebi);
-    assumptions.push_back({std::to_string(mebibytes) + " MiB reserved for " + reserve.name, reserve.source});
-  }
-  assumptions.push_back(
-      {"left out: temporary buffers of a kernel, gradients in flight between ops, fragmentation",
-       "less than 5% of capacity to spare is called marginal for their sake"});
-  return assumptions;
-}
 
 Bytes total(const RankMemory& rank) {
   return total(rank.state) + total(rank.activations.at_peak) + rank.reserved;
@@ -120,14 +23,6 @@ Component largest_component(const RankMemory& rank) {
                                              {"reserves", rank.reserved}}};
   return *std::max_element(components.begin(), components.end(),
                            [](const Component& x, const Component& y) { return x.bytes < y.bytes; });
-}
-
-std::size_t fullest_rank(const std::vector<RankMemory>& ranks) {
-  std::size_t fullest = 0;
-  for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
-    if (total(ranks[rank]) > total(ranks[fullest])) fullest = rank;
-  }
-  return fullest;
 }
 
 Evaluation evaluate(const Request& request) { return Composer(request).evaluate(request.strategy); }

@@ -1,9 +1,25 @@
 #include "headroom/plan/throughput.hpp"
 
+#include "headroom/core/counts.hpp"
 #include "headroom/model/layer_ops.hpp"
 #include "headroom/parallel/flops.hpp"
 
 namespace headroom {
+
+double replayed_part(const Transformer& model, const Strategy& strategy, const ScheduleShape& shape,
+                     const ReplayedSchedule& schedule) {
+  const std::vector<std::int64_t> layers = layers_by_stage(model, strategy);
+  const double passes = real(shape.microbatches * shape.chunks);
+  double replayed = 0;
+  for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
+    const double stored = real(schedule.ranks[index(rank)].stored_forwards);
+    for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
+      const std::int64_t held = layers[index(stage_of(shape, rank, chunk))];
+      replayed += (1 - stored / passes) * real(replayed_layers(held, strategy.recompute));
+    }
+  }
+  return replayed / real(model.layers);
+}
 
 IterationFlops iteration_flops(const Transformer& model, const Strategy& strategy, const Workload& workload,
                                double replayed) {

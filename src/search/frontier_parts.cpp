@@ -34,8 +34,8 @@ Frontier::Parts::Parts(Request asked)
   const ScheduleShape& shape = composer.shape();
   pipeline_ranks = shape.ranks;
   places = stage_places(model, strategy);
-  kept = &composer.activations_of({});
-  cost = &composer.cost_of({});
+  kept = &composer.layers().activations({});
+  cost = &composer.layers().cost({});
   const Setting setting =
       setting_of(model, strategy, workload, system.devices_per_node, *system.performance, software);
   choices = layer_front(all_layer_choices(model, strategy, workload, detail, setting));

@@ -33,9 +33,13 @@ Extrapolations beyond(const ModelCost& cost) {
   return cost.layer.beyond | cost.embedding.beyond | cost.head.beyond;
 }
 
+PassCost replay_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute) {
+  return replayed_layers(place.layers, recompute) * cost.layer.replay;
+}
+
 StageCost stage_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute) {
   StageCost stage{.forward = place.layers * cost.layer.forward,
-                  .replay = replayed_layers(place.layers, recompute) * cost.layer.replay,
+                  .replay = replay_cost(cost, place, recompute),
                   .backward = place.layers * backward(cost.layer)};
   if (place.first) {
     stage.forward += cost.embedding.forward;

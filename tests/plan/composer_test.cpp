@@ -26,7 +26,7 @@ Recomputation any_recomputation(const Request& request) {
   recompute.layers = *rc::gen::element(0, 0, 1, 2);
   recompute.window = recompute.layers == 0 && *rc::gen::arbitrary<bool>();
   if (recompute.policy == RecomputePolicy::full) {
-    recompute.shard_checkpoint = *rc::gen::arbitrary<bool>();
+    recompute.distribute_saved_activations = *rc::gen::arbitrary<bool>();
     if (recompute.layers > 0 && *rc::gen::arbitrary<bool>()) recompute.method = RecomputeMethod::uniform;
   }
   return recompute;
@@ -41,10 +41,10 @@ std::optional<Strategy> any_strategy(const Request& request) {
                     .data_parallel = *rc::gen::element<std::int64_t>(1, 2),
                     .micro_batch = *rc::gen::element<std::int64_t>(1, 2)};
   strategy.sequence_parallel = *rc::gen::arbitrary<bool>();
-  strategy.regather = *rc::gen::arbitrary<bool>();
-  strategy.deallocate_outputs = *rc::gen::arbitrary<bool>();
+  strategy.save_gathered_input = *rc::gen::arbitrary<bool>();
+  strategy.keep_pipeline_outputs = *rc::gen::arbitrary<bool>();
   strategy.distributed_optimizer = *rc::gen::arbitrary<bool>();
-  strategy.gradients = *rc::gen::element(Dtype::fp32, Dtype::half);
+  strategy.gradient_dtype = *rc::gen::element(Dtype::fp32, Dtype::half);
   strategy.recompute = any_recomputation(request);
   if (strategy.virtual_pipeline > 1) {
     strategy.schedule = ScheduleKind::interleaved;

@@ -12,14 +12,13 @@
 #pragma once
 
 #include <array>
-#include <deque>
 #include <map>
 #include <optional>
 #include <span>
 #include <tuple>
 #include <vector>
 
-#include "headroom/plan/plan.hpp"
+#include "headroom/plan/layer_prices.hpp"
 
 namespace headroom {
 
@@ -53,9 +52,7 @@ class Composer {
 
   // The parts of the layout last set, for those who put stage chunks together that no Recomputation names.
   [[nodiscard]] const ScheduleShape& shape() const { return shape_; }
-  [[nodiscard]] StagePlace place(std::int64_t stage) const;  // of a stage chunk, counted along the model
-  const ModelActivations& activations_of(const Recomputation& recompute);
-  const ModelCost& cost_of(const Recomputation& recompute);
+  LayerPrices& layers() { return layers_; }  // what its layers keep and cost
   [[nodiscard]] PassTimes times_of(const StageCost& stage) const;
   // All that a rank holds at its peak, whose stage chunks do so.
   [[nodiscard]] Bytes rank_total(std::int64_t rank, std::span<const PassActivations> passes) const;
@@ -63,35 +60,11 @@ class Composer {
   Seconds iteration(std::span<const StageCost> stages);
 
  private:
-  // What is known for each of several replays. How many layers replay, and by which method, plays no part.
-  template <class T>
-  using ByReplay = std::deque<std::pair<Recomputation, T>>;
-
-  // What a model keeps and computes in symbols, for all strategies that shard it alike.
-  struct Symbolic {
-    Sharding sharding;
-    bool deallocate_outputs = false;
-    Dtype gradients = Dtype::fp32;
-    ModelParameterExprs parameters;
-    ByReplay<ModelActivationExprs> activations;
-    std::optional<ModelWork> work;
-  };
-
-  // The same in numbers. What does not fit needs no time, so costs wait until they are asked for.
-  struct Priced {
-    Symbolic* symbolic = nullptr;
-    ModelParameters parameters;
-    ByReplay<ModelActivations> activations;
-    std::optional<PricedModel> model;
-    ByReplay<ModelCost> costs;
-  };
-  // t, b, sequence parallelism, regather, deallocate_outputs, gradients
-  using PricedKey = std::tuple<std::int64_t, std::int64_t, bool, bool, bool, Dtype>;
-
   // One of the few distinct places of a layout's stage chunks.
   struct Stage {
     StagePlace place;
     PassActivations activations;
+    StageCost cost;
     PassTimes times;
   };
 
@@ -108,13 +81,9 @@ class Composer {
 
   using MomentsKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, ChunkGroups>;
 
-  // composer.cpp: what is known of the model and of the layout
-  Symbolic& symbolic_of(const Strategy& strategy);
-  Priced& priced_of(const Strategy& strategy);
   void find_rank_kinds();
   [[nodiscard]] const Stage& stage(std::int64_t rank, std::int64_t chunk) const;
 
-  // composed_memory.cpp
   void set_recompute(const Recomputation& recompute);
   void fill_activations(const Recomputation& recompute);
   Bytes fullest(RankKind& kind);
@@ -124,31 +93,21 @@ class Composer {
   std::vector<StageActivations> stage_activations_of(const Recomputation& recompute);
   const std::vector<RankMemory>& ranks_of(const Strategy& strategy);
 
-  // composed_time.cpp
   void time_layout();
   void time_replays(const Recomputation& recompute);
   void fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans);
   Seconds makespan_of(const Recomputation& recompute);
-  [[nodiscard]] double most_parameters() const;
   const IterationEnd& end_of(bool distributed_optimizer);
-  [[nodiscard]] EndTimes end_times(const IterationEnd& end, Seconds last_backward) const;
   IterationTime iteration_time(const Strategy& strategy);
-  [[nodiscard]] IterationTime iteration_time(std::span<const StageCost> stages, ScheduleTimes times,
-                                             const IterationEnd& end) const;
-  // The part of all layer passes whose backward pass recomputes.
-  [[nodiscard]] double replayed_part(const Strategy& strategy, const ReplayedSchedule& schedule) const;
   Timing timing_of(const Strategy& strategy);
 
   const Request& base_;
   std::optional<Flops> model_flops_;
-  std::deque<Symbolic> symbolic_;
-  std::map<PricedKey, Priced> priced_;
-  OpTable layer_;
+  LayerPrices layers_;
   std::map<MomentsKey, std::vector<LiveMoment>> moments_;
 
   Strategy layout_;
   Bytes reserved_;
-  Priced* now_ = nullptr;
   ScheduleShape shape_;
   std::vector<Stage> stages_;          // distinct
   std::vector<std::size_t> stage_of_;  // by stage chunk of the model: which of them

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -64,6 +65,7 @@ PassTimes pass_times(const StageCost& stage, const HostRates& rates, const Softw
 // What follows the pipeline, of a rank with so many parameters: the others wait for the one that has the most.
 struct IterationEnd {
   DataParallelTimes replicas;  // as if nothing ran beside them
+  Seconds least_reduction;     // what shows of the reduction, however long the backward pass that may hide it
   Seconds tied_embeddings;
   Seconds optimizer;
   friend bool operator==(const IterationEnd&, const IterationEnd&) = default;
@@ -79,5 +81,12 @@ struct EndTimes {
   Seconds optimizer;
   friend bool operator==(const EndTimes&, const EndTimes&) = default;
 };
+
+// `last_backward` is what a backward pass through all chunks of the busiest rank takes.
+EndTimes end_times(const IterationEnd& end, Seconds last_backward);
+
+// The whole account, but for the cost of a layer. `stages` are the costs of the stage chunks that `times` were made from.
+IterationTime iteration_time(const ScheduleShape& shape, ScheduleTimes times,
+                             std::span<const StageCost> stages, const IterationEnd& end);
 
 }  // namespace headroom

@@ -4,6 +4,7 @@
 
 #include "headroom/core/units.hpp"
 #include "headroom/parallel/strategy.hpp"
+#include "headroom/schedule/replay.hpp"
 
 namespace headroom {
 
@@ -15,6 +16,10 @@ struct IterationFlops {
   Flops hardware_k22;  // K22 eq. 8, which counts a replay of core attention three times; of no use for others
   friend bool operator==(const IterationFlops&, const IterationFlops&) = default;
 };
+
+// The part of all layer passes whose backward pass recomputes.
+double replayed_part(const Transformer& model, const Strategy& strategy, const ScheduleShape& shape,
+                     const ReplayedSchedule& schedule);
 
 // `replayed` is the part of layer passes that recompute, 1 unless layers or microbatches are exempt.
 IterationFlops iteration_flops(const Transformer& model, const Strategy& strategy, const Workload& workload,

@@ -43,6 +43,9 @@ ModelCost model_cost(const Transformer& model, const Strategy& strategy, const S
 
 Extrapolations beyond(const ModelCost& cost);
 
+// What of it the layers replay.
+PassCost replay_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute);
+
 StageCost stage_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute);
 
 // Every stage chunk of the model, in order: p m of them.

@@ -1,0 +1,64 @@
+// What the layers, the embedding and the head of a model keep, hold and cost on a system, for one sharding and batch after
+// another. Each is worked out once and kept: in symbols for all strategies that shard alike, in numbers for all that
+// have t, b and sequence parallelism in common, and then for each set of ops that is replayed.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "headroom/plan/plan.hpp"
+
+namespace headroom {
+
+class LayerPrices {
+ public:
+  // Keeps a reference. The request's strategy plays no part.
+  explicit LayerPrices(const Request& base);
+
+  // The questions below are about strategies that shard and batch as this one does.
+  void select(const Strategy& strategy);
+
+  [[nodiscard]] const ModelParameters& parameters() const { return now_->parameters; }
+  const ModelActivations& activations(const Recomputation& recompute);
+  // Expects a system whose performance is known.
+  const ModelCost& cost(const Recomputation& recompute);
+
+ private:
+  // What is known for each of several replays. How many layers replay, and by which method, plays no part.
+  template <class T>
+  using ByReplay = std::deque<std::pair<Recomputation, T>>;
+
+  struct Symbolic {
+    Sharding sharding;
+    bool keep_pipeline_outputs = false;
+    Dtype gradient_dtype = Dtype::fp32;
+    ModelParameterExprs parameters;
+    ByReplay<ModelActivationExprs> activations;
+    std::optional<ModelWork> work;
+  };
+
+  // What does not fit needs no time, so costs wait until they are asked for.
+  struct Priced {
+    Symbolic* symbolic = nullptr;
+    ModelParameters parameters;
+    ByReplay<ModelActivations> activations;
+    std::optional<PricedModel> model;
+    ByReplay<ModelCost> costs;
+  };
+  // t, b, sequence_parallel, save_gathered_input, keep_pipeline_outputs, gradient_dtype
+  using Key = std::tuple<std::int64_t, std::int64_t, bool, bool, bool, Dtype>;
+
+  Symbolic& symbolic_of(const Strategy& strategy);
+
+  const Request& base_;
+  OpTable layer_;
+  std::deque<Symbolic> symbolic_;
+  std::map<Key, Priced> priced_;
+  Strategy strategy_;
+  Priced* now_ = nullptr;
+};
+
+}  // namespace headroom
