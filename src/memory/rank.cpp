@@ -41,7 +41,7 @@ RankActivations at_peak(const std::vector<PassActivations>& checkpointed,
   std::int64_t alive = 0;
   Bytes highest(-1);
   visit_activations(checkpointed, full, window, shape, rank, [&](const StepActivations& moment) {
-    alive += moment.step.pass == Pass::forward ? 1 : -1;
+    if (moment.step.pass != Pass::backward_weight) alive += moment.step.pass == Pass::forward ? 1 : -1;
     result.chunks_in_flight = std::max(result.chunks_in_flight, alive);
     if (total(moment.highest) <= highest) return;
     highest = total(moment.highest);
@@ -60,6 +60,10 @@ RankActivations rank_activations(const std::vector<StageActivations>& stages, co
 
 RankActivations rank_activations(std::span<const PassActivations> passes, const ScheduleShape& shape,
                                  std::int64_t rank) {
+  if (shape.weight_passes) {
+    const std::vector<PassActivations> all(passes.begin(), passes.end());
+    return at_peak(all, all, 0, same_liveness(shape), rank);
+  }
   if (all_alike(passes)) return peak_of_alike(passes.front(), shape, rank);
   return rank_activations(passes, live_moments(chunk_groups(passes), shape, rank), rank);
 }
@@ -80,6 +84,7 @@ ChunkGroups chunk_groups(std::span<const PassActivations> passes) {
 
 std::vector<LiveMoment> live_moments(const ChunkGroups& groups, const ScheduleShape& shape,
                                      std::int64_t rank) {
+  EXPECTS(!shape.weight_passes);
   std::vector<LiveMoment> moments;
   std::vector<std::int64_t> alive(groups.size());
   visit_steps(same_liveness(shape), rank, [&](const Step& step) {

@@ -47,6 +47,31 @@ LayerExprs layer_exprs(const Transformer& model, const Sharding& sharding, const
                           : dropped_bytes(tensors)};
 }
 
+bool makes_weight_gradients(const Op& op) {
+  return op.kind == OpKind::linear || op.kind == OpKind::embedding;
+}
+
+// What the gradients of a table's weights are made from, each value and each gradient once.
+Expr deferred_bytes(const OpTable& table, const Sharding& sharding, Detail detail) {
+  Expr sum;
+  for (const StoredTensor& tensor : stored_tensors(table, sharding, {}, detail)) {
+    const bool needed = std::any_of(table.ops().begin(), table.ops().end(), [&](const Op& op) {
+      return makes_weight_gradients(op) &&
+             std::any_of(op.saves.begin(), op.saves.end(),
+                         [&](const Save& save) { return save.value == tensor.value; });
+    });
+    if (needed) sum += tensor.bytes;
+  }
+  for (const Op& op : table.ops()) {
+    if (!makes_weight_gradients(op)) continue;
+    for (const ValueId output : op.outputs) {
+      const Value& value = table[output];
+      sum += value.elements * size_of(value.dtype) * share(value.placement, sharding);
+    }
+  }
+  return sum;
+}
+
 }  // namespace
 
 LayerActivations layer_activations(const Transformer& model, const Strategy& strategy,
@@ -118,6 +143,34 @@ std::vector<StageActivations> stage_activations(const Transformer& model, const 
     stages.push_back(stage_activations(parts, place, strategy.recompute));
   }
   return stages;
+}
+
+DeferredActivations deferred_activations(const Transformer& model, const Strategy& strategy,
+                                         const Workload& workload, Detail detail) {
+  const Sharding sharding = sharding_of(model, strategy);
+  const Bindings letters = bindings(model, strategy, workload);
+  const auto bytes = [&](const OpTable& table) {
+    return Bytes(deferred_bytes(table, sharding, detail).evaluate(letters));
+  };
+  return {.layer = bytes(layer_ops(model.architecture)),
+          .embedding = bytes(embedding_ops(model.architecture)),
+          .head = bytes(head_ops(model.architecture))};
+}
+
+StageActivations with_weight_passes(StageActivations stage, const DeferredActivations& deferred,
+                                    const StagePlace& place, const Recomputation& recompute) {
+  const bool shared =
+      recompute.policy == RecomputePolicy::full && recompute.method == RecomputeMethod::uniform;
+  std::int64_t left = place.layers;
+  for (CheckpointRun& run : stage.layers) {
+    // Of a checkpoint that several layers share, all of them.
+    const std::int64_t members = shared ? std::min(std::max<std::int64_t>(recompute.layers, 1), left) : 1;
+    run.deferred = static_cast<double>(members) * deferred.layer;
+    left -= run.count * members;
+  }
+  if (place.first) stage.embedding_deferred = deferred.embedding;
+  if (place.last) stage.head_deferred = deferred.head;
+  return stage;
 }
 
 }  // namespace headroom

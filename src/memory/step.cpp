@@ -7,14 +7,32 @@ namespace {
 // worst moment. Nothing, when no replay outweighs what was freed before it.
 Activations backward_excess(const StageActivations& stage) {
   Activations worst;
-  Activations freed{.head = stage.head};
+  Activations freed{.head = stage.head - stage.head_deferred};
+  const auto replay = [&](const CheckpointRun& run, const Activations& freed_before) {
+    const Activations at_replay = Activations{.replay = run.replayed} - freed_before;
+    if (total(at_replay) > total(worst)) worst = at_replay;
+  };
   for (std::size_t i = stage.layers.size(); i-- > 0;) {
     const CheckpointRun& run = stage.layers[i];
-    const Activations at_replay = Activations{.replay = run.replayed} - freed;
-    if (total(at_replay) > total(worst)) worst = at_replay;
-    freed.layers += static_cast<double>(run.count) * run.kept;
+    replay(run, freed);
+    const Bytes of_each = run.kept - run.deferred;
+    // Where each leaves more than it kept, the last replay of the run is the worst.
+    if (of_each < Bytes(0)) {
+      Activations freed_before = freed;
+      freed_before.layers += static_cast<double>(run.count - 1) * of_each;
+      replay(run, freed_before);
+    }
+    freed.layers += static_cast<double>(run.count) * of_each;
   }
   return worst;
+}
+
+Activations deferred(const StageActivations& stage) {
+  Activations held{.embedding = stage.embedding_deferred, .head = stage.head_deferred};
+  for (const CheckpointRun& run : stage.layers) {
+    held.layers += static_cast<double>(run.count) * run.deferred;
+  }
+  return held;
 }
 
 }  // namespace
@@ -25,7 +43,8 @@ PassActivations pass_activations(const StageActivations& stage) {
                    .head = stage.head,
                    .outputs = stage.output,
                    .replay = {}},
-          .excess = backward_excess(stage)};
+          .excess = backward_excess(stage),
+          .deferred = deferred(stage)};
 }
 
 std::vector<PassActivations> pass_activations(const std::vector<StageActivations>& stages,

@@ -57,6 +57,14 @@ PassTimes pass_times(const StageCost& stage, const HostRates& rates, const Softw
           .backward = backward};
 }
 
+PassTimes pass_times_apart(const StageCost& stage, const HostRates& rates, const Software& software) {
+  StageCost of_inputs = stage;
+  of_inputs.backward = stage.backward_data;
+  PassTimes times = pass_times(of_inputs, rates, software);
+  times.backward_weight = pass_time(stage.backward_weight, rates, software);
+  return times;
+}
+
 IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, double parameters,
                            std::int64_t devices_per_node, const Performance& performance,
                            const Software& software) {

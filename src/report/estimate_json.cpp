@@ -26,7 +26,7 @@ OrderedJson rank_json(const Plan& plan, const RankMemory& rank) {
           {"reserved_bytes", number(rank.reserved)},
           {"total_bytes", number(total(rank))},
           {"peak",
-           {{"pass", rank.activations.peak.pass == Pass::forward ? "forward" : "backward"},
+           {{"pass", name_of(rank.activations.peak.pass)},
             {"microbatch", rank.activations.peak.microbatch},
             {"chunk", rank.activations.peak.chunk}}}};
 }

@@ -1,6 +1,7 @@
 #include "headroom/report/timeline.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 
@@ -28,9 +29,10 @@ std::vector<Row> shown_rows(std::int64_t ranks, const TimelineSize& size, std::s
   return rows;
 }
 
-// Microbatches by their last digit: forward in digits, backward in letters from a.
+// Microbatches by their last digit: forward in digits, backward in letters from a, for weights alone in letters from A.
 char mark(const Step& step) {
-  return static_cast<char>((step.pass == Pass::forward ? '0' : 'a') +
+  constexpr std::array<char, 3> first{'0', 'a', 'A'};
+  return static_cast<char>(first.at(static_cast<std::size_t>(step.pass)) +
                            static_cast<char>(step.microbatch % 10));
 }
 

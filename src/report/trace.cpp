@@ -46,9 +46,8 @@ void write_span(EventWriter& out, std::string_view name, std::int64_t rank, Seco
 void write_spans(EventWriter& out, const ReplayedStep& event) {
   const std::string arguments = fmt::format(R"("microbatch":{},"chunk":{}{})", event.step.microbatch,
                                             event.step.chunk, event.stored ? R"(,"stored":true)" : "");
-  const std::string_view pass = event.step.pass == Pass::forward ? "forward" : "backward";
   write_span(out, "replay", event.rank, event.start, event.replay_end, arguments);
-  write_span(out, pass, event.rank, event.replay_end, event.end, arguments);
+  write_span(out, name_of(event.step.pass), event.rank, event.replay_end, event.end, arguments);
   write_span(out, "transfer", event.rank, event.end, event.sent, arguments);
 }
 

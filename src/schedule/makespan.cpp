@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <memory>
 
 #include "headroom/core/counts.hpp"
 
@@ -39,8 +40,11 @@ Seconds one_forward_one_backward_makespan(std::int64_t microbatches, std::span<c
   const std::int64_t ranks = std::ssize(spans);
   // What it takes to fill up to rank q and come back from it, and to go there again and drain; on each rank M less the
   // part before M. From the last rank on, the best of those behind is carried along.
-  thread_local std::vector<Prefix> prefixes;
-  prefixes.resize(spans.size());
+  // Most pipelines are short enough to need no memory of their own.
+  std::array<Prefix, 16> few;
+  std::vector<Prefix> many;
+  if (spans.size() > few.size()) many.resize(spans.size());
+  const std::span<Prefix> prefixes = many.empty() ? std::span(few).first(spans.size()) : std::span(many);
   Prefix prefix;
   for (std::size_t rank = 0; rank < spans.size(); ++rank) {
     prefixes[rank] = prefix = extended(prefix, spans[rank]);
@@ -81,7 +85,7 @@ class Interleaved {
       : shape_(shape), passes_(shape.microbatches * shape.chunks) {
     // A rank is at most its warm-up and a pass ahead of those that it feeds, or p passes of a chunk.
     kept_ = std::bit_ceil(index(std::min(passes_, (shape.chunks + 1) * shape.ranks) + 1));
-    ends_.resize(2 * kept_ * index(shape.ranks));
+    ends_ = std::make_unique_for_overwrite<Lanes<Pipelines>[]>(2 * kept_ * index(shape.ranks));
     ranks_.resize(index(shape.ranks));
     for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
       ranks_[index(rank)] = {.ahead = warm_up_passes(shape, rank),
@@ -130,18 +134,6 @@ class Interleaved {
     Lanes<Pipelines> forward;
     Lanes<Pipelines> backward;
   };
-
-  // Kept from one schedule to the next: what is new of them need not be zero.
-  struct Buffers {
-    std::vector<Lanes<Pipelines>>
-        ends;  // by rank, direction and pass modulo `kept_`: when the output was sent
-    std::vector<Rank> ranks;
-    std::vector<Span> spans;
-  };
-  static Buffers& buffers() {
-    thread_local Buffers kept;
-    return kept;
-  }
 
   static void wait_for(Lanes<Pipelines>& clock, const Lanes<Pipelines>& arrived) {
     for (std::size_t i = 0; i < Pipelines; ++i) clock[i] = clock[i] > arrived[i] ? clock[i] : arrived[i];
@@ -218,9 +210,10 @@ class Interleaved {
   std::int64_t passes_;
   std::int64_t steps_ = 0;
   std::size_t kept_ = 0;  // of a rank's last passes of one direction: a power of two
-  std::vector<Lanes<Pipelines>>& ends_ = buffers().ends;
-  std::vector<Rank>& ranks_ = buffers().ranks;
-  std::vector<Span>& spans_ = buffers().spans;
+  // By rank, direction and pass modulo `kept_`: when the output was sent. Written before it is read.
+  std::unique_ptr<Lanes<Pipelines>[]> ends_;
+  std::vector<Rank> ranks_;
+  std::vector<Span> spans_;
 };
 
 // Of at most so many pipelines.
@@ -247,7 +240,7 @@ ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::
 }
 
 Seconds makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans) {
-  EXPECTS(std::ssize(spans) == shape.ranks * shape.chunks);
+  EXPECTS(std::ssize(spans) == shape.ranks * shape.chunks && !shape.weight_passes);
   switch (shape.kind) {
     case ScheduleKind::gpipe: return gpipe_makespan(shape.microbatches, spans);
     case ScheduleKind::one_forward_one_backward:
@@ -297,7 +290,7 @@ Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> s
 
 ReplayedSchedule timed_schedule(const ScheduleShape& shape, const ScheduleTimes& times) {
   const bool windows = std::any_of(times.windows.begin(), times.windows.end(), [](auto w) { return w > 0; });
-  if (windows) return replay_schedule(shape, times);
+  if (windows || shape.weight_passes) return replay_schedule(shape, times);
   std::vector<ChunkSpans> spans;
   ReplayedSchedule result{.ranks = std::vector<ReplayedRank>(index(shape.ranks))};
   for (std::int64_t stage = 0; stage < std::ssize(times.stages); ++stage) {

@@ -7,6 +7,7 @@ std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank) {
   EXPECTS(rank >= 0 && rank < shape.ranks);
   EXPECTS(shape.chunks == 1 ||
           (shape.kind == ScheduleKind::interleaved && shape.microbatches % shape.ranks == 0));
+  EXPECTS(!shape.weight_passes || shape.kind == ScheduleKind::one_forward_one_backward);
   const std::int64_t passes = shape.microbatches * shape.chunks;
   const std::int64_t ranks_after = shape.ranks - rank - 1;
   switch (shape.kind) {
@@ -18,6 +19,10 @@ std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank) {
   }
   EXPECTS(!"unknown schedule");
   return 0;
+}
+
+RankOrder order_of(const ScheduleShape& shape, std::int64_t rank) {
+  return {.ahead = warm_up_passes(shape, rank), .deferred = deferred_weight_passes(shape, rank)};
 }
 
 ScheduleShape schedule_shape(const Strategy& strategy, std::int64_t microbatches) {
@@ -45,6 +50,7 @@ std::int64_t chunks_in_flight(const ScheduleShape& shape, std::int64_t rank) {
   std::int64_t alive = 0;
   std::int64_t most = 0;
   visit_steps(same_liveness(shape), rank, [&](const Step& step) {
+    if (step.pass == Pass::backward_weight) return;
     alive += step.pass == Pass::forward ? 1 : -1;
     most = std::max(most, alive);
   });

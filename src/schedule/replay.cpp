@@ -12,17 +12,21 @@ namespace headroom {
 namespace {
 
 // What a pass through a stage waits for: a forward pass for the stage before it, a backward pass for the stage
-// after it, the last stage's backward for its own forward. The first stage's forward waits for nothing.
+// after it, the last stage's backward for its own forward. The first stage's forward waits for nothing, nor does a pass
+// for weights, whose backward pass its rank has run.
 struct Input {
   Pass pass = Pass::forward;
   std::int64_t stage = 0;
   friend bool operator==(const Input&, const Input&) = default;
 };
 
-constexpr bool must_arrive(const Input& input) { return input.pass == Pass::backward || input.stage > 0; }
+constexpr bool must_arrive(const Input& input) {
+  return input.pass == Pass::backward || (input.pass == Pass::forward && input.stage > 0);
+}
 
 // What the pass that uses `input` makes for another pass, if it makes anything.
 std::optional<Input> output_of(const Input& input, std::int64_t stages) {
+  if (input.pass == Pass::backward_weight) return std::nullopt;
   if (input.pass == Pass::backward) {
     return input.stage > 0 ? std::optional(Input{Pass::backward, input.stage - 1}) : std::nullopt;
   }
@@ -40,18 +44,19 @@ Seconds transfer_time(const ScheduleShape& shape, const ScheduleTimes& times, co
 
 PassTimes spent_on(Pass pass, bool stored, const PassTimes& stage) {
   if (pass == Pass::forward) return {.forward = stage.forward};
+  if (pass == Pass::backward_weight) return {.backward_weight = stage.backward_weight};
   return {.replay = stored ? Seconds(0) : stage.replay, .backward = stage.backward};
 }
 
 // Of a stage chunk: times of its transfers, and when what its passes wait for arrived. Microbatches arrive and are
 // used in the same order, so that a queue of times is all there is to know.
 struct StageState {
-  std::array<Seconds, 2> transfer;
+  std::array<Seconds, 3> transfer;  // by pass
   std::array<std::queue<Seconds>, 2> arrived;
 };
 
 struct RankState {
-  std::int64_t ahead = 0;  // warm-up passes
+  RankOrder order;
   StorageWindow window;
   Progress done;
   Seconds clock;
@@ -78,7 +83,7 @@ ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes
   std::vector<std::int64_t> runnable;
   for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
     const std::int64_t window = times.windows.empty() ? 0 : times.windows[index(rank)];
-    ranks.push_back({.ahead = warm_up_passes(shape, rank), .window = {shape.chunks, window}});
+    ranks.push_back({.order = order_of(shape, rank), .window = {shape.chunks, window}});
     runnable.push_back(shape.ranks - 1 - rank);
   }
 
@@ -103,14 +108,14 @@ ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes
     const PassTimes spent = spent_on(step.pass, event.stored, times.stages[index(input.stage)]);
     const Seconds transfer = stage.transfer[index(step.pass)];
     event.replay_end = event.start + spent.replay;
-    event.end = event.replay_end + (spent.forward + spent.backward);
+    event.end = event.replay_end + (spent.forward + spent.backward + spent.backward_weight);
     event.sent = event.end + transfer;
 
     ReplayedRank& sum = result.ranks[index(rank)];
     sum.idle += event.start - state.clock;
     sum.forward += spent.forward;
     sum.replay += spent.replay;
-    sum.backward += spent.backward;
+    sum.backward += spent.backward + spent.backward_weight;
     sum.sending += transfer;
     if (event.stored && step.pass == Pass::forward) ++sum.stored_forwards;
 
@@ -125,7 +130,7 @@ ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes
     runnable.pop_back();
     RankState& state = ranks[index(rank)];
     while (!finished(shape, state.done)) {
-      const Step step = next_step(shape, state.ahead, state.done);
+      const Step step = next_step(shape, state.order, state.done);
       const Input input{step.pass, stage_of(shape, rank, step.chunk)};
       if (must_arrive(input) && stages[index(input.stage)].arrived[index(input.pass)].empty()) {
         state.waits_for = input;

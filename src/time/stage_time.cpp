@@ -40,15 +40,17 @@ PassCost replay_cost(const ModelCost& cost, const StagePlace& place, const Recom
 StageCost stage_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute) {
   StageCost stage{.forward = place.layers * cost.layer.forward,
                   .replay = replay_cost(cost, place, recompute),
-                  .backward = place.layers * backward(cost.layer)};
-  if (place.first) {
-    stage.forward += cost.embedding.forward;
-    stage.backward += backward(cost.embedding);
-  }
-  if (place.last) {
-    stage.forward += cost.head.forward;
-    stage.backward += backward(cost.head);
-  }
+                  .backward = place.layers * backward(cost.layer),
+                  .backward_data = place.layers * cost.layer.backward_data,
+                  .backward_weight = place.layers * cost.layer.backward_weight};
+  const auto add = [&](const LayerCost& end) {
+    stage.forward += end.forward;
+    stage.backward += backward(end);
+    stage.backward_data += end.backward_data;
+    stage.backward_weight += end.backward_weight;
+  };
+  if (place.first) add(cost.embedding);
+  if (place.last) add(cost.head);
   return stage;
 }
 

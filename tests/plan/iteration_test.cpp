@@ -50,6 +50,24 @@ TEST_CASE("iteration: a window of microbatches recomputes less and takes more me
   CHECK(ranks.back().replay < ranks.front().replay);
 }
 
+TEST_CASE("iteration: passes for weights apart do the same work, in no less time") {
+  const Request request = with_both_techniques(gpt3_timed());
+  const HostRates& rates = request.system.performance->rates.host;
+  for (const StageCost& stage :
+       stage_costs(timing_of(request).iteration.cost, request.model, request.strategy)) {
+    const PassCost both = stage.backward_data + stage.backward_weight;
+    CHECK(device_time(both) / device_time(stage.backward) == doctest::Approx(1));
+    CHECK(both.operations == stage.backward.operations);
+    const PassTimes merged = pass_times(stage, rates, request.software);
+    const PassTimes apart = pass_times_apart(stage, rates, request.software);
+    CHECK(merged.backward_weight == Seconds(0));
+    CHECK(apart.forward == merged.forward);
+    CHECK(apart.backward_weight > Seconds(0));
+    CHECK(apart.backward + apart.backward_weight >= merged.backward);
+    CHECK(apart.backward < merged.backward);
+  }
+}
+
 TEST_CASE("throughput: eq. 7 over time, devices and peak, with attention in full or halved by the mask") {
   const Request request = with_both_techniques(gpt3_timed());
   const Timing timing = timing_of(request);

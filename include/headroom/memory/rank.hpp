@@ -23,7 +23,8 @@ RankActivations rank_activations(const std::vector<StageActivations>& stages, co
 
 // The same from what the rank's m stage chunks do. Where they do the same there is a closed form: the most passes are
 // alive after the warm-up's last, and a backward pass adds its excess to them first at the first one. Of ranks that do
-// the same none is fuller than the first: it has the most passes in flight.
+// the same none is fuller than the first: it has the most passes in flight. Passes for weights are walked through, and
+// their ranks are about as full as the first.
 RankActivations rank_activations(std::span<const PassActivations> passes, const ScheduleShape& shape,
                                  std::int64_t rank);
 

@@ -15,6 +15,7 @@ struct CheckpointRun {
   std::int64_t count = 0;
   Bytes kept;      // by each, from forward to backward
   Bytes replayed;  // made again when the backward pass reaches it: its working set
+  Bytes deferred;  // until a pass for weights of its own, where there is one
   friend bool operator==(const CheckpointRun&, const CheckpointRun&) = default;
 };
 
@@ -26,6 +27,9 @@ struct StageActivations {
   Bytes embedding;        // on the first stage
   Bytes head;             // on the last stage: final normalization, output layer, loss
   Bytes output;           // the sent output, unless it is deallocated
+  // Of embedding and head, until a pass for weights of its own, where there is one.
+  Bytes embedding_deferred;
+  Bytes head_deferred;
   friend bool operator==(const StageActivations&, const StageActivations&) = default;
 };
 
@@ -77,5 +81,22 @@ StageActivations stage_activations(const ModelActivations& parts, const StagePla
 // Every stage chunk of the model, in order: p m of them.
 std::vector<StageActivations> stage_activations(const Transformer& model, const Strategy& strategy,
                                                 const Workload& workload, Detail detail);
+
+// What is held for the gradients of weights, from a backward pass for inputs until the pass for weights: inputs of linear
+// layers and the gradients of their outputs, and of the embedding likewise. Normalizations hold nothing: the gradients of
+// their few parameters are made with those of their inputs.
+struct DeferredActivations {
+  Bytes layer;
+  Bytes embedding;
+  Bytes head;
+  friend bool operator==(const DeferredActivations&, const DeferredActivations&) = default;
+};
+
+DeferredActivations deferred_activations(const Transformer& model, const Strategy& strategy,
+                                         const Workload& workload, Detail detail);
+
+// A stage chunk whose weights have passes of their own. What its layers replay is held for them like what they kept.
+StageActivations with_weight_passes(StageActivations stage, const DeferredActivations& deferred,
+                                    const StagePlace& place, const Recomputation& recompute);
 
 }  // namespace headroom

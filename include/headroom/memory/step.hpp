@@ -1,7 +1,8 @@
 // What is alive on a pipeline rank before, during and after each step of its schedule.
 //
 // A forward pass leaves what its stage chunk keeps. A backward pass first lets go of the head, then goes through the
-// layers from the last, making a checkpoint's working set again before it frees what the checkpoint kept.
+// layers from the last, making a checkpoint's working set again before it frees what the checkpoint kept. Where weights
+// have passes of their own, it leaves what those need, and they free it.
 #pragma once
 
 #include <array>
@@ -41,16 +42,18 @@ constexpr Bytes total(const Activations& parts) {
 struct StepActivations {
   Step step;
   bool stored = false;  // in full, by the rank's window
-  Activations
-      highest;  // forward: at its end; backward: at its start, or during the replay that takes the most
+  // forward: at its end; backward: at its start, during the replay that takes the most, or at its end, when all is held
+  // for a pass for weights; backward_weight: at its start
+  Activations highest;
   Activations after;
   friend bool operator==(const StepActivations&, const StepActivations&) = default;
 };
 
 // What passes through one stage chunk do to a rank's memory.
 struct PassActivations {
-  Activations left;    // by a forward pass
-  Activations excess;  // of a backward pass at its worst moment above what was alive before it, if any
+  Activations left;      // by a forward pass
+  Activations excess;    // of a backward pass at its worst moment above what was alive before it, if any
+  Activations deferred;  // by a backward pass, until the pass for weights of its own, where there is one
   friend bool operator==(const PassActivations&, const PassActivations&) = default;
 };
 
@@ -66,27 +69,41 @@ template <class Visit>
 void visit_activations(const std::vector<PassActivations>& checkpointed,
                        const std::vector<PassActivations>& full, std::int64_t window,
                        const ScheduleShape& shape, std::int64_t rank, Visit visit) {
+  EXPECTS(window == 0 || !shape.weight_passes);
   // Live counts rather than running sums, so that every moment's bytes are exact.
   const std::array<const std::vector<PassActivations>*, 2> kinds{&checkpointed, &full};
   std::array<std::vector<std::int64_t>, 2> alive;
   for (auto& counts : alive) counts.assign(static_cast<std::size_t>(shape.chunks), 0);
+  std::vector<std::int64_t> deferred(static_cast<std::size_t>(shape.chunks), 0);
   Activations now;
   visit_windowed_steps(shape, rank, window, [&](const Step& step, bool stored) {
     const auto chunk = static_cast<std::size_t>(step.chunk);
     const PassActivations& pass = (*kinds[stored ? 1 : 0])[chunk];
-    const Activations at_worst = now + pass.excess;
-    alive[stored ? 1 : 0][chunk] += step.pass == Pass::forward ? 1 : -1;
+    const Activations before = now;
+    if (step.pass == Pass::backward_weight) {
+      --deferred[chunk];
+    } else {
+      alive[stored ? 1 : 0][chunk] += step.pass == Pass::forward ? 1 : -1;
+      if (step.pass == Pass::backward && shape.weight_passes) ++deferred[chunk];
+    }
     now = {};
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
       for (std::size_t i = 0; i < alive[kind].size(); ++i) {
         if (alive[kind][i] > 0) now = now + static_cast<double>(alive[kind][i]) * (*kinds[kind])[i].left;
       }
     }
-    visit(StepActivations{step, stored, step.pass == Pass::forward ? now : at_worst, now});
+    for (std::size_t i = 0; i < deferred.size(); ++i) {
+      if (deferred[i] > 0) now = now + static_cast<double>(deferred[i]) * checkpointed[i].deferred;
+    }
+    Activations highest = now;
+    if (step.pass == Pass::backward && total(before + pass.excess) >= total(now))
+      highest = before + pass.excess;
+    if (step.pass == Pass::backward_weight) highest = before;
+    visit(StepActivations{step, stored, highest, now});
   });
 }
 
-// The steps as values: 2 n m of them.
+// The steps as values: 2 n m of them, or 3 n m with passes for weights.
 std::vector<StepActivations> activations_by_step(const std::vector<StageActivations>& stages,
                                                  const ScheduleShape& shape, std::int64_t rank);
 std::vector<StepActivations> activations_by_step(const std::vector<StageActivations>& checkpointed,

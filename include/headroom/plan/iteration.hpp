@@ -61,6 +61,9 @@ struct IterationTime {
 Seconds replay_time(const StageCost& stage, Seconds backward, const HostRates& rates,
                     const Software& software);
 PassTimes pass_times(const StageCost& stage, const HostRates& rates, const Software& software);
+// The same where the gradients of weights have passes of their own. Together they take no less: what the device and the
+// host do beside each other is decided for each pass.
+PassTimes pass_times_apart(const StageCost& stage, const HostRates& rates, const Software& software);
 
 // What follows the pipeline, of a rank with so many parameters: the others wait for the one that has the most.
 struct IterationEnd {

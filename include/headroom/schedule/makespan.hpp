@@ -45,7 +45,8 @@ void makespans(const ScheduleShape& shape, std::span<const std::span<const Chunk
 // No pipeline of these spans takes less: for each rank, filling the pipeline up to it, its own work, and draining.
 Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans);
 
-// What replay_schedule returns, but for the rounding of sums. Replays where storage windows make passes differ.
+// What replay_schedule returns, but for the rounding of sums. Replays where storage windows make passes differ, or weights
+// have passes of their own: for those the functions above know no closed form.
 ReplayedSchedule timed_schedule(const ScheduleShape& shape, const ScheduleTimes& times);
 
 }  // namespace headroom

@@ -1,5 +1,6 @@
 // The order of forward and backward steps on each pipeline rank: GPipe, 1F1B (PipeDream-flush) and Megatron's
-// interleaved 1F1B [N21 sections 2.2.1 and 2.2.2; Megatron-LM, core/pipeline_parallel/schedules.py].
+// interleaved 1F1B [N21 sections 2.2.1 and 2.2.2; Megatron-LM, core/pipeline_parallel/schedules.py], and ZB-H1, which is
+// 1F1B with the gradients of weights in passes of their own [arXiv 2401.10241, section 2.1 and figure 2].
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,13 @@ struct ScheduleShape {
   std::int64_t ranks = 1;         // p
   std::int64_t chunks = 1;        // m, stage chunks a rank
   std::int64_t microbatches = 1;  // n; a multiple of p where interleaved
+  // Whether the gradients of weights have passes of their own (ZB-H1), which no other pass waits for; of 1F1B only.
+  bool weight_passes = false;
   friend bool operator==(const ScheduleShape&, const ScheduleShape&) = default;
 };
 
-enum class Pass : std::uint8_t { forward, backward };
+// backward: gradients of inputs and weights in one pass or, where weights have passes of their own, of inputs only.
+enum class Pass : std::uint8_t { forward, backward, backward_weight };
 
 // One step of a rank: one microbatch through one of its stage chunks.
 struct Step {
@@ -32,6 +36,21 @@ ScheduleShape schedule_shape(const Strategy& strategy, std::int64_t microbatches
 // Forward passes that a rank runs before its first backward.
 std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank);
 
+// How many backward passes a rank runs ahead of the passes for their weights, where those are apart: the ranks before it.
+// A forward pass, its backward and what is left for its weights are together as many in flight on all ranks as 1F1B has
+// on the first.
+constexpr std::int64_t deferred_weight_passes(const ScheduleShape& shape, std::int64_t rank) {
+  return shape.weight_passes ? rank : 0;
+}
+
+// What decides a rank's next step beside what it has run.
+struct RankOrder {
+  std::int64_t ahead = 0;     // warm_up_passes
+  std::int64_t deferred = 0;  // deferred_weight_passes
+};
+
+RankOrder order_of(const ScheduleShape& shape, std::int64_t rank);
+
 // The k-th forward or backward pass of a rank. Groups of p microbatches go through chunk after chunk, forward in
 // the order of the model, backward against it; with one chunk that is one microbatch after the other.
 constexpr Step pass_of_rank(const ScheduleShape& shape, Pass pass, std::int64_t k) {
@@ -42,36 +61,45 @@ constexpr Step pass_of_rank(const ScheduleShape& shape, Pass pass, std::int64_t 
           .chunk = pass == Pass::forward ? chunk : shape.chunks - 1 - chunk};
 }
 
-// How many forward and backward passes a rank has run.
+// How many passes a rank has run of each kind.
 struct Progress {
   std::int64_t forwards = 0;
   std::int64_t backwards = 0;
+  std::int64_t weights = 0;
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
 constexpr bool finished(const ScheduleShape& shape, const Progress& done) {
-  return done.backwards == shape.microbatches * shape.chunks;
+  return (shape.weight_passes ? done.weights : done.backwards) == shape.microbatches * shape.chunks;
 }
 
-// The step a rank runs next: forward passes until `ahead` (its warm_up_passes) wait for their backward, then one of
-// each in turn, then what backward passes are left. Not for a rank that has finished.
-constexpr Step next_step(const ScheduleShape& shape, std::int64_t ahead, const Progress& done) {
-  const bool forward =
-      done.forwards < shape.microbatches * shape.chunks && done.forwards <= done.backwards + ahead;
+// The step a rank runs next: forward passes until its warm-up waits for their backward, then one of each in turn, then
+// what backward passes are left. A pass for weights comes as soon as more of them than the rank defers are left over, and
+// last when nothing else is. Not for a rank that has finished.
+constexpr Step next_step(const ScheduleShape& shape, const RankOrder& order, const Progress& done) {
+  const std::int64_t passes = shape.microbatches * shape.chunks;
+  if (shape.weight_passes && (done.backwards == passes || done.backwards - done.weights > order.deferred)) {
+    return pass_of_rank(shape, Pass::backward_weight, done.weights);
+  }
+  const bool forward = done.forwards < passes && done.forwards <= done.backwards + order.ahead;
   return forward ? pass_of_rank(shape, Pass::forward, done.forwards)
                  : pass_of_rank(shape, Pass::backward, done.backwards);
 }
 
 constexpr void count(Progress& done, Pass pass) {
-  ++(pass == Pass::forward ? done.forwards : done.backwards);
+  switch (pass) {
+    case Pass::forward: ++done.forwards; break;
+    case Pass::backward: ++done.backwards; break;
+    case Pass::backward_weight: ++done.weights; break;
+  }
 }
 
-// Calls visit(Step) for every step of a rank, in order: 2 n m of them.
+// Calls visit(Step) for every step of a rank, in order: 2 n m of them, or 3 n m with passes for weights.
 template <class Visit>
 void visit_steps(const ScheduleShape& shape, std::int64_t rank, Visit visit) {
-  const std::int64_t ahead = warm_up_passes(shape, rank);
+  const RankOrder order = order_of(shape, rank);
   for (Progress done; !finished(shape, done);) {
-    const Step step = next_step(shape, ahead, done);
+    const Step step = next_step(shape, order, done);
     visit(step);
     count(done, step.pass);
   }
@@ -93,5 +121,12 @@ ScheduleShape same_liveness(const ScheduleShape& shape);
 
 // The most forward passes alive at once on a rank, counted in stage chunks: m of them are one microbatch's worth.
 std::int64_t chunks_in_flight(const ScheduleShape& shape, std::int64_t rank);
+
+template <>
+inline constexpr std::array<Spelling<Pass>, 3> spellings<Pass>{{
+    {Pass::forward, "forward"},
+    {Pass::backward, "backward"},
+    {Pass::backward_weight, "backward_weight"},
+}};
 
 }  // namespace headroom

@@ -3,7 +3,8 @@
 //
 // A pass starts when its rank is free and its input has arrived. Its rank then sends the output on, which keeps the
 // sender until the transfer ends (Megatron-LM's blocking point-to-point); the receiver goes on with what it has.
-// The last stage turns from forward to backward without a transfer.
+// The last stage turns from forward to backward without a transfer. A pass for weights follows its backward pass on the
+// same rank, and nobody waits for it.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +19,15 @@ namespace headroom {
 // Of one microbatch through one stage chunk.
 struct PassTimes {
   Seconds forward;
-  Seconds replay;    // recomputation before the backward pass, unless a window stored the pass in full
-  Seconds backward;  // without replay
+  Seconds replay;           // recomputation before the backward pass, unless a window stored the pass in full
+  Seconds backward;         // without replay; where weights have passes of their own, of inputs only
+  Seconds backward_weight;  // of such a pass
   friend bool operator==(const PassTimes&, const PassTimes&) = default;
 };
 
-constexpr Seconds total(const PassTimes& times) { return times.forward + times.replay + times.backward; }
+constexpr Seconds total(const PassTimes& times) {
+  return times.forward + times.replay + times.backward + times.backward_weight;
+}
 
 struct ScheduleTimes {
   std::vector<PassTimes> stages;      // of the p m stage chunks, in the order of the model
@@ -48,7 +52,7 @@ struct ReplayedStep {
 struct ReplayedRank {
   Seconds forward;
   Seconds replay;
-  Seconds backward;
+  Seconds backward;  // with passes for weights
   Seconds sending;
   Seconds idle;                      // the bubble: waiting for input, or for the other ranks to finish
   std::int64_t stored_forwards = 0;  // of n m: passes stored in full by the window
@@ -65,7 +69,7 @@ struct ReplayedSchedule {
 };
 
 // Calls `visit`, if there is one, for every event: each rank's in order, and a pass after the one it waited for.
-// Takes time proportional to the steps, 2 n m p, and memory to the stage chunks and the transfers under way. A
+// Takes time proportional to the steps, 2 n m p or 3 n m p, and memory to the stage chunks and the transfers under way. A
 // schedule that deadlocks is our bug.
 ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes& times,
                                  const std::function<void(const ReplayedStep&)>& visit = {});

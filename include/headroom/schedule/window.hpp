@@ -18,9 +18,10 @@ class StorageWindow {
   StorageWindow(std::int64_t chunks, std::int64_t passes)
       : free_(passes), stored_(passes > 0 ? static_cast<std::size_t>(chunks) : 0) {}
 
-  // Whether the step's pass is stored in full; a backward pass finds what its forward pass left.
+  // Whether the step's pass is stored in full; a backward pass finds what its forward pass left. Nothing is replayed for
+  // weights.
   bool stores(const Step& step) {
-    if (stored_.empty()) return false;
+    if (stored_.empty() || step.pass == Pass::backward_weight) return false;
     std::queue<bool>& alive = stored_[static_cast<std::size_t>(step.chunk)];
     if (step.pass == Pass::forward) {
       alive.push(free_ > 0);

@@ -11,7 +11,9 @@ namespace headroom {
 struct StageCost {
   PassCost forward;
   PassCost replay;
-  PassCost backward;  // without the replay
+  PassCost backward;       // without the replay: of inputs and weights in one pass
+  PassCost backward_data;  // and in two
+  PassCost backward_weight;
   friend bool operator==(const StageCost&, const StageCost&) = default;
 };
 
