@@ -1,0 +1,171 @@
+#include "fuzz/readers.hpp"
+
+#include <array>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "headroom/answer/grid.hpp"
+#include "headroom/answer/values.hpp"
+#include "headroom/core/error.hpp"
+#include "headroom/io/measurements_file.hpp"
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/part_file.hpp"
+#include "headroom/io/quantity.hpp"
+#include "headroom/io/runs_file.hpp"
+#include "headroom/io/samples_file.hpp"
+#include "headroom/io/search_result.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/source_file.hpp"
+#include "headroom/io/spreads_file.hpp"
+#include "headroom/io/system_file.hpp"
+
+namespace headroom::tests {
+namespace {
+
+const char* const fuzzed_file = "fuzzed.json";
+
+void insist(bool condition, const char* what) {
+  if (!condition) throw std::logic_error(what);
+}
+
+template <class Read>
+void with_answer(Read read) {
+  try {
+    read();
+  } catch (const InputError& error) {
+    insist(!error.problems().empty(), "an InputError without a problem");
+  }
+}
+
+std::vector<std::string> lines_of(std::string_view text) { return split(text, '\n'); }
+
+void fuzz_model(std::string_view text) {
+  with_answer([&] {
+    const Transformer model = parse_model(text, fuzzed_file);
+    insist(parse_model(write_model(model), fuzzed_file) == model, "a model that is not what was written");
+  });
+}
+
+void fuzz_system(std::string_view text) {
+  with_answer([&] {
+    const System system = parse_system(text, fuzzed_file);
+    insist(parse_system(write_system(system), fuzzed_file) == system,
+           "a system that is not what was written");
+  });
+}
+
+void fuzz_software(std::string_view text) {
+  with_answer([&] {
+    const Software software = parse_software(text, fuzzed_file);
+    insist(parse_software(write_software(software), fuzzed_file) == software,
+           "a stack that is not what was written");
+  });
+}
+
+void fuzz_source(std::string_view text) {
+  with_answer([&] {
+    const PublishedSource source = parse_source(text, fuzzed_file);
+    insist(parse_source(write_source(source), fuzzed_file).settings == source.settings,
+           "settings that are not what was written");
+  });
+}
+
+void fuzz_spreads(std::string_view text) {
+  with_answer([&] { parse_spreads(text, fuzzed_file); });
+}
+
+void fuzz_measurements(std::string_view text) {
+  with_answer([&] { parse_measurements(text, fuzzed_file); });
+}
+
+void fuzz_runs(std::string_view text) {
+  with_answer([&] {
+    std::vector<MeasuredRun> runs = parse_runs(text, fuzzed_file);
+    cases_of(runs, std::nullopt, std::nullopt);
+    take_keys_by_title(runs);
+  });
+}
+
+void fuzz_samples(std::string_view text) {
+  with_answer([&] { parse_samples(text, "fuzzed.txt"); });
+}
+
+// Parts are read from files: here one in memory.
+void fuzz_part(std::string_view text) {
+  const int file = memfd_create("part", 0);
+  insist(file >= 0, "no file in memory to be had");
+  const auto written = write(file, text.data(), text.size());
+  const std::string path = "/proc/self/fd/" + std::to_string(file);
+  with_answer([&] {
+    PartReader rows(path);
+    while (rows.next_row()) {
+    }
+  });
+  with_answer([&] {
+    PartReader part(path);
+    read_result(part, Strategy{});
+  });
+  close(file);
+  insist(written == static_cast<ssize_t>(text.size()), "a file in memory that was not written");
+}
+
+void fuzz_values(std::string_view text) {
+  with_answer([&] { insist(!values_of("--vary", text).empty(), "a list without values"); });
+}
+
+// A line with an equals sign is of --vary, another of --zip.
+void fuzz_grid(std::string_view text) {
+  std::vector<std::string> varied;
+  std::vector<std::string> zipped;
+  for (std::string& line : lines_of(text)) {
+    (line.find('=') == std::string::npos ? zipped : varied).push_back(std::move(line));
+  }
+  with_answer([&] {
+    const Grid grid = read_grid(varied, zipped);
+    const std::int64_t points = point_count(grid);
+    insist(points <= most_points, "more points than a grid may have");
+    if (points == 0) return;
+    insist(point_of(grid, 0).size() == fields_of(grid).size(), "a point without a value for each field");
+    point_of(grid, points - 1);
+  });
+}
+
+template <class Q>
+void fuzz_parsed(const Parsed<Q>& parsed, Parsed<Q> (*parse)(std::string_view)) {
+  if (const auto* value = std::get_if<Q>(&parsed))
+    insist(parse(to_text(*value)) == parsed, "a quantity that is not what was written");
+}
+
+void fuzz_quantity(std::string_view text) {
+  fuzz_parsed(parse_bytes(text), parse_bytes);
+  fuzz_parsed(parse_seconds(text), parse_seconds);
+  fuzz_parsed(parse_bytes_per_second(text), parse_bytes_per_second);
+  fuzz_parsed(parse_flops_per_second(text), parse_flops_per_second);
+}
+
+void fuzz_overrides(std::string_view text) {
+  const std::vector<std::string> overrides = lines_of(text);
+  with_answer([&] { read_model("gpt3-175b", overrides); });
+  with_answer([&] { read_system("dgx-a100-80g", overrides); });
+  with_answer([&] { read_software("megatron-2022", overrides); });
+}
+
+constexpr std::array readers{
+    FuzzedReader{"model", fuzz_model},         FuzzedReader{"system", fuzz_system},
+    FuzzedReader{"software", fuzz_software},   FuzzedReader{"source", fuzz_source},
+    FuzzedReader{"spreads", fuzz_spreads},     FuzzedReader{"measurements", fuzz_measurements},
+    FuzzedReader{"runs", fuzz_runs},           FuzzedReader{"samples", fuzz_samples},
+    FuzzedReader{"part", fuzz_part},           FuzzedReader{"values", fuzz_values},
+    FuzzedReader{"grid", fuzz_grid},           FuzzedReader{"quantity", fuzz_quantity},
+    FuzzedReader{"overrides", fuzz_overrides},
+};
+
+}  // namespace
+
+std::span<const FuzzedReader> fuzzed_readers() { return readers; }
+
+}  // namespace headroom::tests
