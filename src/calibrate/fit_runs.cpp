@@ -205,7 +205,7 @@ std::string source_of(const std::vector<MeasuredCase>& runs, const RunCalibratio
   }
   const std::string to = fmt::format("Fitted by headroom calibrate to the iteration time of {} {} of {} ({})",
                                      runs.size(), runs.size() == 1 ? "run" : "runs", file, names_of(runs));
-  if (left_out.empty()) return to + "; no other configuration says how well it predicts";
+  if (left_out.empty()) return to + "; there is no other configuration to show how well it predicts";
   return to + fmt::format("; median error of runs left out {:.1f}%, {:.1f}% before",
                           100 * median_absolute(left_out), 100 * median_absolute(before));
 }
@@ -221,9 +221,10 @@ void warn_of_worth(const RunCalibration& result, std::vector<std::string>& warni
   }
   if (unseen.empty()) {
     warnings.emplace_back(
-        "nothing is held out: one configuration cannot say how well its fit predicts another");
+        "no run is held out: a single configuration cannot show how well its fit predicts another");
   } else if (median_absolute(unseen) >= median_absolute(before)) {
-    warnings.emplace_back("runs that were not fitted are predicted no better than before: keep the base");
+    warnings.emplace_back(
+        "the fit predicts runs that it was not fitted to no better than the base does: keep the base");
   }
 }
 
@@ -237,8 +238,8 @@ void warn_of_extrapolation(const std::vector<MeasuredCase>& runs, std::vector<st
   }
   for (const auto& [code, count] : counts) {
     warnings.push_back(
-        fmt::format("{} in {} of {} fitted runs: the fitted values make up for what is wrong "
-                    "with that too",
+        fmt::format("{} in {} of {} fitted runs: the fitted values also make up for errors of "
+                    "the base's rates beyond the sizes that they were fitted on",
                     code, count, runs.size()));
   }
 }
@@ -253,8 +254,8 @@ void warn_of_untold(const std::vector<MeasuredCase>& held_out, const std::vector
     }
     if (depend.empty()) continue;
     warnings.push_back(
-        fmt::format("{} stays that of {}, since the fitted runs do not tell it, and held-out "
-                    "runs depend on it: {}",
+        fmt::format("{} is kept from {}: the fitted runs do not determine it, but held-out runs "
+                    "depend on it: {}",
                     it.name, base.name, names_of(depend)));
   }
 }
@@ -273,9 +274,10 @@ RunCalibration calibrate_to_runs(const std::vector<MeasuredCase>& fitted,
   std::iota(all.begin(), all.end(), std::size_t{0});
   const std::vector<Efficiency> told = fit.told(all);
   if (told.empty()) {
-    throw InputError(file,
-                     "tells no efficiency: the times of its runs hardly depend on any, but on the host, "
-                     "latencies or waiting");
+    throw InputError(
+        file,
+        "determines no efficiency: the times of its runs hardly depend on any of them, but on the "
+        "host, on latencies or on waiting");
   }
   RunCalibration result{.system = base};
   Rates& rates = result.system.performance->rates;
@@ -309,7 +311,8 @@ RunCalibration calibrate_to_runs(const std::vector<MeasuredCase>& fitted,
   for (const FittedRate& rate : result.fitted) {
     if (!rate.bound) continue;
     result.warnings.push_back(fmt::format(
-        "{} stands on a bound: what else is wrong with the predictions is no matter of it", rate.name));
+        "{} reached a bound of its range: what is still wrong with the predictions has another cause",
+        rate.name));
   }
   warn_of_worth(result, result.warnings);
   warn_of_extrapolation(fitted, result.warnings);

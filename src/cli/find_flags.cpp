@@ -24,9 +24,9 @@ void add_find_flags(Command command, FindFlags& flags) {
   option("--step", flags.step, "N",
          "Look at multiples of N only (128 for --find max-sequence, else 1; devices come in whole nodes)");
   option("--max-iteration", flags.most_iteration, "TIME",
-         "What an iteration may take (20s, 1.5min), for --find min-devices or max-batch");
+         "How long an iteration may take (20s, 1.5min), for --find min-devices or max-batch");
   option("--deadline", flags.deadline, "TIME",
-         "When the training run of --tokens shall be over (30d, '12 hours'): finds the fewest devices");
+         "How long the training run of --tokens may take (30d, '12 hours'): finds the fewest devices");
 }
 
 std::optional<Seconds> read_deadline(const FindFlags& flags, std::vector<Problem>& problems) {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "headroom/answer/values.hpp"
+
 namespace headroom::cli {
 
 Problem as_typed(const Problem& problem) {
@@ -46,13 +48,7 @@ std::string in_own_name(const std::string& argument) {
 }
 
 std::vector<std::string> split_at_commas(const FlagText& text) {
-  std::vector<std::string> parts;
-  for (std::size_t from = 0; text && from <= text->size();) {
-    const std::size_t comma = std::min(text->find(',', from), text->size());
-    parts.push_back(text->substr(from, comma - from));
-    from = comma + 1;
-  }
-  return parts;
+  return text ? split(*text, ',') : std::vector<std::string>();
 }
 
 void read_count(const std::string& flag, const FlagText& text, std::int64_t& value,

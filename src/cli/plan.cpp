@@ -194,13 +194,15 @@ void add_flags(Command command, PlanFlags& flags) {
   command.find("--global-batch").required(false);
   command.find("--devices")
       .required(false)
-      .describe(
-          "N,N,...",
-          "Devices to use, all of them; of several the best are compared; the most for --find min-devices");
+      .describe("N,N,...",
+                "How many devices to use; of several numbers the best plans are compared; the upper bound of "
+                "--find min-devices");
   add_find_flags(command, flags.find);
   add_capacity_flags(command, flags.capacity);
-  command.option("--top", flags.top, "N", "Plans to show, each of a division of the devices of its own (10)");
-  command.option("--why", flags.why, "'FLAGS'", "A strategy as flags of estimate: what is wrong with it");
+  command.option("--top", flags.top, "N",
+                 "How many plans to show, no two of which divide the devices alike (10)");
+  command.option("--why", flags.why, "'FLAGS'",
+                 "A strategy, as flags of estimate, to say why it is not among the plans");
   command.option("--threads", flags.threads, "N",
                  "Threads to search with; the answer is the same (as many as there are)");
   add_shard_flag(command, flags.shard);

@@ -62,7 +62,8 @@ void add_space_flags(Command command, SpaceFlags& flags) {
         .option(flag_names(*find_field(dimension.field)), (flags.*dimension.flags).only, "N,N,...",
                 dimension.help)
         .group(group);
-    command.option(most_flag(dimension), (flags.*dimension.flags).most, "N", "The most of that").group(group);
+    command.option(most_flag(dimension), (flags.*dimension.flags).most, "N", "The largest of these sizes")
+        .group(group);
   }
   const auto option = [&](const char* name, FlagText& value, const char* type, const char* help) {
     command.option(name, value, type, help).group(group);

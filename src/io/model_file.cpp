@@ -15,7 +15,7 @@ namespace {
 // Upper limits far beyond any model, low enough that products of a few sizes stay within 64 bits.
 constexpr Range widths{1, 1 << 22};
 constexpr Range head_counts{1, 1 << 16};
-constexpr Range layer_counts{1, 100'000};
+constexpr Range layer_counts{1, most_layers};
 constexpr Range token_counts{1, 1 << 28};
 
 constexpr OneOf floating{Dtype::half, Dtype::fp32};

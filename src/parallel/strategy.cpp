@@ -121,8 +121,6 @@ void check_batch(Rules& rules, const Strategy& strategy, const Workload& workloa
   });
   if (!divides) return;
   const std::int64_t n = workload.global_batch / round;
-  constexpr std::int64_t most_microbatches =
-      1'000'000;  // what a schedule replay visits in well under a second
   rules.require(n <= most_microbatches, "global_batch", [&] {
     return "must give each pipeline at most " + std::to_string(most_microbatches) + " microbatches, not " +
            std::to_string(n);

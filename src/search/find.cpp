@@ -8,14 +8,6 @@
 namespace headroom {
 namespace {
 
-// What a replayed schedule, and with it legality, admits of microbatches [parallel/strategy.cpp].
-constexpr std::int64_t most_microbatches = 1'000'000;
-constexpr std::int64_t most_layers = 100'000;  // of a model file [io/model_file.cpp]
-
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
 // The largest multiple of `unit` from `from`, which is one, to `most` that holds, where all smaller ones do too; none
 // if `from` does not.
 template <class Holds>

@@ -123,6 +123,7 @@ void run_all(std::vector<Worker>& workers, bool replays) {
       others.push_back(std::async(std::launch::async, [&, i, replays] { workers[i].run(replays, next); }));
     }
   } catch (const std::system_error&) {
+    // The machine has no more threads to give. Those that started do all the work: the answer is the same, later.
   }
   workers.front().run(replays, next);
   for (std::future<void>& other : others) other.get();

@@ -100,7 +100,7 @@ void for_each_recomputation(const Request& base, const Space& space, const Strat
     Recomputation recompute{.policy = policy};
     if (policy == RecomputePolicy::full && space.recompute_layers) {
       const std::int64_t stages = layout.pipeline_parallel * layout.virtual_pipeline;
-      const std::int64_t most = (base.model.layers + stages - 1) / stages;
+      const std::int64_t most = ceiling(base.model.layers, stages);
       for (recompute.layers = 1; recompute.layers < most; ++recompute.layers) visit_with_window(recompute);
     }
     recompute.layers = 0;

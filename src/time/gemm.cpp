@@ -21,7 +21,6 @@ constexpr std::int64_t shortest_split = 256;  // of the inner extent
 constexpr std::int64_t inner_step = 32;
 constexpr Seconds split_launch(2e-6);  // assumed: the second kernel, which adds the partial results
 
-constexpr std::int64_t ceiling(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 constexpr double reciprocals(Tile tile) { return 1 / real(tile.x) + 1 / real(tile.y); }
 
 FlopsPerSecond tile_rate(Tile tile, bool aligned, const Device& device, const MatrixProductRates& rates) {

@@ -17,6 +17,12 @@ constexpr std::size_t index(Enumerator enumerator) { return static_cast<std::siz
 // Exact up to 2^53.
 constexpr double real(std::int64_t count) { return static_cast<double>(count); }
 
+// x / y, rounded up. Expects no negative x and a positive y.
+constexpr std::int64_t ceiling(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
+
+// The least multiple of `unit` that is not below the value.
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) { return ceiling(value, unit) * unit; }
+
 // Ascending. Expects a count of at least 1.
 std::vector<std::int64_t> divisors(std::int64_t whole);
 

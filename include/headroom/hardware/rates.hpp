@@ -31,7 +31,7 @@ struct KernelRates {
   friend bool operator==(const KernelRates&, const KernelRates&) = default;
 };
 
-// Matrix products on the tensor cores (time/matrix_product.hpp).
+// Matrix products on the tensor cores (time/gemm.hpp).
 struct MatrixProductRates {
   Sourced<Seconds> wave_fill;  // of a wave: first loads, filling the pipeline over k
   Sourced<BytesPerSecond>

@@ -1,4 +1,5 @@
-// Activation memory of each pipeline rank at its peak, found by walking through the rank's schedule.
+// The activation memory of a pipeline rank at its peak. A walk through the rank's schedule finds the step at which it
+// holds the most bytes.
 #pragma once
 
 #include <span>
@@ -21,31 +22,31 @@ struct RankActivations {
 RankActivations rank_activations(const std::vector<StageActivations>& stages, const ScheduleShape& shape,
                                  std::int64_t rank);
 
-// The same from what the rank's m stage chunks do. Where they do the same there is a closed form: the most passes are
-// alive after the warm-up's last, and a backward pass adds its excess to them first at the first one. Of ranks that do
-// the same none is fuller than the first: it has the most passes in flight. Passes for weights are walked through, and
-// their ranks are about as full as the first.
+// The same, computed from what the rank's m stage chunks do. Where all chunks do the same, a closed form replaces the
+// walk: the most passes are alive after the last pass of the warm-up, and the first backward pass is the first to add
+// its excess to them. Among ranks that do the same, the first one is the fullest, since it has the most passes in flight.
+// A schedule with passes for weights is always walked through; its ranks are about as full as the first.
 RankActivations rank_activations(std::span<const PassActivations> passes, const ScheduleShape& shape,
                                  std::int64_t rank);
 
 bool all_alike(std::span<const PassActivations> passes);
 
-// A moment at which a rank's stage chunks that differ can make it fullest: forward at the step's end, backward at its
-// worst.
+// A moment at which a rank whose stage chunks differ can be fullest. A forward pass is looked at when it ends, a backward
+// pass when it holds the most.
 struct LiveMoment {
   Step step;
   std::vector<std::int64_t> alive;  // passes, by chunk group
   friend bool operator==(const LiveMoment&, const LiveMoment&) = default;
 };
 
-// Chunks that do the same, numbered: for each chunk the first that does the same.
+// Groups the chunks that do the same. A group has the number of its first chunk, and each chunk here has its group's.
 using ChunkGroups = std::vector<std::size_t>;
 
 ChunkGroups chunk_groups(std::span<const PassActivations> passes);
 
-// The moments, in order, than which at no earlier or later one as many passes of every group are alive, for forward
-// passes and for the backward passes of each group. They depend on no bytes, so that one walk through the schedule
-// serves all recomputations.
+// The moments that can be the fullest, in order. A moment is left out where at another one at least as many passes of
+// every group are alive; forward passes are compared with forward passes, backward passes with those of the same group.
+// The moments do not depend on any bytes, so that one walk through the schedule serves all recomputations.
 std::vector<LiveMoment> live_moments(const ChunkGroups& groups, const ScheduleShape& shape,
                                      std::int64_t rank);
 

@@ -83,6 +83,9 @@ constexpr bool is_gated(Activation activation) {
   return activation == Activation::swiglu || activation == Activation::geglu;
 }
 
+// Far beyond any model, and low enough for tables by layer.
+inline constexpr std::int64_t most_layers = 100'000;
+
 struct Transformer {
   std::string name;
   std::string source;                // where the sizes were published

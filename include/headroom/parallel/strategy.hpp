@@ -12,6 +12,9 @@
 
 namespace headroom {
 
+// That a pipeline may be given: a replay of the schedule visits as many in well under a second.
+inline constexpr std::int64_t most_microbatches = 1'000'000;
+
 // none: keep everything. selective: replay core attention [K22 section 5]. full: keep a layer's input and replay
 // the layer. ops: replay the named ops and drop all that they make.
 enum class RecomputePolicy : std::uint8_t { none, selective, full, ops };

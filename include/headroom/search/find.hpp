@@ -13,8 +13,8 @@
 
 namespace headroom {
 
-// min_devices: the fewest devices: parts of a node that divide it, then whole nodes. max_batch: the largest global
-// batch. max_sequence: the longest sequence. max_layers: the deepest model of this width.
+// min_devices asks for the fewest devices (a part of a node that divides it, or whole nodes), max_batch for the largest
+// global batch, max_sequence for the longest sequence, max_layers for the deepest model of this width.
 enum class Extreme : std::uint8_t { min_devices, max_batch, max_sequence, max_layers };
 
 template <>
@@ -25,35 +25,35 @@ inline constexpr std::array<Spelling<Extreme>, 4> spellings<Extreme>{{
     {Extreme::max_layers, "max-layers"},
 }};
 
-// Where nothing else is asked: a bound for scans of device counts, and lengths that kernels are made for.
+// These hold where nothing else is asked: where a scan of device counts ends, and of what lengths kernels are made for.
 inline constexpr std::int64_t usual_most_devices = 16384;
 inline constexpr std::int64_t usual_sequence_step = 128;
 
 struct Question {
   Extreme extreme = Extreme::min_devices;
-  std::int64_t step = 1;  // only its multiples are looked at; of devices, whole nodes are
-  std::int64_t most = std::numeric_limits<std::int32_t>::max();  // nothing above is looked at
-  std::optional<Seconds> within;  // that an iteration may take; of min_devices and max_batch only
+  std::int64_t step = 1;  // only multiples of it are looked at; min_devices looks at whole nodes instead
+  std::int64_t most = std::numeric_limits<std::int32_t>::max();  // nothing above it is looked at
+  std::optional<Seconds> within;  // how long an iteration may take; for min_devices and max_batch only
   friend bool operator==(const Question&, const Question&) = default;
 };
 
 struct Found {
   Question question;
-  std::optional<std::int64_t> value;  // none: nothing fits at any
+  std::optional<std::int64_t> value;  // empty where nothing fits at any value
   std::int64_t least = 1;             // min_devices: fewer cannot hold the model's state, or compute in time
-  // max_batch of a question without a bound, where accumulating gradients takes no memory: what memory bounds then is the
-  // microbatch. The largest that fits when t p of them go through every pipeline.
+  // max_batch without a bound, where accumulating gradients takes no memory: memory then bounds the microbatch, not the
+  // batch. This is the largest microbatch that fits while t p of them go through every pipeline.
   std::optional<std::int64_t> micro_batch;
   bool at_least =
       false;  // max_batch: larger ones were not looked at, since no pipeline is given more microbatches
   friend bool operator==(const Found&, const Found&) = default;
 };
 
-// Of the request and the space, what the question asks for is ignored. Throws InputError where `within` is asked of a
+// Ignores what the request and the space say of the thing asked for. Throws InputError where `within` is asked of a
 // system whose performance is not known.
 Found find(const Request& base, const Space& space, const Question& question);
 
-// Makes a request and its space those of a value.
+// Puts the value in place of what the request and its space say of the thing asked for.
 void put(Extreme extreme, std::int64_t value, Request& base, Space& space);
 
 }  // namespace headroom
