@@ -7,7 +7,6 @@
 #include "headroom/calibrate/layer_replay.hpp"
 #include "headroom/core/expects.hpp"
 #include "headroom/time/collective.hpp"
-#include "headroom/time/exchange.hpp"
 #include "headroom/time/streaming.hpp"
 
 namespace headroom {

@@ -107,7 +107,8 @@ ModelActivationExprs model_activation_exprs(const Transformer& model, const Stra
   };
   if (strategy.keep_pipeline_outputs) {
     using namespace symbols;
-    const Monomial boundary = s * b * h * size_of(model.architecture.kernels.residual_dtype);
+    const Monomial boundary =
+        of_own_tokens(s * b * h * size_of(model.architecture.kernels.residual_dtype), sharding);
     parts.output = boundary * share(Placement::boundary, sharding);
   }
   return parts;

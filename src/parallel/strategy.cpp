@@ -212,6 +212,10 @@ Bindings bindings(const Transformer& model, const Strategy& strategy, const Work
       .bind(Symbol::virtual_pipeline, number(strategy.virtual_pipeline))
       .bind(Symbol::pipeline_parallel, number(strategy.pipeline_parallel))
       .bind(Symbol::tensor_parallel, number(strategy.tensor_parallel));
+  const AxisSizes sizes = axis_sizes(strategy);
+  letters.bind(Symbol::context_parallel, number(sizes[ParallelAxis::context]))
+      .bind(Symbol::expert_parallel, number(sizes[ParallelAxis::expert]))
+      .bind(Symbol::expert_tensor_parallel, number(sizes[ParallelAxis::expert_tensor]));
   return letters;
 }
 

@@ -162,11 +162,18 @@ Table tensor_table(const ExplainReply& explanation) {
   return table;
 }
 
+// Axes that are spoken of only where a run uses them.
+bool of_rare_axis(Symbol symbol) {
+  return symbol == Symbol::context_parallel || symbol == Symbol::expert_parallel ||
+         symbol == Symbol::expert_tensor_parallel;
+}
+
 std::string letters_line(const ExplainReply& explanation) {
   const Bindings letters = bindings(explanation.model, explanation.strategy, explanation.workload);
   std::string text;
   for (const Notation& entry : notation) {
-    if (entry.symbol == Symbol::max_positions) continue;
+    if (entry.symbol == Symbol::max_positions || (of_rare_axis(entry.symbol) && letters[entry.symbol] == 1))
+      continue;
     text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", entry.letter, whole(letters[entry.symbol]));
   }
   if (!explanation.equalities.empty())

@@ -19,8 +19,7 @@ class ReplayBytes {
       if (value.detail == Detail::exact && detail == Detail::paper) continue;
       if (value.tensor_parallel_only && !sharding.tensor) continue;
       const auto on_rank = [&](Placement placement) {
-        return Bytes(
-            Expr(value.elements * size_of(value.dtype) * share(placement, sharding)).evaluate(letters));
+        return Bytes(Expr(bytes_on_rank(value, placement, sharding)).evaluate(letters));
       };
       values_.push_back({.value = value,
                          .use = use_of(table, id),

@@ -1,17 +1,21 @@
 #include "headroom/time/collective.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "headroom/core/counts.hpp"
 
 namespace headroom {
 namespace {
 
+// Devices that share a pipeline rank: the pipeline axis is the last of the grid.
+std::int64_t devices_of_stage(const Strategy& strategy) {
+  return devices(strategy) / strategy.pipeline_parallel;
+}
+
 // Whether every device of a pipeline rank shares a node with its peer on the next rank, from the last one round to the
-// first. Devices are numbered tensor parallel fastest, then data, then pipeline.
+// first.
 bool same_node(const Strategy& strategy, std::int64_t rank, std::int64_t devices_per_node) {
-  const std::int64_t stage = strategy.tensor_parallel * strategy.data_parallel;
+  const std::int64_t stage = devices_of_stage(strategy);
   if (stage >= devices_per_node) return false;
   const std::int64_t next = (rank + 1) % strategy.pipeline_parallel;
   for (std::int64_t device = 0; device < stage; ++device) {
@@ -21,42 +25,52 @@ bool same_node(const Strategy& strategy, std::int64_t rank, std::int64_t devices
   return true;
 }
 
+Seconds exchange_time(Bytes wire, Bytes copied, const CollectiveRates& rates) {
+  const Bytes at_ring = copied * (rates.ring_bandwidth.value / rates.local_bandwidth.value);
+  const Seconds low_latency = rates.low_latency_launch.value + rates.low_latency_step.value +
+                              (wire + at_ring) / rates.low_latency_bandwidth.value;
+  const Seconds ring = rates.ring_launch.value + rates.ring_step.value + wire / rates.ring_bandwidth.value +
+                       copied / rates.local_bandwidth.value;
+  return std::min(low_latency, ring);
+}
+
+// Straight from device to device, over nodes.
+Seconds exchange_between_nodes(CollectiveKind kind, Bytes bytes, const Group& group,
+                               const Performance& performance) {
+  const CollectiveRates& rates = performance.rates.collectives;
+  const NetworkRates& network = performance.rates.network;
+  const bool to_all = kind == CollectiveKind::all_to_all;
+  const Bytes leaving =
+      to_all ? bytes * (real(group.ranks - group.ranks_in_node) / real(group.ranks)) : bytes;
+  const Bytes staying = to_all ? bytes * (real(group.ranks_in_node - 1) / real(group.ranks)) : Bytes(0);
+  const std::int64_t senders = group.rings_per_node * group.ranks_in_node;
+  const BytesPerSecond link =
+      network.link_share.value *
+      std::min(performance.network.adapter_bandwidth, node_bandwidth(performance.network) / real(senders));
+  return rates.ring_launch.value + rates.ring_step.value + network.step.value +
+         std::max(staying / rates.ring_bandwidth.value, leaving / link);
+}
+
 }  // namespace
 
-Group tensor_parallel_group(const Strategy& strategy, std::int64_t devices_per_node) {
-  // Where t does not divide a node some group straddles two, and the smallest part that it has in one counts.
-  const std::int64_t in_node = devices(strategy) <= devices_per_node
-                                   ? strategy.tensor_parallel
-                                   : std::gcd(strategy.tensor_parallel, devices_per_node);
-  return {.ranks = strategy.tensor_parallel,
-          .ranks_in_node = in_node,
-          .rings_per_node = std::max<std::int64_t>(1, devices_per_node / in_node)};
+Seconds all_to_all_time(Bytes bytes, std::int64_t ranks, const CollectiveRates& rates) {
+  const Bytes shard = bytes / real(ranks);
+  return exchange_time(bytes - shard, shard, rates);
 }
 
-Group data_parallel_group(const Strategy& strategy, std::int64_t devices_per_node) {
-  const std::int64_t stage = strategy.tensor_parallel * strategy.data_parallel;
-  const std::int64_t replicas_in_node = std::gcd(stage, devices_per_node) / strategy.tensor_parallel;
-  const std::int64_t in_node = devices(strategy) <= devices_per_node
-                                   ? strategy.data_parallel
-                                   : std::clamp<std::int64_t>(replicas_in_node, 1, strategy.data_parallel);
-  return {
-      .ranks = strategy.data_parallel,
-      .ranks_in_node = in_node,
-      .rings_per_node = std::max<std::int64_t>(1, std::min(devices(strategy), devices_per_node) / in_node)};
-}
-
-Group tied_embedding_group(const Strategy& strategy, std::int64_t devices_per_node) {
-  const bool one_node = devices(strategy) <= devices_per_node;
-  const std::int64_t stage = strategy.tensor_parallel * strategy.data_parallel;
-  return {.ranks = strategy.pipeline_parallel > 1 ? 2 : 1,
-          .ranks_in_node = one_node ? 2 : 1,
-          .rings_per_node = std::min(stage, devices_per_node)};
+Seconds send_receive_time(Bytes bytes, const CollectiveRates& rates) {
+  return exchange_time(bytes, Bytes(0), rates);
 }
 
 Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
                         const Performance& performance) {
   if (group.ranks <= 1 || kind == CollectiveKind::none) return Seconds(0);
   const CollectiveRates& rates = performance.rates.collectives;
+  if (kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_receive) {
+    if (group.ranks > group.ranks_in_node) return exchange_between_nodes(kind, bytes, group, performance);
+    return kind == CollectiveKind::all_to_all ? all_to_all_time(bytes, group.ranks, rates)
+                                              : send_receive_time(bytes, rates);
+  }
   const NetworkRates& between_nodes = performance.rates.network;
   const Network& network = performance.network;
   const double ranks = real(group.ranks);
@@ -100,7 +114,7 @@ std::vector<Seconds> send_times(const Transformer& model, const Strategy& strate
   const Bytes whole(real(workload.sequence * strategy.micro_batch * model.hidden) *
                     real(size_of(model.architecture.kernels.residual_dtype)));
   const Bytes sent = whole / real(strategy.tensor_parallel);
-  const std::int64_t stage = strategy.tensor_parallel * strategy.data_parallel;
+  const std::int64_t stage = devices_of_stage(strategy);
   const CollectiveRates& collectives = performance.rates.collectives;
   const NetworkRates& network = performance.rates.network;
 

@@ -13,7 +13,7 @@ TableWork table_work(const OpTable& table, const Setting& setting) {
   }
   for (const Value& value : table.values()) {
     if (value.producer == nowhere && value.placement == Placement::boundary) {
-      work.inputs.push_back(value.elements * size_of(value.dtype));
+      work.inputs.push_back(whole_bytes(value, setting.sharding));
     }
   }
   return work;
@@ -24,7 +24,7 @@ PricedTable priced(const TableWork& work, const Setting& setting) {
   for (const OpWork& op : work.ops) table.ops.push_back(op_cost(op, setting));
   for (const Monomial& input : work.inputs) {
     table.gather += collective_time(CollectiveKind::all_gather, Bytes(input.evaluate(setting.letters)),
-                                    setting.tensor_group, setting.performance);
+                                    setting.groups[ParallelAxis::tensor], setting.performance);
   }
   return table;
 }

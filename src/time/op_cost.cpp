@@ -18,26 +18,39 @@ class Pricing {
   Pricing(const OpWork& work, const Setting& setting) : work_(work), setting_(setting) {}
 
   OpCost price() {
-    Seconds regather;  // runs beside the input gradient of a linear
-    Seconds reduce;    // runs beside its weight gradient
+    Seconds ahead;     // runs beside the products of the forward pass
+    Seconds regather;  // beside the gradients of inputs
+    Seconds reduce;    // beside the gradients of weights, where there are any
     for (const Collective& collective : work_.collectives) {
       const Bytes bytes(collective.bytes.evaluate(setting_.letters));
-      communicate(cost_.forward, forward_kind(collective.name), bytes);
-      const CollectiveKind backward = backward_kind(collective.name);
-      if (work_.kind == OpKind::linear && enters(collective.name)) {
-        reduce += time_of(backward, bytes);
-        if (collective.regathers) regather += time_of(CollectiveKind::all_gather, bytes);
+      const Group& group = setting_.groups[collective.axis];
+      const CollectiveKind forward = forward_kind(collective.name);
+      if (work_.overlaps && collective.name == Conjugate::pass_on) {
+        ahead += time_of(forward, bytes, group);
       } else {
-        communicate(cost_.backward_data, backward, bytes);
+        communicate(cost_.forward, forward, bytes, group);
+      }
+      const CollectiveKind backward = backward_kind(collective.name);
+      if (work_.overlaps && enters(collective.name)) {
+        reduce += time_of(backward, bytes, group);
+        if (collective.regathers) regather += time_of(CollectiveKind::all_gather, bytes, group);
+      } else {
+        communicate(cost_.backward_data, backward, bytes, group);
       }
     }
     switch (work_.kind) {
-      case OpKind::linear: linear(regather, reduce); break;
+      case OpKind::linear: linear(); break;
       case OpKind::batched_matmul: attention(); break;
       case OpKind::flash_attention: flash(); break;
       case OpKind::loss: loss(); break;
       default: break;
     }
+    overlap(cost_.forward, products_of(cost_.forward), ahead);
+    const Seconds data = products_of(cost_.backward_data);
+    const Seconds weight = products_of(cost_.backward_weight);
+    overlap(cost_.backward_data, data, regather);
+    const bool overlaps = setting_.software.overlaps_tensor_parallel;
+    overlap(cost_.backward_data, !overlaps ? Seconds(0) : weight > Seconds(0) ? weight : data, reduce);
     stream();
     return cost_;
   }
@@ -47,20 +60,22 @@ class Pricing {
     return std::llround(count.evaluate(setting_.letters));
   }
 
-  Seconds time_of(CollectiveKind kind, Bytes bytes) {
+  Seconds time_of(CollectiveKind kind, Bytes bytes, const Group& group) {
     const CollectiveRates& rates = setting_.performance.rates.collectives;
-    if (kind != CollectiveKind::none && !within_fit(bytes, setting_.tensor_group, rates)) {
-      const auto ranks = static_cast<double>(setting_.tensor_group.ranks);
+    if (kind != CollectiveKind::none && !within_fit(bytes, group, rates)) {
+      const auto ranks = static_cast<double>(group.ranks);
       (holds(rates.fitted_ranks, ranks) ? cost_.beyond.message_size : cost_.beyond.group_size) = true;
     }
-    return collective_time(kind, bytes, setting_.tensor_group, setting_.performance);
+    return collective_time(kind, bytes, group, setting_.performance);
   }
 
-  void communicate(PassCost& pass, CollectiveKind kind, Bytes bytes) {
+  void communicate(PassCost& pass, CollectiveKind kind, Bytes bytes, const Group& group) {
     if (kind == CollectiveKind::none) return;
-    pass.communication += time_of(kind, bytes);
+    pass.communication += time_of(kind, bytes, group);
     ++pass.operations;
   }
+
+  static Seconds products_of(const PassCost& pass) { return pass.matrix_products + pass.attention_products; }
 
   // A collective beside products: what of it shows.
   void overlap(PassCost& pass, Seconds products, Seconds collective) {
@@ -91,7 +106,7 @@ class Pricing {
         .batch = it.batch, .rows = it.columns, .columns = it.inner, .inner = it.rows, .aligned = it.aligned};
   }
 
-  void linear(Seconds regather, Seconds reduce) {
+  void linear() {
     Seconds data;
     Seconds weight;
     for (const ProductWork& it : work_.products) {
@@ -108,12 +123,6 @@ class Pricing {
     cost_.backward_weight.operations += count;
     cost_.backward_data.matrix_products += data;
     cost_.backward_weight.matrix_products += weight;
-    overlap(cost_.backward_data, data, regather);
-    if (setting_.software.overlaps_tensor_parallel) {
-      overlap(cost_.backward_data, weight, reduce);
-    } else {
-      overlap(cost_.backward_data, Seconds(0), reduce);
-    }
   }
 
   void attention() {
@@ -150,8 +159,10 @@ class Pricing {
   void loss() {
     if (!setting_.sharding.tensor) return;
     using namespace symbols;
-    const Bytes numbers((s * b * size_of(Dtype::fp32)).evaluate(setting_.letters));
-    for (int i = 0; i < 3; ++i) communicate(cost_.forward, CollectiveKind::all_reduce, numbers);
+    const Monomial tokens = of_own_tokens(s * b, setting_.sharding);
+    const Bytes numbers((tokens * size_of(Dtype::fp32)).evaluate(setting_.letters));
+    const Group& group = setting_.groups[ParallelAxis::tensor];
+    for (int i = 0; i < 3; ++i) communicate(cost_.forward, CollectiveKind::all_reduce, numbers, group);
   }
 
   void stream() {
@@ -178,7 +189,7 @@ Setting setting_of(const Transformer& model, const Strategy& strategy, const Wor
           .software = software,
           .sharding = sharding_of(model, strategy),
           .letters = bindings(model, strategy, workload),
-          .tensor_group = tensor_parallel_group(strategy, devices_per_node),
+          .groups = Groups(axis_sizes(strategy), devices_per_node),
           .gradients = strategy.gradient_dtype};
 }
 
@@ -189,14 +200,15 @@ double training_clock(const Performance& performance, const Software& software) 
 OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted, const Setting& setting) {
   const Op& row = table.ops()[op];
   const Sharding& sharding = setting.sharding;
-  OpWork work{.kind = row.kind};
+  OpWork work{.kind = row.kind, .overlaps = row.overlaps};
   for (const Collective& collective : inserted) {
     if (collective.op == static_cast<int>(op)) work.collectives.push_back(collective);
   }
   const auto of_rank = [&](const Amount& amount) { return amount.count * share(amount.placement, sharding); };
   for (const MatrixProduct& product : row.products) {
-    ProductWork extents{
-        .batch = of_rank(product.batch), .rows = of_rank(product.rows), .inner = of_rank(product.inner)};
+    ProductWork extents{.batch = of_rank(product.batch),
+                        .rows = of_own_tokens(of_rank(product.rows), sharding),
+                        .inner = of_rank(product.inner)};
     for (const Amount& outer : product.outer) extents.outer.push_back(of_rank(outer));
     work.products.push_back(extents);
   }

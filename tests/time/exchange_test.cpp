@@ -1,9 +1,8 @@
-#include "headroom/time/exchange.hpp"
-
 #include <doctest/doctest.h>
 
 #include "headroom/calibrate/sample_replay.hpp"
 #include "headroom/io/samples_file.hpp"
+#include "headroom/time/collective.hpp"
 #include "paths.hpp"
 #include "time/a100.hpp"
 

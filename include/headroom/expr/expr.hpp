@@ -140,11 +140,12 @@ class Expr {
   // The symbols that decide which term comes first, higher powers winning: the part not divided by t leads,
   // as in K22, then what all layers share, then what is widest in h.
   static constexpr std::array<Symbol, symbol_count> precedence{
-      Symbol::tensor_parallel,  Symbol::layers,        Symbol::pipeline_parallel,
-      Symbol::virtual_pipeline, Symbol::data_parallel, Symbol::microbatches,
-      Symbol::hidden,           Symbol::feedforward,   Symbol::vocabulary,
-      Symbol::max_positions,    Symbol::head_size,     Symbol::heads,
-      Symbol::key_value_heads,  Symbol::sequence,      Symbol::micro_batch,
+      Symbol::context_parallel, Symbol::expert_parallel, Symbol::expert_tensor_parallel,
+      Symbol::tensor_parallel,  Symbol::layers,          Symbol::pipeline_parallel,
+      Symbol::virtual_pipeline, Symbol::data_parallel,   Symbol::microbatches,
+      Symbol::hidden,           Symbol::feedforward,     Symbol::vocabulary,
+      Symbol::max_positions,    Symbol::head_size,       Symbol::heads,
+      Symbol::key_value_heads,  Symbol::sequence,        Symbol::micro_batch,
       Symbol::global_batch};
 
   // Negative when the powers of x come first, zero when they are the same.
@@ -205,6 +206,9 @@ inline constexpr Monomial d{Symbol::data_parallel};
 inline constexpr Monomial m{Symbol::virtual_pipeline};
 inline constexpr Monomial p{Symbol::pipeline_parallel};
 inline constexpr Monomial t{Symbol::tensor_parallel};
+inline constexpr Monomial c{Symbol::context_parallel};
+inline constexpr Monomial E{Symbol::expert_parallel};
+inline constexpr Monomial T{Symbol::expert_tensor_parallel};
 }  // namespace symbols
 
 }  // namespace headroom

@@ -26,9 +26,12 @@ enum class Symbol : std::uint8_t {
   virtual_pipeline,
   pipeline_parallel,
   tensor_parallel,
+  context_parallel,
+  expert_parallel,
+  expert_tensor_parallel,
 };
 
-inline constexpr std::size_t symbol_count = 16;
+inline constexpr std::size_t symbol_count = 19;
 
 struct Notation {
   Symbol symbol;
@@ -53,6 +56,9 @@ inline constexpr std::array<Notation, symbol_count> notation{{
     {Symbol::virtual_pipeline, 'm', "interleaving stages"},
     {Symbol::pipeline_parallel, 'p', "pipeline-parallel size"},
     {Symbol::tensor_parallel, 't', "tensor-parallel size"},
+    {Symbol::context_parallel, 'c', "context-parallel size"},
+    {Symbol::expert_parallel, 'E', "expert-parallel size"},
+    {Symbol::expert_tensor_parallel, 'T', "tensor-parallel size of experts"},
 }};
 
 constexpr std::size_t index_of(Symbol symbol) { return static_cast<std::size_t>(symbol); }

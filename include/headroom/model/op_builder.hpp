@@ -77,6 +77,7 @@ struct OpBuilder {
     op.saves = {{input, why::weight_gradient}};
     op.products = products;
     op.parameters = biases;
+    op.overlaps = true;
     for (const MatrixProduct& product : products) {
       if (!arch.kernels.weight_copies) continue;
       for (const Amount& weights : right_factor(product)) {

@@ -11,6 +11,7 @@
 #include "headroom/core/dtype.hpp"
 #include "headroom/core/fixed_vector.hpp"
 #include "headroom/expr/expr.hpp"
+#include "headroom/model/exchange.hpp"
 
 namespace headroom {
 
@@ -135,6 +136,9 @@ struct Op {
   FixedVector<Amount, 4> parameters{};       // beside the weights of a linear's products
   FixedVector<Traffic, 2> traffic{};
   bool adds = false;  // the last input is added, so that its gradient is the output's, without a kernel
+  FixedVector<Exchange, 2> exchanges{};
+  bool overlaps = false;  // collectives before it may run beside its products
+  WeightClass weights = WeightClass::dense;
 };
 
 class OpTable {

@@ -5,22 +5,31 @@
 #include <cstdint>
 #include <string_view>
 
+#include "headroom/core/axis.hpp"
 #include "headroom/core/fixed_vector.hpp"
 #include "headroom/expr/expr.hpp"
 #include "headroom/model/op_table.hpp"
 
 namespace headroom {
 
-// How a layer is divided over the tensor-parallel group. The size itself stays a symbol.
+// An axis beside the tensor-parallel one that a layer is divided along, and its number of ranks, a symbol.
+struct AxisShare {
+  ParallelAxis axis = ParallelAxis::context;
+  Monomial ranks = symbols::c;
+  friend bool operator==(const AxisShare&, const AxisShare&) = default;
+};
+
+// How a layer is divided over the ranks that hold it together. The sizes themselves stay symbols.
 struct Sharding {
   bool tensor = false;         // t > 1
   bool sequence = false;       // boundary values are sequence shards [K22 section 4.2.2]
   bool kv_replicated = false;  // k < t: ranks share key/value heads, each holding one
   bool regather = true;        // the backward gathers a linear's input again instead of keeping it whole
+  FixedVector<AxisShare, 3> beside{};
   friend bool operator==(const Sharding&, const Sharding&) = default;
 };
 
-// The part of a value, of FLOPs or of parameters that falls to one rank.
+// What tensor parallelism leaves one rank of a value, of FLOPs or of parameters.
 constexpr Monomial share(Placement placement, const Sharding& sharding) {
   using namespace symbols;
   if (!sharding.tensor) return 1;
@@ -32,6 +41,48 @@ constexpr Monomial share(Placement placement, const Sharding& sharding) {
   }
   EXPECTS(!"unknown placement");
   return 1;
+}
+
+constexpr bool divided_along(const Sharding& sharding, ParallelAxis axis) {
+  if (axis == ParallelAxis::tensor) return sharding.tensor;
+  for (const AxisShare& along : sharding.beside) {
+    if (along.axis == axis) return true;
+  }
+  return false;
+}
+
+// What the axes of a kind leave one rank.
+constexpr Monomial share_along(Divides divides, const Sharding& sharding) {
+  Monomial part = 1;
+  for (const AxisShare& along : sharding.beside) {
+    if (row_of(along.axis).divides == divides) part = part / along.ranks;
+  }
+  return part;
+}
+
+// The tokens of a rank, in a count that has them as a factor; other counts (weights, their copies, single numbers) are
+// as they were. Of rows of scores, one for every pair of tokens, a rank has those of its own tokens.
+constexpr Monomial of_own_tokens(const Monomial& count, const Sharding& sharding) {
+  if (sharding.beside.empty() || count.power(Symbol::sequence) <= 0) return count;
+  return count * share_along(Divides::tokens, sharding);
+}
+
+// Weights of a class that one rank holds. Those of experts are divided among the ranks that share experts, and each
+// expert by its own tensor parallelism.
+constexpr Monomial weights_on_rank(const Amount& amount, WeightClass weights, const Sharding& sharding) {
+  if (weights == WeightClass::dense) return amount.count * share(amount.placement, sharding);
+  const bool split = amount.placement == Placement::split;
+  return amount.count * share_along(Divides::experts, sharding) *
+         (split ? share_along(Divides::expert_weights, sharding) : 1);
+}
+
+// Bytes of a value before tensor parallelism divides it: of all tokens of a rank.
+constexpr Monomial whole_bytes(const Value& value, const Sharding& sharding) {
+  return of_own_tokens(value.elements * size_of(value.dtype), sharding);
+}
+
+constexpr Monomial bytes_on_rank(const Value& value, Placement placement, const Sharding& sharding) {
+  return whole_bytes(value, sharding) * share(placement, sharding);
 }
 
 // A set of ops of one table, a bit each.
@@ -165,15 +216,15 @@ constexpr StoredTensors stored_tensors(const OpTable& table, const Sharding& sha
     if (!fate.needed) continue;
     const bool saved = use.savers != 0;
     const int first = detail::lowest_op(saved ? use.savers : use.readers & replay.ops);
-    result.push_back({.op = first,
-                      .value = id,
-                      .name = value.name,
-                      .why = saved ? detail::why_saved(table.ops()[static_cast<std::size_t>(first)], id)
-                                   : "the replay starts from it",
-                      .dtype = value.dtype,
-                      .bytes = value.elements * size_of(value.dtype) *
-                               share(stored_placement(value, fate, sharding, replay), sharding),
-                      .kept = fate.kept});
+    result.push_back(
+        {.op = first,
+         .value = id,
+         .name = value.name,
+         .why = saved ? detail::why_saved(table.ops()[static_cast<std::size_t>(first)], id)
+                      : "the replay starts from it",
+         .dtype = value.dtype,
+         .bytes = bytes_on_rank(value, stored_placement(value, fate, sharding, replay), sharding),
+         .kept = fate.kept});
     listed |= std::uint64_t{1} << i;
     if (fate.kept && value.buffer != nowhere) kept_buffers |= std::uint64_t{1} << value.buffer;
   }
@@ -190,7 +241,7 @@ constexpr StoredTensors stored_tensors(const OpTable& table, const Sharding& sha
                       .name = value.name,
                       .why = "shares an allocation with a kept view",
                       .dtype = value.dtype,
-                      .bytes = value.elements * size_of(value.dtype) * share(value.placement, sharding)});
+                      .bytes = bytes_on_rank(value, value.placement, sharding)});
   }
   if (replay.ops != 0) {
     result.push_back({.op = detail::lowest_op(replay.ops),
@@ -226,24 +277,36 @@ constexpr Expr forward_flops(const OpTable& table, const Sharding& sharding, OpS
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     if ((ops & op_bit(i)) == 0) continue;
     for (const MatrixProduct& product : table.ops()[i].products) {
-      for (const Amount& part : flops(product)) sum += part.count * share(part.placement, sharding);
+      for (const Amount& part : flops(product))
+        sum += of_own_tokens(part.count, sharding) * share(part.placement, sharding);
     }
   }
   return sum;
 }
 
-// Parameters that one rank holds.
-constexpr Expr parameters(const OpTable& table, const Sharding& sharding) {
+// Weights and biases of a class that one rank holds of an op.
+constexpr Expr parameters(const Op& op, const Sharding& sharding) {
   Expr sum;
-  for (const Op& op : table.ops()) {
-    for (const Amount& part : op.parameters) sum += part.count * share(part.placement, sharding);
-    if (op.kind != OpKind::linear) continue;
-    for (const MatrixProduct& product : op.products) {
-      for (const Amount& weights : right_factor(product))
-        sum += weights.count * share(weights.placement, sharding);
-    }
+  for (const Amount& part : op.parameters) sum += weights_on_rank(part, op.weights, sharding);
+  if (op.kind != OpKind::linear) return sum;
+  for (const MatrixProduct& product : op.products) {
+    for (const Amount& weights : right_factor(product)) sum += weights_on_rank(weights, op.weights, sharding);
   }
   return sum;
+}
+
+// Parameters of a class that one rank holds.
+constexpr Expr parameters(const OpTable& table, const Sharding& sharding, WeightClass weights) {
+  Expr sum;
+  for (const Op& op : table.ops()) {
+    if (op.weights == weights) sum += parameters(op, sharding);
+  }
+  return sum;
+}
+
+// All of them.
+constexpr Expr parameters(const OpTable& table, const Sharding& sharding) {
+  return parameters(table, sharding, WeightClass::dense) + parameters(table, sharding, WeightClass::expert);
 }
 
 }  // namespace headroom

@@ -1,6 +1,7 @@
 // How a training run is laid out: parallel sizes, microbatch, recomputation, schedule, and the batch it works on.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "headroom/core/error.hpp"
 #include "headroom/core/names.hpp"
 #include "headroom/model/transformer.hpp"
+#include "headroom/parallel/axes.hpp"
 #include "headroom/parallel/compose.hpp"
 
 namespace headroom {
@@ -60,9 +62,24 @@ struct Workload {
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
-constexpr std::int64_t devices(const Strategy& strategy) {
-  return strategy.tensor_parallel * strategy.pipeline_parallel * strategy.data_parallel;
+// The fields that say how many ranks an axis has. An axis without one has one rank.
+struct AxisField {
+  ParallelAxis axis;
+  std::int64_t Strategy::*size;
+};
+inline constexpr std::array<AxisField, 3> axis_fields{{
+    {ParallelAxis::tensor, &Strategy::tensor_parallel},
+    {ParallelAxis::data, &Strategy::data_parallel},
+    {ParallelAxis::pipeline, &Strategy::pipeline_parallel},
+}};
+
+constexpr AxisSizes axis_sizes(const Strategy& strategy) {
+  AxisSizes sizes;
+  for (const auto& [axis, size] : axis_fields) sizes[axis] = strategy.*size;
+  return sizes;
 }
+
+constexpr std::int64_t devices(const Strategy& strategy) { return ranks(grid_of(axis_sizes(strategy))); }
 
 // n = B/(b d). Meaningful for legal strategies only.
 constexpr std::int64_t microbatches(const Strategy& strategy, const Workload& workload) {

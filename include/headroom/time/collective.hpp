@@ -5,6 +5,13 @@
 //   ring          launch + steps * step + wire / ring bandwidth + shard / local bandwidth        the faster runs
 // Between nodes the ring goes through the adapters:
 //   ring launch + steps * ring step + phases * (nodes - 1) * network step + wire / bandwidth of the ring's share
+//
+// An all-to-all and a send go straight from one device to the other, through the switch of a node, in which every pair
+// has its own path. They need one step, whatever the number of ranks, in one of the same two protocols:
+//   launch + step + wire / bandwidth [+ shard / local bandwidth]        the faster runs
+//   all-to-all: wire = (r - 1)/r of a rank's bytes, and its own shard is copied; send: wire = bytes
+// Between nodes (assumed, not measured): ring launch + ring step + network step + the longer of what stays in the node
+// at the ring's bandwidth and what leaves it at a sender's share of the adapters.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +25,26 @@
 
 namespace headroom {
 
-// How the ranks of a group lie over the nodes. Ranks are numbered tensor parallel fastest, then data, then pipeline.
-struct Group {
-  std::int64_t ranks = 1;
-  std::int64_t ranks_in_node = 1;   // of the same group
-  std::int64_t rings_per_node = 1;  // groups like it that leave a node at the same time
-  friend bool operator==(const Group&, const Group&) = default;
-};
-
-Group tensor_parallel_group(const Strategy& strategy, std::int64_t devices_per_node);
-Group data_parallel_group(const Strategy& strategy, std::int64_t devices_per_node);
+inline Group tensor_parallel_group(const Strategy& strategy, std::int64_t devices_per_node) {
+  return group_along(grid_of(axis_sizes(strategy)), ParallelAxis::tensor, devices_per_node);
+}
+// The ranks that hold the same weights of a class.
+inline Group data_parallel_group(const Strategy& strategy, std::int64_t devices_per_node,
+                                 WeightClass weights = WeightClass::dense) {
+  return replica_group(axis_sizes(strategy), weights, devices_per_node);
+}
 // The first and the last pipeline rank, which hold the same word embedding.
-Group tied_embedding_group(const Strategy& strategy, std::int64_t devices_per_node);
+inline Group tied_embedding_group(const Strategy& strategy, std::int64_t devices_per_node) {
+  return ends_group(axis_sizes(strategy), devices_per_node);
+}
 
-// `bytes` are those of the whole tensor: an all-gather's result, a reduce-scatter's input. Nothing for one rank.
+// `bytes` are those of the whole tensor: an all-gather's result, a reduce-scatter's input; of an all-to-all and a send
+// those that a rank holds before it. Nothing for one rank.
 Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group, const Performance& performance);
+
+// In a node.
+Seconds all_to_all_time(Bytes bytes, std::int64_t ranks, const CollectiveRates& rates);
+Seconds send_receive_time(Bytes bytes, const CollectiveRates& rates);
 
 bool within_fit(Bytes bytes, const Group& group, const CollectiveRates& rates);
 

@@ -16,7 +16,7 @@ struct PassCost {
   Seconds matrix_products;     // of linears
   Seconds attention_products;  // QK^T and the product with V, or flash attention
   Seconds streaming;
-  Seconds communication;  // exposed, of tensor parallelism
+  Seconds communication;  // exposed, of collectives around ops
   std::int64_t operations = 0;
   friend bool operator==(const PassCost&, const PassCost&) = default;
 };
@@ -70,7 +70,7 @@ struct Setting {
   const Software& software;
   Sharding sharding;
   Bindings letters;
-  Group tensor_group;
+  Groups groups;
   Dtype gradients = Dtype::fp32;
 };
 
@@ -91,6 +91,7 @@ struct ProductWork {
 // What an op computes and moves, in symbols: a rank's kernels and collectives for all t, b and s that shard alike.
 struct OpWork {
   OpKind kind = OpKind::elementwise;
+  bool overlaps = false;
   std::vector<Collective> collectives;
   std::vector<ProductWork> products;
   Expr attention;  // bytes of flash attention: its inputs, and the gradients of its outputs

@@ -40,11 +40,8 @@ constexpr bool adds_in_product(const TrafficOptions& options) {
 namespace detail {
 
 constexpr Expr bytes_of(const Value& value, const Sharding& sharding) {
-  return value.elements * size_of(value.dtype) * share(value.placement, sharding);
+  return bytes_on_rank(value, value.placement, sharding);
 }
-
-// Of a value that an op on 1/t of the weights reads or makes: whole, while it is a partial sum or was gathered.
-constexpr Expr whole_bytes_of(const Value& value) { return value.elements * size_of(value.dtype); }
 
 // Rows of detail `exact` (statistics, random state) are too small to matter.
 constexpr bool moves(const Value& value, const Sharding& sharding) {
@@ -138,8 +135,8 @@ constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, c
       }
       kernels.push_back({op.name, moved});
       break;
-    case OpKind::embedding:  // a row of the table for every token
-      kernels.push_back({op.name, 2 * detail::whole_bytes_of(table[op.outputs[0]])});
+    case OpKind::embedding:  // a row of the table for every token, whole: a partial sum over ranks
+      kernels.push_back({op.name, 2 * whole_bytes(table[op.outputs[0]], sharding)});
       break;
     case OpKind::batched_matmul:
     case OpKind::flash_attention:
@@ -147,8 +144,10 @@ constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, c
   }
   for (const Traffic& extra : op.traffic) {
     if (extra.forward == 0) continue;
-    kernels.push_back({extra.name, extra.elements * extra.forward * share(extra.placement, sharding),
-                       extra.forward_kernels});
+    kernels.push_back(
+        {extra.name,
+         of_own_tokens(extra.elements * extra.forward, sharding) * share(extra.placement, sharding),
+         extra.forward_kernels});
   }
   return kernels;
 }
@@ -160,8 +159,10 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
   const Expr kept = detail::kept_values(table, op, sharding);
   for (const Traffic& extra : op.traffic) {
     if (extra.backward == 0) continue;
-    kernels.push_back({extra.name, extra.elements * extra.backward * share(extra.placement, sharding),
-                       extra.backward_kernels});
+    kernels.push_back(
+        {extra.name,
+         of_own_tokens(extra.elements * extra.backward, sharding) * share(extra.placement, sharding),
+         extra.backward_kernels});
   }
   switch (op.kind) {
     case OpKind::linear:
@@ -171,12 +172,12 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
         if (adds_in_product(options)) continue;
         Expr weights;
         for (const Amount& part : right_factor(product))
-          weights += part.count * share(part.placement, sharding);
+          weights += weights_on_rank(part, op.weights, sharding);
         kernels.push_back({"accumulate", detail::accumulation(weights, options), 1, true});
       }
       if (op.products.size() > 1) {  // each linear has a gradient of the shared input
         const int sums = static_cast<int>(op.products.size()) - 1;
-        kernels.push_back({"add_gradients", 3 * sums * detail::whole_bytes_of(table[op.inputs[0]]), sums});
+        kernels.push_back({"add_gradients", 3 * sums * whole_bytes(table[op.inputs[0]], sharding), sums});
       }
       break;
     case OpKind::normalization: {
@@ -194,9 +195,9 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
       break;
     case OpKind::embedding: {
       Expr weights;
-      for (const Amount& part : op.parameters) weights += part.count * share(part.placement, sharding);
+      for (const Amount& part : op.parameters) weights += weights_on_rank(part, op.weights, sharding);
       const Expr zeroed = weights * size_of(Dtype::half);
-      kernels.push_back({op.name, zeroed + 2 * detail::whole_bytes_of(table[op.outputs[0]]), 2, true});
+      kernels.push_back({op.name, zeroed + 2 * whole_bytes(table[op.outputs[0]], sharding), 2, true});
       kernels.push_back({"accumulate", detail::accumulation(weights, options), 1, true});
       break;
     }

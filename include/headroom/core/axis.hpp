@@ -1,0 +1,64 @@
+// The axes that a training run is divided along: their names, their letters and what each divides.
+//
+// An axis that joins is a row here, a field of Strategy that gives its size (parallel/axes.hpp reads it) and what it
+// inserts into an op table (model/exchange.hpp). Groups of ranks, shares, communicators and reserves follow.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "headroom/core/names.hpp"
+
+namespace headroom {
+
+enum class ParallelAxis : std::uint8_t { tensor, context, expert_tensor, expert, data, pipeline };
+
+// What a rank of the axis has a part of. tokens: of every sequence. weights: of every matrix outside experts.
+// expert_weights: of every matrix of an expert. experts: of the experts of a layer. layers: of the model. replicas:
+// of the batch.
+enum class Divides : std::uint8_t { tokens, weights, expert_weights, experts, layers, replicas };
+
+struct AxisRow {
+  ParallelAxis axis;
+  std::string_view name;
+  char letter;
+  Divides divides;
+};
+
+inline constexpr std::size_t axis_count = 6;
+
+// In the order in which ranks are numbered, fastest first [Megatron-LM, core/parallel_state.py, tp-cp-ep-dp-pp]. Ranks
+// of experts are numbered anew inside a pipeline rank: expert_tensor, expert, and the replicas that are left.
+inline constexpr std::array<AxisRow, axis_count> parallel_axes{{
+    {ParallelAxis::tensor, "tensor", 't', Divides::weights},
+    {ParallelAxis::context, "context", 'c', Divides::tokens},
+    {ParallelAxis::expert_tensor, "expert_tensor", 'T', Divides::expert_weights},
+    {ParallelAxis::expert, "expert", 'E', Divides::experts},
+    {ParallelAxis::data, "data", 'd', Divides::replicas},
+    {ParallelAxis::pipeline, "pipeline", 'p', Divides::layers},
+}};
+
+constexpr const AxisRow& row_of(ParallelAxis axis) { return parallel_axes[static_cast<std::size_t>(axis)]; }
+
+// Weights that are reduced over the same ranks: data-parallel groups of experts are smaller than those of the rest.
+enum class WeightClass : std::uint8_t { dense, expert };
+inline constexpr std::size_t weight_classes = 2;
+
+template <>
+inline constexpr std::array<Spelling<ParallelAxis>, axis_count> spellings<ParallelAxis>{{
+    {ParallelAxis::tensor, parallel_axes[0].name},
+    {ParallelAxis::context, parallel_axes[1].name},
+    {ParallelAxis::expert_tensor, parallel_axes[2].name},
+    {ParallelAxis::expert, parallel_axes[3].name},
+    {ParallelAxis::data, parallel_axes[4].name},
+    {ParallelAxis::pipeline, parallel_axes[5].name},
+}};
+template <>
+inline constexpr std::array<Spelling<WeightClass>, weight_classes> spellings<WeightClass>{{
+    {WeightClass::dense, "dense"},
+    {WeightClass::expert, "expert"},
+}};
+
+}  // namespace headroom

@@ -1,0 +1,82 @@
+// What the rows of an op table can say of communication: collectives by kind, the pairs of them that a forward and a
+// backward pass make, and the exchanges that a row asks for itself.
+//
+//   f         forward nothing,        backward all-reduce        f_bar    forward all-reduce,     backward nothing
+//   g         forward all-gather,     backward reduce-scatter    g_bar    forward reduce-scatter, backward all-gather
+//   dispatch  all-to-all, both ways, before an op                combine  all-to-all, both ways, after it
+//   pass_on   to the next rank of a ring and back, before an op
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "headroom/core/axis.hpp"
+
+namespace headroom {
+
+// all_to_all: each rank has a part for every other one. send_receive: from one rank to its neighbour.
+enum class CollectiveKind : std::uint8_t {
+  none,
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  send_receive,
+};
+
+enum class Conjugate : std::uint8_t { f, f_bar, g, g_bar, dispatch, combine, pass_on };
+
+struct ConjugateRow {
+  Conjugate name;
+  std::string_view text;
+  CollectiveKind forward;
+  CollectiveKind backward;
+  bool enters;  // stands before its op; otherwise after it
+};
+
+inline constexpr std::array<ConjugateRow, 7> conjugates{{
+    {Conjugate::f, "f", CollectiveKind::none, CollectiveKind::all_reduce, true},
+    {Conjugate::f_bar, "f_bar", CollectiveKind::all_reduce, CollectiveKind::none, false},
+    {Conjugate::g, "g", CollectiveKind::all_gather, CollectiveKind::reduce_scatter, true},
+    {Conjugate::g_bar, "g_bar", CollectiveKind::reduce_scatter, CollectiveKind::all_gather, false},
+    {Conjugate::dispatch, "dispatch", CollectiveKind::all_to_all, CollectiveKind::all_to_all, true},
+    {Conjugate::combine, "combine", CollectiveKind::all_to_all, CollectiveKind::all_to_all, false},
+    {Conjugate::pass_on, "pass_on", CollectiveKind::send_receive, CollectiveKind::send_receive, true},
+}};
+
+constexpr const ConjugateRow& row_of(Conjugate name) { return conjugates[static_cast<std::size_t>(name)]; }
+constexpr bool enters(Conjugate name) { return row_of(name).enters; }
+constexpr CollectiveKind forward_kind(Conjugate name) { return row_of(name).forward; }
+constexpr CollectiveKind backward_kind(Conjugate name) { return row_of(name).backward; }
+
+// A value that a row sends through the group of an axis, where the run has that axis. What tensor parallelism
+// inserts is no exchange: it follows from placements (parallel/collectives.hpp).
+struct Exchange {
+  ParallelAxis axis = ParallelAxis::expert;
+  Conjugate name = Conjugate::dispatch;
+  int value = -1;  // an input of the row where it enters, an output where it leaves
+  friend bool operator==(const Exchange&, const Exchange&) = default;
+};
+
+template <>
+inline constexpr std::array<Spelling<CollectiveKind>, 6> spellings<CollectiveKind>{{
+    {CollectiveKind::none, "none"},
+    {CollectiveKind::all_reduce, "all_reduce"},
+    {CollectiveKind::all_gather, "all_gather"},
+    {CollectiveKind::reduce_scatter, "reduce_scatter"},
+    {CollectiveKind::all_to_all, "all_to_all"},
+    {CollectiveKind::send_receive, "send_receive"},
+}};
+template <>
+inline constexpr std::array<Spelling<Conjugate>, 7> spellings<Conjugate>{{
+    {Conjugate::f, conjugates[0].text},
+    {Conjugate::f_bar, conjugates[1].text},
+    {Conjugate::g, conjugates[2].text},
+    {Conjugate::g_bar, conjugates[3].text},
+    {Conjugate::dispatch, conjugates[4].text},
+    {Conjugate::combine, conjugates[5].text},
+    {Conjugate::pass_on, conjugates[6].text},
+}};
+
+}  // namespace headroom

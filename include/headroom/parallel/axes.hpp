@@ -1,0 +1,154 @@
+// How many ranks a run has along each axis, which ranks form a group, and how the groups lie over the nodes.
+//
+// A device is numbered by its place on every axis, the first axis of a grid fastest. All groups, the communicators that
+// take device memory and the ranks that hold the same weights follow from a grid.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <numeric>
+
+#include "headroom/core/axis.hpp"
+#include "headroom/core/fixed_vector.hpp"
+
+namespace headroom {
+
+// Ranks along each axis, 1 where an axis is not used.
+class AxisSizes {
+ public:
+  [[nodiscard]] constexpr std::int64_t operator[](ParallelAxis axis) const {
+    return sizes_[static_cast<std::size_t>(axis)];
+  }
+  [[nodiscard]] constexpr std::int64_t& operator[](ParallelAxis axis) {
+    return sizes_[static_cast<std::size_t>(axis)];
+  }
+  friend constexpr bool operator==(const AxisSizes&, const AxisSizes&) = default;
+
+ private:
+  std::array<std::int64_t, axis_count> sizes_{1, 1, 1, 1, 1, 1};
+};
+
+struct AxisExtent {
+  ParallelAxis axis{};
+  std::int64_t size = 1;
+  friend bool operator==(const AxisExtent&, const AxisExtent&) = default;
+};
+
+// The axes that number the devices of a run, fastest first. Along ParallelAxis::data lie the replicas of a class of weights.
+using RankGrid = FixedVector<AxisExtent, axis_count>;
+
+constexpr std::int64_t ranks(const RankGrid& grid) {
+  std::int64_t product = 1;
+  for (const AxisExtent& extent : grid) product *= extent.size;
+  return product;
+}
+
+// Of the weights outside experts, or of those of experts: both have the same devices in every pipeline rank.
+constexpr RankGrid grid_of(const AxisSizes& sizes, WeightClass weights = WeightClass::dense) {
+  const AxisExtent pipeline{ParallelAxis::pipeline, sizes[ParallelAxis::pipeline]};
+  const std::int64_t stage =
+      sizes[ParallelAxis::tensor] * sizes[ParallelAxis::context] * sizes[ParallelAxis::data];
+  const std::int64_t expert = sizes[ParallelAxis::expert_tensor] * sizes[ParallelAxis::expert];
+  if (weights == WeightClass::dense) {
+    return {{ParallelAxis::tensor, sizes[ParallelAxis::tensor]},
+            {ParallelAxis::context, sizes[ParallelAxis::context]},
+            {ParallelAxis::data, sizes[ParallelAxis::data]},
+            pipeline};
+  }
+  EXPECTS(stage % expert == 0);
+  return {{ParallelAxis::expert_tensor, sizes[ParallelAxis::expert_tensor]},
+          {ParallelAxis::expert, sizes[ParallelAxis::expert]},
+          {ParallelAxis::data, stage / expert},
+          pipeline};
+}
+
+// How the ranks of a group lie over the nodes.
+struct Group {
+  std::int64_t ranks = 1;
+  std::int64_t ranks_in_node = 1;   // of the same group
+  std::int64_t rings_per_node = 1;  // groups like it that leave a node at the same time
+  friend bool operator==(const Group&, const Group&) = default;
+};
+
+// The ranks that differ in their place on one axis only. Where a group's span of devices does not divide a node some
+// group straddles two, and the smallest part that it has in one counts.
+constexpr Group group_along(const RankGrid& grid, ParallelAxis axis, std::int64_t devices_per_node) {
+  std::int64_t stride = 1;
+  std::int64_t size = 1;
+  for (const AxisExtent& extent : grid) {
+    if (extent.axis == axis) {
+      size = extent.size;
+      break;
+    }
+    stride *= extent.size;
+  }
+  const std::int64_t all = ranks(grid);
+  const std::int64_t in_node =
+      all <= devices_per_node
+          ? size
+          : std::clamp<std::int64_t>(std::gcd(stride * size, devices_per_node) / stride, 1, size);
+  return {.ranks = size,
+          .ranks_in_node = in_node,
+          .rings_per_node = std::max<std::int64_t>(1, std::min(all, devices_per_node) / in_node)};
+}
+
+// Along every axis: the group that a rank is in. Along ParallelAxis::data, of the weights outside experts.
+class Groups {
+ public:
+  constexpr Groups() = default;
+  constexpr Groups(const AxisSizes& sizes, std::int64_t devices_per_node) {
+    const RankGrid dense = grid_of(sizes);
+    const RankGrid expert = grid_of(sizes, WeightClass::expert);
+    for (const AxisRow& row : parallel_axes) {
+      const bool of_experts = row.divides == Divides::experts || row.divides == Divides::expert_weights;
+      along_[static_cast<std::size_t>(row.axis)] =
+          group_along(of_experts ? expert : dense, row.axis, devices_per_node);
+    }
+  }
+  [[nodiscard]] constexpr const Group& operator[](ParallelAxis axis) const {
+    return along_[static_cast<std::size_t>(axis)];
+  }
+  friend constexpr bool operator==(const Groups&, const Groups&) = default;
+
+ private:
+  std::array<Group, axis_count> along_{};
+};
+
+// How many ranks hold the same weights of a class, and sum their gradients: the ranks that divide a sequence do, beside
+// those that divide the batch.
+constexpr std::int64_t replicas(const AxisSizes& sizes, WeightClass weights) {
+  const std::int64_t tokens = sizes[ParallelAxis::context] * sizes[ParallelAxis::data];
+  if (weights == WeightClass::dense) return tokens;
+  return sizes[ParallelAxis::tensor] * tokens /
+         (sizes[ParallelAxis::expert_tensor] * sizes[ParallelAxis::expert]);
+}
+
+constexpr Group replica_group(const AxisSizes& sizes, WeightClass weights, std::int64_t devices_per_node) {
+  const std::int64_t stage =
+      sizes[ParallelAxis::tensor] * sizes[ParallelAxis::context] * sizes[ParallelAxis::data];
+  const std::int64_t alike = replicas(sizes, weights);
+  const RankGrid grid{{ParallelAxis::tensor, stage / alike},
+                      {ParallelAxis::data, alike},
+                      {ParallelAxis::pipeline, sizes[ParallelAxis::pipeline]}};
+  return group_along(grid, ParallelAxis::data, devices_per_node);
+}
+
+// The first and the last pipeline rank, which hold the same word embedding. Only they take part, so a node has no more
+// of these groups than a pipeline rank has devices.
+constexpr Group ends_group(const AxisSizes& sizes, std::int64_t devices_per_node) {
+  const std::int64_t all = ranks(grid_of(sizes));
+  const std::int64_t stage = all / sizes[ParallelAxis::pipeline];
+  return {.ranks = sizes[ParallelAxis::pipeline] > 1 ? 2 : 1,
+          .ranks_in_node = all <= devices_per_node ? 2 : 1,
+          .rings_per_node = std::min(stage, devices_per_node)};
+}
+
+// The groups of more than one rank that a device is in, by axis.
+constexpr std::int64_t communicators(const AxisSizes& sizes) {
+  std::int64_t count = 0;
+  for (const AxisRow& row : parallel_axes) count += sizes[row.axis] > 1 ? 1 : 0;
+  return count;
+}
+
+}  // namespace headroom
