@@ -1,7 +1,8 @@
 #include "headroom/answer/explain.hpp"
 
-#include "headroom/model/ends_ops.hpp"
-#include "headroom/model/layer_ops.hpp"
+#include <algorithm>
+
+#include "headroom/model/layer_kinds.hpp"
 
 namespace headroom {
 namespace {
@@ -43,13 +44,17 @@ struct Context {
   }
 };
 
-ExplainedTable explain_table(std::string name, const OpTable& table, const Replay& replay,
-                             const Context& context) {
+ExplainedTable explain_kind(const LayerKind& kind, const Recomputation& recompute, const Context& context) {
+  const OpTable& table = kind.ops;
+  const Replay replay = replay_of(kind, recompute);
   const StoredTensors tensors = stored_tensors(table, context.sharding, replay, context.detail);
   const Collectives inserted = collectives(table, context.sharding, replay);
-  ExplainedTable result{.name = std::move(name),
-                        .kept = context.derive(kept_bytes(tensors)),
-                        .dropped = context.derive(dropped_bytes(tensors))};
+  ExplainedTable result{
+      .name = kind.name,
+      .position = kind.position,
+      .kept = context.derive(kept_bytes(tensors)),
+      .dropped = context.derive(dropped_bytes(tensors)),
+      .plain = context.derive(kept_bytes(stored_tensors(table, context.sharding, {}, context.detail)))};
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     const Op& op = table.ops()[i];
     ExplainedOp row{.name = std::string(op.name),
@@ -96,27 +101,32 @@ Expr chunks_in_flight_in_symbols(const ScheduleShape& shape, const Bindings& let
   return in_symbols;
 }
 
-ExplainedStage explain_first_stage(const Transformer& model, const Strategy& strategy,
-                                   const Workload& workload, const ExplainedTable& layer,
-                                   const Context& context) {
+ExplainedStage explain_first_stage(const ExplainQuestion& question, const ModelLayers& layers,
+                                   const std::vector<ExplainedTable>& kinds, const Context& context) {
   using namespace symbols;
+  const auto& [model, strategy, workload, detail] = question;
   const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
-  const std::vector<StageActivations> stages = stage_activations(model, strategy, workload, context.detail);
+  const std::vector<StagePlace> places = stage_places(layers, strategy);
+  const std::vector<StageActivations> stages =
+      stage_activations(layers, context.sharding, context.letters, strategy, detail);
   ExplainedStage result{.rank = rank_activations(stages, shape, 0)};
-  const std::vector<std::int64_t> layers = layers_by_stage(model, strategy);
   for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
-    result.layers += layers[static_cast<std::size_t>(stage_of(shape, 0, chunk))];
+    result.layers += places[static_cast<std::size_t>(stage_of(shape, 0, chunk))].layers;
   }
 
   const bool even =
-      strategy.stage_layers.empty() && model.layers % static_cast<std::int64_t>(stages.size()) == 0;
+      strategy.stage_layers.empty() && layer_count(layers) % static_cast<std::int64_t>(stages.size()) == 0;
   const Expr chunks = chunks_in_flight_in_symbols(shape, context.letters);
   if (even) {
     const Monomial stages_of_model = shape.chunks > 1 ? p * m : p;
     result.layers_in_flight = context.derive(chunks * L / stages_of_model);
   }
-  const bool alike = even && strategy.recompute.layers == 0;
-  if (alike) result.layer_bytes.expression = layer.kept.expression * result.layers_in_flight.expression;
+  const auto of_layers = [](const ExplainedTable& kind) { return kind.position == KindPosition::layer; };
+  const bool alike =
+      even && strategy.recompute.layers == 0 && std::count_if(kinds.begin(), kinds.end(), of_layers) == 1;
+  if (alike) {
+    result.layer_bytes.expression = kinds.front().kept.expression * result.layers_in_flight.expression;
+  }
   result.layer_bytes.value = result.rank.at_peak.layers.count();
 
   const auto copies = [](Bytes all, Bytes one) { return one.count() > 0 ? all / one : 0; };
@@ -127,7 +137,9 @@ ExplainedStage explain_first_stage(const Transformer& model, const Strategy& str
 
 }  // namespace
 
-ExplainReply answer(const ExplainQuestion& question) {
+ExplainReply answer(const ExplainQuestion& question) { return answer(question, layers_of(question.model)); }
+
+ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers) {
   const auto& [model, strategy, workload, detail] = question;
   if (std::vector<Problem> problems = illegalities(model, strategy, workload); !problems.empty()) {
     throw InputError(std::move(problems));
@@ -136,19 +148,15 @@ ExplainReply answer(const ExplainQuestion& question) {
                         .letters = bindings(model, strategy, workload),
                         .relations = ModelRelations(model),
                         .detail = detail};
-  const OpTable layer = layer_ops(model.architecture);
-  ExplainReply result{
-      .model = model,
-      .strategy = strategy,
-      .workload = workload,
-      .detail = detail,
-      .equalities = context.relations.texts(),
-      .layer = explain_table("layer", layer, replay_of(layer, strategy.recompute), context),
-      .plain_layer = context.derive(kept_bytes(stored_tensors(layer, context.sharding, {}, detail))),
-      .embedding = explain_table("embedding", embedding_ops(model.architecture), {}, context),
-      .head = explain_table("head", head_ops(model.architecture), {}, context),
-  };
-  result.first_stage = explain_first_stage(model, strategy, workload, result.layer, context);
+  ExplainReply result{.model = model,
+                      .strategy = strategy,
+                      .workload = workload,
+                      .detail = detail,
+                      .equalities = context.relations.texts()};
+  for (const LayerKind& kind : layers.kinds) {
+    result.kinds.push_back(explain_kind(kind, strategy.recompute, context));
+  }
+  result.first_stage = explain_first_stage(question, layers, result.kinds, context);
   return result;
 }
 

@@ -8,17 +8,19 @@
 namespace headroom {
 namespace {
 
-Seconds forward_of(const Plan& plan) { return device_time(plan.timing->iteration.cost.layer.forward); }
+Seconds forward_of(const Plan& plan) {
+  return device_time(plan.timing->iteration.cost.kinds.front().forward);
+}
 
 Seconds backward_of(const Plan& plan) {
-  const LayerCost& layer = plan.timing->iteration.cost.layer;
+  const LayerCost& layer = plan.timing->iteration.cost.kinds.front();
   return device_time(layer.replay) + device_time(backward(layer));
 }
 
 Throughput throughput_at(const Plan& plan, Seconds iteration) {
   const Request& request = plan.request;
   return throughput(plan.timing->flops, iteration, request.strategy, request.workload,
-                    request.system.performance->device.half_peak);
+                    peak_of(request.system.performance->device, compute_dtype(request.model)));
 }
 
 const Figure& measured_iteration(const MeasuredCase& it) {

@@ -69,6 +69,8 @@ constexpr auto device_fields = [](auto& fields, auto& device) {
   fields.required("fp32_peak", device.fp32_peak);
   fields.required("memory_bandwidth", device.memory_bandwidth);
   fields.required("link_bandwidth", device.link_bandwidth);
+  fields.optional("fp8_peak", device.fp8_peak);
+  fields.optional("fp4_peak", device.fp4_peak);
 };
 
 constexpr auto network_fields = [](auto& fields, auto& network) {

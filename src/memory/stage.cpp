@@ -2,21 +2,22 @@
 
 #include <algorithm>
 
-#include "headroom/model/ends_ops.hpp"
 #include "headroom/model/layer_ops.hpp"
 
 namespace headroom {
 namespace {
 
-// Layers of one stage chunk, grouped by how they are kept.
-CheckpointRuns checkpoint_runs(std::int64_t layers, const Recomputation& recompute,
-                               const LayerActivations& plain, const LayerActivations& replayed) {
-  CheckpointRuns runs;
+// Layers of one kind in one stage chunk, grouped by how they are kept. `before` of other kinds stand before them and count
+// among the first K.
+void append_runs(CheckpointRuns& runs, std::int64_t layers, std::int64_t before,
+                 const Recomputation& recompute, const LayerActivations& plain,
+                 const LayerActivations& replayed) {
+  if (layers == 0) return;
   const auto append = [&](std::int64_t count, Bytes kept, Bytes working_set) {
     if (count > 0) runs.push_back({count, kept, working_set});
   };
-  const std::int64_t k = recompute.layers == 0 ? layers : std::min(recompute.layers, layers);
   if (recompute.policy == RecomputePolicy::full && recompute.method == RecomputeMethod::uniform) {
+    const std::int64_t k = recompute.layers == 0 ? layers : std::min(recompute.layers, layers);
     // The first layer's input is the checkpoint; the inputs of the others are made again too.
     const auto checkpoint_of = [&](std::int64_t members) {
       append(members == k ? layers / k : 1, replayed.kept,
@@ -25,10 +26,11 @@ CheckpointRuns checkpoint_runs(std::int64_t layers, const Recomputation& recompu
     checkpoint_of(k);
     if (layers % k > 0) checkpoint_of(layers % k);
   } else {
+    const std::int64_t first = std::max<std::int64_t>(0, recompute.layers - before);
+    const std::int64_t k = recompute.layers == 0 ? layers : std::min(first, layers);
     append(k, replayed.kept, replayed.replayed);
     append(layers - k, plain.kept, plain.replayed);
   }
-  return runs;
 }
 
 struct LayerExprs {
@@ -36,9 +38,8 @@ struct LayerExprs {
   Expr replayed;
 };
 
-LayerExprs layer_exprs(const Transformer& model, const Sharding& sharding, const Recomputation& recompute,
+LayerExprs layer_exprs(const OpTable& table, const Sharding& sharding, const Recomputation& recompute,
                        Detail detail) {
-  const OpTable table = layer_ops(model.architecture);
   const StoredTensors tensors = stored_tensors(table, sharding, replay_of(table, recompute), detail);
   // A sharded checkpoint is gathered again for its replay, so the replay holds a whole layer.
   return {.kept = kept_bytes(tensors),
@@ -66,7 +67,7 @@ Expr deferred_bytes(const OpTable& table, const Sharding& sharding, Detail detai
     if (!makes_weight_gradients(op)) continue;
     for (const ValueId output : op.outputs) {
       const Value& value = table[output];
-      sum += value.elements * size_of(value.dtype) * share(value.placement, sharding);
+      sum += bytes_on_rank(value, value.placement, sharding);
     }
   }
   return sum;
@@ -76,7 +77,8 @@ Expr deferred_bytes(const OpTable& table, const Sharding& sharding, Detail detai
 
 LayerActivations layer_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, const Recomputation& recompute, Detail detail) {
-  const auto [kept, replayed] = layer_exprs(model, sharding_of(model, strategy), recompute, detail);
+  const auto [kept, replayed] =
+      layer_exprs(layer_ops(model.architecture), sharding_of(model, strategy), recompute, detail);
   const Bindings letters = bindings(model, strategy, workload);
   return {.kept = Bytes(kept.evaluate(letters)), .replayed = Bytes(replayed.evaluate(letters))};
 }
@@ -91,24 +93,23 @@ Bytes kept(const StageActivations& stage) {
   return layers_kept(stage) + stage.embedding + stage.head + stage.output;
 }
 
-ModelActivationExprs model_activation_exprs(const Transformer& model, const Strategy& strategy,
-                                            Detail detail) {
-  const Sharding sharding = sharding_of(model, strategy);
-  const LayerExprs plain = layer_exprs(model, sharding, {}, detail);
-  const LayerExprs replayed = layer_exprs(model, sharding, strategy.recompute, detail);
-  ModelActivationExprs parts{
-      .plain_kept = plain.kept,
-      .plain_replayed = plain.replayed,
-      .kept = replayed.kept,
-      .replayed = replayed.replayed,
-      .embedding = kept_bytes(stored_tensors(embedding_ops(model.architecture), sharding, {}, detail)),
-      .head = kept_bytes(stored_tensors(head_ops(model.architecture), sharding, {}, detail)),
-      .output = {},
-  };
+ModelActivationExprs model_activation_exprs(const ModelLayers& layers, const Sharding& sharding,
+                                            const Strategy& strategy, Detail detail) {
+  ModelActivationExprs parts;
+  for (const LayerKind& kind : layers.kinds) {
+    const LayerExprs plain = layer_exprs(kind.ops, sharding, {}, detail);
+    const LayerExprs replayed = kind.position == KindPosition::layer
+                                    ? layer_exprs(kind.ops, sharding, strategy.recompute, detail)
+                                    : plain;
+    parts.kinds.push_back({.position = kind.position,
+                           .plain_kept = plain.kept,
+                           .plain_replayed = plain.replayed,
+                           .kept = replayed.kept,
+                           .replayed = replayed.replayed});
+  }
   if (strategy.keep_pipeline_outputs) {
     using namespace symbols;
-    const Monomial boundary =
-        of_own_tokens(s * b * h * size_of(model.architecture.kernels.residual_dtype), sharding);
+    const Monomial boundary = of_own_tokens(s * b * h * size_of(layers.boundary), sharding);
     parts.output = boundary * share(Placement::boundary, sharding);
   }
   return parts;
@@ -116,61 +117,95 @@ ModelActivationExprs model_activation_exprs(const Transformer& model, const Stra
 
 ModelActivations evaluate(const ModelActivationExprs& exprs, const Bindings& letters) {
   const auto bytes = [&](const Expr& expr) { return Bytes(expr.evaluate(letters)); };
-  return {.plain = {.kept = bytes(exprs.plain_kept), .replayed = bytes(exprs.plain_replayed)},
-          .replayed = {.kept = bytes(exprs.kept), .replayed = bytes(exprs.replayed)},
-          .embedding = bytes(exprs.embedding),
-          .head = bytes(exprs.head),
-          .output = bytes(exprs.output)};
+  ModelActivations parts{.kinds = {}, .output = bytes(exprs.output)};
+  for (const KindActivationExprs& kind : exprs.kinds) {
+    parts.kinds.push_back({.position = kind.position,
+                           .plain = {.kept = bytes(kind.plain_kept), .replayed = bytes(kind.plain_replayed)},
+                           .replayed = {.kept = bytes(kind.kept), .replayed = bytes(kind.replayed)}});
+  }
+  return parts;
 }
 
 ModelActivations model_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, Detail detail) {
-  return evaluate(model_activation_exprs(model, strategy, detail), bindings(model, strategy, workload));
+  return evaluate(model_activation_exprs(layers_of(model), sharding_of(model, strategy), strategy, detail),
+                  bindings(model, strategy, workload));
+}
+
+StageActivations end_activations(const ModelActivations& parts, const StagePlace& place) {
+  StageActivations stage{.output = place.last ? Bytes(0) : parts.output};
+  for (std::size_t i = 0; i < parts.kinds.size(); ++i) {
+    const KindActivations& kind = parts.kinds[i];
+    if (kind.position == KindPosition::layer || place.of_kind[i] == 0) continue;
+    Bytes& end = kind.position == KindPosition::first ? stage.embedding : stage.head;
+    end += static_cast<double>(place.of_kind[i]) * kind.plain.kept;
+  }
+  return stage;
 }
 
 StageActivations stage_activations(const ModelActivations& parts, const StagePlace& place,
                                    const Recomputation& recompute) {
-  return {.layers = checkpoint_runs(place.layers, recompute, parts.plain, parts.replayed),
-          .embedding = place.first ? parts.embedding : Bytes(0),
-          .head = place.last ? parts.head : Bytes(0),
-          .output = place.last ? Bytes(0) : parts.output};
+  StageActivations stage = end_activations(parts, place);
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i < parts.kinds.size(); ++i) {
+    const KindActivations& kind = parts.kinds[i];
+    if (kind.position != KindPosition::layer) continue;
+    append_runs(stage.layers, place.of_kind[i], before, recompute, kind.plain, kind.replayed);
+    before += place.of_kind[i];
+  }
+  return stage;
+}
+
+std::vector<StageActivations> stage_activations(const ModelLayers& layers, const Sharding& sharding,
+                                                const Bindings& letters, const Strategy& strategy,
+                                                Detail detail) {
+  const ModelActivations parts =
+      evaluate(model_activation_exprs(layers, sharding, strategy, detail), letters);
+  std::vector<StageActivations> stages;
+  for (const StagePlace& place : stage_places(layers, strategy)) {
+    stages.push_back(stage_activations(parts, place, strategy.recompute));
+  }
+  return stages;
 }
 
 std::vector<StageActivations> stage_activations(const Transformer& model, const Strategy& strategy,
                                                 const Workload& workload, Detail detail) {
-  const ModelActivations parts = model_activations(model, strategy, workload, detail);
-  std::vector<StageActivations> stages;
-  for (const StagePlace& place : stage_places(model, strategy)) {
-    stages.push_back(stage_activations(parts, place, strategy.recompute));
-  }
-  return stages;
+  return stage_activations(layers_of(model), sharding_of(model, strategy),
+                           bindings(model, strategy, workload), strategy, detail);
 }
 
 DeferredActivations deferred_activations(const Transformer& model, const Strategy& strategy,
                                          const Workload& workload, Detail detail) {
   const Sharding sharding = sharding_of(model, strategy);
   const Bindings letters = bindings(model, strategy, workload);
-  const auto bytes = [&](const OpTable& table) {
-    return Bytes(deferred_bytes(table, sharding, detail).evaluate(letters));
-  };
-  return {.layer = bytes(layer_ops(model.architecture)),
-          .embedding = bytes(embedding_ops(model.architecture)),
-          .head = bytes(head_ops(model.architecture))};
+  DeferredActivations deferred;
+  for (const LayerKind& kind : layers_of(model).kinds) {
+    deferred.kinds.push_back({.position = kind.position,
+                              .bytes = Bytes(deferred_bytes(kind.ops, sharding, detail).evaluate(letters))});
+  }
+  return deferred;
 }
 
 StageActivations with_weight_passes(StageActivations stage, const DeferredActivations& deferred,
                                     const StagePlace& place, const Recomputation& recompute) {
   const bool shared =
       recompute.policy == RecomputePolicy::full && recompute.method == RecomputeMethod::uniform;
-  std::int64_t left = place.layers;
-  for (CheckpointRun& run : stage.layers) {
-    // Of a checkpoint that several layers share, all of them.
-    const std::int64_t members = shared ? std::min(std::max<std::int64_t>(recompute.layers, 1), left) : 1;
-    run.deferred = static_cast<double>(members) * deferred.layer;
-    left -= run.count * members;
+  CheckpointRun* run = stage.layers.begin();
+  for (std::size_t i = 0; i < deferred.kinds.size(); ++i) {
+    const auto& [position, bytes] = deferred.kinds[i];
+    std::int64_t left = place.of_kind[i];
+    if (position != KindPosition::layer) {
+      Bytes& end = position == KindPosition::first ? stage.embedding_deferred : stage.head_deferred;
+      end += static_cast<double>(left) * bytes;
+      continue;
+    }
+    for (; left > 0; ++run) {
+      // Of a checkpoint that several layers share, all of them.
+      const std::int64_t members = shared ? std::min(std::max<std::int64_t>(recompute.layers, 1), left) : 1;
+      run->deferred = static_cast<double>(members) * bytes;
+      left -= run->count * members;
+    }
   }
-  if (place.first) stage.embedding_deferred = deferred.embedding;
-  if (place.last) stage.head_deferred = deferred.head;
   return stage;
 }
 

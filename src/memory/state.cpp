@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "headroom/model/ends_ops.hpp"
-#include "headroom/model/layer_ops.hpp"
+#include "headroom/core/counts.hpp"
+#include "headroom/model/layer_kinds.hpp"
 
 namespace headroom {
 namespace {
@@ -19,53 +19,65 @@ constexpr Expr output_weights(const Sharding& sharding) {
 double parameter_count(const Transformer& model) {
   Transformer unpadded = model;
   unpadded.vocabulary_multiple = 1;
-  return parameters_by_rank(unpadded, Strategy{}, {.global_batch = 1, .sequence = 1}).front();
+  return total(parameters_by_rank(unpadded, Strategy{}, {.global_batch = 1, .sequence = 1}).front());
 }
 
-ModelParameterExprs model_parameter_exprs(const Transformer& model, const Sharding& sharding) {
-  return {.layer = parameters(layer_ops(model.architecture), sharding),
-          .embedding = parameters(embedding_ops(model.architecture), sharding),
-          .head = parameters(head_ops(model.architecture), sharding),
-          .shared = model.architecture.tied_embeddings ? output_weights(sharding) : Expr()};
+ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Sharding& sharding) {
+  ModelParameterExprs exprs{.kinds = {},
+                            .shared = layers.tied_embeddings ? output_weights(sharding) : Expr()};
+  for (const LayerKind& kind : layers.kinds) {
+    exprs.kinds.push_back({.dense = parameters(kind.ops, sharding, WeightClass::dense),
+                           .expert = parameters(kind.ops, sharding, WeightClass::expert)});
+  }
+  return exprs;
 }
 
 ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& letters) {
-  return {.layer = exprs.layer.evaluate(letters),
-          .embedding = exprs.embedding.evaluate(letters),
-          .head = exprs.head.evaluate(letters),
-          .shared = exprs.shared.evaluate(letters)};
+  ModelParameters parts{.kinds = {}, .shared = exprs.shared.evaluate(letters)};
+  for (const KindParameterExprs& kind : exprs.kinds) {
+    parts.kinds.emplace_back(kind.dense.evaluate(letters), kind.expert.evaluate(letters));
+  }
+  return parts;
 }
 
 ModelParameters model_parameters(const Transformer& model, const Strategy& strategy,
                                  const Workload& workload) {
-  return evaluate(model_parameter_exprs(model, sharding_of(model, strategy)),
+  return evaluate(model_parameter_exprs(layers_of(model), sharding_of(model, strategy)),
                   bindings(model, strategy, workload));
 }
 
-std::vector<double> parameters_by_rank(const Transformer& model, const Strategy& strategy,
-                                       const Workload& workload) {
+std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strategy& strategy,
+                                           const Workload& workload) {
   const ModelParameters parts = model_parameters(model, strategy, workload);
-  const std::vector<std::int64_t> layers = layers_by_stage(model, strategy);
+  const std::vector<StagePlace> places = stage_places(model, strategy);
   const auto ranks = static_cast<std::size_t>(strategy.pipeline_parallel);
-  std::vector<double> parameters;
+  std::vector<Parameters> parameters;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    std::int64_t held = 0;
-    for (std::size_t stage = rank; stage < layers.size(); stage += ranks) held += layers[stage];
-    parameters.push_back(parameters_of_rank(parts, held, rank == 0, rank + 1 == ranks));
+    KindCounts held = places[rank].of_kind;
+    for (std::size_t stage = rank + ranks; stage < places.size(); stage += ranks) {
+      held = held + places[stage].of_kind;
+    }
+    parameters.push_back(parameters_of_rank(parts, held, ranks == 1));
   }
   return parameters;
 }
 
-ModelState model_state(const Transformer& model, const Strategy& strategy, double parameters) {
-  constexpr double moments = 2 * 4;
-  constexpr double master_weights = 4;
+ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters) {
+  constexpr double master_weights = real(size_of(Dtype::fp32));
+  constexpr double moments = 2 * master_weights;
   const bool fp32_weights = model.architecture.kernels.weight_copies;
-  const double shards = strategy.distributed_optimizer ? static_cast<double>(strategy.data_parallel) : 1;
+  const AxisSizes sizes = axis_sizes(strategy);
   const double optimizer = fp32_weights ? moments : master_weights + moments;
+  const auto sharded = [&](double held, WeightClass weights) {
+    const double shards = strategy.distributed_optimizer ? real(replicas(sizes, weights)) : 1;
+    return Bytes(std::ceil(held * optimizer / shards));
+  };
+  const double all = total(parameters);
   const auto gradient = static_cast<double>(size_of(fp32_weights ? Dtype::fp32 : strategy.gradient_dtype));
-  return {.weights = Bytes(parameters * (fp32_weights ? 4 : 2)),
-          .gradients = Bytes(parameters * gradient),
-          .optimizer = Bytes(std::ceil(parameters * optimizer / shards))};
+  return {.weights = Bytes(all * real(size_of(fp32_weights ? Dtype::fp32 : Dtype::half))),
+          .gradients = Bytes(all * gradient),
+          .optimizer = sharded(parameters.dense, WeightClass::dense) +
+                       sharded(parameters.expert, WeightClass::expert)};
 }
 
 }  // namespace headroom

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "headroom/model/layer_ops.hpp"
+#include "headroom/core/contains.hpp"
 
 namespace headroom {
 namespace {
@@ -156,9 +156,14 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
                 "recompute_method",
                 "uniform needs `recompute` full and `recompute_layers`, the layers that share a checkpoint");
   if (recompute.ops.empty()) return;
-  const OpTable table = layer_ops(model.architecture);
+  const ModelLayers layers = layers_of(model);
   std::vector<std::string_view> known;
-  for (const Op& op : table.ops()) known.push_back(op.name);
+  for (const LayerKind& kind : layers.kinds) {
+    if (kind.position != KindPosition::layer) continue;
+    for (const Op& op : kind.ops.ops()) {
+      if (!contains(known, op.name)) known.push_back(op.name);
+    }
+  }
   for (auto it = recompute.ops.begin(); it != recompute.ops.end(); ++it) {
     const std::string& name = *it;
     rules.require(std::find(recompute.ops.begin(), it, name) == it, "recompute_ops",
@@ -244,26 +249,51 @@ Replay replay_of(const OpTable& table, const Recomputation& recompute) {
   return replay;
 }
 
+Replay replay_of(const LayerKind& kind, const Recomputation& recompute) {
+  return kind.position == KindPosition::layer ? replay_of(kind.ops, recompute) : Replay{};
+}
+
 std::int64_t replayed_layers(std::int64_t layers, const Recomputation& recompute) {
   const bool block = recompute.method == RecomputeMethod::block && recompute.layers > 0;
   return block ? std::min(layers, recompute.layers) : layers;
 }
 
-std::vector<std::int64_t> layers_by_stage(const Transformer& model, const Strategy& strategy) {
+std::vector<std::int64_t> layers_by_stage(std::int64_t layers, const Strategy& strategy) {
   if (!strategy.stage_layers.empty()) return strategy.stage_layers;
   const std::int64_t stages = strategy.pipeline_parallel * strategy.virtual_pipeline;
-  std::vector<std::int64_t> layers(static_cast<std::size_t>(stages), model.layers / stages);
-  const std::int64_t rest = model.layers % stages;
-  for (std::int64_t i = 0; i < rest; ++i) ++layers[static_cast<std::size_t>(stages - 2 - i)];
-  return layers;
+  std::vector<std::int64_t> by_stage(static_cast<std::size_t>(stages), layers / stages);
+  const std::int64_t rest = layers % stages;
+  for (std::int64_t i = 0; i < rest; ++i) ++by_stage[static_cast<std::size_t>(stages - 2 - i)];
+  return by_stage;
+}
+
+std::vector<StagePlace> stage_places(const ModelLayers& layers, const Strategy& strategy) {
+  StagePlace none;
+  for (std::size_t i = 0; i < layers.kinds.size(); ++i) none.of_kind.push_back(0);
+  const std::vector<std::int64_t> by_stage = layers_by_stage(layer_count(layers), strategy);
+  std::vector<StagePlace> places(by_stage.size(), none);
+  places.front().first = true;
+  places.back().last = true;
+  std::size_t stage = 0;
+  for (const LayerRun& run : layers.runs) {
+    const KindPosition position = layers.kinds[run.kind].position;
+    if (position != KindPosition::layer) {
+      (position == KindPosition::first ? places.front() : places.back()).of_kind[run.kind] += run.count;
+      continue;
+    }
+    for (std::int64_t left = run.count; left > 0;) {
+      while (places[stage].layers == by_stage[stage]) ++stage;
+      const std::int64_t taken = std::min(left, by_stage[stage] - places[stage].layers);
+      places[stage].layers += taken;
+      places[stage].of_kind[run.kind] += taken;
+      left -= taken;
+    }
+  }
+  return places;
 }
 
 std::vector<StagePlace> stage_places(const Transformer& model, const Strategy& strategy) {
-  std::vector<StagePlace> places;
-  for (const std::int64_t layers : layers_by_stage(model, strategy)) places.push_back({.layers = layers});
-  places.front().first = true;
-  places.back().last = true;
-  return places;
+  return stage_places(layers_of(model), strategy);
 }
 
 }  // namespace headroom

@@ -74,8 +74,14 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
   if (plan.timing) warn_of_extrapolation(plan, reduction_within_fit, warnings);
   if (strategy.recompute.policy == RecomputePolicy::selective) {
     constexpr double worth_a_replay = 0.05;
-    const Bytes plain = activations.plain.kept;
-    if (plain - activations.replayed.kept < worth_a_replay * plain) {
+    Bytes plain;
+    Bytes replayed;
+    for (const KindActivations& kind : activations.kinds) {
+      if (kind.position != KindPosition::layer) continue;
+      plain += kind.plain.kept;
+      replayed += kind.replayed.kept;
+    }
+    if (plain - replayed < worth_a_replay * plain) {
       warn("selective_saves_little",
            "selective recomputation replays core attention but saves almost nothing: " +
                std::string(name_of(model.architecture.kernels.attention)) +

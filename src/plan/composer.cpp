@@ -22,7 +22,7 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
   shape_ = schedule_shape(layout, microbatches(layout, base_.workload));
   stages_.clear();
   stage_of_.clear();
-  for (const StagePlace& place : stage_places(base_.model, layout)) {
+  for (const StagePlace& place : stage_places(layers_.layers(), layout)) {
     const auto same = std::find_if(stages_.begin(), stages_.end(),
                                    [&](const Stage& stage) { return stage.place == place; });
     stage_of_.push_back(index(same - stages_.begin()));
@@ -54,11 +54,13 @@ void Composer::find_rank_kinds() {
     if (known != kinds_.end()) continue;
     RankKind kind;
     kind.rank = rank;
+    KindCounts held;
     for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
-      kind.layers += stage(rank, chunk).place.layers;
+      const StagePlace& place = stage(rank, chunk).place;
+      kind.layers += place.layers;
+      held = chunk == 0 ? place.of_kind : held + place.of_kind;
     }
-    kind.parameters =
-        parameters_of_rank(layers_.parameters(), kind.layers, rank == 0, rank + 1 == shape_.ranks);
+    kind.parameters = parameters_of_rank(layers_.parameters(), held, shape_.ranks == 1);
     Strategy strategy = layout_;
     for (const bool sharded : {false, true}) {
       strategy.distributed_optimizer = sharded;
@@ -82,7 +84,8 @@ double Composer::mfu(const Strategy& strategy, Seconds iteration) {
   if (!model_flops_) {
     model_flops_ = iteration_flops(base_.model, Strategy{}, base_.workload, 0).model;
   }
-  return utilization(*model_flops_, iteration, devices(strategy), base_.system.performance->device.half_peak);
+  return utilization(*model_flops_, iteration, devices(strategy),
+                     peak_of(base_.system.performance->device, compute_dtype(base_.model)));
 }
 
 void Composer::set_recompute(const Recomputation& recompute) {
@@ -257,8 +260,8 @@ const IterationEnd& Composer::end_of(bool distributed_optimizer) {
   Strategy strategy = layout_;
   strategy.distributed_optimizer = distributed_optimizer;
   // All ranks wait for the slowest: the one with the most parameters.
-  double parameters = 0;
-  for (const RankKind& kind : kinds_) parameters = std::max(parameters, kind.parameters);
+  Parameters parameters;
+  for (const RankKind& kind : kinds_) parameters = fuller(parameters, kind.parameters);
   return end.emplace(iteration_end(base_.model, strategy, parameters, base_.system.devices_per_node,
                                    *base_.system.performance, base_.software));
 }
@@ -314,7 +317,7 @@ Timing Composer::timing_of(const Strategy& strategy) {
   timing.flops = iteration_flops(base_.model, strategy, base_.workload,
                                  replayed_part(base_.model, strategy, shape_, timing.iteration.schedule));
   timing.throughput = throughput(timing.flops, timing.iteration.total, strategy, base_.workload,
-                                 base_.system.performance->device.half_peak);
+                                 peak_of(base_.system.performance->device, compute_dtype(base_.model)));
   return timing;
 }
 

@@ -65,7 +65,7 @@ PassTimes pass_times_apart(const StageCost& stage, const HostRates& rates, const
   return times;
 }
 
-IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, double parameters,
+IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
                            std::int64_t devices_per_node, const Performance& performance,
                            const Software& software) {
   const DataParallelTimes replicas =

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "headroom/model/layer_ops.hpp"
-
 namespace headroom {
 namespace {
 
@@ -21,7 +19,7 @@ auto* find_replay(Known& known, const Recomputation& recompute) {
 
 }  // namespace
 
-LayerPrices::LayerPrices(const Request& base) : base_(base), layer_(layer_ops(base.model.architecture)) {}
+LayerPrices::LayerPrices(const Request& base) : base_(base), layers_(layers_of(base.model)) {}
 
 LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
   const Sharding sharding = sharding_of(base_.model, strategy);
@@ -35,7 +33,7 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
   symbolic.sharding = sharding;
   symbolic.keep_pipeline_outputs = strategy.keep_pipeline_outputs;
   symbolic.gradient_dtype = strategy.gradient_dtype;
-  symbolic.parameters = model_parameter_exprs(base_.model, sharding);
+  symbolic.parameters = model_parameter_exprs(layers_, sharding);
   return symbolic;
 }
 
@@ -57,8 +55,10 @@ const ModelActivations& LayerPrices::activations(const Recomputation& recompute)
   if (exprs == nullptr) {
     Strategy strategy = strategy_;
     strategy.recompute = recompute;
-    exprs =
-        &symbolic.emplace_back(recompute, model_activation_exprs(base_.model, strategy, base_.detail)).second;
+    exprs = &symbolic
+                 .emplace_back(recompute, model_activation_exprs(layers_, now_->symbolic->sharding, strategy,
+                                                                 base_.detail))
+                 .second;
   }
   const Bindings letters = bindings(base_.model, strategy_, base_.workload);
   return now_->activations.emplace_back(recompute, evaluate(*exprs, letters)).second;
@@ -70,10 +70,10 @@ const ModelCost& LayerPrices::cost(const Recomputation& recompute) {
   if (!now_->model) {
     const Setting setting = setting_of(base_.model, strategy_, base_.workload, base_.system.devices_per_node,
                                        *base_.system.performance, base_.software);
-    if (!symbolic.work) symbolic.work = model_work(base_.model.architecture, setting);
+    if (!symbolic.work) symbolic.work = model_work(layers_, setting);
     now_->model = priced(*symbolic.work, setting);
   }
-  return now_->costs.emplace_back(recompute, model_cost(*now_->model, replay_of(layer_, recompute))).second;
+  return now_->costs.emplace_back(recompute, model_cost(*now_->model, layers_, recompute)).second;
 }
 
 }  // namespace headroom

@@ -1,7 +1,6 @@
 #include "headroom/plan/throughput.hpp"
 
 #include "headroom/core/counts.hpp"
-#include "headroom/model/layer_ops.hpp"
 #include "headroom/parallel/flops.hpp"
 
 namespace headroom {
@@ -23,24 +22,24 @@ double replayed_part(const Transformer& model, const Strategy& strategy, const S
 
 IterationFlops iteration_flops(const Transformer& model, const Strategy& strategy, const Workload& workload,
                                double replayed) {
-  const OpTable layer = layer_ops(model.architecture);
-  const Replay replay = replay_of(layer, strategy.recompute);
+  const ModelLayers layers = layers_of(model);
   // Padding is no work that the model needs.
   Bindings letters = bindings(model, strategy, workload);
   letters.bind(Symbol::vocabulary, static_cast<double>(model.vocabulary));
   const auto count = [&](const Expr& flops) { return Flops(flops.evaluate(letters)); };
+  const auto replay = [&](const LayerKind& kind) { return replay_of(kind, strategy.recompute).ops; };
+  const auto core = [](const LayerKind& kind) { return core_attention_ops(kind.ops); };
 
-  const Flops needed = count(model_flops(model.architecture));
-  const OpSet core = core_attention_ops(layer);
-  const auto core_forward = [&](OpSet ops) {
-    return count(symbols::L * detail::iteration_flops(layer, core & ops));
-  };
-  const Flops masked = 0.5 * 3 * core_forward(every_op(layer));
-  const Flops once = replayed * count(detail::replay_flops(model.architecture, replay));
+  const Flops needed = count(model_flops_of(layers));
+  const Flops masked = 0.5 * 3 * count(forward_flops(layers, core));
+  const Flops once = replayed * count(forward_flops(layers, replay));
+  const Flops masked_once =
+      0.5 * replayed *
+      count(forward_flops(layers, [&](const LayerKind& kind) { return core(kind) & replay(kind); }));
   return {.model = needed,
           .model_causal = needed - masked,
           .hardware = needed + once,
-          .hardware_causal = needed - masked + once - 0.5 * replayed * core_forward(replay.ops),
+          .hardware_causal = needed - masked + once - masked_once,
           .hardware_k22 = needed + 3 * once};
 }
 

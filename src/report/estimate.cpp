@@ -148,7 +148,8 @@ std::string time_line(const EstimateReply& report, const Plan& plan) {
       "TFLOP/s dense half precision.",
       human(timing.iteration.total), 100 * interval_level, human(interval.low), human(interval.high),
       rates.tokens_per_second, rates.tokens_per_second_per_device, rates.flops_per_device.count() / 1e12,
-      100 * rates.mfu, 100 * rates.hfu, plan.request.system.performance->device.half_peak.count() / 1e12);
+      100 * rates.mfu, 100 * rates.hfu,
+      peak_of(plan.request.system.performance->device, compute_dtype(plan.request.model)).count() / 1e12);
 }
 
 std::string verdict_line(const Plan& plan) {

@@ -75,15 +75,21 @@ OrderedJson time_json(const Plan& plan, const IterationInterval& interval) {
   for (const auto& [name, part] : breakdown_parts) {
     breakdown[std::string(name) + "_seconds"] = (iteration.breakdown.*part).count();
   }
-  return {{"iteration_seconds", iteration.total.count()}, {"interval", interval_json(interval)},
-          {"critical_rank", iteration.critical_rank},     {"breakdown", std::move(breakdown)},
-          {"layer", cost_json(iteration.cost.layer)},     {"embedding", cost_json(iteration.cost.embedding)},
-          {"head", cost_json(iteration.cost.head)}};
+  OrderedJson json = {{"iteration_seconds", iteration.total.count()},
+                      {"interval", interval_json(interval)},
+                      {"critical_rank", iteration.critical_rank},
+                      {"breakdown", std::move(breakdown)}};
+  const ModelLayers layers = layers_of(plan.request.model);
+  for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
+    json[layers.kinds[i].name] = cost_json(iteration.cost.kinds[i]);
+  }
+  return json;
 }
 
 OrderedJson throughput_json(const Timing& timing, const Request& request) {
   const Throughput& rates = timing.throughput;
-  const FlopsPerSecond peak = request.system.performance->device.half_peak;
+  const Dtype dtype = compute_dtype(request.model);
+  const FlopsPerSecond peak = peak_of(request.system.performance->device, dtype);
   // Eq. 8 speaks of selective recomputation; counting other replays three times would mean nothing.
   const RecomputePolicy policy = request.strategy.recompute.policy;
   const bool eq_8 = policy == RecomputePolicy::none || policy == RecomputePolicy::selective;
@@ -97,7 +103,7 @@ OrderedJson throughput_json(const Timing& timing, const Request& request) {
           {"hfu_causal", rates.hfu_causal},
           {"hfu_k22", eq_8 ? OrderedJson(rates.hfu_k22) : OrderedJson()},
           {"peak_tflops", peak.count() / 1e12},
-          {"peak_dtype", "half"},
+          {"peak_dtype", name_of(dtype)},
           {"model_flops", number(timing.flops.model.count())},
           {"model_causal_flops", number(timing.flops.model_causal.count())},
           {"hardware_flops", number(timing.flops.hardware.count())},

@@ -67,7 +67,7 @@ OrderedJson sums_json(const ExplainedTable& table) {
           {"dropped_bytes", number(table.dropped.value)}};
 }
 
-OrderedJson end_json(const ExplainedTable& table) {
+OrderedJson kind_json(const ExplainedTable& table) {
   OrderedJson json = sums_json(table);
   json["ops"] = ops_json(table);
   return json;
@@ -82,28 +82,30 @@ OrderedJson in_symbols(const Derived& derived) {
 OrderedJson explain_json(const ExplainReply& explanation) {
   const ExplainedStage& stage = explanation.first_stage;
   const Activations& parts = stage.rank.at_peak;
-  return {
-      {"format", 1},
-      {"model", to_json(explanation.model)},
-      {"strategy", to_json(explanation.strategy)},
-      {"workload", to_json(explanation.workload, explanation.strategy)},
-      {"detail", name_of(explanation.detail)},
-      {"equalities", explanation.equalities},
-      {"ops", ops_json(explanation.layer)},
-      {"layer", sums_json(explanation.layer)},
-      {"embedding", end_json(explanation.embedding)},
-      {"head", end_json(explanation.head)},
-      {"first_stage",
-       {{"layers_in_flight", in_symbols(stage.layers_in_flight)},
-        {"layers_in_flight_count",
-         in_symbols(stage.layers_in_flight).is_null() ? OrderedJson() : number(stage.layers_in_flight.value)},
-        {"layers", in_symbols(stage.layer_bytes)},
-        {"layers_bytes", number(parts.layers)},
-        {"embedding_bytes", number(parts.embedding)},
-        {"head_bytes", number(parts.head)},
-        {"outputs_bytes", number(parts.outputs)},
-        {"replay_bytes", number(parts.replay)},
-        {"activation_bytes", number(total(parts))}}}};
+  const ExplainedTable& layer = explanation.kinds.front();
+  OrderedJson json = {{"format", 1},
+                      {"model", to_json(explanation.model)},
+                      {"strategy", to_json(explanation.strategy)},
+                      {"workload", to_json(explanation.workload, explanation.strategy)},
+                      {"detail", name_of(explanation.detail)},
+                      {"equalities", explanation.equalities},
+                      {"ops", ops_json(layer)},
+                      {layer.name, sums_json(layer)}};
+  for (const ExplainedTable& kind : explanation.kinds) {
+    if (&kind != &layer) json[kind.name] = kind_json(kind);
+  }
+  json["first_stage"] = OrderedJson{
+      {"layers_in_flight", in_symbols(stage.layers_in_flight)},
+      {"layers_in_flight_count",
+       in_symbols(stage.layers_in_flight).is_null() ? OrderedJson() : number(stage.layers_in_flight.value)},
+      {"layers", in_symbols(stage.layer_bytes)},
+      {"layers_bytes", number(parts.layers)},
+      {"embedding_bytes", number(parts.embedding)},
+      {"head_bytes", number(parts.head)},
+      {"outputs_bytes", number(parts.outputs)},
+      {"replay_bytes", number(parts.replay)},
+      {"activation_bytes", number(total(parts))}};
+  return json;
 }
 
 std::string fate(const ExplainedTensor& tensor) { return tensor.kept ? "kept" : "dropped"; }
@@ -150,13 +152,18 @@ Table tensor_table(const ExplainReply& explanation) {
                           {"size", Align::left},
                           {"size_bytes"},
                           {"why", Align::left}}};
-  for (const ExplainedTable* part : {&explanation.embedding, &explanation.layer, &explanation.head}) {
-    for (const ExplainedOp& op : part->ops) {
+  const auto append = [&](const ExplainedTable& part) {
+    for (const ExplainedOp& op : part.ops) {
       for (const ExplainedTensor& tensor : op.tensors) {
-        table.rows.push_back({part->name, op.name, tensor.name, std::string(name_of(tensor.dtype)),
+        table.rows.push_back({part.name, op.name, tensor.name, std::string(name_of(tensor.dtype)),
                               std::string(name_of(tensor.placement)), fate(tensor),
                               to_string(tensor.bytes.expression), whole(tensor.bytes.value), tensor.why});
       }
+    }
+  };
+  for (const KindPosition position : {KindPosition::first, KindPosition::layer, KindPosition::last}) {
+    for (const ExplainedTable& kind : explanation.kinds) {
+      if (kind.position == position) append(kind);
     }
   }
   return table;
@@ -192,15 +199,13 @@ std::string sum_lines(const ExplainedTable& table) {
 }
 
 // With --recompute-layers: what the table above does not speak of.
-std::string exempt_line(const ExplainReply& explanation) {
-  const Recomputation& recompute = explanation.strategy.recompute;
+std::string exempt_line(const ExplainedTable& kind, const Recomputation& recompute) {
   if (recompute.layers == 0) return {};
   if (recompute.method == RecomputeMethod::uniform) {
     return fmt::format("one such checkpoint serves {} layers\n", recompute.layers);
   }
   return fmt::format("that is the first {} of each stage's layers; the others keep {} = {}\n",
-                     recompute.layers, to_string(explanation.plain_layer.expression),
-                     human(Bytes(explanation.plain_layer.value)));
+                     recompute.layers, to_string(kind.plain.expression), human(Bytes(kind.plain.value)));
 }
 
 // Lines as a Markdown list; those indented belong to the one before.
@@ -213,6 +218,15 @@ std::string as_list(const std::string& lines) {
     start = end;
   }
   return list;
+}
+
+// What the ends of the model keep there.
+Expr kept_at(const ExplainReply& explanation, KindPosition position) {
+  Expr sum;
+  for (const ExplainedTable& kind : explanation.kinds) {
+    if (kind.position == position) sum += kind.kept.expression;
+  }
+  return sum;
 }
 
 std::string stage_lines(const ExplainReply& explanation) {
@@ -233,9 +247,10 @@ std::string stage_lines(const ExplainReply& explanation) {
            : in_flight,
        parts.layers);
   line("embedding",
-       fmt::format("{:g} x {}", stage.embedding_copies, to_string(explanation.embedding.kept.expression)),
+       fmt::format("{:g} x {}", stage.embedding_copies, to_string(kept_at(explanation, KindPosition::first))),
        parts.embedding);
-  line("head", fmt::format("{:g} x {}", stage.head_copies, to_string(explanation.head.kept.expression)),
+  line("head",
+       fmt::format("{:g} x {}", stage.head_copies, to_string(kept_at(explanation, KindPosition::last))),
        parts.head);
   line("outputs", "sent on, not deallocated", parts.outputs);
   line("replay", "working set of the checkpoint under replay", parts.replay);
@@ -251,10 +266,10 @@ std::string explain_text(const ExplainReply& explanation, Format format) {
       page ? "## " : "", explanation.model.name, explanation.strategy.tensor_parallel,
       explanation.strategy.pipeline_parallel, blank, policy_line(explanation.strategy), blank,
       letters_line(explanation));
-  for (const ExplainedTable* table : {&explanation.layer, &explanation.embedding, &explanation.head}) {
-    text += '\n' + render_table(screen_table(*table), format) + blank;
-    std::string sums = sum_lines(*table);
-    if (table == &explanation.layer) sums += exempt_line(explanation);
+  for (const ExplainedTable& kind : explanation.kinds) {
+    text += '\n' + render_table(screen_table(kind), format) + blank;
+    std::string sums = sum_lines(kind);
+    if (kind.position == KindPosition::layer) sums += exempt_line(kind, explanation.strategy.recompute);
     text += page ? as_list(sums) : sums;
   }
   const std::string stage = stage_lines(explanation);

@@ -46,7 +46,8 @@ std::int64_t devices_lower_bound(const Request& base, std::optional<Seconds> wit
   double bound = std::max(1.0, least_state(base) / available);
   if (within) {
     const Flops flops = iteration_flops(base.model, Strategy{}, base.workload, 0).model_causal;
-    bound = std::max(bound, flops / *within / base.system.performance->device.half_peak);
+    bound = std::max(bound,
+                     flops / *within / peak_of(base.system.performance->device, compute_dtype(base.model)));
   }
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   return bound < static_cast<double>(most) ? static_cast<std::int64_t>(std::ceil(bound)) : most;

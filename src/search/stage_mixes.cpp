@@ -10,8 +10,7 @@ namespace headroom {
 
 StageActivations stage_activations(const LayerMix& mix, const StagePlace& place,
                                    const ModelActivations& ends) {
-  StageActivations stage =
-      stage_activations(ends, {.layers = 0, .first = place.first, .last = place.last}, {});
+  StageActivations stage = end_activations(ends, place);
   const auto append = [&](std::int64_t layers, const LayerChoice& choice) {
     if (layers > 0) stage.layers.push_back({layers, choice.bytes.kept, choice.bytes.replayed});
   };

@@ -23,11 +23,16 @@ constexpr Seconds split_launch(2e-6);  // assumed: the second kernel, which adds
 
 constexpr double reciprocals(Tile tile) { return 1 / real(tile.x) + 1 / real(tile.y); }
 
-FlopsPerSecond tile_rate(Tile tile, bool aligned, const Device& device, const MatrixProductRates& rates) {
+// How much faster than at half precision.
+double speed_of(Dtype dtype, const Device& device) {
+  return is_half(dtype) ? 1 : peak_of(device, dtype) / peak_of(device, Dtype::half);
+}
+
+FlopsPerSecond tile_rate(Tile tile, const Gemm& gemm, const Device& device, const MatrixProductRates& rates) {
   const double multiprocessors = real(device.multiprocessors);
-  if (!aligned) return device.fp32_peak / multiprocessors;
+  if (!gemm.aligned) return peak_of(device, Dtype::fp32) / multiprocessors;
   const double feed = rates.tile_feed.value * (reciprocals(tile) - reciprocals(reference_tile));
-  return rates.tile_peak.value / (multiprocessors * (1 + feed));
+  return speed_of(gemm.dtype, device) * rates.tile_peak.value / (multiprocessors * (1 + feed));
 }
 
 Seconds tiled_time(const Gemm& gemm, Tile tile, std::int64_t split, const Device& device,
@@ -35,7 +40,7 @@ Seconds tiled_time(const Gemm& gemm, Tile tile, std::int64_t split, const Device
   const double multiprocessors = real(device.multiprocessors);
   const double elements = real(tile.x * tile.y);
   const double inner = real(ceiling(ceiling(gemm.inner, split), inner_step) * inner_step);
-  const Seconds math = Flops(2 * elements * inner) / (tile_rate(tile, gemm.aligned, device, rates) * clock);
+  const Seconds math = Flops(2 * elements * inner) / (tile_rate(tile, gemm, device, rates) * clock);
   const Seconds edge =
       Bytes(elements * real(gemm.result_bytes)) / (rates.result_bandwidth.value / multiprocessors);
 
@@ -50,7 +55,8 @@ Seconds tiled_time(const Gemm& gemm, Tile tile, std::int64_t split, const Device
   if (rest > 0) time += waves_of(ceiling(rest, device.multiprocessors));
   if (split > 1) {
     // Written and read in fp32, and the result stored in half.
-    const Bytes partial_sums(real(gemm.rows * gemm.columns) * real(4 * split + 2));
+    const Bytes partial_sums(real(gemm.rows * gemm.columns) *
+                             real(size_of(Dtype::fp32) * split + size_of(Dtype::half)));
     time += partial_sums / rates.split_bandwidth.value + split_launch;
   }
   return time;
@@ -72,9 +78,10 @@ Seconds gemm_time(const Gemm& gemm, const Device& device, const Rates& rates, do
   }
   const double factors = real(gemm.rows * gemm.inner) + real(gemm.inner * gemm.columns);
   const double result = real(gemm.rows * gemm.columns);
-  const Bytes moved(real(gemm.batch) * (2 * factors + real(gemm.result_bytes) * result));
+  const double factor_bytes = real(bits_of(gemm.dtype)) / 8;
+  const Bytes moved(real(gemm.batch) * (factor_bytes * factors + real(gemm.result_bytes) * result));
   const Seconds memory = moved / rates.products.memory_bandwidth.value;
-  const Seconds power = flops(gemm) / (rates.products.power_cap.value * clock);
+  const Seconds power = flops(gemm) / (speed_of(gemm.dtype, device) * rates.products.power_cap.value * clock);
   return rates.kernels.launch.value + std::max({best, memory, power});
 }
 

@@ -14,32 +14,38 @@ Bytes gradient_bytes(double parameters, const Strategy& strategy) {
 // Bytes that a step moves for each of its parameters, kernel by kernel [Megatron-LM,
 // Float16OptimizerWithFloat16Params]. Zeroing the gradients comes on top.
 double optimizer_bytes(Dtype gradients) {
-  const bool half = gradients == Dtype::half;
-  const double to_fp32 = half ? 6 : 0;  // half read, fp32 written
-  constexpr double unscale = 4 + 4;
-  constexpr double norm_and_clip = 4 + 4 + 4;  // read for the norm, then scaled in place
-  constexpr double adam = 4 + 3 * (4 + 4);     // gradient read; weight and two moments read and written
-  constexpr double to_half = 4 + 2;
+  constexpr auto half = static_cast<double>(size_of(Dtype::half));
+  constexpr auto fp32 = static_cast<double>(size_of(Dtype::fp32));
+  const double to_fp32 = is_half(gradients) ? half + fp32 : 0;  // read, written
+  constexpr double unscale = fp32 + fp32;
+  constexpr double norm_and_clip = fp32 + fp32 + fp32;  // read for the norm, then scaled in place
+  constexpr double adam = fp32 + 3 * (fp32 + fp32);  // gradient read; weight and two moments read and written
+  constexpr double to_half = fp32 + half;
   return to_fp32 + unscale + norm_and_clip + adam + to_half;
 }
 
 }  // namespace
 
-DataParallelTimes data_parallel_times(double parameters, const Strategy& strategy,
+DataParallelTimes data_parallel_times(const Parameters& parameters, const Strategy& strategy,
                                       std::int64_t devices_per_node, const Performance& performance,
                                       const Software& software) {
-  const Group group = data_parallel_group(strategy, devices_per_node);
-  const Bytes gradients = gradient_bytes(parameters, strategy);
   const bool shards_sums =
       strategy.distributed_optimizer && software.gradient_reduction == GradientReduction::reduce_scatter;
   const CollectiveKind kind = shards_sums ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
-  const Bytes weights(strategy.distributed_optimizer ? parameters * static_cast<double>(size_of(Dtype::half))
-                                                     : 0);
-  const bool gathers = weights > Bytes(0);
-  return {.reduction = collective_time(kind, gradients, group, performance),
-          .gather = collective_time(gathers ? CollectiveKind::all_gather : CollectiveKind::none, weights,
-                                    group, performance),
-          .within_fit = within_fit(gradients, group, performance.rates.collectives)};
+  DataParallelTimes times;
+  const auto add = [&](WeightClass weight_class, double held) {
+    if (held == 0) return;
+    const Group group = data_parallel_group(strategy, devices_per_node, weight_class);
+    const Bytes gradients = gradient_bytes(held, strategy);
+    times.reduction += collective_time(kind, gradients, group, performance);
+    times.within_fit = times.within_fit && within_fit(gradients, group, performance.rates.collectives);
+    if (!strategy.distributed_optimizer) return;
+    const Bytes weights(held * static_cast<double>(size_of(Dtype::half)));
+    times.gather += collective_time(CollectiveKind::all_gather, weights, group, performance);
+  };
+  add(WeightClass::dense, parameters.dense);
+  add(WeightClass::expert, parameters.expert);
+  return times;
 }
 
 Seconds exposed_data_parallel_time(Seconds reduction, Seconds backward, const Performance& performance,
@@ -58,11 +64,17 @@ Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, 
                          tied_embedding_group(strategy, devices_per_node), performance);
 }
 
-Seconds optimizer_time(double parameters, const Strategy& strategy, const Performance& performance) {
-  const double shards = strategy.distributed_optimizer ? static_cast<double>(strategy.data_parallel) : 1;
+Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy,
+                       const Performance& performance) {
+  const AxisSizes sizes = axis_sizes(strategy);
+  const auto shard = [&](double held, WeightClass weights) {
+    return strategy.distributed_optimizer ? held / static_cast<double>(replicas(sizes, weights)) : held;
+  };
   // Every rank holds, and zeroes, the gradients of all its parameters, but steps its shard only.
-  const Bytes moved = gradient_bytes(parameters, strategy) +
-                      Bytes(parameters / shards * optimizer_bytes(strategy.gradient_dtype));
+  const double stepped =
+      shard(parameters.dense, WeightClass::dense) + shard(parameters.expert, WeightClass::expert);
+  const Bytes moved =
+      gradient_bytes(total(parameters), strategy) + Bytes(stepped * optimizer_bytes(strategy.gradient_dtype));
   return moved / streaming_bandwidth(performance);
 }
 

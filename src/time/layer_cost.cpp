@@ -1,6 +1,5 @@
 #include "headroom/time/layer_cost.hpp"
 
-#include "headroom/model/ends_ops.hpp"
 #include "headroom/model/layer_ops.hpp"
 
 namespace headroom {
@@ -50,14 +49,6 @@ LayerCost table_cost(const OpTable& table, const Replay& replay, const Setting& 
 LayerCost layer_cost(const Transformer& model, const Strategy& strategy, const Setting& setting) {
   const OpTable table = layer_ops(model.architecture);
   return table_cost(table, replay_of(table, strategy.recompute), setting);
-}
-
-LayerCost embedding_cost(const Transformer& model, const Setting& setting) {
-  return table_cost(embedding_ops(model.architecture), {}, setting);
-}
-
-LayerCost head_cost(const Transformer& model, const Setting& setting) {
-  return table_cost(head_ops(model.architecture), {}, setting);
 }
 
 }  // namespace headroom

@@ -3,54 +3,65 @@
 #include <algorithm>
 #include <cmath>
 
-#include "headroom/model/ends_ops.hpp"
-#include "headroom/model/layer_ops.hpp"
-
 namespace headroom {
 
-ModelWork model_work(const Architecture& architecture, const Setting& setting) {
-  return {.layer = table_work(layer_ops(architecture), setting),
-          .embedding = table_work(embedding_ops(architecture), setting),
-          .head = table_work(head_ops(architecture), setting)};
+ModelWork model_work(const ModelLayers& layers, const Setting& setting) {
+  ModelWork work;
+  for (const LayerKind& kind : layers.kinds) work.kinds.push_back(table_work(kind.ops, setting));
+  return work;
 }
 
 PricedModel priced(const ModelWork& work, const Setting& setting) {
-  return {.layer = priced(work.layer, setting),
-          .embedding = table_cost(priced(work.embedding, setting), {}),
-          .head = table_cost(priced(work.head, setting), {})};
+  PricedModel model;
+  for (const TableWork& kind : work.kinds) model.kinds.push_back(priced(kind, setting));
+  return model;
 }
 
-ModelCost model_cost(const PricedModel& model, const Replay& replay) {
-  return {.layer = table_cost(model.layer, replay), .embedding = model.embedding, .head = model.head};
+ModelCost model_cost(const PricedModel& model, const ModelLayers& layers, const Recomputation& recompute) {
+  ModelCost cost;
+  for (std::size_t i = 0; i < model.kinds.size(); ++i) {
+    cost.kinds.push_back(table_cost(model.kinds[i], replay_of(layers.kinds[i], recompute)));
+  }
+  return cost;
 }
 
 ModelCost model_cost(const Transformer& model, const Strategy& strategy, const Setting& setting) {
-  return model_cost(priced(model_work(model.architecture, setting), setting),
-                    replay_of(layer_ops(model.architecture), strategy.recompute));
+  const ModelLayers layers = layers_of(model);
+  return model_cost(priced(model_work(layers, setting), setting), layers, strategy.recompute);
 }
 
 Extrapolations beyond(const ModelCost& cost) {
-  return cost.layer.beyond | cost.embedding.beyond | cost.head.beyond;
+  Extrapolations all;
+  for (const LayerCost& kind : cost.kinds) all = all | kind.beyond;
+  return all;
 }
 
 PassCost replay_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute) {
-  return replayed_layers(place.layers, recompute) * cost.layer.replay;
+  PassCost sum;
+  std::int64_t left = replayed_layers(place.layers, recompute);
+  for (std::size_t i = 0; i < cost.kinds.size() && left > 0; ++i) {
+    const std::int64_t replayed = std::min(place.of_kind[i], left);
+    sum += replayed * cost.kinds[i].replay;
+    left -= replayed;
+  }
+  return sum;
 }
 
 StageCost stage_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute) {
-  StageCost stage{.forward = place.layers * cost.layer.forward,
+  StageCost stage{.forward = {},
                   .replay = replay_cost(cost, place, recompute),
-                  .backward = place.layers * backward(cost.layer),
-                  .backward_data = place.layers * cost.layer.backward_data,
-                  .backward_weight = place.layers * cost.layer.backward_weight};
-  const auto add = [&](const LayerCost& end) {
-    stage.forward += end.forward;
-    stage.backward += backward(end);
-    stage.backward_data += end.backward_data;
-    stage.backward_weight += end.backward_weight;
-  };
-  if (place.first) add(cost.embedding);
-  if (place.last) add(cost.head);
+                  .backward = {},
+                  .backward_data = {},
+                  .backward_weight = {}};
+  for (std::size_t i = 0; i < cost.kinds.size(); ++i) {
+    const std::int64_t count = place.of_kind[i];
+    if (count == 0) continue;
+    const LayerCost& kind = cost.kinds[i];
+    stage.forward += count * kind.forward;
+    stage.backward += count * backward(kind);
+    stage.backward_data += count * kind.backward_data;
+    stage.backward_weight += count * kind.backward_weight;
+  }
   return stage;
 }
 

@@ -16,7 +16,7 @@ Seconds flash_attention_time(FlashPass pass, Flops flops, Bytes bytes, const Per
   const bool forward = pass == FlashPass::forward;
   const double share = (forward ? flash.forward : flash.backward).value * products.sustained.value;
   const Flops computed = flops * causal * (forward ? 1 : backward_products);
-  return kernels.launch.value + std::max(computed / (performance.device.half_peak * share),
+  return kernels.launch.value + std::max(computed / (peak_of(performance.device, Dtype::half) * share),
                                          bytes / streaming_bandwidth(performance));
 }
 

@@ -112,11 +112,11 @@ TEST_CASE("answers: explain") {
   const ExplainReply reply = answer(
       ExplainQuestion{.model = request.model, .strategy = request.strategy, .workload = request.workload});
   const Json json = json_of(std::string("explain") + layout);
-  CHECK(json["layer"]["stored_bytes"] == reply.layer.kept.value);
-  REQUIRE(json["ops"].size() >= reply.layer.ops.size());
-  for (std::size_t i = 0; i < reply.layer.ops.size(); ++i) {
-    CHECK(json["ops"][i]["name"] == reply.layer.ops[i].name);
-    CHECK(json["ops"][i]["stored_bytes"] == reply.layer.ops[i].kept.value);
+  CHECK(json["layer"]["stored_bytes"] == reply.kinds.front().kept.value);
+  REQUIRE(json["ops"].size() >= reply.kinds.front().ops.size());
+  for (std::size_t i = 0; i < reply.kinds.front().ops.size(); ++i) {
+    CHECK(json["ops"][i]["name"] == reply.kinds.front().ops[i].name);
+    CHECK(json["ops"][i]["stored_bytes"] == reply.kinds.front().ops[i].kept.value);
   }
 }
 

@@ -47,12 +47,13 @@ const Workload state_batch{.global_batch = 64, .sequence = 1024};
 
 double parameters_of_rank(const Transformer& model, const Strategy& strategy, const Workload& workload,
                           std::size_t rank) {
-  return parameters_by_rank(model, strategy, workload)[rank];
+  return total(parameters_by_rank(model, strategy, workload)[rank]);
 }
 
 double of_all_ranks(const Transformer& model, const Strategy& strategy) {
-  const std::vector<double> ranks = parameters_by_rank(model, strategy, state_batch);
-  return std::accumulate(ranks.begin(), ranks.end(), 0.0);
+  double sum = 0;
+  for (const Parameters& rank : parameters_by_rank(model, strategy, state_batch)) sum += total(rank);
+  return sum;
 }
 
 }  // namespace

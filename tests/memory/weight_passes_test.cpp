@@ -47,25 +47,28 @@ TEST_CASE("memory: a layer holds 32 s b h for its weights, and its head input an
   const Workload workload{.global_batch = 1, .sequence = 512};
   const double boundary = 512.0 * 1024;
   const DeferredActivations held = deferred_activations(model, {}, workload, Detail::paper);
-  CHECK(held.layer == Bytes(32 * boundary));
-  CHECK(held.embedding >= Bytes(2 * boundary));
+  CHECK(held.kinds[0].bytes == Bytes(32 * boundary));
+  CHECK(held.kinds[1].bytes >= Bytes(2 * boundary));
   const auto vocabulary = static_cast<double>(padded_vocabulary(model, 1));
-  CHECK(held.head == Bytes(2 * boundary + 2 * 512 * vocabulary));
+  CHECK(held.kinds[2].bytes == Bytes(2 * boundary + 2 * 512 * vocabulary));
   // Tensor parallelism with sequence parallelism divides all of it.
   const DeferredActivations shared =
       deferred_activations(model, {.tensor_parallel = 4, .sequence_parallel = true}, workload, Detail::paper);
-  CHECK(shared.layer == Bytes(8 * boundary));
+  CHECK(shared.kinds[0].bytes == Bytes(8 * boundary));
 }
 
 TEST_CASE("memory: layers that share a checkpoint are all held") {
   const Recomputation recompute{
       .policy = RecomputePolicy::full, .method = RecomputeMethod::uniform, .layers = 3};
-  const ModelActivations parts{.plain = {.kept = 10_B, .replayed = 0_B},
-                               .replayed = {.kept = 1_B, .replayed = 9_B}};
-  const StagePlace place{.layers = 8, .first = true};
-  const StageActivations held =
-      with_weight_passes(stage_activations(parts, place, recompute),
-                         {.layer = 5_B, .embedding = 2_B, .head = 7_B}, place, recompute);
+  const ModelActivations parts{
+      .kinds = {{.plain = {.kept = 10_B, .replayed = 0_B}, .replayed = {.kept = 1_B, .replayed = 9_B}},
+                {.position = KindPosition::first},
+                {.position = KindPosition::last}}};
+  const StagePlace place{.layers = 8, .first = true, .of_kind = {8, 1, 0}};
+  const StageActivations held = with_weight_passes(
+      stage_activations(parts, place, recompute),
+      {.kinds = {{KindPosition::layer, 5_B}, {KindPosition::first, 2_B}, {KindPosition::last, 7_B}}}, place,
+      recompute);
   CHECK(pass_activations(held).deferred == Activations{.layers = 40_B, .embedding = 2_B});
 }
 

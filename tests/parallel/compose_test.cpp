@@ -48,6 +48,12 @@ constexpr Expr stored(std::string_view name, const Sharding& sharding, const Rep
 
 }  // namespace
 
+TEST_CASE("compose: a type may have less than a byte an element") {
+  using namespace symbols;
+  static_assert(whole_bytes({.name = "quantized", .elements = s * b * h, .dtype = Dtype::fp4}, {}) ==
+                s * b * h / 2);
+}
+
 TEST_CASE("share: without tensor parallelism a rank has everything") {
   for (const auto& [placement, name] : spellings<Placement>) CHECK(share(placement, {}) == Monomial(1));
 }

@@ -127,7 +127,7 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
     request.strategy = *asked;
     const auto& [model, system, software, strategy, workload, detail] = request;
     const Plan plan = account(evaluate(request));
-    const std::vector<double> parameters = parameters_by_rank(model, strategy, workload);
+    const std::vector<Parameters> parameters = parameters_by_rank(model, strategy, workload);
     RC_ASSERT(plan.ranks.size() == parameters.size());
     for (std::size_t rank = 0; rank < parameters.size(); ++rank) {
       const RankMemory& memory = plan.ranks[rank];
@@ -148,7 +148,8 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
     const ReplayedSchedule replayed = replay_schedule(iteration.shape, iteration.times);
     const double ratio = replayed.makespan / iteration.schedule.makespan;
     RC_ASSERT(std::abs(ratio - 1) < 1e-9);
-    const double most = *std::max_element(parameters.begin(), parameters.end());
+    Parameters most;
+    for (const Parameters& held : parameters) most = fuller(most, held);
     RC_ASSERT(iteration.breakdown.optimizer == optimizer_time(most, strategy, *system.performance));
     const DataParallelTimes replicas =
         data_parallel_times(most, strategy, system.devices_per_node, *system.performance, software);

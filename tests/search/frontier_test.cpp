@@ -148,7 +148,7 @@ class Assigned {
   ModelActivations kept_;
   ModelCost cost_;
   std::vector<StagePlace> places_;
-  std::vector<double> parameters_;
+  std::vector<Parameters> parameters_;
   Composer composer_;
 };
 

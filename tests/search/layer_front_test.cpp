@@ -72,7 +72,7 @@ TEST_CASE("every set of ops has the bytes and the cost that an estimate has for 
     const OpTable table = layer_ops(layer.model.architecture);
     RC_ASSERT(all.size() == std::size_t{1} << table.ops().size());
     for (int i = 0; i < 20; ++i) {
-      const auto ops = static_cast<OpSet>(*rc::gen::inRange<std::size_t>(0, all.size()));
+      const auto ops = *rc::gen::inRange<OpSet>(0, all.size());
       RC_ASSERT(all[ops] == replaying(layer, of_ops(table, ops)));
     }
   }));

@@ -65,6 +65,23 @@ TEST_CASE("gemm: adding to an fp32 sum takes longer than storing in half") {
         burst({.rows = 4096, .columns = 4096, .inner = 256}));
 }
 
+TEST_CASE(
+    "gemm: factors of fewer bits move less, and are multiplied as much faster as the peak of their type") {
+  Device device = performance().device;
+  device.fp8_peak = 2 * device.half_peak;
+  const Gemm half{.rows = 8192, .columns = 8192, .inner = 8192};
+  Gemm fp8 = half;
+  fp8.dtype = Dtype::fp8;
+  const auto time = [&](const Gemm& gemm) { return gemm_time(gemm, device, performance().rates, 1); };
+  CHECK(time(fp8) < 0.6 * time(half));
+  CHECK(time(fp8) > 0.5 * time(half));
+  Gemm bf16 = half;
+  bf16.dtype = Dtype::bf16;
+  CHECK(time(bf16) == time(half));
+  CHECK(peak_of(device, Dtype::fp8) == 2 * peak_of(device, Dtype::fp16));
+  CHECK(peak_of(performance().device, Dtype::fp4) == FlopsPerSecond(0));
+}
+
 TEST_CASE("gemm: the fitted range") {
   const MatrixProductRates& rates = performance().rates.products;
   CHECK(within_fit({.rows = 128, .columns = 65536, .inner = 1024}, rates));

@@ -121,12 +121,12 @@ TEST_CASE("layer cost: every embedded model is priced, flash attention as an ass
     const Setting setting = setting_of(model, strategy, {.global_batch = 1, .sequence = 1024}, 8,
                                        performance(), tests::megatron());
     const ModelCost cost = model_cost(model, strategy, setting);
-    CHECK(device_time(cost.layer.forward) > Seconds(0));
-    CHECK(device_time(backward(cost.layer)) > 1.5 * device_time(cost.layer.forward));
-    CHECK(device_time(backward(cost.layer)) < 3 * device_time(cost.layer.forward));
-    CHECK(device_time(cost.head.forward) > Seconds(0));
+    CHECK(device_time(cost.kinds[0].forward) > Seconds(0));
+    CHECK(device_time(backward(cost.kinds[0])) > 1.5 * device_time(cost.kinds[0].forward));
+    CHECK(device_time(backward(cost.kinds[0])) < 3 * device_time(cost.kinds[0].forward));
+    CHECK(device_time(cost.kinds[2].forward) > Seconds(0));
     const bool flash = model.architecture.kernels.attention == AttentionKernel::flash;
-    CHECK(cost.layer.beyond.flash_attention == flash);
+    CHECK(cost.kinds[0].beyond.flash_attention == flash);
   }
 }
 

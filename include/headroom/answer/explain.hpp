@@ -44,11 +44,14 @@ struct ExplainedOp {
   std::vector<Collective> after;   // f_bar or g_bar
 };
 
+// A kind of layer as the policy keeps it (with --recompute-layers, one that is recomputed), or an end of the model.
 struct ExplainedTable {
   std::string name;  // "layer", "embedding", "head"
+  KindPosition position = KindPosition::layer;
   std::vector<ExplainedOp> ops;
   Derived kept;
   Derived dropped;
+  Derived plain;  // bytes where it keeps everything
 };
 
 // The first pipeline stage at its peak: how many layers' and microbatches' worth it holds.
@@ -67,14 +70,13 @@ struct ExplainReply {
   Workload workload;
   Detail detail = Detail::paper;
   std::vector<std::string> equalities;  // "f = 4 h": relations of this model that the expressions use
-  ExplainedTable layer;  // as the policy keeps it; with --recompute-layers, a layer that is recomputed
-  Derived plain_layer;   // bytes of a layer that keeps everything
-  ExplainedTable embedding;
-  ExplainedTable head;
+  std::vector<ExplainedTable> kinds;    // in the order of ModelLayers::kinds: layers before ends
   ExplainedStage first_stage;
 };
 
 // Throws InputError when the strategy is not legal.
 ExplainReply answer(const ExplainQuestion& question);
+// Of a model that is put together of such layers.
+ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers);
 
 }  // namespace headroom

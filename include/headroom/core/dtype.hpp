@@ -1,4 +1,4 @@
-// Element types of stored tensors and their sizes.
+// Element types of tensors: their sizes, and which of them share the arithmetic of a device, and so its peak.
 #pragma once
 
 #include <array>
@@ -8,27 +8,54 @@
 
 namespace headroom {
 
-// `half` stands for fp16 and bf16 alike: memory does not tell them apart.
-enum class Dtype : std::uint8_t { boolean, half, fp32, int64 };
+// `half` is fp16 or bf16 where nothing says which: neither memory nor tensor cores tell them apart.
+enum class Dtype : std::uint8_t { boolean, half, fp32, int64, bf16, fp16, fp8, fp4 };
 
-template <>
-inline constexpr std::array<Spelling<Dtype>, 4> spellings<Dtype>{{
-    {Dtype::boolean, "boolean"},
-    {Dtype::half, "half"},
-    {Dtype::fp32, "fp32"},
-    {Dtype::int64, "int64"},
+// What computes with a type on a device. half: the tensor cores, at 16 bits. none: nothing that a peak is given for.
+enum class Arithmetic : std::uint8_t { none, fp4, fp8, half, fp32 };
+
+struct DtypeRow {
+  Dtype dtype;
+  std::string_view name;
+  int bits;  // of one element
+  Arithmetic arithmetic;
+};
+
+inline constexpr std::array<DtypeRow, 8> dtypes{{
+    {Dtype::boolean, "boolean", 8, Arithmetic::none},
+    {Dtype::half, "half", 16, Arithmetic::half},
+    {Dtype::fp32, "fp32", 32, Arithmetic::fp32},
+    {Dtype::int64, "int64", 64, Arithmetic::none},
+    {Dtype::bf16, "bf16", 16, Arithmetic::half},
+    {Dtype::fp16, "fp16", 16, Arithmetic::half},
+    {Dtype::fp8, "fp8", 8, Arithmetic::fp8},
+    {Dtype::fp4, "fp4", 4, Arithmetic::fp4},
 }};
 
-// Bytes of one element.
+constexpr const DtypeRow& row_of(Dtype dtype) { return dtypes[static_cast<std::size_t>(dtype)]; }
+
+constexpr int bits_of(Dtype dtype) { return row_of(dtype).bits; }
+constexpr Arithmetic arithmetic_of(Dtype dtype) { return row_of(dtype).arithmetic; }
+
+// fp16, bf16, or one of them.
+constexpr bool is_half(Dtype dtype) { return arithmetic_of(dtype) == Arithmetic::half; }
+
+// Bytes of one element, of types that have whole ones.
 constexpr std::int64_t size_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::boolean: return 1;
-    case Dtype::half: return 2;
-    case Dtype::fp32: return 4;
-    case Dtype::int64: return 8;
-  }
-  EXPECTS(!"unknown dtype");
-  return 0;
+  EXPECTS(bits_of(dtype) % 8 == 0);
+  return bits_of(dtype) / 8;
 }
+
+template <>
+inline constexpr std::array<Spelling<Dtype>, dtypes.size()> spellings<Dtype>{{
+    {Dtype::boolean, dtypes[0].name},
+    {Dtype::half, dtypes[1].name},
+    {Dtype::fp32, dtypes[2].name},
+    {Dtype::int64, dtypes[3].name},
+    {Dtype::bf16, dtypes[4].name},
+    {Dtype::fp16, dtypes[5].name},
+    {Dtype::fp8, dtypes[6].name},
+    {Dtype::fp4, dtypes[7].name},
+}};
 
 }  // namespace headroom

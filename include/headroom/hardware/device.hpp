@@ -3,17 +3,33 @@
 
 #include <cstdint>
 
+#include "headroom/core/dtype.hpp"
 #include "headroom/core/units.hpp"
 
 namespace headroom {
 
 struct Device {
   std::int64_t multiprocessors = 1;
-  FlopsPerSecond half_peak;  // dense fp16 or bf16 on the tensor cores; MFU is against this
+  FlopsPerSecond half_peak;  // dense fp16 or bf16 on the tensor cores
   FlopsPerSecond fp32_peak;  // outside the tensor cores
   BytesPerSecond memory_bandwidth;
   BytesPerSecond link_bandwidth;  // to the other devices of the node, each direction
+  FlopsPerSecond fp8_peak;        // dense, on the tensor cores; zero where the device has none
+  FlopsPerSecond fp4_peak;        // likewise
   friend bool operator==(const Device&, const Device&) = default;
 };
+
+// Of products whose factors are of that type. MFU is against the one of a model's compute_dtype.
+constexpr FlopsPerSecond peak_of(const Device& device, Dtype dtype) {
+  switch (arithmetic_of(dtype)) {
+    case Arithmetic::fp4: return device.fp4_peak;
+    case Arithmetic::fp8: return device.fp8_peak;
+    case Arithmetic::half: return device.half_peak;
+    case Arithmetic::fp32: return device.fp32_peak;
+    case Arithmetic::none: break;
+  }
+  EXPECTS(!"a type that matrix products are made of");
+  return {};
+}
 
 }  // namespace headroom

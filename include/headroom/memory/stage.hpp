@@ -19,14 +19,14 @@ struct CheckpointRun {
   friend bool operator==(const CheckpointRun&, const CheckpointRun&) = default;
 };
 
-// Those that are recomputed, and the rest.
-using CheckpointRuns = FixedVector<CheckpointRun, 2>;
+// Of each kind those that are recomputed, and the rest.
+using CheckpointRuns = FixedVector<CheckpointRun, 2 * most_kinds>;
 
 struct StageActivations {
   CheckpointRuns layers;  // in the order of the model
-  Bytes embedding;        // on the first stage
-  Bytes head;             // on the last stage: final normalization, output layer, loss
-  Bytes output;           // the sent output, unless it is deallocated
+  Bytes embedding;        // on the first stage: all that stands before the layers
+  Bytes head;    // on the last stage: all that stands after them (final normalization, output layer, loss)
+  Bytes output;  // the sent output, unless it is deallocated
   // Of embedding and head, until a pass for weights of its own, where there is one.
   Bytes embedding_deferred;
   Bytes head_deferred;
@@ -40,33 +40,41 @@ struct LayerActivations {
   friend bool operator==(const LayerActivations&, const LayerActivations&) = default;
 };
 
+// Of the model's first kind.
 LayerActivations layer_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, const Recomputation& recompute, Detail detail);
+
+// One layer of a kind, or one end of the model, which nothing replays.
+struct KindActivations {
+  KindPosition position = KindPosition::layer;
+  LayerActivations plain;     // where it is not recomputed
+  LayerActivations replayed;  // where it is
+  friend bool operator==(const KindActivations&, const KindActivations&) = default;
+};
 
 // The parts of a model, each counted once: what stage chunks are put together from. Depends on t, b, sequence
 // parallelism and the recomputation policy, and not on how the layers are divided.
 struct ModelActivations {
-  LayerActivations plain;     // of a layer that is not recomputed
-  LayerActivations replayed;  // of one that is
-  Bytes embedding;
-  Bytes head;
-  Bytes output;  // a stage's sent output, unless it is deallocated
+  std::vector<KindActivations> kinds;  // in the order of ModelLayers::kinds
+  Bytes output;                        // a stage's sent output, unless it is deallocated
   friend bool operator==(const ModelActivations&, const ModelActivations&) = default;
 };
 
 // The same in symbols, for all t, b and s that shard alike.
-struct ModelActivationExprs {
+struct KindActivationExprs {
+  KindPosition position = KindPosition::layer;
   Expr plain_kept;
   Expr plain_replayed;
   Expr kept;
   Expr replayed;
-  Expr embedding;
-  Expr head;
+};
+struct ModelActivationExprs {
+  std::vector<KindActivationExprs> kinds;
   Expr output;
 };
 
-ModelActivationExprs model_activation_exprs(const Transformer& model, const Strategy& strategy,
-                                            Detail detail);
+ModelActivationExprs model_activation_exprs(const ModelLayers& layers, const Sharding& sharding,
+                                            const Strategy& strategy, Detail detail);
 ModelActivations evaluate(const ModelActivationExprs& exprs, const Bindings& letters);
 
 ModelActivations model_activations(const Transformer& model, const Strategy& strategy,
@@ -77,18 +85,26 @@ Bytes kept(const StageActivations& stage);
 
 StageActivations stage_activations(const ModelActivations& parts, const StagePlace& place,
                                    const Recomputation& recompute);
+// Of the ends and the output alone, without layers.
+StageActivations end_activations(const ModelActivations& parts, const StagePlace& place);
 
 // Every stage chunk of the model, in order: p m of them.
+std::vector<StageActivations> stage_activations(const ModelLayers& layers, const Sharding& sharding,
+                                                const Bindings& letters, const Strategy& strategy,
+                                                Detail detail);
 std::vector<StageActivations> stage_activations(const Transformer& model, const Strategy& strategy,
                                                 const Workload& workload, Detail detail);
 
 // What is held for the gradients of weights, from a backward pass for inputs until the pass for weights: inputs of linear
 // layers and the gradients of their outputs, and of the embedding likewise. Normalizations hold nothing: the gradients of
 // their few parameters are made with those of their inputs.
+struct KindDeferred {
+  KindPosition position = KindPosition::layer;
+  Bytes bytes;
+  friend bool operator==(const KindDeferred&, const KindDeferred&) = default;
+};
 struct DeferredActivations {
-  Bytes layer;
-  Bytes embedding;
-  Bytes head;
+  std::vector<KindDeferred> kinds;  // in the order of ModelLayers::kinds
   friend bool operator==(const DeferredActivations&, const DeferredActivations&) = default;
 };
 

@@ -12,52 +12,73 @@ namespace headroom {
 // Parameters of the whole model as published: the vocabulary unpadded, tied embeddings counted once.
 double parameter_count(const Transformer& model);
 
-// Parameters of the parts of a model that one tensor-parallel rank holds.
+// Parameters by the ranks over which their gradients are summed.
+struct Parameters {
+  double dense = 0;
+  double expert = 0;
+  constexpr Parameters(double outside_experts = 0,
+                       double of_experts = 0)  // NOLINT(google-explicit-constructor)
+      : dense(outside_experts), expert(of_experts) {}
+  friend bool operator==(const Parameters&, const Parameters&) = default;
+};
+
+constexpr double total(const Parameters& parameters) { return parameters.dense + parameters.expert; }
+
+// The more of two, by their sums: the one whose rank the others wait for.
+constexpr const Parameters& fuller(const Parameters& x, const Parameters& y) {
+  return total(x) < total(y) ? y : x;
+}
+
+// Of the parts of a model that one tensor-parallel rank holds.
 struct ModelParameters {
-  double layer = 0;
-  double embedding = 0;
-  double head = 0;
+  std::vector<Parameters> kinds;  // of one layer, or end, in the order of ModelLayers::kinds
   double shared = 0;  // the output layer's weights, where tied embeddings stand on one rank with them
   friend bool operator==(const ModelParameters&, const ModelParameters&) = default;
 };
 
 // The same in symbols, for all t that shard alike.
+struct KindParameterExprs {
+  Expr dense;
+  Expr expert;
+};
 struct ModelParameterExprs {
-  Expr layer;
-  Expr embedding;
-  Expr head;
+  std::vector<KindParameterExprs> kinds;
   Expr shared;
 };
 
-ModelParameterExprs model_parameter_exprs(const Transformer& model, const Sharding& sharding);
+ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Sharding& sharding);
 ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& letters);
 
 ModelParameters model_parameters(const Transformer& model, const Strategy& strategy,
                                  const Workload& workload);
 
-// Of a pipeline rank that holds so many layers.
-constexpr double parameters_of_rank(const ModelParameters& parts, std::int64_t layers, bool first,
-                                    bool last) {
-  double sum = static_cast<double>(layers) * parts.layer;
-  if (first) sum += parts.embedding;
-  if (last) sum += parts.head;
-  return first && last ? sum - parts.shared : sum;
+// Of a pipeline rank whose stage chunks hold so many of each kind; `both_ends`: the first and the last are among them.
+constexpr Parameters parameters_of_rank(const ModelParameters& parts, const KindCounts& counts,
+                                        bool both_ends) {
+  Parameters sum;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    sum.dense += static_cast<double>(counts[i]) * parts.kinds[i].dense;
+    sum.expert += static_cast<double>(counts[i]) * parts.kinds[i].expert;
+  }
+  if (both_ends) sum.dense -= parts.shared;
+  return sum;
 }
 
 // Parameters of each pipeline rank (of one of its tensor-parallel ranks). Tied embeddings stand on the first and on the
 // last rank, each with gradients and optimizer state of its own, unless those are the same rank.
-std::vector<double> parameters_by_rank(const Transformer& model, const Strategy& strategy,
-                                       const Workload& workload);
+std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strategy& strategy,
+                                           const Workload& workload);
 
 struct ModelState {
   Bytes weights;
   Bytes gradients;
-  Bytes optimizer;  // fp32 master weights and two fp32 moments; a 1/d shard with a distributed optimizer
+  Bytes optimizer;  // fp32 master weights and two fp32 moments; a shard of them with a distributed optimizer
   friend bool operator==(const ModelState&, const ModelState&) = default;
 };
 
 constexpr Bytes total(const ModelState& state) { return state.weights + state.gradients + state.optimizer; }
 
-ModelState model_state(const Transformer& model, const Strategy& strategy, double parameters);
+// A distributed optimizer divides the state of each class over the ranks that hold the same weights.
+ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters);
 
 }  // namespace headroom

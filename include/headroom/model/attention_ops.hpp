@@ -107,7 +107,7 @@ constexpr ValueId unfused_attention(OpBuilder& layer, Qkv in) {
   softmax.inputs = {raw};
   softmax.outputs = {weights};
   softmax.saves = {{weights, why::input_gradient}};
-  if (kernels.softmax_dtype != Dtype::half) {
+  if (!is_half(kernels.softmax_dtype)) {
     weights = scores_shaped("half-precision weights", Dtype::half);
     softmax.outputs.push_back(weights);
   }

@@ -143,8 +143,9 @@ struct Op {
 
 class OpTable {
  public:
-  static constexpr std::size_t max_ops = 24;
-  static constexpr std::size_t max_values = 48;
+  // Beyond these a table is refused where it is built; both may be raised to 64 (parallel/compose.hpp has sets of them).
+  static constexpr std::size_t max_ops = 32;
+  static constexpr std::size_t max_values = 64;
 
   constexpr ValueId value(const Value& value) {
     values_.push_back(value);

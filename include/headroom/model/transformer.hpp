@@ -104,6 +104,9 @@ struct Transformer {
   friend bool operator==(const Transformer&, const Transformer&) = default;
 };
 
+// Of the factors of the model's matrix products: what utilization is measured against.
+constexpr Dtype compute_dtype(const Transformer&) { return Dtype::half; }
+
 // v as a tensor-parallel rank group holds it: rounded up to a multiple of vocabulary_multiple * t
 // [Megatron-LM, --make-vocab-size-divisible-by].
 std::int64_t padded_vocabulary(const Transformer& model, std::int64_t tensor_parallel);

@@ -78,7 +78,7 @@ constexpr Monomial weights_on_rank(const Amount& amount, WeightClass weights, co
 
 // Bytes of a value before tensor parallelism divides it: of all tokens of a rank.
 constexpr Monomial whole_bytes(const Value& value, const Sharding& sharding) {
-  return of_own_tokens(value.elements * size_of(value.dtype), sharding);
+  return of_own_tokens(value.elements * Rational(bits_of(value.dtype), 8), sharding);
 }
 
 constexpr Monomial bytes_on_rank(const Value& value, Placement placement, const Sharding& sharding) {
@@ -86,14 +86,12 @@ constexpr Monomial bytes_on_rank(const Value& value, Placement placement, const 
 }
 
 // A set of ops of one table, a bit each.
-using OpSet = std::uint32_t;
-static_assert(OpTable::max_ops <= 32);
+using OpSet = std::uint64_t;
+static_assert(OpTable::max_ops < 64 && OpTable::max_values <= 64);
 
 constexpr OpSet op_bit(std::size_t op) { return OpSet{1} << op; }
 
-constexpr OpSet every_op(const OpTable& table) {
-  return static_cast<OpSet>((std::uint64_t{1} << table.ops().size()) - 1);
-}
+constexpr OpSet every_op(const OpTable& table) { return op_bit(table.ops().size()) - 1; }
 
 constexpr OpSet core_attention_ops(const OpTable& table) {
   OpSet set = 0;

@@ -3,8 +3,7 @@
 // peak.
 #pragma once
 
-#include "headroom/model/ends_ops.hpp"
-#include "headroom/model/layer_ops.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/compose.hpp"
 
 namespace headroom {
@@ -41,6 +40,19 @@ constexpr Expr hardware_flops(const Architecture& architecture, const Replay& re
 // comparison with the paper's HFU only: a replay runs once.
 constexpr Expr hardware_flops_k22(const Architecture& architecture, const Replay& replay) {
   return model_flops(architecture) + 3 * detail::replay_flops(architecture, replay);
+}
+
+// The same of a model of any kinds of layers, of which `ops_of(kind)` count.
+template <class OpsOf>
+Expr forward_flops(const ModelLayers& layers, OpsOf ops_of) {
+  Expr sum;
+  for (const LayerKind& kind : layers.kinds)
+    sum += kind.count * detail::iteration_flops(kind.ops, ops_of(kind));
+  return sum;
+}
+
+inline Expr model_flops_of(const ModelLayers& layers) {
+  return 3 * forward_flops(layers, [](const LayerKind& kind) { return every_op(kind.ops); });
 }
 
 }  // namespace headroom

@@ -8,6 +8,7 @@
 
 #include "headroom/core/error.hpp"
 #include "headroom/core/names.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/model/transformer.hpp"
 #include "headroom/parallel/axes.hpp"
 #include "headroom/parallel/compose.hpp"
@@ -96,8 +97,10 @@ Bindings bindings(const Transformer& model, const Strategy& strategy, const Work
 
 Sharding sharding_of(const Transformer& model, const Strategy& strategy);
 
-// The replay that a policy means on a layer's table. The names of `ops` must be ops of the table.
+// The replay that a policy means on a layer's table. Of the names of `ops`, those count that are ops of the table.
 Replay replay_of(const OpTable& table, const Recomputation& recompute);
+// On a kind's: what stands at the ends of a model is not replayed.
+Replay replay_of(const LayerKind& kind, const Recomputation& recompute);
 
 // Layers of a stage chunk of `layers` that the backward pass replays: all, or the first K of the block method.
 std::int64_t replayed_layers(std::int64_t layers, const Recomputation& recompute);
@@ -105,17 +108,23 @@ std::int64_t replayed_layers(std::int64_t layers, const Recomputation& recompute
 // Layers of stage chunk c (of p m, in the order of the model). Where p m does not divide L and no list is given, one
 // more layer goes to chunks counted back from the last but one: early ranks hold the most microbatches, and the
 // last holds the head.
-std::vector<std::int64_t> layers_by_stage(const Transformer& model, const Strategy& strategy);
+std::vector<std::int64_t> layers_by_stage(std::int64_t layers, const Strategy& strategy);
+inline std::vector<std::int64_t> layers_by_stage(const Transformer& model, const Strategy& strategy) {
+  return layers_by_stage(model.layers, strategy);
+}
 
-// Where a stage chunk lies in the model.
+// Where a stage chunk lies in the model, and how many of each kind it holds. Layers of one kind count as standing
+// together, in the order of ModelLayers::kinds.
 struct StagePlace {
   std::int64_t layers = 0;
   bool first = false;
   bool last = false;
+  KindCounts of_kind;
   friend bool operator==(const StagePlace&, const StagePlace&) = default;
 };
 
 // Of every stage chunk, in the order of the model: p m of them.
+std::vector<StagePlace> stage_places(const ModelLayers& layers, const Strategy& strategy);
 std::vector<StagePlace> stage_places(const Transformer& model, const Strategy& strategy);
 
 template <>

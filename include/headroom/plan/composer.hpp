@@ -72,7 +72,7 @@ class Composer {
   struct RankKind {
     std::int64_t rank = 0;
     std::int64_t layers = 0;
-    double parameters = 0;
+    Parameters parameters;
     std::array<Bytes, 2> state;  // optimizer state whole, distributed
     Bytes activations;           // at their peak
     ChunkGroups groups;          // of the moments, where stage chunks differ

@@ -74,7 +74,7 @@ struct IterationEnd {
   friend bool operator==(const IterationEnd&, const IterationEnd&) = default;
 };
 
-IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, double parameters,
+IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
                            std::int64_t devices_per_node, const Performance& performance,
                            const Software& software);
 

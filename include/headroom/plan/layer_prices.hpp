@@ -18,6 +18,8 @@ class LayerPrices {
   // Keeps a reference. The request's strategy plays no part.
   explicit LayerPrices(const Request& base);
 
+  [[nodiscard]] const ModelLayers& layers() const { return layers_; }
+
   // The questions below are about strategies that shard and batch as this one does.
   void select(const Strategy& strategy);
 
@@ -54,7 +56,7 @@ class LayerPrices {
   Symbolic& symbolic_of(const Strategy& strategy);
 
   const Request& base_;
-  OpTable layer_;
+  ModelLayers layers_;
   std::deque<Symbolic> symbolic_;
   std::map<Key, Priced> priced_;
   Strategy strategy_;

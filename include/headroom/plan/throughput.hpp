@@ -1,5 +1,5 @@
 // What an iteration time means: throughput and utilization. MFU counts the FLOPs that the model needs, HFU those that
-// run, recomputation included; both are matrix products only [K22 appendix A], against the dense half-precision peak.
+// run, recomputation included; both are matrix products only [K22 appendix A], against the dense peak of the model's compute_dtype.
 #pragma once
 
 #include "headroom/core/units.hpp"

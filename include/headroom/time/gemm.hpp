@@ -16,7 +16,8 @@
 
 namespace headroom {
 
-// C[rows x columns] = A[rows x inner] B[inner x columns] in half precision, `batch` of them in one kernel.
+// C[rows x columns] = A[rows x inner] B[inner x columns], `batch` of them in one kernel. Rates are those of half
+// precision; with factors of another type the arithmetic is as much faster as the device's peak (assumed).
 struct Gemm {
   std::int64_t batch = 1;
   std::int64_t rows = 1;
@@ -24,6 +25,7 @@ struct Gemm {
   std::int64_t inner = 1;
   std::int64_t result_bytes = 2;  // moved for each element of C: 2 stored in half, 8 added to an fp32 sum
   bool aligned = true;            // false: no 16-byte loads, so no tensor cores
+  Dtype dtype = Dtype::half;      // of A and B
   friend bool operator==(const Gemm&, const Gemm&) = default;
 };
 

@@ -2,6 +2,7 @@
 // between the two copies of tied embeddings, and the optimizer's step.
 #pragma once
 
+#include "headroom/memory/state.hpp"
 #include "headroom/time/collective.hpp"
 
 namespace headroom {
@@ -17,7 +18,8 @@ struct DataParallelTimes {
   friend bool operator==(const DataParallelTimes&, const DataParallelTimes&) = default;
 };
 
-DataParallelTimes data_parallel_times(double parameters, const Strategy& strategy,
+// Each class over the ranks that hold the same weights, one after the other.
+DataParallelTimes data_parallel_times(const Parameters& parameters, const Strategy& strategy,
                                       std::int64_t devices_per_node, const Performance& performance,
                                       const Software& software);
 
@@ -30,6 +32,7 @@ Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, 
                             const Performance& performance);
 
 // Mixed-precision Adam, from zeroing the gradients to casting the weights: memory traffic only.
-Seconds optimizer_time(double parameters, const Strategy& strategy, const Performance& performance);
+Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy,
+                       const Performance& performance);
 
 }  // namespace headroom

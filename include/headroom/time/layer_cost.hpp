@@ -37,7 +37,5 @@ LayerCost table_cost(const OpTable& table, const Replay& replay, const Setting& 
 
 // The layer under the recomputation of the strategy: with --recompute-layers, a layer that is recomputed.
 LayerCost layer_cost(const Transformer& model, const Strategy& strategy, const Setting& setting);
-LayerCost embedding_cost(const Transformer& model, const Setting& setting);
-LayerCost head_cost(const Transformer& model, const Setting& setting);
 
 }  // namespace headroom

@@ -17,29 +17,23 @@ struct StageCost {
   friend bool operator==(const StageCost&, const StageCost&) = default;
 };
 
-// The parts of a model, each priced once.
+// The parts of a model, each priced once: a layer of every kind and both ends, in the order of ModelLayers::kinds.
 struct ModelCost {
-  LayerCost layer;
-  LayerCost embedding;
-  LayerCost head;
+  std::vector<LayerCost> kinds;
   friend bool operator==(const ModelCost&, const ModelCost&) = default;
 };
 
 // The same in three steps, of which each serves many strategies: in symbols, for all that shard alike; priced, for one t
 // and b; and with the replay of a policy.
 struct ModelWork {
-  TableWork layer;
-  TableWork embedding;
-  TableWork head;
+  std::vector<TableWork> kinds;
 };
 struct PricedModel {
-  PricedTable layer;
-  LayerCost embedding;
-  LayerCost head;
+  std::vector<PricedTable> kinds;
 };
-ModelWork model_work(const Architecture& architecture, const Setting& setting);
+ModelWork model_work(const ModelLayers& layers, const Setting& setting);
 PricedModel priced(const ModelWork& work, const Setting& setting);
-ModelCost model_cost(const PricedModel& model, const Replay& replay);
+ModelCost model_cost(const PricedModel& model, const ModelLayers& layers, const Recomputation& recompute);
 
 ModelCost model_cost(const Transformer& model, const Strategy& strategy, const Setting& setting);
 

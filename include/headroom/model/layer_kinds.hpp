@@ -1,0 +1,67 @@
+// A model as a list: the embedding, runs of layers that are alike, the head. A kind has an op table; memory, time,
+// parameters, FLOPs and explanations are sums over kinds, weighted by how many of each a stage chunk or a model has.
+//
+// A kind of layer joins by its rows (a table beside layer_ops.hpp) and by its runs in layers_of().
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headroom/core/fixed_vector.hpp"
+#include "headroom/model/ends_ops.hpp"
+#include "headroom/model/layer_ops.hpp"
+
+namespace headroom {
+
+// Where a kind stands: among the layers that a pipeline divides, with the first of its stage chunks, or with the last.
+enum class KindPosition : std::uint8_t { layer, first, last };
+
+struct LayerKind {
+  std::string name;
+  KindPosition position = KindPosition::layer;
+  Monomial count =
+      1;  // of the model: L where all layers are of one kind, so that expressions are the paper's
+  OpTable ops;
+};
+
+// Most kinds of a model. Counts by kind have a place for each, so that a search allocates nothing for them.
+inline constexpr std::size_t most_kinds = 8;
+
+// How many of each kind, in the order of ModelLayers::kinds.
+using KindCounts = FixedVector<std::int64_t, most_kinds>;
+
+// Of both together, of the same kinds.
+constexpr KindCounts operator+(KindCounts x, const KindCounts& y) {
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] += y[i];
+  return x;
+}
+
+// Consecutive layers of one kind.
+struct LayerRun {
+  std::size_t kind = 0;
+  std::int64_t count = 0;
+  friend bool operator==(const LayerRun&, const LayerRun&) = default;
+};
+
+struct ModelLayers {
+  std::vector<LayerKind> kinds;  // layers before ends: sums run in this order
+  std::vector<LayerRun> runs;    // in the order of the model, ends included
+  bool tied_embeddings = false;
+  Dtype boundary = Dtype::half;  // of what one layer gives the next
+};
+
+ModelLayers layers_of(const Transformer& model);
+
+// What a pipeline divides.
+std::int64_t layer_count(const ModelLayers& layers);
+
+template <>
+inline constexpr std::array<Spelling<KindPosition>, 3> spellings<KindPosition>{{
+    {KindPosition::layer, "layer"},
+    {KindPosition::first, "first"},
+    {KindPosition::last, "last"},
+}};
+
+}  // namespace headroom
