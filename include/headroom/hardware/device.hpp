@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "headroom/core/dtype.hpp"
 #include "headroom/core/units.hpp"
@@ -13,17 +14,18 @@ struct Device {
   FlopsPerSecond half_peak;  // dense fp16 or bf16 on the tensor cores
   FlopsPerSecond fp32_peak;  // outside the tensor cores
   BytesPerSecond memory_bandwidth;
-  BytesPerSecond link_bandwidth;  // to the other devices of the node, each direction
-  FlopsPerSecond fp8_peak;        // dense, on the tensor cores; zero where the device has none
-  FlopsPerSecond fp4_peak;        // likewise
+  BytesPerSecond link_bandwidth;           // to the other devices of the node, each direction
+  std::optional<FlopsPerSecond> fp8_peak;  // dense, on the tensor cores, where the device has one
+  std::optional<FlopsPerSecond> fp4_peak;  // likewise
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-// Of products whose factors are of that type. MFU is against the one of a model's compute_dtype.
+// Of products whose factors are of that type; zero where the device has none. MFU is against the one of a model's
+// compute_dtype.
 constexpr FlopsPerSecond peak_of(const Device& device, Dtype dtype) {
   switch (arithmetic_of(dtype)) {
-    case Arithmetic::fp4: return device.fp4_peak;
-    case Arithmetic::fp8: return device.fp8_peak;
+    case Arithmetic::fp4: return device.fp4_peak.value_or(FlopsPerSecond());
+    case Arithmetic::fp8: return device.fp8_peak.value_or(FlopsPerSecond());
     case Arithmetic::half: return device.half_peak;
     case Arithmetic::fp32: return device.fp32_peak;
     case Arithmetic::none: break;
