@@ -59,6 +59,7 @@ void Composer::find_rank_kinds() {
       const StagePlace& place = stage(rank, chunk).place;
       kind.layers += place.layers;
       held = chunk == 0 ? place.of_kind : held + place.of_kind;
+      kind.one_stage = kind.one_stage && &stage(rank, chunk) == &stage(rank, 0);
     }
     kind.parameters = parameters_of_rank(layers_.parameters(), held, shape_.ranks == 1);
     Strategy strategy = layout_;
@@ -123,7 +124,8 @@ const std::vector<LiveMoment>& Composer::moments_of(const ChunkGroups& groups, s
 }
 
 Bytes Composer::fullest(RankKind& kind) {
-  const std::span<const PassActivations> passes = passes_of(kind.rank);
+  const std::span<const PassActivations> passes =
+      kind.one_stage ? std::span(&stage(kind.rank, 0).activations, 1) : passes_of(kind.rank);
   if (all_alike(passes)) return total(rank_activations(passes, shape_, kind.rank).at_peak);
   ChunkGroups groups = chunk_groups(passes);
   if (kind.moments == nullptr || kind.groups != groups) {

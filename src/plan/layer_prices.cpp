@@ -2,19 +2,34 @@
 
 #include <algorithm>
 
+#include "headroom/core/counts.hpp"
+
 namespace headroom {
 namespace {
 
-bool replay_alike(const Recomputation& x, const Recomputation& y) {
-  return x.policy == y.policy && x.distribute_saved_activations == y.distribute_saved_activations &&
-         x.ops == y.ops;
+bool named_by_policy(const Recomputation& recompute) {
+  return recompute.policy != RecomputePolicy::ops && !recompute.distribute_saved_activations;
 }
 
 template <class Known>
 auto* find_replay(Known& known, const Recomputation& recompute) {
-  const auto found = std::find_if(known.begin(), known.end(),
-                                  [&](const auto& entry) { return replay_alike(entry.first, recompute); });
-  return found == known.end() ? nullptr : &found->second;
+  if (named_by_policy(recompute)) {
+    auto& named = known.named[index(recompute.policy)];
+    return named ? &*named : nullptr;
+  }
+  const auto found = std::find_if(known.others.begin(), known.others.end(), [&](const auto& entry) {
+    const Recomputation& other = entry.first;
+    return other.policy == recompute.policy &&
+           other.distribute_saved_activations == recompute.distribute_saved_activations &&
+           other.ops == recompute.ops;
+  });
+  return found == known.others.end() ? nullptr : &found->second;
+}
+
+template <class Known, class T>
+T& add_replay(Known& known, const Recomputation& recompute, const T& value) {
+  if (named_by_policy(recompute)) return known.named[index(recompute.policy)].emplace(value);
+  return known.others.emplace_back(recompute, value).second;
 }
 
 }  // namespace
@@ -55,13 +70,11 @@ const ModelActivations& LayerPrices::activations(const Recomputation& recompute)
   if (exprs == nullptr) {
     Strategy strategy = strategy_;
     strategy.recompute = recompute;
-    exprs = &symbolic
-                 .emplace_back(recompute, model_activation_exprs(layers_, now_->symbolic->sharding, strategy,
-                                                                 base_.detail))
-                 .second;
+    exprs = &add_replay(symbolic, recompute,
+                        model_activation_exprs(layers_, now_->symbolic->sharding, strategy, base_.detail));
   }
   const Bindings letters = bindings(base_.model, strategy_, base_.workload);
-  return now_->activations.emplace_back(recompute, evaluate(*exprs, letters)).second;
+  return add_replay(now_->activations, recompute, evaluate(*exprs, letters));
 }
 
 const ModelCost& LayerPrices::cost(const Recomputation& recompute) {
@@ -73,7 +86,7 @@ const ModelCost& LayerPrices::cost(const Recomputation& recompute) {
     if (!symbolic.work) symbolic.work = model_work(layers_, setting);
     now_->model = priced(*symbolic.work, setting);
   }
-  return now_->costs.emplace_back(recompute, model_cost(*now_->model, layers_, recompute)).second;
+  return add_replay(now_->costs, recompute, model_cost(*now_->model, layers_, recompute));
 }
 
 }  // namespace headroom

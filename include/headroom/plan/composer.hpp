@@ -72,6 +72,7 @@ class Composer {
   struct RankKind {
     std::int64_t rank = 0;
     std::int64_t layers = 0;
+    bool one_stage = true;  // whether its stage chunks have the same place, and so do the same
     Parameters parameters;
     std::array<Bytes, 2> state;  // optimizer state whole, distributed
     Bytes activations;           // at their peak

@@ -3,6 +3,7 @@
 // have t, b and sequence parallelism in common, and then for each set of ops that is replayed.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <map>
 #include <optional>
@@ -31,7 +32,10 @@ class LayerPrices {
  private:
   // What is known for each of several replays. How many layers replay, and by which method, plays no part.
   template <class T>
-  using ByReplay = std::deque<std::pair<Recomputation, T>>;
+  struct ByReplay {
+    std::array<std::optional<T>, spellings<RecomputePolicy>.size()> named;  // by policy alone
+    std::deque<std::pair<Recomputation, T>> others;  // sets of ops, and checkpoints that ranks share
+  };
 
   struct Symbolic {
     Sharding sharding;
