@@ -19,9 +19,33 @@ MODELS = ["gpt-22b", "gpt3-175b", "gpt3-13b", "llama-2-7b", "llama-2-70b", "llam
 SYSTEMS = ["dgx-a100-80g", "dgx-a100-40g", "dgx-h100-80g", "dgx-h200-141g", "dgx-b200-180g"]
 STACKS = ["megatron-2022", "megatron-2021", "megatron-deepspeed-2022", "zero-bubble-2023"]
 
-# Old key -> new key, wherever it stands; "a/b" for a key that moved below another one.
+# Old key -> new key, wherever it stands; "a/b" for a key that moved below another one, "!a" for one that says the
+# opposite. docs/json-format.md lists them for users.
 RENAMED = {
     "interleave": "virtual_pipeline",
+    "regather": "!save_gathered_input",
+    "deallocate_outputs": "!keep_pipeline_outputs",
+    "shard_checkpoint": "distribute_saved_activations",
+    "gradients": "gradient_dtype",
+    "matrix_products_seconds": "gemm_seconds",
+    "attention_products_seconds": "attention_seconds",
+    "streaming_seconds": "memory_bound_seconds",
+    "recomputation_seconds": "recompute_seconds",
+    "host_seconds": "launch_overhead_seconds",
+    "host_operations": "launches",
+    "replay": "recompute",
+    "replay_seconds": "recompute_seconds",
+    "replay_bytes": "recompute_bytes",
+    "reserved_bytes": "non_torch_bytes",
+    "hfu_k22": "hfu_paper",
+    "hardware_k22_flops": "hardware_flops_paper",
+    "kept": "saved",
+    "kept_bytes": "saved_bytes",
+    "replayed": "recomputed",
+    "replayed_bytes": "recomputed_bytes",
+    "dropped": "recomputed",
+    "dropped_bytes": "recomputed_bytes",
+    "chunk": "virtual_stage",
 }
 # Numbers about the answer itself.
 IGNORED = {"format"}
@@ -112,9 +136,10 @@ def answer(program, arguments):
 
 def child(new, key):
     """What stands under an old key now; KeyError when nothing does."""
-    for part in RENAMED.get(key, key).split("/"):
+    name = RENAMED.get(key, key)
+    for part in name.removeprefix("!").split("/"):
         new = new[part]
-    return new
+    return not new if name.startswith("!") else new
 
 
 def differences(old, new, path=""):

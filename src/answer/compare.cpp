@@ -19,8 +19,8 @@ std::vector<ComparedTerm> memory_terms(const Plan& before, const Plan& after) {
           term("embedding_bytes", a.embedding, b.embedding),
           term("head_bytes", a.head, b.head),
           term("outputs_bytes", a.outputs, b.outputs),
-          term("replay_bytes", a.replay, b.replay),
-          term("reserved_bytes", x.reserved, y.reserved),
+          term("recompute_bytes", a.replay, b.replay),
+          term("non_torch_bytes", x.reserved, y.reserved),
           term("peak_bytes", peak(before), peak(after))};
 }
 

@@ -97,7 +97,8 @@ std::vector<Assumption> assumptions_of(const System& system, const Strategy& str
     const Bytes bytes = reserved(reserve, strategy);
     if (reserve.origin != Origin::assumed || bytes == Bytes()) continue;
     const auto mebibytes = static_cast<std::int64_t>(bytes.count() / mebi);
-    assumptions.push_back({std::to_string(mebibytes) + " MiB reserved for " + reserve.name, reserve.source});
+    assumptions.push_back(
+        {std::to_string(mebibytes) + " MiB of non-torch memory: " + reserve.name, reserve.source});
   }
   assumptions.push_back(
       {"left out: temporary buffers of a kernel, gradients in flight between ops, fragmentation",

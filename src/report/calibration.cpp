@@ -236,7 +236,7 @@ std::string render(const Calibration& calibration, Format format) {
     for (const FittedRate& rate : calibration.fitted) {
       fitted[rate.name] = {{"value", rate.value}, {"at_a_bound", rate.bound}};
     }
-    return to_text({{"format", 1},
+    return to_text({{"format", 2},
                     {"system", to_json(calibration.system)},
                     {"fitted", std::move(fitted)},
                     {"errors", json_of(calibration.fit.groups)},
@@ -256,7 +256,7 @@ std::string render(const SampleReplay& replay, const System& system, Format form
   if (format == Format::json) {
     OrderedJson rows = OrderedJson::array();
     for (const ReplayedSample& row : replay.rows) rows.push_back(json_of(row));
-    return to_text({{"format", 1},
+    return to_text({{"format", 2},
                     {"system", to_json(system)},
                     {"groups", json_of(replay.groups)},
                     {"samples", std::move(rows)},

@@ -5,14 +5,13 @@
 namespace headroom {
 
 std::string training_line(const Training& training, const TrainingCost& cost) {
-  std::string text = fmt::format("{} tokens: {:.1f} days, {:.0f} device-hours", human_count(training.tokens),
+  std::string text = fmt::format("{} tokens: {:.1f} days, {:.0f} GPU-hours", human_count(training.tokens),
                                  cost.days, cost.device_hours);
   if (cost.price) {
-    text +=
-        fmt::format(", a price of {:.0f} at {} a device-hour", *cost.price, *training.price_per_device_hour);
+    text += fmt::format(", a price of {:.0f} at {} a GPU-hour", *cost.price, *training.price_per_device_hour);
   }
   if (cost.kilowatt_hours) {
-    text += fmt::format(", {:.1f} MWh at {} W a device", *cost.kilowatt_hours / 1000, *training.device_watts);
+    text += fmt::format(", {:.1f} MWh at {} W a GPU", *cost.kilowatt_hours / 1000, *training.device_watts);
   }
   return text + ", without restarts.\n";
 }

@@ -35,8 +35,7 @@ Table terms_table(const std::vector<ComparedTerm>& terms, const char* title, dou
   Table table{.columns = {{title, Align::left}, {"before"}, {"after"}, {"difference"}, {""}}};
   for (const ComparedTerm& term : terms) {
     if (term.before == 0 && term.after == 0) continue;
-    std::string name = term.name.substr(0, term.name.rfind('_'));
-    for (char& c : name) c = c == '_' ? ' ' : c;
+    std::string name = words(term.name.substr(0, term.name.rfind('_')));
     table.rows.push_back({std::move(name), fmt::format("{:.{}f}", term.before / unit, digits),
                           fmt::format("{:.{}f}", term.after / unit, digits),
                           fmt::format("{:+.{}f}", (term.after - term.before) / unit, digits),
@@ -45,12 +44,12 @@ Table terms_table(const std::vector<ComparedTerm>& terms, const char* title, dou
   return table;
 }
 
-// "--recompute selective: -22.9% time, +6.52 GiB on the fullest rank"
+// "--recompute selective: -22.9% time, +6.52 GiB on the peak rank"
 std::string headline(const CompareReply& comparison, const std::string& change) {
   const ComparedTerm& memory = comparison.memory.back();
   std::string text = change + ": ";
   if (!comparison.time.empty()) text += relative(comparison.time.back()) + " time, ";
-  return text + fmt::format("{}{} on the fullest rank", memory.after >= memory.before ? "+" : "",
+  return text + fmt::format("{}{} on the peak rank", memory.after >= memory.before ? "+" : "",
                             human(Bytes(memory.after - memory.before)));
 }
 
@@ -80,7 +79,7 @@ std::string render(const CompareReply& comparison, const std::string& change, Fo
   const Plan& after = account(comparison.after);
   switch (format) {
     case Format::json:
-      return to_text(OrderedJson{{"format", 1},
+      return to_text(OrderedJson{{"format", 2},
                                  {"model", to_json(before.request.model)},
                                  {"system", to_json(before.request.system)},
                                  {"change", change},

@@ -13,11 +13,12 @@ namespace {
 
 std::string moment(const Plan& plan, const RankMemory& rank) {
   const Step& step = rank.activations.peak;
-  const std::string chunk =
-      plan.request.strategy.virtual_pipeline > 1 ? fmt::format(" through chunk {}", step.chunk + 1) : "";
+  const std::string chunk = plan.request.strategy.virtual_pipeline > 1
+                                ? fmt::format(" through virtual stage {}", step.chunk + 1)
+                                : "";
   return step.pass == Pass::forward
              ? fmt::format("at the end of the forward pass of microbatch {}{}", step.microbatch + 1, chunk)
-             : fmt::format("in the backward pass of microbatch {}{}, during its first replay",
+             : fmt::format("in the backward pass of microbatch {}{}, during its first recompute",
                            step.microbatch + 1, chunk);
 }
 
@@ -34,8 +35,8 @@ Table bytes_table(const Plan& plan) {
                           {"embedding_bytes"},
                           {"head_bytes"},
                           {"outputs_bytes"},
-                          {"replay_bytes"},
-                          {"reserved_bytes"},
+                          {"recompute_bytes"},
+                          {"non_torch_bytes"},
                           {"total_bytes"},
                           {"headroom_bytes"}}};
   for (const RankMemory& rank : plan.ranks) {
@@ -65,16 +66,16 @@ std::vector<std::size_t> shown_ranks(const Plan& plan, bool all) {
 }
 
 Table gib_table(const Plan& plan, bool all) {
-  Table table{.columns = {{"rank"},
+  Table table{.columns = {{"PP rank"},
                           {"layers"},
                           {"in flight"},
+                          {"total GiB"},
+                          {"free"},
                           {"weights"},
                           {"gradients"},
                           {"optimizer"},
                           {"activations"},
-                          {"reserved"},
-                          {"total GiB"},
-                          {"to spare"},
+                          {"non-torch"},
                           {"", Align::left}}};
   std::size_t next = 0;
   for (const std::size_t i : shown_ranks(plan, all)) {
@@ -82,11 +83,11 @@ Table gib_table(const Plan& plan, bool all) {
     next = i + 1;
     const RankMemory& rank = plan.ranks[i];
     table.rows.push_back({std::to_string(i), std::to_string(rank.activations.layers),
-                          fmt::format("{:.4g}", in_flight(plan, rank)), in_gib(rank.state.weights),
+                          fmt::format("{:.4g}", in_flight(plan, rank)), in_gib(total(rank)),
+                          in_gib(plan.request.system.memory - total(rank)), in_gib(rank.state.weights),
                           in_gib(rank.state.gradients), in_gib(rank.state.optimizer),
-                          in_gib(total(rank.activations.at_peak)), in_gib(rank.reserved), in_gib(total(rank)),
-                          in_gib(plan.request.system.memory - total(rank)),
-                          i == plan.peak_rank ? "<- fullest" : ""});
+                          in_gib(total(rank.activations.at_peak)), in_gib(rank.reserved),
+                          i == plan.peak_rank ? "<- peak" : ""});
   }
   return table;
 }
@@ -97,7 +98,7 @@ std::string bar(double part, double whole) {
   return std::string(static_cast<std::size_t>(std::max(std::lround(columns * part / whole), 1L)), '#');
 }
 
-// Where the memory of the fullest rank goes: a bar for each part that takes any.
+// Where the memory of the peak rank goes: a bar for each part that takes any.
 Table memory_bars(const Plan& plan) {
   const RankMemory& rank = plan.ranks[plan.peak_rank];
   const Activations& activations = rank.activations.at_peak;
@@ -114,10 +115,10 @@ Table memory_bars(const Plan& plan) {
   row("optimizer state", rank.state.optimizer);
   row("layer activations", activations.layers);
   row("embedding", activations.embedding);
-  row("head and loss", activations.head);
-  row("sent outputs", activations.outputs);
-  row("replay working set", activations.replay);
-  row("reserved", rank.reserved);
+  row("output layer", activations.head);
+  row("pipeline outputs", activations.outputs);
+  row("recompute working set", activations.replay);
+  row("non-torch memory", rank.reserved);
   return table;
 }
 
@@ -128,9 +129,7 @@ Table time_bars(const IterationTime& iteration) {
     const double share = iteration.breakdown.*part / iteration.total;
     constexpr double worth_a_row = 5e-5;
     if (share < worth_a_row) continue;
-    std::string words(name);
-    std::replace(words.begin(), words.end(), '_', ' ');
-    table.rows.push_back({std::move(words), fmt::format("{:.3f}", (iteration.breakdown.*part).count()),
+    table.rows.push_back({words(name), fmt::format("{:.3f}", (iteration.breakdown.*part).count()),
                           fmt::format("{:.1f}%", 100 * share), bar(share, 1)});
   }
   return table;
@@ -142,10 +141,10 @@ std::string time_line(const EstimateReply& report, const Plan& plan) {
   const Throughput& rates = timing.throughput;
   const IterationInterval& interval = *report.interval;
   return fmt::format(
-      "Iteration {} ({:.0f}%: {} to {}): {:.0f} tokens/s ({:.0f} a device), {:.1f} TFLOP/s a device, MFU "
+      "Iteration {} ({:.0f}%: {} to {}): {:.0f} tokens/s ({:.0f} a GPU), {:.1f} TFLOP/s a GPU, MFU "
       "{:.1f}%, HFU {:.1f}% of "
       "{:.0f} "
-      "TFLOP/s dense half precision.",
+      "TFLOP/s dense BF16.",
       human(timing.iteration.total), 100 * interval_level, human(interval.low), human(interval.high),
       rates.tokens_per_second, rates.tokens_per_second_per_device, rates.flops_per_device.count() / 1e12,
       100 * rates.mfu, 100 * rates.hfu,
@@ -155,12 +154,12 @@ std::string time_line(const EstimateReply& report, const Plan& plan) {
 std::string verdict_line(const Plan& plan) {
   const RankMemory& rank = plan.ranks[plan.peak_rank];
   const Bytes spare = headroom_of(plan);
-  const std::string need = fmt::format("rank {} needs {} of {}", plan.peak_rank, human(peak(plan)),
+  const std::string need = fmt::format("PP rank {} needs {} of {}", plan.peak_rank, human(peak(plan)),
                                        human(plan.request.system.memory));
   switch (plan.verdict) {
-    case Verdict::fits: return fmt::format("Fits: {}, {} to spare.", need, human(spare));
+    case Verdict::fits: return fmt::format("Fits: {}, {} free.", need, human(spare));
     case Verdict::marginal:
-      return fmt::format("Marginal: {}, only {} to spare for fragmentation and temporary buffers.", need,
+      return fmt::format("Marginal: {}, only {} free for fragmentation and temporary buffers.", need,
                          human(spare));
     case Verdict::does_not_fit: {
       const Component largest = largest_component(rank);
@@ -189,8 +188,8 @@ std::string alternative_line(const Alternative& alternative, const Plan& plan) {
     const Seconds time = alternative.plan.timing->iteration.total;
     effect = fmt::format("{} ({:+.1f}%), ", human(time), 100 * (time / plan.timing->iteration.total - 1));
   }
-  effect += human(peak(alternative.plan)) + " on the fullest rank";
-  if (after != before) effect += fmt::format(" of {} devices", after);
+  effect += human(peak(alternative.plan)) + " on the peak rank";
+  if (after != before) effect += fmt::format(" of {} GPUs", after);
   if (alternative.plan.verdict == Verdict::marginal) effect += ", marginal";
   return fmt::format("  {}: {}\n", changes_text(alternative), effect);
 }
@@ -200,7 +199,7 @@ std::string alternatives_text(const EstimateReply& report) {
   const bool fits = std::holds_alternative<Plan>(report.evaluation);
   if (report.alternatives.empty()) {
     if (fits || !report.looked_for_alternatives) return {};
-    return "\nNo three changes of layout or recomputation make it fit: it needs a shorter sequence or a "
+    return "\nNo three changes of parallelism or recomputation make it fit: it needs a shorter sequence or a "
            "smaller model.\n";
   }
   std::string text = fits ? "\nChanges that would help most:\n" : "\nChanges that make it fit:\n";
@@ -221,12 +220,12 @@ std::string estimate_text(const EstimateReply& report, Format format) {
   if (plan.timing) text += (markdown ? "\n" : "") + time_line(report, plan) + "\n";
   text += training_text(report);
   text += '\n' + render_table(gib_table(plan, markdown), format);
-  text += fmt::format("\nRank {} is fullest {}:\n{}", plan.peak_rank,
+  text += fmt::format("\nPP rank {} has the peak {}:\n{}", plan.peak_rank,
                       moment(plan, plan.ranks[plan.peak_rank]), markdown ? "\n" : "");
   text += render_table(memory_bars(plan), format);
   if (plan.timing) {
     const IterationTime& iteration = plan.timing->iteration;
-    text += fmt::format("\nOn rank {}, the busiest:\n{}", iteration.critical_rank, markdown ? "\n" : "");
+    text += fmt::format("\nOn PP rank {}, the busiest:\n{}", iteration.critical_rank, markdown ? "\n" : "");
     text += render_table(time_bars(iteration), format);
     if (!report.schedule.empty()) text += timeline_text(report, iteration);
   }

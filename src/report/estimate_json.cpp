@@ -22,33 +22,33 @@ OrderedJson rank_json(const Plan& plan, const RankMemory& rank) {
             {"embedding_bytes", number(parts.embedding)},
             {"head_bytes", number(parts.head)},
             {"outputs_bytes", number(parts.outputs)},
-            {"replay_bytes", number(parts.replay)}}},
-          {"reserved_bytes", number(rank.reserved)},
+            {"recompute_bytes", number(parts.replay)}}},
+          {"non_torch_bytes", number(rank.reserved)},
           {"total_bytes", number(total(rank))},
           {"peak",
            {{"pass", name_of(rank.activations.peak.pass)},
             {"microbatch", rank.activations.peak.microbatch},
-            {"chunk", rank.activations.peak.chunk}}}};
+            {"virtual_stage", rank.activations.peak.chunk}}}};
 }
 
 OrderedJson pass_json(const PassCost& cost) {
   return {{"seconds", device_time(cost).count()},
-          {"matrix_products_seconds", cost.matrix_products.count()},
-          {"attention_products_seconds", cost.attention_products.count()},
-          {"streaming_seconds", cost.streaming.count()},
+          {"gemm_seconds", cost.matrix_products.count()},
+          {"attention_seconds", cost.attention_products.count()},
+          {"memory_bound_seconds", cost.streaming.count()},
           {"communication_seconds", cost.communication.count()},
-          {"host_operations", cost.operations}};
+          {"launches", cost.operations}};
 }
 
 // Device time of one microbatch through one layer or one end of the model.
 OrderedJson cost_json(const LayerCost& cost) {
   return {{"forward_seconds", device_time(cost.forward).count()},
           {"backward_seconds", device_time(backward(cost)).count()},
-          {"replay_seconds", device_time(cost.replay).count()},
+          {"recompute_seconds", device_time(cost.replay).count()},
           {"forward", pass_json(cost.forward)},
           {"backward_data", pass_json(cost.backward_data)},
           {"backward_weight", pass_json(cost.backward_weight)},
-          {"replay", pass_json(cost.replay)}};
+          {"recompute", pass_json(cost.replay)}};
 }
 
 OrderedJson interval_json(const IterationInterval& interval) {
@@ -101,14 +101,14 @@ OrderedJson throughput_json(const Timing& timing, const Request& request) {
           {"mfu_causal", rates.mfu_causal},
           {"hfu", rates.hfu},
           {"hfu_causal", rates.hfu_causal},
-          {"hfu_k22", eq_8 ? OrderedJson(rates.hfu_k22) : OrderedJson()},
+          {"hfu_paper", eq_8 ? OrderedJson(rates.hfu_k22) : OrderedJson()},
           {"peak_tflops", peak.count() / 1e12},
           {"peak_dtype", name_of(dtype)},
           {"model_flops", number(timing.flops.model.count())},
           {"model_causal_flops", number(timing.flops.model_causal.count())},
           {"hardware_flops", number(timing.flops.hardware.count())},
           {"hardware_causal_flops", number(timing.flops.hardware_causal.count())},
-          {"hardware_k22_flops", eq_8 ? number(timing.flops.hardware_k22.count()) : OrderedJson()}};
+          {"hardware_flops_paper", eq_8 ? number(timing.flops.hardware_k22.count()) : OrderedJson()}};
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ OrderedJson estimate_json(const EstimateReply& report) {
   OrderedJson assumptions = OrderedJson::array();
   for (const auto& [text, source] : plan.assumptions)
     assumptions.push_back({{"text", text}, {"source", source}});
-  OrderedJson json{{"format", 1},
+  OrderedJson json{{"format", 2},
                    {"model", to_json(request.model)},
                    {"system", to_json(request.system)},
                    {"software", to_json(request.software)},

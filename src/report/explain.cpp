@@ -15,7 +15,7 @@ std::string halves(const Collective& collective) {
   };
   std::string text = fmt::format("forward {}, backward {}", half(forward_kind(collective.name)),
                                  half(backward_kind(collective.name)));
-  if (collective.replayed && forward_kind(collective.name) != CollectiveKind::none) text += ", replayed";
+  if (collective.replayed && forward_kind(collective.name) != CollectiveKind::none) text += ", recomputed";
   if (collective.regathers) text += ", and again for the weight gradient";
   return text;
 }
@@ -25,7 +25,7 @@ OrderedJson collective_json(const Collective& collective) {
           {"forward", name_of(forward_kind(collective.name))},
           {"backward", name_of(backward_kind(collective.name))},
           {"bytes", to_string(Expr(collective.bytes))},
-          {"replayed", collective.replayed},
+          {"recomputed", collective.replayed},
           {"regathers", collective.regathers}};
 }
 
@@ -38,7 +38,7 @@ OrderedJson ops_json(const ExplainedTable& table) {
                          {"why", tensor.why},
                          {"dtype", name_of(tensor.dtype)},
                          {"placement", name_of(tensor.placement)},
-                         {"kept", tensor.kept},
+                         {"saved", tensor.kept},
                          {"size", to_string(tensor.bytes.expression)},
                          {"size_bytes", number(tensor.bytes.value)}});
     }
@@ -49,7 +49,7 @@ OrderedJson ops_json(const ExplainedTable& table) {
     ops.push_back({{"name", op.name},
                    {"kind", name_of(op.kind)},
                    {"placement", name_of(op.region)},
-                   {"replayed", op.replayed},
+                   {"recomputed", op.replayed},
                    {"stored", to_string(op.kept.expression)},
                    {"stored_bytes", number(op.kept.value)},
                    {"forward_flops", number(op.forward_flops.value)},
@@ -63,8 +63,8 @@ OrderedJson ops_json(const ExplainedTable& table) {
 OrderedJson sums_json(const ExplainedTable& table) {
   return {{"stored", to_string(table.kept.expression)},
           {"stored_bytes", number(table.kept.value)},
-          {"dropped", to_string(table.dropped.expression)},
-          {"dropped_bytes", number(table.dropped.value)}};
+          {"recomputed", to_string(table.dropped.expression)},
+          {"recomputed_bytes", number(table.dropped.value)}};
 }
 
 OrderedJson kind_json(const ExplainedTable& table) {
@@ -83,7 +83,7 @@ OrderedJson explain_json(const ExplainReply& explanation) {
   const ExplainedStage& stage = explanation.first_stage;
   const Activations& parts = stage.rank.at_peak;
   const ExplainedTable& layer = explanation.kinds.front();
-  OrderedJson json = {{"format", 1},
+  OrderedJson json = {{"format", 2},
                       {"model", to_json(explanation.model)},
                       {"strategy", to_json(explanation.strategy)},
                       {"workload", to_json(explanation.workload, explanation.strategy)},
@@ -103,16 +103,16 @@ OrderedJson explain_json(const ExplainReply& explanation) {
       {"embedding_bytes", number(parts.embedding)},
       {"head_bytes", number(parts.head)},
       {"outputs_bytes", number(parts.outputs)},
-      {"replay_bytes", number(parts.replay)},
+      {"recompute_bytes", number(parts.replay)},
       {"activation_bytes", number(total(parts))}};
   return json;
 }
 
-std::string fate(const ExplainedTensor& tensor) { return tensor.kept ? "kept" : "dropped"; }
+std::string fate(const ExplainedTensor& tensor) { return tensor.kept ? "saved" : "recomputed"; }
 
 std::vector<std::string> collective_row(const Collective& collective) {
   return {fmt::format("  {}", name_of(collective.name)),
-          "(moves)",
+          "(collective)",
           to_string(Expr(collective.bytes)),
           "",
           "",
@@ -122,14 +122,14 @@ std::vector<std::string> collective_row(const Collective& collective) {
 // A row for each op, and below its name one for each tensor after the first.
 Table screen_table(const ExplainedTable& explained) {
   Table table{.columns = {{"op", Align::left},
-                          {"keeps", Align::left},
+                          {"saves", Align::left},
                           {"bytes", Align::left},
                           {"", Align::right},
                           {"", Align::left},
                           {"because", Align::left}}};
   for (const ExplainedOp& op : explained.ops) {
     for (const Collective& collective : op.before) table.rows.push_back(collective_row(collective));
-    const std::string name = op.name + (op.replayed ? " (replayed)" : "");
+    const std::string name = op.name + (op.replayed ? " (recomputed)" : "");
     if (op.tensors.empty()) table.rows.push_back({name, "nothing", "", "", "", ""});
     for (std::size_t i = 0; i < op.tensors.size(); ++i) {
       const ExplainedTensor& tensor = op.tensors[i];
@@ -189,11 +189,11 @@ std::string letters_line(const ExplainReply& explanation) {
 }
 
 std::string sum_lines(const ExplainedTable& table) {
-  std::string text = fmt::format("{} keeps {} = {} a microbatch\n", table.name,
+  std::string text = fmt::format("{} saves {} = {} a microbatch\n", table.name,
                                  to_string(table.kept.expression), human(Bytes(table.kept.value)));
   if (table.dropped.expression.size() > 0) {
-    text += fmt::format("{} makes again {} = {} in its replay\n", table.name,
-                        to_string(table.dropped.expression), human(Bytes(table.dropped.value)));
+    text += fmt::format("{} recomputes {} = {}\n", table.name, to_string(table.dropped.expression),
+                        human(Bytes(table.dropped.value)));
   }
   return text;
 }
@@ -202,9 +202,9 @@ std::string sum_lines(const ExplainedTable& table) {
 std::string exempt_line(const ExplainedTable& kind, const Recomputation& recompute) {
   if (recompute.layers == 0) return {};
   if (recompute.method == RecomputeMethod::uniform) {
-    return fmt::format("one such checkpoint serves {} layers\n", recompute.layers);
+    return fmt::format("one such saved input serves {} layers\n", recompute.layers);
   }
-  return fmt::format("that is the first {} of each stage's layers; the others keep {} = {}\n",
+  return fmt::format("that is the first {} of each stage's layers; the others save {} = {}\n",
                      recompute.layers, to_string(kind.plain.expression), human(Bytes(kind.plain.value)));
 }
 
@@ -240,7 +240,8 @@ std::string stage_lines(const ExplainReply& explanation) {
       stage.layers_in_flight.expression.size() > 0
           ? fmt::format("{} = {:g} layers in flight", to_string(stage.layers_in_flight.expression),
                         stage.layers_in_flight.value)
-          : fmt::format("{} layers, {} chunk passes in flight", stage.layers, stage.rank.chunks_in_flight);
+          : fmt::format("{} layers, {} virtual stage passes in flight", stage.layers,
+                        stage.rank.chunks_in_flight);
   line("layers",
        stage.layer_bytes.expression.size() > 0
            ? fmt::format("{}; {}", in_flight, to_string(stage.layer_bytes.expression))
@@ -253,7 +254,7 @@ std::string stage_lines(const ExplainReply& explanation) {
        fmt::format("{:g} x {}", stage.head_copies, to_string(kept_at(explanation, KindPosition::last))),
        parts.head);
   line("outputs", "sent on, not deallocated", parts.outputs);
-  line("replay", "working set of the checkpoint under replay", parts.replay);
+  line("recompute", "working set of the layer that is recomputed", parts.replay);
   return text + fmt::format("  {:<11} {}\n", "together", human(total(parts)));
 }
 

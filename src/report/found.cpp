@@ -16,12 +16,11 @@ std::string fewest_devices(const Found& found, std::int64_t node) {
                               question.within ? " or compute that fast at their full peak" : "")
                 : "";
   if (!value) {
-    return fmt::format("On no number of devices up to {} does anything fit{} ({}{}).", question.most, in_time,
+    return fmt::format("On no number of GPUs up to {} does anything fit{} ({}{}).", question.most, in_time,
                        tried, bound);
   }
   return fmt::format("{} the fewest on which anything fits{} ({}{}).",
-                     *value == 1 ? "1 device is" : fmt::format("{} devices are", *value), in_time, tried,
-                     bound);
+                     *value == 1 ? "1 GPU is" : fmt::format("{} GPUs are", *value), in_time, tried, bound);
 }
 
 // Where not everything was.
@@ -37,8 +36,8 @@ std::string largest_batch(const Found& found) {
   if (micro_batch) {
     return fmt::format(
         "Memory does not bound the global batch: however many microbatches follow each other, a pipeline "
-        "keeps no "
-        "more alive than fill it. A time does (--max-iteration).\nThe largest microbatch that fits is {}.",
+        "keeps no more alive than fill it. A limit on the time of an iteration does.\nThe largest microbatch "
+        "that fits is {}.",
         *micro_batch);
   }
   const std::string in_time =

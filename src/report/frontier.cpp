@@ -40,15 +40,15 @@ std::string recompute_flags(const Recomputation& recompute) {
 Table points_table(const FrontierReply& report, const OpTable& table, const std::vector<std::size_t>& shown) {
   const Seconds none = report.points.front().point.iteration;
   Table result{.columns = {{"peak GiB"},
-                           {"to spare"},
+                           {"free"},
                            {"seconds"},
                            {"longer"},
                            {"MFU"},
                            {"by rank"},
-                           {"keeps MiB"},
-                           {"replay ms"},
+                           {"saves MiB"},
+                           {"recompute ms"},
                            {"layers"},
-                           {"replays", Align::left}}};
+                           {"recomputes", Align::left}}};
   for (const std::size_t i : shown) {
     const auto& [point, staged] = report.points[i];
     const std::int64_t layers = point.recompute.layers;
@@ -70,10 +70,10 @@ Table policies_table(const FrontierReply& report, const OpTable& table) {
                            {"gains"},
                            {"by rank"},
                            {"gains"},
-                           {"the uniform optimum replays", Align::left}}};
+                           {"the uniform optimum recomputes", Align::left}}};
   for (const auto& [point, best] : report.policies) {
     const std::int64_t layers = best.uniform->recompute.layers;
-    const std::string in_layers = layers > 0 ? fmt::format(" (first {} of a stage)", layers) : "";
+    const std::string in_layers = layers > 0 ? fmt::format(" (first {} of a virtual stage)", layers) : "";
     result.rows.push_back({std::string(name_of(point.recompute.policy)), in_gib(point.peak),
                            seconds(point.iteration), percent(point.mfu), seconds(best.uniform->iteration),
                            change(best.uniform->iteration, point.iteration), seconds(best.staged->iteration),
@@ -93,9 +93,9 @@ std::string mix_text(const LayerMix& mix, const OpTable& table) {
 Table ranks_table(const StagedPoint& point, const OpTable& table) {
   Table result{.columns = {{"ranks"},
                            {"total GiB"},
-                           {"to spare"},
-                           {"replay ms"},
-                           {"layers of a stage chunk replay", Align::left}}};
+                           {"free"},
+                           {"recompute ms"},
+                           {"layers of a virtual stage recompute", Align::left}}};
   for (std::size_t first = 0; first < point.ranks.size();) {
     std::size_t last = first;
     const StagedRank& one = point.ranks[first];
@@ -112,7 +112,7 @@ Table ranks_table(const StagedPoint& point, const OpTable& table) {
 
 std::string budget_text(const FrontierBudget& budget, const OpTable& table, Format format) {
   const std::string blank = format == Format::markdown ? "\n" : "";
-  std::string text = fmt::format("\nWithin {} on every device:\n{}", human(budget.budget), blank);
+  std::string text = fmt::format("\nWithin {} on every GPU:\n{}", human(budget.budget), blank);
   if (!budget.staged) return text + "  nothing fits, whatever is recomputed\n";
   if (budget.uniform) {
     text += fmt::format("  all ranks alike: {} s, {} at the peak, {}\n", seconds(budget.uniform->iteration),
@@ -131,7 +131,7 @@ std::string budget_text(const FrontierBudget& budget, const OpTable& table, Form
 }
 
 Table batches_table(const FrontierReply& report, const OpTable& table) {
-  Table result{.columns = {{"micro"},
+  Table result{.columns = {{"MBS"},
                            {"microbatches"},
                            {"selective s"},
                            {"peak GiB"},
@@ -140,7 +140,7 @@ Table batches_table(const FrontierReply& report, const OpTable& table) {
                            {"peak GiB"},
                            {"by rank s"},
                            {"layers"},
-                           {"the uniform optimum replays", Align::left}}};
+                           {"the uniform optimum recomputes", Align::left}}};
   for (const auto& [b, selective, uniform, staged] : report.batches) {
     Strategy strategy = report.request.strategy;
     strategy.micro_batch = b;
@@ -219,9 +219,9 @@ Table csv_table(const FrontierReply& report, const OpTable& table) {
                            {"iteration_seconds"},
                            {"mfu"},
                            {"staged_seconds"},
-                           {"kept_bytes"},
-                           {"replayed_bytes"},
-                           {"replay_seconds"},
+                           {"saved_bytes"},
+                           {"recomputed_bytes"},
+                           {"recompute_seconds"},
                            {"recompute_layers"},
                            {"policy"},
                            {"ops"}}};

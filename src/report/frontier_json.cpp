@@ -12,10 +12,10 @@ OrderedJson to_json(const LayerChoice& choice, const OpTable& table) {
     if ((choice.ops & op_bit(i)) != 0) ops.push_back(table.ops()[i].name);
   }
   return {{"ops", std::move(ops)},
-          {"kept_bytes", number(choice.bytes.kept)},
-          {"replayed_bytes", number(choice.bytes.replayed)},
-          {"replay_seconds", device_time(choice.replay).count()},
-          {"host_operations", choice.replay.operations}};
+          {"saved_bytes", number(choice.bytes.kept)},
+          {"recomputed_bytes", number(choice.bytes.replayed)},
+          {"recompute_seconds", device_time(choice.replay).count()},
+          {"launches", choice.replay.operations}};
 }
 
 OrderedJson to_json(const FrontierPoint& point, const FrontierReply& report, const OpTable& table,
@@ -49,8 +49,8 @@ OrderedJson to_json(const StagedPoint& point, const OpTable& table) {
     const StagedRank& one = point.ranks[rank];
     ranks.push_back({{"pipeline_rank", rank},
                      {"total_bytes", number(one.total)},
-                     {"replay_seconds", one.replay.count()},
-                     {"chunk", runs_json(one.mix, table)}});
+                     {"recompute_seconds", one.replay.count()},
+                     {"virtual_stage", runs_json(one.mix, table)}});
   }
   return {{"peak_bytes", number(point.peak)},
           {"peak_rank", point.peak_rank},
@@ -99,7 +99,7 @@ OrderedJson frontier_json(const FrontierReply& report) {
     json.update(best(uniform, staged, micro_batch));
     batches.push_back(std::move(json));
   }
-  return {{"format", 1},
+  return {{"format", 2},
           {"model", to_json(report.request.model)},
           {"system", to_json(report.request.system)},
           {"software", to_json(report.request.software)},

@@ -9,7 +9,7 @@ namespace headroom {
 namespace {
 
 std::string neighbour_line(const std::string& changes, const Plan& plan) {
-  return fmt::format("  {}: {}, {} on the fullest rank\n", changes, human(plan.timing->iteration.total),
+  return fmt::format("  {}: {}, {} on the peak rank\n", changes, human(plan.timing->iteration.total),
                      human(peak(plan)));
 }
 
@@ -27,7 +27,7 @@ std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags) 
       const RankMemory& rank = asked.ranks[asked.peak_rank];
       const Component largest = largest_component(rank);
       text +=
-          fmt::format("- does not fit: rank {} needs {}, {} too much; the largest part is {} ({})\n",
+          fmt::format("- does not fit: PP rank {} needs {}, {} too much; the largest part is {} ({})\n",
                       asked.peak_rank, human(infeasible->needed),
                       human(infeasible->needed - infeasible->available), largest.name, human(largest.bytes));
     }

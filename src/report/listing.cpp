@@ -16,7 +16,7 @@ std::string render(const std::vector<Transformer>& models, Format format) {
       json["parameters"] = number(parameter_count(model));
       list.push_back(std::move(json));
     }
-    return to_text(OrderedJson{{"format", 1}, {"models", std::move(list)}});
+    return to_text(OrderedJson{{"format", 2}, {"models", std::move(list)}});
   }
   Table table{.columns = {{"model", Align::left},
                           {"parameters"},
@@ -45,11 +45,11 @@ std::string render(const std::vector<System>& systems, Format format) {
   if (format == Format::json) {
     OrderedJson list = OrderedJson::array();
     for (const System& system : systems) list.push_back(to_json(system));
-    return to_text(OrderedJson{{"format", 1}, {"systems", std::move(list)}});
+    return to_text(OrderedJson{{"format", 2}, {"systems", std::move(list)}});
   }
   Table table{
       .columns = {
-          {"system", Align::left}, {"device", Align::left}, {"memory"}, {"devices_per_node"}, {"reserved"}}};
+          {"system", Align::left}, {"GPU", Align::left}, {"memory"}, {"GPUs_per_node"}, {"non_torch"}}};
   for (const System& system : systems) {
     const Bytes reserved = most_reserved(system);
     const bool csv = format == Format::csv;
@@ -64,7 +64,7 @@ std::string render(const std::vector<Software>& software, Format format) {
   if (format == Format::json) {
     OrderedJson list = OrderedJson::array();
     for (const Software& stack : software) list.push_back(to_json(stack));
-    return to_text(OrderedJson{{"format", 1}, {"software", std::move(list)}});
+    return to_text(OrderedJson{{"format", 2}, {"software", std::move(list)}});
   }
   Table table{.columns = {{"software", Align::left}, {"description", Align::left}}};
   for (const Software& stack : software) table.rows.push_back({stack.name, stack.source});
@@ -73,11 +73,7 @@ std::string render(const std::vector<Software>& software, Format format) {
 
 std::string render_fields(Format format) {
   OrderedJson list = OrderedJson::array();
-  Table table{.columns = {{"field", Align::left},
-                          {"flags", Align::left},
-                          {"in JSON", Align::left},
-                          {"default", Align::left},
-                          {"also accepted", Align::left}}};
+  Table table{.columns = {{"flags", Align::left}, {"in JSON", Align::left}, {"also accepted", Align::left}}};
   for (const StrategyField& field : strategy_fields) {
     std::string flags = flag_of(field.name);
     if (!field.letter.empty()) flags = short_flag_of(field) + ", " + flags;
@@ -95,9 +91,9 @@ std::string render_fields(Format format) {
     }
     std::string also;
     for (const auto& other : others) also += (also.empty() ? "" : " ") + other.get<std::string>();
-    table.rows.push_back({std::string(field.name), flags, std::string(field.json), value, also});
+    table.rows.push_back({flags, std::string(field.json.substr(field.json.find('/') + 1)), also});
   }
-  if (format == Format::json) return to_text(OrderedJson{{"format", 1}, {"fields", std::move(list)}});
+  if (format == Format::json) return to_text(OrderedJson{{"format", 2}, {"fields", std::move(list)}});
   return render_table(table, format);
 }
 

@@ -28,7 +28,7 @@ std::string choice_text(const PlanReply& report) {
   if (const auto& cost = report.accounts.front().cost) text += "- " + training_line(report.training, *cost);
   std::vector<BreakdownPart> lost;
   for (const BreakdownPart& part : breakdown_parts) {
-    if (part.name != "matrix_products") lost.push_back(part);
+    if (part.name != "gemm") lost.push_back(part);
   }
   const Breakdown& breakdown = best.timing->iteration.breakdown;
   std::stable_sort(lost.begin(), lost.end(), [&](const BreakdownPart& x, const BreakdownPart& y) {
@@ -38,14 +38,14 @@ std::string choice_text(const PlanReply& report) {
     return fmt::format("{} {:.1f}%", words(part.name),
                        100 * (breakdown.*part.part / best.timing->iteration.total));
   };
-  text += fmt::format("- beside matrix products its time goes into {}, {}, {}\n", share(lost[0]),
-                      share(lost[1]), share(lost[2]));
+  text += fmt::format("- beside GEMMs its time goes into {}, {}, {}\n", share(lost[0]), share(lost[1]),
+                      share(lost[2]));
   if (report.blocked) {
-    text +=
-        fmt::format("- memory binds: {} would take {}, but needs {} more\n", flags_of(report.blocked->change),
-                    human(report.blocked->iteration), human(report.blocked->missing));
+    text += fmt::format("- limited by memory capacity: {} would take {}, but needs {} more\n",
+                        flags_of(report.blocked->change), human(report.blocked->iteration),
+                        human(report.blocked->missing));
   } else {
-    text += "- memory does not bind: no single change that needs more of it would be faster\n";
+    text += "- not limited by memory capacity: no single change that needs more of it would be faster\n";
   }
   return text;
 }
@@ -53,15 +53,14 @@ std::string choice_text(const PlanReply& report) {
 std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
   const SearchResult& result = report.result;
   std::string text =
-      "\nNo layout of this space is legal: tensor x pipeline x data must make the devices, and micro-batch x "
-      "data "
-      "divide the batch.\n";
+      "\nNothing in this space is legal: TP x PP x DP must make the GPUs, and MBS x DP must divide the "
+      "GBS.\n";
   if (result.nearest) {
     const Bytes missing = result.nearest->peak - report.base.system.memory;
     text = fmt::format("\nNothing fits. What needs least, {} more than there is:\n  {} {}\n", human(missing),
                        asked.estimate, strategy_flags(result.nearest->strategy));
   }
-  if (!report.relief.empty()) text += "With more devices, a smaller batch or shorter sequences:\n";
+  if (!report.relief.empty()) text += "With more GPUs, a smaller batch or shorter sequences:\n";
   for (const Found& found : report.relief) text += fmt::format("- {}\n", found_text(found, report.base));
   return text;
 }
@@ -70,11 +69,8 @@ std::string rejected_text(const SearchResult& result) {
   if (result.rejected.empty()) return {};
   std::string text = "\nRejected:\n";
   for (const auto& [reason, count] : result.rejected) {
-    std::string flag = reason;
-    std::replace(flag.begin(), flag.end(), '_', '-');
-    text += reason == "device_memory"
-                ? fmt::format("  {:>8}  do not fit in device memory\n", count)
-                : fmt::format("  {:>8}  layouts that break a rule of --{}\n", count, flag);
+    text += reason == "device_memory" ? fmt::format("  {:>8}  do not fit in GPU memory\n", count)
+                                      : fmt::format("  {:>8}  break a rule of {}\n", count, flag_of(reason));
   }
   return text;
 }
@@ -85,11 +81,11 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, Format fo
   const auto& [estimate, why, shown, elapsed] = asked;
   const std::string blank = format == Format::markdown ? "\n" : "";
   std::string text = fmt::format(
-      "{}{} ({} parameters) on {} {} of {}, batch {} x {} tokens\n{}{}{} strategies, {} of them fit",
+      "{}{} ({} parameters) on {} {} of {}, GBS {} x {} tokens\n{}{}{} strategies, {} of them fit",
       format == Format::markdown ? "## " : "", base.model.name, human_count(parameter_count(base.model)),
       device_counts.size() > 1 ? fmt::format("{}", fmt::join(device_counts, ", "))
                                : std::to_string(space.devices),
-      device_counts.size() > 1 || space.devices > 1 ? "devices" : "device", base.system.name,
+      device_counts.size() > 1 || space.devices > 1 ? "GPUs" : "GPU", base.system.name,
       base.workload.global_batch, base.workload.sequence, blank,
       found ? found_text(*found, base) + "\n" + blank : "", result.evaluated, result.feasible);
   if (elapsed) text += fmt::format("; {}", human(Seconds(*elapsed)));
@@ -98,8 +94,7 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, Format fo
     text += infeasible_text(report, asked);
   } else {
     const bool several = device_counts.size() > 1;
-    text += fmt::format("\nThe best plan of each {}{}:\n",
-                        several ? "number of devices" : "division of the devices",
+    text += fmt::format("\nThe best plan of each {}{}:\n", several ? "number of GPUs" : "TP x PP x DP",
                         unanswered(report) ? ", none of which meets that" : "") +
             blank + render_table(candidates_table(report, result.plans, plan_costs, shown), format);
     if (result.plans.size() > shown)
@@ -107,7 +102,7 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, Format fo
     text += choice_text(report);
     text +=
         fmt::format("\nLess memory {}for more time, each the fastest that needs no more (Pareto front):\n",
-                    several ? "or fewer devices " : "") +
+                    several ? "or fewer GPUs " : "") +
         blank + render_table(candidates_table(report, result.pareto, pareto_costs, shown), format);
     if (result.pareto.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.pareto.size() - shown);

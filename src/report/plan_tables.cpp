@@ -20,19 +20,19 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
                        const std::vector<TrainingCost>& costs, std::size_t most) {
   const bool several = report.device_counts.size() > 1;
   Table table{.columns = {{"#"}}};
-  if (several) table.columns.push_back({"devices"});
-  const std::vector<Column> common{{"tensor"},
-                                   {"pipeline"},
-                                   {"VP"},
-                                   {"data"},
-                                   {"micro"},
-                                   {"sp", Align::left},
-                                   {"recompute", Align::left},
-                                   {"optimizer", Align::left},
-                                   {"seconds"},
+  if (several) table.columns.push_back({"GPUs"});
+  const std::vector<Column> common{{"seconds"},
                                    {"MFU"},
                                    {"peak GiB"},
-                                   {"to spare"}};
+                                   {"free"},
+                                   {"TP"},
+                                   {"PP"},
+                                   {"VP"},
+                                   {"DP"},
+                                   {"MBS"},
+                                   {"SP", Align::left},
+                                   {"recompute", Align::left},
+                                   {"optimizer", Align::left}};
   table.columns.insert(table.columns.end(), common.begin(), common.end());
   for (const std::string& name : training_columns(report.training)) table.columns.push_back({name});
   for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) {
@@ -40,18 +40,18 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
     const Strategy& strategy = one.strategy;
     std::vector<std::string> row{std::to_string(i + 1)};
     if (several) row.push_back(std::to_string(devices(strategy)));
-    const std::vector<std::string> cells{std::to_string(strategy.tensor_parallel),
+    const std::vector<std::string> cells{fmt::format("{:#.4g}", one.iteration.count()),
+                                         fmt::format("{:.1f}%", 100 * one.mfu),
+                                         in_gib(one.peak),
+                                         in_gib(report.base.system.memory - one.peak),
+                                         std::to_string(strategy.tensor_parallel),
                                          std::to_string(strategy.pipeline_parallel),
                                          std::to_string(strategy.virtual_pipeline),
                                          std::to_string(strategy.data_parallel),
                                          std::to_string(strategy.micro_batch),
                                          strategy.sequence_parallel ? "yes" : "no",
                                          recompute_cell(strategy.recompute),
-                                         strategy.distributed_optimizer ? "sharded" : "whole",
-                                         fmt::format("{:#.4g}", one.iteration.count()),
-                                         fmt::format("{:.1f}%", 100 * one.mfu),
-                                         in_gib(one.peak),
-                                         in_gib(report.base.system.memory - one.peak)};
+                                         strategy.distributed_optimizer ? "ZeRO 1" : "ZeRO 0"};
     row.insert(row.end(), cells.begin(), cells.end());
     if (!costs.empty()) {
       for (std::string& cell : training_cells(costs[i])) row.push_back(std::move(cell));
@@ -65,7 +65,7 @@ Table csv_table(const PlanReply& report) {
   Table table{.columns = {{"devices"},
                           {"tensor_parallel"},
                           {"pipeline_parallel"},
-                          {"VP"},
+                          {"virtual_pipeline"},
                           {"data_parallel"},
                           {"micro_batch"},
                           {"sequence_parallel"},

@@ -109,7 +109,7 @@ OrderedJson json_of(const Errors& errors) {
 }
 
 std::string json_text(const RunCalibration& calibration, const std::vector<SkippedRun>& skipped) {
-  OrderedJson json{{"format", 1},
+  OrderedJson json{{"format", 2},
                    {"system", to_json(calibration.system)},
                    {"fitted", OrderedJson::object()},
                    {"errors",

@@ -22,15 +22,15 @@ std::string percent_text(double value) { return fmt::format("{:.1f}%", 100 * val
 std::string gib_text(double value) { return in_gib(Bytes(value)); }
 
 constexpr std::array<FigureColumn, sweep_figures.size()> figure_columns{{
-    {&SweepFigures::devices, "devices", whole},
-    {&SweepFigures::peak_rank, "fullest rank", whole},
+    {&SweepFigures::devices, "GPUs", whole},
+    {&SweepFigures::peak_rank, "peak rank", whole},
     {&SweepFigures::peak_bytes, "peak GiB", gib_text},
-    {&SweepFigures::headroom_bytes, "to spare", gib_text},
+    {&SweepFigures::headroom_bytes, "free", gib_text},
     {&SweepFigures::iteration_seconds, "seconds", seconds_text},
     {&SweepFigures::mfu, "MFU", percent_text},
     {&SweepFigures::hfu, "HFU", percent_text},
     {&SweepFigures::tokens_per_second, "tokens/s", whole},
-    {&SweepFigures::tokens_per_second_per_device, "a device", whole},
+    {&SweepFigures::tokens_per_second_per_device, "a GPU", whole},
     {&SweepFigures::evaluated, "evaluated", whole},
     {&SweepFigures::feasible, "feasible", whole},
 }};
@@ -104,7 +104,7 @@ OrderedJson head_json(const SweepHead& head) {
     }
     axes.push_back(std::move(fields));
   }
-  OrderedJson json{{"format", 1},
+  OrderedJson json{{"format", 2},
                    {"kind", head.kind == SweepKind::plan ? "plan" : "estimate"},
                    {"arguments", head.arguments},
                    {"axes", std::move(axes)},

@@ -35,6 +35,29 @@ std::vector<std::string> names(const Table& table) {
   return result;
 }
 
+// A table for reading is no wider than this: the last column, if it holds words, goes on below itself.
+constexpr std::size_t widest = 100;
+constexpr std::size_t least_last = 30;  // columns left for it, however wide the others are
+
+// The text in lines of at most `width` columns, broken at spaces.
+std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
+  std::vector<std::string> lines(1);
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find(' ', from), text.size());
+    const std::string word = text.substr(from, end - from);
+    const std::size_t with_word = width_of(lines.back()) + 1 + width_of(word);
+    if (lines.back().empty()) {
+      lines.back() = word;
+    } else if (with_word <= width) {
+      lines.back() += ' ' + word;
+    } else {
+      lines.push_back(word);
+    }
+    from = end + 1;
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::string to_aligned(const Table& table) {
@@ -52,8 +75,23 @@ std::string to_aligned(const Table& table) {
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';
   };
+  std::size_t before_last = 0;
+  for (std::size_t i = 0; i + 1 < widths.size(); ++i) before_last += widths[i] + 2;
+  const bool words = !table.columns.empty() && table.columns.back().align == Align::left;
+  const std::size_t room = std::max(widest - std::min(widest, before_last), least_last);
   append(names(table));
-  for (const auto& row : table.rows) append(row);
+  for (const auto& row : table.rows) {
+    if (!words || widths.back() <= room) {
+      append(row);
+      continue;
+    }
+    std::vector<std::string> cells = row;
+    for (std::string& line : lines_of(row.back(), room)) {
+      cells.back() = std::move(line);
+      append(cells);
+      std::fill(cells.begin(), cells.end(), "");
+    }
+  }
   return text;
 }
 

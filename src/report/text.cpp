@@ -1,6 +1,8 @@
 #include "report/text.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace headroom {
 namespace {
@@ -9,16 +11,16 @@ std::string policy_text(const Recomputation& recompute) {
   std::string text;
   switch (recompute.policy) {
     case RecomputePolicy::none: return "no recomputation";
-    case RecomputePolicy::selective: return "selective recomputation";
+    case RecomputePolicy::selective: return "selective recomputation (core attention)";
     case RecomputePolicy::ops: text = fmt::format("recomputing {}", fmt::join(recompute.ops, ", ")); break;
     case RecomputePolicy::full: text = "full recomputation"; break;
   }
   if (recompute.method == RecomputeMethod::uniform) {
-    text += fmt::format(", a checkpoint every {} layers", recompute.layers);
+    text += fmt::format(", an input saved every {} layers", recompute.layers);
   } else if (recompute.layers > 0) {
-    text += fmt::format(" of the first {} layers of each stage", recompute.layers);
+    text += fmt::format(" of the first {} layers of each virtual stage", recompute.layers);
   }
-  if (recompute.distribute_saved_activations) text += ", sharded checkpoints";
+  if (recompute.distribute_saved_activations) text += ", saved activations distributed over TP ranks";
   return text;
 }
 
@@ -34,12 +36,12 @@ double in_flight(const Plan& plan, const RankMemory& rank) {
 }
 
 std::string layout_line(const Strategy& strategy, const Workload& workload) {
-  std::string text = fmt::format("{} device{} = tensor {} x pipeline {} x data {}", devices(strategy),
-                                 devices(strategy) == 1 ? "" : "s", strategy.tensor_parallel,
-                                 strategy.pipeline_parallel, strategy.data_parallel);
-  if (strategy.virtual_pipeline > 1) text += fmt::format(", virtual pipeline {}", strategy.virtual_pipeline);
+  std::string text =
+      fmt::format("{} GPU{} = TP {} x PP {} x DP {}", devices(strategy), devices(strategy) == 1 ? "" : "s",
+                  strategy.tensor_parallel, strategy.pipeline_parallel, strategy.data_parallel);
+  if (strategy.virtual_pipeline > 1) text += fmt::format(", VP {}", strategy.virtual_pipeline);
   const std::int64_t n = microbatches(strategy, workload);
-  return text + fmt::format("; batch {} x {} tokens = {} microbatch{} of {} on each pipeline",
+  return text + fmt::format("; GBS {} x {} tokens = {} microbatch{} of {} on each pipeline",
                             workload.global_batch, workload.sequence, n, n == 1 ? "" : "es",
                             strategy.micro_batch);
 }
@@ -48,9 +50,9 @@ std::string policy_line(const Strategy& strategy) {
   std::string text = fmt::format("{} schedule, ", name_of(strategy.schedule));
   if (strategy.sequence_parallel) text += "sequence parallelism, ";
   text += recompute_text(strategy.recompute);
-  if (strategy.distributed_optimizer) text += ", distributed optimizer";
-  if (strategy.save_gathered_input) text += ", gathered inputs kept";
-  if (strategy.keep_pipeline_outputs) text += ", sent outputs kept";
+  if (strategy.distributed_optimizer) text += ", distributed optimizer (ZeRO 1)";
+  if (strategy.save_gathered_input) text += ", gathered inputs saved";
+  if (strategy.keep_pipeline_outputs) text += ", pipeline outputs kept";
   return text + fmt::format(", {} gradients", name_of(strategy.gradient_dtype));
 }
 
@@ -66,6 +68,19 @@ std::string changes_text(const Alternative& alternative) {
 }
 
 std::string words(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> spoken{{
+      {"gemm", "GEMMs"},
+      {"memory_bound", "memory-bound kernels"},
+      {"tensor_communication", "exposed TP communication"},
+      {"pipeline_communication", "exposed PP communication"},
+      {"data_communication", "exposed DP communication"},
+      {"head", "output layer"},
+      {"outputs", "pipeline outputs"},
+      {"non_torch", "non-torch memory"},
+  }};
+  for (const auto& [known, text] : spoken) {
+    if (known == name) return std::string(text);
+  }
   std::string text(name);
   std::replace(text.begin(), text.end(), '_', ' ');
   return text;

@@ -73,7 +73,7 @@ std::string policy_line(const Strategy& strategy);
 std::vector<std::string> change_texts(const Alternative& alternative);
 std::string changes_text(const Alternative& alternative);
 
-// "matrix products" for matrix_products.
+// How a part is called in reports: "GEMMs" for gemm, "launch overhead" for launch_overhead.
 std::string words(std::string_view name);
 
 // The parts of an iteration in which one plan is furthest behind another, largest first: "5.1 s more for bubble".

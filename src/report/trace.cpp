@@ -44,9 +44,9 @@ void write_span(EventWriter& out, std::string_view name, std::int64_t rank, Seco
 }
 
 void write_spans(EventWriter& out, const ReplayedStep& event) {
-  const std::string arguments = fmt::format(R"("microbatch":{},"chunk":{}{})", event.step.microbatch,
+  const std::string arguments = fmt::format(R"("microbatch":{},"virtual_stage":{}{})", event.step.microbatch,
                                             event.step.chunk, event.stored ? R"(,"stored":true)" : "");
-  write_span(out, "replay", event.rank, event.start, event.replay_end, arguments);
+  write_span(out, "recompute", event.rank, event.start, event.replay_end, arguments);
   write_span(out, name_of(event.step.pass), event.rank, event.replay_end, event.end, arguments);
   write_span(out, "transfer", event.rank, event.end, event.sent, arguments);
 }

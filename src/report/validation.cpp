@@ -175,7 +175,7 @@ OrderedJson json_of(const GroupSummary& group) {
 }
 
 std::string json_text(const ValidateReply& report) {
-  OrderedJson json{{"format", 1},
+  OrderedJson json{{"format", 2},
                    {"met", met(report)},
                    {"intervals", OrderedJson::object()},
                    {"groups", OrderedJson::array()},

@@ -30,7 +30,7 @@ COMMANDS = {
         PAPER + ["--sp", "--recompute", "selective", "--tokens", "300B"],
         PAPER,  # does not fit
         PAPER + ["--sp", "--recompute", "full", "--recompute-window"],
-        ["llama-3-70b", "-t", "8", "-p", "3", "--recompute-ops", "norm_1,activation", "--keep-outputs"],
+        ["llama-3-70b", "-t", "8", "-p", "3", "--recompute-ops", "norm_1,activation", "--keep-pipeline-outputs"],
         ["gpt2-xl", "--detail", "exact", "--system", "dgx-a100-40g", "--no-suggestions"],
     ],
     "explain": [
@@ -114,7 +114,7 @@ def unequal_sums(report):
     """Terms add up: exactly where they are bytes, but for rounding where they are seconds."""
     wrong = 0
     for rank in report["memory"]["ranks"]:
-        parts = sum(rank[name + "_bytes"] for name in ("weights", "gradients", "optimizer", "activation", "reserved"))
+        parts = sum(rank[name + "_bytes"] for name in ("weights", "gradients", "optimizer", "activation", "non_torch"))
         wrong += parts != rank["total_bytes"] or sum(rank["activations"].values()) != rank["activation_bytes"]
     wrong += report["memory"]["peak_bytes"] != max(rank["total_bytes"] for rank in report["memory"]["ranks"])
     time = report["time"]

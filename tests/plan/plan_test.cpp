@@ -132,7 +132,7 @@ TEST_CASE("plan: buffers are reserved for each communicator of more than one ran
 TEST_CASE("plan: assumed reserves are assumptions, counted ones are not") {
   const Plan plan = plan_of(gpt3_on_a100());
   REQUIRE(plan.assumptions.size() == 2);
-  CHECK(plan.assumptions[0] == Assumption{"1024 MiB reserved for cuda_context", "typical"});
+  CHECK(plan.assumptions[0] == Assumption{"1024 MiB of non-torch memory: cuda_context", "typical"});
   CHECK(plan.assumptions[1].text.starts_with("left out: "));
 }
 

@@ -83,10 +83,10 @@ TEST_CASE("trace: what each rank does, in microseconds") {
                 {"name", name},
                 {"ts", 1e6 * start},
                 {"dur", 1e6 * length},
-                {"args", {{"microbatch", 0}, {"chunk", 0}}}};
+                {"args", {{"microbatch", 0}, {"virtual_stage", 0}}}};
   };
   CHECK(spans == std::vector<Json>{span(0, "forward", 0, 1), span(0, "transfer", 1, 0.5),
-                                   span(1, "forward", 1.5, 1), span(1, "replay", 2.5, 1),
+                                   span(1, "forward", 1.5, 1), span(1, "recompute", 2.5, 1),
                                    span(1, "backward", 3.5, 2), span(1, "transfer", 5.5, 0.5),
                                    span(0, "backward", 6, 2)});
 }

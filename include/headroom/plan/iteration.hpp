@@ -34,12 +34,12 @@ struct BreakdownPart {
 };
 
 inline constexpr std::array<BreakdownPart, 10> breakdown_parts{{
-    {"matrix_products", &Breakdown::matrix_products},
-    {"attention_products", &Breakdown::attention_products},
-    {"streaming", &Breakdown::streaming},
+    {"gemm", &Breakdown::matrix_products},
+    {"attention", &Breakdown::attention_products},
+    {"memory_bound", &Breakdown::streaming},
     {"tensor_communication", &Breakdown::tensor_communication},
-    {"recomputation", &Breakdown::recomputation},
-    {"host", &Breakdown::host},
+    {"recompute", &Breakdown::recomputation},
+    {"launch_overhead", &Breakdown::host},
     {"pipeline_communication", &Breakdown::pipeline_communication},
     {"bubble", &Breakdown::bubble},
     {"data_communication", &Breakdown::data_communication},
