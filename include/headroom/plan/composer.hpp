@@ -60,6 +60,8 @@ class Composer {
   Seconds iteration(std::span<const StageCost> stages);
 
  private:
+  static constexpr std::size_t most_pipelines_at_once = 8;  // timed together
+
   // One of the few distinct places of a layout's stage chunks.
   struct Stage {
     StagePlace place;
