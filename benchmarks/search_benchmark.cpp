@@ -91,7 +91,7 @@ std::int64_t visit(const Request& request, const Space& space, Composer& compose
             if (depth < Depth::time) continue;
             const Seconds iteration = composer.iteration(strategy);
             benchmark::DoNotOptimize(iteration);
-            benchmark::DoNotOptimize(composer.mfu(strategy, iteration));
+            benchmark::DoNotOptimize(composer.mfu(iteration));
           }
         }
         return true;

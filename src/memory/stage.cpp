@@ -132,20 +132,31 @@ ModelActivations model_activations(const Transformer& model, const Strategy& str
                   bindings(model, strategy, workload));
 }
 
-StageActivations end_activations(const ModelActivations& parts, const StagePlace& place) {
-  StageActivations stage{.output = place.last ? Bytes(0) : parts.output};
+namespace {
+
+void set_end_activations(StageActivations& stage, const ModelActivations& parts, const StagePlace& place) {
+  stage.layers.clear();
+  stage.embedding = stage.head = stage.embedding_deferred = stage.head_deferred = Bytes(0);
+  stage.output = place.last ? Bytes(0) : parts.output;
   for (std::size_t i = 0; i < parts.kinds.size(); ++i) {
     const KindActivations& kind = parts.kinds[i];
     if (kind.position == KindPosition::layer || place.of_kind[i] == 0) continue;
     Bytes& end = kind.position == KindPosition::first ? stage.embedding : stage.head;
     end += static_cast<double>(place.of_kind[i]) * kind.plain.kept;
   }
+}
+
+}  // namespace
+
+StageActivations end_activations(const ModelActivations& parts, const StagePlace& place) {
+  StageActivations stage;
+  set_end_activations(stage, parts, place);
   return stage;
 }
 
-StageActivations stage_activations(const ModelActivations& parts, const StagePlace& place,
-                                   const Recomputation& recompute) {
-  StageActivations stage = end_activations(parts, place);
+void set_stage_activations(StageActivations& stage, const ModelActivations& parts, const StagePlace& place,
+                           const Recomputation& recompute) {
+  set_end_activations(stage, parts, place);
   std::int64_t before = 0;
   for (std::size_t i = 0; i < parts.kinds.size(); ++i) {
     const KindActivations& kind = parts.kinds[i];
@@ -153,6 +164,12 @@ StageActivations stage_activations(const ModelActivations& parts, const StagePla
     append_runs(stage.layers, place.of_kind[i], before, recompute, kind.plain, kind.replayed);
     before += place.of_kind[i];
   }
+}
+
+StageActivations stage_activations(const ModelActivations& parts, const StagePlace& place,
+                                   const Recomputation& recompute) {
+  StageActivations stage;
+  set_stage_activations(stage, parts, place, recompute);
   return stage;
 }
 

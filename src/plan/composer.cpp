@@ -11,6 +11,7 @@ Composer::Composer(const Request& base) : base_(base), layers_(base), spans_(mos
 
 void Composer::set_layout(const Strategy& layout, std::span<const Recomputation> recomputations) {
   layout_ = layout;
+  devices_ = devices(layout);
   reserved_ = reserved(base_.system, layout);
   layers_.select(layout);
   shape_ = schedule_shape(layout, microbatches(layout, base_.workload));
@@ -87,7 +88,8 @@ void Composer::fill_activations(const Recomputation& recompute) {
   if (filled_) return;
   const ModelActivations& activations = layers_.activations(recompute);
   for (Stage& stage : stages_) {
-    stage.activations = pass_activations(stage_activations(activations, stage.place, recompute));
+    set_stage_activations(scratch_, activations, stage.place, recompute);
+    stage.activations = pass_activations(scratch_);
   }
   for (RankKind& kind : kinds_) kind.activations = fullest(kind);
   filled_ = true;

@@ -126,19 +126,19 @@ IterationTime Composer::iteration_time(const Strategy& strategy) {
 
 Timing Composer::timing_of(const Strategy& strategy) {
   Timing timing{.iteration = iteration_time(strategy)};
-  timing.flops = iteration_flops(base_.model, strategy, base_.workload,
+  timing.flops = iteration_flops(base_.model, layers_.layers(), strategy, base_.workload,
                                  replayed_part(base_.model, strategy, shape_, timing.iteration.schedule));
   timing.throughput = throughput(timing.flops, timing.iteration.total, strategy, base_.workload,
                                  peak_of(base_.system.performance->device, compute_dtype(base_.model)));
   return timing;
 }
 
-double Composer::mfu(const Strategy& strategy, Seconds iteration) {
+double Composer::mfu(Seconds iteration) {
   if (!model_flops_) {
-    model_flops_ = iteration_flops(base_.model, Strategy{}, base_.workload, 0).model;
+    model_flops_ = iteration_flops(base_.model, layers_.layers(), Strategy{}, base_.workload, 0).model;
+    peak_rate_ = peak_of(base_.system.performance->device, compute_dtype(base_.model));
   }
-  return utilization(*model_flops_, iteration, devices(strategy),
-                     peak_of(base_.system.performance->device, compute_dtype(base_.model)));
+  return utilization(*model_flops_, iteration, devices_, peak_rate_);
 }
 
 }  // namespace headroom

@@ -22,7 +22,11 @@ double replayed_part(const Transformer& model, const Strategy& strategy, const S
 
 IterationFlops iteration_flops(const Transformer& model, const Strategy& strategy, const Workload& workload,
                                double replayed) {
-  const ModelLayers layers = layers_of(model);
+  return iteration_flops(model, layers_of(model), strategy, workload, replayed);
+}
+
+IterationFlops iteration_flops(const Transformer& model, const ModelLayers& layers, const Strategy& strategy,
+                               const Workload& workload, double replayed) {
   // Padding is no work that the model needs.
   Bindings letters = bindings(model, strategy, workload);
   letters.bind(Symbol::vocabulary, static_cast<double>(model.vocabulary));

@@ -150,7 +150,7 @@ std::vector<FrontierPoint> Frontier::uniform() const {
                      .peak = one.peak,
                      .peak_rank = one.peak_rank,
                      .iteration = iteration,
-                     .mfu = parts_->composer.mfu(parts_->request.strategy, iteration)});
+                     .mfu = parts_->composer.mfu(iteration)});
   }
   std::reverse(front.begin(), front.end());
   return front;
@@ -200,7 +200,7 @@ std::optional<StagedPoint> Frontier::staged(Bytes budget) const {
     }
   }
   point.iteration = parts.composer.iteration(stages);
-  point.mfu = parts.composer.mfu(parts.request.strategy, point.iteration);
+  point.mfu = parts.composer.mfu(point.iteration);
   return point;
 }
 

@@ -104,7 +104,7 @@ class Worker {
     }
     ++effort.timed;
     candidate.iteration = composer_.iteration(strategy);
-    candidate.mfu = composer_.mfu(strategy, candidate.iteration);
+    candidate.mfu = composer_.mfu(candidate.iteration);
     found.add(candidate);
   }
 

@@ -95,7 +95,7 @@ TEST_CASE("composer: what it was asked before changes no answer") {
       const Seconds iteration = composer.iteration(*strategy);
       RC_ASSERT(iteration == plan.timing->iteration.total);
       RC_ASSERT(composer.least_iteration(*strategy) <= iteration);
-      RC_ASSERT(composer.mfu(*strategy, iteration) == plan.timing->throughput.mfu);
+      RC_ASSERT(composer.mfu(iteration) == plan.timing->throughput.mfu);
     }
   }));
   CHECK(legal > 100);

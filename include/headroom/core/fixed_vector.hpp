@@ -22,6 +22,7 @@ class FixedVector {
     EXPECTS(size_ < Capacity);
     items_[size_++] = item;
   }
+  constexpr void clear() { size_ = 0; }
   [[nodiscard]] constexpr std::size_t size() const { return size_; }
   [[nodiscard]] constexpr bool empty() const { return size_ == 0; }
   [[nodiscard]] constexpr const T* begin() const { return items_.data(); }

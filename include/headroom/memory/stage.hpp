@@ -19,8 +19,8 @@ struct CheckpointRun {
   friend bool operator==(const CheckpointRun&, const CheckpointRun&) = default;
 };
 
-// Of each kind those that are recomputed, and the rest.
-using CheckpointRuns = FixedVector<CheckpointRun, 2 * most_kinds>;
+// Of each kind of layer those that are recomputed, and the rest. The two ends of a model have none.
+using CheckpointRuns = FixedVector<CheckpointRun, 2 * (most_kinds - 2)>;
 
 struct StageActivations {
   CheckpointRuns layers;  // in the order of the model
@@ -85,6 +85,9 @@ Bytes kept(const StageActivations& stage);
 
 StageActivations stage_activations(const ModelActivations& parts, const StagePlace& place,
                                    const Recomputation& recompute);
+// The same into a value that is there: clearing the room of a new one is a tenth of a search.
+void set_stage_activations(StageActivations& stage, const ModelActivations& parts, const StagePlace& place,
+                           const Recomputation& recompute);
 // Of the ends and the output alone, without layers.
 StageActivations end_activations(const ModelActivations& parts, const StagePlace& place);
 

@@ -48,7 +48,7 @@ class Composer {
   Seconds iteration(const Strategy& strategy);
   // At most that, and in closed form for every schedule.
   Seconds least_iteration(const Strategy& strategy);
-  [[nodiscard]] double mfu(const Strategy& strategy, Seconds iteration);
+  [[nodiscard]] double mfu(Seconds iteration);
 
   // The parts of the layout last set, for those who put stage chunks together that no Recomputation names.
   [[nodiscard]] const ScheduleShape& shape() const { return shape_; }
@@ -105,11 +105,13 @@ class Composer {
   Timing timing_of(const Strategy& strategy);
 
   const Request& base_;
-  std::optional<Flops> model_flops_;
+  std::optional<Flops> model_flops_;  // of an iteration, and the rate that MFU is against
+  FlopsPerSecond peak_rate_;
   LayerPrices layers_;
   std::map<MomentsKey, std::vector<LiveMoment>> moments_;
 
   Strategy layout_;
+  std::int64_t devices_ = 1;
   Bytes reserved_;
   ScheduleShape shape_;
   std::vector<Stage> stages_;          // distinct
@@ -127,6 +129,7 @@ class Composer {
   std::vector<std::optional<Seconds>> makespans_;  // of these recomputations, where they are known
   std::vector<std::vector<ChunkSpans>> spans_;
   std::vector<PassActivations> passes_;
+  StageActivations scratch_;
   std::optional<Strategy> ranks_asked_;  // for whose ranks these are
   std::vector<RankMemory> ranks_;
 };

@@ -24,6 +24,9 @@ double replayed_part(const Transformer& model, const Strategy& strategy, const S
 // `replayed` is the part of layer passes that recompute, 1 unless layers or microbatches are exempt.
 IterationFlops iteration_flops(const Transformer& model, const Strategy& strategy, const Workload& workload,
                                double replayed);
+// The same of the model's layers, where they are known already.
+IterationFlops iteration_flops(const Transformer& model, const ModelLayers& layers, const Strategy& strategy,
+                               const Workload& workload, double replayed);
 
 struct Throughput {
   double tokens_per_second = 0;
