@@ -88,7 +88,6 @@ TEST_CASE("weight passes: each follows its backward pass, and waits for nothing 
   CHECK(rc::check([] {
     const ScheduleShape shape = zb_h1(*rc::gen::inRange(1, 7), *rc::gen::inRange(1, 20));
     ScheduleTimes times = alike(shape.ranks, 1, 1, 1);
-    Seconds work;
     for (PassTimes& stage : times.stages) {
       stage = {.forward = Seconds(*rc::gen::inRange(1, 9)),
                .replay = Seconds(*rc::gen::inRange(0, 9)),
