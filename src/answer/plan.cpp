@@ -74,7 +74,7 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
   PlanReply reply{.base = std::move(task.base),
                   .space = std::move(task.space),
                   .device_counts = std::move(task.device_counts),
-                  .found = std::move(task.found),
+                  .found = task.found,
                   .training = question.training,
                   .result = std::move(result)};
   constexpr std::size_t least_accounts = 2;  // the best, and the next to see its margin
