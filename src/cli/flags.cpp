@@ -23,7 +23,7 @@ Problem as_typed(const Problem& problem) {
 }
 
 std::string flag_names(const StrategyField& field) {
-  const std::string flag = flag_of(field.name);
+  std::string flag = flag_of(field.name);
   if (field.letter.empty()) return flag;
   return short_flag_of(field) + ',' + flag;
 }
