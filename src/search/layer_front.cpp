@@ -87,6 +87,9 @@ std::vector<LayerChoice> all_layer_choices(const Transformer& model, const Strat
   const OpTable table = layer_ops(model.architecture);
   const Collectives inserted = collectives(table, setting.sharding);
   const ReplayBytes bytes(table, setting.sharding, detail, bindings(model, strategy, workload));
+  constexpr std::size_t most_enumerated =
+      20;  // a million sets: a larger table needs a search that leaves sets out
+  EXPECTS(table.ops().size() <= most_enumerated);
   std::vector<LayerChoice> choices(std::size_t{1} << table.ops().size());
   for (std::size_t op = 0; op < table.ops().size(); ++op) {
     const PassCost forward = op_cost(table, op, inserted, setting).forward;
