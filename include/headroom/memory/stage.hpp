@@ -85,7 +85,7 @@ Bytes kept(const StageActivations& stage);
 
 StageActivations stage_activations(const ModelActivations& parts, const StagePlace& place,
                                    const Recomputation& recompute);
-// The same into a value that is there: clearing the room of a new one is a tenth of a search.
+// The same into a value that is there, since a search asks for many and each new one has its room cleared.
 void set_stage_activations(StageActivations& stage, const ModelActivations& parts, const StagePlace& place,
                            const Recomputation& recompute);
 // Of the ends and the output alone, without layers.
