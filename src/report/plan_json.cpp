@@ -8,6 +8,7 @@
 #include "report/found.hpp"
 #include "report/plan_tables.hpp"
 #include "report/strategy_flags.hpp"
+#include "report/text.hpp"
 
 namespace headroom {
 namespace {
