@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 namespace headroom {
 namespace {
@@ -25,13 +26,12 @@ bool at_least(const std::vector<std::int64_t>& x, const std::vector<std::int64_t
   return std::equal(x.begin(), x.end(), y.begin(), std::greater_equal());
 }
 
-Activations at_moment(std::span<const PassActivations> passes, const LiveMoment& moment) {
+Activations at_moment(std::span<const PassActivations> groups, const LiveMoment& moment) {
   Activations sum;
-  for (std::size_t i = 0; i < passes.size(); ++i) {
-    if (moment.alive[i] > 0) sum = sum + static_cast<double>(moment.alive[i]) * passes[i].left;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (moment.alive[i] > 0) sum = sum + static_cast<double>(moment.alive[i]) * groups[i].left;
   }
-  if (moment.step.pass == Pass::forward) return sum;
-  return sum + passes[static_cast<std::size_t>(moment.step.chunk)].excess;
+  return moment.step.pass == Pass::forward ? sum : sum + groups[moment.group].excess;
 }
 
 RankActivations at_peak(const std::vector<PassActivations>& checkpointed,
@@ -64,59 +64,62 @@ RankActivations rank_activations(std::span<const PassActivations> passes, const 
     const std::vector<PassActivations> all(passes.begin(), passes.end());
     return at_peak(all, all, 0, same_liveness(shape), rank);
   }
-  if (all_alike(passes)) return peak_of_alike(passes.front(), shape, rank);
-  return rank_activations(passes, live_moments(chunk_groups(passes), shape, rank), rank);
-}
-
-bool all_alike(std::span<const PassActivations> passes) {
-  return std::all_of(passes.begin(), passes.end(),
-                     [&](const PassActivations& pass) { return pass == passes.front(); });
-}
-
-ChunkGroups chunk_groups(std::span<const PassActivations> passes) {
-  ChunkGroups groups;
+  if (passes.size() == 1) return peak_of_alike(passes.front(), shape, rank);
+  std::vector<PassActivations> groups;
+  ChunkGroups group_of;
   for (const PassActivations& pass : passes) {
-    groups.push_back(
-        static_cast<std::size_t>(std::find(passes.begin(), passes.end(), pass) - passes.begin()));
+    const auto known = std::find(groups.begin(), groups.end(), pass);
+    group_of.push_back(static_cast<std::size_t>(known - groups.begin()));
+    if (known == groups.end()) groups.push_back(pass);
   }
-  return groups;
+  if (groups.size() == 1) return peak_of_alike(groups.front(), shape, rank);
+  return rank_activations(groups, live_moments(group_of, shape, rank), rank);
 }
 
 std::vector<LiveMoment> live_moments(const ChunkGroups& groups, const ScheduleShape& shape,
                                      std::int64_t rank) {
   EXPECTS(!shape.weight_passes);
   std::vector<LiveMoment> moments;
-  std::vector<std::int64_t> alive(groups.size());
-  visit_steps(same_liveness(shape), rank, [&](const Step& step) {
+  std::vector<std::int64_t> alive(*std::max_element(groups.begin(), groups.end()) + 1);
+  const auto look_at = [&](const Step& step) {
     const std::size_t group = groups[static_cast<std::size_t>(step.chunk)];
-    const bool forward = step.pass == Pass::forward;
-    if (forward) ++alive[group];
     const auto comparable = [&](const LiveMoment& moment) {
-      return moment.step.pass == step.pass &&
-             (forward || groups[static_cast<std::size_t>(moment.step.chunk)] == group);
+      return moment.step.pass == step.pass && (step.pass == Pass::forward || moment.group == group);
     };
     const bool outdone = std::any_of(moments.begin(), moments.end(), [&](const LiveMoment& moment) {
       return comparable(moment) && at_least(moment.alive, alive);
     });
-    if (!outdone) {
-      std::erase_if(moments, [&](const LiveMoment& moment) {
-        return comparable(moment) && at_least(alive, moment.alive);
-      });
-      moments.push_back({step, alive});
+    if (outdone) return;
+    std::erase_if(moments, [&](const LiveMoment& moment) {
+      return comparable(moment) && at_least(alive, moment.alive);
+    });
+    moments.push_back({step, group, alive});
+  };
+  // A forward pass that another one follows is outdone by it.
+  std::optional<Step> last_forward;
+  visit_steps(same_liveness(shape), rank, [&](const Step& step) {
+    const std::size_t group = groups[static_cast<std::size_t>(step.chunk)];
+    if (step.pass == Pass::forward) {
+      ++alive[group];
+      last_forward = step;
+      return;
     }
-    if (!forward) --alive[group];
+    if (last_forward) look_at(*last_forward);
+    last_forward.reset();
+    look_at(step);
+    --alive[group];
   });
   return moments;
 }
 
-RankActivations rank_activations(std::span<const PassActivations> passes, std::span<const LiveMoment> moments,
+RankActivations rank_activations(std::span<const PassActivations> groups, std::span<const LiveMoment> moments,
                                  std::int64_t rank) {
   RankActivations result{.pipeline_rank = rank};
   Bytes highest(-1);
   for (const LiveMoment& moment : moments) {
     const std::int64_t alive = std::accumulate(moment.alive.begin(), moment.alive.end(), std::int64_t{0});
     result.chunks_in_flight = std::max(result.chunks_in_flight, alive);
-    const Activations activations = at_moment(passes, moment);
+    const Activations activations = at_moment(groups, moment);
     if (total(activations) <= highest) continue;
     highest = total(activations);
     result.at_peak = activations;

@@ -8,7 +8,7 @@
 
 namespace headroom {
 
-Composer::Composer(const Request& base) : base_(base), layers_(base), spans_(most_pipelines_at_once) {}
+Composer::Composer(const Request& base) : base_(base), layers_(base), times_(base, layers_) {}
 
 void Composer::set_layout(const Strategy& layout, std::span<const Recomputation> recomputations) {
   layout_ = layout;
@@ -16,22 +16,24 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
   reserved_ = reserved(base_.system, layout);
   layers_.select(layout);
   shape_ = schedule_shape(layout, microbatches(layout, base_.workload));
-  stages_.clear();
-  stage_of_.clear();
-  for (const StagePlace& place : stage_places(layers_.layers(), layout)) {
-    const auto same = std::find_if(stages_.begin(), stages_.end(),
-                                   [&](const Stage& stage) { return stage.place == place; });
-    stage_of_.push_back(index(same - stages_.begin()));
-    if (same == stages_.end())
-      stages_.push_back({.place = place, .activations = {}, .cost = {}, .times = {}});
-  }
+  find_stages();
   find_rank_kinds();
-  layout_timed_ = false;
-  ends_ = {};
-  recomputations_ = recomputations;
-  makespans_.assign(recomputations.size(), std::nullopt);
-  recompute_.reset();
+  Parameters most;
+  for (const RankKind& kind : kinds_) most = fuller(most, kind.parameters);
+  times_.set(layout, shape_, stages_, most, recomputations);
+  filled_.reset();
   ranks_asked_.reset();
+}
+
+void Composer::find_stages() {
+  stages_.distinct.clear();
+  stages_.of.clear();
+  for (const StagePlace& place : stage_places(layers_.layers(), layout_)) {
+    const auto same = std::find(stages_.distinct.begin(), stages_.distinct.end(), place);
+    stages_.of.push_back(index(same - stages_.distinct.begin()));
+    if (same == stages_.distinct.end()) stages_.distinct.push_back(place);
+  }
+  activations_.resize(stages_.distinct.size());
 }
 
 void Composer::find_rank_kinds() {
@@ -39,7 +41,7 @@ void Composer::find_rank_kinds() {
   kind_of_.clear();
   const auto same = [&](std::int64_t x, std::int64_t y) {
     for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
-      if (&stage(x, chunk) != &stage(y, chunk)) return false;
+      if (stage(x, chunk) != stage(y, chunk)) return false;
     }
     return true;
   };
@@ -48,14 +50,18 @@ void Composer::find_rank_kinds() {
                                     [&](const RankKind& kind) { return same(kind.rank, rank); });
     kind_of_.push_back(index(known - kinds_.begin()));
     if (known != kinds_.end()) continue;
-    RankKind kind;
+    RankKind& kind = kinds_.emplace_back();
     kind.rank = rank;
+    kind.groups.reserve(index(shape_.chunks));
     KindCounts held;
     for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
-      const StagePlace& place = stage(rank, chunk).place;
+      const std::size_t held_stage = stage(rank, chunk);
+      const StagePlace& place = stages_.distinct[held_stage];
       kind.layers += place.layers;
       held = chunk == 0 ? place.of_kind : held + place.of_kind;
-      kind.one_stage = kind.one_stage && &stage(rank, chunk) == &stage(rank, 0);
+      const auto group = std::find(kind.stages.begin(), kind.stages.end(), held_stage);
+      kind.groups.push_back(index(group - kind.stages.begin()));
+      if (group == kind.stages.end()) kind.stages.push_back(held_stage);
     }
     kind.parameters = parameters_of_rank(layers_.parameters(), held, shape_.ranks == 1);
     Strategy strategy = layout_;
@@ -63,12 +69,11 @@ void Composer::find_rank_kinds() {
       strategy.distributed_optimizer = sharded;
       kind.state[index(sharded)] = total(model_state(base_.model, strategy, kind.parameters));
     }
-    kinds_.push_back(std::move(kind));
   }
 }
 
-const Composer::Stage& Composer::stage(std::int64_t rank, std::int64_t chunk) const {
-  return stages_[stage_of_[index(stage_of(shape_, rank, chunk))]];
+std::size_t Composer::stage(std::int64_t rank, std::int64_t chunk) const {
+  return stages_.of[index(stage_of(shape_, rank, chunk))];
 }
 
 Verdict Composer::verdict(Bytes peak) const {
@@ -77,31 +82,26 @@ Verdict Composer::verdict(Bytes peak) const {
   return headroom < marginal_fraction * base_.system.memory ? Verdict::marginal : Verdict::fits;
 }
 
-void Composer::set_recompute(const Recomputation& recompute) {
-  if (recompute_ == recompute) return;
-  recompute_ = recompute;
-  filled_ = false;
-  makespan_.reset();
-}
-
 void Composer::fill_activations(const Recomputation& recompute) {
-  set_recompute(recompute);
-  if (filled_) return;
+  if (filled_ == recompute) return;
+  filled_ = recompute;
   const ModelActivations& activations = layers_.activations(recompute);
-  for (Stage& stage : stages_) {
-    set_stage_activations(scratch_, activations, stage.place, recompute);
-    stage.activations = pass_activations(scratch_);
+  for (std::size_t i = 0; i < activations_.size(); ++i) {
+    set_stage_activations(scratch_, activations, stages_.distinct[i], recompute);
+    activations_[i] = pass_activations(scratch_);
   }
-  for (RankKind& kind : kinds_) kind.activations = fullest(kind);
-  filled_ = true;
+  for (RankKind& kind : kinds_) kind.activations = total(activations_of(kind, kind.rank).at_peak);
 }
 
-std::span<const PassActivations> Composer::passes_of(std::int64_t rank) {
-  passes_.clear();
-  for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
-    passes_.push_back(stage(rank, chunk).activations);
+RankActivations Composer::activations_of(RankKind& kind, std::int64_t rank) {
+  if (kind.stages.size() == 1) {
+    return rank_activations(std::span(&activations_[kind.stages.front()], 1), shape_, rank);
   }
-  return passes_;
+  if (rank == kind.rank && kind.moments == nullptr) kind.moments = &moments_of(kind.groups, rank);
+  const std::vector<LiveMoment>& moments = rank == kind.rank ? *kind.moments : moments_of(kind.groups, rank);
+  groups_.clear();
+  for (const std::size_t stage : kind.stages) groups_.push_back(activations_[stage]);
+  return rank_activations(groups_, moments, rank);
 }
 
 const std::vector<LiveMoment>& Composer::moments_of(const ChunkGroups& groups, std::int64_t rank) {
@@ -112,29 +112,11 @@ const std::vector<LiveMoment>& Composer::moments_of(const ChunkGroups& groups, s
   return entry->second;
 }
 
-Bytes Composer::fullest(RankKind& kind) {
-  const std::span<const PassActivations> passes =
-      kind.one_stage ? std::span(&stage(kind.rank, 0).activations, 1) : passes_of(kind.rank);
-  if (all_alike(passes)) return total(rank_activations(passes, shape_, kind.rank).at_peak);
-  ChunkGroups groups = chunk_groups(passes);
-  if (kind.moments == nullptr || kind.groups != groups) {
-    kind.moments = &moments_of(groups, kind.rank);
-    kind.groups = std::move(groups);
-  }
-  return total(rank_activations(passes, *kind.moments, kind.rank).at_peak);
-}
-
-RankActivations Composer::activations_of_rank(std::int64_t rank) {
-  const std::span<const PassActivations> passes = passes_of(rank);
-  if (all_alike(passes)) return rank_activations(passes, shape_, rank);
-  return rank_activations(passes, moments_of(chunk_groups(passes), rank), rank);
-}
-
 std::vector<StageActivations> Composer::stage_activations_of(const Recomputation& recompute) {
   const ModelActivations& activations = layers_.activations(recompute);
   std::vector<StageActivations> stages;
-  for (const std::size_t stage : stage_of_) {
-    stages.push_back(stage_activations(activations, stages_[stage].place, recompute));
+  for (const std::size_t stage : stages_.of) {
+    stages.push_back(stage_activations(activations, stages_.distinct[stage], recompute));
   }
   return stages;
 }
@@ -150,14 +132,14 @@ const std::vector<RankMemory>& Composer::ranks_of(const Strategy& strategy) {
   }
   ranks_.clear();
   for (std::int64_t rank = 0; rank < shape_.ranks; ++rank) {
-    const RankKind& kind = kinds_[kind_of_[index(rank)]];
+    RankKind& kind = kinds_[kind_of_[index(rank)]];
     RankMemory memory{.state = model_state(base_.model, strategy, kind.parameters), .reserved = reserved_};
     if (strategy.recompute.window) {
       const Bytes available = (1 - marginal_fraction) * base_.system.memory - total(memory);
       memory.window = largest_window(checkpointed, full, shape_, rank, available);
     }
     memory.activations = memory.window == 0
-                             ? activations_of_rank(rank)
+                             ? activations_of(kind, rank)
                              : rank_activations(checkpointed, full, memory.window, shape_, rank);
     memory.activations.layers = kind.layers;
     ranks_.push_back(memory);
@@ -186,121 +168,31 @@ Bytes Composer::rank_total(std::int64_t rank, std::span<const PassActivations> p
   return state + total(rank_activations(passes, shape_, rank).at_peak) + reserved_;
 }
 
-PassTimes Composer::times_of(const StageCost& stage) const {
-  return pass_times(stage, base_.system.performance->rates.host, base_.software);
-}
-
-void Composer::time_layout() {
-  if (layout_timed_) return;
-  layout_timed_ = true;
-  links_ = send_times(base_.model, layout_, base_.workload, base_.system.devices_per_node,
-                      *base_.system.performance, base_.software);
-  const ModelCost& cost = layers_.cost(layout_.recompute);
-  for (Stage& stage : stages_) {
-    stage.cost = stage_cost(cost, stage.place, {});
-    stage.times = times_of(stage.cost);
-  }
-}
-
-void Composer::time_replays(const Recomputation& recompute) {
-  time_layout();
-  const ModelCost& cost = layers_.cost(recompute);
-  for (Stage& stage : stages_) {
-    stage.cost.replay = replay_cost(cost, stage.place, recompute);
-    stage.times.replay =
-        replay_time(stage.cost, stage.times.backward, base_.system.performance->rates.host, base_.software);
-  }
-}
-
-void Composer::fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans) {
-  time_replays(recompute);
-  spans.clear();
-  for (std::size_t i = 0; i < stage_of_.size(); ++i) {
-    spans.push_back(chunk_spans(shape_, stages_[stage_of_[i]].times, links_, static_cast<std::int64_t>(i)));
-  }
-}
-
-Seconds Composer::makespan_of(const Recomputation& recompute) {
-  const std::size_t at_once = shape_.kind == ScheduleKind::interleaved ? most_pipelines_at_once : 1;
-  const auto asked = std::find(recomputations_.begin(), recomputations_.end(), recompute);
-  if (at_once == 1 || asked == recomputations_.end()) {
-    fill_spans(recompute, spans_.front());
-    return makespan(shape_, spans_.front());
-  }
-  const auto first = index(asked - recomputations_.begin());
-  if (makespans_[first]) return *makespans_[first];
-  // Those that follow replay more and need less memory: where one is asked for, so will they be.
-  std::array<std::size_t, most_pipelines_at_once> places{};
-  std::array<std::span<const ChunkSpans>, most_pipelines_at_once> pipelines;
-  std::size_t count = 0;
-  for (std::size_t i = first; i < recomputations_.size() && count < at_once; ++i) {
-    if (recomputations_[i].window) continue;
-    fill_spans(recomputations_[i], spans_[count]);
-    pipelines[count] = spans_[count];
-    places[count++] = i;
-  }
-  std::array<Seconds, most_pipelines_at_once> longest;
-  makespans(shape_, std::span(pipelines).first(count), std::span(longest).first(count));
-  for (std::size_t i = 0; i < count; ++i) makespans_[places[i]] = longest[i];
-  return *makespans_[first];
-}
-
-const IterationEnd& Composer::end_of(bool distributed_optimizer) {
-  std::optional<IterationEnd>& end = ends_[index(distributed_optimizer)];
-  if (end) return *end;
-  Strategy strategy = layout_;
-  strategy.distributed_optimizer = distributed_optimizer;
-  // All ranks wait for the slowest: the one with the most parameters.
-  Parameters parameters;
-  for (const RankKind& kind : kinds_) parameters = fuller(parameters, kind.parameters);
-  return end.emplace(iteration_end(base_.model, strategy, parameters, base_.system.devices_per_node,
-                                   *base_.system.performance, base_.software));
-}
-
 Seconds Composer::iteration(const Strategy& strategy) {
   // Where the reduction of gradients hides behind a backward pass, it matters which rank is busiest.
   const bool overlaps = base_.software.overlaps_data_parallel && strategy.data_parallel > 1;
   if (strategy.recompute.window || overlaps) return iteration_time(strategy).total;
-  set_recompute(strategy.recompute);
-  if (!makespan_) makespan_ = makespan_of(strategy.recompute);
-  const EndTimes end = end_times(end_of(strategy.distributed_optimizer), Seconds(0));
-  return *makespan_ + end.data_communication + end.optimizer;
+  const EndTimes end = end_times(times_.end(strategy.distributed_optimizer), Seconds(0));
+  return times_.makespan(strategy.recompute) + end.data_communication + end.optimizer;
 }
 
 Seconds Composer::least_iteration(const Strategy& strategy) {
   // A window stores at the most every pass.
   const Recomputation least = strategy.recompute.window ? Recomputation{} : strategy.recompute;
-  set_recompute(least);
   // As if a backward pass were long enough to hide the reduction of gradients as far as that goes.
   const EndTimes end =
-      end_times(end_of(strategy.distributed_optimizer), Seconds(std::numeric_limits<double>::infinity()));
-  fill_spans(least, spans_.front());
-  return least_makespan(shape_, spans_.front()) + end.data_communication + end.optimizer;
+      end_times(times_.end(strategy.distributed_optimizer), Seconds(std::numeric_limits<double>::infinity()));
+  return times_.least_makespan(least) + end.data_communication + end.optimizer;
 }
 
-Seconds Composer::iteration(std::span<const StageCost> stages) {
-  time_layout();
-  ScheduleTimes times{.stages = {}, .links = links_, .windows = {}};
-  for (const StageCost& stage : stages) times.stages.push_back(times_of(stage));
-  return headroom::iteration_time(shape_, std::move(times), stages, end_of(layout_.distributed_optimizer))
-      .total;
-}
+Seconds Composer::iteration(std::span<const StageCost> stages) { return times_.iteration(stages).total; }
 
 IterationTime Composer::iteration_time(const Strategy& strategy) {
-  time_replays(strategy.recompute);
-  ScheduleTimes times{.stages = {}, .links = links_, .windows = {}};
-  std::vector<StageCost> stages;
-  for (const std::size_t stage : stage_of_) {
-    stages.push_back(stages_[stage].cost);
-    times.stages.push_back(stages_[stage].times);
-  }
+  std::vector<std::int64_t> windows;
   if (strategy.recompute.window) {
-    for (const RankMemory& rank : ranks_of(strategy)) times.windows.push_back(rank.window);
+    for (const RankMemory& rank : ranks_of(strategy)) windows.push_back(rank.window);
   }
-  IterationTime result =
-      headroom::iteration_time(shape_, std::move(times), stages, end_of(strategy.distributed_optimizer));
-  result.cost = layers_.cost(strategy.recompute);
-  return result;
+  return times_.iteration(strategy, std::move(windows));
 }
 
 Timing Composer::timing_of(const Strategy& strategy) {
@@ -332,7 +224,7 @@ Evaluation Composer::evaluate(const Strategy& strategy) {
   bool reduction_within_fit = true;
   if (base_.system.performance) {
     plan.timing = timing_of(strategy);
-    reduction_within_fit = end_of(strategy.distributed_optimizer).replicas.within_fit;
+    reduction_within_fit = times_.end(strategy.distributed_optimizer).replicas.within_fit;
   }
   plan.assumptions = assumptions_of(base_.system, strategy);
   plan.warnings = warnings_of(plan, layers_.activations(strategy.recompute), reduction_within_fit);

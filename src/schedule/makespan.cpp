@@ -93,12 +93,12 @@ class Interleaved {
                              .backwards = {.chunk = shape.chunks - 1, .left = shape.ranks}};
     }
     spans_.resize(index(shape.ranks * shape.chunks));
-    for (std::size_t stage = 0; stage < spans_.size(); ++stage) {
-      for (std::size_t lane = 0; lane < Pipelines; ++lane) {
-        // Lanes without a pipeline repeat the last one.
-        const ChunkSpans& span = pipelines[std::min(lane, pipelines.size() - 1)][stage];
-        spans_[stage].forward[lane] = span.forward.count();
-        spans_[stage].backward[lane] = span.backward.count();
+    for (std::size_t lane = 0; lane < Pipelines; ++lane) {
+      // Lanes without a pipeline repeat the last one.
+      const std::span<const ChunkSpans> spans = pipelines[std::min(lane, pipelines.size() - 1)];
+      for (std::size_t stage = 0; stage < spans_.size(); ++stage) {
+        spans_[stage].forward[lane] = spans[stage].forward.count();
+        spans_[stage].backward[lane] = spans[stage].backward.count();
       }
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <future>
 #include <system_error>
 #include <tuple>
@@ -23,7 +24,7 @@ template <class Visit>
 void visit_strategies(const Space& space, const Strategy& layout,
                       std::span<const Recomputation> recomputations, std::int64_t place, Visit visit) {
   Candidate candidate{.strategy = layout, .place = place};
-  const std::vector<bool> sharding = choices(space.distributed_optimizer, layout.data_parallel);
+  const std::vector<bool>& sharding = choices(space.distributed_optimizer, layout.data_parallel);
   for (const Recomputation& recompute : recomputations) {
     candidate.strategy.recompute = recompute;
     for (const bool sharded : sharding) {
@@ -56,7 +57,9 @@ class Worker {
         base_, space_,
         [&](const Strategy& layout) {
           const std::int64_t first = place;
-          place += strategies_of(base_, space_, layout);
+          list_recomputations(layout);
+          place += std::ssize(recomputations_) *
+                   std::ssize(choices(space_.distributed_optimizer, layout.data_parallel));
           if (taken()) evaluate_layout(layout, first, replays);
           return true;
         },
@@ -75,12 +78,19 @@ class Worker {
     return strategy.schedule != ScheduleKind::interleaved && !strategy.recompute.window;
   }
 
+  // They depend on the stage chunks only, whose number rarely changes from one layout to the next.
+  void list_recomputations(const Strategy& layout) {
+    const std::int64_t stages = layout.pipeline_parallel * layout.virtual_pipeline;
+    if (stages == listed_stages_) return;
+    listed_stages_ = stages;
+    recomputations_ = recomputations(base_, space_, layout);
+  }
+
   void evaluate_layout(const Strategy& layout, std::int64_t place, bool replays) {
     bool set = false;
-    const std::vector<Recomputation> list = recomputations(base_, space_, layout);
-    visit_strategies(space_, layout, list, place, [&](Candidate& candidate) {
+    visit_strategies(space_, layout, recomputations_, place, [&](Candidate& candidate) {
       if (has_closed_form(candidate.strategy) == replays) return;
-      if (!set) composer_.set_layout(layout, list);
+      if (!set) composer_.set_layout(layout, recomputations_);
       set = true;
       consider(candidate);
     });
@@ -112,10 +122,12 @@ class Worker {
   const Space& space_;
   const Shard shard_;
   Composer composer_;
+  std::int64_t listed_stages_ = 0;
+  std::vector<Recomputation> recomputations_;
 };
 
 // Runs all workers at once, the first on this thread; fewer where the machine has no more threads to give.
-void run_all(std::vector<Worker>& workers, bool replays) {
+void run_all(std::deque<Worker>& workers, bool replays) {
   std::atomic<std::int64_t> next = 0;
   std::vector<std::future<void>> others;
   try {
@@ -141,7 +153,7 @@ SearchResult search(const Request& base, const Space& space, const SearchOptions
     throw InputError("system", "has no performance figures, without which strategies cannot be ranked");
   }
   constexpr unsigned most_threads = 256;  // more would only repeat the pricing of layers
-  std::vector<Worker> workers;
+  std::deque<Worker> workers;
   for (unsigned i = 0; i < std::clamp(options.threads, 1U, most_threads); ++i) {
     workers.emplace_back(base, space, options.shard);
   }

@@ -86,28 +86,6 @@ class LayoutVisit {
   Strategy layout_;
 };
 
-void for_each_recomputation(const Request& base, const Space& space, const Strategy& layout, auto visit) {
-  const auto visit_with_window = [&](const Recomputation& recompute) {
-    visit(recompute);
-    if (!space.recompute_window || recompute.policy == RecomputePolicy::none || recompute.layers > 0) return;
-    Recomputation windowed = recompute;
-    windowed.window = true;
-    visit(windowed);
-  };
-  for (const RecomputePolicy policy :
-       {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full}) {
-    if (!contains(space.recompute, policy)) continue;
-    Recomputation recompute{.policy = policy};
-    if (policy == RecomputePolicy::full && space.recompute_layers) {
-      const std::int64_t stages = layout.pipeline_parallel * layout.virtual_pipeline;
-      const std::int64_t most = ceiling(base.model.layers, stages);
-      for (recompute.layers = 1; recompute.layers < most; ++recompute.layers) visit_with_window(recompute);
-    }
-    recompute.layers = 0;
-    visit_with_window(recompute);
-  }
-}
-
 }  // namespace
 
 bool allows(const Counts& counts, std::int64_t value) {
@@ -120,8 +98,9 @@ Counts tensor_parallel_of(const Request& base, const Space& space) {
   return counts;
 }
 
-std::vector<bool> choices(const std::vector<bool>& open, std::int64_t ranks) {
-  return ranks > 1 ? open : std::vector<bool>{false};
+const std::vector<bool>& choices(const std::vector<bool>& open, std::int64_t ranks) {
+  static const std::vector<bool> only_whole{false};
+  return ranks > 1 ? open : only_whole;
 }
 
 void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,
@@ -131,15 +110,26 @@ void visit_layouts(const Request& base, const Space& space, const VisitLayout& v
 
 std::vector<Recomputation> recomputations(const Request& base, const Space& space, const Strategy& layout) {
   std::vector<Recomputation> list;
-  for_each_recomputation(base, space, layout,
-                         [&](const Recomputation& recompute) { list.push_back(recompute); });
+  const auto add = [&](const Recomputation& recompute) {
+    list.push_back(recompute);
+    if (!space.recompute_window || recompute.policy == RecomputePolicy::none || recompute.layers > 0) return;
+    list.push_back(recompute);
+    list.back().window = true;
+  };
+  const std::int64_t stages = layout.pipeline_parallel * layout.virtual_pipeline;
+  const std::int64_t most = ceiling(base.model.layers, stages);
+  list.reserve(static_cast<std::size_t>(most) + 5);
+  for (const RecomputePolicy policy :
+       {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full}) {
+    if (!contains(space.recompute, policy)) continue;
+    Recomputation recompute{.policy = policy};
+    if (policy == RecomputePolicy::full && space.recompute_layers) {
+      for (recompute.layers = 1; recompute.layers < most; ++recompute.layers) add(recompute);
+    }
+    recompute.layers = 0;
+    add(recompute);
+  }
   return list;
-}
-
-std::int64_t strategies_of(const Request& base, const Space& space, const Strategy& layout) {
-  std::int64_t count = 0;
-  for_each_recomputation(base, space, layout, [&](const Recomputation&) { ++count; });
-  return count * std::ssize(choices(space.distributed_optimizer, layout.data_parallel));
 }
 
 }  // namespace headroom

@@ -29,20 +29,17 @@ RankActivations rank_activations(const std::vector<StageActivations>& stages, co
 RankActivations rank_activations(std::span<const PassActivations> passes, const ScheduleShape& shape,
                                  std::int64_t rank);
 
-bool all_alike(std::span<const PassActivations> passes);
+// Stage chunks of a rank that do the same are a group. By chunk: its group, numbered in the order of their first chunks.
+using ChunkGroups = std::vector<std::size_t>;
 
 // A moment at which a rank whose stage chunks differ can be fullest. A forward pass is looked at when it ends, a backward
 // pass when it holds the most.
 struct LiveMoment {
   Step step;
-  std::vector<std::int64_t> alive;  // passes, by chunk group
+  std::size_t group = 0;            // of the step's chunk
+  std::vector<std::int64_t> alive;  // passes, by group
   friend bool operator==(const LiveMoment&, const LiveMoment&) = default;
 };
-
-// Groups the chunks that do the same. A group has the number of its first chunk, and each chunk here has its group's.
-using ChunkGroups = std::vector<std::size_t>;
-
-ChunkGroups chunk_groups(std::span<const PassActivations> passes);
 
 // The moments that can be the fullest, in order. A moment is left out where at another one at least as many passes of
 // every group are alive; forward passes are compared with forward passes, backward passes with those of the same group.
@@ -50,8 +47,8 @@ ChunkGroups chunk_groups(std::span<const PassActivations> passes);
 std::vector<LiveMoment> live_moments(const ChunkGroups& groups, const ScheduleShape& shape,
                                      std::int64_t rank);
 
-// The fullest of the moments, the first of them.
-RankActivations rank_activations(std::span<const PassActivations> passes, std::span<const LiveMoment> moments,
+// The fullest of the moments, the first of them. `groups` is what a chunk of each group does.
+RankActivations rank_activations(std::span<const PassActivations> groups, std::span<const LiveMoment> moments,
                                  std::int64_t rank);
 
 // The same where the rank stores up to `window` passes through its stage chunks in full (StorageWindow), as in

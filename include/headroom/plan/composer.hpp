@@ -18,7 +18,7 @@
 #include <tuple>
 #include <vector>
 
-#include "headroom/plan/layer_prices.hpp"
+#include "headroom/plan/layout_times.hpp"
 
 namespace headroom {
 
@@ -32,6 +32,8 @@ class Composer {
  public:
   // Keeps a reference. The request's strategy plays no part.
   explicit Composer(const Request& base);
+  Composer(const Composer&) = delete;  // its parts refer to each other
+  Composer& operator=(const Composer&) = delete;
 
   // The whole account of a strategy. Throws InputError, with every rule that is broken, where it is not legal.
   Evaluation evaluate(const Strategy& strategy);
@@ -53,54 +55,38 @@ class Composer {
   // The parts of the layout last set, for those who put stage chunks together that no Recomputation names.
   [[nodiscard]] const ScheduleShape& shape() const { return shape_; }
   LayerPrices& layers() { return layers_; }  // what its layers keep and cost
-  [[nodiscard]] PassTimes times_of(const StageCost& stage) const;
+  [[nodiscard]] PassTimes times_of(const StageCost& stage) const { return times_.times_of(stage); }
   // All that a rank holds at its peak, whose stage chunks do so.
   [[nodiscard]] Bytes rank_total(std::int64_t rank, std::span<const PassActivations> passes) const;
   // Of stage chunks that cost so much, in the order of the model.
   Seconds iteration(std::span<const StageCost> stages);
 
  private:
-  static constexpr std::size_t most_pipelines_at_once = 8;  // timed together
-
-  // One of the few distinct places of a layout's stage chunks.
-  struct Stage {
-    StagePlace place;
-    PassActivations activations;
-    StageCost cost;
-    PassTimes times;
-  };
-
   // The first of the ranks that hold the same stage chunks: none of them is fuller [memory/rank.hpp].
   struct RankKind {
     std::int64_t rank = 0;
     std::int64_t layers = 0;
-    bool one_stage = true;  // whether its stage chunks have the same place, and so do the same
+    ChunkGroups groups;               // stage chunks of the same place do the same
+    std::vector<std::size_t> stages;  // of each group, among the distinct ones
     Parameters parameters;
-    std::array<Bytes, 2> state;  // optimizer state whole, distributed
-    Bytes activations;           // at their peak
-    ChunkGroups groups;          // of the moments, where stage chunks differ
-    const std::vector<LiveMoment>* moments = nullptr;
+    std::array<Bytes, 2> state;                        // optimizer state whole, distributed
+    Bytes activations;                                 // at their peak
+    const std::vector<LiveMoment>* moments = nullptr;  // once asked for, where stage chunks differ
   };
 
   using MomentsKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, ChunkGroups>;
 
+  void find_stages();
   void find_rank_kinds();
-  [[nodiscard]] const Stage& stage(std::int64_t rank, std::int64_t chunk) const;
+  // Which of the distinct stages it is.
+  [[nodiscard]] std::size_t stage(std::int64_t rank, std::int64_t chunk) const;
 
-  void set_recompute(const Recomputation& recompute);
   void fill_activations(const Recomputation& recompute);
-  Bytes fullest(RankKind& kind);
-  std::span<const PassActivations> passes_of(std::int64_t rank);
   const std::vector<LiveMoment>& moments_of(const ChunkGroups& groups, std::int64_t rank);
-  RankActivations activations_of_rank(std::int64_t rank);
+  RankActivations activations_of(RankKind& kind, std::int64_t rank);
   std::vector<StageActivations> stage_activations_of(const Recomputation& recompute);
   const std::vector<RankMemory>& ranks_of(const Strategy& strategy);
 
-  void time_layout();
-  void time_replays(const Recomputation& recompute);
-  void fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans);
-  Seconds makespan_of(const Recomputation& recompute);
-  const IterationEnd& end_of(bool distributed_optimizer);
   IterationTime iteration_time(const Strategy& strategy);
   Timing timing_of(const Strategy& strategy);
 
@@ -108,27 +94,20 @@ class Composer {
   std::optional<Flops> model_flops_;  // of an iteration, and the rate that MFU is against
   FlopsPerSecond peak_rate_;
   LayerPrices layers_;
+  LayoutTimes times_;
   std::map<MomentsKey, std::vector<LiveMoment>> moments_;
 
   Strategy layout_;
   std::int64_t devices_ = 1;
   Bytes reserved_;
   ScheduleShape shape_;
-  std::vector<Stage> stages_;          // distinct
-  std::vector<std::size_t> stage_of_;  // by stage chunk of the model: which of them
+  LayoutStages stages_;
   std::vector<RankKind> kinds_;
   std::vector<std::size_t> kind_of_;  // by rank: which of them
-  bool layout_timed_ = false;
-  std::vector<Seconds> links_;
-  std::array<std::optional<IterationEnd>, 2> ends_;  // optimizer state whole, distributed
 
-  std::optional<Recomputation> recompute_;
-  bool filled_ = false;
-  std::optional<Seconds> makespan_;
-  std::span<const Recomputation> recomputations_;
-  std::vector<std::optional<Seconds>> makespans_;  // of these recomputations, where they are known
-  std::vector<std::vector<ChunkSpans>> spans_;
-  std::vector<PassActivations> passes_;
+  std::optional<Recomputation> filled_;       // for which these are
+  std::vector<PassActivations> activations_;  // of the distinct stages
+  std::vector<PassActivations> groups_;       // of the groups of a rank
   StageActivations scratch_;
   std::optional<Strategy> ranks_asked_;  // for whose ranks these are
   std::vector<RankMemory> ranks_;

@@ -22,7 +22,7 @@ struct Counts {
 bool allows(const Counts& counts, std::int64_t value);
 
 // Whether to split something over so many ranks: over one of them it changes nothing, and is not done.
-std::vector<bool> choices(const std::vector<bool>& open, std::int64_t ranks);
+const std::vector<bool>& choices(const std::vector<bool>& open, std::int64_t ranks);
 
 struct Space {
   std::int64_t devices = 1;  // all of them are used: d = devices / (t p)
@@ -58,10 +58,8 @@ using RejectLayout = std::function<void(const std::string& reason)>;
 void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,
                    const RejectLayout& reject);
 
-// The recomputations that a layout of the space can have, from the least replayed to the most.
+// The recomputations that a layout of the space can have, from the least replayed to the most. Layouts with as many stage
+// chunks, p m, have the same.
 std::vector<Recomputation> recomputations(const Request& base, const Space& space, const Strategy& layout);
-
-// How many strategies a layout of the space has: recomputations times choices of the optimizer's sharding.
-std::int64_t strategies_of(const Request& base, const Space& space, const Strategy& layout);
 
 }  // namespace headroom

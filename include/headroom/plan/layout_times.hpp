@@ -1,0 +1,81 @@
+// What the strategies of a layout take: its stage chunks priced, its links, its makespans and the end of an iteration. Each
+// is worked out once for all strategies that share what it depends on. The composer (plan/composer.hpp) asks.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "headroom/plan/layer_prices.hpp"
+
+namespace headroom {
+
+// The stage chunks of a layout: the few places that differ, and for each chunk, in the order of the model, which of them.
+struct LayoutStages {
+  std::vector<StagePlace> distinct;
+  std::vector<std::size_t> of;
+  friend bool operator==(const LayoutStages&, const LayoutStages&) = default;
+};
+
+class LayoutTimes {
+ public:
+  // Keeps references.
+  LayoutTimes(const Request& base, LayerPrices& layers);
+
+  // The questions below are about this layout, for which the layers' prices are selected. The pipeline rank that has the
+  // most parameters has `most`. Keeps references to the stages and to the recomputations: of these, some are timed
+  // together where that takes little longer than one.
+  void set(const Strategy& layout, const ScheduleShape& shape, const LayoutStages& stages,
+           const Parameters& most, std::span<const Recomputation> recomputations);
+
+  // Of any stage chunk that costs so much.
+  [[nodiscard]] PassTimes times_of(const StageCost& stage) const;
+
+  // Expects a recomputation without a window.
+  Seconds makespan(const Recomputation& recompute);
+  // At most that, and in closed form for every schedule.
+  Seconds least_makespan(const Recomputation& recompute);
+
+  const IterationEnd& end(bool distributed_optimizer);
+
+  // The whole account. `windows` as in ScheduleTimes.
+  IterationTime iteration(const Strategy& strategy, std::vector<std::int64_t> windows);
+  // The same of stage chunks that cost so much, in the order of the model.
+  IterationTime iteration(std::span<const StageCost> stages);
+
+ private:
+  static constexpr std::size_t most_pipelines_at_once = 8;  // timed together
+
+  // One of the distinct stage chunks.
+  struct Stage {
+    StageCost cost;
+    PassTimes times;
+  };
+
+  void time_layout();
+  void time_replays(const Recomputation& recompute);
+  void fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans);
+  // Its place among the recomputations of the layout; their number where it is none of them.
+  std::size_t place_of(const Recomputation& recompute);
+  void find_makespans(std::size_t first);
+
+  const Request& base_;
+  LayerPrices& layers_;
+
+  Strategy layout_;
+  ScheduleShape shape_;
+  const LayoutStages* places_ = nullptr;
+  Parameters most_;
+  bool layout_timed_ = false;
+  std::vector<Stage> stages_;
+  std::vector<Seconds> links_;
+  std::array<std::optional<IterationEnd>, 2> ends_;  // optimizer state whole, distributed
+
+  std::span<const Recomputation> recomputations_;
+  std::size_t last_place_ = 0;                     // that was asked for
+  std::vector<std::optional<Seconds>> makespans_;  // of these recomputations, where they are known
+  std::vector<std::vector<ChunkSpans>> spans_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,135 @@
+#include "headroom/plan/layout_times.hpp"
+
+#include <algorithm>
+
+#include "headroom/core/counts.hpp"
+
+namespace headroom {
+
+LayoutTimes::LayoutTimes(const Request& base, LayerPrices& layers)
+    : base_(base), layers_(layers), spans_(most_pipelines_at_once) {}
+
+void LayoutTimes::set(const Strategy& layout, const ScheduleShape& shape, const LayoutStages& stages,
+                      const Parameters& most, std::span<const Recomputation> recomputations) {
+  layout_ = layout;
+  shape_ = shape;
+  places_ = &stages;
+  most_ = most;
+  layout_timed_ = false;
+  ends_ = {};
+  recomputations_ = recomputations;
+  last_place_ = 0;
+  makespans_.assign(recomputations.size(), std::nullopt);
+}
+
+PassTimes LayoutTimes::times_of(const StageCost& stage) const {
+  return pass_times(stage, base_.system.performance->rates.host, base_.software);
+}
+
+void LayoutTimes::time_layout() {
+  if (layout_timed_) return;
+  layout_timed_ = true;
+  links_ = send_times(base_.model, layout_, base_.workload, base_.system.devices_per_node,
+                      *base_.system.performance, base_.software);
+  const ModelCost& cost = layers_.cost(layout_.recompute);
+  stages_.clear();
+  for (const StagePlace& place : places_->distinct) {
+    Stage& stage = stages_.emplace_back();
+    stage.cost = stage_cost(cost, place, {});
+    stage.times = times_of(stage.cost);
+  }
+}
+
+void LayoutTimes::time_replays(const Recomputation& recompute) {
+  time_layout();
+  const ModelCost& cost = layers_.cost(recompute);
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    Stage& stage = stages_[i];
+    stage.cost.replay = replay_cost(cost, places_->distinct[i], recompute);
+    stage.times.replay =
+        replay_time(stage.cost, stage.times.backward, base_.system.performance->rates.host, base_.software);
+  }
+}
+
+void LayoutTimes::fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans) {
+  time_replays(recompute);
+  spans.clear();
+  for (std::size_t i = 0; i < places_->of.size(); ++i) {
+    spans.push_back(chunk_spans(shape_, stages_[places_->of[i]].times, links_, static_cast<std::int64_t>(i)));
+  }
+}
+
+std::size_t LayoutTimes::place_of(const Recomputation& recompute) {
+  // They are asked for one after the other, each for one strategy or two.
+  const auto begin = recomputations_.begin() + std::ptrdiff_t(last_place_);
+  auto found = std::find(begin, recomputations_.end(), recompute);
+  if (found == recomputations_.end()) found = std::find(recomputations_.begin(), begin, recompute);
+  const bool known = found != recomputations_.end() && *found == recompute;
+  if (known) last_place_ = index(found - recomputations_.begin());
+  return known ? last_place_ : recomputations_.size();
+}
+
+void LayoutTimes::find_makespans(std::size_t first) {
+  const std::size_t at_once = shape_.kind == ScheduleKind::interleaved ? most_pipelines_at_once : 1;
+  // Those that follow replay more and need less memory: where one is asked for, so will they be.
+  std::array<std::size_t, most_pipelines_at_once> places{};
+  std::array<std::span<const ChunkSpans>, most_pipelines_at_once> pipelines;
+  std::size_t count = 0;
+  for (std::size_t i = first; i < recomputations_.size() && count < at_once; ++i) {
+    if (recomputations_[i].window) continue;
+    fill_spans(recomputations_[i], spans_[count]);
+    pipelines[count] = spans_[count];
+    places[count++] = i;
+  }
+  std::array<Seconds, most_pipelines_at_once> longest;
+  makespans(shape_, std::span(pipelines).first(count), std::span(longest).first(count));
+  for (std::size_t i = 0; i < count; ++i) makespans_[places[i]] = longest[i];
+}
+
+Seconds LayoutTimes::makespan(const Recomputation& recompute) {
+  const std::size_t place = place_of(recompute);
+  if (place == recomputations_.size()) {
+    fill_spans(recompute, spans_.front());
+    return headroom::makespan(shape_, spans_.front());
+  }
+  if (!makespans_[place]) find_makespans(place);
+  return *makespans_[place];
+}
+
+Seconds LayoutTimes::least_makespan(const Recomputation& recompute) {
+  fill_spans(recompute, spans_.front());
+  return headroom::least_makespan(shape_, spans_.front());
+}
+
+const IterationEnd& LayoutTimes::end(bool distributed_optimizer) {
+  std::optional<IterationEnd>& end = ends_[index(distributed_optimizer)];
+  if (end) return *end;
+  Strategy strategy = layout_;
+  strategy.distributed_optimizer = distributed_optimizer;
+  // All ranks wait for the slowest: the one with the most parameters.
+  return end.emplace(iteration_end(base_.model, strategy, most_, base_.system.devices_per_node,
+                                   *base_.system.performance, base_.software));
+}
+
+IterationTime LayoutTimes::iteration(const Strategy& strategy, std::vector<std::int64_t> windows) {
+  time_replays(strategy.recompute);
+  ScheduleTimes times{.stages = {}, .links = links_, .windows = std::move(windows)};
+  std::vector<StageCost> stages;
+  for (const std::size_t stage : places_->of) {
+    stages.push_back(stages_[stage].cost);
+    times.stages.push_back(stages_[stage].times);
+  }
+  IterationTime result =
+      iteration_time(shape_, std::move(times), stages, end(strategy.distributed_optimizer));
+  result.cost = layers_.cost(strategy.recompute);
+  return result;
+}
+
+IterationTime LayoutTimes::iteration(std::span<const StageCost> stages) {
+  time_layout();
+  ScheduleTimes times{.stages = {}, .links = links_, .windows = {}};
+  for (const StageCost& stage : stages) times.stages.push_back(times_of(stage));
+  return iteration_time(shape_, std::move(times), stages, end(layout_.distributed_optimizer));
+}
+
+}  // namespace headroom
