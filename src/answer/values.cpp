@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "headroom/core/error.hpp"
+#include "headroom/core/reading.hpp"
 
 namespace headroom {
 namespace {
@@ -146,13 +147,8 @@ class ValueRange {
 }  // namespace
 
 std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, from), text.size());
-    parts.emplace_back(text.substr(from, end - from));
-    from = end + 1;
-  }
-  return parts;
+  const std::vector<std::string_view> parts = parts_of(text, separator);
+  return {parts.begin(), parts.end()};
 }
 
 std::vector<std::string> values_of(const std::string& where, std::string_view text) {

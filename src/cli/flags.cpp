@@ -4,9 +4,9 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 #include "headroom/answer/values.hpp"
+#include "headroom/core/reading.hpp"
 
 namespace headroom::cli {
 
@@ -54,19 +54,8 @@ std::vector<std::string> split_at_commas(const FlagText& text) {
 void read_count(const std::string& flag, const FlagText& text, std::int64_t& value,
                 std::vector<Problem>& problems, std::int64_t least) {
   if (!text) return;
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-  const bool all_read = end == text->data() + text->size();
-  const std::string found = ", not '" + text->substr(0, 40) + "'";
-  if (error == std::errc::invalid_argument || !all_read) {
-    problems.push_back({flag, "must be a whole number" + found});
-  } else if (error == std::errc::result_out_of_range || number < least || number > most) {
-    problems.push_back(
-        {flag, "must be between " + std::to_string(least) + " and " + std::to_string(most) + found});
-  } else {
-    value = number;
-  }
+  const std::string rule = headroom::read_count(*text, value, least);
+  if (!rule.empty()) problems.push_back({flag, rule});
 }
 
 void read_quantity(const std::string& flag, const FlagText& text, double& value,

@@ -10,7 +10,7 @@
 
 #include "cli/command_line.hpp"
 #include "headroom/core/error.hpp"
-#include "headroom/core/names.hpp"
+#include "headroom/core/reading.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 
 namespace headroom::cli {
@@ -40,17 +40,8 @@ void read_with_unit(const std::string& flag, const std::string& text, std::span<
 template <class E>
 void read_choice(const std::string& flag, const FlagText& text, E& value, std::vector<Problem>& problems) {
   if (!text) return;
-  if (const auto found = from_name<E>(*text)) {
-    value = *found;
-    return;
-  }
-  std::vector<std::string_view> known;
-  std::string list;
-  for (const auto& [enumerator, spelling] : spellings<E>) {
-    known.push_back(spelling);
-    list += (list.empty() ? "" : ", ") + std::string(spelling);
-  }
-  problems.push_back({flag, "must be one of " + list + ", not '" + *text + "'" + did_you_mean(*text, known)});
+  const std::string rule = read_name(*text, value);
+  if (!rule.empty()) problems.push_back({flag, rule});
 }
 
 // A problem of the library as one of the command line: what it names is an option there ("tensor_parallel", "set hidden").

@@ -1,12 +1,12 @@
 #include "headroom/parallel/strategy.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/core/counts.hpp"
 
 namespace headroom {
 namespace {
@@ -100,14 +100,13 @@ void check_pipeline(Rules& rules, const Transformer& model, const Strategy& stra
 }
 
 void check_devices(Rules& rules, const Strategy& strategy) {
-  constexpr std::int64_t most_devices = std::numeric_limits<std::int32_t>::max();
   std::int64_t replica = 0;
   std::int64_t all = 0;
   const bool countable =
       !__builtin_mul_overflow(strategy.tensor_parallel, strategy.pipeline_parallel, &replica) &&
-      !__builtin_mul_overflow(replica, strategy.data_parallel, &all) && all <= most_devices;
+      !__builtin_mul_overflow(replica, strategy.data_parallel, &all) && all <= most_count;
   rules.require(countable, "data_parallel",
-                [&] { return "must leave at most " + std::to_string(most_devices) + " devices"; });
+                [&] { return "must leave at most " + std::to_string(most_count) + " devices"; });
 }
 
 void check_batch(Rules& rules, const Strategy& strategy, const Workload& workload) {

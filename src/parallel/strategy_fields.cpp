@@ -1,10 +1,9 @@
 #include "headroom/parallel/strategy_fields.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <limits>
 
 #include "headroom/core/expects.hpp"
+#include "headroom/core/reading.hpp"
 
 namespace headroom {
 namespace {
@@ -15,21 +14,9 @@ std::string dashed(std::string_view name) {
   return text;
 }
 
-std::vector<std::string_view> parts_of(std::string_view list) {
-  std::vector<std::string_view> parts;
-  for (std::size_t from = 0; from <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', from), list.size());
-    parts.push_back(list.substr(from, comma - from));
-    from = comma + 1;
-  }
-  return parts;
-}
-
 bool is_among(std::string_view name, const std::vector<std::string_view>& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
-
-std::string quoted(std::string_view text) { return ", not '" + std::string(text.substr(0, 40)) + "'"; }
 
 std::string text_of(std::int64_t value) { return std::to_string(value); }
 std::string text_of(bool value) { return value ? "yes" : "no"; }
@@ -47,20 +34,11 @@ std::string text_of(const std::vector<T>& values) {
 
 // Each reads a text into a value; what the text breaks, or empty.
 std::string read(std::string_view text, std::int64_t& value, std::int64_t least) {
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  std::int64_t number = 0;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, number);
-  if (error == std::errc::invalid_argument || end != last) return "must be a whole number" + quoted(text);
-  if (error == std::errc::result_out_of_range || number < least || number > most) {
-    return "must be between " + std::to_string(least) + " and " + std::to_string(most) + quoted(text);
-  }
-  value = number;
-  return {};
+  return read_count(text, value, least);
 }
 
 std::string read(std::string_view text, bool& value, std::int64_t) {
-  if (text != "yes" && text != "no" && text != "true") return "must be yes or no" + quoted(text);
+  if (text != "yes" && text != "no" && text != "true") return "must be yes or no" + not_this(text);
   value = text != "no";
   return {};
 }
@@ -68,24 +46,14 @@ std::string read(std::string_view text, bool& value, std::int64_t) {
 std::string read(std::string_view text, Dtype& value, std::int64_t) {
   const std::optional<Dtype> found = from_name<Dtype>(text);
   if (found != Dtype::fp32 && found != Dtype::half)
-    return "must be fp32 or half (fp16 or bf16)" + quoted(text);
+    return "must be fp32 or half (fp16 or bf16)" + not_this(text);
   value = *found;
   return {};
 }
 
 template <class E>
 std::string read(std::string_view text, E& value, std::int64_t) {
-  if (const auto found = from_name<E>(text)) {
-    value = *found;
-    return {};
-  }
-  std::vector<std::string_view> known;
-  std::string list;
-  for (const auto& [enumerator, spelling] : spellings<E>) {
-    known.push_back(spelling);
-    list += (list.empty() ? "" : ", ") + std::string(spelling);
-  }
-  return "must be one of " + list + quoted(text) + did_you_mean(text, known);
+  return read_name(text, value);
 }
 
 std::string read(std::string_view text, std::vector<std::int64_t>& values, std::int64_t least) {
@@ -102,16 +70,21 @@ std::string read(std::string_view text, std::vector<std::string>& values, std::i
   return {};
 }
 
+}  // namespace
+
 ScheduleKind implied_schedule(std::int64_t virtual_pipeline) {
   return virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
 }
 
-// Whether a strategy is told by this field however it is set.
 bool always_told(const StrategyField& field) {
   return field.group == FieldGroup::layout && !field.letter.empty() && field.name != "virtual_pipeline";
 }
 
-}  // namespace
+std::int64_t least_in_files(const StrategyField& field) {
+  const auto* const member = std::get_if<Member<std::int64_t>>(&field.member);
+  if (member == nullptr || !field.json.starts_with("strategy/")) return field.least;
+  return std::min(field.least, member->in({}, {}));
+}
 
 const StrategyField* find_field(std::string_view name) {
   const std::string asked = dashed(name);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/core/counts.hpp"
 
 namespace headroom {
 namespace {
@@ -49,8 +49,7 @@ std::int64_t devices_lower_bound(const Request& base, std::optional<Seconds> wit
     bound = std::max(bound,
                      flops / *within / peak_of(base.system.performance->device, compute_dtype(base.model)));
   }
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  return bound < static_cast<double>(most) ? static_cast<std::int64_t>(std::ceil(bound)) : most;
+  return bound < real(most_count) ? static_cast<std::int64_t>(std::ceil(bound)) : most_count;
 }
 
 bool Feasibility::fits(const Space& space) {

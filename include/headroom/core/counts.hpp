@@ -3,10 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
 namespace headroom {
+
+// No count is larger: of GPUs, layers, sequences, tokens of one.
+inline constexpr std::int64_t most_count = std::numeric_limits<std::int32_t>::max();
 
 // The place of a container's element. Expects no negative count.
 constexpr std::size_t index(std::int64_t count) { return static_cast<std::size_t>(count); }

@@ -165,6 +165,15 @@ std::string short_flag_of(const StrategyField& field);
 
 std::vector<std::string_view> aliases_of(const StrategyField& field);
 
+// Whether a strategy is told by this field however it is set.
+bool always_told(const StrategyField& field);
+
+// The least count that JSON holds of it: 0 where nobody set a count that is 0 without its flag.
+std::int64_t least_in_files(const StrategyField& field);
+
+// The schedule of a strategy that names none.
+ScheduleKind implied_schedule(std::int64_t virtual_pipeline);
+
 // Its value as a flag and a sweep write it: "8", "yes", "selective", "3,4,4".
 std::string value_of(const StrategyField& field, const Strategy& strategy, const Workload& workload);
 

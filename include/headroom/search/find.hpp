@@ -5,9 +5,9 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <optional>
 
+#include "headroom/core/counts.hpp"
 #include "headroom/core/names.hpp"
 #include "headroom/search/space.hpp"
 
@@ -32,8 +32,8 @@ inline constexpr std::int64_t usual_sequence_step = 128;
 struct Question {
   Extreme extreme = Extreme::min_devices;
   std::int64_t step = 1;  // only multiples of it are looked at; min_devices looks at whole nodes instead
-  std::int64_t most = std::numeric_limits<std::int32_t>::max();  // nothing above it is looked at
-  std::optional<Seconds> within;  // how long an iteration may take; for min_devices and max_batch only
+  std::int64_t most = most_count;  // nothing above it is looked at
+  std::optional<Seconds> within;   // how long an iteration may take; for min_devices and max_batch only
   friend bool operator==(const Question&, const Question&) = default;
 };
 

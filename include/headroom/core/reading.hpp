@@ -1,0 +1,42 @@
+// Reading a value from a text, as flags and sweeps give it. Each reader says what the text breaks, as the end of a
+// sentence that begins with the field ("must be a whole number, not 'x'"), or nothing where the value was read. A text
+// that breaks a rule leaves the value as it was.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headroom/core/counts.hpp"
+#include "headroom/core/error.hpp"
+#include "headroom/core/names.hpp"
+
+namespace headroom {
+
+// The parts of a list, empty ones included; of an empty text one empty part.
+std::vector<std::string_view> parts_of(std::string_view list, char separator = ',');
+
+// ", not 'x'", of a long text its start.
+std::string not_this(std::string_view text);
+
+// A whole number from `least` to most_count.
+std::string read_count(std::string_view text, std::int64_t& value, std::int64_t least = 1);
+
+// An enumerator by its spelling.
+template <class E>
+std::string read_name(std::string_view text, E& value) {
+  if (const auto found = from_name<E>(text)) {
+    value = *found;
+    return {};
+  }
+  std::vector<std::string_view> known;
+  std::string list;
+  for (const auto& [enumerator, spelling] : spellings<E>) {
+    known.push_back(spelling);
+    list += (list.empty() ? "" : ", ") + std::string(spelling);
+  }
+  return "must be one of " + list + not_this(text) + did_you_mean(text, known);
+}
+
+}  // namespace headroom
