@@ -1,24 +1,9 @@
 #include "headroom/calibrate/measured_run.hpp"
 
-#include <algorithm>
-#include <array>
-
-#include "headroom/calibrate/sample.hpp"
-
 namespace headroom {
 namespace {
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-// The systems of the devices that users' own runs name.
-struct DeviceSystem {
-  std::string_view device;
-  std::string_view system;
-};
-constexpr std::array device_systems{
-    DeviceSystem{"A100-SXM4-80GB", "dgx-a100-80g"}, DeviceSystem{"A100-SXM4-40GB", "dgx-a100-40g"},
-    DeviceSystem{"H100-SXM5-80GB", "dgx-h100-80g"}, DeviceSystem{"H200-SXM-141GB", "dgx-h200-141g"},
-    DeviceSystem{"B200-SXM-180GB", "dgx-b200-180g"}};
 
 // What holds for a run beyond its members: its own settings over those of its source.
 RunSettings settings_of(const MeasuredRun& run, const PublishedSource* source) {
@@ -134,17 +119,6 @@ std::string label_of(const MeasuredRun& run, const PublishedSource* source) {
   if (source != nullptr) return source->label;
   // In quotes, so that no title passes for a source whose targets it would be held to.
   return run.source.empty() ? "own runs" : "'" + run.source + "'";
-}
-
-RunPresets presets_of(const MeasuredRun& run, const PublishedSource* source) {
-  if (source != nullptr) return {.system = source->system, .software = source->software};
-  RunPresets presets{.system = std::nullopt, .software = Software().name};
-  for (const auto& [device, system] : device_systems) {
-    if (!same_device(run.device, std::string(device))) continue;
-    presets.system = std::string(system);
-    break;
-  }
-  return presets;
 }
 
 RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const System& system,

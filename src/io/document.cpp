@@ -119,6 +119,7 @@ void lay_over_base(Document& document, std::string_view kind) {
   }
   Document base = read_document(file->text, std::string(file->path));
   lay_over_base(base, kind);
+  base.root.erase("runs_of");  // which is said of one system only
   base.root.merge_patch(document.root);
   document.root = std::move(base.root);
 }

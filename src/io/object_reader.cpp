@@ -115,6 +115,10 @@ void ObjectReader::texts(std::string_view key, std::vector<std::string>& values)
     take_text(at_ / std::string(key) / i, object_->at(key)[i], values[i]);
 }
 
+void ObjectReader::optional_texts(std::string_view key, std::vector<std::string>& values) {
+  if (find(key, /*required=*/false) != nullptr) texts(key, values);
+}
+
 void ObjectReader::take(std::string_view key, Bytes& value) {
   const Json& json = object_->at(key);
   if (!json.is_string()) return report(key, "must be text with a unit, such as \"80 GiB\"" + found(json));

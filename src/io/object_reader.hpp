@@ -86,6 +86,8 @@ class ObjectReader {
 
   // A list of texts, possibly empty.
   void texts(std::string_view key, std::vector<std::string>& values);
+  // Empty where it is left out.
+  void optional_texts(std::string_view key, std::vector<std::string>& values);
 
   // A list of objects, possibly empty.
   template <class T, class Fields>

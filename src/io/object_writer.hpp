@@ -32,6 +32,9 @@ class ObjectWriter {
   void texts(std::string_view key, const std::vector<std::string>& values) {
     written_[std::string(key)] = values;
   }
+  void optional_texts(std::string_view key, const std::vector<std::string>& values) {
+    if (!values.empty()) texts(key, values);
+  }
   void format(std::int64_t version) { required("format", version); }
 
   template <class T, class Fields>

@@ -172,12 +172,26 @@ std::vector<MeasuredRun> parse_runs(std::string_view text, const std::string& fi
 
 std::vector<MeasuredRun> read_runs(const std::string& path) { return parse_runs(read_file(path), path); }
 
+RunPresets presets_of(const MeasuredRun& run, const PublishedSource* source) {
+  if (source != nullptr) return {.system = source->system, .software = source->software};
+  RunPresets presets{.system = std::nullopt, .software = Software().name};
+  if (const std::optional<System> system = system_of_device(run.device)) presets.system = system->name;
+  return presets;
+}
+
 RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std::string>& system,
                   const std::optional<std::string>& software) {
   RunCases result;
   std::map<std::string, System> systems;  // each read once
   std::map<std::string, Software> stacks;
   std::map<std::string, PublishedSource> sources;
+  std::map<std::string, RunPresets> of_devices;
+  const auto presets_for = [&](const MeasuredRun& run, const PublishedSource* source) {
+    if (source != nullptr) return presets_of(run, source);
+    if (system) return RunPresets{.system = system, .software = Software().name};
+    if (!of_devices.contains(run.device)) of_devices[run.device] = presets_of(run, nullptr);
+    return of_devices[run.device];
+  };
   std::set<std::string> judged;
   for (const MeasuredRun& run : runs) {
     const PublishedSource* source = nullptr;
@@ -188,7 +202,7 @@ RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std:
     const auto skip = [&](std::string reason) {
       result.skipped.push_back({label_of(run, source), run.name, std::move(reason)});
     };
-    const RunPresets presets = presets_of(run, source);
+    const RunPresets presets = presets_for(run, source);
     const std::optional<std::string> name = system ? system : presets.system;
     const std::string stack = software.value_or(presets.software);
     if (!name) {

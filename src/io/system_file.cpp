@@ -1,11 +1,13 @@
 #include "headroom/io/system_file.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "file_formats.hpp"
+#include "headroom/calibrate/sample.hpp"
 #include "headroom/io/catalog.hpp"
 #include "headroom/io/quantity.hpp"
 #include "headroom/memory/reserves.hpp"
@@ -90,6 +92,7 @@ constexpr auto system_fields = [](auto& fields, auto& system) {
   fields.format(1);
   fields.required("source", system.source);
   fields.required("device", system.device);
+  fields.optional_texts("runs_of", system.runs_of);
   fields.required("memory", system.memory);
   fields.required("devices_per_node", system.devices_per_node, node_sizes);
   fields.list("reserves", system.reserves, reserve_fields);
@@ -176,6 +179,16 @@ std::string write_system(const System& system) { return json_of(system).dump(2) 
 
 std::vector<std::string> system_field_names() {
   return value_names(json_of(System{.performance = Performance{}}));
+}
+
+std::optional<System> system_of_device(const std::string& device) {
+  std::optional<System> found;
+  for (System& system : list_systems()) {
+    const bool meant = std::any_of(system.runs_of.begin(), system.runs_of.end(),
+                                   [&](const std::string& name) { return same_device(device, name); });
+    if (meant && (!found || found->memory < system.memory)) found = std::move(system);
+  }
+  return found;
 }
 
 std::vector<System> list_systems() {

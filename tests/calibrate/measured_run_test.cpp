@@ -1,7 +1,11 @@
 #include "headroom/calibrate/measured_run.hpp"
 
+#include <set>
+
 #include <doctest/doctest.h>
 
+#include "headroom/calibrate/sample.hpp"
+#include "headroom/io/runs_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/source_file.hpp"
 #include "headroom/io/system_file.hpp"
@@ -118,8 +122,15 @@ TEST_CASE("one's own run finds the system of its device") {
     run.device = device;
     return presets_of(run, nullptr).system.value_or("none");
   };
+  std::set<std::string> devices;
   for (const System& system : list_systems()) {
-    if (system.name.starts_with("dgx-")) CHECK(system_of_device(system.device) == system.name);
+    // One that stands on another does not take its runs.
+    CHECK(system.runs_of.empty() == !system.name.starts_with("dgx-"));
+    for (const std::string& device : system.runs_of) {
+      CHECK(devices.insert(device).second);
+      CHECK(system_of_device(device) == system.name);
+      CHECK(same_device(device, system.device));
+    }
   }
   CHECK(system_of_device("NVIDIA H100 80GB HBM3") == "dgx-h100-80g");
   CHECK(system_of_device("A100") == "dgx-a100-80g");

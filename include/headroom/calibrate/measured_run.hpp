@@ -58,15 +58,6 @@ struct MeasuredRun {
 // below; or else the run's title in quotes.
 std::string label_of(const MeasuredRun& run, const PublishedSource* source);
 
-// The names of the presets that predict a run: those of its source, or else the system of its device, which is absent
-// where no system has that device, and the default stack.
-struct RunPresets {
-  std::optional<std::string> system;
-  std::string software;
-  friend bool operator==(const RunPresets&, const RunPresets&) = default;
-};
-RunPresets presets_of(const MeasuredRun& run, const PublishedSource* source);
-
 // The reason, where the run is not one that can be predicted.
 using RunCase = std::variant<MeasuredCase, std::string>;
 

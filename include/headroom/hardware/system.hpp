@@ -52,8 +52,10 @@ struct Performance {
 
 struct System {
   std::string name;
-  std::string source;                 // where the device's figures were published
-  std::string device;                 // "A100-SXM4-80GB"
+  std::string source;  // where the device's figures were published
+  std::string device;  // "A100-SXM4-80GB"
+  // Devices as runs name them: where such a run names no system, it is of this one.
+  std::vector<std::string> runs_of;
   Bytes memory;                       // capacity of one device; the "80 GB" A100 holds 80 GiB
   std::int64_t devices_per_node = 1;  // devices that share the fast interconnect
   std::vector<Reserve> reserves;

@@ -5,9 +5,11 @@
 //
 // Every member is required, since a default would be a number without a source; "reserves" may be empty. A member
 // "performance" (device, network and rates, each rate with origin and source) allows predictions of time. A file
-// with "base": NAME needs a "source" only: what it leaves out is that of the embedded system.
+// with "base": NAME needs a "source" only: what it leaves out is that of the embedded system, but for "runs_of", the
+// devices whose runs are predicted on this system where they name none.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,10 @@ std::string write_system(const System& system);
 
 // What an override may name: "memory", "performance.rates.products.sustained.value".
 std::vector<std::string> system_field_names();
+
+// The embedded system for runs on a device that name no system: the one whose file says so ("runs_of"), by any of the
+// device's names; where the name leaves the memory open, the one with the most. Absent where no file does.
+std::optional<System> system_of_device(const std::string& device);
 
 // The embedded systems, sorted by name.
 std::vector<System> list_systems();
