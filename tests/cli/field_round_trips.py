@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Each field of a strategy and a workload through the program and back: its flag sets the member of the JSON output
+that the table names, whatever the flag is called; a sweep over the field finds what the flag does; and the flags that
+the program prints of the strategy make the same strategy again.
+
+usage: field_round_trips.py --bin DIR
+"""
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+MODEL = "gpt2-small"
+PIPELINE = ["--pipeline-parallel", "2"]
+# For each field a value that it does not have by itself, and what it takes beside it to be legal.
+EXAMPLES = {
+    "tensor_parallel": ("4", []),
+    "pipeline_parallel": ("3", []),
+    "virtual_pipeline": ("3", PIPELINE),
+    "data_parallel": ("4", []),
+    "micro_batch": ("2", []),
+    "global_batch": ("48", []),
+    "sequence": ("512", []),
+    "schedule": ("gpipe", PIPELINE),
+    "stage_layers": ("5,7", PIPELINE),
+    "sequence_parallel": ("yes", ["--tensor-parallel", "2"]),
+    "recompute": ("full", []),
+    "recompute_ops": ("norm_1,activation", []),
+    "recompute_layers": ("2", ["--recompute", "full"]),
+    "recompute_method": ("uniform", ["--recompute", "full", "--recompute-layers", "2"]),
+    "recompute_window": ("yes", ["--recompute", "full", *PIPELINE]),
+    "distribute_saved_activations": ("yes", ["--recompute", "full", "--tensor-parallel", "2"]),
+    "save_gathered_input": ("yes", ["--sequence-parallel", "--tensor-parallel", "2"]),
+    "keep_pipeline_outputs": ("yes", PIPELINE),
+    "distributed_optimizer": ("yes", ["--data-parallel", "2"]),
+    "gradient_dtype": ("half", []),
+}
+# No search and no frontier has strategies with these.
+NEVER_PRINTED = {"recompute_method", "distribute_saved_activations"}
+
+
+class Program:
+    def __init__(self, path):
+        self.path = path
+
+    def report(self, command, *arguments):
+        call = [str(self.path), command, *arguments, "--format", "json"]
+        done = subprocess.run(call, capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 3):
+            raise SystemExit(f"{shlex.join(call[1:])}: {done.stderr}")
+        return json.loads(done.stdout)
+
+
+def member(report, pointer):
+    for key in pointer.strip("/").split("/"):
+        report = report[key]
+    return report
+
+
+def text_of(value):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def workload_flags(report):
+    return "".join(f"--{key.replace('_', '-')}={report['workload'][key]} " for key in ("global_batch", "sequence"))
+
+
+def flag(name, value):
+    return [name] if value == "yes" else [name, value]
+
+
+def check_field(program, field, mistakes):
+    value, beside = EXAMPLES[field["name"]]
+    if "global_batch" != field["name"]:
+        beside = [*beside, "--global-batch", "96"]
+
+    def wrong(what):
+        mistakes.append(f"{field['name']}: {what}")
+
+    arguments = [MODEL, *beside, *flag(field["flag"], value)]
+    report = program.report("estimate", *arguments)
+    if text_of(member(report, field["json"])) != value:
+        wrong(f"{field['flag']} {value} makes {field['json']} {member(report, field['json'])}")
+    if text_of(member(program.report("estimate", MODEL, *beside), field["json"])) == value:
+        wrong("its example is what it is without the flag")
+    for alias in field["aliases"]:
+        if program.report("estimate", MODEL, *beside, *flag(alias, value)) != report:
+            wrong(f"{alias} is another flag than {field['flag']}")
+
+    values = f"{value};{value}" if "," in value else value  # of lists semicolons part the values
+    row = program.report("sweep", MODEL, *beside, "--vary", f"{field['name']}={values}")["rows"][0]
+    found = (row.get("peak_bytes"), row.get("iteration_seconds"))
+    if found != (report["memory"]["peak_bytes"], report["time"]["iteration_seconds"]):
+        wrong(f"a sweep finds {row}")
+
+    if field["name"] in NEVER_PRINTED:
+        return
+    told = 0
+    for flags, found in printed(program, field, report, arguments):
+        again = program.report("estimate", MODEL, *shlex.split(flags))
+        told += text_of(member(again, field["json"])) != field["default"]
+        if not found.items() <= summary(again).items():
+            wrong(f"'{flags}' is printed for {found}, and makes {summary(again)}")
+        if told == 3:
+            break
+    if told == 0:
+        wrong("nothing that is printed has it")
+
+
+def summary(report):
+    return {"strategy": report["strategy"], "workload": report["workload"],
+            "peak_bytes": report["memory"]["peak_bytes"], "iteration_seconds": report["time"]["iteration_seconds"]}
+
+
+def printed(program, field, report, arguments):
+    """Flags that the program prints of strategies with the field, and what it says of each."""
+    searches = {
+        "global_batch": ["--devices", "1", "--global-batch", "48"],
+        "sequence": ["--devices", "1", "--global-batch", "96", "--sequence", "512"],
+        "recompute_window": ["--devices", "2", "--global-batch", "96", "--recompute", "full", "--recompute-window",
+                             "--no-recompute-layers", "-p", "2", "-m", "1"],
+    }
+    if field["name"] in searches:
+        plans = program.report("plan", MODEL, *searches[field["name"]])["plans"]
+        return [(plan["command"].split(MODEL, 1)[1], summary(plan)) for plan in plans]
+    if not field["name"].startswith("recompute"):
+        policies = program.report("frontier", *arguments)["policies"]
+        return [(workload_flags(report) + policies[0]["flags"], {"strategy": report["strategy"]})]
+    frontier = program.report("frontier", MODEL, "--global-batch", "96")
+    return [(workload_flags(report) + point["flags"], {key: point[key] for key in ("peak_bytes", "iteration_seconds")})
+            for point in frontier["policies"] + frontier["points"]]
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--bin", type=Path, required=True)
+    program = Program((parser.parse_args().bin / "headroom").resolve())
+    fields = program.report("list", "fields")["fields"]
+    names = [field["name"] for field in fields]
+    mistakes = [f"{name}: has no example here" for name in names if name not in EXAMPLES]
+    mistakes += [f"{name}: is no field" for name in EXAMPLES if name not in names]
+    for field in fields:
+        if field["name"] in EXAMPLES:
+            check_field(program, field, mistakes)
+    print("\n".join(mistakes) or f"{len(fields)} fields")
+    sys.exit(1 if mistakes else 0)
+
+
+if __name__ == "__main__":
+    main()
