@@ -1,5 +1,8 @@
-// An axis that no strategy has yet, taught through public headers only: it divides tokens, so that a rank has a part of
-// every sequence, and its ranks pass keys and values on round a ring.
+// What an axis needs beyond its row in core/axis.hpp, taught through public headers alone: an op table whose exchange
+// names the axis, the shares that a sharding gives its ranks, and sizes. The rows are an enumeration and its table, since
+// every array of sizes and groups is as long as they are, so that no test can add one: this takes the row of tokens and
+// gives it a ring of its own, whatever a strategy makes of that row. What a new row itself makes follow (groups,
+// communicators, letters and names) tests/parallel/axes_test.cpp asks of every row there is.
 #include <doctest/doctest.h>
 
 #include "headroom/memory/reserves.hpp"
