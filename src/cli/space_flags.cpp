@@ -1,85 +1,84 @@
 #include "cli/space_flags.hpp"
 
-#include <array>
+#include <type_traits>
 
 namespace headroom::cli {
 namespace {
 
-struct CountDimension {
-  const char* field;
-  const char* help;
-  CountFlags SpaceFlags::*flags;
-  Counts Space::*counts;
-};
+std::string most_flag(const SpaceField& dimension) {
+  return flag_of(std::string("max_").append(dimension.field));
+}
 
-constexpr std::array<CountDimension, 5> dimensions{{
-    {"tensor_parallel", "Tensor-parallel (TP) sizes; by default those within a node",
-     &SpaceFlags::tensor_parallel, &Space::tensor_parallel},
-    {"pipeline_parallel", "Pipeline-parallel (PP) sizes", &SpaceFlags::pipeline_parallel,
-     &Space::pipeline_parallel},
-    {"virtual_pipeline",
-     "Virtual pipeline (VP) stages on each PP rank; by default those that divide the layers evenly",
-     &SpaceFlags::virtual_pipeline, &Space::virtual_pipeline},
-    {"data_parallel", "Data-parallel (DP) sizes", &SpaceFlags::data_parallel, &Space::data_parallel},
-    {"micro_batch", "Sequences in a microbatch (MBS)", &SpaceFlags::micro_batch, &Space::micro_batch},
-}};
+// A field that is tried unless told otherwise has a flag that tells.
+std::string switch_flag(const SpaceField& dimension, bool by_default) {
+  return by_default ? flag_of(std::string("no_").append(dimension.field)) : flag_of(dimension.field);
+}
 
-std::string most_flag(const CountDimension& dimension) {
-  return flag_of(std::string("max_") + dimension.field);
+void add_field(Command command, const SpaceField& dimension, SpaceFlag& flag) {
+  const char* const group = "Space";
+  const StrategyField& field = *find_field(dimension.field);
+  const std::string help(dimension.help);
+  const auto option = [&](const std::string& value) {
+    command.option(flag_names(field), flag.values, value, help).group(group);
+  };
+  const auto add = [&](auto member) {
+    using Values = std::remove_cvref_t<decltype(Space().*member)>;
+    if constexpr (std::is_same_v<Values, Counts>) {
+      option("N,N,...");
+      command.option(most_flag(dimension), flag.most, "N", "The largest of these sizes").group(group);
+    } else if constexpr (std::is_same_v<Values, std::vector<bool>>) {
+      option("yes|no|both");
+    } else if constexpr (std::is_same_v<Values, bool>) {
+      command.flag(switch_flag(dimension, Space().*member), flag.on, help).group(group);
+    } else {
+      option(std::string(field.value) + ",...");
+    }
+  };
+  std::visit(add, dimension.values);
+}
+
+void read_values(const SpaceField& dimension, const SpaceFlag& flag, Counts& counts,
+                 std::vector<Problem>& problems) {
+  for (const std::string& part : split_at_commas(flag.values)) {
+    counts.only.push_back(0);
+    read_count(flag_of(dimension.field), part, counts.only.back(), problems);
+  }
+  read_count(most_flag(dimension), flag.most, counts.most, problems);
 }
 
 // yes, no, or both.
-void read_choices(const std::string& flag, const FlagText& text, std::vector<bool>& values,
-                  std::vector<Problem>& problems) {
-  if (!text) return;
-  if (*text == "yes") {
+void read_values(const SpaceField& dimension, const SpaceFlag& flag, std::vector<bool>& values,
+                 std::vector<Problem>& problems) {
+  if (!flag.values) return;
+  if (*flag.values == "yes") {
     values = {true};
-  } else if (*text == "no") {
+  } else if (*flag.values == "no") {
     values = {false};
-  } else if (*text != "both") {
-    problems.push_back({flag, "must be yes, no or both, not '" + *text + "'"});
+  } else if (*flag.values != "both") {
+    problems.push_back({flag_of(dimension.field), "must be yes, no or both, not '" + *flag.values + "'"});
   }
 }
 
+void read_values(const SpaceField&, const SpaceFlag& flag, bool& tried, std::vector<Problem>&) {
+  if (flag.on) tried = !tried;
+}
+
 template <class E>
-void read_list(const std::string& flag, const FlagText& text, std::vector<E>& values,
-               std::vector<Problem>& problems) {
-  if (!text) return;
+void read_values(const SpaceField& dimension, const SpaceFlag& flag, std::vector<E>& values,
+                 std::vector<Problem>& problems) {
+  if (!flag.values) return;
   values.clear();
-  for (const std::string& part : split_at_commas(text)) {
+  for (const std::string& part : split_at_commas(flag.values)) {
     values.emplace_back();
-    read_choice(flag, part, values.back(), problems);
+    read_choice(flag_of(dimension.field), part, values.back(), problems);
   }
 }
 
 }  // namespace
 
 void add_space_flags(Command command, SpaceFlags& flags) {
-  const char* group = "Space";
-  command.option("--devices", flags.devices, "N", "GPUs to use, all of them").required().group(group);
-  for (const CountDimension& dimension : dimensions) {
-    command
-        .option(flag_names(*find_field(dimension.field)), (flags.*dimension.flags).only, "N,N,...",
-                dimension.help)
-        .group(group);
-    command.option(most_flag(dimension), (flags.*dimension.flags).most, "N", "The largest of these sizes")
-        .group(group);
-  }
-  const auto option = [&](const char* name, FlagText& value, const char* type, const char* help) {
-    command.option(name, value, type, help).group(group);
-  };
-  option("--sp,--sequence-parallel", flags.sequence_parallel, "yes|no|both",
-         "Sequence parallelism (default both)");
-  option("--distributed-optimizer", flags.distributed_optimizer, "yes|no|both",
-         "Optimizer state sharded over data-parallel ranks (default both)");
-  option("--recompute", flags.recompute, "POLICY,...", "none, selective, full (default all three)");
-  command.flag("--no-recompute-layers", flags.no_recompute_layers, "Full recomputation of all layers only")
-      .group(group);
-  command
-      .flag("--recompute-window", flags.recompute_window,
-            "Also windows of microbatches exempt from recomputation (slower to search)")
-      .group(group);
-  option("--schedule", flags.schedule, "KIND,...", "gpipe, 1f1b, interleaved (default the last two)");
+  command.option("--devices", flags.devices, "N", "GPUs to use, all of them").required().group("Space");
+  for (std::size_t i = 0; i < space_fields.size(); ++i) add_field(command, space_fields[i], flags.fields[i]);
 }
 
 void add_search_flags(Command command, RequestFlags& request, SystemFlags& system, SpaceFlags& space) {
@@ -94,26 +93,16 @@ void add_search_flags(Command command, RequestFlags& request, SystemFlags& syste
 Space read_space(const SpaceFlags& flags, std::vector<Problem>& problems) {
   Space space;
   read_count("--devices", flags.devices, space.devices, problems);
-  for (const CountDimension& dimension : dimensions) {
-    const CountFlags& texts = flags.*dimension.flags;
-    Counts& counts = space.*dimension.counts;
-    const std::string flag = flag_of(dimension.field);
-    for (const std::string& part : split_at_commas(texts.only)) {
-      counts.only.push_back(0);
-      read_count(flag, part, counts.only.back(), problems);
-    }
-    read_count(most_flag(dimension), texts.most, counts.most, problems);
+  for (std::size_t i = 0; i < space_fields.size(); ++i) {
+    const auto read = [&](auto member) {
+      read_values(space_fields[i], flags.fields[i], space.*member, problems);
+    };
+    std::visit(read, space_fields[i].values);
   }
-  read_choices("--sequence-parallel", flags.sequence_parallel, space.sequence_parallel, problems);
-  read_choices("--distributed-optimizer", flags.distributed_optimizer, space.distributed_optimizer, problems);
-  read_list("--recompute", flags.recompute, space.recompute, problems);
   for (const RecomputePolicy policy : space.recompute) {
     if (policy == RecomputePolicy::ops)
       problems.push_back({"--recompute", "must be none, selective or full"});
   }
-  space.recompute_layers = !flags.no_recompute_layers;
-  space.recompute_window = flags.recompute_window;
-  read_list("--schedule", flags.schedule, space.schedules, problems);
   return space;
 }
 

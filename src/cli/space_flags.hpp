@@ -1,5 +1,7 @@
-// The flags that pin or bound what a search leaves open.
+// The flags that pin or bound what a search leaves open: one for each field that a space sets.
 #pragma once
+
+#include <array>
 
 #include "cli/flags.hpp"
 #include "cli/request_flags.hpp"
@@ -8,25 +10,16 @@
 
 namespace headroom::cli {
 
-// Lists are values with commas between them.
-struct CountFlags {
-  FlagText only;
-  FlagText most;
+// What was given for a field of the space. Lists are values with commas between them.
+struct SpaceFlag {
+  FlagText values;
+  FlagText most;    // of a count
+  bool on = false;  // of a flag without a value
 };
 
 struct SpaceFlags {
   FlagText devices;
-  CountFlags tensor_parallel;
-  CountFlags pipeline_parallel;
-  CountFlags virtual_pipeline;
-  CountFlags data_parallel;
-  CountFlags micro_batch;
-  FlagText sequence_parallel;
-  FlagText distributed_optimizer;
-  FlagText recompute;
-  bool no_recompute_layers = false;
-  bool recompute_window = false;
-  FlagText schedule;
+  std::array<SpaceFlag, space_fields.size()> fields;
 };
 
 void add_space_flags(Command command, SpaceFlags& flags);

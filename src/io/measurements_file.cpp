@@ -9,21 +9,14 @@
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "object_reader.hpp"
+#include "searched_members.hpp"
 
 namespace headroom {
 namespace {
 
 constexpr Range counts{1, 1 << 22};
-constexpr OneOf policies{RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full};
-
 constexpr auto measured_strategy_fields = [](auto& fields, auto& strategy) {
-  fields.required("tensor_parallel", strategy.tensor_parallel, counts);
-  fields.required("pipeline_parallel", strategy.pipeline_parallel, counts);
-  fields.required("virtual_pipeline", strategy.virtual_pipeline, counts);
-  fields.required("data_parallel", strategy.data_parallel, counts);
-  fields.required("micro_batch", strategy.micro_batch, counts);
-  fields.required("sequence_parallel", strategy.sequence_parallel);
-  fields.required("recompute", strategy.recompute.policy, policies);
+  searched_members(fields, strategy, SearchedMembers::told);
 };
 
 // Percentages are above zero by the rule of plain numbers; a relative time of 97 is the paper's overhead of
@@ -141,7 +134,8 @@ Measurements resolve(const WrittenMeasurements& written, Document& document) {
     made.request = {.model = {}, .system = system, .software = software, .strategy = it.strategy};
     Request& request = made.request;
     named(at / "model", [&] { request.model = read_model(it.model); });
-    if (it.strategy.virtual_pipeline > 1) request.strategy.schedule = ScheduleKind::interleaved;
+    if (request.strategy.schedule == Strategy().schedule)
+      request.strategy.schedule = implied_schedule(it.strategy.virtual_pipeline);
     request.workload = {.global_batch = it.global_batch, .sequence = request.model.sequence};
     if (request.model.sequence > 0) {
       for (const auto& [where, rule] : illegalities(request.model, request.strategy, request.workload)) {

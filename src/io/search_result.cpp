@@ -2,9 +2,9 @@
 
 #include <limits>
 
-#include "headroom/parallel/strategy_fields.hpp"
 #include "object_reader.hpp"
 #include "object_writer.hpp"
+#include "searched_members.hpp"
 
 namespace headroom {
 
@@ -21,7 +21,6 @@ inline constexpr std::array<Spelling<FoundIn>, 3> spellings<FoundIn>{{
 namespace {
 
 constexpr Range any_count{0, std::numeric_limits<std::int64_t>::max()};
-constexpr std::int64_t most_size = std::numeric_limits<std::int32_t>::max();
 
 struct Rejection {
   std::string reason;
@@ -51,44 +50,11 @@ struct ReadCandidate {
   std::int64_t peak_rank = 0;
 };
 
-template <class T>
-constexpr bool is_list = false;
-template <class T>
-constexpr bool is_list<std::vector<T>> = true;
-
-// What a space sets of a strategy.
-constexpr auto strategy_in = [](auto& fields, auto& strategy) {
-  const auto each = [&](const StrategyField& field, auto&& value) {
-    using Value = std::remove_cvref_t<decltype(value)>;
-    if constexpr (std::is_same_v<Value, std::int64_t>) {
-      fields.required(field.name, value,
-                      Range{field.name == "recompute_layers" ? 0 : field.least, most_size});
-    } else if constexpr (is_list<Value>) {
-      EXPECTS(!"a list is searched");
-    } else {
-      fields.required(field.name, value);
-    }
-  };
-  Workload none;
-  for (const StrategyField& field : strategy_fields) {
-    if (!field.searched) continue;
-    std::visit(
-        [&](const auto& member) {
-          if constexpr (std::is_const_v<std::remove_reference_t<decltype(strategy)>>) {
-            each(field, member.in(strategy, none));
-          } else {
-            each(field, member.of(strategy, none));
-          }
-        },
-        field.member);
-  }
-};
-
 // What a space sets of a strategy, and what a search finds out about it. What does not fit has no time.
 constexpr auto found_fields = [](auto& fields, auto& found) {
   auto& [in, candidate, peak_rank] = found;
   fields.required("in", in);
-  strategy_in(fields, candidate.strategy);
+  searched_members(fields, candidate.strategy, SearchedMembers::all);
   fields.required("place", candidate.place, any_count);
   fields.required("peak", candidate.peak);
   fields.required("peak_rank", peak_rank, any_count);

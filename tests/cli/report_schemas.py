@@ -12,6 +12,8 @@ from pathlib import Path
 import jsonschema
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/io"))
+from validate_schemas import read_schema  # noqa: E402
 
 PAPER = ["gpt3-175b", "-t", "8", "-p", "8", "-m", "3", "--global-batch", "64"]
 COMMANDS = {
@@ -76,7 +78,7 @@ def main():
     program = (parser.parse_args().bin / "headroom").resolve()
     violations = 0
     for command, calls in COMMANDS.items():
-        schema = json.loads((ROOT / "schemas" / f"{command}.schema.json").read_text())
+        schema = read_schema(ROOT / "schemas" / f"{command}.schema.json")
         kind = jsonschema.validators.validator_for(schema)
         kind.check_schema(schema)
         for flags in calls:
@@ -86,7 +88,7 @@ def main():
             if command == "estimate":
                 violations += unequal_sums(report)
         print(f"{command}: {len(calls)} reports")
-    part = json.loads((ROOT / "schemas" / "part.schema.json").read_text())
+    part = read_schema(ROOT / "schemas/part.schema.json")
     jsonschema.Draft202012Validator.check_schema(part)
     for command in ("sweep", "plan"):
         for flags in COMMANDS[command]:

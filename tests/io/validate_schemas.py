@@ -5,8 +5,11 @@ schema is not one or a file cannot be read.
 """
 import json
 import sys
+from pathlib import Path
 
 import jsonschema
+
+SHARED = "defs.schema.json"  # beside the schemas that refer to it
 
 
 def unique_members(pairs):
@@ -29,12 +32,33 @@ def read(path):
         raise SystemExit(2) from error
 
 
+def read_schema(path):
+    """A schema with what it shares with others inside it, so that no reference leaves it."""
+    schema = read(path)
+    shared = read(Path(path).with_name(SHARED))["$defs"]
+    own = schema.get("$defs", {})
+    if both := own.keys() & shared.keys():
+        raise SystemExit(f"{path}: /$defs: {', '.join(sorted(both))} would hide what {SHARED} has")
+    schema["$defs"] = {**shared, **own}
+    return with_local_references(schema)
+
+
+def with_local_references(value):
+    if isinstance(value, list):
+        return [with_local_references(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: item.removeprefix(SHARED) if key == "$ref" else with_local_references(item) for key, item in value.items()
+    }
+
+
 def main(arguments):
     if len(arguments) < 2:
         print("usage: validate_schemas.py SCHEMA FILE...", file=sys.stderr)
         return 2
     schema_path, *paths = arguments
-    schema = read(schema_path)
+    schema = read_schema(schema_path)
     kind = jsonschema.validators.validator_for(schema)
     try:
         kind.check_schema(schema)

@@ -2,9 +2,12 @@
 // to a list of values or bounded; the fields that no dimension covers are those of the request.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "headroom/core/counts.hpp"
@@ -43,6 +46,36 @@ struct Space {
   // GPipe keeps more than 1F1B does and is never faster [schedule/makespan.hpp], so it is tried when asked for only.
   std::vector<ScheduleKind> schedules{ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
   friend bool operator==(const Space&, const Space&) = default;
+};
+
+// The fields of a strategy that a space sets, and what it holds for each: the values that it may take, or whether other
+// values than that of the request are tried too.
+using SpaceMember =
+    std::variant<Counts Space::*, std::vector<bool> Space::*, std::vector<RecomputePolicy> Space::*,
+                 std::vector<ScheduleKind> Space::*, bool Space::*>;
+struct SpaceField {
+  std::string_view field;
+  SpaceMember values;
+  std::string_view help;
+};
+// In the order of the help.
+inline constexpr std::array space_fields{
+    SpaceField{"tensor_parallel", &Space::tensor_parallel,
+               "Tensor-parallel (TP) sizes; by default those within a node"},
+    SpaceField{"pipeline_parallel", &Space::pipeline_parallel, "Pipeline-parallel (PP) sizes"},
+    SpaceField{
+        "virtual_pipeline", &Space::virtual_pipeline,
+        "Virtual pipeline (VP) stages on each PP rank; by default those that divide the layers evenly"},
+    SpaceField{"data_parallel", &Space::data_parallel, "Data-parallel (DP) sizes"},
+    SpaceField{"micro_batch", &Space::micro_batch, "Sequences in a microbatch (MBS)"},
+    SpaceField{"sequence_parallel", &Space::sequence_parallel, "Sequence parallelism (default both)"},
+    SpaceField{"distributed_optimizer", &Space::distributed_optimizer,
+               "Optimizer state sharded over data-parallel ranks (default both)"},
+    SpaceField{"recompute", &Space::recompute, "none, selective, full (default all three)"},
+    SpaceField{"recompute_layers", &Space::recompute_layers, "Full recomputation of all layers only"},
+    SpaceField{"recompute_window", &Space::recompute_window,
+               "Also windows of microbatches exempt from recomputation (slower to search)"},
+    SpaceField{"schedule", &Space::schedules, "gpipe, 1f1b, interleaved (default the last two)"},
 };
 
 // The tensor-parallel sizes: those of the space, which stay within a node where it says nothing.
