@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 
 #include "headroom/answer/values.hpp"
 #include "headroom/core/reading.hpp"
@@ -61,39 +59,14 @@ void read_count(const std::string& flag, const FlagText& text, std::int64_t& val
 void read_quantity(const std::string& flag, const FlagText& text, double& value,
                    std::vector<Problem>& problems) {
   if (!text) return;
-  constexpr std::string_view suffixes = "KMBT";
-  double number = 0;
-  const char* const last = text->data() + text->size();
-  const auto [end, error] = std::from_chars(text->data(), last, number);
-  const std::size_t suffix = end + 1 == last ? suffixes.find(*end) : std::string_view::npos;
-  const bool read = error == std::errc() && (end == last || suffix != std::string_view::npos);
-  if (read && suffix != std::string_view::npos) number *= std::pow(1000.0, static_cast<double>(suffix) + 1);
-  constexpr double most = 1e18;
-  if (read && number >= 1 && number <= most) {
-    value = number;
-  } else {
-    problems.push_back(
-        {flag, "must be a number from 1 to 1e18, such as 300B or 1.4T, not '" + text->substr(0, 40) + "'"});
-  }
+  const std::string rule = read_amount(*text, value);
+  if (!rule.empty()) problems.push_back({flag, rule});
 }
 
 void read_with_unit(const std::string& flag, const std::string& text, std::span<const Unit> units,
                     const char* example, double& value, std::vector<Problem>& problems) {
-  double number = 0;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, number);
-  std::string_view unit(end, static_cast<std::size_t>(last - end));
-  if (error == std::errc() && unit.starts_with(' ')) unit.remove_prefix(1);
-  const auto found =
-      std::find_if(units.begin(), units.end(), [&](const Unit& each) { return each.text == unit; });
-  const bool read = error == std::errc() && found != units.end();
-  constexpr double most = 1e18;
-  if (const double product = read ? number * found->base_units : 0; product > 0 && product <= most) {
-    value = product;
-  } else {
-    problems.push_back({flag, std::string("must be a positive number such as ") + example + ", not '" +
-                                  text.substr(0, 40) + "'"});
-  }
+  const std::string rule = headroom::read_with_unit(text, units, example, value);
+  if (!rule.empty()) problems.push_back({flag, rule});
 }
 
 }  // namespace headroom::cli

@@ -26,12 +26,6 @@ void read_count(const std::string& flag, const FlagText& text, std::int64_t& val
 void read_quantity(const std::string& flag, const FlagText& text, double& value,
                    std::vector<Problem>& problems);
 
-// A unit, and how many of the base unit it is; without text: none is written.
-struct Unit {
-  std::string_view text;
-  double base_units = 1;
-};
-
 // A positive number with one of the units, with or without a space between: "30d", "700 W".
 void read_with_unit(const std::string& flag, const std::string& text, std::span<const Unit> units,
                     const char* example, double& value, std::vector<Problem>& problems);

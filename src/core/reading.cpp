@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 namespace headroom {
 
@@ -29,6 +30,42 @@ std::string read_count(std::string_view text, std::int64_t& value, std::int64_t 
     return "must be between " + std::to_string(least) + " and " + std::to_string(most_count) + not_this(text);
   }
   value = number;
+  return {};
+}
+
+namespace {
+
+constexpr double most_amount = 1e18;
+
+}  // namespace
+
+std::string read_amount(std::string_view text, double& value) {
+  constexpr std::string_view suffixes = "KMBT";
+  double number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  const std::size_t suffix = end + 1 == last ? suffixes.find(*end) : std::string_view::npos;
+  const bool read = error == std::errc() && (end == last || suffix != std::string_view::npos);
+  if (read && suffix != std::string_view::npos) number *= std::pow(1000.0, static_cast<double>(suffix) + 1);
+  if (!read || !(number >= 1 && number <= most_amount))
+    return "must be a number from 1 to 1e18, such as 300B or 1.4T" + not_this(text);
+  value = number;
+  return {};
+}
+
+std::string read_with_unit(std::string_view text, std::span<const Unit> units, std::string_view example,
+                           double& value) {
+  double number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  std::string_view unit(end, static_cast<std::size_t>(last - end));
+  if (error == std::errc() && unit.starts_with(' ')) unit.remove_prefix(1);
+  const auto found =
+      std::find_if(units.begin(), units.end(), [&](const Unit& each) { return each.text == unit; });
+  const double product = error == std::errc() && found != units.end() ? number * found->base_units : 0;
+  if (!(product > 0 && product <= most_amount))
+    return "must be a positive number such as " + std::string(example) + not_this(text);
+  value = product;
   return {};
 }
 

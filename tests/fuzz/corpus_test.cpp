@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include "fuzz/readers.hpp"
+#include "headroom/io/part_file.hpp"
+#include "headroom/io/search_result.hpp"
 #include "paths.hpp"
 
 namespace headroom::tests {
@@ -25,6 +27,14 @@ TEST_CASE("corpus: every text is answered by a value or by a mistake that is nam
     CAPTURE(folder.string());
     CHECK(texts > 0);
   }
+}
+
+TEST_CASE("corpus: the part in it is read to its end") {
+  PartReader part((source_dir() / "tests/fuzz/corpus/part/search.json").string());
+  const SearchResult result = read_result(part, Strategy{});
+  CHECK(result.evaluated == 27);
+  CHECK(result.plans.size() == 3);
+  CHECK(result.pareto.size() == 5);
 }
 
 }  // namespace headroom::tests

@@ -1,5 +1,6 @@
 #include "fuzz/readers.hpp"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
@@ -11,6 +12,7 @@
 #include "headroom/answer/grid.hpp"
 #include "headroom/answer/values.hpp"
 #include "headroom/core/error.hpp"
+#include "headroom/core/reading.hpp"
 #include "headroom/io/measurements_file.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/part_file.hpp"
@@ -22,6 +24,7 @@
 #include "headroom/io/source_file.hpp"
 #include "headroom/io/spreads_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 
 namespace headroom::tests {
 namespace {
@@ -147,6 +150,37 @@ void fuzz_quantity(std::string_view text) {
   fuzz_parsed(parse_flops_per_second(text), parse_flops_per_second);
 }
 
+// Flags of a strategy, a line each: "recompute=full". One that is read says a text that makes the same value again.
+void fuzz_fields(std::string_view text) {
+  Strategy strategy;
+  Workload workload;
+  for (const std::string& line : lines_of(text)) {
+    const std::size_t equals = std::min(line.find('='), line.size());
+    const StrategyField* const field = find_field(line.substr(0, equals));
+    if (field == nullptr || equals == line.size()) continue;
+    const Edit edit{std::string(field->name), line.substr(equals + 1)};
+    if (!apply(edit, strategy, workload).empty()) continue;
+    const std::string said = value_of(*field, strategy, workload);
+    Strategy again = strategy;
+    Workload workload_again = workload;
+    insist(set_value(*field, said, again, workload_again).empty(), "a value that is not read as it is said");
+    insist(again == strategy && workload_again == workload, "another value than was said");
+  }
+  // Each field that is not as it is by default, as suggestions and commands tell it.
+  flags_of(edits_of(strategy));
+}
+
+// What other flags are given: counts, amounts, and numbers with units.
+void fuzz_amounts(std::string_view text) {
+  std::int64_t count = 0;
+  if (read_count(text, count).empty()) insist(count >= 1 && count <= most_count, "a count out of bounds");
+  double amount = 0;
+  if (read_amount(text, amount).empty()) insist(amount >= 1 && amount <= 1e18, "an amount out of bounds");
+  constexpr Unit units[] = {{"", 1}, {"s", 1}, {"d", 86400}, {"kW", 1e3}};
+  double quantity = 0;
+  if (read_with_unit(text, units, "30d", quantity).empty()) insist(quantity > 0, "a quantity of nothing");
+}
+
 void fuzz_overrides(std::string_view text) {
   const std::vector<std::string> overrides = lines_of(text);
   with_answer([&] { read_model("gpt3-175b", overrides); });
@@ -161,7 +195,8 @@ constexpr std::array readers{
     FuzzedReader{"runs", fuzz_runs},           FuzzedReader{"samples", fuzz_samples},
     FuzzedReader{"part", fuzz_part},           FuzzedReader{"values", fuzz_values},
     FuzzedReader{"grid", fuzz_grid},           FuzzedReader{"quantity", fuzz_quantity},
-    FuzzedReader{"overrides", fuzz_overrides},
+    FuzzedReader{"overrides", fuzz_overrides}, FuzzedReader{"fields", fuzz_fields},
+    FuzzedReader{"amounts", fuzz_amounts},
 };
 
 }  // namespace

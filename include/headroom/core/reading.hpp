@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,19 @@ std::string not_this(std::string_view text);
 
 // A whole number from `least` to most_count.
 std::string read_count(std::string_view text, std::int64_t& value, std::int64_t least = 1);
+
+// A number from 1 to 10^18, which may end in K, M, B (10^9) or T: "300B", "1.4T", "3e11".
+std::string read_amount(std::string_view text, double& value);
+
+// A unit, and how many of the base unit it is; without text: none is written.
+struct Unit {
+  std::string_view text;
+  double base_units = 1;
+};
+
+// A positive number with one of the units, with or without a space between: "30d", "700 W".
+std::string read_with_unit(std::string_view text, std::span<const Unit> units, std::string_view example,
+                           double& value);
 
 // An enumerator by its spelling.
 template <class E>
