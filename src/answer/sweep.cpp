@@ -15,6 +15,18 @@ Json values_of_point(const Grid& grid, std::int64_t point) {
   return json;
 }
 
+Strategy strategy_of(const std::string& flags, const std::string& where) {
+  const std::optional<Edits> edits = edits_of_flags(flags);
+  if (!edits) throw InputError(where, "must be flags of a strategy");
+  Strategy strategy;
+  Workload workload;
+  for (const Edit& edit : *edits) {
+    const std::string rule = apply(edit, strategy, workload);
+    if (!rule.empty()) throw InputError(where, flag_of(edit.field) + " " + rule);
+  }
+  return strategy;
+}
+
 }  // namespace
 
 bool fits(const SweepRow& row) { return row.verdict && *row.verdict != Verdict::does_not_fit; }
@@ -48,7 +60,7 @@ SweepRow row_of(const Request& base, const SearchResult& result) {
     Request request = base;
     request.strategy = candidate->strategy;
     row = row_of(evaluate(request));
-    row.strategy = flags_of(edits_of(candidate->strategy), FlagNames::letters);
+    row.strategy = candidate->strategy;
   }
   row.figures.evaluated = static_cast<double>(result.evaluated);
   row.figures.feasible = static_cast<double>(result.feasible);
@@ -82,7 +94,8 @@ SweepRow parse_row(const SweepHead& head, std::int64_t point, const std::string&
     throw InputError(where + ": /verdict", "must be fits, marginal or does_not_fit");
   }
   for (const auto& [name, figure] : sweep_figures) row.figures.*figure = reader.take_number(name);
-  row.strategy = reader.take_text("strategy").value_or("");
+  if (const auto flags = reader.take_text("strategy"))
+    row.strategy = strategy_of(*flags, where + ": /strategy");
   row.problem = reader.take_text("problem").value_or("");
   reader.finish();
   if (!row.verdict && row.problem.empty()) throw InputError(where, "must have a verdict or a problem");

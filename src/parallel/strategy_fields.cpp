@@ -152,6 +152,30 @@ std::string flags_of(const Edits& edits, FlagNames names) {
   return flags;
 }
 
+std::optional<Edits> edits_of_flags(std::string_view flags) {
+  Edits edits;
+  const StrategyField* awaits_value = nullptr;
+  for (std::string_view part : parts_of(flags, ' ')) {
+    if (awaits_value != nullptr) {
+      edits.push_back({std::string(awaits_value->name), std::string(part)});
+      awaits_value = nullptr;
+      continue;
+    }
+    const bool off = part.ends_with("=no");
+    if (off) part.remove_suffix(std::string_view("=no").size());
+    const std::size_t dashes = std::min(part.find_first_not_of('-'), part.size());
+    const StrategyField* const field = dashes == 0 ? nullptr : find_field(part.substr(dashes));
+    if (field == nullptr || (off && !field->value.empty())) return std::nullopt;
+    if (field->value.empty()) {
+      edits.push_back({std::string(field->name), off ? "no" : "yes"});
+    } else {
+      awaits_value = field;
+    }
+  }
+  if (awaits_value != nullptr) return std::nullopt;
+  return edits;
+}
+
 Problem by_flag(const Problem& problem) {
   Problem result = problem;
   const auto is_field = [](const std::string& name) {

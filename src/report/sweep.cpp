@@ -5,6 +5,7 @@
 
 #include "io/strict_json.hpp"
 #include "report/json.hpp"
+#include "report/strategy_flags.hpp"
 #include "report/text.hpp"
 
 namespace headroom {
@@ -80,7 +81,7 @@ std::vector<std::string> cells_of(const SweepHead& head, std::int64_t point, con
     const std::optional<double>& figure = row.figures.*column.figure;
     cells.push_back(!figure ? "" : for_reading ? column.text(*figure) : base_units(*figure));
   }
-  if (head.kind == SweepKind::plan) cells.push_back(row.strategy);
+  if (head.kind == SweepKind::plan) cells.push_back(row.strategy ? strategy_flags(*row.strategy) : "");
   cells.push_back(row.problem);
   return cells;
 }
@@ -123,7 +124,7 @@ std::string json_line(const SweepHead& head, std::int64_t point, const SweepRow&
   for (const auto& [name, member] : sweep_figures) {
     if (const auto& figure = row.figures.*member) json[std::string(name)] = number(*figure);
   }
-  if (!row.strategy.empty()) json["strategy"] = row.strategy;
+  if (row.strategy) json["strategy"] = strategy_flags(*row.strategy);
   if (!row.problem.empty()) json["problem"] = row.problem;
   return json.dump();
 }

@@ -123,6 +123,20 @@ TEST_CASE("strategy fields: edits make the strategy that they were taken from") 
         "--tensor-parallel 1 --pipeline-parallel 1 --data-parallel 1 --micro-batch 1");
 }
 
+TEST_CASE("strategy fields: flags are read back as the edits that they were written of") {
+  const Edits edits{{"tensor_parallel", "8"},
+                    {"sequence_parallel", "yes"},
+                    {"recompute_ops", "gelu,norm_1"},
+                    {"recompute_window", "no"},
+                    {"stage_layers", "3,4"}};
+  CHECK(edits_of_flags(flags_of(edits)) == edits);
+  CHECK(edits_of_flags(flags_of(edits, FlagNames::letters)) == edits);
+  for (const char* flags : {"", "-t", "8", "--no-such-flag 1", "-t=no 3", "--sp yes"}) {
+    CAPTURE(flags);
+    CHECK(!edits_of_flags(flags));
+  }
+}
+
 TEST_CASE("strategy fields: an edit implies what its flag does") {
   Strategy strategy{.virtual_pipeline = 1,
                     .recompute = {.policy = RecomputePolicy::full, .layers = 3, .window = true}};

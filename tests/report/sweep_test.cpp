@@ -47,7 +47,10 @@ TEST_CASE("a varied figure has one column") {
 TEST_CASE("a printed row is read back to the last bit") {
   rc::check("rows", [] {
     SweepRow row{.verdict = *rc::gen::element(Verdict::fits, Verdict::marginal, Verdict::does_not_fit),
-                 .strategy = "-t 8",
+                 .strategy = Strategy{.tensor_parallel = *rc::gen::inRange<std::int64_t>(1, 9),
+                                      .sequence_parallel = *rc::gen::arbitrary<bool>(),
+                                      .recompute = {.policy = RecomputePolicy::full, .layers = 2},
+                                      .stage_layers = {5, 7}},
                  .figures = {.devices = 64,
                              .peak_bytes = *rc::gen::positive<double>(),
                              .headroom_bytes = *rc::gen::arbitrary<double>(),
@@ -73,6 +76,13 @@ TEST_CASE("a row that is not one is refused") {
   CHECK(contains(problem(with(text, "\"devices\":64", "\"devices\":\"64\"")),
                  "row 7: /devices: must be a number"));
   CHECK(contains(problem(with(text, "\"does_not_fit\"", "\"fit\"")), "row 7: /verdict: must be fits"));
+  const auto with_strategy = [&](const char* flags) {
+    return problem(with(text, "\"mfu\":", "\"strategy\":\"" + std::string(flags) + "\",\"mfu\":"));
+  };
+  CHECK(with_strategy("-t 8 --sp").empty());
+  CHECK(contains(with_strategy("-t"), "row 7: /strategy: must be flags of a strategy"));
+  CHECK(contains(with_strategy("8 -t"), "row 7: /strategy: must be flags of a strategy"));
+  CHECK(contains(with_strategy("-t 0"), "row 7: /strategy: --tensor-parallel must be between 1"));
   CHECK(
       contains(problem(with(text, "\"verdict\":\"does_not_fit\",", "")), "must have a verdict or a problem"));
 }

@@ -51,8 +51,8 @@ inline constexpr std::array<SweepFigure, 11> sweep_figures{{
 }};
 
 struct SweepRow {
-  std::optional<Verdict> verdict;  // none: there is a problem
-  std::string strategy;  // that a search found best, or, where none fits, nearest to fitting; as flags
+  std::optional<Verdict> verdict;    // none: there is a problem
+  std::optional<Strategy> strategy;  // that a search found best, or, where none fits, nearest to fitting
   SweepFigures figures;
   std::string problem;  // the rules that the point breaks
   friend bool operator==(const SweepRow&, const SweepRow&) = default;

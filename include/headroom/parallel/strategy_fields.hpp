@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -199,6 +200,9 @@ void apply(const Edits& edits, Strategy& strategy, Workload& workload);
 // As flags by their long names, "--recompute full --recompute-layers 2"; or by their letters, "-t 8 --sp".
 enum class FlagNames : std::uint8_t { long_names, letters };
 std::string flags_of(const Edits& edits, FlagNames names = FlagNames::long_names);
+
+// The edits that such flags are of; absent where the text is none of flags_of(). Their values are not read.
+std::optional<Edits> edits_of_flags(std::string_view flags);
 
 // A problem with its fields as flags: `where` may be one, and a rule names others in backquotes.
 Problem by_flag(const Problem& problem);
