@@ -18,8 +18,9 @@ constexpr Range head_counts{1, 1 << 16};
 constexpr Range layer_counts{1, most_layers};
 constexpr Range token_counts{1, 1 << 28};
 
-constexpr OneOf floating{Dtype::half, Dtype::fp32};
-constexpr OneOf mask{Dtype::boolean, Dtype::half, Dtype::fp32};
+constexpr bool is_mask(Dtype dtype) { return dtype == Dtype::boolean || is_floating(dtype); }
+constexpr OneOf floating{dtypes_that<is_floating>};
+constexpr OneOf mask{dtypes_that<is_mask>};
 
 constexpr auto kernel_fields = [](auto& fields, auto& kernels) {
   fields.optional("attention", kernels.attention);

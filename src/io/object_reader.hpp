@@ -33,6 +33,8 @@ struct OneOf {
 };
 template <class E, class... Es>
 OneOf(E, Es...) -> OneOf<E, 1 + sizeof...(Es)>;
+template <class E, std::size_t N>
+OneOf(std::array<E, N>) -> OneOf<E, N>;
 
 class ObjectReader {
  public:

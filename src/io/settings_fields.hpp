@@ -11,7 +11,7 @@ inline constexpr auto run_settings_fields = [](auto& fields, auto& settings) {
   fields.optional("recompute", settings.recompute,
                   OneOf{RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full});
   fields.optional("memory_unit", settings.memory_unit);
-  fields.optional("gradient_dtype", settings.gradient_dtype, OneOf{Dtype::half, Dtype::fp32});
+  fields.optional("gradient_dtype", settings.gradient_dtype, OneOf{dtypes_that<is_floating>});
   fields.optional("positions", settings.positions);
   fields.optional("tied_embeddings", settings.tied_embeddings);
   fields.optional("ends_count_as_layers", settings.ends_count_as_layers);

@@ -45,10 +45,14 @@ std::string read(std::string_view text, bool& value, std::int64_t) {
 
 std::string read(std::string_view text, Dtype& value, std::int64_t) {
   const std::optional<Dtype> found = from_name<Dtype>(text);
-  if (found != Dtype::fp32 && found != Dtype::half)
-    return "must be fp32 or half (fp16 or bf16)" + not_this(text);
-  value = *found;
-  return {};
+  if (found && is_floating(*found)) {
+    value = *found;
+    return {};
+  }
+  std::string list;
+  for (const Dtype dtype : dtypes_that<is_floating>)
+    list += (list.empty() ? "" : ", ") + std::string(name_of(dtype));
+  return "must be one of " + list + not_this(text);
 }
 
 template <class E>

@@ -144,11 +144,12 @@ std::string time_line(const EstimateReply& report, const Plan& plan) {
       "Iteration {} ({:.0f}%: {} to {}): {:.0f} tokens/s ({:.0f} a GPU), {:.1f} TFLOP/s a GPU, MFU "
       "{:.1f}%, HFU {:.1f}% of "
       "{:.0f} "
-      "TFLOP/s dense BF16.",
+      "TFLOP/s dense {}.",
       human(timing.iteration.total), 100 * interval_level, human(interval.low), human(interval.high),
       rates.tokens_per_second, rates.tokens_per_second_per_device, rates.flops_per_device.count() / 1e12,
       100 * rates.mfu, 100 * rates.hfu,
-      peak_of(plan.request.system.performance->device, compute_dtype(plan.request.model)).count() / 1e12);
+      peak_of(plan.request.system.performance->device, compute_dtype(plan.request.model)).count() / 1e12,
+      peak_name(compute_dtype(plan.request.model)));
 }
 
 std::string verdict_line(const Plan& plan) {

@@ -1,5 +1,9 @@
 #include "headroom/report/listing.hpp"
 
+#include <optional>
+
+#include <fmt/format.h>
+
 #include "headroom/memory/reserves.hpp"
 #include "headroom/memory/state.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
@@ -41,21 +45,41 @@ std::string render(const std::vector<Transformer>& models, Format format) {
   return render_table(table, format);
 }
 
+namespace {
+
+// "BF16 989, FP8 1979": dense peaks in TFLOP/s, of the types that a device has them for.
+std::string peaks_of(const std::optional<Performance>& performance) {
+  std::string text;
+  if (!performance) return text;
+  for (const Dtype dtype : {Dtype::bf16, Dtype::fp8, Dtype::fp4}) {
+    if (!has_peak(performance->device, dtype)) continue;
+    text += fmt::format("{}{} {:.0f}", text.empty() ? "" : ", ", peak_name(dtype),
+                        peak_of(performance->device, dtype).count() / 1e12);
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string render(const std::vector<System>& systems, Format format) {
   if (format == Format::json) {
     OrderedJson list = OrderedJson::array();
     for (const System& system : systems) list.push_back(to_json(system));
     return to_text(OrderedJson{{"format", 2}, {"systems", std::move(list)}});
   }
-  Table table{
-      .columns = {
-          {"system", Align::left}, {"GPU", Align::left}, {"memory"}, {"GPUs_per_node"}, {"non_torch"}}};
+  Table table{.columns = {{"system", Align::left},
+                          {"GPU", Align::left},
+                          {"memory"},
+                          {"GPUs_per_node"},
+                          {"non_torch"},
+                          {"dense_TFLOPS", Align::left}}};
   for (const System& system : systems) {
     const Bytes reserved = most_reserved(system);
     const bool csv = format == Format::csv;
-    table.rows.push_back(
-        {system.name, system.device, csv ? whole(system.memory.count()) : human(system.memory),
-         std::to_string(system.devices_per_node), csv ? whole(reserved.count()) : human(reserved)});
+    table.rows.push_back({system.name, system.device,
+                          csv ? whole(system.memory.count()) : human(system.memory),
+                          std::to_string(system.devices_per_node),
+                          csv ? whole(reserved.count()) : human(reserved), peaks_of(system.performance)});
   }
   return render_table(table, format);
 }

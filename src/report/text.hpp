@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/dtype.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/plan/remedies.hpp"
 #include "headroom/report/table.hpp"
@@ -36,6 +37,14 @@ inline std::string signed_percent(double part, int digits = 1) {
 
 // A whole number of base units.
 inline std::string whole(double count) { return fmt::format("{:.0f}", count); }
+
+// The type that a dense peak is of, as data sheets write it: "BF16", "FP8". Peaks of FP16 and BF16 are alike, and `half` is
+// either.
+inline std::string peak_name(Dtype dtype) {
+  std::string name(name_of(dtype == Dtype::half ? Dtype::bf16 : dtype));
+  for (char& c : name) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return name;
+}
 
 // "2.98e+12 FLOPs" in the nearest power of a thousand: "2.98 TFLOPs".
 inline std::string human_flops(double count) {

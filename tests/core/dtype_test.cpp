@@ -26,4 +26,11 @@ TEST_CASE("dtype: half stands for both types of 16 bits") {
     CHECK_FALSE(is_half(dtype));
 }
 
+TEST_CASE("dtype: lists of what may be said follow from the table") {
+  static_assert(dtypes_that<is_floating> == std::array{Dtype::half, Dtype::fp32, Dtype::bf16, Dtype::fp16});
+  static_assert(dtypes_that<is_narrow> ==
+                std::array{Dtype::fp8, Dtype::fp4, Dtype::fp8_blockwise, Dtype::mxfp8, Dtype::nvfp4});
+  static_assert(!has_arithmetic(Dtype::boolean) && !has_arithmetic(Dtype::int64));
+}
+
 }  // namespace headroom

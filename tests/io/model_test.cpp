@@ -165,7 +165,17 @@ TEST_CASE("model: kernels that are no object") {
 
 TEST_CASE("model: a dtype that makes no sense there") {
   CHECK(message_adding("\"kernels\": {\"softmax_dtype\": \"int64\"}") ==
-        "models/gpt3.json: /kernels/softmax_dtype: must be half or fp32 (found \"int64\")");
+        "models/gpt3.json: /kernels/softmax_dtype: must be half or fp32 or bf16 or fp16 (found \"int64\")");
+}
+
+TEST_CASE("model: bf16 and fp16 are accepted where half is, and are written as they were given") {
+  const Transformer model =
+      parse_model(with(gpt3, "\"format\": 1",
+                       "\"format\": 1, \"kernels\": {\"softmax_dtype\": \"bf16\", \"logits\": \"fp16\"}"),
+                  "m.json");
+  CHECK(model.architecture.kernels.softmax_dtype == Dtype::bf16);
+  CHECK(model.architecture.kernels.logits == Dtype::fp16);
+  CHECK(contains(write_model(model), "\"softmax_dtype\": \"bf16\""));
 }
 
 TEST_CASE("model: hidden must be divisible by heads") {

@@ -123,7 +123,7 @@ TEST_CASE("a run's own settings are read") {
   CHECK(run.settings.gradient_dtype == Dtype::half);
   CHECK(run.settings.positions == Positions::alibi);
   CHECK(contains(runs_mistake("\"recompute\"", "\"settings\": {\"gradient_dtype\": \"fp8\"}, \"recompute\""),
-                 "r.json: /0/settings/gradient_dtype: must be half or fp32"));
+                 "r.json: /0/settings/gradient_dtype: must be half or fp32 or bf16 or fp16"));
 }
 
 }  // namespace headroom

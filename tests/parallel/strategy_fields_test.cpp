@@ -86,7 +86,7 @@ TEST_CASE("strategy fields: a text that is no value leaves the field as it was a
   CHECK(set_value(*find_field("tensor_parallel"), "0", strategy, workload) ==
         "must be between 1 and 2147483647, not '0'");
   CHECK(set_value(*find_field("gradient_dtype"), "int64", strategy, workload) ==
-        "must be fp32 or half (fp16 or bf16), not 'int64'");
+        "must be one of half, fp32, bf16, fp16, not 'int64'");
   CHECK(strategy == Strategy{});
 }
 

@@ -2,14 +2,29 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "headroom/core/names.hpp"
 
 namespace headroom {
 
-// `half` is fp16 or bf16 where nothing says which: neither memory nor tensor cores tell them apart.
-enum class Dtype : std::uint8_t { boolean, half, fp32, int64, bf16, fp16, fp8, fp4 };
+// `half` is fp16 or bf16 where nothing says which: neither memory nor tensor cores tell them apart. Of the types below 16
+// bits, `fp8` has one scale a tensor, `fp8_blockwise` one for 1 x 128 activations or 128 x 128 weights, `mxfp8` one for 32
+// and `nvfp4` one for 16 elements; scales are not among the bits of an element.
+enum class Dtype : std::uint8_t {
+  boolean,
+  half,
+  fp32,
+  int64,
+  bf16,
+  fp16,
+  fp8,
+  fp4,
+  fp8_blockwise,
+  mxfp8,
+  nvfp4
+};
 
 // What computes with a type on a device. half: the tensor cores, at 16 bits. none: nothing that a peak is given for.
 enum class Arithmetic : std::uint8_t { none, fp4, fp8, half, fp32 };
@@ -21,7 +36,7 @@ struct DtypeRow {
   Arithmetic arithmetic;
 };
 
-inline constexpr std::array<DtypeRow, 8> dtypes{{
+inline constexpr std::array<DtypeRow, 11> dtypes{{
     {Dtype::boolean, "boolean", 8, Arithmetic::none},
     {Dtype::half, "half", 16, Arithmetic::half},
     {Dtype::fp32, "fp32", 32, Arithmetic::fp32},
@@ -30,6 +45,9 @@ inline constexpr std::array<DtypeRow, 8> dtypes{{
     {Dtype::fp16, "fp16", 16, Arithmetic::half},
     {Dtype::fp8, "fp8", 8, Arithmetic::fp8},
     {Dtype::fp4, "fp4", 4, Arithmetic::fp4},
+    {Dtype::fp8_blockwise, "fp8_blockwise", 8, Arithmetic::fp8},
+    {Dtype::mxfp8, "mxfp8", 8, Arithmetic::fp8},
+    {Dtype::nvfp4, "nvfp4", 4, Arithmetic::fp4},
 }};
 
 constexpr const DtypeRow& row_of(Dtype dtype) { return dtypes[static_cast<std::size_t>(dtype)]; }
@@ -39,6 +57,31 @@ constexpr Arithmetic arithmetic_of(Dtype dtype) { return row_of(dtype).arithmeti
 
 // fp16, bf16, or one of them.
 constexpr bool is_half(Dtype dtype) { return arithmetic_of(dtype) == Arithmetic::half; }
+
+// Of fewer than 16 bits, with arithmetic: what tensor cores multiply faster than 16 bits.
+constexpr bool is_narrow(Dtype dtype) {
+  return arithmetic_of(dtype) == Arithmetic::fp8 || arithmetic_of(dtype) == Arithmetic::fp4;
+}
+
+// 16 bits or fp32: what values are kept in and what sums are kept in.
+constexpr bool is_floating(Dtype dtype) { return is_half(dtype) || dtype == Dtype::fp32; }
+constexpr bool has_arithmetic(Dtype dtype) { return arithmetic_of(dtype) != Arithmetic::none; }
+
+// The types of the table that a rule holds for, in its order: what a file or a flag may say.
+template <auto Rule>
+inline constexpr auto dtypes_that = [] {
+  constexpr std::size_t count = [] {
+    std::size_t found = 0;
+    for (const DtypeRow& row : dtypes) found += Rule(row.dtype) ? 1U : 0U;
+    return found;
+  }();
+  std::array<Dtype, count> those{};
+  std::size_t next = 0;
+  for (const DtypeRow& row : dtypes) {
+    if (Rule(row.dtype)) those[next++] = row.dtype;
+  }
+  return those;
+}();
 
 // Bytes of one element, of types that have whole ones.
 constexpr std::int64_t size_of(Dtype dtype) {
@@ -56,6 +99,9 @@ inline constexpr std::array<Spelling<Dtype>, dtypes.size()> spellings<Dtype>{{
     {Dtype::fp16, dtypes[5].name},
     {Dtype::fp8, dtypes[6].name},
     {Dtype::fp4, dtypes[7].name},
+    {Dtype::fp8_blockwise, dtypes[8].name},
+    {Dtype::mxfp8, dtypes[9].name},
+    {Dtype::nvfp4, dtypes[10].name},
 }};
 
 }  // namespace headroom

@@ -34,4 +34,8 @@ constexpr FlopsPerSecond peak_of(const Device& device, Dtype dtype) {
   return {};
 }
 
+constexpr bool has_peak(const Device& device, Dtype dtype) {
+  return arithmetic_of(dtype) != Arithmetic::none && peak_of(device, dtype) > FlopsPerSecond(0);
+}
+
 }  // namespace headroom

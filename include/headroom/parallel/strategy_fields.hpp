@@ -152,7 +152,7 @@ inline constexpr std::array strategy_fields{
                   FieldDistance::differs, true, "", "Shard optimizer state over DP ranks (ZeRO 1)"},
     StrategyField{"gradient_dtype", member<&Strategy::gradient_dtype>(), "strategy/gradient_dtype", "",
                   "gradients", 0, FieldGroup::saved, FieldDistance::none, false, "DTYPE",
-                  "fp32 (default, 18 bytes a parameter in all) or half (16)"},
+                  "fp32 (default, 18 bytes a parameter in all), or bf16, fp16 or half (16)"},
 };
 
 // The field of a name, or of another name or the letter of its flag; null: none.
