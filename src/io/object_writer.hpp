@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -38,12 +39,14 @@ class ObjectWriter {
   void format(std::int64_t version) { required("format", version); }
 
   template <class T, class Fields>
-  void object(std::string_view key, const T& value, Fields fields) {
+  void required_object(std::string_view key, const T& value, Fields fields) {
     written_[std::string(key)] = write(value, fields);
   }
+  // Left out where it has no member.
   template <class T, class Fields>
-  void required_object(std::string_view key, const T& value, Fields fields) {
-    object(key, value, fields);
+  void object(std::string_view key, const T& value, Fields fields) {
+    nlohmann::ordered_json members = write(value, fields);
+    if (!members.empty()) written_[std::string(key)] = std::move(members);
   }
   template <class T, class Fields>
   void object(std::string_view key, const std::optional<T>& value, Fields fields) {

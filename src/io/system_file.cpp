@@ -39,20 +39,45 @@ constexpr auto range_fields = [](auto& fields, auto& range) {
   fields.required("most", range.most);
 };
 
+// Members of `products` and of each type in `products_by_dtype`.
+constexpr auto product_fields = [](auto& fields, auto& products) {
+  visit_products("products", products, [&](std::string_view, std::string_view name, auto& value) {
+    fields.required_object(name, value, sourced_fields);
+  });
+  fields.required_object("fitted_sides", products.fitted_sides, range_fields);
+  fields.required_object("fitted_inner", products.fitted_inner, range_fields);
+  fields.object("held_out_ratios", products.held_out_ratios, range_fields);
+};
+
+constexpr auto quantization_fields = [](auto& fields, auto& quantization) {
+  visit_quantization("quantization", quantization, [&](std::string_view, std::string_view name, auto& value) {
+    fields.required_object(name, value, sourced_fields);
+  });
+};
+
+constexpr auto narrow_fields = [](auto& fields, auto& rates) {
+  product_fields(fields, rates.products);
+  fields.required_object("quantization", rates.quantization, quantization_fields);
+};
+
+constexpr auto by_dtype_fields = [](auto& fields, auto& by_dtype) {
+  for (std::size_t i = 0; i < narrow_types.size(); ++i)
+    fields.object(name_of(narrow_types[i].dtype), by_dtype[i], narrow_fields);
+};
+
 constexpr std::string_view rate_groups[] = {
     "kernels", "products", "flash_attention", "streaming", "collectives", "network", "host"};
 
 constexpr auto rate_fields = [](auto& fields, auto& rates) {
   for (const std::string_view group : rate_groups) {
+    if (group == "products") {
+      fields.required_object(group, rates.products, product_fields);
+      continue;
+    }
     fields.required_object(group, rates, [group](auto& members, auto& all) {
       visit_rates(all, [&](std::string_view of, std::string_view name, auto& value) {
         if (of == group) members.required_object(name, value, sourced_fields);
       });
-      if (group == "products") {
-        members.required_object("fitted_sides", all.products.fitted_sides, range_fields);
-        members.required_object("fitted_inner", all.products.fitted_inner, range_fields);
-        members.object("held_out_ratios", all.products.held_out_ratios, range_fields);
-      }
       if (group == "streaming") {
         members.object("held_out_ratios", all.streaming.held_out_ratios, range_fields);
       }
@@ -63,6 +88,7 @@ constexpr auto rate_fields = [](auto& fields, auto& rates) {
       }
     });
   }
+  fields.object("products_by_dtype", rates.products_by_dtype, by_dtype_fields);
 };
 
 constexpr auto device_fields = [](auto& fields, auto& device) {
@@ -101,32 +127,46 @@ constexpr auto system_fields = [](auto& fields, auto& system) {
 
 // What is achieved stays below what the data sheet allows. A peak that is zero was never read.
 void check_rates(const Performance& performance, Document& document) {
-  const auto& [device, network, rates] = performance;
-  const JsonPointer root("/performance/rates");
-  const auto below = [&](const char* group, const char* name, const auto& rate, const auto& peak,
+  const Device& device = performance.device;
+  const Rates& rates = performance.rates;
+  const auto at = [](const std::string& group) { return JsonPointer("/performance/rates/" + group); };
+  const auto ratios = [&](const std::string& group, const HeldOutRatios& range) {
+    if (!range || range->least <= range->most) return;
+    document.report(at(group) / "held_out_ratios", "must have least at most as large as most");
+  };
+  const auto share = [&](const std::string& group, const char* name, const Sourced<double>& rate) {
+    if (rate.value <= 1) return;
+    document.report(at(group) / name / "value", fmt::format("must be at most 1 (found {})", rate.value));
+  };
+  const auto below = [&](const std::string& group, const char* name, const auto& rate, const auto& peak,
                          const char* what) {
     if (peak.count() == 0 || rate.value <= peak) return;
-    document.report(root / group / name / "value", fmt::format("must not exceed the device's {} ({} > {})",
-                                                               what, to_text(rate.value), to_text(peak)));
+    document.report(at(group) / name / "value", fmt::format("must not exceed the device's {} ({} > {})", what,
+                                                            to_text(rate.value), to_text(peak)));
   };
-  below("products", "tile_peak", rates.products.tile_peak, device.half_peak, "half_peak");
-  below("products", "power_cap", rates.products.power_cap, device.half_peak, "half_peak");
-  below("products", "memory_bandwidth", rates.products.memory_bandwidth, device.memory_bandwidth,
-        "memory_bandwidth");
+  const auto products = [&](const std::string& group, const MatrixProductRates& of, FlopsPerSecond peak,
+                            const char* peak_name) {
+    below(group, "tile_peak", of.tile_peak, peak, peak_name);
+    below(group, "power_cap", of.power_cap, peak, peak_name);
+    below(group, "memory_bandwidth", of.memory_bandwidth, device.memory_bandwidth, "memory_bandwidth");
+    ratios(group, of.held_out_ratios);
+    share(group, "sustained", of.sustained);
+  };
+  products("products", rates.products, device.half_peak, "half_peak");
+  for (std::size_t i = 0; i < narrow_types.size(); ++i) {
+    if (!rates.products_by_dtype[i]) continue;
+    const Dtype dtype = narrow_types[i].dtype;
+    const std::string group = fmt::format("products_by_dtype/{}", name_of(dtype));
+    const char* peak = arithmetic_of(dtype) == Arithmetic::fp8 ? "fp8_peak" : "fp4_peak";
+    if (!has_peak(device, dtype))
+      document.report(JsonPointer("/performance/device") / peak,
+                      fmt::format("is missing, which rates of {} need", name_of(dtype)));
+    products(group, rates.products_by_dtype[i]->products, peak_of(device, dtype), peak);
+  }
   below("collectives", "ring_bandwidth", rates.collectives.ring_bandwidth, device.link_bandwidth,
         "link_bandwidth");
-  const auto ratios = [&](const char* group, const HeldOutRatios& range) {
-    if (!range || range->least <= range->most) return;
-    document.report(root / group / "held_out_ratios", "must have least at most as large as most");
-  };
-  ratios("products", rates.products.held_out_ratios);
   ratios("streaming", rates.streaming.held_out_ratios);
   ratios("collectives", rates.collectives.held_out_ratios);
-  const auto share = [&](const char* group, const char* name, const Sourced<double>& rate) {
-    if (rate.value <= 1) return;
-    document.report(root / group / name / "value", fmt::format("must be at most 1 (found {})", rate.value));
-  };
-  share("products", "sustained", rates.products.sustained);
   share("flash_attention", "forward", rates.flash_attention.forward);
   share("flash_attention", "backward", rates.flash_attention.backward);
   share("streaming", "bandwidth_share", rates.streaming.bandwidth_share);

@@ -5,15 +5,35 @@
 namespace headroom {
 namespace {
 
+// Whether a plan uses the rates of a group: those of a narrow type serve its products alone.
+bool uses(std::string_view group, bool flash, std::uint32_t used_types) {
+  if (group == "flash_attention") return flash;
+  for (std::size_t i = 0; i < narrow_types.size(); ++i) {
+    if (group == narrow_types[i].products || group == narrow_types[i].quantization)
+      return ((used_types >> i) & 1U) != 0;
+  }
+  return true;
+}
+
 // What the time model takes from nowhere: rates that nobody fitted, and an assumed network.
-std::string assumed_rates(const Performance& performance, bool flash) {
+std::string assumed_rates(const Performance& performance, bool flash, std::uint32_t used_types) {
   std::string names;
   const auto append = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
   visit_rates(performance.rates, [&](std::string_view group, std::string_view name, const auto& rate) {
-    if (rate.origin != Origin::assumed || (group == "flash_attention" && !flash)) return;
+    if (rate.origin != Origin::assumed || !uses(group, flash, used_types)) return;
     append(std::string(group) + "." + std::string(name));
   });
   if (performance.network.origin == Origin::assumed) append("network");
+  return names;
+}
+
+// Types that products are of and that have no rates of their own.
+std::string scaled_types(const Rates& rates, std::uint32_t used_types) {
+  std::string names;
+  for (std::size_t i = 0; i < narrow_types.size(); ++i) {
+    if (((used_types >> i) & 1U) == 0 || rates.products_by_dtype[i]) continue;
+    names += (names.empty() ? "" : ", ") + std::string(name_of(narrow_types[i].dtype));
+  }
   return names;
 }
 
@@ -42,8 +62,13 @@ void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vec
   warn(step_rates(plan.request) == StepRates::transferred, "transferred_step_rates",
        "the clock of a training step, or flash attention, is assumed on this device: the interval of the "
        "iteration time is as wide as such predictions were off");
+  const std::string scaled = scaled_types(system.performance->rates, beyond.narrow_types);
+  warn(!scaled.empty(), "scaled_product_rates",
+       "products of " + scaled +
+           " have no rates of their own on this system: those of 16 bits are assumed, as much " +
+           "faster as the device's peak");
   const bool flash = model.architecture.kernels.attention == AttentionKernel::flash;
-  const std::string assumed = assumed_rates(*system.performance, flash);
+  const std::string assumed = assumed_rates(*system.performance, flash, beyond.narrow_types);
   warn(!assumed.empty(), "assumed_rates",
        "time rests on rates that are assumed, not fitted (sources: --format json): " + assumed);
 }

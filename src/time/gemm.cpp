@@ -23,24 +23,27 @@ constexpr Seconds split_launch(2e-6);  // assumed: the second kernel, which adds
 
 constexpr double reciprocals(Tile tile) { return 1 / real(tile.x) + 1 / real(tile.y); }
 
-// How much faster than at half precision.
-double speed_of(Dtype dtype, const Device& device) {
-  return is_half(dtype) ? 1 : peak_of(device, dtype) / peak_of(device, Dtype::half);
+// How much faster the arithmetic of a type is than its rates say.
+double speed_of(Dtype dtype, const Device& device, const Rates& rates) {
+  if (is_half(dtype) || narrow_rates(rates, dtype) != nullptr) return 1;
+  EXPECTS(has_peak(device, dtype));
+  return peak_of(device, dtype) / peak_of(device, Dtype::half);
 }
 
-FlopsPerSecond tile_rate(Tile tile, const Gemm& gemm, const Device& device, const MatrixProductRates& rates) {
+FlopsPerSecond tile_rate(Tile tile, const Gemm& gemm, const Device& device, const MatrixProductRates& rates,
+                         double speed) {
   const double multiprocessors = real(device.multiprocessors);
   if (!gemm.aligned) return peak_of(device, Dtype::fp32) / multiprocessors;
   const double feed = rates.tile_feed.value * (reciprocals(tile) - reciprocals(reference_tile));
-  return speed_of(gemm.dtype, device) * rates.tile_peak.value / (multiprocessors * (1 + feed));
+  return speed * rates.tile_peak.value / (multiprocessors * (1 + feed));
 }
 
 Seconds tiled_time(const Gemm& gemm, Tile tile, std::int64_t split, const Device& device,
-                   const MatrixProductRates& rates, double clock) {
+                   const MatrixProductRates& rates, double speed, double clock) {
   const double multiprocessors = real(device.multiprocessors);
   const double elements = real(tile.x * tile.y);
   const double inner = real(ceiling(ceiling(gemm.inner, split), inner_step) * inner_step);
-  const Seconds math = Flops(2 * elements * inner) / (tile_rate(tile, gemm, device, rates) * clock);
+  const Seconds math = Flops(2 * elements * inner) / (tile_rate(tile, gemm, device, rates, speed) * clock);
   const Seconds edge =
       Bytes(elements * real(gemm.result_bytes)) / (rates.result_bandwidth.value / multiprocessors);
 
@@ -69,20 +72,33 @@ Flops flops(const Gemm& gemm) {
 }
 
 Seconds gemm_time(const Gemm& gemm, const Device& device, const Rates& rates, double clock) {
+  const MatrixProductRates& products = product_rates(rates, gemm.dtype);
+  const double speed = speed_of(gemm.dtype, device, rates);
   Seconds best(std::numeric_limits<double>::infinity());
   for (const Tile tile : tiles) {
     for (const std::int64_t split : splits) {
       if (split > 1 && (gemm.batch > 1 || gemm.inner < shortest_split * split)) break;
-      best = std::min(best, tiled_time(gemm, tile, split, device, rates.products, clock));
+      best = std::min(best, tiled_time(gemm, tile, split, device, products, speed, clock));
     }
   }
   const double factors = real(gemm.rows * gemm.inner) + real(gemm.inner * gemm.columns);
   const double result = real(gemm.rows * gemm.columns);
   const double factor_bytes = real(bits_of(gemm.dtype)) / 8;
   const Bytes moved(real(gemm.batch) * (factor_bytes * factors + real(gemm.result_bytes) * result));
-  const Seconds memory = moved / rates.products.memory_bandwidth.value;
-  const Seconds power = flops(gemm) / (speed_of(gemm.dtype, device) * rates.products.power_cap.value * clock);
+  const Seconds memory = moved / products.memory_bandwidth.value;
+  const Seconds power = flops(gemm) / (speed * products.power_cap.value * clock);
   return rates.kernels.launch.value + std::max({best, memory, power});
+}
+
+Seconds quantization_time(double elements, Dtype dtype, const Device& device, const Rates& rates) {
+  EXPECTS(narrow_index(dtype).has_value());
+  const int passes = dtype == Dtype::fp8 ? 2 : 1;
+  const double element_bytes = real(passes * size_of(Dtype::half)) + real(bits_of(dtype)) / 8;
+  const Bytes moved(elements * element_bytes);
+  if (const NarrowProductRates* own = narrow_rates(rates, dtype))
+    return own->quantization.launch.value + moved / own->quantization.bandwidth.value;
+  return static_cast<double>(passes) * rates.kernels.launch.value +
+         moved / (rates.streaming.bandwidth_share.value * device.memory_bandwidth);
 }
 
 bool within_fit(const Gemm& gemm, const MatrixProductRates& rates) {

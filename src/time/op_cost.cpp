@@ -87,23 +87,41 @@ class Pricing {
   Seconds product(const Gemm& gemm) {
     const auto& [device, network, rates] = setting_.performance;
     // Batched products of attention have no samples of their own: they take the rates of plain ones at any size.
-    if (gemm.batch == 1 && !within_fit(gemm, rates.products)) cost_.beyond.product_size = true;
-    return gemm_time(gemm, device, rates, training_clock(setting_.performance, setting_.software));
+    if (gemm.batch == 1 && !within_fit(gemm, product_rates(rates, gemm.dtype)))
+      cost_.beyond.product_size = true;
+    if (const auto narrow = narrow_index(gemm.dtype)) cost_.beyond.narrow_types |= 1U << *narrow;
+    return gemm_time(gemm, device, rates,
+                     training_clock(setting_.performance, setting_.software, gemm.dtype));
   }
 
   [[nodiscard]] Gemm shape_of(const ProductWork& it) const {
-    Gemm gemm{.batch = extent(it.batch), .rows = extent(it.rows), .columns = 0, .inner = extent(it.inner)};
+    Gemm gemm{.batch = extent(it.batch),
+              .rows = extent(it.rows),
+              .columns = 0,
+              .inner = extent(it.inner),
+              .result_bytes = size_of(it.result),
+              .dtype = it.dtype};
     for (const Monomial& outer : it.outer) gemm.columns += extent(outer);
     return gemm;
   }
   // Gradients of the two factors of C = A B: dA = dC B^T and dB^T = dC^T A.
-  static Gemm left_gradient(const Gemm& it) {
-    return {
-        .batch = it.batch, .rows = it.rows, .columns = it.inner, .inner = it.columns, .aligned = it.aligned};
+  static Gemm left_gradient(const Gemm& it, Dtype result) {
+    return {.batch = it.batch,
+            .rows = it.rows,
+            .columns = it.inner,
+            .inner = it.columns,
+            .result_bytes = size_of(result),
+            .aligned = it.aligned,
+            .dtype = it.dtype};
   }
-  static Gemm right_gradient(const Gemm& it) {
-    return {
-        .batch = it.batch, .rows = it.columns, .columns = it.inner, .inner = it.rows, .aligned = it.aligned};
+  static Gemm right_gradient(const Gemm& it, Dtype result) {
+    return {.batch = it.batch,
+            .rows = it.columns,
+            .columns = it.inner,
+            .inner = it.rows,
+            .result_bytes = size_of(result),
+            .aligned = it.aligned,
+            .dtype = it.dtype};
   }
 
   void linear() {
@@ -112,8 +130,8 @@ class Pricing {
     for (const ProductWork& it : work_.products) {
       const Gemm forward = shape_of(it);
       cost_.forward.matrix_products += product(forward);
-      data += product(left_gradient(forward));
-      Gemm gradient = right_gradient(forward);
+      data += product(left_gradient(forward, it.left_gradient));
+      Gemm gradient = right_gradient(forward, it.right_gradient);
       if (adds_in_product(traffic_options(setting_))) gradient.result_bytes = 2 * size_of(Dtype::fp32);
       weight += product(gradient);
     }
@@ -133,8 +151,8 @@ class Pricing {
       forward.aligned = forward.inner % sixteen_bytes == 0 && forward.columns % sixteen_bytes == 0;
       if (!forward.aligned) cost_.beyond.unaligned_heads = true;
       cost_.forward.attention_products += product(forward);
-      cost_.backward_data.attention_products +=
-          product(left_gradient(forward)) + product(right_gradient(forward));
+      cost_.backward_data.attention_products += product(left_gradient(forward, it.left_gradient)) +
+                                                product(right_gradient(forward, it.right_gradient));
       cost_.forward.operations += 1;
       cost_.backward_data.operations += 2;
     }
@@ -193,8 +211,8 @@ Setting setting_of(const Transformer& model, const Strategy& strategy, const Wor
           .gradients = strategy.gradient_dtype};
 }
 
-double training_clock(const Performance& performance, const Software& software) {
-  return performance.rates.products.sustained.value * software.product_rate.value;
+double training_clock(const Performance& performance, const Software& software, Dtype dtype) {
+  return product_rates(performance.rates, dtype).sustained.value * software.product_rate.value;
 }
 
 OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted, const Setting& setting) {
@@ -206,7 +224,12 @@ OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted
   }
   const auto of_rank = [&](const Amount& amount) { return amount.count * share(amount.placement, sharding); };
   for (const MatrixProduct& product : row.products) {
-    ProductWork extents{.batch = of_rank(product.batch),
+    // The gradient of a value has its type; what is cast to be a factor is cast in the same kernel.
+    ProductWork extents{.dtype = product.dtype,
+                        .result = table[row.outputs[0]].dtype,
+                        .left_gradient = table[row.inputs[0]].dtype,
+                        .right_gradient = row.inputs.size() > 1 ? table[row.inputs[1]].dtype : Dtype::half,
+                        .batch = of_rank(product.batch),
                         .rows = of_own_tokens(of_rank(product.rows), sharding),
                         .inner = of_rank(product.inner)};
     for (const Amount& outer : product.outer) extents.outer.push_back(of_rank(outer));

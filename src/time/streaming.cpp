@@ -12,12 +12,13 @@ Seconds streaming_time(Bytes bytes, const Performance& performance) {
 Seconds flash_attention_time(FlashPass pass, Flops flops, Bytes bytes, const Performance& performance) {
   constexpr double causal = 0.5;
   constexpr double backward_products = 5.0 / 2.0;
-  const auto& [kernels, products, flash, streaming, collectives, network, host] = performance.rates;
+  const Rates& rates = performance.rates;
+  const FlashRates& flash = rates.flash_attention;
   const bool forward = pass == FlashPass::forward;
-  const double share = (forward ? flash.forward : flash.backward).value * products.sustained.value;
+  const double share = (forward ? flash.forward : flash.backward).value * rates.products.sustained.value;
   const Flops computed = flops * causal * (forward ? 1 : backward_products);
-  return kernels.launch.value + std::max(computed / (peak_of(performance.device, Dtype::half) * share),
-                                         bytes / streaming_bandwidth(performance));
+  return rates.kernels.launch.value + std::max(computed / (peak_of(performance.device, Dtype::half) * share),
+                                               bytes / streaming_bandwidth(performance));
 }
 
 }  // namespace headroom

@@ -82,6 +82,44 @@ TEST_CASE(
   CHECK(peak_of(performance().device, Dtype::fp4) == FlopsPerSecond(0));
 }
 
+TEST_CASE("gemm: a type with rates of its own is priced by them, and no other type is") {
+  Device device = performance().device;
+  device.fp8_peak = 2 * device.half_peak;
+  Rates rates = performance().rates;
+  const auto time = [&](Dtype dtype) {
+    return gemm_time({.rows = 8192, .columns = 8192, .inner = 8192, .dtype = dtype}, device, rates, 1);
+  };
+  const Seconds half = time(Dtype::half);
+  const Seconds scaled = time(Dtype::fp8);
+  CHECK(time(Dtype::fp8_blockwise) == scaled);
+  NarrowProductRates own{.products = rates.products};
+  own.products.power_cap.value = 0.5 * rates.products.power_cap.value;
+  rates.products_by_dtype[*narrow_index(Dtype::fp8)] = own;
+  CHECK(&product_rates(rates, Dtype::bf16) == &rates.products);
+  CHECK(product_rates(rates, Dtype::fp8).power_cap.value == own.products.power_cap.value);
+  CHECK(time(Dtype::fp8) > 3 * scaled);  // half the power cap, where scaling would double it
+  CHECK(time(Dtype::half) == half);
+  CHECK(time(Dtype::fp8_blockwise) == scaled);
+}
+
+TEST_CASE("gemm: quantization reads a tensor once for each pass, and writes it") {
+  const Performance& a100 = performance();
+  Rates rates = a100.rates;
+  NarrowProductRates own{.products = rates.products};
+  own.quantization.launch.value = Seconds(5e-6);
+  own.quantization.bandwidth.value = BytesPerSecond(1e12);
+  for (const Dtype dtype : {Dtype::fp8, Dtype::nvfp4}) rates.products_by_dtype[*narrow_index(dtype)] = own;
+  constexpr double elements = 1e9;
+  // Two readings of 2 bytes and a byte written, with one scale a tensor; one reading and half a byte by blocks of 16.
+  CHECK(quantization_time(elements, Dtype::fp8, a100.device, rates).count() == doctest::Approx(5e-6 + 5e-3));
+  CHECK(quantization_time(elements, Dtype::nvfp4, a100.device, rates).count() ==
+        doctest::Approx(5e-6 + 2.5e-3));
+  const double streaming =
+      (a100.rates.streaming.bandwidth_share.value * a100.device.memory_bandwidth).count();
+  CHECK(quantization_time(elements, Dtype::mxfp8, a100.device, rates).count() ==
+        doctest::Approx(rates.kernels.launch.value.count() + 3e9 / streaming));
+}
+
 TEST_CASE("gemm: the fitted range") {
   const MatrixProductRates& rates = performance().rates.products;
   CHECK(within_fit({.rows = 128, .columns = 65536, .inner = 1024}, rates));

@@ -2,8 +2,11 @@
 // by what they mean. time/ holds the equations that they enter; calibration produces them.
 #pragma once
 
+#include <array>
 #include <optional>
+#include <string_view>
 
+#include "headroom/core/dtype.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/sourced.hpp"
 
@@ -47,6 +50,42 @@ struct MatrixProductRates {
   HeldOutRatios held_out_ratios;
   friend bool operator==(const MatrixProductRates&, const MatrixProductRates&) = default;
 };
+
+// Turning a factor of 16 bits into fewer, ahead of a product: every kernel of it.
+struct QuantizationRates {
+  Sourced<Seconds> launch;            // of all its kernels together
+  Sourced<BytesPerSecond> bandwidth;  // of what it reads and writes (time/gemm.hpp)
+  friend bool operator==(const QuantizationRates&, const QuantizationRates&) = default;
+};
+
+// Products whose factors have fewer than 16 bits. Their tiles, power and memory are rates of their own; what
+// `products` says of launches and sizes holds for them alike.
+struct NarrowProductRates {
+  MatrixProductRates products;
+  QuantizationRates quantization;
+  friend bool operator==(const NarrowProductRates&, const NarrowProductRates&) = default;
+};
+
+// The types of fewer than 16 bits that rates can be given for, each with the group that its rates have in a system file.
+struct NarrowType {
+  Dtype dtype;
+  std::string_view products;
+  std::string_view quantization;
+};
+inline constexpr std::array<NarrowType, 4> narrow_types{{
+    {Dtype::fp8, "products_by_dtype.fp8", "products_by_dtype.fp8.quantization"},
+    {Dtype::fp8_blockwise, "products_by_dtype.fp8_blockwise", "products_by_dtype.fp8_blockwise.quantization"},
+    {Dtype::mxfp8, "products_by_dtype.mxfp8", "products_by_dtype.mxfp8.quantization"},
+    {Dtype::nvfp4, "products_by_dtype.nvfp4", "products_by_dtype.nvfp4.quantization"},
+}};
+
+// Where a type stands among narrow_types; nothing for others.
+constexpr std::optional<std::size_t> narrow_index(Dtype dtype) {
+  for (std::size_t i = 0; i < narrow_types.size(); ++i) {
+    if (narrow_types[i].dtype == dtype) return i;
+  }
+  return std::nullopt;
+}
 
 // Flash attention: shares of the device's half_peak, by the FLOPs of the causal half.
 struct FlashRates {
@@ -103,22 +142,47 @@ struct Rates {
   CollectiveRates collectives;
   NetworkRates network;
   HostRates host;
+  std::array<std::optional<NarrowProductRates>, narrow_types.size()>
+      products_by_dtype;  // as narrow_types has them
   friend bool operator==(const Rates&, const Rates&) = default;
 };
+
+// The rates of a type's products, where it has its own; null where they are those of 16 bits, scaled by peak.
+constexpr const NarrowProductRates* narrow_rates(const Rates& rates, Dtype dtype) {
+  const auto index = narrow_index(dtype);
+  return index && rates.products_by_dtype[*index] ? &*rates.products_by_dtype[*index] : nullptr;
+}
+
+// The rates that products of a type are priced by.
+constexpr const MatrixProductRates& product_rates(const Rates& rates, Dtype dtype) {
+  const NarrowProductRates* narrow = narrow_rates(rates, dtype);
+  return narrow == nullptr ? rates.products : narrow->products;
+}
+
+// Calls visit(group, name, value) for every Sourced value of a set of rates, in order.
+template <class R, class Visit>
+void visit_products(std::string_view group, R& rates, Visit visit) {
+  visit(group, "wave_fill", rates.wave_fill);
+  visit(group, "result_bandwidth", rates.result_bandwidth);
+  visit(group, "tile_feed", rates.tile_feed);
+  visit(group, "tile_peak", rates.tile_peak);
+  visit(group, "power_cap", rates.power_cap);
+  visit(group, "memory_bandwidth", rates.memory_bandwidth);
+  visit(group, "split_bandwidth", rates.split_bandwidth);
+  visit(group, "sustained", rates.sustained);
+}
+template <class R, class Visit>
+void visit_quantization(std::string_view group, R& rates, Visit visit) {
+  visit(group, "launch", rates.launch);
+  visit(group, "bandwidth", rates.bandwidth);
+}
 
 // Calls visit(group, name, value) for every Sourced value of the rates, in order.
 template <class R, class Visit>
 void visit_rates(R& rates, Visit visit) {
   visit("kernels", "launch", rates.kernels.launch);
   visit("kernels", "shortest", rates.kernels.shortest);
-  visit("products", "wave_fill", rates.products.wave_fill);
-  visit("products", "result_bandwidth", rates.products.result_bandwidth);
-  visit("products", "tile_feed", rates.products.tile_feed);
-  visit("products", "tile_peak", rates.products.tile_peak);
-  visit("products", "power_cap", rates.products.power_cap);
-  visit("products", "memory_bandwidth", rates.products.memory_bandwidth);
-  visit("products", "split_bandwidth", rates.products.split_bandwidth);
-  visit("products", "sustained", rates.products.sustained);
+  visit_products("products", rates.products, visit);
   visit("flash_attention", "forward", rates.flash_attention.forward);
   visit("flash_attention", "backward", rates.flash_attention.backward);
   visit("streaming", "bandwidth_share", rates.streaming.bandwidth_share);
@@ -137,6 +201,11 @@ void visit_rates(R& rates, Visit visit) {
   visit("host", "operation", rates.host.operation);
   visit("host", "blocking_operation", rates.host.blocking_operation);
   visit("host", "balance", rates.host.balance);
+  for (std::size_t i = 0; i < narrow_types.size(); ++i) {
+    if (!rates.products_by_dtype[i]) continue;
+    visit_products(narrow_types[i].products, rates.products_by_dtype[i]->products, visit);
+    visit_quantization(narrow_types[i].quantization, rates.products_by_dtype[i]->quantization, visit);
+  }
 }
 
 }  // namespace headroom

@@ -98,7 +98,7 @@ constexpr ValueId unfused_attention(OpBuilder& layer, Qkv in) {
   scores.products = {of_heads(e, s)};
   if (layer.arch.positions == Positions::alibi) {
     // The biases are written where the scores go, and the product adds to them.
-    scores.traffic = {{"alibi", a * s * s * b, Placement::split, 4, 0}};
+    scores.traffic = {{"alibi", a * s * s * b, Placement::split, 2 * size_of(layer.table[raw].dtype), 0}};
   }
   layer.table.op(scores);
 
@@ -136,7 +136,8 @@ constexpr ValueId unfused_attention(OpBuilder& layer, Qkv in) {
   context.saves = {{weights, why::other_factor}, {in.v, why::other_factor}};
   context.products = {of_heads(s, e)};
   // Heads come out one after the other; the projection reads them side by side.
-  context.traffic = {{"merge_heads", s * b * a * e, Placement::split, 4, 4}};
+  const std::int64_t copied = 2 * size_of(layer.table[output].dtype);
+  context.traffic = {{"merge_heads", s * b * a * e, Placement::split, copied, copied}};
   layer.table.op(context);
   return output;
 }

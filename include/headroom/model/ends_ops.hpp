@@ -42,8 +42,9 @@ constexpr OpTable embedding_ops(const Architecture& architecture) {
     // Added by a kernel of its own where dropout follows: reads two and writes one; its gradient is summed over
     // the sequences of the microbatch.
     const bool own_kernel = architecture.hidden_dropout;
-    positions.traffic = {
-        {"position_add", s * b * h, Placement::boundary, own_kernel ? 6 : 2, own_kernel ? 4 : 0}};
+    constexpr std::int64_t half = size_of(Dtype::half);
+    positions.traffic = {{"position_add", s * b * h, Placement::boundary, own_kernel ? 3 * half : half,
+                          own_kernel ? 2 * half : 0}};
   }
   table.op(positions);
   return table;
@@ -53,23 +54,29 @@ constexpr OpTable embedding_ops(const Architecture& architecture) {
 constexpr Traffic cross_entropy_traffic(CrossEntropy kind) {
   using namespace symbols;
   Traffic traffic{.name = "cross_entropy", .elements = s * b * v, .placement = Placement::split};
+  constexpr std::int64_t half = size_of(Dtype::half);
+  constexpr std::int64_t fp32 = size_of(Dtype::fp32);
+  constexpr std::int64_t cast = half + fp32;
+  constexpr std::int64_t in_place = fp32 + fp32;
   switch (kind) {
-    case CrossEntropy::vocabulary_parallel:     // [Megatron-LM, core/tensor_parallel/cross_entropy.py]
-      traffic.forward = 6 + 4 + 8 + 8 + 4 + 8;  // to fp32, maximum, subtract, exponential, sum, divide
-      traffic.backward = 8 + 6;                 // scale by the loss gradient, to half
+    case CrossEntropy::vocabulary_parallel:  // [Megatron-LM, core/tensor_parallel/cross_entropy.py]
+      // to fp32, maximum, subtract, exponential, sum, divide
+      traffic.forward = cast + fp32 + in_place + in_place + fp32 + in_place;
+      traffic.backward = in_place + cast;  // scale by the loss gradient, to half
       traffic.forward_kernels = 6;
       traffic.backward_kernels = 3;  // with the scattered subtraction of one
       break;
     case CrossEntropy::plain:
     case CrossEntropy::log_softmax_gather:
-      traffic.forward = 6 + 12;  // to fp32; the log-softmax reads twice and writes once
-      traffic.backward = 8 + 6;  // from the log-softmax, to half
+      traffic.forward = cast + 3 * fp32;   // to fp32; the log-softmax reads twice and writes once
+      traffic.backward = in_place + cast;  // from the log-softmax, to half
       traffic.forward_kernels = 3;
       traffic.backward_kernels = 2;
       break;
     case CrossEntropy::fused:
-      traffic.forward = 2 + 4;  // reads for maximum and sum, then writes the gradient over the logits
-      traffic.backward = 4;     // scale by the loss gradient
+      traffic.forward =
+          half + 2 * half;          // reads for maximum and sum, then writes the gradient over the logits
+      traffic.backward = 2 * half;  // scale by the loss gradient
       break;
   }
   return traffic;

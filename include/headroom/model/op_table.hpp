@@ -75,8 +75,9 @@ struct MatrixProduct {
   Amount rows{1, Placement::whole};
   Amount inner{1, Placement::whole};
   FixedVector<Amount, 2> outer{};
+  Dtype dtype = Dtype::half;  // that its factors are multiplied in
   friend constexpr bool operator==(const MatrixProduct& x, const MatrixProduct& y) {
-    if (!(x.batch == y.batch && x.rows == y.rows && x.inner == y.inner)) return false;
+    if (!(x.batch == y.batch && x.rows == y.rows && x.inner == y.inner && x.dtype == y.dtype)) return false;
     if (x.outer.size() != y.outer.size()) return false;
     for (std::size_t i = 0; i < x.outer.size(); ++i) {
       if (!(x.outer[i] == y.outer[i])) return false;
@@ -117,8 +118,8 @@ struct Traffic {
   std::string_view name;
   Monomial elements;
   Placement placement = Placement::boundary;
-  int forward = 0;  // bytes an element, read and written
-  int backward = 0;
+  std::int64_t forward = 0;  // bytes an element, read and written
+  std::int64_t backward = 0;
   int forward_kernels = 1;  // that the bytes are spread over
   int backward_kernels = 1;
   friend bool operator==(const Traffic&, const Traffic&) = default;

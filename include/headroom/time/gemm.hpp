@@ -16,16 +16,18 @@
 
 namespace headroom {
 
-// C[rows x columns] = A[rows x inner] B[inner x columns], `batch` of them in one kernel. Rates are those of half
-// precision; with factors of another type the arithmetic is as much faster as the device's peak (assumed).
+// C[rows x columns] = A[rows x inner] B[inner x columns], `batch` of them in one kernel. Rates are those of the factors'
+// type; where it has none of its own, they are those of 16 bits, with arithmetic as much faster as the device's peak
+// (assumed).
 struct Gemm {
   std::int64_t batch = 1;
   std::int64_t rows = 1;
   std::int64_t columns = 1;
   std::int64_t inner = 1;
-  std::int64_t result_bytes = 2;  // moved for each element of C: 2 stored in half, 8 added to an fp32 sum
-  bool aligned = true;            // false: no 16-byte loads, so no tensor cores
-  Dtype dtype = Dtype::half;      // of A and B
+  std::int64_t result_bytes =
+      size_of(Dtype::half);   // moved for each element of C: 8 where added to an fp32 sum
+  bool aligned = true;        // false: no 16-byte loads, so no tensor cores
+  Dtype dtype = Dtype::half;  // of A and B
   friend bool operator==(const Gemm&, const Gemm&) = default;
 };
 
@@ -34,6 +36,15 @@ Flops flops(const Gemm& gemm);
 // `clock` scales every rate of arithmetic and nothing else: 1 for a burst of products, MatrixProductRates::sustained in
 // a training step, times Software::product_rate.
 Seconds gemm_time(const Gemm& gemm, const Device& device, const Rates& rates, double clock);
+
+// Time to turn a tensor of 16 bits into a type of fewer: it is read once for each pass and written.
+//
+//   quantization = launch + elements (2 passes + bits / 8) / bandwidth
+//
+// One scale a tensor, of this tensor (fp8, "current scaling"), takes a pass for the largest element before that which
+// casts; a scale for each block takes one pass. Expects a type of narrow_types. Where it has no rates of its own, the
+// bandwidth is that of streaming kernels and the launch that of a kernel for each pass.
+Seconds quantization_time(double elements, Dtype dtype, const Device& device, const Rates& rates);
 
 // Whether the rates were fitted on products of this size.
 bool within_fit(const Gemm& gemm, const MatrixProductRates& rates);

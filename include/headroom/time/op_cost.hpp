@@ -43,17 +43,19 @@ constexpr PassCost operator*(std::int64_t count, const PassCost& cost) {
 
 // Where a cost goes beyond what its rates were fitted on, or is known to be rough.
 struct Extrapolations {
-  bool product_size = false;     // a matrix product outside the fitted sizes
-  bool message_size = false;     // a collective outside the fitted bytes
-  bool group_size = false;       // or ranks
-  bool unaligned_heads = false;  // a head size that is no multiple of 8: products fall off the tensor cores
-  bool flash_attention = false;  // priced by an assumed share of peak
+  bool product_size = false;       // a matrix product outside the fitted sizes
+  bool message_size = false;       // a collective outside the fitted bytes
+  bool group_size = false;         // or ranks
+  bool unaligned_heads = false;    // a head size that is no multiple of 8: products fall off the tensor cores
+  bool flash_attention = false;    // priced by an assumed share of peak
+  std::uint32_t narrow_types = 0;  // that products are of: a bit for each place in narrow_types
   friend bool operator==(const Extrapolations&, const Extrapolations&) = default;
 };
 
 constexpr Extrapolations operator|(const Extrapolations& x, const Extrapolations& y) {
-  return {x.product_size || y.product_size, x.message_size || y.message_size, x.group_size || y.group_size,
-          x.unaligned_heads || y.unaligned_heads, x.flash_attention || y.flash_attention};
+  return {x.product_size || y.product_size,       x.message_size || y.message_size,
+          x.group_size || y.group_size,           x.unaligned_heads || y.unaligned_heads,
+          x.flash_attention || y.flash_attention, x.narrow_types | y.narrow_types};
 }
 
 struct OpCost {
@@ -77,11 +79,16 @@ struct Setting {
 Setting setting_of(const Transformer& model, const Strategy& strategy, const Workload& workload,
                    std::int64_t devices_per_node, const Performance& performance, const Software& software);
 
-// Factor on all rates of arithmetic in a training step.
-double training_clock(const Performance& performance, const Software& software);
+// Factor on all rates of arithmetic of products of a type in a training step.
+double training_clock(const Performance& performance, const Software& software, Dtype dtype);
 
-// Extents of the products of matrices of one rank.
+// Extents of the products of matrices of one rank, the type that they are multiplied in, and those of the values that
+// they make: the product, and the gradients of its two factors. That of weights has the weights' type.
 struct ProductWork {
+  Dtype dtype = Dtype::half;
+  Dtype result = Dtype::half;
+  Dtype left_gradient = Dtype::half;
+  Dtype right_gradient = Dtype::half;
   Monomial batch;
   Monomial rows;
   Monomial inner;
