@@ -4,8 +4,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <set>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,15 +26,24 @@ constexpr std::uint64_t parts = 3;
 // Samples that rates within their bounds miss by more, in the median and held out, are not what they are said to be.
 constexpr double most_missed = 0.5;
 
-// Rates are fitted, judged and given intervals together.
-enum class RatesOf : std::uint8_t { products, sustained, collectives, streaming, none };
+// Rates are fitted, judged and given intervals together; those of products by type.
+enum class RateKind : std::uint8_t { products, sustained, collectives, streaming, none };
+struct RatesOf {
+  RateKind kind = RateKind::none;
+  std::optional<std::size_t> narrow;  // place in narrow_types; nothing for 16 bits, and for all else
+  friend auto operator<=>(const RatesOf&, const RatesOf&) = default;
+};
 RatesOf rates_of(const Sample& sample) {
-  if (sample.kind == SampleKind::matrix_product)
-    return sample.load == Load::burst ? RatesOf::products : RatesOf::sustained;
+  if (sample.kind == SampleKind::matrix_product) {
+    const std::optional<std::size_t> narrow = narrow_index(sample.product.dtype);
+    if (!narrow && !is_half(sample.product.dtype)) return {};
+    return {sample.load == Load::burst ? RateKind::products : RateKind::sustained, narrow};
+  }
   // Rates of collectives are those within a node.
-  if (is_collective(sample.kind)) return sample.nodes == 1 ? RatesOf::collectives : RatesOf::none;
-  return sample.kind == SampleKind::streaming || sample.kind == SampleKind::empty_kernel ? RatesOf::streaming
-                                                                                         : RatesOf::none;
+  if (is_collective(sample.kind))
+    return {sample.nodes == 1 ? RateKind::collectives : RateKind::none, std::nullopt};
+  const bool streams = sample.kind == SampleKind::streaming || sample.kind == SampleKind::empty_kernel;
+  return {streams ? RateKind::streaming : RateKind::none, std::nullopt};
 }
 
 // Some rates and the samples that determine them.
@@ -45,8 +52,8 @@ struct Stage {
   std::vector<Parameter> parameters;
   const std::vector<Sample>* samples;
   double scale;
-  std::string what;                      // "products"
-  std::vector<std::string_view> groups;  // of errors: the first that there is speaks for the stage
+  std::string what;                 // "products"
+  std::vector<std::string> groups;  // of errors: the first that there is speaks for the stage
 };
 
 std::vector<Stage> stages_of(const SortedSamples& samples, const Device& device) {
@@ -55,26 +62,42 @@ std::vector<Stage> stages_of(const SortedSamples& samples, const Device& device)
     if (!stage.samples->empty()) stages.push_back(std::move(stage));
   };
   // The launch that products determine is part of what streaming kernels take, so products come first.
-  add({RatesOf::products,
+  add({{RateKind::products, std::nullopt},
        product_parameters(device),
        &samples.products,
        product_scale,
        "matrix products",
        {"products, m n k >= 1024", "products, shortest side 512 to 1023",
         "products, shortest side 128 to 511", "products, shortest side below 128", "products, batched"}});
-  add({RatesOf::sustained,
+  add({{RateKind::sustained, std::nullopt},
        sustained_parameters(),
        &samples.sustained,
        product_scale,
        "matrix products under sustained load",
        {"products, sustained load"}});
-  add({RatesOf::collectives,
+  for (std::size_t i = 0; i < narrow_types.size(); ++i) {
+    const SortedSamples::Narrow& of_type = samples.narrow[i];
+    const std::string type(name_of(narrow_types[i].dtype));
+    add({{RateKind::products, i},
+         narrow_product_parameters(device, i, of_type.quantizes),
+         &of_type.products,
+         product_scale,
+         type + " matrix products" + (of_type.quantizes ? ", quantization of a factor included," : ""),
+         {"products, " + type + ", m n k >= 1024", "products, " + type + ", shortest side below 1024"}});
+    add({{RateKind::sustained, i},
+         narrow_sustained_parameters(i),
+         &of_type.sustained,
+         product_scale,
+         type + " matrix products under sustained load",
+         {"products, " + type + ", sustained load"}});
+  }
+  add({{RateKind::collectives, std::nullopt},
        collective_parameters(device, samples.one_rank_count),
        &samples.collectives,
        collective_scale,
        "collectives",
        {"collectives, from 1 MiB", "collectives, below 1 MiB"}});
-  add({RatesOf::streaming,
+  add({{RateKind::streaming, std::nullopt},
        streaming_parameters(),
        &samples.streaming,
        streaming_scale,
@@ -167,21 +190,24 @@ void judge_intervals(std::vector<ReplayedSample>& rows) {
   for (ReplayedSample& row : rows) {
     const HeldOutRatios& interval = intervals[{rates_of(row.sample), shape_hash(row.sample) % parts}];
     row.in_interval = std::nullopt;
-    if (interval && rates_of(row.sample) != RatesOf::none)
+    if (interval && rates_of(row.sample).kind != RateKind::none)
       row.in_interval = holds(*interval, row.sample.median / row.predicted);
   }
 }
 
 // The interval of products is that of bursts: it goes with the tiles' rates, which a sustained load tells nothing of.
 void set_ratios(const std::vector<ReplayedSample>& rows, Rates& rates) {
-  const auto set = [&](RatesOf which, HeldOutRatios& ratios) {
+  const auto set = [&](const RatesOf& which, HeldOutRatios& ratios) {
     const HeldOutRatios found =
         ratios_of(rows, [&](const ReplayedSample& row) { return rates_of(row.sample) == which; });
     if (found) ratios = found;
   };
-  set(RatesOf::products, rates.products.held_out_ratios);
-  set(RatesOf::collectives, rates.collectives.held_out_ratios);
-  set(RatesOf::streaming, rates.streaming.held_out_ratios);
+  set({RateKind::products, std::nullopt}, rates.products.held_out_ratios);
+  for (std::size_t i = 0; i < narrow_types.size(); ++i) {
+    if (auto& own = rates.products_by_dtype[i]) set({RateKind::products, i}, own->products.held_out_ratios);
+  }
+  set({RateKind::collectives, std::nullopt}, rates.collectives.held_out_ratios);
+  set({RateKind::streaming, std::nullopt}, rates.streaming.held_out_ratios);
 }
 
 void widen(FittedRange& range, double size) {
@@ -189,12 +215,19 @@ void widen(FittedRange& range, double size) {
   range.most = std::max(range.most, size);
 }
 
+void set_ranges(const std::vector<Sample>& products, MatrixProductRates& rates) {
+  if (!products.empty()) rates.fitted_sides = rates.fitted_inner = {};
+  for (const Sample& sample : products) {
+    widen(rates.fitted_sides, static_cast<double>(sample.product.rows));
+    widen(rates.fitted_sides, static_cast<double>(sample.product.columns));
+    widen(rates.fitted_inner, static_cast<double>(sample.product.inner));
+  }
+}
+
 void set_ranges(const SortedSamples& samples, Rates& rates) {
-  if (!samples.products.empty()) rates.products.fitted_sides = rates.products.fitted_inner = {};
-  for (const Sample& sample : samples.products) {
-    widen(rates.products.fitted_sides, static_cast<double>(sample.product.rows));
-    widen(rates.products.fitted_sides, static_cast<double>(sample.product.columns));
-    widen(rates.products.fitted_inner, static_cast<double>(sample.product.inner));
+  set_ranges(samples.products, rates.products);
+  for (std::size_t i = 0; i < narrow_types.size(); ++i) {
+    if (auto& own = rates.products_by_dtype[i]) set_ranges(samples.narrow[i].products, own->products);
   }
   if (!samples.collectives.empty()) rates.collectives.fitted_ranks = rates.collectives.fitted_bytes = {};
   for (const Sample& sample : samples.collectives) {
@@ -205,13 +238,10 @@ void set_ranges(const SortedSamples& samples, Rates& rates) {
 
 // "a.csv and b.json": the files with samples of a stage.
 std::string files_of(const Stage& stage, const std::vector<SampleSet>& sets) {
-  std::set<std::pair<SampleKind, Load>> kinds;
-  for (const Sample& sample : *stage.samples) kinds.insert({sample.kind, sample.load});
   std::vector<std::string> files;
   for (const SampleSet& set : sets) {
-    const bool used = std::any_of(set.samples.begin(), set.samples.end(), [&](const Sample& sample) {
-      return kinds.contains({sample.kind, sample.load});
-    });
+    const bool used = std::any_of(set.samples.begin(), set.samples.end(),
+                                  [&](const Sample& sample) { return rates_of(sample) == stage.rates; });
     if (used) files.push_back(set.environment.empty() ? set.file : set.file + " (" + set.environment + ")");
   }
   return fmt::format("{}", fmt::join(files, " and "));
@@ -221,7 +251,7 @@ std::string source_of(const Stage& stage, const std::vector<SampleSet>& sets,
                       const std::vector<ErrorGroup>& held_out) {
   std::string source = fmt::format("Fitted by headroom calibrate to {} {} of {}", stage.samples->size(),
                                    stage.what, files_of(stage, sets));
-  for (const std::string_view name : stage.groups) {
+  for (const std::string& name : stage.groups) {
     const auto group = std::find_if(held_out.begin(), held_out.end(),
                                     [&](const ErrorGroup& each) { return each.name == name; });
     if (group == held_out.end()) continue;
@@ -280,7 +310,7 @@ void warn_of_what_is_left(const SortedSamples& samples, const SampleReplay& fit,
 
 Rates fit_rates(const std::vector<Sample>& samples, const Performance& base) {
   const SortedSamples by_rate = sorted(samples);
-  Performance performance = base;
+  Performance performance = with_rates_of(by_rate, base);
   for (const Stage& stage : stages_of(by_rate, base.device)) fit_stage(stage, performance);
   return performance.rates;
 }
@@ -292,6 +322,7 @@ Calibration calibrate(const std::vector<SampleSet>& sets, const System& base) {
   const SortedSamples by_rate = sorted(samples);
   Performance& performance = *result.system.performance;
   performance.rates = fit_rates(samples, *base.performance);
+  const Performance unfitted = with_rates_of(by_rate, *base.performance);
   set_ranges(by_rate, performance.rates);
   std::vector<ReplayedSample> held_out = held_out_rows(samples, *base.performance);
   const std::vector<Stage> stages = stages_of(by_rate, performance.device);
@@ -303,7 +334,7 @@ Calibration calibrate(const std::vector<SampleSet>& sets, const System& base) {
     const std::string source = source_of(stage, sets, result.held_out);
     for (const Parameter& parameter : stage.parameters) {
       const double value = rate_value(performance.rates, parameter.name);
-      const double before = rate_value(base.performance->rates, parameter.name);
+      const double before = rate_value(unfitted.rates, parameter.name);
       const bool bound = on_bound(parameter, value);
       set_fitted(performance.rates, parameter.name, bound, source);
       result.fitted.push_back({parameter.name, value, before, bound});

@@ -1,6 +1,8 @@
 #include "rate_parameters.hpp"
 
 #include <cmath>
+#include <optional>
+#include <string>
 #include <type_traits>
 
 #include "headroom/core/expects.hpp"
@@ -51,6 +53,27 @@ double rounded_to(double value, double unit) {
   return value;
 }
 
+NarrowProductRates scaled_rates(const Performance& performance, Dtype dtype) {
+  const Rates& rates = performance.rates;
+  const double speed = peak_of(performance.device, dtype) / peak_of(performance.device, Dtype::half);
+  NarrowProductRates scaled{.products = rates.products};
+  scaled.products.tile_peak.value = speed * rates.products.tile_peak.value;
+  scaled.products.power_cap.value = speed * rates.products.power_cap.value;
+  scaled.products.held_out_ratios = std::nullopt;
+  scaled.quantization.launch.value = rates.kernels.launch.value;
+  scaled.quantization.bandwidth.value =
+      rates.streaming.bandwidth_share.value * performance.device.memory_bandwidth;
+  const auto assume = [](std::string_view, std::string_view, auto& rate) {
+    rate.origin = Origin::assumed;
+    rate.source =
+        "That of 16 bits, arithmetic scaled by the ratio of peaks, or of streaming kernels: not measured for "
+        "this type";
+  };
+  visit_products("", scaled.products, assume);
+  visit_quantization("", scaled.quantization, assume);
+  return scaled;
+}
+
 }  // namespace
 
 // Times: from a tenth of what launches take today to far more than any. Rates of arithmetic and of memory end at the
@@ -70,6 +93,37 @@ std::vector<Parameter> product_parameters(const Device& device) {
 }
 
 std::vector<Parameter> sustained_parameters() { return {{"products.sustained", 0.95, 0.2, 1}}; }
+
+std::vector<Parameter> narrow_product_parameters(const Device& device, std::size_t narrow, bool quantizes) {
+  Device scaled = device;
+  scaled.half_peak = peak_of(device, narrow_types[narrow].dtype);
+  std::vector<Parameter> parameters;
+  for (Parameter parameter : product_parameters(scaled)) {
+    if (!parameter.name.starts_with("products.")) continue;
+    parameter.name =
+        std::string(narrow_types[narrow].products) + parameter.name.substr(std::string("products").size());
+    parameters.push_back(parameter);
+  }
+  if (!quantizes) return parameters;
+  const std::string group(narrow_types[narrow].quantization);
+  const double memory = device.memory_bandwidth.count();
+  parameters.push_back({group + ".launch", 5e-6, 0.1e-6, 100e-6});
+  parameters.push_back({group + ".bandwidth", 0.6 * memory, 0.02 * memory, 50 * memory});
+  return parameters;
+}
+
+std::vector<Parameter> narrow_sustained_parameters(std::size_t narrow) {
+  return {{std::string(narrow_types[narrow].products) + ".sustained", 0.95, 0.2, 1}};
+}
+
+Performance with_rates_of(const SortedSamples& samples, Performance base) {
+  for (std::size_t i = 0; i < narrow_types.size(); ++i) {
+    const bool sampled = !samples.narrow[i].products.empty() || !samples.narrow[i].sustained.empty();
+    if (!sampled || base.rates.products_by_dtype[i]) continue;
+    base.rates.products_by_dtype[i] = scaled_rates(base, narrow_types[i].dtype);
+  }
+  return base;
+}
 
 std::vector<Parameter> streaming_parameters() {
   return {{"streaming.bandwidth_share", 0.8, 0.02, 1}, {"kernels.shortest", 4e-6, 0.2e-6, 100e-6}};

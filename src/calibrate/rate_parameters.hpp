@@ -7,6 +7,7 @@
 
 #include "headroom/calibrate/robust_fit.hpp"
 #include "headroom/hardware/system.hpp"
+#include "sample_checks.hpp"
 
 namespace headroom {
 
@@ -14,6 +15,9 @@ namespace headroom {
 // a fit does not depend on earlier rates.
 std::vector<Parameter> product_parameters(const Device& device);
 std::vector<Parameter> sustained_parameters();
+// Of a type of narrow_types, by its place there; the launch is that of products of 16 bits.
+std::vector<Parameter> narrow_product_parameters(const Device& device, std::size_t narrow, bool quantizes);
+std::vector<Parameter> narrow_sustained_parameters(std::size_t narrow);
 std::vector<Parameter> streaming_parameters();
 // Ranks and steps are told apart by samples of different numbers of ranks only. With one number, steps and copies are
 // not fitted.
@@ -21,6 +25,10 @@ std::vector<Parameter> collective_parameters(const Device& device, bool one_rank
 
 // Whether a fitted value stands on a bound of its parameter.
 bool on_bound(const Parameter& parameter, double value);
+
+// The base with rates for every narrow type that there are samples of, which a fit replaces. Until then they are those of
+// 16 bits, with arithmetic scaled by the ratio of peaks, every one assumed.
+Performance with_rates_of(const SortedSamples& samples, Performance base);
 
 double rate_value(const Rates& rates, std::string_view name);  // in base units
 void set_rate(Rates& rates, std::string_view name, double value);

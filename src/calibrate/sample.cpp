@@ -15,7 +15,8 @@ namespace {
 auto shape_of(const Sample& sample) {
   const Gemm& product = sample.product;
   const MeasuredLayer& layer = sample.layer;
-  const auto kind = std::tuple(sample.kind, sample.label, sample.load, sample.dtype, sample.half_format);
+  const auto kind =
+      std::tuple(sample.kind, sample.label, sample.load, sample.dtype, sample.quantizes, sample.half_format);
   const auto size = std::tuple(product.batch, product.rows, product.columns, product.inner,
                                product.result_bytes, sample.ranks, sample.nodes, sample.bytes.count());
   return std::tuple(kind, size, layer.sequence, layer.micro_batch, layer.hidden, layer.heads,

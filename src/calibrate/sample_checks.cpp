@@ -83,22 +83,45 @@ std::pair<double, const Sample*> fastest_of(const std::vector<Sample>& samples, 
   return best;
 }
 
-void check_products(const SortedSamples& samples, const System& base, Checker& checker,
-                    std::vector<std::string>& warnings) {
-  const double peak = base.performance->device.half_peak.count();
-  for (const std::vector<Sample>* products : {&samples.products, &samples.sustained}) {
-    const auto [best, fastest] = fastest_of(*products, product_rate);
-    if (best > peak) {
-      checker.report(
-          fmt::format("{}: {:.4g} TFLOP/s is more than the {:.4g} of {}: another device, or times that are "
-                      "not in the unit named",
-                      fastest->where, best / 1e12, peak / 1e12, base.device));
-    } else if (fastest != nullptr && products == &samples.products && best < least_of_peak * peak) {
-      warnings.push_back(fmt::format(
-          "the fastest product reaches {:.4g} TFLOP/s, {:.0f}% of what {} can do: is it another device?",
-          best / 1e12, 100 * best / peak, base.device));
-    }
+void check_peak(const std::vector<Sample>& products, Dtype dtype, bool warns, const System& base,
+                Checker& checker, std::vector<std::string>& warnings) {
+  const double peak = peak_of(base.performance->device, dtype).count();
+  const auto [best, fastest] = fastest_of(products, product_rate);
+  if (best > peak) {
+    checker.report(
+        fmt::format("{}: {:.4g} TFLOP/s is more than the {:.4g} of {}: another device, or times that are "
+                    "not in the unit named",
+                    fastest->where, best / 1e12, peak / 1e12, base.device));
+  } else if (warns && fastest != nullptr && best < least_of_peak * peak) {
+    warnings.push_back(fmt::format(
+        "the fastest product reaches {:.4g} TFLOP/s, {:.0f}% of what {} can do: is it another device?",
+        best / 1e12, 100 * best / peak, base.device));
   }
+}
+
+// Of one type: that they determine the rates of its products, and can be of the device.
+void check_products(const std::vector<Sample>& products, const std::vector<Sample>& sustained, Dtype dtype,
+                    const System& base, Checker& checker, std::vector<std::string>& warnings) {
+  const std::string type = is_half(dtype) ? "" : std::string(name_of(dtype)) + " ";
+  checker.count(products, least_products, (type + "matrix products").c_str());
+  checker.count(sustained, least_sustained, (type + "matrix products under sustained load").c_str());
+  const std::string what = type + "products";
+  const auto side = [](std::int64_t Gemm::*member) {
+    return [member](const Sample& sample) { return static_cast<double>(sample.product.*member); };
+  };
+  checker.varies(products, what.c_str(), "m", least_products, side(&Gemm::rows));
+  checker.varies(products, what.c_str(), "n", least_products, side(&Gemm::columns));
+  checker.varies(products, what.c_str(), "k", least_products, side(&Gemm::inner));
+  checker.times_vary(products, what.c_str(), least_products);
+  if (!has_peak(base.performance->device, dtype)) {
+    if (!products.empty() || !sustained.empty())
+      checker.report(
+          fmt::format("holds products of {}, for which {} gives no peak", name_of(dtype), base.name));
+    return;
+  }
+  // The fastest of a narrow type often turns its factor into it as well.
+  check_peak(products, dtype, is_half(dtype), base, checker, warnings);
+  check_peak(sustained, dtype, false, base, checker, warnings);
 }
 
 void check_bandwidths(const SortedSamples& samples, const Device& device, Checker& checker) {
@@ -134,7 +157,14 @@ SortedSamples sorted(const std::vector<Sample>& samples) {
   std::set<std::int64_t> ranks;
   for (const Sample& sample : merge_repeated(samples)) {
     if (sample.kind == SampleKind::matrix_product) {
-      (sample.load == Load::burst ? result.products : result.sustained).push_back(sample);
+      const bool burst = sample.load == Load::burst;
+      if (is_half(sample.product.dtype)) {
+        (burst ? result.products : result.sustained).push_back(sample);
+      } else if (const auto narrow = narrow_index(sample.product.dtype)) {
+        SortedSamples::Narrow& of_type = result.narrow[*narrow];
+        (burst ? of_type.products : of_type.sustained).push_back(sample);
+        of_type.quantizes = of_type.quantizes || sample.quantizes;
+      }
     } else if (is_collective(sample.kind) && sample.nodes == 1) {
       result.collectives.push_back(sample);
       ranks.insert(sample.ranks);
@@ -168,27 +198,26 @@ std::vector<std::string> check_samples(const std::vector<SampleSet>& sets, const
   }
   const SortedSamples samples = sorted(all);
   Checker checker(file_names(sets));
+  const bool narrow =
+      std::any_of(samples.narrow.begin(), samples.narrow.end(), [](const SortedSamples::Narrow& of_type) {
+        return !of_type.products.empty() || !of_type.sustained.empty();
+      });
   if (samples.products.empty() && samples.collectives.empty() && samples.streaming.empty() &&
-      samples.sustained.empty()) {
+      samples.sustained.empty() && !narrow) {
     checker.report("holds no samples that rates can be fitted to");
   }
-  checker.count(samples.products, least_products, "matrix products");
-  checker.count(samples.sustained, least_sustained, "matrix products under sustained load");
+  check_products(samples.products, samples.sustained, Dtype::half, base, checker, warnings);
+  for (std::size_t i = 0; i < narrow_types.size(); ++i) {
+    const SortedSamples::Narrow& of_type = samples.narrow[i];
+    check_products(of_type.products, of_type.sustained, narrow_types[i].dtype, base, checker, warnings);
+  }
   checker.count(samples.collectives, least_collectives, "collectives");
   checker.count(samples.streaming, least_streaming, "streaming kernels");
-  const auto side = [](std::int64_t Gemm::*member) {
-    return [member](const Sample& sample) { return static_cast<double>(sample.product.*member); };
-  };
-  checker.varies(samples.products, "products", "m", least_products, side(&Gemm::rows));
-  checker.varies(samples.products, "products", "n", least_products, side(&Gemm::columns));
-  checker.varies(samples.products, "products", "k", least_products, side(&Gemm::inner));
   const auto bytes = [](const Sample& sample) { return sample.bytes.count(); };
   checker.varies(samples.collectives, "collectives", "message size", least_collectives, bytes);
   checker.varies(samples.streaming, "streaming kernels", "number of bytes", least_streaming, bytes);
-  checker.times_vary(samples.products, "products", least_products);
   checker.times_vary(samples.collectives, "collectives", least_collectives);
   checker.times_vary(samples.streaming, "streaming kernels", least_streaming);
-  check_products(samples, base, checker, warnings);
   check_bandwidths(samples, base.performance->device, checker);
   checker.finish();
   if (!samples.collectives.empty() && samples.one_rank_count) {

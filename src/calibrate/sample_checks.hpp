@@ -1,6 +1,7 @@
 // Whether samples can be of a device, and whether they determine the rates that they are of.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,14 @@ struct SortedSamples {
   std::vector<Sample> collectives;
   std::vector<Sample> streaming;  // and empty kernels
   bool one_rank_count = false;    // all collectives run over the same number of ranks
+
+  // Products of the types of narrow_types.
+  struct Narrow {
+    std::vector<Sample> products;
+    std::vector<Sample> sustained;
+    bool quantizes = false;  // some of them turn their first factor into the type
+  };
+  std::array<Narrow, narrow_types.size()> narrow;
 };
 
 SortedSamples sorted(const std::vector<Sample>& samples);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string>
 #include <string_view>
 
 #include "headroom/calibrate/layer_replay.hpp"
@@ -25,7 +27,8 @@ Group group_of(const Sample& sample) {
   return {.ranks = sample.ranks, .ranks_in_node = sample.ranks / sample.nodes};
 }
 
-// Groups, as they are read: products by their shortest side, then what runs between devices, then the rest.
+// Groups, as they are read: products by their shortest side, those of narrow types after them (narrow_group), then what
+// runs between devices, then the rest.
 constexpr std::string_view group_names[] = {
     "products, m n k >= 1024",
     "products, shortest side 512 to 1023",
@@ -49,11 +52,30 @@ constexpr std::string_view group_names[] = {
     "layers, backward",
 };
 
-std::string_view product_group(const Sample& sample) {
-  if (sample.load == Load::sustained) return group_names[5];
-  if (sample.product.batch > 1) return group_names[4];
+constexpr std::size_t groups_before_narrow = 6;
+constexpr std::string_view narrow_parts[] = {"m n k >= 1024", "shortest side below 1024", "sustained load"};
+
+std::string narrow_group(Dtype dtype, std::string_view part) {
+  return "products, " + std::string(name_of(dtype)) + ", " + std::string(part);
+}
+
+std::vector<std::string> all_groups() {
+  std::vector<std::string> names(std::begin(group_names), std::begin(group_names) + groups_before_narrow);
+  for (const NarrowType& type : narrow_types) {
+    for (const std::string_view part : narrow_parts) names.push_back(narrow_group(type.dtype, part));
+  }
+  names.insert(names.end(), std::begin(group_names) + groups_before_narrow, std::end(group_names));
+  return names;
+}
+
+std::string product_group(const Sample& sample) {
   const std::int64_t side = std::min({sample.product.rows, sample.product.columns, sample.product.inner});
-  return group_names[side >= 1024 ? 0 : side >= 512 ? 1 : side >= 128 ? 2 : 3];
+  const bool sustained = sample.load == Load::sustained;
+  if (is_narrow(sample.dtype))
+    return narrow_group(sample.dtype, narrow_parts[sustained ? 2 : side >= 1024 ? 0 : 1]);
+  if (sustained) return std::string(group_names[5]);
+  if (sample.product.batch > 1) return std::string(group_names[4]);
+  return std::string(group_names[side >= 1024 ? 0 : side >= 512 ? 1 : side >= 128 ? 2 : 3]);
 }
 
 bool belongs(const Sample& sample, std::string_view group) {
@@ -71,6 +93,17 @@ bool belongs(const Sample& sample, std::string_view group) {
   return of_kind || group == group_names[large ? 6 : 7];
 }
 
+Seconds product_time(const Sample& sample, const Performance& performance) {
+  const Rates& rates = performance.rates;
+  const double clock =
+      sample.load == Load::burst ? 1 : product_rates(rates, sample.product.dtype).sustained.value;
+  const Seconds time = gemm_time(sample.product, performance.device, rates, clock);
+  if (!sample.quantizes) return time;
+  const double elements = static_cast<double>(sample.product.batch * sample.product.rows) *
+                          static_cast<double>(sample.product.inner);
+  return time + quantization_time(elements, sample.product.dtype, performance.device, rates);
+}
+
 }  // namespace
 
 std::optional<Seconds> predicted_time(const Sample& sample, const Performance& performance) {
@@ -78,8 +111,8 @@ std::optional<Seconds> predicted_time(const Sample& sample, const Performance& p
   if (is_exchange(sample.kind) && sample.nodes > 1) return std::nullopt;
   switch (sample.kind) {
     case SampleKind::matrix_product:
-      return gemm_time(sample.product, performance.device, rates,
-                       sample.load == Load::burst ? 1 : rates.products.sustained.value);
+      if (!has_peak(performance.device, sample.product.dtype)) return std::nullopt;
+      return product_time(sample, performance);
     case SampleKind::streaming: return streaming_time(sample.bytes, performance);
     case SampleKind::empty_kernel: return rates.kernels.shortest.value;
     case SampleKind::all_reduce:
@@ -94,15 +127,16 @@ std::optional<Seconds> predicted_time(const Sample& sample, const Performance& p
 }
 
 bool within_fit(const Sample& sample, const Rates& rates) {
-  if (sample.kind == SampleKind::matrix_product) return within_fit(sample.product, rates.products);
+  if (sample.kind == SampleKind::matrix_product)
+    return within_fit(sample.product, product_rates(rates, sample.product.dtype));
   if (is_collective(sample.kind) || is_exchange(sample.kind))
     return within_fit(sample.bytes, group_of(sample), rates.collectives);
   return true;
 }
 
-HeldOutRatios held_out_ratios(SampleKind kind, const Rates& rates) {
-  switch (kind) {
-    case SampleKind::matrix_product: return rates.products.held_out_ratios;
+HeldOutRatios held_out_ratios(const Sample& sample, const Rates& rates) {
+  switch (sample.kind) {
+    case SampleKind::matrix_product: return product_rates(rates, sample.product.dtype).held_out_ratios;
     case SampleKind::streaming:
     case SampleKind::empty_kernel: return rates.streaming.held_out_ratios;
     case SampleKind::all_reduce:
@@ -131,7 +165,7 @@ SampleReplay replay(const std::vector<Sample>& samples, const Performance& perfo
     // What was held out was measured within a node, and products in bursts.
     if (sample.nodes > 1 || (sample.kind == SampleKind::matrix_product && sample.load == Load::sustained))
       continue;
-    if (const HeldOutRatios ratios = held_out_ratios(sample.kind, performance.rates)) {
+    if (const HeldOutRatios ratios = held_out_ratios(sample, performance.rates)) {
       result.rows.back().in_interval = holds(*ratios, sample.median / *predicted);
     }
   }
@@ -141,7 +175,7 @@ SampleReplay replay(const std::vector<Sample>& samples, const Performance& perfo
 
 std::vector<ErrorGroup> error_groups(const std::vector<ReplayedSample>& rows) {
   std::vector<ErrorGroup> groups;
-  for (const std::string_view name : group_names) {
+  for (const std::string& name : all_groups()) {
     std::vector<double> errors;
     std::size_t intervals = 0;
     std::size_t covered = 0;
@@ -154,7 +188,7 @@ std::vector<ErrorGroup> error_groups(const std::vector<ReplayedSample>& rows) {
     if (errors.empty()) continue;
     std::vector<double> absolute = errors;
     for (double& error : absolute) error = std::abs(error);
-    groups.push_back({.name = std::string(name),
+    groups.push_back({.name = name,
                       .count = errors.size(),
                       .median_absolute = quantile(absolute, 0.5),
                       .percentile_90_absolute = quantile(absolute, 0.9),

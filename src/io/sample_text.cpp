@@ -1,8 +1,11 @@
 #include "sample_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -57,6 +60,20 @@ class Cells {
     return least;
   }
 
+  // One of some values of an enumeration.
+  template <class E, std::size_t N>
+  [[nodiscard]] E choice(std::size_t i, const char* name, const std::array<E, N>& values) const {
+    std::string all;
+    for (const E value : values) {
+      if (name_of(value) == cells_[i]) return value;
+      all += (all.empty() ? "" : ", ") + std::string(name_of(value));
+    }
+    refuse(fmt::format("{} must be one of {} (found '{}')", name, all, printable(cells_[i])));
+    return values[0];
+  }
+
+  void refuse(std::string rule) const { problems_.report(number_, std::move(rule)); }
+
   // "milliseconds"
   [[nodiscard]] Seconds time(std::size_t i) const {
     const std::string_view cell = cells_[i];
@@ -75,12 +92,44 @@ class Cells {
   LineProblems& problems_;
 };
 
-Sample product_row(const Cells& cells) {
+// Columns of a table of products, by name and in any order: m, n, k and milliseconds, and what else is there.
+struct ProductColumns {
+  std::size_t count = 0;
+  std::optional<std::size_t> m, n, k, milliseconds;
+  std::optional<std::size_t> dtype, load, quantizes;  // half, burst and 0 without
+};
+
+std::optional<ProductColumns> product_columns(std::string_view header) {
+  ProductColumns columns;
+  for (const std::string_view name : cells_of(header)) {
+    std::optional<std::size_t>* const place = name == "m"              ? &columns.m
+                                              : name == "n"            ? &columns.n
+                                              : name == "k"            ? &columns.k
+                                              : name == "milliseconds" ? &columns.milliseconds
+                                              : name == "dtype"        ? &columns.dtype
+                                              : name == "load"         ? &columns.load
+                                              : name == "quantizes"    ? &columns.quantizes
+                                                                       : nullptr;
+    if (place == nullptr || *place) return std::nullopt;
+    *place = columns.count++;
+  }
+  if (!columns.m || !columns.n || !columns.k || !columns.milliseconds) return std::nullopt;
+  return columns;
+}
+
+Sample product_row(const Cells& cells, const ProductColumns& columns) {
   Sample sample{.kind = SampleKind::matrix_product};
-  sample.product = {.rows = cells.count(0, "m", 1, largest_side),
-                    .columns = cells.count(1, "n", 1, largest_side),
-                    .inner = cells.count(2, "k", 1, largest_side)};
-  sample.median = cells.time(3);
+  sample.product = {.rows = cells.count(*columns.m, "m", 1, largest_side),
+                    .columns = cells.count(*columns.n, "n", 1, largest_side),
+                    .inner = cells.count(*columns.k, "k", 1, largest_side)};
+  if (columns.dtype) sample.dtype = cells.choice(*columns.dtype, "dtype", dtypes_that<has_arithmetic>);
+  if (columns.load)
+    sample.load = cells.choice(*columns.load, "load", std::array{Load::burst, Load::sustained});
+  if (columns.quantizes) sample.quantizes = cells.count(*columns.quantizes, "quantizes", 0, 1) == 1;
+  if (sample.quantizes && !narrow_index(sample.dtype))
+    cells.refuse("quantizes is of dtypes that have rates of their own");
+  sample.product.dtype = sample.dtype;
+  sample.median = cells.time(*columns.milliseconds);
   return sample;
 }
 
@@ -150,7 +199,7 @@ bool is_sample_csv(std::string_view text) {
 
 SampleSet parse_sample_csv(std::string_view text, const std::string& file) {
   const std::vector<std::string_view> lines = lines_of(text);
-  const bool products = lines[0] == product_header;
+  const std::optional<ProductColumns> products = product_columns(lines[0]);
   if (!products && !is_collective_header(lines[0])) {
     throw InputError(file + ":1",
                      fmt::format("must be the header \"{}\" or \"{}\" (found \"{}\")", product_header,
@@ -165,9 +214,9 @@ SampleSet parse_sample_csv(std::string_view text, const std::string& file) {
     if (lines[i].empty()) continue;
     const std::size_t number = i + 1;
     const Cells cells(lines[i], number, problems);
-    if (!cells.are(4)) continue;
-    Sample& sample =
-        set.samples.emplace_back(products ? product_row(cells) : collective_row(cells, number, problems));
+    if (!cells.are(products ? products->count : 4)) continue;
+    Sample& sample = set.samples.emplace_back(products ? product_row(cells, *products)
+                                                       : collective_row(cells, number, problems));
     sample.where = fmt::format("line {}", number);
   }
   problems.finish();

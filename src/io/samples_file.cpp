@@ -57,6 +57,7 @@ constexpr auto sample_fields = [](auto& fields, auto& it) {
   fields.optional("stored_bytes", it.stored, byte_counts);
   fields.optional("peak_bytes", it.peak, byte_counts);
   fields.optional("dtype", it.sample.dtype);
+  fields.optional("quantizes", it.sample.quantizes);
   fields.optional("half_format", it.sample.half_format, half_formats);
   fields.optional("load", it.sample.load);
   fields.optional("bytes", it.bytes, byte_counts);
@@ -118,6 +119,14 @@ void complete(Written& written, const JsonPointer& at, Document& document) {
   const bool layer = sample.kind == SampleKind::transformer_layer;
   const bool between_ranks = is_collective(sample.kind) || sample.kind == SampleKind::all_to_all ||
                              sample.kind == SampleKind::send_receive;
+  if (product && arithmetic_of(sample.dtype) == Arithmetic::none)
+    document.report(at / "dtype", fmt::format("must be a type that products are computed in (found {})",
+                                              name_of(sample.dtype)));
+  if (sample.quantizes && (!product || !narrow_index(sample.dtype)))
+    document.report(at / "quantizes",
+                    "is of products whose dtype has rates of its own: fp8, fp8_blockwise, "
+                    "mxfp8, nvfp4");
+  if (product) sample.product.dtype = sample.dtype;
   take("m", written.m, sample.product.rows, product);
   take("n", written.n, sample.product.columns, product);
   take("k", written.k, sample.product.inner, product);

@@ -131,6 +131,47 @@ TEST_CASE("calibrate: products under sustained load tell the sustained clock") {
   CHECK(result.system.performance->rates.products.sustained.value == doctest::Approx(0.85).epsilon(0.02));
 }
 
+TEST_CASE("calibrate: samples of fp8 tell rates of fp8, and nothing of 16 bits") {
+  System base = a100();
+  base.performance->device.fp8_peak = 2 * base.performance->device.half_peak;
+  Performance truth = *base.performance;
+  NarrowProductRates own{.products = truth.rates.products};
+  own.products.tile_peak.value = FlopsPerSecond(500e12);
+  own.products.power_cap.value = FlopsPerSecond(360e12);
+  own.products.memory_bandwidth.value = BytesPerSecond(0.9e12);
+  own.quantization.launch.value = Seconds(12e-6);
+  own.quantization.bandwidth.value = BytesPerSecond(0.7e12);
+  const std::size_t fp8 = *narrow_index(Dtype::fp8);
+  truth.rates.products_by_dtype[fp8] = own;
+  std::vector<Sample> samples = products();
+  for (Sample& sample : samples) {
+    sample.dtype = sample.product.dtype = Dtype::fp8;
+    sample.quantizes = true;
+  }
+  const Calibration result = calibrate({measured(samples, truth)}, base);
+  const Rates& found = result.system.performance->rates;
+  REQUIRE(found.products_by_dtype[fp8].has_value());
+  const NarrowProductRates& fitted = *found.products_by_dtype[fp8];
+  const auto near = [](double value) { return doctest::Approx(value).epsilon(0.05); };
+  CHECK(ratio(fitted.products.power_cap, own.products.power_cap) == near(1));
+  CHECK(ratio(fitted.quantization.launch, own.quantization.launch) == near(1));
+  CHECK(ratio(fitted.quantization.bandwidth, own.quantization.bandwidth) == near(1));
+  CHECK(fitted.products.power_cap.origin == Origin::calibrated);
+  CHECK(contains(fitted.products.power_cap.source, "125 fp8 matrix products"));
+  CHECK(fitted.products.sustained.origin == Origin::assumed);  // of which there are no samples
+  CHECK(fitted.products.held_out_ratios.has_value());
+  CHECK(fitted.products.fitted_sides == FittedRange{128, 12288});
+  CHECK(found.products == base.performance->rates.products);
+  CHECK(found.kernels == base.performance->rates.kernels);
+  CHECK(group(result.held_out, "products, fp8, m n k >= 1024").median_absolute < 0.03);
+  CHECK(parse_system(write_system(result.system), "a100.json").performance == result.system.performance);
+
+  CHECK(contains(mistake({measured(samples, truth)}),
+                 "holds products of fp8, for which dgx-a100-80g gives no peak"));
+  CHECK(replay(measured(samples, truth).samples, *a100().performance)
+            .unmodelled.at(SampleKind::matrix_product) == samples.size());
+}
+
 TEST_CASE("calibrate: the interval of products is that of bursts") {
   std::vector<Sample> sustained = products();
   for (Sample& sample : sustained) sample.load = Load::sustained;

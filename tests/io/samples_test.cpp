@@ -75,6 +75,29 @@ TEST_CASE("samples: CSV of products and of collectives, with either line end") {
   }
 }
 
+TEST_CASE("samples: CSV of products names its columns, in any order, with dtype, load and quantizes") {
+  const SampleSet set = parse_samples(
+      "dtype,m,n,k,milliseconds,load,quantizes\nfp8_blockwise,256,512,1024,0.02,sustained,1\nbf16,1,2,3,4,"
+      "burst,0\n",
+      "s.csv");
+  REQUIRE(set.samples.size() == 2);
+  const Sample& first = set.samples[0];
+  CHECK(first.dtype == Dtype::fp8_blockwise);
+  CHECK(first.product.dtype == Dtype::fp8_blockwise);
+  CHECK(first.quantizes);
+  CHECK(first.load == Load::sustained);
+  CHECK(first.product.columns == 512);
+  CHECK(set.samples[1].dtype == Dtype::bf16);
+  CHECK_FALSE(set.samples[1].quantizes);
+  CHECK(parse_samples("milliseconds,k,n,m\n1,2,3,4\n", "s.csv").samples[0].product.rows == 4);
+  CHECK(samples_mistake("dtype,m,n,k,milliseconds\nint64,1,2,3,4\n") ==
+        "s.csv:2: dtype must be one of half, fp32, bf16, fp16, fp8, fp4, fp8_blockwise, mxfp8, nvfp4 (found "
+        "'int64')");
+  CHECK(samples_mistake("m,n,k,milliseconds,quantizes\n1,2,3,4,1\n") ==
+        "s.csv:2: quantizes is of dtypes that have rates of their own");
+  CHECK(contains(samples_mistake("m,n,k,milliseconds,m\n1,2,3,4,5\n"), "s.csv:1: must be the header"));
+}
+
 TEST_CASE("samples: what nccl-tests print") {
   const SampleSet set = parse_samples(nccl, "log.txt");
   CHECK(set.device == "NVIDIA A100-SXM4-80GB");

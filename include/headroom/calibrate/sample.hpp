@@ -72,6 +72,8 @@ struct Sample {
   Bytes bytes;
   Load load = Load::burst;
   Dtype dtype = Dtype::half;
+  bool quantizes =
+      false;  // the time of a product includes turning its first factor from 16 bits into `dtype`
   HalfFormat half_format = HalfFormat::unnamed;
   Seconds median;
   double spread = 0;  // half the distance between the quartiles, over the median; 0 where it is not known

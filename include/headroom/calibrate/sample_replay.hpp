@@ -11,14 +11,15 @@
 
 namespace headroom {
 
-// What the model says of a sample; nothing for kinds that it has no equation for.
+// What the model says of a sample; nothing for kinds that it has no equation for, and for products of a type that the
+// device gives no peak for.
 std::optional<Seconds> predicted_time(const Sample& sample, const Performance& performance);
 
 // Whether the rates were fitted on samples of this size.
 bool within_fit(const Sample& sample, const Rates& rates);
 
-// The 80% interval of measured over predicted that goes with the rates of a kind.
-HeldOutRatios held_out_ratios(SampleKind kind, const Rates& rates);
+// The 80% interval of measured over predicted that goes with the rates of a sample's kind and type.
+HeldOutRatios held_out_ratios(const Sample& sample, const Rates& rates);
 
 struct ReplayedSample {
   Sample sample;
