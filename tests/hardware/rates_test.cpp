@@ -30,9 +30,10 @@ TEST_CASE("rates: every embedded system has all of them, with sources, and tells
     REQUIRE(system.performance.has_value());
     std::set<std::string> assumed;
     int count = 0;
+    int narrow = 0;
     visit_rates(system.performance->rates,
                 [&](std::string_view group, std::string_view name, const auto& rate) {
-                  ++count;
+                  ++(group.starts_with("products_by_dtype") ? narrow : count);
                   CHECK_FALSE(rate.source.empty());
                   const bool at_bound = rate.source.starts_with("At a bound");
                   CHECK((!at_bound || rate.origin == Origin::assumed));
@@ -40,6 +41,14 @@ TEST_CASE("rates: every embedded system has all of them, with sources, and tells
                     assumed.insert(std::string(group) + "." + std::string(name));
                 });
     CHECK(count == 28);
+    // Tables of narrow products speak of bursts.
+    for (const NarrowType& type : narrow_types) {
+      const bool fitted = narrow_rates(system.performance->rates, type.dtype) != nullptr;
+      CHECK(assumed.erase(std::string(type.products) + ".sustained") == (fitted ? 1 : 0));
+      if (fitted) CHECK(has_peak(system.performance->device, type.dtype));
+      narrow -= fitted ? 10 : 0;
+    }
+    CHECK(narrow == 0);
     for (const char* name : {"kernels.shortest", "flash_attention.forward", "flash_attention.backward",
                              "network.link_share", "network.step"}) {
       CHECK(assumed.erase(name) == 1);
@@ -114,6 +123,12 @@ TEST_CASE("rates: one can be set, and must stay possible") {
         "set_system performance.rates.products.tile_peak.value: must not exceed the device's half_peak (400 "
         "TFLOP/s > "
         "312 TFLOP/s)");
+  CHECK(message_of([] {
+          return read_system("dgx-h100-80g",
+                             {"performance.rates.products_by_dtype.fp8.tile_peak.value=2 PFLOP/s"});
+        }) ==
+        "set_system performance.rates.products_by_dtype.fp8.tile_peak.value: must not exceed the device's "
+        "fp8_peak (2 PFLOP/s > 1.9789 PFLOP/s)");
   CHECK(system_message("performance.network.adapter_bandwidth=0 GB/s") ==
         "set_system performance.network.adapter_bandwidth: must be above zero (found \"0 GB/s\")");
   CHECK(system_message("performance.rates.host.operation.source= ") ==
