@@ -60,7 +60,7 @@ void LayerPrices::select(const Strategy& strategy) {
   now_ = &entry->second;
   if (!added) return;
   now_->symbolic = &symbolic_of(strategy);
-  now_->parameters = evaluate(now_->symbolic->parameters, bindings(base_.model, strategy, base_.workload));
+  now_->parameters = evaluate(now_->symbolic->parameters, letters());
 }
 
 const ModelActivations& LayerPrices::activations(const Recomputation& recompute) {
@@ -73,20 +73,21 @@ const ModelActivations& LayerPrices::activations(const Recomputation& recompute)
     exprs = &add_replay(symbolic, recompute,
                         model_activation_exprs(layers_, now_->symbolic->sharding, strategy, base_.detail));
   }
-  const Bindings letters = bindings(base_.model, strategy_, base_.workload);
-  return add_replay(now_->activations, recompute, evaluate(*exprs, letters));
+  return add_replay(now_->activations, recompute, evaluate(*exprs, letters()));
+}
+
+const PricedModel& LayerPrices::prices() {
+  if (now_->model) return *now_->model;
+  Symbolic& symbolic = *now_->symbolic;
+  const Setting setting = setting_of(base_.model, strategy_, base_.workload, base_.system.devices_per_node,
+                                     *base_.system.performance, base_.software);
+  if (!symbolic.work) symbolic.work = model_work(layers_, setting);
+  return now_->model.emplace(priced(*symbolic.work, setting));
 }
 
 const ModelCost& LayerPrices::cost(const Recomputation& recompute) {
   if (const ModelCost* known = find_replay(now_->costs, recompute)) return *known;
-  Symbolic& symbolic = *now_->symbolic;
-  if (!now_->model) {
-    const Setting setting = setting_of(base_.model, strategy_, base_.workload, base_.system.devices_per_node,
-                                       *base_.system.performance, base_.software);
-    if (!symbolic.work) symbolic.work = model_work(layers_, setting);
-    now_->model = priced(*symbolic.work, setting);
-  }
-  return add_replay(now_->costs, recompute, model_cost(*now_->model, layers_, recompute));
+  return add_replay(now_->costs, recompute, model_cost(prices(), layers_, recompute));
 }
 
 }  // namespace headroom

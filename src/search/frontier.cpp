@@ -1,7 +1,6 @@
 #include "headroom/search/frontier.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <tuple>
 
 #include "headroom/core/counts.hpp"
@@ -110,16 +109,17 @@ Frontier& Frontier::operator=(Frontier&&) noexcept = default;
 const Request& Frontier::request() const { return parts_->request; }
 std::size_t Frontier::ops() const { return parts_->table.ops().size(); }
 const std::vector<LayerChoice>& Frontier::layer_choices() const { return parts_->choices; }
+double Frontier::tolerance() const { return parts_->tolerance; }
 
 FrontierPoint Frontier::point(const Recomputation& recompute) const {
   Request asked = parts_->request;
   asked.strategy.recompute = recompute;
-  const auto& [model, system, software, strategy, workload, detail] = asked;
   const Plan plan = account(evaluate(asked));
-  const Setting setting =
-      setting_of(model, strategy, workload, system.devices_per_node, *system.performance, software);
+  LayerPrices& layers = parts_->composer.layers();
   return {.recompute = recompute,
-          .layer = layer_choice(model, strategy, workload, detail, setting),
+          .layer = {.ops = replay_of(parts_->table, recompute).ops,
+                    .bytes = layers.activations(recompute).kinds.front().replayed,
+                    .replay = layers.cost(recompute).kinds.front().replay},
           .peak = peak(plan),
           .peak_rank = plan.peak_rank,
           .iteration = plan.timing->iteration.total,
@@ -131,7 +131,7 @@ std::vector<FrontierPoint> Frontier::uniform() const {
   std::vector<SetOfOps> candidates = family.candidates(parts_->choices);
   // By memory, and what asks for least first.
   const auto order = [](const SetOfOps& one) {
-    return std::tuple(one.peak, std::popcount(one.choice->ops), one.layers, one.choice->ops);
+    return std::tuple(one.peak, one.choice->ops.size(), one.layers, one.choice->ops);
   };
   std::sort(candidates.begin(), candidates.end(),
             [&](const SetOfOps& x, const SetOfOps& y) { return order(x) < order(y); });

@@ -36,9 +36,11 @@ Frontier::Parts::Parts(Request asked)
   places = stage_places(model, strategy);
   kept = &composer.layers().activations({});
   cost = &composer.layers().cost({});
-  const Setting setting =
-      setting_of(model, strategy, workload, system.devices_per_node, *system.performance, software);
-  choices = layer_front(all_layer_choices(model, strategy, workload, detail, setting));
+  LayerPrices& layers = composer.layers();
+  LayerFront front = layer_front(
+      LayerSets(table, layers.prices().kinds.front(), layers.sharding(), layers.letters(), detail));
+  choices = std::move(front.choices);
+  tolerance = front.tolerance;
 
   std::vector<std::vector<IndexedMix>> mixes;
   for (std::int64_t number = 0; number < shape.ranks; ++number) {

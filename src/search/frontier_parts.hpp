@@ -34,6 +34,7 @@ struct Frontier::Parts {
   const ModelActivations* kept = nullptr;
   const ModelCost* cost = nullptr;
   std::vector<LayerChoice> choices;
+  double tolerance = 0;
   std::vector<FrontierRank> ranks;
 
  private:

@@ -1,122 +1,59 @@
 #include "headroom/search/layer_front.hpp"
 
 #include <algorithm>
+#include <string>
 #include <tuple>
 
-#include "headroom/model/layer_ops.hpp"
-
 namespace headroom {
-namespace {
-
-// What stored_tensors() finds for one replay after another, without the names: the bytes of every value, once.
-class ReplayBytes {
- public:
-  ReplayBytes(const OpTable& table, const Sharding& sharding, Detail detail, const Bindings& letters)
-      : sharding_(sharding), detail_(detail) {
-    for (std::size_t i = 0; i < table.values().size(); ++i) {
-      const auto id = static_cast<ValueId>(i);
-      const Value& value = table[id];
-      if (value.detail == Detail::exact && detail == Detail::paper) continue;
-      if (value.tensor_parallel_only && !sharding.tensor) continue;
-      const auto on_rank = [&](Placement placement) {
-        return Bytes(Expr(bytes_on_rank(value, placement, sharding)).evaluate(letters));
-      };
-      values_.push_back({.value = value,
-                         .use = use_of(table, id),
-                         .shared = on_rank(value.placement),
-                         .whole = on_rank(Placement::whole)});
-    }
-  }
-
-  [[nodiscard]] LayerActivations of(const Replay& replay) const {
-    LayerActivations sum;
-    std::uint64_t kept_buffers = 0;
-    for (const Sized& each : values_) {
-      const Fate fate = fate_of(each.use, replay);
-      if (!fate.needed) continue;
-      const Placement placement = stored_placement(each.value, fate, sharding_, replay);
-      (fate.kept ? sum.kept : sum.replayed) += placement == each.value.placement ? each.shared : each.whole;
-      if (fate.kept && each.value.buffer != nowhere) kept_buffers |= std::uint64_t{1} << each.value.buffer;
-    }
-    if (detail_ == Detail::paper) return sum;
-    for (const Sized& each : values_) {
-      const bool pinned = each.value.buffer != nowhere && (kept_buffers >> each.value.buffer & 1) != 0;
-      if (pinned && !fate_of(each.use, replay).needed) sum.kept += each.shared;
-    }
-    if (replay.ops != 0) sum.kept += Bytes(checkpoint_random_state_bytes);
-    return sum;
-  }
-
- private:
-  struct Sized {
-    Value value;
-    ValueUse use;
-    Bytes shared;
-    Bytes whole;
-  };
-  Sharding sharding_;
-  Detail detail_;
-  std::vector<Sized> values_;
-};
-
-// A set with an op of which nothing comes: leaving it out keeps no more.
-bool replays_in_vain(const std::vector<LayerChoice>& choices, const LayerChoice& choice) {
-  for (OpSet left = choice.ops; left != 0; left &= left - 1) {
-    const OpSet op = left & (~left + 1);
-    if (no_worse(choices[choice.ops & ~op], choice)) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 bool no_worse(const LayerChoice& x, const LayerChoice& y) {
   return x.bytes.kept <= y.bytes.kept && x.bytes.replayed <= y.bytes.replayed &&
          device_time(x.replay) <= device_time(y.replay) && x.replay.operations <= y.replay.operations;
 }
 
-LayerChoice layer_choice(const Transformer& model, const Strategy& strategy, const Workload& workload,
-                         Detail detail, const Setting& setting) {
-  return {.ops = replay_of(layer_ops(model.architecture), strategy.recompute).ops,
-          .bytes = layer_activations(model, strategy, workload, strategy.recompute, detail),
-          .replay = layer_cost(model, strategy, setting).replay};
+LayerSets::LayerSets(const OpTable& table, const PricedTable& prices, const Sharding& sharding,
+                     const Bindings& letters, Detail detail)
+    : table_(table), prices_(prices), sharding_(sharding), detail_(detail) {
+  for (const Storable& storable : storables(table, sharding, detail)) {
+    const auto on_rank = [&](Placement placement) {
+      return Bytes(Expr(bytes_on_rank(table[storable.value], placement, sharding)).evaluate(letters));
+    };
+    values_.push_back(storable);
+    sizes_.push_back(
+        {.shared = on_rank(table[storable.value].placement), .whole = on_rank(Placement::whole)});
+  }
 }
 
-std::vector<LayerChoice> all_layer_choices(const Transformer& model, const Strategy& strategy,
-                                           const Workload& workload, Detail detail, const Setting& setting) {
-  const OpTable table = layer_ops(model.architecture);
-  const Collectives inserted = collectives(table, setting.sharding);
-  const ReplayBytes bytes(table, setting.sharding, detail, bindings(model, strategy, workload));
-  constexpr std::size_t most_enumerated =
-      20;  // a million sets: a larger table needs a search that leaves sets out
-  EXPECTS(table.ops().size() <= most_enumerated);
-  std::vector<LayerChoice> choices(std::size_t{1} << table.ops().size());
-  for (std::size_t op = 0; op < table.ops().size(); ++op) {
-    const PassCost forward = op_cost(table, op, inserted, setting).forward;
-    // Sets whose last op this is: the sums run in the order of the table, as those of table_cost() do.
-    for (OpSet before = 0; before < op_bit(op); ++before) {
-      LayerChoice& choice = choices[before | op_bit(op)];
-      choice.ops = before | op_bit(op);
-      choice.replay = choices[before].replay + forward;
-    }
-  }
-  for (LayerChoice& choice : choices) choice.bytes = bytes.of({.ops = choice.ops, .discard_outputs = true});
-  return choices;
+void LayerSets::add_bytes(LayerActivations& sum, std::span<const Storable> values,
+                          std::span<const Sizes> sizes, const Replay& replay) const {
+  visit_stored(table_, values, sharding_, replay, detail_, [&](const StoredValue& stored) {
+    const bool shared = stored.placement == table_[values[stored.index].value].placement;
+    (stored.kept ? sum.kept : sum.replayed) +=
+        shared ? sizes[stored.index].shared : sizes[stored.index].whole;
+  });
 }
 
-std::vector<LayerChoice> layer_front(const std::vector<LayerChoice>& choices) {
-  std::vector<LayerChoice> candidates;
-  for (const LayerChoice& choice : choices) {
-    if (!replays_in_vain(choices, choice)) candidates.push_back(choice);
+LayerChoice LayerSets::choice(OpSet ops) const {
+  const Replay replay{.ops = ops, .discard_outputs = true};
+  LayerChoice choice{.ops = ops};
+  add_bytes(choice.bytes, values_, sizes_, replay);
+  if (saves_random_state(replay, detail_)) choice.bytes.kept += Bytes(checkpoint_random_state_bytes);
+  // In the order of the table, as the sums of table_cost() run.
+  for (std::size_t op = 0; op < table_.ops().size(); ++op) {
+    if (ops.contains(op)) choice.replay += prices_.ops[op].forward;
   }
+  return choice;
+}
+
+std::vector<LayerChoice> unbeaten(std::vector<LayerChoice> choices) {
   const auto order = [](const LayerChoice& choice) {
     return std::tuple(choice.bytes.kept, device_time(choice.replay), choice.replay.operations,
                       choice.bytes.replayed, choice.ops);
   };
-  std::sort(candidates.begin(), candidates.end(),
+  std::sort(choices.begin(), choices.end(),
             [&](const LayerChoice& x, const LayerChoice& y) { return order(x) < order(y); });
   std::vector<LayerChoice> front;
-  for (const LayerChoice& choice : candidates) {
+  for (const LayerChoice& choice : choices) {
     const bool beaten = std::any_of(front.begin(), front.end(),
                                     [&](const LayerChoice& other) { return no_worse(other, choice); });
     if (!beaten) front.push_back(choice);
@@ -124,5 +61,163 @@ std::vector<LayerChoice> layer_front(const std::vector<LayerChoice>& choices) {
   std::reverse(front.begin(), front.end());
   return front;
 }
+
+// Partial sets: of the ops up to one of the table, with the bytes of the values whose fate these ops decide.
+class LayerFrontSearch {
+ public:
+  explicit LayerFrontSearch(const LayerSets& sets) : sets_(sets) { make_units(); }
+
+  LayerFront front() {
+    std::vector<Partial> partial{{}};
+    for (std::size_t op = 0; op < sets_.ops(); ++op) {
+      const std::size_t without = partial.size();
+      for (std::size_t i = 0; i < without; ++i) {
+        Partial with = partial[i];
+        with.choice.ops.insert(op);
+        with.choice.replay += sets_.prices_.ops[op].forward;
+        partial.push_back(with);
+      }
+      for (Partial& one : partial) decide(one, op);
+      partial = prune(std::move(partial), 0);
+      if (partial.size() > most_choices) partial = thin(std::move(partial), tolerance_);
+    }
+    LayerFront result;
+    for (const Partial& one : partial) result.choices.push_back(sets_.choice(one.choice.ops));
+    result.choices = unbeaten(std::move(result.choices));
+    result.tolerance = tolerance_;
+    return result;
+  }
+
+ private:
+  struct Partial {
+    LayerChoice choice;
+    std::string open;  // what the rest of the table can tell of it
+    Seconds time;      // device_time() of the replay
+  };
+
+  // A value, or all members of a buffer, whose fates depend on each other.
+  struct Unit {
+    std::vector<Storable> values;
+    std::vector<LayerSets::Sizes> sizes;
+    std::size_t decided = 0;  // the op after which their fate is known
+    int buffer = nowhere;
+  };
+
+  // Ops whose part in a replay decides the fate of a value: who makes it and, where its backward pass does not need it, who
+  // reads it; where gathered inputs are kept whole, also who needs it so.
+  [[nodiscard]] OpSet deciders(const Storable& storable) const {
+    OpSet ops = storable.use.producer;
+    if (storable.use.savers == 0) ops |= storable.use.readers;
+    const bool boundary = sets_.table_[storable.value].placement == Placement::boundary;
+    if (boundary && !sets_.sharding_.regather) ops |= storable.use.split_savers;
+    return ops;
+  }
+
+  void make_units() {
+    for (std::size_t i = 0; i < sets_.values_.size(); ++i) {
+      const Storable& storable = sets_.values_[i];
+      const int buffer = sets_.table_[storable.value].buffer;
+      auto unit = std::find_if(units_.begin(), units_.end(), [&](const Unit& other) {
+        return buffer != nowhere && other.buffer == buffer;
+      });
+      if (unit == units_.end()) unit = units_.insert(units_.end(), Unit{.buffer = buffer});
+      unit->values.push_back(storable);
+      unit->sizes.push_back(sets_.sizes_[i]);
+      const OpSet ops = deciders(storable);
+      if (ops != 0) unit->decided = std::max(unit->decided, static_cast<std::size_t>(ops.highest()));
+    }
+  }
+
+  // What op `last` decides of a partial set of the ops up to it, and what stays open.
+  void decide(Partial& one, std::size_t last) const {
+    const Replay replay{.ops = one.choice.ops, .discard_outputs = true};
+    const OpSet seen = OpSet::first(last + 1);
+    one.open.clear();
+    one.time = device_time(one.choice.replay);
+    for (const Unit& unit : units_) {
+      if (unit.decided == last) sets_.add_bytes(one.choice.bytes, unit.values, unit.sizes, replay);
+      if (unit.decided <= last) continue;
+      for (const Storable& storable : unit.values) {
+        const OpSet& ops = one.choice.ops;
+        const ValueUse& use = storable.use;
+        const bool made = (use.producer & ops) != 0;
+        const bool read = use.savers == 0 && (use.readers & ops) != 0;
+        const bool left = (deciders(storable) & use.split_savers & seen & ~ops) != 0;
+        one.open.push_back(static_cast<char>((made ? 1 : 0) + (read ? 2 : 0) + (left ? 4 : 0)));
+      }
+    }
+  }
+
+  // How far one may exceed another that stands in for it.
+  struct Slack {
+    Bytes bytes;
+    Seconds time;
+    double operations = 0;
+  };
+
+  static bool beats(const Partial& x, const Partial& y, const Slack& slack) {
+    if (x.choice.bytes.kept > y.choice.bytes.kept + slack.bytes) return false;
+    if (x.choice.bytes.replayed > y.choice.bytes.replayed + slack.bytes) return false;
+    if (static_cast<double>(x.choice.replay.operations) >
+        static_cast<double>(y.choice.replay.operations) + slack.operations) {
+      return false;
+    }
+    if (slack.time > Seconds(0)) return x.time <= y.time + slack.time;
+    return surely_no_slower(x, y);
+  }
+
+  // Also when the same is added to both, whichever way the sums are then rounded.
+  static bool surely_no_slower(const Partial& x, const Partial& y) {
+    constexpr double beyond_rounding = 1 - 1e-12;
+    if (x.time <= beyond_rounding * y.time) return true;
+    const PassCost& less = x.choice.replay;
+    const PassCost& more = y.choice.replay;
+    return less.matrix_products <= more.matrix_products &&
+           less.attention_products <= more.attention_products && less.streaming <= more.streaming &&
+           less.communication <= more.communication;
+  }
+
+  // Without the partial sets that another one, open in the same way, beats. What is added later is added to both.
+  [[nodiscard]] std::vector<Partial> prune(std::vector<Partial> partial, double part) const {
+    std::sort(partial.begin(), partial.end(), [](const Partial& x, const Partial& y) {
+      return std::tie(x.open, x.choice.bytes.kept, x.time, x.choice.replay.operations,
+                      x.choice.bytes.replayed, x.choice.ops) <
+             std::tie(y.open, y.choice.bytes.kept, y.time, y.choice.replay.operations,
+                      y.choice.bytes.replayed, y.choice.ops);
+    });
+    const LayerChoice nothing = sets_.choice({});
+    const LayerChoice all = sets_.choice(every_op(sets_.table_));
+    const Slack slack{.bytes = part * nothing.bytes.kept,
+                      .time = part * device_time(all.replay),
+                      .operations = part * static_cast<double>(all.replay.operations)};
+    std::vector<Partial> kept;
+    std::size_t first = 0;  // of those that are open in the same way
+    for (Partial& one : partial) {
+      if (!kept.empty() && kept.back().open != one.open) first = kept.size();
+      const bool beaten =
+          one.choice.ops != 0 && std::any_of(kept.begin() + static_cast<std::ptrdiff_t>(first), kept.end(),
+                                             [&](const Partial& other) { return beats(other, one, slack); });
+      if (!beaten) kept.push_back(std::move(one));
+    }
+    return kept;
+  }
+
+  [[nodiscard]] std::vector<Partial> thin(std::vector<Partial> partial, double& tolerance) const {
+    constexpr double first_part = 1.0 / 4096;
+    for (double part = first_part; part < 1; part *= 2) {
+      std::vector<Partial> thinner = prune(partial, part);
+      if (thinner.size() > most_choices) continue;
+      tolerance += part;
+      return thinner;
+    }
+    return partial;  // open in more ways than that, of which none can stand in for another
+  }
+
+  const LayerSets& sets_;
+  std::vector<Unit> units_;
+  double tolerance_ = 0;
+};
+
+LayerFront layer_front(const LayerSets& sets) { return LayerFrontSearch(sets).front(); }
 
 }  // namespace headroom

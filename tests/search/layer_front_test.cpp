@@ -32,13 +32,40 @@ Setting setting_for(const Layer& layer) {
                     software);
 }
 
-std::vector<LayerChoice> all_of(const Layer& layer) {
-  return all_layer_choices(layer.model, layer.strategy, layer.workload, layer.detail, setting_for(layer));
-}
+// A layer with what its sets refer to.
+class Sets {
+ public:
+  explicit Sets(const Layer& layer)
+      : table_(layer_ops(layer.model.architecture)),
+        setting_(setting_for(layer)),
+        prices_(priced(table_work(table_, setting_), setting_)),
+        sets_(table_, prices_, setting_.sharding, setting_.letters, layer.detail) {}
+  Sets(const Sets&) = delete;
+  Sets& operator=(const Sets&) = delete;
 
+  const LayerSets& operator*() const { return sets_; }
+
+ private:
+  OpTable table_;
+  Setting setting_;
+  PricedTable prices_;
+  LayerSets sets_;
+};
+
+std::vector<LayerChoice> all_of(const LayerSets& sets) {
+  REQUIRE(sets.ops() <= 20);
+  std::vector<LayerChoice> all;
+  for (std::uint64_t ops = 0; ops < std::uint64_t{1} << sets.ops(); ++ops) all.push_back(sets.choice(ops));
+  return all;
+}
+std::vector<LayerChoice> all_of(const Layer& layer) { return all_of(*Sets(layer)); }
+
+// As an estimate has it.
 LayerChoice replaying(Layer layer, const Recomputation& recompute) {
   layer.strategy.recompute = recompute;
-  return layer_choice(layer.model, layer.strategy, layer.workload, layer.detail, setting_for(layer));
+  return {.ops = replay_of(layer_ops(layer.model.architecture), recompute).ops,
+          .bytes = layer_activations(layer.model, layer.strategy, layer.workload, recompute, layer.detail),
+          .replay = layer_cost(layer.model, layer.strategy, setting_for(layer)).replay};
 }
 
 Layer any_layer() {
@@ -72,7 +99,7 @@ TEST_CASE("every set of ops has the bytes and the cost that an estimate has for 
     const OpTable table = layer_ops(layer.model.architecture);
     RC_ASSERT(all.size() == std::size_t{1} << table.ops().size());
     for (int i = 0; i < 20; ++i) {
-      const auto ops = *rc::gen::inRange<OpSet>(0, all.size());
+      const auto ops = *rc::gen::inRange<std::uint64_t>(0, all.size());
       RC_ASSERT(all[ops] == replaying(layer, of_ops(table, ops)));
     }
   }));
@@ -84,7 +111,7 @@ TEST_CASE("to keep some of what a replay makes takes no less time and no less me
     const OpTable table = layer_ops(layer.model.architecture);
     const Sharding sharding = sharding_of(layer.model, layer.strategy);
     const Bindings letters = bindings(layer.model, layer.strategy, layer.workload);
-    const OpSet ops = *rc::gen::inRange<OpSet>(0, every_op(table) + 1);
+    const OpSet ops = *rc::gen::inRange<std::uint64_t>(0, std::uint64_t{1} << table.ops().size());
     const auto bytes = [&](bool discard) {
       const StoredTensors tensors =
           stored_tensors(table, sharding, {.ops = ops, .discard_outputs = discard}, layer.detail);
@@ -104,7 +131,7 @@ TEST_CASE("no set is better than all of the front, and none of the front is for 
                       .strategy = {.tensor_parallel = 8, .sequence_parallel = true},
                       .workload = {.global_batch = 1, .sequence = 2048}};
     const std::vector<LayerChoice> all = all_of(layer);
-    const std::vector<LayerChoice> front = layer_front(all);
+    const std::vector<LayerChoice> front = layer_front(*Sets(layer)).choices;
     CHECK(front.front() == all.front());
     for (const LayerChoice& choice : all) {
       CHECK(std::any_of(front.begin(), front.end(),
@@ -115,6 +142,76 @@ TEST_CASE("no set is better than all of the front, and none of the front is for 
                           [&](const LayerChoice& other) { return no_worse(other, one); }) == 1);
     }
   }
+}
+
+TEST_CASE("going through the table op by op finds the front of all sets, to the bit") {
+  CHECK(rc::check([] {
+    const Layer layer = any_layer();
+    const Sets sets(layer);
+    const LayerFront found = layer_front(*sets);
+    RC_ASSERT(found.tolerance == 0.0);
+    RC_ASSERT(found.choices == unbeaten(all_of(*sets)));
+  }));
+}
+
+// A table with as many ops as a mixture of experts behind latent attention has, and values of many sizes: a few layers'
+// rows, one after the other.
+OpTable long_table(const Architecture& architecture, int layers) {
+  OpTable table;
+  for (int i = 0; i < layers; ++i) {
+    const OpTable one = layer_ops(architecture);
+    const auto values = static_cast<ValueId>(table.values().size());
+    const ValueId stream = values - 1;  // what the rows before end with
+    for (Value value : one.values()) {
+      if (value.buffer != nowhere) value.buffer += values;
+      value.elements = (i + 2) * value.elements;
+      table.value(value);
+    }
+    const auto moved = [&](ValueId id) { return id == 0 && i > 0 ? stream : id + values; };
+    for (Op op : one.ops()) {
+      for (ValueId& input : op.inputs) input = moved(input);
+      for (ValueId& output : op.outputs) output = moved(output);
+      for (Save& save : op.saves) save.value = moved(save.value);
+      table.op(op);
+    }
+  }
+  return table;
+}
+
+TEST_CASE("a table of 39 ops and 70 values has a front, and no set is better than it by more than it says") {
+  const Layer layer{.model = read_model("gpt3-175b"),
+                    .strategy = {.tensor_parallel = 8, .sequence_parallel = true},
+                    .workload = {.global_batch = 1, .sequence = 2048}};
+  const OpTable table = long_table(layer.model.architecture, 3);
+  REQUIRE(table.ops().size() > 32);
+  REQUIRE(table.values().size() > 64);
+  const Setting setting = setting_for(layer);
+  const PricedTable prices = priced(table_work(table, setting), setting);
+  const LayerSets sets(table, prices, setting.sharding, setting.letters, layer.detail);
+  const LayerFront front = layer_front(sets);
+  CHECK(front.choices.size() > 100);
+  CHECK(front.choices.size() <= most_choices);
+  CHECK(front.choices.front() == sets.choice({}));
+  const Bytes bytes = front.tolerance * sets.choice({}).bytes.kept;
+  const PassCost all = sets.choice(every_op(table)).replay;
+  const auto stands_in = [&](const LayerChoice& one, const LayerChoice& other) {
+    return one.bytes.kept <= other.bytes.kept + bytes && one.bytes.replayed <= other.bytes.replayed + bytes &&
+           device_time(one.replay) <= device_time(other.replay) + front.tolerance * device_time(all) &&
+           static_cast<double>(one.replay.operations) <=
+               static_cast<double>(other.replay.operations) +
+                   front.tolerance * static_cast<double>(all.operations);
+  };
+  CHECK(front.tolerance > 0);
+  CHECK(front.tolerance < 0.05);
+  CHECK(rc::check([&] {
+    OpSet ops;
+    for (std::size_t op = 0; op < table.ops().size(); ++op) {
+      if (*rc::gen::inRange(0, 3) == 0) ops.insert(op);
+    }
+    const LayerChoice choice = sets.choice(ops);
+    RC_ASSERT(std::any_of(front.choices.begin(), front.choices.end(),
+                          [&](const LayerChoice& one) { return stands_in(one, choice); }));
+  }));
 }
 
 // K22 section 5 drops what softmax, its dropout and QK^T make, and replays core attention for it. Dropping just that is

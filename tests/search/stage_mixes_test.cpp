@@ -20,7 +20,7 @@ std::vector<LayerChoice> any_choices() {
       {.ops = 0, .bytes = {.kept = Bytes(number(5, 20)), .replayed = {}}, .replay = {}}};
   const std::int64_t count = between(1, 5);
   for (std::int64_t i = 1; i <= count; ++i) {
-    choices.push_back({.ops = static_cast<OpSet>(i),
+    choices.push_back({.ops = static_cast<std::uint64_t>(i),
                        .bytes = {.kept = Bytes(number(1, 20)), .replayed = Bytes(number(0, 30))},
                        .replay = {.streaming = Seconds(number(1, 20)), .operations = between(1, 9)}});
   }

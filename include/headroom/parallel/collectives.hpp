@@ -23,7 +23,7 @@ struct Collective {
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 
-using Collectives = FixedVector<Collective, 24>;
+using Collectives = FixedVector<Collective, OpTable::max_ops>;
 
 // In the order of the forward pass.
 constexpr Collectives collectives(const OpTable& table, const Sharding& sharding, const Replay& replay = {}) {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "headroom/core/axis.hpp"
+#include "headroom/core/bit_set.hpp"
 #include "headroom/core/fixed_vector.hpp"
 #include "headroom/expr/expr.hpp"
 #include "headroom/model/op_table.hpp"
@@ -85,13 +87,16 @@ constexpr Monomial bytes_on_rank(const Value& value, Placement placement, const 
   return whole_bytes(value, sharding) * share(placement, sharding);
 }
 
-// A set of ops of one table, a bit each.
-using OpSet = std::uint64_t;
-static_assert(OpTable::max_ops < 64 && OpTable::max_values <= 64);
+// A set of ops of one table.
+using OpSet = BitSet<OpTable::max_ops>;
 
-constexpr OpSet op_bit(std::size_t op) { return OpSet{1} << op; }
+constexpr OpSet op_bit(std::size_t op) {
+  OpSet set;
+  set.insert(op);
+  return set;
+}
 
-constexpr OpSet every_op(const OpTable& table) { return op_bit(table.ops().size()) - 1; }
+constexpr OpSet every_op(const OpTable& table) { return OpSet::first(table.ops().size()); }
 
 constexpr OpSet core_attention_ops(const OpTable& table) {
   OpSet set = 0;
@@ -180,13 +185,60 @@ constexpr Placement stored_placement(const Value& value, const Fate& fate, const
   return replay.shard_checkpoint && value.producer == nowhere ? Placement::split : Placement::boundary;
 }
 
-namespace detail {
+// A value of a table that can be stored, and which ops use it.
+struct Storable {
+  ValueId value = nowhere;
+  ValueUse use;
+};
+using Storables = FixedVector<Storable, OpTable::max_values>;
 
-constexpr int lowest_op(OpSet ops) {
-  int op = 0;
-  while ((ops >> op & 1) == 0) ++op;
-  return op;
+constexpr Storables storables(const OpTable& table, const Sharding& sharding, Detail detail) {
+  Storables result;
+  for (std::size_t i = 0; i < table.values().size(); ++i) {
+    const auto id = static_cast<ValueId>(i);
+    if (table[id].detail == Detail::exact && detail == Detail::paper) continue;
+    if (table[id].tensor_parallel_only && !sharding.tensor) continue;
+    result.push_back({id, use_of(table, id)});
+  }
+  return result;
 }
+
+// One of them that is kept, or made again.
+struct StoredValue {
+  std::size_t index = 0;  // among the storables
+  Placement placement = Placement::boundary;
+  bool kept = true;
+  bool pinned = false;  // nobody needs it, but it shares an allocation with a view that is kept
+};
+
+// What the backward pass of a table needs of `values`: the rule of what is stored, once for all who list or count it. The
+// members of a buffer stand or fall together, so `values` has all of them or none. A checkpoint's random state comes on top.
+template <class Visit>
+constexpr void visit_stored(const OpTable& table, std::span<const Storable> values, const Sharding& sharding,
+                            const Replay& replay, Detail detail, Visit visit) {
+  BitSet<OpTable::max_values> kept_buffers;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Value& value = table[values[i].value];
+    const Fate fate = fate_of(values[i].use, replay);
+    if (!fate.needed) continue;
+    visit(StoredValue{
+        .index = i, .placement = stored_placement(value, fate, sharding, replay), .kept = fate.kept});
+    if (fate.kept && value.buffer != nowhere) kept_buffers.insert(static_cast<std::size_t>(value.buffer));
+  }
+  if (detail == Detail::paper || kept_buffers == 0) return;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Value& value = table[values[i].value];
+    if (value.buffer == nowhere || !kept_buffers.contains(static_cast<std::size_t>(value.buffer))) continue;
+    if (fate_of(values[i].use, replay).needed) continue;
+    visit(StoredValue{.index = i, .placement = value.placement, .pinned = true});
+  }
+}
+
+constexpr bool saves_random_state(const Replay& replay, Detail detail) {
+  return detail == Detail::exact && replay.ops != 0;
+}
+
+namespace detail {
 
 constexpr std::string_view why_saved(const Op& op, ValueId value) {
   for (const Save& save : op.saves) {
@@ -196,53 +248,37 @@ constexpr std::string_view why_saved(const Op& op, ValueId value) {
   return {};
 }
 
+constexpr StoredTensor stored_tensor(const OpTable& table, const Storable& of, const StoredValue& stored,
+                                     const Sharding& sharding, const Replay& replay) {
+  const Value& value = table[of.value];
+  StoredTensor tensor{.op = value.producer,
+                      .value = of.value,
+                      .name = value.name,
+                      .why = "shares an allocation with a kept view",
+                      .dtype = value.dtype,
+                      .bytes = bytes_on_rank(value, stored.placement, sharding),
+                      .kept = stored.kept};
+  if (stored.pinned) return tensor;
+  const bool saved = of.use.savers != 0;
+  tensor.op = (saved ? of.use.savers : of.use.readers & replay.ops).lowest();
+  tensor.why = saved ? why_saved(table.ops()[static_cast<std::size_t>(tensor.op)], of.value)
+                     : "the replay starts from it";
+  return tensor;
+}
+
 }  // namespace detail
 
 // Every tensor that the backward pass of `table` needs: those that are kept, and those that a replay makes again.
 constexpr StoredTensors stored_tensors(const OpTable& table, const Sharding& sharding,
                                        const Replay& replay = {}, Detail detail = Detail::paper) {
   StoredTensors result;
-  std::uint64_t kept_buffers = 0;
-  std::uint64_t listed = 0;
-  for (std::size_t i = 0; i < table.values().size(); ++i) {
-    const auto id = static_cast<ValueId>(i);
-    const Value& value = table[id];
-    if (value.detail == Detail::exact && detail == Detail::paper) continue;
-    if (value.tensor_parallel_only && !sharding.tensor) continue;
-    const ValueUse use = use_of(table, id);
-    const Fate fate = fate_of(use, replay);
-    if (!fate.needed) continue;
-    const bool saved = use.savers != 0;
-    const int first = detail::lowest_op(saved ? use.savers : use.readers & replay.ops);
-    result.push_back(
-        {.op = first,
-         .value = id,
-         .name = value.name,
-         .why = saved ? detail::why_saved(table.ops()[static_cast<std::size_t>(first)], id)
-                      : "the replay starts from it",
-         .dtype = value.dtype,
-         .bytes = bytes_on_rank(value, stored_placement(value, fate, sharding, replay), sharding),
-         .kept = fate.kept});
-    listed |= std::uint64_t{1} << i;
-    if (fate.kept && value.buffer != nowhere) kept_buffers |= std::uint64_t{1} << value.buffer;
-  }
-  if (detail == Detail::paper) return result;
-
-  // A view keeps its whole allocation: the parts of the buffer that nobody needs stay with it.
-  for (std::size_t i = 0; i < table.values().size(); ++i) {
-    const auto id = static_cast<ValueId>(i);
-    const Value& value = table[id];
-    const bool pinned = value.buffer != nowhere && (kept_buffers >> value.buffer & 1) != 0;
-    if (!pinned || (listed >> i & 1) != 0) continue;
-    result.push_back({.op = value.producer,
-                      .value = id,
-                      .name = value.name,
-                      .why = "shares an allocation with a kept view",
-                      .dtype = value.dtype,
-                      .bytes = bytes_on_rank(value, value.placement, sharding)});
-  }
-  if (replay.ops != 0) {
-    result.push_back({.op = detail::lowest_op(replay.ops),
+  const Storables values = storables(table, sharding, detail);
+  visit_stored(
+      table, {values.begin(), values.size()}, sharding, replay, detail, [&](const StoredValue& stored) {
+        result.push_back(detail::stored_tensor(table, values[stored.index], stored, sharding, replay));
+      });
+  if (saves_random_state(replay, detail)) {
+    result.push_back({.op = replay.ops.lowest(),
                       .name = "random state",
                       .why = "makes the same dropout masks again",
                       .dtype = Dtype::boolean,

@@ -28,6 +28,10 @@ class LayerPrices {
   const ModelActivations& activations(const Recomputation& recompute);
   // Expects a system whose performance is known.
   const ModelCost& cost(const Recomputation& recompute);
+  // Op by op. Likewise.
+  const PricedModel& prices();
+  [[nodiscard]] const Sharding& sharding() const { return now_->symbolic->sharding; }
+  [[nodiscard]] Bindings letters() const { return bindings(base_.model, strategy_, base_.workload); }
 
  private:
   // What is known for each of several replays. How many layers replay, and by which method, plays no part.

@@ -67,6 +67,8 @@ class Frontier {
   [[nodiscard]] std::size_t ops() const;
   // The sets that a layer can do best with, from the one that keeps everything on.
   [[nodiscard]] const std::vector<LayerChoice>& layer_choices() const;
+  // What these may exceed the best by (layer_front.hpp): 0 where they are exact.
+  [[nodiscard]] double tolerance() const;
 
   // Whatever it replays, also if it is not on the front.
   [[nodiscard]] FrontierPoint point(const Recomputation& recompute) const;

@@ -1,5 +1,5 @@
-// What a layer can replay, exactly: every set of ops of its table, with the bytes that it keeps, those that its replay
-// makes again, and what the replay costs; and of all sets those that no other one beats.
+// What a layer can replay: sets of ops of its table, with the bytes that it keeps, those that its replay makes again, and what
+// the replay costs; and of all sets those that no other one beats.
 //
 // A set drops all that its ops make (Replay::discard_outputs). To keep some of it would take the same replay and more
 // memory, so that these sets are the best among all ways to keep, drop and replay what the table holds: K22's
@@ -25,16 +25,53 @@ struct LayerChoice {
 // time, operations of the host.
 bool no_worse(const LayerChoice& x, const LayerChoice& y);
 
-// A layer as the policy of the strategy replays it.
-LayerChoice layer_choice(const Transformer& model, const Strategy& strategy, const Workload& workload,
-                         Detail detail, const Setting& setting);
+// A kind of layer on one rank, asked for sets of its ops. Keeps references to the table and its prices.
+class LayerSets {
+ public:
+  LayerSets(const OpTable& table, const PricedTable& prices, const Sharding& sharding,
+            const Bindings& letters, Detail detail);
 
-// Every set, by its bits: 2^ops of them. The recomputation of the strategy plays no part.
-std::vector<LayerChoice> all_layer_choices(const Transformer& model, const Strategy& strategy,
-                                           const Workload& workload, Detail detail, const Setting& setting);
+  [[nodiscard]] std::size_t ops() const { return table_.ops().size(); }
+  [[nodiscard]] LayerChoice choice(OpSet ops) const;
 
-// Of those, the ones that no other is no worse than; of alike ones, the first by bits. The first keeps everything, and
-// none keeps more than the one before it.
-std::vector<LayerChoice> layer_front(const std::vector<LayerChoice>& choices);
+ private:
+  friend class LayerFrontSearch;
+
+  // What stored_tensors() makes lines of, with the bytes of every value, once.
+  struct Sizes {
+    Bytes shared;  // as the table places it
+    Bytes whole;   // on every rank
+  };
+  void add_bytes(LayerActivations& sum, std::span<const Storable> values, std::span<const Sizes> sizes,
+                 const Replay& replay) const;
+
+  const OpTable& table_;
+  const PricedTable& prices_;
+  Sharding sharding_;
+  Detail detail_;
+  std::vector<Storable> values_;
+  std::vector<Sizes> sizes_;
+};
+
+struct LayerFront {
+  std::vector<LayerChoice> choices;
+  double tolerance = 0;
+};
+
+// A front has at most so many sets. Those of layers with 15 to 17 ops have 50 to 300.
+inline constexpr std::size_t most_choices = 1024;
+
+// The sets that no other is no worse than; of alike ones, the first by bits. The first keeps everything, and none keeps more
+// than the one before it.
+//
+// The search goes through the table op by op and keeps, of partial sets between which the rest of the table sees no
+// difference, those that no other one beats: it is exact, whatever the number of ops, as long as at most most_choices of
+// them stand beside each other. Beyond that it leaves out partial sets that differ little from one it has, and
+// `tolerance` says how little: for every set there is one in the front that exceeds it by at most this part of all that
+// the layer keeps (in bytes kept, and in bytes made again) and of its forward pass (in time, and in operations).
+LayerFront layer_front(const LayerSets& sets);
+
+// Of choices, those that no other is no worse than, in the order above.
+std::vector<LayerChoice> unbeaten(std::vector<LayerChoice> choices);
 
 }  // namespace headroom
