@@ -4,6 +4,7 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/model/layer_ops.hpp"
 #include "headroom/search/frontier.hpp"
 
 namespace headroom {
@@ -28,9 +29,11 @@ void layer_sets_175b(benchmark::State& state) {
   const Setting setting =
       setting_of(request.model, request.strategy, request.workload, request.system.devices_per_node,
                  *request.system.performance, request.software);
+  const OpTable table = layer_ops(request.model.architecture);
+  const PricedTable prices = priced(table_work(table, setting), setting);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(layer_front(
-        all_layer_choices(request.model, request.strategy, request.workload, request.detail, setting)));
+    benchmark::DoNotOptimize(
+        layer_front(LayerSets(table, prices, setting.sharding, setting.letters, request.detail)));
   }
 }
 BENCHMARK(layer_sets_175b)->Unit(benchmark::kMillisecond);
