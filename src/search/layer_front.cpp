@@ -172,9 +172,13 @@ class LayerFrontSearch {
     if (x.time <= beyond_rounding * y.time) return true;
     const PassCost& less = x.choice.replay;
     const PassCost& more = y.choice.replay;
-    return less.matrix_products <= more.matrix_products &&
-           less.attention_products <= more.attention_products && less.streaming <= more.streaming &&
-           less.communication <= more.communication;
+    const bool no_slower = less.matrix_products <= more.matrix_products &&
+                           less.attention_products <= more.attention_products &&
+                           less.streaming <= more.streaming && less.communication <= more.communication;
+    // As alike as they are, rounding can make them equal in the end: then the first by bits is due.
+    return no_slower &&
+           (x.choice.ops < y.choice.ops || x.choice.bytes.kept < y.choice.bytes.kept ||
+            x.choice.bytes.replayed < y.choice.bytes.replayed || less.operations < more.operations);
   }
 
   // Without the partial sets that another one, open in the same way, beats. What is added later is added to both.
