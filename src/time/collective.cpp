@@ -7,24 +7,6 @@
 namespace headroom {
 namespace {
 
-// Devices that share a pipeline rank: the pipeline axis is the last of the grid.
-std::int64_t devices_of_stage(const Strategy& strategy) {
-  return devices(strategy) / strategy.pipeline_parallel;
-}
-
-// Whether every device of a pipeline rank shares a node with its peer on the next rank, from the last one round to the
-// first.
-bool same_node(const Strategy& strategy, std::int64_t rank, std::int64_t devices_per_node) {
-  const std::int64_t stage = devices_of_stage(strategy);
-  if (stage >= devices_per_node) return false;
-  const std::int64_t next = (rank + 1) % strategy.pipeline_parallel;
-  for (std::int64_t device = 0; device < stage; ++device) {
-    if ((rank * stage + device) / devices_per_node != (next * stage + device) / devices_per_node)
-      return false;
-  }
-  return true;
-}
-
 Seconds exchange_time(Bytes wire, Bytes copied, const CollectiveRates& rates) {
   const Bytes at_ring = copied * (rates.ring_bandwidth.value / rates.local_bandwidth.value);
   const Seconds low_latency = rates.low_latency_launch.value + rates.low_latency_step.value +
@@ -32,6 +14,13 @@ Seconds exchange_time(Bytes wire, Bytes copied, const CollectiveRates& rates) {
   const Seconds ring = rates.ring_launch.value + rates.ring_step.value + wire / rates.ring_bandwidth.value +
                        copied / rates.local_bandwidth.value;
   return std::min(low_latency, ring);
+}
+
+// A sender's share of the adapters, with so many at once in a node.
+BytesPerSecond bandwidth_of_sender(std::int64_t senders, const Performance& performance) {
+  const Network& network = performance.network;
+  return performance.rates.network.link_share.value *
+         std::min(network.adapter_bandwidth, node_bandwidth(network) / real(senders));
 }
 
 // Straight from device to device, over nodes.
@@ -43,10 +32,7 @@ Seconds exchange_between_nodes(CollectiveKind kind, Bytes bytes, const Group& gr
   const Bytes leaving =
       to_all ? bytes * (real(group.ranks - group.ranks_in_node) / real(group.ranks)) : bytes;
   const Bytes staying = to_all ? bytes * (real(group.ranks_in_node - 1) / real(group.ranks)) : Bytes(0);
-  const std::int64_t senders = group.rings_per_node * group.ranks_in_node;
-  const BytesPerSecond link =
-      network.link_share.value *
-      std::min(performance.network.adapter_bandwidth, node_bandwidth(performance.network) / real(senders));
+  const BytesPerSecond link = bandwidth_of_sender(group.rings_per_node * group.ranks_in_node, performance);
   return rates.ring_launch.value + rates.ring_step.value + network.step.value +
          std::max(staying / rates.ring_bandwidth.value, leaving / link);
 }
@@ -66,6 +52,10 @@ Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
                         const Performance& performance) {
   if (group.ranks <= 1 || kind == CollectiveKind::none) return Seconds(0);
   const CollectiveRates& rates = performance.rates.collectives;
+  if (kind == CollectiveKind::pipeline_send) {
+    return group.ranks_in_node > 1 ? bytes / rates.ring_bandwidth.value
+                                   : bytes / bandwidth_of_sender(group.rings_per_node, performance);
+  }
   if (kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_receive) {
     if (group.ranks > group.ranks_in_node) return exchange_between_nodes(kind, bytes, group, performance);
     return kind == CollectiveKind::all_to_all ? all_to_all_time(bytes, group.ranks, rates)
@@ -114,24 +104,17 @@ std::vector<Seconds> send_times(const Transformer& model, const Strategy& strate
   const Bytes whole(real(workload.sequence * strategy.micro_batch * model.hidden) *
                     real(size_of(model.architecture.kernels.residual_dtype)));
   const Bytes sent = whole / real(strategy.tensor_parallel);
-  const std::int64_t stage = devices_of_stage(strategy);
-  const CollectiveRates& collectives = performance.rates.collectives;
-  const NetworkRates& network = performance.rates.network;
-
-  Seconds fixed = network.send_synchronization.value;
+  Seconds fixed = performance.rates.network.send_synchronization.value;
   if (!strategy.sequence_parallel) {
     const Group receivers = tensor_parallel_group(strategy, devices_per_node);
     fixed += collective_time(CollectiveKind::all_gather, whole, receivers, performance);
   }
-  const Seconds in_node = fixed + sent / collectives.ring_bandwidth.value;
-  const std::int64_t senders = std::min(stage, devices_per_node);
-  const BytesPerSecond link =
-      network.link_share.value *
-      std::min(performance.network.adapter_bandwidth, node_bandwidth(performance.network) / real(senders));
-  const Seconds between_nodes = fixed + sent / link;
+  const double turns = software.serial_transfers ? 2 : 1;
+  const AxisSizes sizes = axis_sizes(strategy);
   for (std::int64_t rank = 0; rank < strategy.pipeline_parallel; ++rank) {
-    const double turns = software.serial_transfers ? 2 : 1;
-    times.push_back(turns * (same_node(strategy, rank, devices_per_node) ? in_node : between_nodes));
+    const Group link = pipeline_link(sizes, rank, devices_per_node);
+    times.push_back(turns *
+                    (fixed + collective_time(CollectiveKind::pipeline_send, sent, link, performance)));
   }
   return times;
 }

@@ -87,6 +87,23 @@ TEST_CASE("groups: all of a run in one node") {
   CHECK(data_parallel_group(strategy, 8) == Group{.ranks = 2, .ranks_in_node = 2, .rings_per_node = 4});
 }
 
+TEST_CASE("groups: pipeline ranks that share a node, and that do not") {
+  const AxisSizes sizes = axis_sizes({.tensor_parallel = 4, .pipeline_parallel = 4});
+  const Group inside{.ranks = 2, .ranks_in_node = 2, .rings_per_node = 4};
+  const Group across{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 4};
+  CHECK(pipeline_link(sizes, 0, 8) == inside);
+  CHECK(pipeline_link(sizes, 1, 8) == across);
+  CHECK(pipeline_link(sizes, 3, 8) == across);  // back to the first
+  const AxisSizes whole_nodes =
+      axis_sizes({.tensor_parallel = 8, .pipeline_parallel = 2, .data_parallel = 2});
+  CHECK(pipeline_link(whole_nodes, 0, 8) == Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8});
+  const NetworkRates& network = performance().rates.network;
+  CHECK(time(CollectiveKind::pipeline_send, Bytes(1e9), across) ==
+        Bytes(1e9) / (network.link_share.value * BytesPerSecond(25e9)));
+  CHECK(time(CollectiveKind::pipeline_send, Bytes(1e9), inside) <
+        time(CollectiveKind::pipeline_send, Bytes(1e9), across));
+}
+
 TEST_CASE("overlap: the collective takes a share of the product's throughput, or outlasts it") {
   const CollectiveRates& rates = performance().rates.collectives;
   CHECK(exposed_beside(Seconds(1), Seconds(0), rates) == Seconds(0));

@@ -15,7 +15,8 @@
 
 namespace headroom {
 
-// all_to_all: each rank has a part for every other one. send_receive: from one rank to its neighbour.
+// all_to_all: each rank has a part for every other one. send_receive: from one rank to its neighbour. pipeline_send: from a
+// pipeline rank to the one before or behind it, beside all other ranks that share its stage.
 enum class CollectiveKind : std::uint8_t {
   none,
   all_reduce,
@@ -23,6 +24,7 @@ enum class CollectiveKind : std::uint8_t {
   reduce_scatter,
   all_to_all,
   send_receive,
+  pipeline_send,
 };
 
 enum class Conjugate : std::uint8_t { f, f_bar, g, g_bar, dispatch, combine, pass_on };
@@ -60,13 +62,14 @@ struct Exchange {
 };
 
 template <>
-inline constexpr std::array<Spelling<CollectiveKind>, 6> spellings<CollectiveKind>{{
+inline constexpr std::array<Spelling<CollectiveKind>, 7> spellings<CollectiveKind>{{
     {CollectiveKind::none, "none"},
     {CollectiveKind::all_reduce, "all_reduce"},
     {CollectiveKind::all_gather, "all_gather"},
     {CollectiveKind::reduce_scatter, "reduce_scatter"},
     {CollectiveKind::all_to_all, "all_to_all"},
     {CollectiveKind::send_receive, "send_receive"},
+    {CollectiveKind::pipeline_send, "pipeline_send"},
 }};
 template <>
 inline constexpr std::array<Spelling<Conjugate>, 7> spellings<Conjugate>{{

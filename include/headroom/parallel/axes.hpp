@@ -144,6 +144,18 @@ constexpr Group ends_group(const AxisSizes& sizes, std::int64_t devices_per_node
           .rings_per_node = std::min(stage, devices_per_node)};
 }
 
+// A pipeline rank and the next one, from the last round to the first: in a node where every device shares one with its peer.
+// All devices of a node that belong to the rank send at the same time.
+constexpr Group pipeline_link(const AxisSizes& sizes, std::int64_t rank, std::int64_t devices_per_node) {
+  const std::int64_t stage = ranks(grid_of(sizes)) / sizes[ParallelAxis::pipeline];
+  const std::int64_t next = (rank + 1) % sizes[ParallelAxis::pipeline];
+  bool in_node = stage < devices_per_node;
+  for (std::int64_t device = 0; in_node && device < stage; ++device) {
+    in_node = (rank * stage + device) / devices_per_node == (next * stage + device) / devices_per_node;
+  }
+  return {.ranks = 2, .ranks_in_node = in_node ? 2 : 1, .rings_per_node = std::min(stage, devices_per_node)};
+}
+
 // The groups of more than one rank that a device is in, by axis.
 constexpr std::int64_t communicators(const AxisSizes& sizes) {
   std::int64_t count = 0;

@@ -69,7 +69,8 @@ constexpr int ring_passes(CollectiveKind kind) {
     case CollectiveKind::all_gather:
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_to_all:
-    case CollectiveKind::send_receive: return 1;
+    case CollectiveKind::send_receive:
+    case CollectiveKind::pipeline_send: return 1;
   }
   EXPECTS(!"unknown collective");
   return 0;
@@ -77,7 +78,7 @@ constexpr int ring_passes(CollectiveKind kind) {
 
 // Bytes that pass each rank of a group. A send moves all that it is given; the others leave a rank its own shard.
 constexpr Expr wire_bytes(CollectiveKind kind, const Monomial& bytes, const Monomial& ranks = symbols::t) {
-  if (kind == CollectiveKind::send_receive) return bytes;
+  if (kind == CollectiveKind::send_receive || kind == CollectiveKind::pipeline_send) return bytes;
   return Expr(ring_passes(kind)) * bytes * (1 - 1 / ranks);
 }
 

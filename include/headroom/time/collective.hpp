@@ -12,6 +12,9 @@
 //   all-to-all: wire = (r - 1)/r of a rank's bytes, and its own shard is copied; send: wire = bytes
 // Between nodes (assumed, not measured): ring launch + ring step + network step + the longer of what stays in the node
 // at the ring's bandwidth and what leaves it at a sender's share of the adapters.
+//
+// A pipeline's send is bandwidth alone, the ring's in a node and a sender's share of the adapters between nodes: what its
+// two ranks take to meet was measured with it, and send_times() adds it.
 #pragma once
 
 #include <cstdint>
