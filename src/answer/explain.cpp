@@ -91,7 +91,8 @@ Expr chunks_in_flight_in_symbols(const ScheduleShape& shape, const Bindings& let
   const auto in_symbols = [&]() -> Expr {
     switch (shape.kind) {
       case ScheduleKind::gpipe: return n;
-      case ScheduleKind::one_forward_one_backward: return enough ? p : n;
+      case ScheduleKind::one_forward_one_backward:
+      case ScheduleKind::zero_bubble_h1: return enough ? p : n;
       case ScheduleKind::interleaved: return enough ? p * m + p - 1 : Expr(n * m);
     }
     EXPECTS(!"unknown schedule");
@@ -124,7 +125,9 @@ ExplainedStage explain_first_stage(const ExplainQuestion& question, const ModelL
   const auto of_layers = [](const ExplainedTable& kind) { return kind.position == KindPosition::layer; };
   const bool alike =
       even && strategy.recompute.layers == 0 && std::count_if(kinds.begin(), kinds.end(), of_layers) == 1;
-  if (alike) {
+  // Where a backward pass leaves more for weights than recomputation kept, those are at the peak too.
+  const bool weights_at_peak = has_weight_passes(shape) && result.rank.peak.pass != Pass::forward;
+  if (alike && !weights_at_peak) {
     result.layer_bytes.expression = kinds.front().kept.expression * result.layers_in_flight.expression;
   }
   result.layer_bytes.value = result.rank.at_peak.layers.count();

@@ -60,7 +60,7 @@ RankActivations rank_activations(const std::vector<StageActivations>& stages, co
 
 RankActivations rank_activations(std::span<const PassActivations> passes, const ScheduleShape& shape,
                                  std::int64_t rank) {
-  if (shape.weight_passes) {
+  if (has_weight_passes(shape)) {
     const std::vector<PassActivations> all(passes.begin(), passes.end());
     return at_peak(all, all, 0, same_liveness(shape), rank);
   }
@@ -78,7 +78,7 @@ RankActivations rank_activations(std::span<const PassActivations> passes, const 
 
 std::vector<LiveMoment> live_moments(const ChunkGroups& groups, const ScheduleShape& shape,
                                      std::int64_t rank) {
-  EXPECTS(!shape.weight_passes);
+  EXPECTS(!has_weight_passes(shape));
   std::vector<LiveMoment> moments;
   std::vector<std::int64_t> alive(*std::max_element(groups.begin(), groups.end()) + 1);
   const auto look_at = [&](const Step& step) {

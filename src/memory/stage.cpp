@@ -181,6 +181,9 @@ std::vector<StageActivations> stage_activations(const ModelLayers& layers, const
   std::vector<StageActivations> stages;
   for (const StagePlace& place : stage_places(layers, strategy)) {
     stages.push_back(stage_activations(parts, place, strategy.recompute));
+    if (!has_weight_passes(strategy.schedule)) continue;
+    stages.back() = with_weight_passes(stages.back(), deferred_activations(layers, sharding, letters, detail),
+                                       place, strategy.recompute);
   }
   return stages;
 }
@@ -193,10 +196,14 @@ std::vector<StageActivations> stage_activations(const Transformer& model, const 
 
 DeferredActivations deferred_activations(const Transformer& model, const Strategy& strategy,
                                          const Workload& workload, Detail detail) {
-  const Sharding sharding = sharding_of(model, strategy);
-  const Bindings letters = bindings(model, strategy, workload);
+  return deferred_activations(layers_of(model), sharding_of(model, strategy),
+                              bindings(model, strategy, workload), detail);
+}
+
+DeferredActivations deferred_activations(const ModelLayers& layers, const Sharding& sharding,
+                                         const Bindings& letters, Detail detail) {
   DeferredActivations deferred;
-  for (const LayerKind& kind : layers_of(model).kinds) {
+  for (const LayerKind& kind : layers.kinds) {
     deferred.kinds.push_back({.position = kind.position,
                               .bytes = Bytes(deferred_bytes(kind.ops, sharding, detail).evaluate(letters))});
   }

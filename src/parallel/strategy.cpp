@@ -144,6 +144,8 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
   rules.require(
       !recompute.window || recompute.policy != RecomputePolicy::none, "recompute_window",
       "needs `recompute` selective or full: without recomputation there is nothing to exempt from it");
+  rules.require(!recompute.window || !has_weight_passes(strategy.schedule), "recompute_window",
+                "needs a `schedule` whose backward passes are whole, not zero-bubble-h1");
   rules.require(full || !recompute.distribute_saved_activations, "distribute_saved_activations",
                 "needs `recompute` full");
   rules.require(

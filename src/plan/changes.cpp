@@ -28,7 +28,7 @@ struct Changes {
 void change_policy(Changes& changes, const Request& request) {
   const Strategy& strategy = request.strategy;
   const RecomputePolicy policy = strategy.recompute.policy;
-  if (strategy.schedule == ScheduleKind::gpipe) {
+  if (strategy.schedule == ScheduleKind::gpipe || has_weight_passes(strategy.schedule)) {
     changes.add({{"schedule", "1f1b"}});
   }
   if (!strategy.distributed_optimizer && strategy.data_parallel > 1) {

@@ -40,6 +40,7 @@ void Composer::find_rank_kinds() {
   kinds_.clear();
   kind_of_.clear();
   const auto same = [&](std::int64_t x, std::int64_t y) {
+    if (has_weight_passes(shape_)) return false;  // later ranks may be the fuller ones
     for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
       if (stage(x, chunk) != stage(y, chunk)) return false;
     }
@@ -88,6 +89,9 @@ void Composer::fill_activations(const Recomputation& recompute) {
   const ModelActivations& activations = layers_.activations(recompute);
   for (std::size_t i = 0; i < activations_.size(); ++i) {
     set_stage_activations(scratch_, activations, stages_.distinct[i], recompute);
+    if (has_weight_passes(shape_)) {
+      scratch_ = with_weight_passes(scratch_, layers_.deferred(), stages_.distinct[i], recompute);
+    }
     activations_[i] = pass_activations(scratch_);
   }
   for (RankKind& kind : kinds_) kind.activations = total(activations_of(kind, kind.rank).at_peak);
@@ -171,7 +175,9 @@ Bytes Composer::rank_total(std::int64_t rank, std::span<const PassActivations> p
 Seconds Composer::iteration(const Strategy& strategy) {
   // Where the reduction of gradients hides behind a backward pass, it matters which rank is busiest.
   const bool overlaps = base_.software.overlaps_data_parallel && strategy.data_parallel > 1;
-  if (strategy.recompute.window || overlaps) return iteration_time(strategy).total;
+  if (strategy.recompute.window || overlaps || has_weight_passes(shape_)) {
+    return iteration_time(strategy).total;
+  }
   const EndTimes end = end_times(times_.end(strategy.distributed_optimizer), Seconds(0));
   return times_.makespan(strategy.recompute) + end.data_communication + end.optimizer;
 }

@@ -32,7 +32,7 @@ Breakdown breakdown_of(const StageCost& stage, const PassTimes& times) {
           .attention_products = cost.attention_products,
           .streaming = cost.streaming,
           .tensor_communication = cost.communication,
-          .host = times.forward + times.backward - device_time(cost)};
+          .host = times.forward + times.backward + times.backward_weight - device_time(cost)};
 }
 
 std::size_t busiest(const std::vector<ReplayedRank>& ranks) {
@@ -44,24 +44,24 @@ std::size_t busiest(const std::vector<ReplayedRank>& ranks) {
 
 }  // namespace
 
-Seconds replay_time(const StageCost& stage, Seconds backward, const HostRates& rates,
-                    const Software& software) {
-  if (stage.replay == PassCost{}) return Seconds(0);
-  return pass_time(stage.replay + stage.backward, rates, software) - backward;
+Seconds replay_time(const PassCost& replay, const PassCost& backward, Seconds backward_time,
+                    const HostRates& rates, const Software& software) {
+  if (replay == PassCost{}) return Seconds(0);
+  return pass_time(replay + backward, rates, software) - backward_time;
 }
 
-PassTimes pass_times(const StageCost& stage, const HostRates& rates, const Software& software) {
-  const Seconds backward = pass_time(stage.backward, rates, software);
-  return {.forward = pass_time(stage.forward, rates, software),
-          .replay = replay_time(stage, backward, rates, software),
-          .backward = backward};
+const PassCost& backward_after_replay(const StageCost& stage, ScheduleKind schedule) {
+  return has_weight_passes(schedule) ? stage.backward_data : stage.backward;
 }
 
-PassTimes pass_times_apart(const StageCost& stage, const HostRates& rates, const Software& software) {
-  StageCost of_inputs = stage;
-  of_inputs.backward = stage.backward_data;
-  PassTimes times = pass_times(of_inputs, rates, software);
-  times.backward_weight = pass_time(stage.backward_weight, rates, software);
+PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRates& rates,
+                     const Software& software) {
+  const PassCost& after_replay = backward_after_replay(stage, schedule);
+  const Seconds backward = pass_time(after_replay, rates, software);
+  PassTimes times{.forward = pass_time(stage.forward, rates, software),
+                  .replay = replay_time(stage.replay, after_replay, backward, rates, software),
+                  .backward = backward};
+  if (has_weight_passes(schedule)) times.backward_weight = pass_time(stage.backward_weight, rates, software);
   return times;
 }
 
@@ -95,7 +95,7 @@ IterationTime iteration_time(const ScheduleShape& shape, ScheduleTimes times,
     const auto stage = index(stage_of(shape, static_cast<std::int64_t>(result.critical_rank), chunk));
     const PassTimes& pass = result.times.stages[stage];
     result.breakdown += static_cast<double>(shape.microbatches) * breakdown_of(stages[stage], pass);
-    last_backward += pass.replay + pass.backward;
+    last_backward += pass.replay + pass.backward + pass.backward_weight;
   }
   result.breakdown.recomputation = critical.replay;
   result.breakdown.pipeline_communication = critical.sending;

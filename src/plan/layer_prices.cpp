@@ -85,6 +85,12 @@ const PricedModel& LayerPrices::prices() {
   return now_->model.emplace(priced(*symbolic.work, setting));
 }
 
+const DeferredActivations& LayerPrices::deferred() {
+  if (now_->deferred) return *now_->deferred;
+  return now_->deferred.emplace(deferred_activations(
+      layers_, now_->symbolic->sharding, bindings(base_.model, strategy_, base_.workload), base_.detail));
+}
+
 const ModelCost& LayerPrices::cost(const Recomputation& recompute) {
   if (const ModelCost* known = find_replay(now_->costs, recompute)) return *known;
   return add_replay(now_->costs, recompute, model_cost(prices(), layers_, recompute));

@@ -23,7 +23,7 @@ void LayoutTimes::set(const Strategy& layout, const ScheduleShape& shape, const 
 }
 
 PassTimes LayoutTimes::times_of(const StageCost& stage) const {
-  return pass_times(stage, base_.system.performance->rates.host, base_.software);
+  return pass_times(stage, shape_.kind, base_.system.performance->rates.host, base_.software);
 }
 
 void LayoutTimes::time_layout() {
@@ -47,7 +47,8 @@ void LayoutTimes::time_replays(const Recomputation& recompute) {
     Stage& stage = stages_[i];
     stage.cost.replay = replay_cost(cost, places_->distinct[i], recompute);
     stage.times.replay =
-        replay_time(stage.cost, stage.times.backward, base_.system.performance->rates.host, base_.software);
+        replay_time(stage.cost.replay, backward_after_replay(stage.cost, shape_.kind), stage.times.backward,
+                    base_.system.performance->rates.host, base_.software);
   }
 }
 

@@ -88,15 +88,19 @@ std::string timeline(const std::vector<ReplayedStep>& steps, std::int64_t ranks,
     }
   }
 
+  const bool for_weights = std::any_of(steps.begin(), steps.end(), [](const ReplayedStep& event) {
+    return event.step.pass == Pass::backward_weight;
+  });
   std::string text;
   for (const Row& row : rows) {
     text += fmt::format("{:<{}}{}\n", fmt::format("rank {}", row.rank), label,
                         crowded ? load_text(row.load) : row.text);
   }
-  text +=
-      crowded
-          ? "time a rank computes, by quarters of a column: # all, * + - less, . none"
-          : "0-9 forward and a-j backward of microbatch 0-9, 10-19 and so on; ~ replay, > transfer, . idle";
+  text += crowded ? "time a rank computes, by quarters of a column: # all, * + - less, . none"
+                  : fmt::format(
+                        "0-9 forward and a-j backward{} of microbatch 0-9, 10-19 and so on; ~ replay, "
+                        "> transfer, . idle",
+                        for_weights ? ", A-J for weights," : "");
   return text + fmt::format("; the pipeline takes {}\n", clock_text(end));
 }
 

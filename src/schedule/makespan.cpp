@@ -231,7 +231,8 @@ void run_at_once(const ScheduleShape& shape, std::span<const std::span<const Chu
 
 ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::span<const Seconds> links,
                        std::int64_t stage) {
-  ChunkSpans spans{.forward = times.forward, .backward = times.replay + times.backward};
+  ChunkSpans spans{.forward = times.forward,
+                   .backward = times.replay + times.backward + times.backward_weight};
   if (links.empty() || shape.ranks == 1) return spans;
   const std::int64_t stages = shape.ranks * shape.chunks;
   if (stage + 1 < stages) spans.forward += links[index(stage % shape.ranks)];
@@ -240,7 +241,7 @@ ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::
 }
 
 Seconds makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans) {
-  EXPECTS(std::ssize(spans) == shape.ranks * shape.chunks && !shape.weight_passes);
+  EXPECTS(std::ssize(spans) == shape.ranks * shape.chunks && !has_weight_passes(shape));
   switch (shape.kind) {
     case ScheduleKind::gpipe: return gpipe_makespan(shape.microbatches, spans);
     case ScheduleKind::one_forward_one_backward:
@@ -250,8 +251,9 @@ Seconds makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans) 
       run_at_once<1>(shape, std::span(&spans, 1), std::span(&longest, 1));
       return longest;
     }
+    case ScheduleKind::zero_bubble_h1: break;
   }
-  EXPECTS(!"unknown schedule");
+  EXPECTS(!"schedule with a makespan of its own");
   return {};
 }
 
@@ -273,7 +275,7 @@ void makespans(const ScheduleShape& shape, std::span<const std::span<const Chunk
 Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans) {
   EXPECTS(std::ssize(spans) == shape.ranks * shape.chunks);
   Seconds longest;
-  Seconds ends;  // through the first chunk of the ranks before, forward and backward
+  Seconds ends;  // through the first chunk of the ranks before, forward and, where it comes last, backward
   for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
     Seconds round;
     for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
@@ -282,7 +284,7 @@ Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> s
     }
     longest = std::max(longest, ends + real(shape.microbatches) * round);
     const ChunkSpans& first = spans[index(rank)];
-    ends += first.forward + first.backward;
+    ends += has_weight_passes(shape) ? first.forward : first.forward + first.backward;
   }
   constexpr double rounding = 1e-9;  // of sums of up to a million terms
   return (1 - rounding) * longest;
@@ -290,7 +292,7 @@ Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> s
 
 ReplayedSchedule timed_schedule(const ScheduleShape& shape, const ScheduleTimes& times) {
   const bool windows = std::any_of(times.windows.begin(), times.windows.end(), [](auto w) { return w > 0; });
-  if (windows || shape.weight_passes) return replay_schedule(shape, times);
+  if (windows || has_weight_passes(shape)) return replay_schedule(shape, times);
   std::vector<ChunkSpans> spans;
   ReplayedSchedule result{.ranks = std::vector<ReplayedRank>(index(shape.ranks))};
   for (std::int64_t stage = 0; stage < std::ssize(times.stages); ++stage) {

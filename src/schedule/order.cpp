@@ -7,12 +7,12 @@ std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank) {
   EXPECTS(rank >= 0 && rank < shape.ranks);
   EXPECTS(shape.chunks == 1 ||
           (shape.kind == ScheduleKind::interleaved && shape.microbatches % shape.ranks == 0));
-  EXPECTS(!shape.weight_passes || shape.kind == ScheduleKind::one_forward_one_backward);
   const std::int64_t passes = shape.microbatches * shape.chunks;
   const std::int64_t ranks_after = shape.ranks - rank - 1;
   switch (shape.kind) {
     case ScheduleKind::gpipe: return passes;
-    case ScheduleKind::one_forward_one_backward: return std::min(passes, ranks_after);
+    case ScheduleKind::one_forward_one_backward:
+    case ScheduleKind::zero_bubble_h1: return std::min(passes, ranks_after);
     case ScheduleKind::interleaved:
       // Twice the ranks after this one, and the chunks before the last, need to be under way.
       return std::min(passes, 2 * ranks_after + (shape.chunks - 1) * shape.ranks);

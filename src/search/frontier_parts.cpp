@@ -21,6 +21,9 @@ Request checked(Request asked) {
   if (!asked.system.performance) {
     problems.push_back({"system", "'" + asked.system.name + "' has no performance figures"});
   }
+  if (has_weight_passes(asked.strategy.schedule)) {
+    problems.push_back({"schedule", "must have whole backward passes on a frontier, not zero-bubble-h1"});
+  }
   if (!problems.empty()) throw InputError(std::move(problems));
   return asked;
 }

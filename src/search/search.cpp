@@ -75,14 +75,15 @@ class Worker {
 
  private:
   static bool has_closed_form(const Strategy& strategy) {
-    return strategy.schedule != ScheduleKind::interleaved && !strategy.recompute.window;
+    return headroom::has_closed_form(strategy.schedule) && !strategy.recompute.window;
   }
 
-  // They depend on the stage chunks only, whose number rarely changes from one layout to the next.
+  // They depend on the schedule and on the number of stage chunks, which rarely change from one layout to the next.
   void list_recomputations(const Strategy& layout) {
     const std::int64_t stages = layout.pipeline_parallel * layout.virtual_pipeline;
-    if (stages == listed_stages_) return;
+    if (stages == listed_stages_ && layout.schedule == listed_schedule_) return;
     listed_stages_ = stages;
+    listed_schedule_ = layout.schedule;
     recomputations_ = recomputations(base_, space_, layout);
   }
 
@@ -123,6 +124,7 @@ class Worker {
   const Shard shard_;
   Composer composer_;
   std::int64_t listed_stages_ = 0;
+  ScheduleKind listed_schedule_ = ScheduleKind::one_forward_one_backward;
   std::vector<Recomputation> recomputations_;
 };
 

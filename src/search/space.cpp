@@ -110,9 +110,10 @@ void visit_layouts(const Request& base, const Space& space, const VisitLayout& v
 
 std::vector<Recomputation> recomputations(const Request& base, const Space& space, const Strategy& layout) {
   std::vector<Recomputation> list;
+  const bool windows = space.recompute_window && !has_weight_passes(layout.schedule);
   const auto add = [&](const Recomputation& recompute) {
     list.push_back(recompute);
-    if (!space.recompute_window || recompute.policy == RecomputePolicy::none || recompute.layers > 0) return;
+    if (!windows || recompute.policy == RecomputePolicy::none || recompute.layers > 0) return;
     list.push_back(recompute);
     list.back().window = true;
   };

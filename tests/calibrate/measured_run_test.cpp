@@ -172,6 +172,16 @@ TEST_CASE("Zero Bubble: chunks of one layer, the first and the last with embeddi
   CHECK(request.strategy.recompute.policy == RecomputePolicy::none);
 }
 
+TEST_CASE("Zero Bubble: the order made by hand is predicted, those that its search found are not") {
+  MeasuredRun run = from(zero_bubble);
+  run.schedule = "ZB-H1";
+  CHECK(request_of(run).strategy.schedule == ScheduleKind::zero_bubble_h1);
+  for (const char* found : {"ZB-1p", "ZB-2p"}) {
+    run.schedule = found;
+    CHECK(reason(run) == std::string("schedule ") + found);
+  }
+}
+
 TEST_CASE("PyTorch's data parallelism reduces gradients in the backward pass") {
   MeasuredRun run = from("sc21");
   CHECK_FALSE(request_of(run).software.overlaps_data_parallel);

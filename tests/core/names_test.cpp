@@ -51,6 +51,9 @@ TEST_CASE("names: every enumerator is spelled once, in the order of declaration"
 
 TEST_CASE("names: the enumerator of 1f1b is spelled as the field spells it") {
   static_assert(from_name<ScheduleKind>("1f1b") == ScheduleKind::one_forward_one_backward);
+  static_assert(from_name<ScheduleKind>("zb-h1") == ScheduleKind::zero_bubble_h1);
+  static_assert(from_name<ScheduleKind>("zb1p") == ScheduleKind::zero_bubble_h1);
+  static_assert(!from_name<ScheduleKind>("zb"));
 }
 
 TEST_CASE("names: another word is no enumerator") {

@@ -1,4 +1,6 @@
 // What passes for weights hold and free: inputs of linear layers and the gradients of their outputs.
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "headroom/memory/rank.hpp"
@@ -11,7 +13,8 @@ namespace {
 const StageActivations stage{.layers = {{2, 4_B, 0_B, 3_B}}};
 
 TEST_CASE("memory: a backward pass leaves what the pass for weights needs, which frees it") {
-  const auto steps = activations_by_step({stage}, {.microbatches = 1, .weight_passes = true}, 0);
+  const auto steps =
+      activations_by_step({stage}, {.kind = ScheduleKind::zero_bubble_h1, .microbatches = 1}, 0);
   REQUIRE(steps.size() == 3);
   CHECK(steps[0] == StepActivations{{}, false, {.layers = 8_B}, {.layers = 8_B}});
   CHECK(steps[1] == StepActivations{{Pass::backward, 0, 0}, false, {.layers = 8_B}, {.layers = 6_B}});
@@ -20,7 +23,8 @@ TEST_CASE("memory: a backward pass leaves what the pass for weights needs, which
 
 TEST_CASE("memory: where weights need more than a checkpoint kept, the last replay is the worst") {
   const StageActivations replaying{.layers = {{2, 1_B, 10_B, 3_B}}, .head = 1_B, .head_deferred = 1_B};
-  const auto steps = activations_by_step({replaying}, {.microbatches = 1, .weight_passes = true}, 0);
+  const auto steps =
+      activations_by_step({replaying}, {.kind = ScheduleKind::zero_bubble_h1, .microbatches = 1}, 0);
   // Before: two checkpoints and the head. At the second replay: 1 + 3 + 1, and 10 made again.
   CHECK(total(steps[1].highest) == 15_B);
   CHECK(steps[1].after == Activations{.layers = 6_B, .head = 1_B});
@@ -31,12 +35,28 @@ TEST_CASE("ZB-H1: every rank is as full as the first, and that one as under 1F1B
   const std::vector<StageActivations> stages(4, {.layers = {{1, 4_B, 0_B, 4_B}}});
   const ScheduleShape merged{.ranks = 4, .microbatches = 12};
   ScheduleShape apart = merged;
-  apart.weight_passes = true;
+  apart.kind = ScheduleKind::zero_bubble_h1;
   const Bytes first = total(rank_activations(stages, merged, 0).at_peak);
   CHECK(first == 16_B);
   for (std::int64_t rank = 0; rank < 4; ++rank) {
     CHECK(total(rank_activations(stages, apart, rank).at_peak) == first);
     CHECK(total(rank_activations(stages, merged, rank).at_peak) == static_cast<double>(4 - rank) * 4_B);
+  }
+}
+
+TEST_CASE("ZB-H1: the peak of few microbatches is that of many, walked through step by step") {
+  // What waits for weights is more or less than what the forward pass left.
+  for (const Bytes deferred : {1_B, 3_B, 9_B}) {
+    const std::vector<StageActivations> stages(
+        5, {.layers = {{2, 4_B, 3_B, deferred}}, .head = 2_B, .head_deferred = 1_B});
+    const ScheduleShape shape{.kind = ScheduleKind::zero_bubble_h1, .ranks = 5, .microbatches = 60};
+    for (std::int64_t rank = 0; rank < 5; ++rank) {
+      Bytes highest;
+      for (const StepActivations& step : activations_by_step(stages, shape, rank)) {
+        highest = std::max(highest, total(step.highest));
+      }
+      CHECK(total(rank_activations(stages, shape, rank).at_peak) == highest);
+    }
   }
 }
 

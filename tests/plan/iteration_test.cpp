@@ -58,8 +58,9 @@ TEST_CASE("iteration: passes for weights apart do the same work, in no less time
     const PassCost both = stage.backward_data + stage.backward_weight;
     CHECK(device_time(both) / device_time(stage.backward) == doctest::Approx(1));
     CHECK(both.operations == stage.backward.operations);
-    const PassTimes merged = pass_times(stage, rates, request.software);
-    const PassTimes apart = pass_times_apart(stage, rates, request.software);
+    const PassTimes merged =
+        pass_times(stage, ScheduleKind::one_forward_one_backward, rates, request.software);
+    const PassTimes apart = pass_times(stage, ScheduleKind::zero_bubble_h1, rates, request.software);
     CHECK(merged.backward_weight == Seconds(0));
     CHECK(apart.forward == merged.forward);
     CHECK(apart.backward_weight > Seconds(0));

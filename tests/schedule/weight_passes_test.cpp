@@ -11,7 +11,7 @@ namespace headroom {
 namespace {
 
 constexpr ScheduleShape zb_h1(std::int64_t ranks, std::int64_t microbatches) {
-  return {.ranks = ranks, .microbatches = microbatches, .weight_passes = true};
+  return {.kind = ScheduleKind::zero_bubble_h1, .ranks = ranks, .microbatches = microbatches};
 }
 
 std::string order_with_weights(const ScheduleShape& shape, std::int64_t rank) {
@@ -61,7 +61,7 @@ TEST_CASE("ZB-H1: the bubble is (p - 1)(F + B - W), where 1F1B has (p - 1)(F + B
     }
     RC_ASSERT(timed_schedule(shape, times) == apart);
     ScheduleShape merged = shape;
-    merged.weight_passes = false;
+    merged.kind = ScheduleKind::one_forward_one_backward;
     const double one_pass = backward + weight;
     RC_ASSERT(replay_schedule(merged, alike(ranks, forward, one_pass, 0)).makespan ==
               Seconds(work + others * (forward + one_pass)));

@@ -62,21 +62,23 @@ inline Space small_space() {
   const std::vector<bool> both{true, false};
   const std::vector<bool> yes{true};
   const std::vector<bool> no{false};
-  return {.devices = *rc::gen::element<std::int64_t>(1, 2, 4, 6, 8, 12, 16),
-          .virtual_pipeline =
-              *rc::gen::element(Counts{}, pinned({1}), pinned({2}), pinned({1, 2, 3}), Counts{.most = 2}),
-          .micro_batch = *rc::gen::element(Counts{}, pinned({2, 3}), Counts{.most = 2}),
-          .sequence_parallel = *rc::gen::elementOf(std::vector{both, yes, no}),
-          .distributed_optimizer = *rc::gen::elementOf(std::vector{both, no}),
-          .recompute = *rc::gen::elementOf(std::vector<Policies>{
-              {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full},
-              {RecomputePolicy::selective},
-              {RecomputePolicy::full}}),
-          .schedules =
-              *rc::gen::elementOf(std::vector<Schedules>{{one_forward_one_backward, interleaved},
-                                                         {gpipe},
-                                                         {interleaved},
-                                                         {gpipe, one_forward_one_backward, interleaved}})};
+  return {
+      .devices = *rc::gen::element<std::int64_t>(1, 2, 4, 6, 8, 12, 16),
+      .virtual_pipeline =
+          *rc::gen::element(Counts{}, pinned({1}), pinned({2}), pinned({1, 2, 3}), Counts{.most = 2}),
+      .micro_batch = *rc::gen::element(Counts{}, pinned({2, 3}), Counts{.most = 2}),
+      .sequence_parallel = *rc::gen::elementOf(std::vector{both, yes, no}),
+      .distributed_optimizer = *rc::gen::elementOf(std::vector{both, no}),
+      .recompute = *rc::gen::elementOf(
+          std::vector<Policies>{{RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full},
+                                {RecomputePolicy::selective},
+                                {RecomputePolicy::full}}),
+      .schedules = *rc::gen::elementOf(std::vector<Schedules>{{one_forward_one_backward, interleaved},
+                                                              {gpipe},
+                                                              {interleaved},
+                                                              {gpipe, one_forward_one_backward, interleaved},
+                                                              {one_forward_one_backward, zero_bubble_h1},
+                                                              {zero_bubble_h1}})};
 }
 
 }  // namespace headroom

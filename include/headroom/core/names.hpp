@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "headroom/core/expects.hpp"
@@ -16,6 +17,10 @@ inline constexpr auto spellings = nullptr;
 
 template <class E>
 using Spelling = std::pair<E, std::string_view>;
+
+// Other texts that are read as an enumerator, as other programs name it; none is written. Specialised like `spellings`.
+template <class E>
+inline constexpr auto other_spellings = nullptr;
 
 // The text of an enumerator. Every enumerator has a spelling.
 template <class E>
@@ -32,6 +37,11 @@ template <class E>
 constexpr std::optional<E> from_name(std::string_view text) {
   for (const auto& [enumerator, spelling] : spellings<E>) {
     if (spelling == text) return enumerator;
+  }
+  if constexpr (!std::is_null_pointer_v<std::remove_const_t<decltype(other_spellings<E>)>>) {
+    for (const auto& [enumerator, spelling] : other_spellings<E>) {
+      if (spelling == text) return enumerator;
+    }
   }
   return std::nullopt;
 }

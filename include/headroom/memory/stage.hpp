@@ -91,7 +91,8 @@ void set_stage_activations(StageActivations& stage, const ModelActivations& part
 // Of the ends and the output alone, without layers.
 StageActivations end_activations(const ModelActivations& parts, const StagePlace& place);
 
-// Every stage chunk of the model, in order: p m of them.
+// Every stage chunk of the model, in order: p m of them. With what they hold for weights, where those have passes of their
+// own.
 std::vector<StageActivations> stage_activations(const ModelLayers& layers, const Sharding& sharding,
                                                 const Bindings& letters, const Strategy& strategy,
                                                 Detail detail);
@@ -111,6 +112,8 @@ struct DeferredActivations {
   friend bool operator==(const DeferredActivations&, const DeferredActivations&) = default;
 };
 
+DeferredActivations deferred_activations(const ModelLayers& layers, const Sharding& sharding,
+                                         const Bindings& letters, Detail detail);
 DeferredActivations deferred_activations(const Transformer& model, const Strategy& strategy,
                                          const Workload& workload, Detail detail);
 

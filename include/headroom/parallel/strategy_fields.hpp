@@ -107,7 +107,7 @@ inline constexpr std::array strategy_fields{
                   "Sequence length; by default the model's"},
     StrategyField{"schedule", member<&Strategy::schedule>(), "strategy/schedule", "", "pipeline-schedule", 0,
                   FieldGroup::layout, FieldDistance::none, true, "KIND",
-                  "gpipe, 1f1b or interleaved; by default what VP implies"},
+                  "gpipe, 1f1b, interleaved or zero-bubble-h1; by default what VP implies"},
     StrategyField{"stage_layers", member<&Strategy::stage_layers>(), "strategy/stage_layers", "", "", 0,
                   FieldGroup::layout, FieldDistance::none, false, "N,N,...",
                   "Layers of each virtual stage, in the order of the model"},

@@ -62,7 +62,8 @@ class Composer {
   Seconds iteration(std::span<const StageCost> stages);
 
  private:
-  // The first of the ranks that hold the same stage chunks: none of them is fuller [memory/rank.hpp].
+  // The first of the ranks that hold the same stage chunks: none of them is fuller [memory/rank.hpp]. With passes for
+  // weights, each rank.
   struct RankKind {
     std::int64_t rank = 0;
     std::int64_t layers = 0;

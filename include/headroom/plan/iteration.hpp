@@ -57,13 +57,15 @@ struct IterationTime {
   friend bool operator==(const IterationTime&, const IterationTime&) = default;
 };
 
-// The backward pass and its replay keep the host busy as one: the replay is what it adds to the backward pass.
-Seconds replay_time(const StageCost& stage, Seconds backward, const HostRates& rates,
-                    const Software& software);
-PassTimes pass_times(const StageCost& stage, const HostRates& rates, const Software& software);
-// The same where the gradients of weights have passes of their own. Together they take no less: what the device and the
-// host do beside each other is decided for each pass.
-PassTimes pass_times_apart(const StageCost& stage, const HostRates& rates, const Software& software);
+// What a replay adds to a backward pass of so much cost and time: together they keep the host busy as one.
+Seconds replay_time(const PassCost& replay, const PassCost& backward, Seconds backward_time,
+                    const HostRates& rates, const Software& software);
+// Of the backward passes that a schedule has: where those for weights are apart they take no less together, since what the
+// device and the host do beside each other is decided for each pass.
+PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRates& rates,
+                     const Software& software);
+// The backward pass that a replay comes before: all of it, or the one for inputs.
+const PassCost& backward_after_replay(const StageCost& stage, ScheduleKind schedule);
 
 // What follows the pipeline, of a rank with so many parameters: the others wait for the one that has the most.
 struct IterationEnd {

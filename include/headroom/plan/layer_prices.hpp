@@ -26,6 +26,8 @@ class LayerPrices {
 
   [[nodiscard]] const ModelParameters& parameters() const { return now_->parameters; }
   const ModelActivations& activations(const Recomputation& recompute);
+  // What is held for passes for weights.
+  const DeferredActivations& deferred();
   // Expects a system whose performance is known.
   const ModelCost& cost(const Recomputation& recompute);
   // Op by op. Likewise.
@@ -55,6 +57,7 @@ class LayerPrices {
     Symbolic* symbolic = nullptr;
     ModelParameters parameters;
     ByReplay<ModelActivations> activations;
+    std::optional<DeferredActivations> deferred;
     std::optional<PricedModel> model;
     ByReplay<ModelCost> costs;
   };

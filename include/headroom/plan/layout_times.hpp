@@ -32,7 +32,7 @@ class LayoutTimes {
   // Of any stage chunk that costs so much.
   [[nodiscard]] PassTimes times_of(const StageCost& stage) const;
 
-  // Expects a recomputation without a window.
+  // Expects a recomputation without a window, and a schedule without passes for weights.
   Seconds makespan(const Recomputation& recompute);
   // At most that, and in closed form for every schedule.
   Seconds least_makespan(const Recomputation& recompute);

@@ -26,7 +26,7 @@ namespace headroom {
 // How long one microbatch keeps a rank on one stage chunk, transfers included.
 struct ChunkSpans {
   Seconds forward;
-  Seconds backward;  // with replay
+  Seconds backward;  // with replay, and with the pass for weights where there is one
   friend bool operator==(const ChunkSpans&, const ChunkSpans&) = default;
 };
 
@@ -34,7 +34,13 @@ struct ChunkSpans {
 ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::span<const Seconds> links,
                        std::int64_t stage);
 
-// `spans` are those of the p m stage chunks, in the order of the model.
+// Whether the makespan is a formula. Of interleaved schedules it takes a step a pass, and a replay where weights have
+// passes of their own, which the spans above do not tell apart.
+constexpr bool has_closed_form(ScheduleKind kind) {
+  return kind == ScheduleKind::gpipe || kind == ScheduleKind::one_forward_one_backward;
+}
+
+// `spans` are those of the p m stage chunks, in the order of the model. Not for schedules with passes for weights.
 Seconds makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans);
 
 // Of several pipelines that run the same schedule, each with spans of its own, to the last bit what makespan() says of
@@ -42,7 +48,8 @@ Seconds makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans);
 void makespans(const ScheduleShape& shape, std::span<const std::span<const ChunkSpans>> pipelines,
                std::span<Seconds> longest);
 
-// No pipeline of these spans takes less: for each rank, filling the pipeline up to it, its own work, and draining.
+// No pipeline of these spans takes less: for each rank, filling the pipeline up to it, its own work, and draining. Its passes
+// for weights may outlast the draining, so that with them only filling counts: the spans' forward passes.
 Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans);
 
 // What replay_schedule returns, but for the rounding of sums. Replays where storage windows make passes differ, or weights

@@ -15,10 +15,10 @@ struct ScheduleShape {
   std::int64_t ranks = 1;         // p
   std::int64_t chunks = 1;        // m, stage chunks a rank
   std::int64_t microbatches = 1;  // n; a multiple of p where interleaved
-  // Whether the gradients of weights have passes of their own (ZB-H1), which no other pass waits for; of 1F1B only.
-  bool weight_passes = false;
   friend bool operator==(const ScheduleShape&, const ScheduleShape&) = default;
 };
+
+constexpr bool has_weight_passes(const ScheduleShape& shape) { return has_weight_passes(shape.kind); }
 
 // backward: gradients of inputs and weights in one pass or, where weights have passes of their own, of inputs only.
 enum class Pass : std::uint8_t { forward, backward, backward_weight };
@@ -40,7 +40,7 @@ std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank);
 // A forward pass, its backward and what is left for its weights are together as many in flight on all ranks as 1F1B has
 // on the first.
 constexpr std::int64_t deferred_weight_passes(const ScheduleShape& shape, std::int64_t rank) {
-  return shape.weight_passes ? rank : 0;
+  return has_weight_passes(shape) ? rank : 0;
 }
 
 // What decides a rank's next step beside what it has run.
@@ -70,7 +70,7 @@ struct Progress {
 };
 
 constexpr bool finished(const ScheduleShape& shape, const Progress& done) {
-  return (shape.weight_passes ? done.weights : done.backwards) == shape.microbatches * shape.chunks;
+  return (has_weight_passes(shape) ? done.weights : done.backwards) == shape.microbatches * shape.chunks;
 }
 
 // The step a rank runs next: forward passes until its warm-up waits for their backward, then one of each in turn, then
@@ -78,7 +78,8 @@ constexpr bool finished(const ScheduleShape& shape, const Progress& done) {
 // last when nothing else is. Not for a rank that has finished.
 constexpr Step next_step(const ScheduleShape& shape, const RankOrder& order, const Progress& done) {
   const std::int64_t passes = shape.microbatches * shape.chunks;
-  if (shape.weight_passes && (done.backwards == passes || done.backwards - done.weights > order.deferred)) {
+  if (has_weight_passes(shape) &&
+      (done.backwards == passes || done.backwards - done.weights > order.deferred)) {
     return pass_of_rank(shape, Pass::backward_weight, done.weights);
   }
   const bool forward = done.forwards < passes && done.forwards <= done.backwards + order.ahead;

@@ -92,7 +92,7 @@ void visit_layouts(const Request& base, const Space& space, const VisitLayout& v
                    const RejectLayout& reject);
 
 // The recomputations that a layout of the space can have, from the least replayed to the most. Layouts with as many stage
-// chunks, p m, have the same.
+// chunks, p m, of the same schedule have the same.
 std::vector<Recomputation> recomputations(const Request& base, const Space& space, const Strategy& layout);
 
 }  // namespace headroom
