@@ -11,13 +11,21 @@ namespace headroom {
 Composer::Composer(const Request& base) : base_(base), layers_(base), times_(base, layers_) {}
 
 void Composer::set_layout(const Strategy& layout, std::span<const Recomputation> recomputations) {
+  // One layout after another differs in its batch only.
+  const bool same_stages = !stages_.of.empty() && layout.pipeline_parallel == layout_.pipeline_parallel &&
+                           layout.virtual_pipeline == layout_.virtual_pipeline &&
+                           layout.stage_layers == layout_.stage_layers &&
+                           has_weight_passes(layout.schedule) == has_weight_passes(layout_.schedule);
   layout_ = layout;
   devices_ = devices(layout);
   reserved_ = reserved(base_.system, layout);
   layers_.select(layout);
   shape_ = schedule_shape(layout, microbatches(layout, base_.workload));
-  find_stages();
-  find_rank_kinds();
+  if (!same_stages) {
+    find_stages();
+    find_rank_kinds();
+  }
+  find_states();
   Parameters most;
   for (const RankKind& kind : kinds_) most = fuller(most, kind.parameters);
   times_.set(layout, shape_, stages_, most, recomputations);
@@ -54,18 +62,23 @@ void Composer::find_rank_kinds() {
     RankKind& kind = kinds_.emplace_back();
     kind.rank = rank;
     kind.groups.reserve(index(shape_.chunks));
-    KindCounts held;
     for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
       const std::size_t held_stage = stage(rank, chunk);
       const StagePlace& place = stages_.distinct[held_stage];
       kind.layers += place.layers;
-      held = chunk == 0 ? place.of_kind : held + place.of_kind;
+      kind.held = chunk == 0 ? place.of_kind : kind.held + place.of_kind;
       const auto group = std::find(kind.stages.begin(), kind.stages.end(), held_stage);
       kind.groups.push_back(index(group - kind.stages.begin()));
       if (group == kind.stages.end()) kind.stages.push_back(held_stage);
     }
-    kind.parameters = parameters_of_rank(layers_.parameters(), held, shape_.ranks == 1);
-    Strategy strategy = layout_;
+  }
+}
+
+void Composer::find_states() {
+  Strategy strategy = layout_;
+  for (RankKind& kind : kinds_) {
+    kind.moments = nullptr;
+    kind.parameters = parameters_of_rank(layers_.parameters(), kind.held, shape_.ranks == 1);
     for (const bool sharded : {false, true}) {
       strategy.distributed_optimizer = sharded;
       kind.state[index(sharded)] = total(model_state(base_.model, strategy, kind.parameters));

@@ -67,6 +67,7 @@ class Composer {
   struct RankKind {
     std::int64_t rank = 0;
     std::int64_t layers = 0;
+    KindCounts held;                  // of each kind of layer
     ChunkGroups groups;               // stage chunks of the same place do the same
     std::vector<std::size_t> stages;  // of each group, among the distinct ones
     Parameters parameters;
@@ -79,6 +80,7 @@ class Composer {
 
   void find_stages();
   void find_rank_kinds();
+  void find_states();
   // Which of the distinct stages it is.
   [[nodiscard]] std::size_t stage(std::int64_t rank, std::int64_t chunk) const;
 
