@@ -75,7 +75,8 @@ inline constexpr std::array space_fields{
     SpaceField{"recompute_layers", &Space::recompute_layers, "Full recomputation of all layers only"},
     SpaceField{"recompute_window", &Space::recompute_window,
                "Also windows of microbatches exempt from recomputation (slower to search)"},
-    SpaceField{"schedule", &Space::schedules, "gpipe, 1f1b, interleaved (default the last two)"},
+    SpaceField{"schedule", &Space::schedules,
+               "gpipe, 1f1b, interleaved, zero-bubble-h1 (default 1f1b,interleaved)"},
 };
 
 // The tensor-parallel sizes: those of the space, which stay within a node where it says nothing.
