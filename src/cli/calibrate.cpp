@@ -21,8 +21,8 @@ struct CalibrateFlags {
   std::vector<std::string> fit;
   std::optional<std::string> software;
   std::string base = "dgx-a100-80g";
-  std::string format = "table";
-  std::string output;
+  OutputFlags report;
+  std::string output;  // the system
 };
 
 // The base, and what `read` reads of each file. Throws InputError with all problems together.
@@ -48,13 +48,13 @@ void write_calibrated(System system, const std::string& file) {
 }
 
 ExitCode calibrate_samples(const CalibrateFlags& flags) {
-  const Format format = format_of({.format = flags.format});
+  const Style style = style_of(flags.report);
   std::vector<SampleSet> sets;
   const System base = read_inputs(flags.base, flags.samples,
                                   [&](const std::string& file) { sets.push_back(read_samples(file)); });
   const Calibration calibration = headroom::calibrate(sets, base);
   write_calibrated(calibration.system, flags.output);
-  write({}, render(calibration, format));
+  write({}, render(calibration, style));
   return ExitCode::done;
 }
 
@@ -72,7 +72,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& given,
 }
 
 ExitCode calibrate_to_runs(const CalibrateFlags& flags) {
-  const Format format = format_of({.format = flags.format});
+  const Style style = style_of(flags.report);
   std::vector<MeasuredRun> runs;
   const System base = read_inputs(flags.base, flags.runs, [&](const std::string& file) {
     const std::vector<MeasuredRun> more = read_runs(file);
@@ -87,7 +87,7 @@ ExitCode calibrate_to_runs(const CalibrateFlags& flags) {
   }
   const RunCalibration calibration = headroom::calibrate_to_runs(chosen.fitted, chosen.held_out, base, files);
   write_calibrated(calibration.system, flags.output);
-  write({}, render(calibration, chosen.skipped, format));
+  write({}, render(calibration, chosen.skipped, style));
   return ExitCode::done;
 }
 
@@ -123,7 +123,7 @@ void add_calibrate(Command program, ExitCode& exit_code) {
   command.option("--software", flags->software, "SOFTWARE", "The training stack of all runs");
   command.option("--base", flags->base, "SYSTEM",
                  "The system (name or file) that was measured, whose other figures are kept");
-  command.option("--format", flags->format, "FORMAT", "Of the report: table, json, csv or markdown");
+  add_style_flags(command, flags->report);
   command.output("-o,--output", flags->output, "Write the calibrated system to FILE");
   command.footer(
       "Examples:\n"

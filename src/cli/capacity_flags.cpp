@@ -1,23 +1,26 @@
 #include "cli/capacity_flags.hpp"
 
+#include "io/text.hpp"
+
 namespace headroom::cli {
 
 void add_capacity_flags(Command command, CapacityFlags& flags) {
   const char* group = "Training run";
-  command.option("--tokens", flags.tokens, "N", "Tokens to train on (300B, 1.4T): adds days and device-hours")
+  command.option("--tokens", flags.tokens, "N", "Tokens to train on (300B, 1.4T): adds days and GPU-hours")
       .group(group);
-  command
-      .option("--price-per-gpu-hour", flags.price, "PRICE",
-              "What a device costs an hour, in any currency: 2.50")
-      .group(group);
-  command
-      .option("--power-per-gpu", flags.power, "POWER", "What a device draws, for the energy: '700 W', 0.7kW")
+  command.option("--price-per-gpu-hour", flags.price, "PRICE", "What a GPU costs an hour: 2.50").group(group);
+  command.option("--currency", flags.currency, "TEXT", "What prices are in: EUR (default $)").group(group);
+  command.option("--power-per-gpu", flags.power, "POWER", "What a GPU draws, for the energy: '700 W', 0.7kW")
       .group(group);
 }
 
 Training read_training(const CapacityFlags& flags, std::vector<Problem>& problems) {
   Training training;
   read_quantity("--tokens", flags.tokens, training.tokens, problems);
+  if (flags.currency) training.currency = printable(*flags.currency, 8);
+  if (flags.currency && !flags.price) {
+    problems.push_back({"--currency", "needs --price-per-gpu-hour"});
+  }
   constexpr Unit plain[] = {{"", 1}};
   constexpr Unit watts[] = {{"W", 1}, {"kW", 1e3}};
   const auto read = [&](const char* flag, const FlagText& text, std::span<const Unit> units,

@@ -9,6 +9,7 @@ namespace headroom::cli {
 struct CapacityFlags {
   FlagText tokens;
   FlagText price;
+  FlagText currency;
   FlagText power;
 };
 

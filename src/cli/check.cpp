@@ -4,6 +4,7 @@
 
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
+#include "io/text.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -11,7 +12,9 @@ namespace {
 void check(const std::vector<std::string>& files) {
   std::vector<Problem> problems;
   for (const std::string& file : files) {
-    collect(problems, [&] { fmt::print("{}: a valid {} file\n", file, check_file(file)); });
+    collect(problems, [&] {
+      fmt::print("{}: a valid {} file\n", printable(file, std::string::npos), check_file(file));
+    });
   }
   if (!problems.empty()) throw InputError(problems);
 }

@@ -1,13 +1,16 @@
 #include "cli/command_line.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 
 #include <CLI/CLI.hpp>
 
 #include "cli/flags.hpp"
+#include "cli/other_names.hpp"
 #include "headroom/core/expects.hpp"
+#include "headroom/report/table.hpp"
 #include "io/text.hpp"
 
 namespace headroom::cli {
@@ -85,10 +88,24 @@ std::pair<const CLI::App*, std::string> innermost(const CLI::App& program) {
   return {app, name};
 }
 
+// Whether a command or one below it has the flag.
+bool has_flag(const CLI::App& app, const std::string& flag) {
+  const std::vector<const CLI::App*> below = app.get_subcommands([](const CLI::App*) { return true; });
+  return app.get_option_no_throw(flag) != nullptr ||
+         std::any_of(below.begin(), below.end(),
+                     [&](const CLI::App* command) { return has_flag(*command, flag); });
+}
+
 void parse(App& app, std::vector<std::string> arguments) {
-  std::transform(arguments.begin(), arguments.end(), arguments.begin(), in_own_name);
+  arguments = in_own_names(arguments, [&](const std::string& flag) { return has_flag(app, flag); });
   std::reverse(arguments.begin(), arguments.end());
   app.parse(std::move(arguments));
+}
+
+// The help of the command that was named last, in lines that a screen of 100 columns shows.
+std::string help_of(const CLI::App& program) {
+  constexpr std::size_t before_descriptions = 30;  // columns, as CLI11 has it by default
+  return in_lines(program.help(), Style().columns, before_descriptions);
 }
 
 // What could have been written instead of an argument that nothing takes.
@@ -231,10 +248,16 @@ Command CommandLine::program() { return Command(*app_); }
 
 void CommandLine::run(int argc, const char* const* argv) {
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (!arguments.empty() && arguments.front() == "help") {  // "help plan" is "plan --help"
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
   try {
     parse(*app_, std::move(arguments));
-  } catch (const CLI::Success& asked_for_help) {
-    app_->exit(asked_for_help);
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(help_of(*app_).c_str(), stdout);
+  } catch (const CLI::Success& asked_for_version) {
+    app_->exit(asked_for_version);
   } catch (const CLI::ParseError& error) {
     throw usage_error(*app_, error);
   }

@@ -33,11 +33,11 @@ Request request_of(const RequestFlags& flags, const SystemFlags& system) {
 }
 
 ExitCode compare(const CompareFlags& flags) {
-  const Format format = format_of(flags.output);
+  const Style style = style_of(flags.output);
   const CompareReply reply =
       answer(CompareQuestion{.before = request_of(flags.request, flags.system),
                              .after = request_of(changed(flags.request, flags.change), flags.system)});
-  write(flags.output, render(reply, flags.change, format));
+  write(flags.output, render(reply, flags.change, style));
   return std::holds_alternative<Plan>(reply.after) ? ExitCode::done : ExitCode::infeasible;
 }
 

@@ -20,7 +20,7 @@ struct EstimateFlags {
 };
 
 ExitCode estimate(const EstimateFlags& flags) {
-  const Format format = format_of(flags.output);
+  const Style style = style_of(flags.output);
   std::vector<Problem> problems;
   Request request = read_request(flags.request, problems);
   read_system_flags(flags.system, request, problems);
@@ -31,7 +31,7 @@ ExitCode estimate(const EstimateFlags& flags) {
                                                       .training = training,
                                                       .with_alternatives = !flags.no_suggestions,
                                                       .with_schedule = flags.timeline});
-  write(flags.output, render(reply, format));
+  write(flags.output, render(reply, style));
   return fits(reply) ? ExitCode::done : ExitCode::infeasible;
 }
 

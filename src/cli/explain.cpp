@@ -13,7 +13,7 @@ struct ExplainFlags {
 };
 
 void run(const ExplainFlags& flags) {
-  const Format format = format_of(flags.output);
+  const Style style = style_of(flags.output);
   std::vector<Problem> problems;
   const Request request = read_request(flags.request, problems);
   if (request.strategy.recompute.window) {
@@ -25,7 +25,7 @@ void run(const ExplainFlags& flags) {
                                                     .strategy = request.strategy,
                                                     .workload = request.workload,
                                                     .detail = request.detail});
-  write(flags.output, render(reply, format));
+  write(flags.output, render(reply, style));
 }
 
 }  // namespace

@@ -26,25 +26,6 @@ std::string flag_names(const StrategyField& field) {
   return short_flag_of(field) + ',' + flag;
 }
 
-std::string in_own_name(const std::string& argument) {
-  // Other names of flags that are no fields of a strategy, or that say what the value is.
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> others{
-      {{"--gpus", "--devices"},
-       {"--stack", "--software"},
-       {"--framework", "--software"},
-       {"--json", "--format=json"},
-       {"--grad-reduce-in-bf16", "--gradient-dtype=half"}}};
-  if (!argument.starts_with("--")) return argument;
-  const std::size_t equals = std::min(argument.find('='), argument.size());
-  const std::string flag = argument.substr(0, equals);
-  const std::string rest = argument.substr(equals);
-  const auto other =
-      std::find_if(others.begin(), others.end(), [&](const auto& pair) { return pair.first == flag; });
-  if (other != others.end()) return std::string(other->second) + rest;
-  const StrategyField* const field = find_field(flag.substr(2));
-  return field != nullptr && field->letter != flag.substr(2) ? flag_of(field->name) + rest : argument;
-}
-
 std::vector<std::string> split_at_commas(const FlagText& text) {
   return text ? split(*text, ',') : std::vector<std::string>();
 }

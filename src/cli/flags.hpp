@@ -44,10 +44,6 @@ Problem as_typed(const Problem& problem);
 // The flag of a field as the help shows it, with its letter: "-t,--tensor-parallel".
 std::string flag_names(const StrategyField& field);
 
-// An argument with the flag's own name where it has another one: "--tensor-parallel=8" of "--tp=8". It is the argument
-// itself where it is no flag, or none that has other names.
-std::string in_own_name(const std::string& argument);
-
 // Runs `action` and adds the problems that it throws to the list.
 template <class Action>
 void collect(std::vector<Problem>& problems, Action action) {

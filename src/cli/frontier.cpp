@@ -35,7 +35,7 @@ std::vector<Bytes> read_budgets(const FlagText& text, std::vector<Problem>& prob
 }
 
 ExitCode frontier(const FrontierFlags& flags) {
-  const Format format = format_of(flags.output);
+  const Style style = style_of(flags.output);
   std::vector<Problem> problems;
   Request request = read_request(flags.request, problems);
   read_system_flags(flags.system, request, problems);
@@ -44,7 +44,7 @@ ExitCode frontier(const FrontierFlags& flags) {
   const FrontierReply reply = answer(
       FrontierQuestion{.request = std::move(request), .budgets = std::move(budgets), .window = flags.window});
   if (!flags.picture.empty()) write({.file = flags.picture}, frontier_picture(reply));
-  write(flags.output, render(reply, format, flags.all));
+  write(flags.output, render(reply, style, flags.all));
   return fits(reply) ? ExitCode::done : ExitCode::infeasible;
 }
 

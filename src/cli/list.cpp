@@ -18,7 +18,7 @@ void add_list(Command program, ExitCode& exit_code) {
     Command kind = command.add_command(what, help);
     add_output_flags(kind, *output);
     kind.on_run([output, all, &exit_code] {
-      write(*output, render(all(), format_of(*output)));
+      write(*output, render(all(), style_of(*output)));
       exit_code = ExitCode::done;
     });
   };
@@ -29,7 +29,7 @@ void add_list(Command program, ExitCode& exit_code) {
   Command fields = command.add_command("fields", "The fields of a strategy: flags, JSON keys, other names");
   add_output_flags(fields, *output);
   fields.on_run([output, &exit_code] {
-    write(*output, render_fields(format_of(*output)));
+    write(*output, render_fields(style_of(*output)));
     exit_code = ExitCode::done;
   });
 }

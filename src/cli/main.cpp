@@ -9,14 +9,18 @@
 #include "cli/interrupt.hpp"
 #include "cli/version.hpp"
 #include "headroom/core/error.hpp"
+#include "io/text.hpp"
 
 namespace headroom::cli {
 namespace {
 
 ExitCode bad_input(const InputError& error) {
   for (const Problem& problem : error.problems()) {
-    const auto [where, rule] = as_typed(problem);
-    fmt::print(stderr, "headroom: error: {}{}{}\n", where, where.empty() ? "" : ": ", rule);
+    // What a file's name or a flag holds may be no text, or escape codes that a terminal obeys.
+    const Problem typed = as_typed(problem);
+    const std::string where = printable(typed.where, std::string::npos);
+    fmt::print(stderr, "headroom: error: {}{}{}\n", where, where.empty() ? "" : ": ",
+               printable(typed.rule, std::string::npos));
   }
   return ExitCode::bad_input;
 }
@@ -29,7 +33,7 @@ ExitCode run(int argc, const char* const* argv) {
   program.footer(
       "Start with:\n  headroom plan gpt3-175b --devices 64 --global-batch 64\n  headroom estimate gpt3-175b "
       "-t 8 -p 8 --sp --recompute selective\n  headroom list "
-      "models");
+      "models\n  headroom help plan");
   ExitCode exit_code = ExitCode::done;
   add_plan(program, exit_code);
   add_estimate(program, exit_code);

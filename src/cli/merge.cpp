@@ -15,7 +15,7 @@ struct MergeFlags {
 };
 
 ExitCode merge(const MergeFlags& flags) {
-  format_of(flags.output);
+  style_of(flags.output);
   std::vector<Problem> problems;
   std::vector<PartReader> parts;
   std::vector<PartHead> heads;

@@ -1,25 +1,84 @@
 #include "cli/output.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 #include <system_error>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "cli/flags.hpp"
 #include "headroom/core/error.hpp"
 
 namespace headroom::cli {
 
-void add_output_flags(Command command, OutputFlags& flags) {
+void add_style_flags(Command command, OutputFlags& flags) {
   command.option("--format", flags.format, "FORMAT", "table, json, csv or markdown");
+  command.option("--columns", flags.columns, "N",
+                 "How wide tables and lines may be (the terminal's width; 100 where there is none)");
+  command.option("--color", flags.color, "WHEN", "auto, always or never: colour of verdicts");
+}
+
+void add_output_flags(Command command, OutputFlags& flags) {
+  add_style_flags(command, flags);
   command.output("-o,--output", flags.file, "Write to FILE instead of standard output");
 }
 
-Format format_of(const OutputFlags& flags) {
+namespace {
+
+enum class When : std::uint8_t { automatic, always, never };
+
+}  // namespace
+}  // namespace headroom::cli
+
+template <>
+inline constexpr std::array<headroom::Spelling<headroom::cli::When>, 3>
+    headroom::spellings<headroom::cli::When>{{{headroom::cli::When::automatic, "auto"},
+                                              {headroom::cli::When::always, "always"},
+                                              {headroom::cli::When::never, "never"}}};
+
+namespace headroom::cli {
+namespace {
+
+constexpr std::int64_t least_columns = 40;
+constexpr std::int64_t most_columns = 10000;
+
+std::string_view environment(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing sets it
+  return value != nullptr ? value : "";
+}
+
+// Of the terminal that the result goes to.
+std::int64_t terminal_columns() {
+  std::int64_t columns = 0;
+  const std::string_view told = environment("COLUMNS");
+  std::from_chars(told.data(), told.data() + told.size(), columns);
+  if (winsize size{}; columns <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
+  return columns > 0 ? std::clamp(columns, least_columns, most_columns)
+                     : static_cast<std::int64_t>(Style().columns);
+}
+
+}  // namespace
+
+Style style_of(const OutputFlags& flags) {
   std::vector<Problem> problems;
-  Format format = Format::table;
-  read_choice("--format", flags.format, format, problems);
+  Style style;
+  When when{};
+  read_choice("--format", flags.format, style.format, problems);
+  read_choice("--color", flags.color, when, problems);
+  const bool terminal = flags.file.empty() && isatty(STDOUT_FILENO) != 0;
+  auto columns = terminal ? terminal_columns() : static_cast<std::int64_t>(style.columns);
+  read_count("--columns", flags.columns, columns, problems, least_columns);
   if (!problems.empty()) throw InputError(problems);
-  return format;
+  style.columns = static_cast<std::size_t>(columns);
+  const bool wanted = terminal && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
+  style.colour = when == When::always || (when == When::automatic && wanted);
+  return style;
 }
 
 namespace {

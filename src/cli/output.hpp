@@ -1,4 +1,4 @@
-// --format and -o: where a command's result goes.
+// --format, --columns, --color and -o: how a command's result is printed, and where it goes.
 #pragma once
 
 #include <filesystem>
@@ -13,13 +13,17 @@ namespace headroom::cli {
 
 struct OutputFlags {
   std::string format = "table";
+  std::string color = "auto";
+  FlagText columns;
   std::string file;
 };
 
+void add_style_flags(Command command, OutputFlags& flags);  // all but -o
 void add_output_flags(Command command, OutputFlags& flags);
 
-// Throws InputError when it is not a format.
-Format format_of(const OutputFlags& flags);
+// On a terminal tables are as wide as it is and verdicts in colour, unless NO_COLOR is set; elsewhere the same command
+// prints the same bytes. Throws InputError for what cannot be read.
+Style style_of(const OutputFlags& flags);
 
 // Text on its way to stdout, where each piece is seen at once, or to a new file that takes the name when it is whole, so
 // that a failure leaves the old one. Throws InputError when it cannot be written.

@@ -14,6 +14,7 @@
 #include "cli/space_flags.hpp"
 #include "cli/system_flags.hpp"
 #include "headroom/io/search_result.hpp"
+#include "io/text.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -33,7 +34,8 @@ struct PlanFlags {
 };
 
 // In quotes where a shell would take it apart.
-std::string quoted(const std::string& text) {
+std::string quoted(const std::string& given) {
+  const std::string text = printable(given, std::string::npos);
   const std::string safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:";
   if (text.find_first_not_of(safe) == std::string::npos) return text;
   std::string result = "'";
@@ -123,12 +125,12 @@ struct Asked {
 };
 
 // Answers an inverse question on its way. Throws InputError with all problems.
-Asked read_asked(PlanFlags& flags, Format format, std::vector<Problem> problems) {
+Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> problems) {
   std::int64_t top = 10;
   read_count("--top", flags.top, top, problems);
   const auto shown = static_cast<std::size_t>(top);
   Asked asked;
-  asked.question = read_plan_question(flags, format == Format::json ? shown : 0, problems);
+  asked.question = read_plan_question(flags, style.format == Format::json ? shown : 0, problems);
   if (!problems.empty()) throw InputError(std::move(problems));
   asked.task = task_of(asked.question);
   put_found(asked.task, flags.request);
@@ -147,7 +149,7 @@ ExitCode print(Asked asked, SearchResult result, const OutputFlags& output,
   const PlanReply reply =
       reply_to(asked.question, std::move(asked.task), std::move(result), asked.question.why);
   if (start) asked.words.elapsed_seconds = std::chrono::duration<double>(Clock::now() - *start).count();
-  write(output, render(reply, asked.words, format_of(output)));
+  write(output, render(reply, asked.words, style_of(output)));
   return reply.result.plans.empty() || unanswered(reply) ? ExitCode::infeasible : ExitCode::done;
 }
 
@@ -168,7 +170,7 @@ ExitCode write_part(const Command& command, const PlanFlags& flags, const Shard&
 }
 
 ExitCode plan(const Command& command, PlanFlags flags) {
-  const Format format = format_of(flags.output);
+  const Style style = style_of(flags.output);
   const auto start = Clock::now();
   std::vector<Problem> problems;
   std::int64_t threads = std::max(1U, std::thread::hardware_concurrency());
@@ -176,7 +178,7 @@ ExitCode plan(const Command& command, PlanFlags flags) {
   const std::optional<Shard> shard = read_shard(command, flags.shard, problems);
   if (flags.shard && flags.timing)
     problems.push_back({"--timing", "says nothing of a part: leave it out with --shard"});
-  Asked asked = read_asked(flags, format, std::move(problems));
+  Asked asked = read_asked(flags, style, std::move(problems));
 
   SearchResult result =
       search(asked.task, {.shard = shard.value_or(Shard{}), .threads = static_cast<unsigned>(threads)});
@@ -217,7 +219,7 @@ ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags) {
   PlanFlags asked;
   add_flags(reader.command(), asked);
   reader.read(parts.front().head().arguments);
-  Asked question = read_asked(asked, format_of(flags), {});
+  Asked question = read_asked(asked, style_of(flags), {});
   check_inputs(parts, inputs_of(asked));
   std::vector<SearchResult> results;
   results.reserve(parts.size());

@@ -114,7 +114,7 @@ void for_each_row(const Sweep& sweep, const Shard& shard, std::int64_t threads, 
 }
 
 ExitCode print_rows(const Sweep& sweep, const SweepFlags& flags, std::int64_t threads) {
-  SweepPrinter printer(sweep.head, format_of(flags.output));
+  SweepPrinter printer(sweep.head, style_of(flags.output));
   Output output(flags.output);
   output.write(printer.start());
   bool any = false;
@@ -148,7 +148,7 @@ ExitCode run(const Command& command, SweepKind kind, const SweepFlags& flags) {
   threads = std::min(threads, most_threads);
   const std::optional<Shard> shard = read_shard(command, flags.shard, problems);
   if (!problems.empty()) throw InputError(std::move(problems));
-  format_of(flags.output);
+  style_of(flags.output);
   const Sweep sweep = read_sweep(command, kind, flags);
   note_interrupts();
   if (!shard) return print_rows(sweep, flags, threads);
@@ -174,7 +174,7 @@ ExitCode merge_sweep(SweepKind kind, std::vector<PartReader>& parts, const Outpu
   const Sweep sweep = read_sweep(reader.command(), kind, asked);
   check_inputs(parts, inputs_of(sweep, asked.point));
 
-  SweepPrinter printer(sweep.head, format_of(flags));
+  SweepPrinter printer(sweep.head, style_of(flags));
   Output output(flags);
   output.write(printer.start());
   bool any = false;

@@ -26,7 +26,7 @@ struct ValidateFlags {
 
 // Kernels and collectives instead of runs.
 ExitCode validate_samples(const ValidateFlags& flags) {
-  const Format format = format_of(flags.output);
+  const Style style = style_of(flags.output);
   std::vector<Problem> problems;
   if (!flags.runs.empty()) problems.push_back({"--samples", "cannot be combined with --runs"});
   if (!flags.system)
@@ -55,14 +55,14 @@ ExitCode validate_samples(const ValidateFlags& flags) {
     write({.file = flags.picture},
           sample_picture(result, "Samples on " + system.name + ", predicted and measured"));
   }
-  write(flags.output, render(result, system, format, flags.all));
+  write(flags.output, render(result, system, style, flags.all));
   return ExitCode::done;
 }
 
 ExitCode validate(const ValidateFlags& flags) {
   if (!flags.samples.empty()) return validate_samples(flags);
   if (!flags.picture.empty()) throw InputError("--picture", "needs --samples");
-  const Format format = format_of(flags.output);
+  const Style style = style_of(flags.output);
   if (flags.runs.empty() && flags.by_title) throw InputError("--by-title", "needs --runs");
   if (flags.runs.empty() && (flags.system || flags.software)) {
     throw InputError(flags.system ? "--system" : "--software",
@@ -87,7 +87,7 @@ ExitCode validate(const ValidateFlags& flags) {
     question.skipped.insert(question.skipped.end(), cases.skipped.begin(), cases.skipped.end());
   }
   const ValidateReply reply = answer(question);
-  write(flags.output, render(reply, format, flags.all));
+  write(flags.output, render(reply, style, flags.all));
   return met(reply) ? ExitCode::done : ExitCode::out_of_tolerance;
 }
 

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
+
+#include "headroom/core/count_text.hpp"
 
 namespace headroom {
 
@@ -22,14 +25,12 @@ std::string not_this(std::string_view text) {
 }
 
 std::string read_count(std::string_view text, std::int64_t& value, std::int64_t least) {
-  std::int64_t number = 0;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, number);
-  if (error == std::errc::invalid_argument || end != last) return "must be a whole number" + not_this(text);
-  if (error == std::errc::result_out_of_range || number < least || number > most_count) {
+  const std::optional<std::int64_t> number = count_of(text);
+  if (!number) return "must be a whole number" + not_this(text);
+  if (*number < least || *number > most_count) {
     return "must be between " + std::to_string(least) + " and " + std::to_string(most_count) + not_this(text);
   }
-  value = number;
+  value = *number;
   return {};
 }
 

@@ -143,7 +143,10 @@ std::vector<std::string> value_names(const nlohmann::ordered_json& file) {
   return names;
 }
 
-std::string stem_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }
+std::string stem_of(const std::string& file) {
+  constexpr std::size_t longest = 200;
+  return printable(std::filesystem::path(file).stem().string(), longest);
+}
 
 Document open_document(const std::string& source, std::string_view kind) {
   std::error_code error;

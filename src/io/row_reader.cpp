@@ -1,5 +1,7 @@
 #include "io/row_reader.hpp"
 
+#include "io/text.hpp"
+
 namespace headroom {
 
 RowReader::RowReader(const std::string& text, std::string where) : where_(std::move(where)) {
@@ -19,7 +21,10 @@ std::optional<double> RowReader::take_number(std::string_view key) {
 }
 
 std::optional<std::string> RowReader::take_text(std::string_view key) {
-  const auto text = take(key, "must be text", [](const Json& json) { return json.is_string(); });
+  const auto text = take(key, "must be text without control characters", [](const Json& json) {
+    return json.is_string() && printable(json.get_ref<const std::string&>(), std::string::npos) ==
+                                   json.get_ref<const std::string&>();
+  });
   return text ? std::optional(text->get<std::string>()) : std::nullopt;
 }
 

@@ -230,8 +230,8 @@ OrderedJson unmodelled_json(const SampleReplay& replay) {
 
 }  // namespace
 
-std::string render(const Calibration& calibration, Format format) {
-  if (format == Format::json) {
+std::string render(const Calibration& calibration, const Style& style) {
+  if (style.format == Format::json) {
     OrderedJson fitted = OrderedJson::object();
     for (const FittedRate& rate : calibration.fitted) {
       fitted[rate.name] = {{"value", rate.value}, {"at_a_bound", rate.bound}};
@@ -244,16 +244,16 @@ std::string render(const Calibration& calibration, Format format) {
                     {"unmodelled", unmodelled_json(calibration.fit)},
                     {"warnings", calibration.warnings}});
   }
-  if (format == Format::csv) return to_csv(error_table(calibration));
-  std::string text = render_table(rate_table(calibration), format) + '\n';
-  text += render_table(error_table(calibration), format);
+  if (style.format == Format::csv) return to_csv(error_table(calibration));
+  std::string text = render_table(rate_table(calibration), style) + '\n';
+  text += render_table(error_table(calibration), style);
   if (!calibration.warnings.empty()) text += '\n';
   for (const std::string& warning : calibration.warnings) text += "note: " + warning + '\n';
-  return text;
+  return fitted(text, style);
 }
 
-std::string render(const SampleReplay& replay, const System& system, Format format, bool all) {
-  if (format == Format::json) {
+std::string render(const SampleReplay& replay, const System& system, const Style& style, bool all) {
+  if (style.format == Format::json) {
     OrderedJson rows = OrderedJson::array();
     for (const ReplayedSample& row : replay.rows) rows.push_back(json_of(row));
     return to_text({{"format", 2},
@@ -262,21 +262,21 @@ std::string render(const SampleReplay& replay, const System& system, Format form
                     {"samples", std::move(rows)},
                     {"unmodelled", unmodelled_json(replay)}});
   }
-  if (format == Format::csv) return csv_of(replay);
+  if (style.format == Format::csv) return csv_of(replay);
   std::vector<ReplayedSample> rows = all ? replay.rows : worst_first(replay.rows);
   if (!all) rows.resize(std::min(rows.size(), worst_shown));
-  std::string text = render_table(replay_groups(replay), format) + '\n' + coverage_line(replay);
+  std::string text = render_table(replay_groups(replay), style) + '\n' + coverage_line(replay);
   if (rows.size() < replay.rows.size()) {
     text += fmt::format("The worst {} of {} samples; --all shows the others.\n\n", rows.size(),
                         replay.rows.size());
   }
-  text += render_table(replay_rows(rows), format);
+  text += render_table(replay_rows(rows), style);
   for (const auto& [kind, count] : replay.unmodelled) {
     text +=
         fmt::format("\n{} samples of {} are left out: they carry no rate, and no equation predicts them.\n",
                     count, name_of(kind));
   }
-  return text;
+  return fitted(text, style);
 }
 
 }  // namespace headroom

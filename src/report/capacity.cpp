@@ -3,12 +3,27 @@
 #include "report/text.hpp"
 
 namespace headroom {
+namespace {
+
+// "$1.28M", "EUR 12.8k", "$2.50".
+std::string human_price(const Training& training, double price) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const std::string& currency = training.currency;
+  const std::string before = currency + (!currency.empty() && letter(currency.back()) ? " " : "");
+  if (price >= 1e9) return fmt::format("{}{:.2f}B", before, price / 1e9);
+  if (price >= 1e6) return fmt::format("{}{:.2f}M", before, price / 1e6);
+  if (price >= 1e4) return fmt::format("{}{:.1f}k", before, price / 1e3);
+  return fmt::format("{}{:.2f}", before, price);
+}
+
+}  // namespace
 
 std::string training_line(const Training& training, const TrainingCost& cost) {
   std::string text = fmt::format("{} tokens: {:.1f} days, {:.0f} GPU-hours", human_count(training.tokens),
                                  cost.days, cost.device_hours);
   if (cost.price) {
-    text += fmt::format(", a price of {:.0f} at {} a GPU-hour", *cost.price, *training.price_per_device_hour);
+    text += fmt::format(", {} at {} a GPU-hour", human_price(training, *cost.price),
+                        human_price(training, *training.price_per_device_hour));
   }
   if (cost.kilowatt_hours) {
     text += fmt::format(", {:.1f} MWh at {} W a GPU", *cost.kilowatt_hours / 1000, *training.device_watts);
@@ -24,9 +39,9 @@ std::vector<std::string> training_columns(const Training& training) {
   return names;
 }
 
-std::vector<std::string> training_cells(const TrainingCost& cost) {
+std::vector<std::string> training_cells(const Training& training, const TrainingCost& cost) {
   std::vector<std::string> cells{fmt::format("{:.1f}", cost.days)};
-  if (cost.price) cells.push_back(fmt::format("{:.0f}", *cost.price));
+  if (cost.price) cells.push_back(human_price(training, *cost.price));
   if (cost.kilowatt_hours) cells.push_back(fmt::format("{:.1f}", *cost.kilowatt_hours / 1000));
   return cells;
 }

@@ -13,7 +13,7 @@ std::string training_line(const Training& training, const TrainingCost& cost);
 
 // Headers and cells in the same order; none where no tokens are given.
 std::vector<std::string> training_columns(const Training& training);
-std::vector<std::string> training_cells(const TrainingCost& cost);
+std::vector<std::string> training_cells(const Training& training, const TrainingCost& cost);
 
 // In the units that their names give, all digits.
 std::vector<std::string> training_csv_columns(const Training& training);

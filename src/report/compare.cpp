@@ -53,19 +53,19 @@ std::string headline(const CompareReply& comparison, const std::string& change) 
                             human(Bytes(memory.after - memory.before)));
 }
 
-std::string compare_text(const CompareReply& comparison, const std::string& change, Format format) {
+std::string compare_text(const CompareReply& comparison, const std::string& change, const Style& style) {
   const Plan& before = account(comparison.before);
   const Plan& after = account(comparison.after);
   std::string text = headline(comparison, change) + "\n\n";
   for (const auto& [label, plan] : {std::pair{"before", &before}, std::pair{"after", &after}}) {
-    text += fmt::format("{:<7} {}\n        {}: {}\n", label,
-                        layout_line(plan->request.strategy, plan->request.workload),
-                        policy_line(plan->request.strategy), name_of(plan->verdict));
+    text += fmt::format(
+        "{}: {}\n  {}\n  {}\n", label, painted(words(name_of(plan->verdict)), plan->verdict, style),
+        layout_line(plan->request.strategy, plan->request.workload), policy_line(plan->request.strategy));
   }
   if (!comparison.time.empty()) {
-    text += '\n' + render_table(terms_table(comparison.time, "seconds", 1, 3), format);
+    text += '\n' + render_table(terms_table(comparison.time, "seconds", 1, 3), style);
   }
-  return text + '\n' + render_table(terms_table(comparison.memory, "GiB", gibi, 2), format);
+  return text + '\n' + render_table(terms_table(comparison.memory, "GiB", gibi, 2), style);
 }
 
 }  // namespace
@@ -74,10 +74,10 @@ OrderedJson terms_json(const CompareReply& comparison) {
   return {{"time", terms_json(comparison.time)}, {"memory", terms_json(comparison.memory)}};
 }
 
-std::string render(const CompareReply& comparison, const std::string& change, Format format) {
+std::string render(const CompareReply& comparison, const std::string& change, const Style& style) {
   const Plan& before = account(comparison.before);
   const Plan& after = account(comparison.after);
-  switch (format) {
+  switch (style.format) {
     case Format::json:
       return to_text(OrderedJson{{"format", 2},
                                  {"model", to_json(before.request.model)},
@@ -98,7 +98,7 @@ std::string render(const CompareReply& comparison, const std::string& change, Fo
       return to_csv(table);
     }
     case Format::table:
-    case Format::markdown: return compare_text(comparison, change, format);
+    case Format::markdown: return fitted(compare_text(comparison, change, style), style);
   }
   EXPECTS(!"unknown format");
   return {};

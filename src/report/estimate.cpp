@@ -141,10 +141,8 @@ std::string time_line(const EstimateReply& report, const Plan& plan) {
   const Throughput& rates = timing.throughput;
   const IterationInterval& interval = *report.interval;
   return fmt::format(
-      "Iteration {} ({:.0f}%: {} to {}): {:.0f} tokens/s ({:.0f} a GPU), {:.1f} TFLOP/s a GPU, MFU "
-      "{:.1f}%, HFU {:.1f}% of "
-      "{:.0f} "
-      "TFLOP/s dense {}.",
+      "Iteration {} ({:.0f}%: {} to {}), {:.0f} tokens/s ({:.0f} a GPU).\n"
+      "{:.1f} TFLOP/s a GPU: MFU {:.1f}%, HFU {:.1f}% of {:.0f} TFLOP/s dense {}.",
       human(timing.iteration.total), 100 * interval_level, human(interval.low), human(interval.high),
       rates.tokens_per_second, rates.tokens_per_second_per_device, rates.flops_per_device.count() / 1e12,
       100 * rates.mfu, 100 * rates.hfu,
@@ -152,19 +150,20 @@ std::string time_line(const EstimateReply& report, const Plan& plan) {
       peak_name(compute_dtype(plan.request.model)));
 }
 
-std::string verdict_line(const Plan& plan) {
+std::string verdict_line(const Plan& plan, const Style& style) {
   const RankMemory& rank = plan.ranks[plan.peak_rank];
   const Bytes spare = headroom_of(plan);
+  const auto said = [&](const char* text) { return painted(text, plan.verdict, style); };
   const std::string need = fmt::format("PP rank {} needs {} of {}", plan.peak_rank, human(peak(plan)),
                                        human(plan.request.system.memory));
   switch (plan.verdict) {
-    case Verdict::fits: return fmt::format("Fits: {}, {} free.", need, human(spare));
+    case Verdict::fits: return fmt::format("{}: {}, {} free.", said("Fits"), need, human(spare));
     case Verdict::marginal:
-      return fmt::format("Marginal: {}, only {} free for fragmentation and temporary buffers.", need,
-                         human(spare));
+      return fmt::format("{}: {}, only {} free for fragmentation and temporary buffers.", said("Marginal"),
+                         need, human(spare));
     case Verdict::does_not_fit: {
       const Component largest = largest_component(rank);
-      return fmt::format("Does not fit: {}, {} too much. The largest part is {} ({}).", need,
+      return fmt::format("{}: {}, {} too much. The largest part is {} ({}).", said("Does not fit"), need,
                          human(Bytes(0) - spare), largest.name, human(largest.bytes));
     }
   }
@@ -198,36 +197,39 @@ std::string alternative_line(const Alternative& alternative, const Plan& plan) {
 std::string alternatives_text(const EstimateReply& report) {
   const Plan& plan = account(report.evaluation);
   const bool fits = std::holds_alternative<Plan>(report.evaluation);
+  const std::string unmodelled =
+      !fits && plan.request.strategy.data_parallel > 1 ? std::string("\n") + more_sharding : "";
   if (report.alternatives.empty()) {
-    if (fits || !report.looked_for_alternatives) return {};
+    if (fits || !report.looked_for_alternatives) return unmodelled;
     return "\nNo three changes of parallelism or recomputation make it fit: it needs a shorter sequence or a "
-           "smaller model.\n";
+           "smaller model.\n" +
+           unmodelled;
   }
   std::string text = fits ? "\nChanges that would help most:\n" : "\nChanges that make it fit:\n";
   for (const Alternative& alternative : report.alternatives) text += alternative_line(alternative, plan);
-  return text;
+  return text + unmodelled;
 }
 
-std::string estimate_text(const EstimateReply& report, Format format) {
+std::string estimate_text(const EstimateReply& report, const Style& style) {
   const Plan& plan = account(report.evaluation);
   const Request& request = plan.request;
-  const bool markdown = format == Format::markdown;
+  const bool markdown = style.format == Format::markdown;
   const std::string heading = markdown ? "## " : "";
   std::string text = fmt::format("{}{} ({} parameters) on {}\n", heading, request.model.name,
                                  human_count(parameter_count(request.model)), request.system.name);
   if (markdown) text += '\n';
   text += layout_line(request.strategy, request.workload) + "\n" + policy_line(request.strategy) + "\n\n";
-  text += verdict_line(plan) + "\n";
+  text += verdict_line(plan, style) + "\n";
   if (plan.timing) text += (markdown ? "\n" : "") + time_line(report, plan) + "\n";
   text += training_text(report);
-  text += '\n' + render_table(gib_table(plan, markdown), format);
+  text += '\n' + render_table(gib_table(plan, markdown), style);
   text += fmt::format("\nPP rank {} has the peak {}:\n{}", plan.peak_rank,
                       moment(plan, plan.ranks[plan.peak_rank]), markdown ? "\n" : "");
-  text += render_table(memory_bars(plan), format);
+  text += render_table(memory_bars(plan), style);
   if (plan.timing) {
     const IterationTime& iteration = plan.timing->iteration;
     text += fmt::format("\nOn PP rank {}, the busiest:\n{}", iteration.critical_rank, markdown ? "\n" : "");
-    text += render_table(time_bars(iteration), format);
+    text += render_table(time_bars(iteration), style);
     if (!report.schedule.empty()) text += timeline_text(report, iteration);
   }
   text += alternatives_text(report);
@@ -242,12 +244,12 @@ std::string estimate_text(const EstimateReply& report, Format format) {
 
 }  // namespace
 
-std::string render(const EstimateReply& report, Format format) {
-  switch (format) {
+std::string render(const EstimateReply& report, const Style& style) {
+  switch (style.format) {
     case Format::json: return to_text(estimate_json(report));
     case Format::csv: return to_csv(bytes_table(account(report.evaluation)));
     case Format::table:
-    case Format::markdown: return estimate_text(report, format);
+    case Format::markdown: return fitted(estimate_text(report, style), style);
   }
   EXPECTS(!"unknown format");
   return {};

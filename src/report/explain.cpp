@@ -259,8 +259,8 @@ std::string stage_lines(const ExplainReply& explanation) {
 }
 
 // In Markdown each line that has no table or list around it is a paragraph.
-std::string explain_text(const ExplainReply& explanation, Format format) {
-  const bool page = format == Format::markdown;
+std::string explain_text(const ExplainReply& explanation, const Style& style) {
+  const bool page = style.format == Format::markdown;
   const std::string blank = page ? "\n" : "";
   std::string text = fmt::format(
       "{}{} under tensor {} x pipeline {}: what one rank keeps for the backward pass\n{}{}\n{}{}\n",
@@ -268,7 +268,7 @@ std::string explain_text(const ExplainReply& explanation, Format format) {
       explanation.strategy.pipeline_parallel, blank, policy_line(explanation.strategy), blank,
       letters_line(explanation));
   for (const ExplainedTable& kind : explanation.kinds) {
-    text += '\n' + render_table(screen_table(kind), format) + blank;
+    text += '\n' + render_table(screen_table(kind), style) + blank;
     std::string sums = sum_lines(kind);
     if (kind.position == KindPosition::layer) sums += exempt_line(kind, explanation.strategy.recompute);
     text += page ? as_list(sums) : sums;
@@ -279,12 +279,12 @@ std::string explain_text(const ExplainReply& explanation, Format format) {
 
 }  // namespace
 
-std::string render(const ExplainReply& explanation, Format format) {
-  switch (format) {
+std::string render(const ExplainReply& explanation, const Style& style) {
+  switch (style.format) {
     case Format::json: return to_text(explain_json(explanation));
     case Format::csv: return to_csv(tensor_table(explanation));
     case Format::table:
-    case Format::markdown: return explain_text(explanation, format);
+    case Format::markdown: return fitted(explain_text(explanation, style), style);
   }
   EXPECTS(!"unknown format");
   return {};

@@ -44,9 +44,9 @@ Table points_table(const FrontierReply& report, const OpTable& table, const std:
                            {"seconds"},
                            {"longer"},
                            {"MFU"},
-                           {"by rank"},
-                           {"saves MiB"},
-                           {"recompute ms"},
+                           {"by rank", Align::right, 1},
+                           {"saves MiB", Align::right, 3},
+                           {"recompute ms", Align::right, 2},
                            {"layers"},
                            {"recomputes", Align::left}}};
   for (const std::size_t i : shown) {
@@ -110,8 +110,8 @@ Table ranks_table(const StagedPoint& point, const OpTable& table) {
   return result;
 }
 
-std::string budget_text(const FrontierBudget& budget, const OpTable& table, Format format) {
-  const std::string blank = format == Format::markdown ? "\n" : "";
+std::string budget_text(const FrontierBudget& budget, const OpTable& table, const Style& style) {
+  const std::string blank = style.format == Format::markdown ? "\n" : "";
   std::string text = fmt::format("\nWithin {} on every GPU:\n{}", human(budget.budget), blank);
   if (!budget.staged) return text + "  nothing fits, whatever is recomputed\n";
   if (budget.uniform) {
@@ -127,7 +127,7 @@ std::string budget_text(const FrontierBudget& budget, const OpTable& table, Form
   }
   text += fmt::format("  each rank for itself, which no flag asks for: {} s, {} at the peak\n{}",
                       seconds(budget.staged->iteration), human(budget.staged->peak), blank);
-  return text + render_table(ranks_table(*budget.staged, table), format);
+  return text + render_table(ranks_table(*budget.staged, table), style);
 }
 
 Table batches_table(const FrontierReply& report, const OpTable& table) {
@@ -176,10 +176,10 @@ std::string batches_text(const FrontierReply& report) {
                      report.request.strategy.micro_batch);
 }
 
-std::string frontier_text(const FrontierReply& report, Format format, bool all) {
+std::string frontier_text(const FrontierReply& report, const Style& style, bool all) {
   const OpTable table = layer_ops(report.request.model.architecture);
   const Strategy& strategy = report.request.strategy;
-  const bool markdown = format == Format::markdown;
+  const bool markdown = style.format == Format::markdown;
   const std::string blank = markdown ? "\n" : "";
   std::string text = fmt::format(
       "{}{} ({} parameters) on {}\n{}{}\n{}A layer has {} ops; of {} sets of them, {} may be best for some "
@@ -195,17 +195,17 @@ std::string frontier_text(const FrontierReply& report, Format format, bool all) 
   }
   text += fmt::format("\nFrom no recomputation to all of it, all ranks alike{}:\n{}",
                       all ? "" : ", where memory costs the least time", blank) +
-          render_table(points_table(report, table, shown), format);
+          render_table(points_table(report, table, shown), style);
   if (shown.size() < report.points.size()) {
     text += fmt::format("{} of {} points (--all)\n", shown.size(), report.points.size());
   }
   text +=
       fmt::format("\nThe named policies, and the least time within the memory that each takes:\n{}", blank) +
-      render_table(policies_table(report, table), format);
-  for (const FrontierBudget& budget : report.budgets) text += budget_text(budget, table, format);
+      render_table(policies_table(report, table), style);
+  for (const FrontierBudget& budget : report.budgets) text += budget_text(budget, table, style);
   text += fmt::format("\nFreed memory spent on a larger microbatch, within {}:\n{}",
                       human(report.budgets.front().budget), blank) +
-          render_table(batches_table(report, table), format);
+          render_table(batches_table(report, table), style);
   const bool starred = std::any_of(
       report.batches.begin(), report.batches.end(),
       [&](const BatchChoice& choice) { return choice.selective.peak > report.budgets.front().budget; });
@@ -239,12 +239,12 @@ Table csv_table(const FrontierReply& report, const OpTable& table) {
 
 }  // namespace
 
-std::string render(const FrontierReply& report, Format format, bool all) {
-  switch (format) {
+std::string render(const FrontierReply& report, const Style& style, bool all) {
+  switch (style.format) {
     case Format::json: return to_text(frontier_json(report));
     case Format::csv: return to_csv(csv_table(report, layer_ops(report.request.model.architecture)));
     case Format::table:
-    case Format::markdown: return frontier_text(report, format, all);
+    case Format::markdown: return fitted(frontier_text(report, style, all), style);
   }
   EXPECTS(!"unknown format");
   return {};

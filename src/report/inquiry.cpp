@@ -15,7 +15,7 @@ std::string neighbour_line(const std::string& changes, const Plan& plan) {
 
 }  // namespace
 
-std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags) {
+std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags, const Style& style) {
   std::string text = fmt::format("\nWhy not {}\n", flags);
   for (const Problem& problem : inquiry.problems) {
     const auto [flag, rule] = by_flag(problem);
@@ -41,7 +41,7 @@ std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags) 
                             more_time(best, asked, 2));
       }
       text += "Against the best plan (before), this one (after) is: " +
-              render(*inquiry.against_best, flags, Format::table);
+              render(*inquiry.against_best, flags, Style(Format::table, style.columns, style.colour));
     }
   }
   if (!inquiry.remedies.empty()) text += "Changes that make it fit:\n";

@@ -4,10 +4,11 @@
 #include <string>
 
 #include "headroom/answer/inquiry.hpp"
+#include "headroom/report/table.hpp"
 
 namespace headroom {
 
 // `flags`: the strategy as it was asked about.
-std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags);
+std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags, const Style& style);
 
 }  // namespace headroom

@@ -12,8 +12,8 @@
 
 namespace headroom {
 
-std::string render(const std::vector<Transformer>& models, Format format) {
-  if (format == Format::json) {
+std::string render(const std::vector<Transformer>& models, const Style& style) {
+  if (style.format == Format::json) {
     OrderedJson list = OrderedJson::array();
     for (const Transformer& model : models) {
       OrderedJson json = to_json(model);
@@ -31,18 +31,18 @@ std::string render(const std::vector<Transformer>& models, Format format) {
                           {"kv_heads"},
                           {"vocabulary"},
                           {"sequence"},
-                          {"activation", Align::left},
-                          {"attention", Align::left}}};
+                          {"activation", Align::left, 2},
+                          {"attention", Align::left, 1}}};
   for (const Transformer& model : models) {
     table.rows.push_back(
         {model.name,
-         format == Format::csv ? whole(parameter_count(model)) : human_count(parameter_count(model)),
+         style.format == Format::csv ? whole(parameter_count(model)) : human_count(parameter_count(model)),
          std::to_string(model.layers), std::to_string(model.hidden), std::to_string(model.feedforward),
          std::to_string(model.heads), std::to_string(model.key_value_heads), std::to_string(model.vocabulary),
          std::to_string(model.sequence), std::string(name_of(model.architecture.activation)),
          std::string(name_of(model.architecture.kernels.attention))});
   }
-  return render_table(table, format);
+  return render_table(table, style);
 }
 
 namespace {
@@ -61,41 +61,41 @@ std::string peaks_of(const std::optional<Performance>& performance) {
 
 }  // namespace
 
-std::string render(const std::vector<System>& systems, Format format) {
-  if (format == Format::json) {
+std::string render(const std::vector<System>& systems, const Style& style) {
+  if (style.format == Format::json) {
     OrderedJson list = OrderedJson::array();
     for (const System& system : systems) list.push_back(to_json(system));
     return to_text(OrderedJson{{"format", 2}, {"systems", std::move(list)}});
   }
   Table table{.columns = {{"system", Align::left},
-                          {"GPU", Align::left},
+                          {"GPU", Align::left, 1},
                           {"memory"},
                           {"GPUs_per_node"},
-                          {"non_torch"},
+                          {"non_torch", Align::right, 2},
                           {"dense_TFLOPS", Align::left}}};
   for (const System& system : systems) {
     const Bytes reserved = most_reserved(system);
-    const bool csv = format == Format::csv;
+    const bool csv = style.format == Format::csv;
     table.rows.push_back({system.name, system.device,
                           csv ? whole(system.memory.count()) : human(system.memory),
                           std::to_string(system.devices_per_node),
                           csv ? whole(reserved.count()) : human(reserved), peaks_of(system.performance)});
   }
-  return render_table(table, format);
+  return render_table(table, style);
 }
 
-std::string render(const std::vector<Software>& software, Format format) {
-  if (format == Format::json) {
+std::string render(const std::vector<Software>& software, const Style& style) {
+  if (style.format == Format::json) {
     OrderedJson list = OrderedJson::array();
     for (const Software& stack : software) list.push_back(to_json(stack));
     return to_text(OrderedJson{{"format", 2}, {"software", std::move(list)}});
   }
   Table table{.columns = {{"software", Align::left}, {"description", Align::left}}};
   for (const Software& stack : software) table.rows.push_back({stack.name, stack.source});
-  return render_table(table, format);
+  return render_table(table, style);
 }
 
-std::string render_fields(Format format) {
+std::string render_fields(const Style& style) {
   OrderedJson list = OrderedJson::array();
   Table table{.columns = {{"flags", Align::left}, {"in JSON", Align::left}, {"also accepted", Align::left}}};
   for (const StrategyField& field : strategy_fields) {
@@ -104,7 +104,7 @@ std::string render_fields(Format format) {
     OrderedJson others = OrderedJson::array();
     for (const std::string_view alias : aliases_of(field)) others.push_back(flag_of(alias));
     const std::string value = value_of(field, {}, {});
-    if (format == Format::json) {
+    if (style.format == Format::json) {
       list.push_back({{"name", field.name},
                       {"flag", flag_of(field.name)},
                       {"json", "/" + std::string(field.json)},
@@ -117,12 +117,12 @@ std::string render_fields(Format format) {
     for (const auto& other : others) also += (also.empty() ? "" : " ") + other.get<std::string>();
     table.rows.push_back({flags, std::string(field.json.substr(field.json.find('/') + 1)), also});
   }
-  if (format == Format::json) return to_text(OrderedJson{{"format", 2}, {"fields", std::move(list)}});
-  return render_table(table, format);
+  if (style.format == Format::json) return to_text(OrderedJson{{"format", 2}, {"fields", std::move(list)}});
+  return render_table(table, style);
 }
 
-std::string render(const std::vector<PublishedSource>& sources, Format format) {
-  if (format == Format::json) {
+std::string render(const std::vector<PublishedSource>& sources, const Style& style) {
+  if (style.format == Format::json) {
     OrderedJson list = OrderedJson::array();
     for (const PublishedSource& source : sources) list.push_back(to_json(source));
     return to_text(OrderedJson{{"format", 1}, {"sources", std::move(list)}});
@@ -133,7 +133,7 @@ std::string render(const std::vector<PublishedSource>& sources, Format format) {
                           {"software", Align::left}}};
   for (const PublishedSource& source : sources)
     table.rows.push_back({source.key, source.label, source.system, source.software});
-  return render_table(table, format);
+  return render_table(table, style);
 }
 
 }  // namespace headroom

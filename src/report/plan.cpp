@@ -60,6 +60,7 @@ std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
     text = fmt::format("\nNothing fits. What needs least, {} more than there is:\n  {} {}\n", human(missing),
                        asked.estimate, strategy_flags(result.nearest->strategy));
   }
+  if (result.nearest && report.space.devices > 1) text += more_sharding;
   if (!report.relief.empty()) text += "With more GPUs, a smaller batch or shorter sequences:\n";
   for (const Found& found : report.relief) text += fmt::format("- {}\n", found_text(found, report.base));
   return text;
@@ -75,14 +76,15 @@ std::string rejected_text(const SearchResult& result) {
   return text;
 }
 
-std::string plan_text(const PlanReply& report, const PlanWords& asked, Format format) {
+std::string plan_text(const PlanReply& report, const PlanWords& asked, const Style& style) {
   const auto& [base, space, device_counts, found, training, result, accounts, plan_costs, pareto_costs,
                blocked, relief, inquiry] = report;
   const auto& [estimate, why, shown, elapsed] = asked;
-  const std::string blank = format == Format::markdown ? "\n" : "";
+  const std::string blank = style.format == Format::markdown ? "\n" : "";
   std::string text = fmt::format(
       "{}{} ({} parameters) on {} {} of {}, GBS {} x {} tokens\n{}{}{} strategies, {} of them fit",
-      format == Format::markdown ? "## " : "", base.model.name, human_count(parameter_count(base.model)),
+      style.format == Format::markdown ? "## " : "", base.model.name,
+      human_count(parameter_count(base.model)),
       device_counts.size() > 1 ? fmt::format("{}", fmt::join(device_counts, ", "))
                                : std::to_string(space.devices),
       device_counts.size() > 1 || space.devices > 1 ? "GPUs" : "GPU", base.system.name,
@@ -96,14 +98,14 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, Format fo
     const bool several = device_counts.size() > 1;
     text += fmt::format("\nThe best plan of each {}{}:\n", several ? "number of GPUs" : "TP x PP x DP",
                         unanswered(report) ? ", none of which meets that" : "") +
-            blank + render_table(candidates_table(report, result.plans, plan_costs, shown), format);
+            blank + render_table(candidates_table(report, result.plans, plan_costs, shown), style);
     if (result.plans.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.plans.size() - shown);
     text += choice_text(report);
     text +=
         fmt::format("\nLess memory {}for more time, each the fastest that needs no more (Pareto front):\n",
                     several ? "or fewer GPUs " : "") +
-        blank + render_table(candidates_table(report, result.pareto, pareto_costs, shown), format);
+        blank + render_table(candidates_table(report, result.pareto, pareto_costs, shown), style);
     if (result.pareto.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.pareto.size() - shown);
     text += "\nLook closer:\n";
@@ -112,18 +114,18 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, Format fo
     }
   }
   text += rejected_text(result);
-  if (inquiry) text += inquiry_text(*inquiry, why);
+  if (inquiry) text += inquiry_text(*inquiry, why, style);
   return text;
 }
 
 }  // namespace
 
-std::string render(const PlanReply& report, const PlanWords& asked, Format format) {
-  switch (format) {
+std::string render(const PlanReply& report, const PlanWords& asked, const Style& style) {
+  switch (style.format) {
     case Format::json: return to_text(plan_json(report, asked));
     case Format::csv: return to_csv(csv_table(report));
     case Format::table:
-    case Format::markdown: return plan_text(report, asked, format);
+    case Format::markdown: return fitted(plan_text(report, asked, style), style);
   }
   EXPECTS(!"unknown format");
   return {};

@@ -32,9 +32,11 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
                                    {"MBS"},
                                    {"SP", Align::left},
                                    {"recompute", Align::left},
-                                   {"optimizer", Align::left}};
+                                   {"ZeRO"}};
   table.columns.insert(table.columns.end(), common.begin(), common.end());
-  for (const std::string& name : training_columns(report.training)) table.columns.push_back({name});
+  for (const std::string& name : training_columns(report.training)) {
+    table.columns.push_back({name, Align::right, name == "MWh" ? 1 : 0});
+  }
   for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) {
     const Candidate& one = candidates[i];
     const Strategy& strategy = one.strategy;
@@ -51,10 +53,10 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
                                          std::to_string(strategy.micro_batch),
                                          strategy.sequence_parallel ? "yes" : "no",
                                          recompute_cell(strategy.recompute),
-                                         strategy.distributed_optimizer ? "ZeRO 1" : "ZeRO 0"};
+                                         strategy.distributed_optimizer ? "1" : "0"};
     row.insert(row.end(), cells.begin(), cells.end());
     if (!costs.empty()) {
-      for (std::string& cell : training_cells(costs[i])) row.push_back(std::move(cell));
+      for (std::string& cell : training_cells(report.training, costs[i])) row.push_back(std::move(cell));
     }
     table.rows.push_back(std::move(row));
   }

@@ -141,16 +141,17 @@ std::string json_text(const RunCalibration& calibration, const std::vector<Skipp
 
 }  // namespace
 
-std::string render(const RunCalibration& calibration, const std::vector<SkippedRun>& skipped, Format format) {
-  if (format == Format::json) return json_text(calibration, skipped);
-  if (format == Format::csv) return csv_of(calibration);
-  std::string text = render_table(rate_table(calibration), format) + '\n';
-  text += render_table(run_table(calibration), format) + '\n';
-  text += render_table(worth_table(calibration), format);
+std::string render(const RunCalibration& calibration, const std::vector<SkippedRun>& skipped,
+                   const Style& style) {
+  if (style.format == Format::json) return json_text(calibration, skipped);
+  if (style.format == Format::csv) return csv_of(calibration);
+  std::string text = render_table(rate_table(calibration), style) + '\n';
+  text += render_table(run_table(calibration), style) + '\n';
+  text += render_table(worth_table(calibration), style);
   if (!calibration.warnings.empty() || !skipped.empty()) text += '\n';
   for (const std::string& warning : calibration.warnings) text += "note: " + warning + '\n';
   for (const SkippedRun& run : skipped) text += fmt::format("skipped: {}: {}\n", run.name, run.reason);
-  return text;
+  return fitted(text, style);
 }
 
 }  // namespace headroom

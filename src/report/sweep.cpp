@@ -16,6 +16,7 @@ struct FigureColumn {
   std::optional<double> SweepFigures::*figure;
   std::string_view header;
   std::string (*text)(double);
+  int expendable;  // where there is no room for all
 };
 
 std::string seconds_text(double value) { return fmt::format("{:#.4g}", value); }
@@ -23,17 +24,17 @@ std::string percent_text(double value) { return fmt::format("{:.1f}%", 100 * val
 std::string gib_text(double value) { return in_gib(Bytes(value)); }
 
 constexpr std::array<FigureColumn, sweep_figures.size()> figure_columns{{
-    {&SweepFigures::devices, "GPUs", whole},
-    {&SweepFigures::peak_rank, "peak rank", whole},
-    {&SweepFigures::peak_bytes, "peak GiB", gib_text},
-    {&SweepFigures::headroom_bytes, "free", gib_text},
-    {&SweepFigures::iteration_seconds, "seconds", seconds_text},
-    {&SweepFigures::mfu, "MFU", percent_text},
-    {&SweepFigures::hfu, "HFU", percent_text},
-    {&SweepFigures::tokens_per_second, "tokens/s", whole},
-    {&SweepFigures::tokens_per_second_per_device, "a GPU", whole},
-    {&SweepFigures::evaluated, "evaluated", whole},
-    {&SweepFigures::feasible, "feasible", whole},
+    {&SweepFigures::devices, "GPUs", whole, 1},
+    {&SweepFigures::peak_rank, "peak rank", whole, 5},
+    {&SweepFigures::peak_bytes, "peak GiB", gib_text, 0},
+    {&SweepFigures::headroom_bytes, "free", gib_text, 0},
+    {&SweepFigures::iteration_seconds, "seconds", seconds_text, 0},
+    {&SweepFigures::mfu, "MFU", percent_text, 2},
+    {&SweepFigures::hfu, "HFU", percent_text, 6},
+    {&SweepFigures::tokens_per_second, "tokens/s", whole, 3},
+    {&SweepFigures::tokens_per_second_per_device, "per GPU", whole, 4},
+    {&SweepFigures::evaluated, "evaluated", whole, 8},
+    {&SweepFigures::feasible, "feasible", whole, 7},
 }};
 
 std::string_view key_of(const FigureColumn& column) {
@@ -59,12 +60,14 @@ std::vector<Column> columns_of(const SweepHead& head, bool for_reading) {
   for (const Axis& axis : head.grid.axes) {
     for (std::size_t i = 0; i < axis.fields.size(); ++i) {
       const bool counted = scalar(axis.steps.front()[i]).is_number();
-      columns.push_back({axis.fields[i], counted ? Align::right : Align::left});
+      columns.push_back(
+          {for_reading ? heading_of(axis.fields[i]) : axis.fields[i], counted ? Align::right : Align::left});
     }
   }
   columns.push_back({"verdict", Align::left});
   for (const FigureColumn& column : figures_of(head)) {
-    columns.push_back({std::string(for_reading ? column.header : key_of(column))});
+    columns.push_back(
+        {std::string(for_reading ? column.header : key_of(column)), Align::right, column.expendable});
   }
   if (head.kind == SweepKind::plan) columns.push_back({"strategy", Align::left});
   columns.push_back({"problem", Align::left});
@@ -74,9 +77,10 @@ std::vector<Column> columns_of(const SweepHead& head, bool for_reading) {
 std::string base_units(double value) { return number(value).dump(); }
 
 std::vector<std::string> cells_of(const SweepHead& head, std::int64_t point, const SweepRow& row,
-                                  bool for_reading) {
+                                  const Style& style) {
+  const bool for_reading = style.format != Format::csv;
   std::vector<std::string> cells = point_of(head.grid, point);
-  cells.emplace_back(row.verdict ? name_of(*row.verdict) : "");
+  cells.push_back(row.verdict ? painted(std::string(name_of(*row.verdict)), *row.verdict, style) : "");
   for (const FigureColumn& column : figures_of(head)) {
     const std::optional<double>& figure = row.figures.*column.figure;
     cells.push_back(!figure ? "" : for_reading ? column.text(*figure) : base_units(*figure));
@@ -129,14 +133,14 @@ std::string json_line(const SweepHead& head, std::int64_t point, const SweepRow&
   return json.dump();
 }
 
-SweepPrinter::SweepPrinter(const SweepHead& head, Format format)
+SweepPrinter::SweepPrinter(const SweepHead& head, const Style& style)
     : head_(head),
-      format_(format),
-      table_{.columns = columns_of(head, format == Format::table || format == Format::markdown), .rows = {}} {
-}
+      style_(style),
+      table_{.columns = columns_of(head, style.format == Format::table || style.format == Format::markdown),
+             .rows = {}} {}
 
 std::string SweepPrinter::start() {
-  switch (format_) {
+  switch (style_.format) {
     case Format::table: return {};
     case Format::csv: return to_csv(table_);
     case Format::markdown: return to_markdown(table_);
@@ -148,12 +152,12 @@ std::string SweepPrinter::start() {
 }
 
 std::string SweepPrinter::row(std::int64_t point, const SweepRow& row) {
-  if (format_ == Format::json) {
+  if (style_.format == Format::json) {
     const bool first = std::exchange(first_, false);
     return (first ? "\n    " : ",\n    ") + json_line(head_, point, row);
   }
-  std::vector<std::string> cells = cells_of(head_, point, row, format_ != Format::csv);
-  switch (format_) {
+  std::vector<std::string> cells = cells_of(head_, point, row, style_);
+  switch (style_.format) {
     case Format::csv: return csv_row(cells);
     case Format::markdown: return markdown_row(cells);
     case Format::table:
@@ -164,8 +168,8 @@ std::string SweepPrinter::row(std::int64_t point, const SweepRow& row) {
 }
 
 std::string SweepPrinter::end() {
-  switch (format_) {
-    case Format::table: return to_aligned(table_);
+  switch (style_.format) {
+    case Format::table: return to_aligned(table_, style_.columns);
     case Format::json: return "\n  ]\n}\n";
     case Format::csv:
     case Format::markdown: break;

@@ -24,6 +24,16 @@ std::string policy_text(const Recomputation& recompute) {
   return text;
 }
 
+// As SGR parameters [ECMA-48].
+constexpr int red = 31;
+constexpr int green = 32;
+constexpr int yellow = 33;
+
+std::string in_colour(const std::string& text, int colour, const Style& style) {
+  if (!style.colour || style.format != Format::table) return text;
+  return fmt::format("\x1b[{}m{}\x1b[0m", colour, text);
+}
+
 std::string recompute_text(const Recomputation& recompute) {
   return policy_text(recompute) + (recompute.window ? " outside a window of microbatches" : "");
 }
@@ -102,15 +112,49 @@ std::string more_time(const Plan& best, const Plan& other, std::size_t most) {
   return text;
 }
 
-std::string render_table(const Table& table, Format format) {
-  switch (format) {
-    case Format::table: return to_aligned(table);
+std::string render_table(const Table& table, const Style& style) {
+  switch (style.format) {
+    case Format::table: return to_aligned(table, style.columns);
     case Format::markdown: return to_markdown(table);
     case Format::csv: return to_csv(table);
     case Format::json: break;
   }
   EXPECTS(!"JSON is not a table");
   return {};
+}
+
+std::string fitted(const std::string& text, const Style& style) {
+  return style.format == Format::table ? in_lines(text, style.columns) : text;
+}
+
+std::string painted(const std::string& text, Verdict verdict, const Style& style) {
+  switch (verdict) {
+    case Verdict::fits: return in_colour(text, green, style);
+    case Verdict::marginal: return in_colour(text, yellow, style);
+    case Verdict::does_not_fit: return in_colour(text, red, style);
+  }
+  EXPECTS(!"unknown verdict");
+  return {};
+}
+
+std::string painted(const std::string& text, bool good, const Style& style) {
+  return in_colour(text, good ? green : red, style);
+}
+
+std::string heading_of(std::string_view field) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> short_names{{
+      {"tensor_parallel", "TP"},
+      {"pipeline_parallel", "PP"},
+      {"virtual_pipeline", "VP"},
+      {"data_parallel", "DP"},
+      {"micro_batch", "MBS"},
+      {"global_batch", "GBS"},
+      {"devices", "GPUs"},
+  }};
+  for (const auto& [known, heading] : short_names) {
+    if (known == field) return std::string(heading);
+  }
+  return std::string(field);
 }
 
 }  // namespace headroom

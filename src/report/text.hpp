@@ -89,7 +89,23 @@ std::string words(std::string_view name);
 // Expects plans whose time is known.
 std::string more_time(const Plan& best, const Plan& other, std::size_t most);
 
+// To whom it is said that something does not fit: what other programs do about it, and Headroom cannot tell.
+inline constexpr const char* more_sharding =
+    "Not modelled yet: parameters and gradients sharded over DP ranks (FSDP, ZeRO 2 and 3), with which it "
+    "may "
+    "fit.\n";
+
 // A table in one of the formats that print tables.
-std::string render_table(const Table& table, Format format);
+std::string render_table(const Table& table, const Style& style);
+
+// A report as it is printed: lines for reading no longer than the screen is wide. Markdown is left to whoever shows it.
+std::string fitted(const std::string& text, const Style& style);
+
+// A verdict, or a text that says it, in the colour of what it means.
+std::string painted(const std::string& text, Verdict verdict, const Style& style);
+std::string painted(const std::string& text, bool good, const Style& style);
+
+// What a field is called where it heads a column: "TP" for tensor_parallel; without a short name, the field itself.
+std::string heading_of(std::string_view field);
 
 }  // namespace headroom

@@ -47,22 +47,23 @@ std::string covered_text(std::size_t covered, std::size_t intervals) {
 
 std::string met_text(const GroupSummary& group) { return !group.target ? "" : group.met ? "yes" : "NO"; }
 
-Table group_table(const std::vector<GroupSummary>& groups) {
+Table group_table(const std::vector<GroupSummary>& groups, const Style& style) {
   Table table{.columns = {{"group", Align::left},
+                          {"met", Align::left},
                           {"rows"},
                           {"median |error|"},
-                          {"mean |error|"},
+                          {"mean |error|", Align::right, 1},
                           {"mean error"},
                           {"worst |error|"},
                           {"in 80% interval"},
-                          {"target", Align::left},
-                          {"met", Align::left}}};
+                          {"target", Align::left}}};
   for (const GroupSummary& group : groups) {
     const auto absolute = [&](double part) { return group.ratios ? points(part) : percent(part, 2); };
-    table.rows.push_back({group.group, std::to_string(group.rows), absolute(group.median_absolute),
-                          absolute(group.mean_absolute), error_text(group.mean, group.ratios),
-                          absolute(group.worst_absolute), covered_text(group.covered, group.intervals),
-                          target_text(group), met_text(group)});
+    const std::string met = met_text(group);
+    table.rows.push_back(
+        {group.group, group.target ? painted(met, group.met, style) : met, std::to_string(group.rows),
+         absolute(group.median_absolute), absolute(group.mean_absolute), error_text(group.mean, group.ratios),
+         absolute(group.worst_absolute), covered_text(group.covered, group.intervals), target_text(group)});
   }
   return table;
 }
@@ -96,7 +97,7 @@ Table row_table(const ValidateReply& report, bool all) {
                           {"predicted"},
                           {"measured"},
                           {"error"},
-                          {"tolerance"}}};
+                          {"tolerance", Align::right, 1}}};
   for (const GroupSummary& group : report.groups) {
     std::vector<Comparison> rows = worst_first(report, group.group);
     if (!all) rows.resize(std::min(rows.size(), rows_shown_of_a_group));
@@ -104,7 +105,7 @@ Table row_table(const ValidateReply& report, bool all) {
       std::string tolerance;
       if (row.tolerance)
         tolerance = is_ratio(row.measure) ? points(*row.tolerance) : percent(*row.tolerance, 2);
-      table.rows.push_back({row.group, row.name, std::string(name_of(row.measure)),
+      table.rows.push_back({row.group, row.name, words(name_of(row.measure)),
                             value_text(row.measure, row.predicted), value_text(row.measure, row.measured),
                             error_text(row.error, is_ratio(row.measure)), tolerance});
     }
@@ -207,24 +208,24 @@ std::string json_text(const ValidateReply& report) {
 
 }  // namespace
 
-std::string render(const ValidateReply& report, Format format, bool all) {
-  if (format == Format::json) return json_text(report);
-  if (format == Format::csv) return csv_of(report);
+std::string render(const ValidateReply& report, const Style& style, bool all) {
+  if (style.format == Format::json) return json_text(report);
+  if (style.format == Format::csv) return csv_of(report);
   std::string text;
   if (!report.groups.empty()) {
     const Table rows = row_table(report, all);
-    text += render_table(group_table(report.groups), format) + '\n' + coverage_text(report);
+    text += render_table(group_table(report.groups, style), style) + '\n' + coverage_text(report);
     if (!all && rows.rows.size() < report.rows.size()) {
       text += fmt::format("The worst of each group, {} of {} rows; --all shows the others.\n\n",
                           rows.rows.size(), report.rows.size());
     }
-    text += render_table(rows, format);
+    text += render_table(rows, style);
   }
   if (!report.skipped.empty()) {
     if (!text.empty()) text += '\n';
-    text += render_table(skipped_table(report.skipped), format);
+    text += render_table(skipped_table(report.skipped), style);
   }
-  return text;
+  return fitted(text, style);
 }
 
 }  // namespace headroom

@@ -13,7 +13,7 @@ In a Markdown file, blocks fenced with ```console are run; a *.console file is o
 $SCRATCH names a folder that lasts for the file's commands.
 
 What precedes the first command of a block is a comment. Output is compared exactly but for empty lines at
-its end; stderr comes after stdout. --update writes what the commands print into the files, where it differs.
+its end; stderr comes after stdout. Tables and texts for reading must not be wider than a usual screen. --update writes what the commands print into the files, where it differs.
 """
 
 import argparse
@@ -26,6 +26,7 @@ import tempfile
 from pathlib import Path
 
 COMMAND_SECONDS = 120
+WIDEST = 100  # columns of a line for reading
 
 
 def console_blocks(lines, whole_file):
@@ -76,6 +77,13 @@ def run(command, bin_dir, scratch):
     return lines + [f"[exit {done.returncode}]"] * (done.returncode != 0)
 
 
+def too_wide(command, lines):
+    """The lines of a table or a text for reading that no usual screen shows whole."""
+    if re.search(r"--format[ =](json|csv|markdown)|--(csv|json|markdown|columns|shard)\b|\b(cat|cmp|grep|python3|sort)\b", command):
+        return []
+    return [line for line in lines if len(line) > WIDEST and not line.startswith("headroom: ")]
+
+
 def matches(expected, actual):
     pattern = "".join(r"(?:.*\n)*?" if line == "..." else re.escape(line) + "\n" for line in expected)
     return re.fullmatch(pattern, "".join(line + "\n" for line in actual)) is not None
@@ -90,7 +98,10 @@ def check_file(path, bin_dir, update, scratch):
     for start, output, end in found:
         expected = lines[output:end]
         actual = run("\n".join(lines[start:output])[2:], bin_dir, scratch)
-        if not matches(expected, actual):
+        wide = too_wide("\n".join(lines[start:output]), actual)
+        for line in wide:
+            print(f"{path}:{start + 1}: prints a line of more than {WIDEST} columns: {line}")
+        if wide or not matches(expected, actual):
             wrong.append((output, end, actual))
             print(f"{path}:{start + 1}: {lines[start]}")
             print("\n".join(difflib.unified_diff(expected, actual, "expected", "actual", lineterm="", n=2)))

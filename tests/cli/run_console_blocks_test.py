@@ -34,6 +34,11 @@ class RunConsoleBlocks(unittest.TestCase):
     def test_only_the_wrong_command_counts(self):
         self.check("$ echo a\na\n$ echo b\nc\n", commands=2, wrong=1)
 
+    def test_lines_that_are_too_wide(self):
+        self.check("$ printf %100s | tr ' ' x\n" + "x" * 100 + "\n")
+        self.check("$ printf %101s | tr ' ' x\n" + "x" * 101 + "\n", wrong=1)
+        self.check("$ printf %101s | tr ' ' x # --format csv\n" + "x" * 101 + "\n")
+
     def test_dots_stand_for_any_lines(self):
         self.check("$ seq 9\n1\n...\n8\n9\n")
         self.check("$ seq 2\n1\n...\n2\n")

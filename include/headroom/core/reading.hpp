@@ -21,7 +21,7 @@ std::vector<std::string_view> parts_of(std::string_view list, char separator = '
 // ", not 'x'", of a long text its start.
 std::string not_this(std::string_view text);
 
-// A whole number from `least` to most_count.
+// A whole number from `least` to most_count, as count_of() reads it: "8192", "8k", "1,000,000".
 std::string read_count(std::string_view text, std::int64_t& value, std::int64_t least = 1);
 
 // A number from 1 to 10^18, which may end in K, M, B (10^9) or T: "300B", "1.4T", "3e11".

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "headroom/core/units.hpp"
 #include "headroom/parallel/strategy.hpp"
@@ -12,7 +13,8 @@ namespace headroom {
 
 struct Training {
   double tokens = 0;                            // to train on; 0: not asked
-  std::optional<double> price_per_device_hour;  // in any currency
+  std::optional<double> price_per_device_hour;  // in the currency
+  std::string currency = "$";                   // as it stands before a price
   std::optional<double> device_watts;           // that a device draws all the time
   friend bool operator==(const Training&, const Training&) = default;
 };

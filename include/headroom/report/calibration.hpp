@@ -10,9 +10,9 @@
 namespace headroom {
 
 // What was fitted, and how well it predicts what it was and was not fitted to.
-std::string render(const Calibration& calibration, Format format);
+std::string render(const Calibration& calibration, const Style& style);
 
 // `all`: a table shows every sample, not only the worst of each group; JSON and CSV always do.
-std::string render(const SampleReplay& replay, const System& system, Format format, bool all = false);
+std::string render(const SampleReplay& replay, const System& system, const Style& style, bool all = false);
 
 }  // namespace headroom

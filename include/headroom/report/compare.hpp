@@ -10,6 +10,6 @@ namespace headroom {
 
 // `change` is what to call the second beside the first: the flags that make the one of the other. JSON follows
 // schemas/compare.schema.json.
-std::string render(const CompareReply& comparison, const std::string& change, Format format);
+std::string render(const CompareReply& comparison, const std::string& change, const Style& style);
 
 }  // namespace headroom

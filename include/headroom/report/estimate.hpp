@@ -10,6 +10,6 @@ namespace headroom {
 
 // JSON follows schemas/estimate.schema.json; CSV and Markdown hold the table of ranks, in bytes and GiB. The formats
 // for reading draw the schedule where the reply has it.
-std::string render(const EstimateReply& report, Format format);
+std::string render(const EstimateReply& report, const Style& style);
 
 }  // namespace headroom

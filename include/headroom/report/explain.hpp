@@ -9,6 +9,6 @@
 namespace headroom {
 
 // JSON follows schemas/explain.schema.json; CSV holds a row for each stored tensor.
-std::string render(const ExplainReply& explanation, Format format);
+std::string render(const ExplainReply& explanation, const Style& style);
 
 }  // namespace headroom

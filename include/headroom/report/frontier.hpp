@@ -10,6 +10,6 @@ namespace headroom {
 
 // JSON follows schemas/frontier.schema.json; CSV holds the points, in base units. `all`: a table has every point, not
 // only the best exchanges.
-std::string render(const FrontierReply& report, Format format, bool all = false);
+std::string render(const FrontierReply& report, const Style& style, bool all = false);
 
 }  // namespace headroom

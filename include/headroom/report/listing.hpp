@@ -12,12 +12,12 @@
 
 namespace headroom {
 
-std::string render(const std::vector<Transformer>& models, Format format);
-std::string render(const std::vector<System>& systems, Format format);
-std::string render(const std::vector<Software>& software, Format format);
-std::string render(const std::vector<PublishedSource>& sources, Format format);
+std::string render(const std::vector<Transformer>& models, const Style& style);
+std::string render(const std::vector<System>& systems, const Style& style);
+std::string render(const std::vector<Software>& software, const Style& style);
+std::string render(const std::vector<PublishedSource>& sources, const Style& style);
 
 // The fields of a strategy and of its workload: how flags, JSON and sweeps call them, and what they are called elsewhere.
-std::string render_fields(Format format);
+std::string render_fields(const Style& style);
 
 }  // namespace headroom

@@ -19,6 +19,6 @@ struct PlanWords {
 
 // JSON follows schemas/plan.schema.json, and holds the plans that are accounted for in full; CSV holds the best plans, in
 // base units.
-std::string render(const PlanReply& report, const PlanWords& asked, Format format);
+std::string render(const PlanReply& report, const PlanWords& asked, const Style& style);
 
 }  // namespace headroom

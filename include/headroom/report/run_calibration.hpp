@@ -10,6 +10,7 @@
 
 namespace headroom {
 
-std::string render(const RunCalibration& calibration, const std::vector<SkippedRun>& skipped, Format format);
+std::string render(const RunCalibration& calibration, const std::vector<SkippedRun>& skipped,
+                   const Style& style);
 
 }  // namespace headroom

@@ -17,7 +17,7 @@ std::string json_line(const SweepHead& head, std::int64_t point, const SweepRow&
 class SweepPrinter {
  public:
   // Keeps a reference to the head.
-  SweepPrinter(const SweepHead& head, Format format);
+  SweepPrinter(const SweepHead& head, const Style& style);
 
   // The text before the first row, of the next row, and after the last.
   std::string start();
@@ -26,7 +26,7 @@ class SweepPrinter {
 
  private:
   const SweepHead& head_;
-  Format format_;
+  Style style_;
   bool first_ = true;
   Table table_;
 };

@@ -10,6 +10,6 @@
 namespace headroom {
 
 // `all`: a table shows every row, not only the worst of each group; JSON and CSV always do.
-std::string render(const ValidateReply& report, Format format, bool all = false);
+std::string render(const ValidateReply& report, const Style& style, bool all = false);
 
 }  // namespace headroom

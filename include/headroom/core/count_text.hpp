@@ -1,0 +1,14 @@
+// Counts as people write them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace headroom {
+
+// "65536", "1,000,000" and "64k": commas stand between groups of three digits, and k and M are 1024 and 1024^2, as in "an 8k
+// context" and "16k GPUs". None where the text is no whole number; one that is too large is the largest there is.
+std::optional<std::int64_t> count_of(std::string_view text);
+
+}  // namespace headroom

@@ -1,0 +1,199 @@
+#include "cli/other_names.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "cli/flags.hpp"
+
+namespace headroom::cli {
+namespace {
+
+// Another name of a flag that is no field of a strategy, or of a flag and its value. Fields have theirs in
+// strategy_fields.
+struct OtherName {
+  std::string_view flag;
+  std::string_view own;  // empty: it says what holds anyway
+};
+
+constexpr std::array other_names{
+    OtherName{"--gpus", "--devices"},
+    OtherName{"--num-gpus", "--devices"},
+    OtherName{"--world-size", "--devices"},
+    OtherName{"--stack", "--software"},
+    OtherName{"--framework", "--software"},
+    OtherName{"--gpu", "--system"},
+    OtherName{"--cluster", "--system"},
+    OtherName{"--seq-len", "--sequence"},
+    OtherName{"--seqlen", "--sequence"},
+    OtherName{"--sequence-length", "--sequence"},
+    OtherName{"--num-virtual-stages-per-pipeline-rank", "--virtual-pipeline"},
+    OtherName{"--json", "--format=json"},
+    OtherName{"--csv", "--format=csv"},
+    OtherName{"--markdown", "--format=markdown"},
+    OtherName{"--bf16", ""},
+    OtherName{"--grad-reduce-in-bf16", "--gradient-dtype=half"},
+    OtherName{"--recompute-activations", "--recompute=selective"},
+    OtherName{"--use-flash-attn", "--attention=flash"},
+};
+
+// A size of something that there is one of as long as it is not modelled.
+struct Unmodelled {
+  std::string_view flag;
+  std::string_view what;
+};
+
+constexpr std::string_view context_parallelism = "context parallelism";
+constexpr std::string_view expert_parallelism = "expert parallelism";
+constexpr std::string_view experts = "mixture of experts";
+constexpr std::string_view full_sharding =
+    "parameters or gradients sharded over data-parallel ranks (ZeRO 2 and 3, FSDP); optimizer state is, with "
+    "--distributed-optimizer (ZeRO 1)";
+constexpr std::string_view eight_bits = "FP8 and FP4 training";
+constexpr std::string_view offloading = "offloading to the host";
+
+constexpr std::array unmodelled_sizes{
+    Unmodelled{"--cp", context_parallelism},
+    Unmodelled{"--context-parallel", context_parallelism},
+    Unmodelled{"--context-parallel-size", context_parallelism},
+    Unmodelled{"--ep", expert_parallelism},
+    Unmodelled{"--expert-parallel", expert_parallelism},
+    Unmodelled{"--expert-parallel-size", expert_parallelism},
+    Unmodelled{"--expert-model-parallel-size", expert_parallelism},
+    Unmodelled{"--etp", expert_parallelism},
+    Unmodelled{"--expert-tensor-parallel", expert_parallelism},
+    Unmodelled{"--expert-tensor-parallel-size", expert_parallelism},
+};
+
+constexpr std::array unmodelled{
+    Unmodelled{"--fsdp", full_sharding},
+    Unmodelled{"--use-torch-fsdp2", full_sharding},
+    Unmodelled{"--use-megatron-fsdp", full_sharding},
+    Unmodelled{"--use-custom-fsdp", full_sharding},
+    Unmodelled{"--data-parallel-sharding-strategy", full_sharding},
+    Unmodelled{"--data-sharding", full_sharding},
+    Unmodelled{"--zero3", full_sharding},
+    Unmodelled{"--fp8", eight_bits},
+    Unmodelled{"--fp8-format", eight_bits},
+    Unmodelled{"--fp8-recipe", eight_bits},
+    Unmodelled{"--fp4", eight_bits},
+    Unmodelled{"--fp4-format", eight_bits},
+    Unmodelled{"--num-experts", experts},
+    Unmodelled{"--moe-router-topk", experts},
+    Unmodelled{"--cpu-offloading", offloading},
+    Unmodelled{"--optimizer-cpu-offload", offloading},
+};
+
+// What Headroom says otherwise, in words that stand behind "is".
+struct Otherwise {
+  std::string_view flag;
+  std::string_view rule;
+};
+
+constexpr std::array otherwise{
+    Otherwise{"--nodes", "not asked for: give all GPUs, nodes times GPUs of each, as --devices"},
+    Otherwise{"--num-nodes", "not asked for: give all GPUs, nodes times GPUs of each, as --devices"},
+    Otherwise{"--nnodes", "not asked for: give all GPUs, nodes times GPUs of each, as --devices"},
+    Otherwise{"--gpus-per-node", "a field of the system here: --set-system devices_per_node=N"},
+    Otherwise{
+        "--gradient-accumulation-steps",
+        "not asked for: give --global-batch, which is its product with --micro-batch and --data-parallel"},
+    Otherwise{
+        "--num-microbatches",
+        "not asked for: give --global-batch, which is its product with --micro-batch and --data-parallel"},
+    Otherwise{"--num-layers-per-virtual-pipeline-stage",
+              "asked the other way round here: give --virtual-pipeline, the virtual stages of a PP rank"},
+    Otherwise{"--num-layers", "a field of the model here: --set layers=N"},
+    Otherwise{"--hidden-size", "a field of the model here: --set hidden=N"},
+    Otherwise{"--ffn-hidden-size", "a field of the model here: --set feedforward=N"},
+    Otherwise{"--num-attention-heads", "a field of the model here: --set heads=N"},
+    Otherwise{"--num-query-groups", "a field of the model here: --set key_value_heads=N"},
+    Otherwise{"--vocab-size", "a field of the model here: --set vocabulary=N"},
+    Otherwise{"--fp16", "not told from BF16, which is as large and, on these GPUs, as fast: leave it out"},
+};
+
+template <class Rows>
+const auto* find_row(const Rows& rows, const std::string& flag) {
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.flag == flag; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+// One pass over the arguments.
+class Translation {
+ public:
+  explicit Translation(const std::vector<std::string>& arguments) : arguments_(arguments) {}
+
+  std::vector<std::string> run(const std::function<bool(const std::string& flag)>& known) {
+    for (next_ = 0; next_ < arguments_.size();) {
+      const std::string argument = arguments_[next_++];
+      const std::size_t equals = std::min(argument.find('='), argument.size());
+      const std::string flag = argument.substr(0, equals);
+      if (!argument.starts_with("--") || known(flag) || !translate(flag, argument.substr(equals))) {
+        result_.push_back(argument);
+      }
+    }
+    if (!problems_.empty()) throw InputError(std::move(problems_));
+    return std::move(result_);
+  }
+
+ private:
+  // Whether the flag is another program's. `rest` is its value, with the sign before it, or empty.
+  bool translate(const std::string& flag, const std::string& rest) {
+    if (const OtherName* const other = find_row(other_names, flag)) {
+      if (!other->own.empty()) result_.push_back(std::string(other->own) + rest);
+      return true;
+    }
+    if (const StrategyField* const field = find_field(flag.substr(2))) {
+      if (field->letter == flag.substr(2)) return false;
+      result_.push_back(flag_of(field->name) + rest);
+      return true;
+    }
+    if (flag == "--zero-stage") {
+      read_zero_stage(flag, value(rest));
+    } else if (const Unmodelled* const size = find_row(unmodelled_sizes, flag)) {
+      if (value(rest) != "1") not_modelled(flag, size->what);
+    } else if (const Unmodelled* const none = find_row(unmodelled, flag)) {
+      not_modelled(flag, none->what);
+    } else if (const Otherwise* const other = find_row(otherwise, flag)) {
+      problems_.push_back({flag, "is " + std::string(other->rule)});
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  // Behind the sign, or the argument that follows.
+  std::string value(const std::string& rest) {
+    if (!rest.empty()) return rest.substr(1);
+    const bool follows = next_ < arguments_.size() && !arguments_[next_].starts_with("-");
+    return follows ? arguments_[next_++] : std::string();
+  }
+
+  void read_zero_stage(const std::string& flag, const std::string& stage) {
+    if (stage == "0" || stage == "1") {
+      result_.push_back(stage == "0" ? "--distributed-optimizer=no" : "--distributed-optimizer=yes");
+    } else if (stage == "2" || stage == "3") {
+      not_modelled(flag + " " + stage, full_sharding);
+    } else {
+      problems_.push_back({flag, "must be 0 or 1 (2 and 3 are not modelled yet), not '" + stage + "'"});
+    }
+  }
+
+  void not_modelled(const std::string& flag, std::string_view what) {
+    problems_.push_back({flag, "is not modelled yet: " + std::string(what)});
+  }
+
+  const std::vector<std::string>& arguments_;
+  std::size_t next_ = 0;
+  std::vector<std::string> result_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace
+
+std::vector<std::string> in_own_names(const std::vector<std::string>& arguments,
+                                      const std::function<bool(const std::string& flag)>& known) {
+  return Translation(arguments).run(known);
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,17 @@
+// The names that users of Megatron-LM, NeMo, DeepSpeed and PyTorch give to what Headroom has flags for, or has not.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::cli {
+
+// Arguments in Headroom's own names: "--tensor-parallel=8" of "--tp=8", "--distributed-optimizer=yes" of "--zero-stage 1";
+// what says what holds anyway ("--cp 1") is left out. A flag that `known` knows is as it is. Throws InputError that
+// names, for each flag of what is called or done otherwise, Headroom's way to it, or that it is not modelled yet.
+std::vector<std::string> in_own_names(const std::vector<std::string>& arguments,
+                                      const std::function<bool(const std::string& flag)>& known);
+
+}  // namespace headroom::cli
