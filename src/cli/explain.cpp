@@ -18,7 +18,7 @@ void run(const ExplainFlags& flags) {
   const Request request = read_request(flags.request, problems);
   if (request.strategy.recompute.window) {
     problems.push_back(
-        {"--recompute-window", "needs a device's memory to size the window: use headroom estimate"});
+        {"--recompute-window", "needs a GPU's memory to size the window: use headroom estimate"});
   }
   if (!problems.empty()) throw InputError(problems);
   const ExplainReply reply = answer(ExplainQuestion{.model = request.model,

@@ -22,11 +22,11 @@ void add_find_flags(Command command, FindFlags& flags) {
   option("--find", flags.find, "WHAT",
          "min-devices, max-batch, max-sequence or max-layers: how far one size can go until nothing fits");
   option("--step", flags.step, "N",
-         "Look at multiples of N only (128 for --find max-sequence, else 1; devices come in whole nodes)");
+         "Look at multiples of N only (128 for --find max-sequence, else 1; GPUs come in whole nodes)");
   option("--max-iteration", flags.most_iteration, "TIME",
          "How long an iteration may take (20s, 1.5min), for --find min-devices or max-batch");
   option("--deadline", flags.deadline, "TIME",
-         "How long the training run of --tokens may take (30d, '12 hours'): finds the fewest devices");
+         "How long the training run of --tokens may take (30d, '12 hours'): finds the fewest GPUs");
 }
 
 std::optional<Seconds> read_deadline(const FindFlags& flags, std::vector<Problem>& problems) {
@@ -56,7 +56,7 @@ std::optional<Question> read_question(const FindFlags& flags, const Givens& give
   require(!flags.deadline || training.tokens > 0, "--deadline",
           "needs --tokens, the length of the training run", problems);
   require(!flags.deadline || question.extreme == Extreme::min_devices, "--deadline",
-          "asks for the fewest devices: leave out another --find", problems);
+          "asks for the fewest GPUs: leave out another --find", problems);
   require(!flags.deadline || !flags.most_iteration, "--deadline",
           "says how long an iteration may take: leave out --max-iteration", problems);
   if (asks(Extreme::max_sequence)) question.step = usual_sequence_step;

@@ -58,7 +58,7 @@ void add_frontier(Command program, ExitCode& exit_code) {
   add_layout_flags(command, flags->request);
   add_system_flags(command, flags->system);
   command.option("--budget", flags->budgets, "BYTES,...",
-                 "Memory of each device: '60 GiB' or a list; by default that of the system");
+                 "Memory of each GPU: '60 GiB' or a list; by default that of the system");
   command.flag("--recompute-window", flags->window,
                "Also find the best set where ranks exempt as many microbatches as memory allows");
   command.flag("--all", flags->all, "Every point of the frontier, not only the best exchanges");

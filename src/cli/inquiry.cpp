@@ -18,7 +18,7 @@ void use_devices(const RequestFlags& asked, std::int64_t all, Strategy& strategy
   } else if (devices(strategy) != all) {
     problems.push_back(
         {asked.devices ? "--devices" : "--data-parallel",
-         "makes it " + std::to_string(devices(strategy)) + " devices, not " + std::to_string(all)});
+         "makes it " + std::to_string(devices(strategy)) + " GPUs, not " + std::to_string(all)});
   }
 }
 

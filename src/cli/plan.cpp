@@ -191,18 +191,18 @@ void add_flags(Command command, PlanFlags& flags) {
   add_search_flags(command, flags.request, flags.system, flags.space);
   command.find("model").required(false).describe(
       "MODEL",
-      "A model's name (see: headroom list models) or a model file; without one, gpt3-175b on 64 devices");
+      "A model's name (see: headroom list models) or a model file; without one, gpt3-175b on 64 GPUs");
   // A question may look for either, and other numbers of devices may be compared.
   command.find("--global-batch").required(false);
   command.find("--devices")
       .required(false)
       .describe("N,N,...",
-                "How many devices to use; of several numbers the best plans are compared; the upper bound of "
+                "How many GPUs to use; of several numbers the best plans are compared; the upper bound of "
                 "--find min-devices");
   add_find_flags(command, flags.find);
   add_capacity_flags(command, flags.capacity);
   command.option("--top", flags.top, "N",
-                 "How many plans to show, no two of which divide the devices alike (10)");
+                 "How many plans to show, no two of the same TP x PP x DP (10)");
   command.option("--why", flags.why, "'FLAGS'",
                  "A strategy, as flags of estimate, to say why it is not among the plans");
   command.option("--threads", flags.threads, "N",
@@ -229,7 +229,7 @@ ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags) {
 
 void add_plan(Command program, ExitCode& exit_code) {
   Command command = program.add_command(
-      "plan", "The fastest strategies that fit: for a model, a system, devices and a batch");
+      "plan", "The fastest strategies that fit: for a model, a system, GPUs and a batch");
   const auto flags = std::make_shared<PlanFlags>();
   add_flags(command, *flags);
   command.footer(

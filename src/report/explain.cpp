@@ -263,7 +263,7 @@ std::string explain_text(const ExplainReply& explanation, const Style& style) {
   const bool page = style.format == Format::markdown;
   const std::string blank = page ? "\n" : "";
   std::string text = fmt::format(
-      "{}{} under tensor {} x pipeline {}: what one rank keeps for the backward pass\n{}{}\n{}{}\n",
+      "{}{} under tensor {} x pipeline {}: what one rank saves for the backward pass\n{}{}\n{}{}\n",
       page ? "## " : "", explanation.model.name, explanation.strategy.tensor_parallel,
       explanation.strategy.pipeline_parallel, blank, policy_line(explanation.strategy), blank,
       letters_line(explanation));

@@ -67,7 +67,7 @@ std::string scales(const Plot& plot) {
         at, width, at + 4, value);
   }
   svg += fmt::format(
-      "<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"middle\">peak memory of a device, GiB</text>\n",
+      "<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"middle\">peak memory of a GPU, GiB</text>\n",
       width / 2, height + 48);
   return svg + fmt::format(
                    "<text transform=\"translate(-58 {:.0f}) rotate(-90)\" text-anchor=\"middle\">seconds an "

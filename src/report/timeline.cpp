@@ -98,7 +98,7 @@ std::string timeline(const std::vector<ReplayedStep>& steps, std::int64_t ranks,
   }
   text += crowded ? "time a rank computes, by quarters of a column: # all, * + - less, . none"
                   : fmt::format(
-                        "0-9 forward and a-j backward{} of microbatch 0-9, 10-19 and so on; ~ replay, "
+                        "0-9 forward and a-j backward{} of microbatch 0-9, 10-19 and so on; ~ recompute, "
                         "> transfer, . idle",
                         for_weights ? ", A-J for weights," : "");
   return text + fmt::format("; the pipeline takes {}\n", clock_text(end));
