@@ -12,8 +12,8 @@ std::vector<Problem> problems_of(const InquiryQuestion& question) {
   if (!question.problems.empty()) return question.problems;
   const std::int64_t asked = devices(question.strategy);
   if (asked != question.space.devices) {
-    return {{"data_parallel", "makes it " + std::to_string(asked) + " GPUs, not " +
-                                  std::to_string(question.space.devices)}};
+    return {{"data_parallel",
+             "makes it " + std::to_string(asked) + " GPUs, not " + std::to_string(question.space.devices)}};
   }
   return illegalities(question.base.model, question.strategy, question.base.workload);
 }

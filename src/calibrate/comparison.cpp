@@ -43,8 +43,8 @@ double prediction(const MeasuredCase& it, Measure measure, const Plan& plan, con
     case Measure::gain: return baseline.timing->iteration.total / plan.timing->iteration.total - 1;
     case Measure::mfu: return plan.timing->throughput.mfu;
     case Measure::mfu_at_measured: return throughput_at(plan, Seconds(measured_iteration(it).value)).mfu;
-    case Measure::hfu_k22_at_measured:
-      return throughput_at(plan, Seconds(measured_iteration(it).value)).hfu_k22;
+    case Measure::hfu_paper_at_measured:
+      return throughput_at(plan, Seconds(measured_iteration(it).value)).hfu_paper;
     case Measure::allocated_bytes: return allocated(plan).count();
     case Measure::device_bytes: return peak(plan).count();
   }
@@ -66,7 +66,7 @@ std::optional<bool> in_interval(Measure measure, double measured, const Plan& pl
 
 // By what a utilization at the measured time may differ because that time is printed rounded.
 double allowance(const MeasuredCase& it, const Comparison& row) {
-  if (row.measure != Measure::mfu_at_measured && row.measure != Measure::hfu_k22_at_measured) return 0;
+  if (row.measure != Measure::mfu_at_measured && row.measure != Measure::hfu_paper_at_measured) return 0;
   const Figure& time = measured_iteration(it);
   return row.predicted * time.rounding / time.value;
 }

@@ -201,8 +201,7 @@ void add_flags(Command command, PlanFlags& flags) {
                 "--find min-devices");
   add_find_flags(command, flags.find);
   add_capacity_flags(command, flags.capacity);
-  command.option("--top", flags.top, "N",
-                 "How many plans to show, no two of the same TP x PP x DP (10)");
+  command.option("--top", flags.top, "N", "How many plans to show, no two of the same TP x PP x DP (10)");
   command.option("--why", flags.why, "'FLAGS'",
                  "A strategy, as flags of estimate, to say why it is not among the plans");
   command.option("--threads", flags.threads, "N",
@@ -228,8 +227,8 @@ ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags) {
 }
 
 void add_plan(Command program, ExitCode& exit_code) {
-  Command command = program.add_command(
-      "plan", "The fastest strategies that fit: for a model, a system, GPUs and a batch");
+  Command command =
+      program.add_command("plan", "The fastest strategies that fit: for a model, a system, GPUs and a batch");
   const auto flags = std::make_shared<PlanFlags>();
   add_flags(command, *flags);
   command.footer(

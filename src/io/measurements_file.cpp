@@ -23,7 +23,7 @@ constexpr auto measured_strategy_fields = [](auto& fields, auto& strategy) {
 // -3%.
 struct WrittenFigures {
   std::optional<Seconds> forward, backward, layer, iteration, iteration_rounding;
-  std::optional<double> relative_layer, gain, mfu, mfu_at_measured, hfu_k22_at_measured;
+  std::optional<double> relative_layer, gain, mfu, mfu_at_measured, hfu_paper_at_measured;
 };
 
 constexpr auto figure_fields = [](auto& fields, auto& figures) {
@@ -36,7 +36,7 @@ constexpr auto figure_fields = [](auto& fields, auto& figures) {
   fields.optional("gain_percent", figures.gain);
   fields.optional("mfu_percent", figures.mfu);
   fields.optional("mfu_at_measured_percent", figures.mfu_at_measured);
-  fields.optional("hfu_k22_at_measured_percent", figures.hfu_k22_at_measured);
+  fields.optional("hfu_paper_at_measured_percent", figures.hfu_paper_at_measured);
 };
 
 struct WrittenCase {
@@ -99,7 +99,7 @@ std::vector<Figure> figures_of(const WrittenFigures& written) {
   add(Measure::gain, written.gain, part);
   add(Measure::mfu, written.mfu, part);
   add(Measure::mfu_at_measured, written.mfu_at_measured, part);
-  add(Measure::hfu_k22_at_measured, written.hfu_k22_at_measured, part);
+  add(Measure::hfu_paper_at_measured, written.hfu_paper_at_measured, part);
   return figures;
 }
 
@@ -151,7 +151,7 @@ Measurements resolve(const WrittenMeasurements& written, Document& document) {
     if (it.baseline.empty() && (it.figures.relative_layer || it.figures.gain)) {
       report(at / "baseline", "is missing beside a ratio to it");
     }
-    if (!it.figures.iteration && (it.figures.mfu_at_measured || it.figures.hfu_k22_at_measured)) {
+    if (!it.figures.iteration && (it.figures.mfu_at_measured || it.figures.hfu_paper_at_measured)) {
       report(at / "measured" / "iteration", "is missing beside a utilization at it");
     }
     result.cases.push_back(std::move(made));

@@ -28,11 +28,11 @@ Seconds sum(const Breakdown& x) {
 // One microbatch forward and backward through one stage chunk, without replay.
 Breakdown breakdown_of(const StageCost& stage, const PassTimes& times) {
   const PassCost cost = stage.forward + stage.backward;
-  return {.matrix_products = cost.matrix_products,
-          .attention_products = cost.attention_products,
-          .streaming = cost.streaming,
+  return {.gemm = cost.matrix_products,
+          .attention = cost.attention_products,
+          .memory_bound = cost.streaming,
           .tensor_communication = cost.communication,
-          .host = times.forward + times.backward + times.backward_weight - device_time(cost)};
+          .launch_overhead = times.forward + times.backward + times.backward_weight - device_time(cost)};
 }
 
 std::size_t busiest(const std::vector<ReplayedRank>& ranks) {
@@ -97,7 +97,7 @@ IterationTime iteration_time(const ScheduleShape& shape, ScheduleTimes times,
     result.breakdown += static_cast<double>(shape.microbatches) * breakdown_of(stages[stage], pass);
     last_backward += pass.replay + pass.backward + pass.backward_weight;
   }
-  result.breakdown.recomputation = critical.replay;
+  result.breakdown.recompute = critical.replay;
   result.breakdown.pipeline_communication = critical.sending;
   const EndTimes times_of_end = end_times(end, last_backward);
   result.breakdown.data_communication = times_of_end.data_communication;

@@ -44,7 +44,7 @@ IterationFlops iteration_flops(const Transformer& model, const ModelLayers& laye
           .model_causal = needed - masked,
           .hardware = needed + once,
           .hardware_causal = needed - masked + once - masked_once,
-          .hardware_k22 = needed + 3 * once};
+          .hardware_paper = needed + 3 * once};
 }
 
 Throughput throughput(const IterationFlops& flops, Seconds iteration, const Strategy& strategy,
@@ -61,7 +61,7 @@ Throughput throughput(const IterationFlops& flops, Seconds iteration, const Stra
           .mfu_causal = part_of_peak(flops.model_causal),
           .hfu = part_of_peak(flops.hardware),
           .hfu_causal = part_of_peak(flops.hardware_causal),
-          .hfu_k22 = part_of_peak(flops.hardware_k22)};
+          .hfu_paper = part_of_peak(flops.hardware_paper)};
 }
 
 }  // namespace headroom

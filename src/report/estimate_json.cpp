@@ -101,14 +101,14 @@ OrderedJson throughput_json(const Timing& timing, const Request& request) {
           {"mfu_causal", rates.mfu_causal},
           {"hfu", rates.hfu},
           {"hfu_causal", rates.hfu_causal},
-          {"hfu_paper", eq_8 ? OrderedJson(rates.hfu_k22) : OrderedJson()},
+          {"hfu_paper", eq_8 ? OrderedJson(rates.hfu_paper) : OrderedJson()},
           {"peak_tflops", peak.count() / 1e12},
           {"peak_dtype", name_of(dtype)},
           {"model_flops", number(timing.flops.model.count())},
           {"model_causal_flops", number(timing.flops.model_causal.count())},
           {"hardware_flops", number(timing.flops.hardware.count())},
           {"hardware_causal_flops", number(timing.flops.hardware_causal.count())},
-          {"hardware_flops_paper", eq_8 ? number(timing.flops.hardware_k22.count()) : OrderedJson()}};
+          {"hardware_flops_paper", eq_8 ? number(timing.flops.hardware_paper.count()) : OrderedJson()}};
 }
 
 }  // namespace

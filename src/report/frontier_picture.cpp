@@ -66,9 +66,9 @@ std::string scales(const Plot& plot) {
         "<text x=\"-8\" y=\"{2:.1f}\" text-anchor=\"end\">{3:g}</text>\n",
         at, width, at + 4, value);
   }
-  svg += fmt::format(
-      "<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"middle\">peak memory of a GPU, GiB</text>\n",
-      width / 2, height + 48);
+  svg +=
+      fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"middle\">peak memory of a GPU, GiB</text>\n",
+                  width / 2, height + 48);
   return svg + fmt::format(
                    "<text transform=\"translate(-58 {:.0f}) rotate(-90)\" text-anchor=\"middle\">seconds an "
                    "iteration</text>\n",

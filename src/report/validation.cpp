@@ -37,7 +37,7 @@ std::string target_text(const GroupSummary& group) {
   add("mean", group.target->mean);
   add("worst", group.target->worst);
   const Measure measure = group.target->measure;
-  const bool at_measured = measure == Measure::mfu_at_measured || measure == Measure::hfu_k22_at_measured;
+  const bool at_measured = measure == Measure::mfu_at_measured || measure == Measure::hfu_paper_at_measured;
   return text + (at_measured ? " + rounding of time" : "");
 }
 

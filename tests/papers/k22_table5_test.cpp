@@ -81,7 +81,7 @@ TEST_CASE("K22 table 5: the printed MFU and HFU follow from times that round to 
              at(time.value - time.rounding) >= value - half_a_digit;
     };
     CHECK(printed_by(printed.mfu, &Throughput::mfu));
-    CHECK(printed_by(printed.hfu, &Throughput::hfu_k22));
+    CHECK(printed_by(printed.hfu, &Throughput::hfu_paper));
   }
 }
 

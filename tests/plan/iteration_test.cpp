@@ -28,7 +28,7 @@ TEST_CASE("iteration: the parts add up to the whole, and none is negative") {
       const IterationTime iteration = timing_of(request).iteration;
       CHECK(sum(iteration.breakdown) / iteration.total == doctest::Approx(1).epsilon(1e-14));
       for (const auto& [name, part] : breakdown_parts) CHECK(iteration.breakdown.*part >= Seconds(0));
-      CHECK((iteration.breakdown.recomputation > Seconds(0)) == (policy != RecomputePolicy::none));
+      CHECK((iteration.breakdown.recompute > Seconds(0)) == (policy != RecomputePolicy::none));
       CHECK((iteration.breakdown.data_communication > iteration.breakdown.optimizer) == (replicas > 1));
     }
   }

@@ -23,7 +23,7 @@ enum class Measure : std::uint8_t {
   gain,  // iteration of the baseline over this one, less 1
   mfu,
   mfu_at_measured,  // of the measured time: a check of FLOPs and peak alone
-  hfu_k22_at_measured,
+  hfu_paper_at_measured,
   allocated_bytes,  // the fullest rank's tensors, as torch.cuda.max_memory_allocated counts them
   device_bytes,     // with all that is reserved, as nvidia-smi shows it
 };
@@ -31,7 +31,7 @@ enum class Measure : std::uint8_t {
 // Ratios are compared by their difference, in points; times and bytes by their relative error.
 constexpr bool is_ratio(Measure measure) {
   return measure == Measure::relative_layer || measure == Measure::gain || measure == Measure::mfu ||
-         measure == Measure::mfu_at_measured || measure == Measure::hfu_k22_at_measured;
+         measure == Measure::mfu_at_measured || measure == Measure::hfu_paper_at_measured;
 }
 constexpr bool is_bytes(Measure measure) {
   return measure == Measure::allocated_bytes || measure == Measure::device_bytes;
@@ -118,7 +118,7 @@ inline constexpr std::array<Spelling<Measure>, 11> spellings<Measure>{{
     {Measure::gain, "gain"},
     {Measure::mfu, "mfu"},
     {Measure::mfu_at_measured, "mfu_at_measured"},
-    {Measure::hfu_k22_at_measured, "hfu_k22_at_measured"},
+    {Measure::hfu_paper_at_measured, "hfu_paper_at_measured"},
     {Measure::allocated_bytes, "allocated_bytes"},
     {Measure::device_bytes, "device_bytes"},
 }};

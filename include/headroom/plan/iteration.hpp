@@ -15,12 +15,12 @@ namespace headroom {
 
 // Where an iteration's time goes, seen from the pipeline rank that is busy longest.
 struct Breakdown {
-  Seconds matrix_products;         // of linear layers, forward and backward
-  Seconds attention_products;      // QK^T and the product with V, or flash attention
-  Seconds streaming;               // normalizations, softmax, dropout, activations, ...
+  Seconds gemm;                    // of linear layers, forward and backward
+  Seconds attention;               // QK^T and the product with V, or flash attention
+  Seconds memory_bound;            // kernels: normalizations, softmax, dropout, activations, ...
   Seconds tensor_communication;    // exposed collectives of tensor parallelism
-  Seconds recomputation;           // replays, their products, kernels and collectives together
-  Seconds host;                    // what launching operations adds where the device runs dry
+  Seconds recompute;               // its GEMMs, kernels and collectives together
+  Seconds launch_overhead;         // what launching kernels adds where the GPU runs dry
   Seconds pipeline_communication;  // sending to the next rank
   Seconds bubble;                  // waiting for the other pipeline ranks
   Seconds data_communication;      // gradients over data-parallel ranks and tied embeddings, exposed
@@ -34,12 +34,12 @@ struct BreakdownPart {
 };
 
 inline constexpr std::array<BreakdownPart, 10> breakdown_parts{{
-    {"gemm", &Breakdown::matrix_products},
-    {"attention", &Breakdown::attention_products},
-    {"memory_bound", &Breakdown::streaming},
+    {"gemm", &Breakdown::gemm},
+    {"attention", &Breakdown::attention},
+    {"memory_bound", &Breakdown::memory_bound},
     {"tensor_communication", &Breakdown::tensor_communication},
-    {"recompute", &Breakdown::recomputation},
-    {"launch_overhead", &Breakdown::host},
+    {"recompute", &Breakdown::recompute},
+    {"launch_overhead", &Breakdown::launch_overhead},
     {"pipeline_communication", &Breakdown::pipeline_communication},
     {"bubble", &Breakdown::bubble},
     {"data_communication", &Breakdown::data_communication},

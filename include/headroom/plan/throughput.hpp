@@ -13,7 +13,8 @@ struct IterationFlops {
   Flops model_causal;     // only the half of the attention products that a causal mask leaves
   Flops hardware;         // model, and replays once
   Flops hardware_causal;  // likewise of hardware
-  Flops hardware_k22;  // K22 eq. 8, which counts a replay of core attention three times; of no use for others
+  Flops
+      hardware_paper;  // K22 eq. 8, which counts a replay of core attention three times; of no use for others
   friend bool operator==(const IterationFlops&, const IterationFlops&) = default;
 };
 
@@ -37,7 +38,7 @@ struct Throughput {
   double mfu_causal = 0;
   double hfu = 0;
   double hfu_causal = 0;
-  double hfu_k22 = 0;
+  double hfu_paper = 0;
   friend bool operator==(const Throughput&, const Throughput&) = default;
 };
 
