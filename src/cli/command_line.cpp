@@ -104,7 +104,7 @@ void parse(App& app, std::vector<std::string> arguments) {
 
 // The help of the command that was named last, in lines that a screen of 100 columns shows.
 std::string help_of(const CLI::App& program) {
-  constexpr std::size_t before_descriptions = 30;  // columns, as CLI11 has it by default
+  constexpr std::size_t before_descriptions = 28;  // columns behind the indent, as CLI11 has it by default
   return in_lines(program.help(), Style().columns, before_descriptions);
 }
 

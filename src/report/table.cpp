@@ -70,14 +70,16 @@ std::vector<std::string_view> words_of(std::string_view text) {
 // Whether a space stood between two neighbouring words of one text.
 bool apart(std::string_view one, std::string_view next) { return one.data() + one.size() != next.data(); }
 
-// The text in lines of at most `width` columns, or of one word where that is wider. There is always a line.
-std::vector<std::string> lines_of(std::string_view text, std::size_t width) {
-  if (width_of(text) <= width) return {std::string(text)};
+// The text in lines of at most `width` columns, the first of `first`, or of one word where that is wider. There is always
+// a line.
+std::vector<std::string> lines_of(std::string_view text, std::size_t first, std::size_t width) {
+  if (width_of(text) <= first) return {std::string(text)};
   std::vector<std::string> lines(1);
   std::string_view before;
   for (const std::string_view word : words_of(text)) {
     const bool space = !lines.back().empty() && apart(before, word);
-    if (lines.back().empty() || width_of(lines.back()) + (space ? 1 : 0) + width_of(word) <= width) {
+    const std::size_t room = lines.size() == 1 ? first : width;
+    if (lines.back().empty() || width_of(lines.back()) + (space ? 1 : 0) + width_of(word) <= room) {
       lines.back().append(space ? " " : "").append(word);
     } else {
       lines.emplace_back(word);
@@ -170,7 +172,7 @@ std::string row_text(const Table& table, const std::vector<std::string>& cells,
   std::vector<std::vector<std::string>> columns;
   std::size_t height = 1;
   for (const Place& place : places) {
-    columns.push_back(lines_of(cells[place.column], place.width));
+    columns.push_back(lines_of(cells[place.column], place.width, place.width));
     height = std::max(height, columns.back().size());
   }
   std::string text;
@@ -234,10 +236,11 @@ std::string in_lines(std::string_view text, std::size_t screen, std::size_t hang
     const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
     const bool command = line.substr(indent).starts_with("headroom ");
     const std::size_t below = indent + (command ? command_hang : hang);
-    const std::size_t taken = below + (command ? std::string_view(" \\").size() : 0);
+    const std::size_t room = screen - std::min(screen, command ? std::string_view(" \\").size() : 0);
+    const auto behind = [&](std::size_t start) { return room > start ? room - start : 1; };
     const std::string words =
         command ? with_values_kept(line.substr(indent)) : std::string(line.substr(indent));
-    std::vector<std::string> lines = lines_of(words, screen > taken ? screen - taken : 1);
+    std::vector<std::string> lines = lines_of(words, behind(indent), behind(below));
     for (std::size_t i = 0; i < lines.size(); ++i) {
       std::replace(lines[i].begin(), lines[i].end(), kept_space, ' ');
       lines[i].erase(lines[i].find_last_not_of(' ') + 1);
