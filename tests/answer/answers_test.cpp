@@ -167,7 +167,7 @@ TEST_CASE("answers: a strategy for other devices than the plan's breaks a rule")
   const InquiryReply reply =
       answer(InquiryQuestion{.base = base, .space = {.devices = 16}, .strategy = {.tensor_parallel = 8}});
   REQUIRE(reply.problems.size() == 1);
-  CHECK(reply.problems[0].rule == "makes it 8 devices, not 16");
+  CHECK(reply.problems[0].rule == "makes it 8 GPUs, not 16");
   CHECK(!reply.evaluation);
   CHECK(!reply.nearest.empty());
 }

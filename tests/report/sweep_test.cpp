@@ -107,7 +107,7 @@ TEST_CASE("Markdown is printed row by row and a table whole") {
   CHECK(markdown.start().starts_with("| sequence | sp | verdict |"));
   CHECK(markdown.row(0, row).starts_with("| 1024 | yes | "));
   CHECK(markdown.end().empty());
-  SweepPrinter table(head, Format::table);
+  SweepPrinter table(head, Style(Format::table, 200));
   CHECK(table.start().empty());
   CHECK(table.row(0, row).empty());
   CHECK(table.end().starts_with("sequence  sp   verdict"));

@@ -25,7 +25,7 @@ TEST_CASE("timeline: 1F1B on three ranks with replay and transfers") {
 rank 0 00>11>22>...........~aaaa33>.~bbbb....~cccc...~dddd
 rank 1 ...00>11>.....~aaaa>22>~bbbb>33>~cccc>..~dddd>.....
 rank 2 ......00~aaaa>11~bbbb>.22~cccc>.33~dddd>...........
-0-9 forward and a-j backward of microbatch 0-9, 10-19 and so on; ~ replay, > transfer, . idle; the pipeline takes 51.00 s
+0-9 forward and a-j backward of microbatch 0-9, 10-19 and so on; ~ recompute, > transfer, . idle; the pipeline takes 51.00 s
 )");
 }
 
