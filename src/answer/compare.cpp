@@ -20,6 +20,12 @@ std::vector<ComparedTerm> memory_terms(const Plan& before, const Plan& after) {
           term("head_bytes", a.head, b.head),
           term("outputs_bytes", a.outputs, b.outputs),
           term("recompute_bytes", a.replay, b.replay),
+          term("activation_gradients_bytes", a.gradients, b.gradients),
+          term("logits_bytes", a.logits, b.logits),
+          term("gathered_bytes", a.gathered, b.gathered),
+          term("weight_gradients_bytes", a.weight_gradients, b.weight_gradients),
+          term("dummy_gradients_bytes", x.dummy_gradients, y.dummy_gradients),
+          term("workspaces_bytes", x.workspaces, y.workspaces),
           term("non_torch_bytes", x.reserved, y.reserved),
           term("peak_bytes", peak(before), peak(after))};
 }

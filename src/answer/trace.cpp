@@ -16,17 +16,17 @@ Trace trace_of(const Plan& plan) {
                    [](const ReplayedStep& x, const ReplayedStep& y) { return x.rank < y.rank; });
 
   const std::vector<StageActivations> stages =
-      stage_activations(request.model, request.strategy, request.workload, request.detail);
+      stage_activations(request.model, request.strategy, request.workload, request.detail, request.software);
   Strategy everything = request.strategy;
   everything.recompute = {};
   const std::vector<StageActivations> full =
-      stage_activations(request.model, everything, request.workload, request.detail);
+      stage_activations(request.model, everything, request.workload, request.detail, request.software);
   const Seconds reduced = iteration.total - iteration.breakdown.optimizer;
   for (const RankMemory& memory : plan.ranks) {
     const std::int64_t rank = memory.activations.pipeline_rank;
     trace.activations.push_back(activations_by_step(stages, full, memory.window, iteration.shape, rank));
     trace.resident.push_back({.state = memory.state.weights + memory.state.gradients + memory.state.optimizer,
-                              .reserved = memory.reserved});
+                              .reserved = memory.dummy_gradients + memory.workspaces + memory.reserved});
     if (iteration.breakdown.data_communication > Seconds(0)) {
       trace.spans.push_back({"reduce gradients", rank, iteration.schedule.makespan, reduced});
     }

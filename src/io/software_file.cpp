@@ -16,6 +16,13 @@ constexpr auto factor_fields = [](auto& fields, auto& factor) {
   fields.required("source", factor.source);
 };
 
+constexpr auto memory_fields = [](auto& fields, auto& memory) {
+  fields.required("backward_buffers", memory.backward_buffers);
+  fields.required("dummy_gradients", memory.dummy_gradients);
+  fields.optional("workspaces", memory.workspaces);
+  fields.required("source", memory.source);
+};
+
 constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.format(1);
   fields.required("source", software.source);
@@ -27,6 +34,7 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.required("serial_transfers", software.serial_transfers);
   fields.required("blocking_launches", software.blocking_launches);
   fields.required_object("product_rate", software.product_rate, factor_fields);
+  fields.object("memory", software.memory, memory_fields);
 };
 
 }  // namespace

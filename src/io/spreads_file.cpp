@@ -24,6 +24,7 @@ constexpr auto spreads_fields = [](auto& fields, auto& spreads) {
   fields.format(1);
   fields.required_object("iteration", spreads, iteration_spread_fields);
   fields.required_object("allocated", spreads.allocated, spread_fields);
+  fields.required_object("saved", spreads.saved, spread_fields);
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ RankActivations peak_of_alike(const PassActivations& pass, const ScheduleShape& 
   if (total(pass.excess) > Bytes(0)) {
     result.at_peak = result.at_peak + pass.excess;
     result.peak = pass_of_rank(shape, Pass::backward, 0);
+    result.during = pass.during;
   }
   return result;
 }
@@ -47,6 +48,7 @@ RankActivations at_peak(const std::vector<PassActivations>& checkpointed,
     highest = total(moment.highest);
     result.at_peak = moment.highest;
     result.peak = moment.step;
+    result.during = moment.during;
   });
   return result;
 }
@@ -124,6 +126,7 @@ RankActivations rank_activations(std::span<const PassActivations> groups, std::s
     highest = total(activations);
     result.at_peak = activations;
     result.peak = moment.step;
+    result.during = moment.step.pass == Pass::backward ? groups[moment.group].during : OpPlace{};
   }
   return result;
 }

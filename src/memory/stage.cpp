@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headroom/memory/backward.hpp"
 #include "headroom/model/layer_ops.hpp"
 
 namespace headroom {
@@ -13,23 +14,27 @@ void append_runs(CheckpointRuns& runs, std::int64_t layers, std::int64_t before,
                  const Recomputation& recompute, const LayerActivations& plain,
                  const LayerActivations& replayed) {
   if (layers == 0) return;
-  const auto append = [&](std::int64_t count, Bytes kept, Bytes working_set) {
-    if (count > 0) runs.push_back({count, kept, working_set});
+  const auto append = [&](std::int64_t count, Bytes kept, Bytes working_set, const BackwardPeak& backward) {
+    if (count > 0) {
+      runs.push_back({.count = count, .kept = kept, .replayed = working_set, .backward = backward});
+    }
   };
   if (recompute.policy == RecomputePolicy::full && recompute.method == RecomputeMethod::uniform) {
     const std::int64_t k = recompute.layers == 0 ? layers : std::min(recompute.layers, layers);
     // The first layer's input is the checkpoint; the inputs of the others are made again too.
     const auto checkpoint_of = [&](std::int64_t members) {
-      append(members == k ? layers / k : 1, replayed.kept,
-             replayed.replayed + static_cast<double>(members - 1) * plain.kept);
+      const Bytes others = static_cast<double>(members - 1) * plain.kept;
+      BackwardPeak backward = replayed.backward;
+      if (backward.during.op != nowhere) backward.replay += others;
+      append(members == k ? layers / k : 1, replayed.kept, replayed.replayed + others, backward);
     };
     checkpoint_of(k);
     if (layers % k > 0) checkpoint_of(layers % k);
   } else {
     const std::int64_t first = std::max<std::int64_t>(0, recompute.layers - before);
     const std::int64_t k = recompute.layers == 0 ? layers : std::min(first, layers);
-    append(k, replayed.kept, replayed.replayed);
-    append(layers - k, plain.kept, plain.replayed);
+    append(k, replayed.kept, replayed.replayed, replayed.backward);
+    append(layers - k, plain.kept, plain.replayed, plain.backward);
   }
 }
 
@@ -137,12 +142,15 @@ namespace {
 void set_end_activations(StageActivations& stage, const ModelActivations& parts, const StagePlace& place) {
   stage.layers.clear();
   stage.embedding = stage.head = stage.embedding_deferred = stage.head_deferred = Bytes(0);
+  stage.embedding_backward = stage.head_backward = {};
   stage.output = place.last ? Bytes(0) : parts.output;
   for (std::size_t i = 0; i < parts.kinds.size(); ++i) {
     const KindActivations& kind = parts.kinds[i];
     if (kind.position == KindPosition::layer || place.of_kind[i] == 0) continue;
-    Bytes& end = kind.position == KindPosition::first ? stage.embedding : stage.head;
+    const bool first = kind.position == KindPosition::first;
+    Bytes& end = first ? stage.embedding : stage.head;
     end += static_cast<double>(place.of_kind[i]) * kind.plain.kept;
+    (first ? stage.embedding_backward : stage.head_backward) = kind.plain.backward;
   }
 }
 
@@ -175,9 +183,9 @@ StageActivations stage_activations(const ModelActivations& parts, const StagePla
 
 std::vector<StageActivations> stage_activations(const ModelLayers& layers, const Sharding& sharding,
                                                 const Bindings& letters, const Strategy& strategy,
-                                                Detail detail) {
-  const ModelActivations parts =
-      evaluate(model_activation_exprs(layers, sharding, strategy, detail), letters);
+                                                Detail detail, const Software& software) {
+  ModelActivations parts = evaluate(model_activation_exprs(layers, sharding, strategy, detail), letters);
+  set_backward_peaks(parts, layers, sharding, strategy.recompute, detail, software, letters);
   std::vector<StageActivations> stages;
   for (const StagePlace& place : stage_places(layers, strategy)) {
     stages.push_back(stage_activations(parts, place, strategy.recompute));
@@ -189,9 +197,10 @@ std::vector<StageActivations> stage_activations(const ModelLayers& layers, const
 }
 
 std::vector<StageActivations> stage_activations(const Transformer& model, const Strategy& strategy,
-                                                const Workload& workload, Detail detail) {
+                                                const Workload& workload, Detail detail,
+                                                const Software& software) {
   return stage_activations(layers_of(model), sharding_of(model, strategy),
-                           bindings(model, strategy, workload), strategy, detail);
+                           bindings(model, strategy, workload), strategy, detail, software);
 }
 
 DeferredActivations deferred_activations(const Transformer& model, const Strategy& strategy,
@@ -227,6 +236,7 @@ StageActivations with_weight_passes(StageActivations stage, const DeferredActiva
       // Of a checkpoint that several layers share, all of them.
       const std::int64_t members = shared ? std::min(std::max<std::int64_t>(recompute.layers, 1), left) : 1;
       run->deferred = static_cast<double>(members) * bytes;
+      run->backward.freed = std::min(run->backward.freed, std::max(run->kept - run->deferred, Bytes(0)));
       left -= run->count * members;
     }
   }

@@ -63,11 +63,11 @@ std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strat
 }
 
 ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters) {
-  constexpr double master_weights = real(size_of(Dtype::fp32));
-  constexpr double moments = 2 * master_weights;
+  const OptimizerDtypes& dtypes = strategy.optimizer;
+  const double moments = size_of(dtypes.exp_avg) + size_of(dtypes.exp_avg_sq);
   const bool fp32_weights = model.architecture.kernels.weight_copies;
   const AxisSizes sizes = axis_sizes(strategy);
-  const double optimizer = fp32_weights ? moments : master_weights + moments;
+  const double optimizer = fp32_weights ? moments : size_of(dtypes.main_params) + moments;
   const auto sharded = [&](double held, WeightClass weights) {
     const double shards = strategy.distributed_optimizer ? real(replicas(sizes, weights)) : 1;
     return Bytes(std::ceil(held * optimizer / shards));

@@ -3,27 +3,49 @@
 namespace headroom {
 namespace {
 
+struct Excess {
+  Activations bytes;
+  OpPlace during;
+};
+
+// Of a backward pass at one moment, above what its forward pass left: `freed` of the part of it that the op under way
+// belongs to, beside what was freed before.
+Activations at_moment(const BackwardPeak& peak, Bytes Activations::*part, const Activations& freed_before) {
+  Activations result = Activations{.replay = peak.replay,
+                                   .gradients = peak.gradients,
+                                   .logits = peak.logits,
+                                   .gathered = peak.gathered,
+                                   .weight_gradients = peak.weight_gradients} -
+                       freed_before;
+  result.*part -= peak.freed;
+  return result;
+}
+
 // How far a backward pass through a stage takes what is alive above what its forward pass left: the change at its
-// worst moment. Nothing, when no replay outweighs what was freed before it.
-Activations backward_excess(const StageActivations& stage) {
-  Activations worst;
-  Activations freed{.head = stage.head - stage.head_deferred};
-  const auto replay = [&](const CheckpointRun& run, const Activations& freed_before) {
-    const Activations at_replay = Activations{.replay = run.replayed} - freed_before;
-    if (total(at_replay) > total(worst)) worst = at_replay;
+// worst moment. Nothing, when neither a replay nor what an op has alive outweighs what was freed before it.
+Excess backward_excess(const StageActivations& stage) {
+  Excess worst;
+  const auto consider = [&](const BackwardPeak& peak, Bytes Activations::*part, const Activations& freed) {
+    const Activations excess = at_moment(peak, part, freed);
+    if (total(excess) > total(worst.bytes)) worst = {excess, peak.during};
   };
+  consider(stage.head_backward, &Activations::head, {});
+  Activations freed{.head = stage.head - stage.head_deferred};
   for (std::size_t i = stage.layers.size(); i-- > 0;) {
     const CheckpointRun& run = stage.layers[i];
-    replay(run, freed);
+    const bool counted = run.backward.during.op != nowhere;
+    const BackwardPeak peak = counted ? run.backward : BackwardPeak{.replay = run.replayed};
+    consider(peak, &Activations::layers, freed);
     const Bytes of_each = run.kept - run.deferred;
     // Where each leaves more than it kept, the last replay of the run is the worst.
     if (of_each < Bytes(0)) {
       Activations freed_before = freed;
       freed_before.layers += static_cast<double>(run.count - 1) * of_each;
-      replay(run, freed_before);
+      consider(peak, &Activations::layers, freed_before);
     }
     freed.layers += static_cast<double>(run.count) * of_each;
   }
+  consider(stage.embedding_backward, &Activations::embedding, freed);
   return worst;
 }
 
@@ -38,12 +60,13 @@ Activations deferred(const StageActivations& stage) {
 }  // namespace
 
 PassActivations pass_activations(const StageActivations& stage) {
+  const Excess excess = backward_excess(stage);
   return {.left = {.layers = layers_kept(stage),
                    .embedding = stage.embedding,
                    .head = stage.head,
-                   .outputs = stage.output,
-                   .replay = {}},
-          .excess = backward_excess(stage),
+                   .outputs = stage.output},
+          .excess = excess.bytes,
+          .during = excess.during,
           .deferred = deferred(stage)};
 }
 

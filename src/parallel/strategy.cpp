@@ -181,6 +181,20 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
 
 }  // namespace
 
+namespace {
+
+// Autocast keeps fp32 weights: autograd gives them fp32 gradients, and no other copy is stepped.
+void check_dtypes(Rules& rules, const Transformer& model, const Strategy& strategy) {
+  if (!model.architecture.kernels.weight_copies) return;
+  const std::string because = " where `kernels.weight_copies` keeps fp32 weights";
+  rules.require(strategy.gradient_dtype == Dtype::fp32, "gradient_dtype",
+                [&] { return "must be fp32" + because + ": their gradients have their dtype"; });
+  rules.require(strategy.optimizer.main_params == MainParams::fp32, "main_params_dtype",
+                [&] { return "must be fp32" + because + ", which the optimizer steps"; });
+}
+
+}  // namespace
+
 std::vector<Problem> illegalities(const Transformer& model, const Strategy& strategy,
                                   const Workload& workload) {
   Rules rules;
@@ -196,6 +210,7 @@ std::vector<Problem> illegalities(const Transformer& model, const Strategy& stra
   check_devices(rules, strategy);
   check_batch(rules, strategy, workload);
   check_recompute(rules, model, strategy);
+  check_dtypes(rules, model, strategy);
   return std::move(rules.problems);
 }
 

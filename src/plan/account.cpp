@@ -116,7 +116,8 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
   return warnings;
 }
 
-std::vector<Assumption> assumptions_of(const System& system, const Strategy& strategy) {
+std::vector<Assumption> assumptions_of(const System& system, const Software& software,
+                                       const Strategy& strategy) {
   std::vector<Assumption> assumptions;
   for (const Reserve& reserve : system.reserves) {
     const Bytes bytes = reserved(reserve, strategy);
@@ -126,7 +127,9 @@ std::vector<Assumption> assumptions_of(const System& system, const Strategy& str
         {std::to_string(mebibytes) + " MiB of non-torch memory: " + reserve.name, reserve.source});
   }
   assumptions.push_back(
-      {"left out: temporary buffers of a kernel, gradients in flight between ops, fragmentation",
+      {software.memory.backward_buffers
+           ? "left out: temporary buffers of a kernel, fragmentation"
+           : "left out: temporary buffers of a kernel, gradients in flight between ops, fragmentation",
        "less than 5% of capacity to spare is called marginal for their sake"});
   return assumptions;
 }

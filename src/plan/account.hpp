@@ -11,7 +11,8 @@ namespace headroom {
 // The first of the fullest.
 std::size_t fullest_rank(const std::vector<RankMemory>& ranks);
 
-std::vector<Assumption> assumptions_of(const System& system, const Strategy& strategy);
+std::vector<Assumption> assumptions_of(const System& system, const Software& software,
+                                       const Strategy& strategy);
 
 // Of a plan with memory and timing. `activations` are those of its model under its recomputation.
 std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activations,

@@ -79,6 +79,7 @@ void Composer::find_states() {
   for (RankKind& kind : kinds_) {
     kind.moments = nullptr;
     kind.parameters = parameters_of_rank(layers_.parameters(), kind.held, shape_.ranks == 1);
+    kind.dummy_gradients = layers_.dummy_gradients(kind.held);
     for (const bool sharded : {false, true}) {
       strategy.distributed_optimizer = sharded;
       kind.state[index(sharded)] = total(model_state(base_.model, strategy, kind.parameters));
@@ -150,7 +151,10 @@ const std::vector<RankMemory>& Composer::ranks_of(const Strategy& strategy) {
   ranks_.clear();
   for (std::int64_t rank = 0; rank < shape_.ranks; ++rank) {
     RankKind& kind = kinds_[kind_of_[index(rank)]];
-    RankMemory memory{.state = model_state(base_.model, strategy, kind.parameters), .reserved = reserved_};
+    RankMemory memory{.state = model_state(base_.model, strategy, kind.parameters),
+                      .dummy_gradients = kind.dummy_gradients,
+                      .workspaces = base_.software.memory.workspaces.value_or(Bytes(0)),
+                      .reserved = reserved_};
     if (strategy.recompute.window) {
       const Bytes available = (1 - marginal_fraction) * base_.system.memory - total(memory);
       memory.window = largest_window(checkpointed, full, shape_, rank, available);
@@ -165,6 +169,10 @@ const std::vector<RankMemory>& Composer::ranks_of(const Strategy& strategy) {
   return ranks_;
 }
 
+Bytes Composer::kept_by_stack(const RankKind& kind) const {
+  return kind.dummy_gradients + base_.software.memory.workspaces.value_or(Bytes(0)) + reserved_;
+}
+
 RankPeak Composer::peak(const Strategy& strategy) {
   if (strategy.recompute.window) {
     const std::vector<RankMemory>& ranks = ranks_of(strategy);
@@ -174,15 +182,17 @@ RankPeak Composer::peak(const Strategy& strategy) {
   fill_activations(strategy.recompute);
   RankPeak highest;
   for (const RankKind& kind : kinds_) {
-    const Bytes bytes = kind.state[index(strategy.distributed_optimizer)] + kind.activations + reserved_;
+    const Bytes bytes =
+        kind.state[index(strategy.distributed_optimizer)] + kind.activations + kept_by_stack(kind);
     if (bytes > highest.bytes) highest = {.rank = index(kind.rank), .bytes = bytes};
   }
   return highest;
 }
 
 Bytes Composer::rank_total(std::int64_t rank, std::span<const PassActivations> passes) const {
-  const Bytes state = kinds_[kind_of_[index(rank)]].state[index(layout_.distributed_optimizer)];
-  return state + total(rank_activations(passes, shape_, rank).at_peak) + reserved_;
+  const RankKind& kind = kinds_[kind_of_[index(rank)]];
+  const Bytes state = kind.state[index(layout_.distributed_optimizer)];
+  return state + total(rank_activations(passes, shape_, rank).at_peak) + kept_by_stack(kind);
 }
 
 Seconds Composer::iteration(const Strategy& strategy) {
@@ -245,7 +255,7 @@ Evaluation Composer::evaluate(const Strategy& strategy) {
     plan.timing = timing_of(strategy);
     reduction_within_fit = times_.end(strategy.distributed_optimizer).replicas.within_fit;
   }
-  plan.assumptions = assumptions_of(base_.system, strategy);
+  plan.assumptions = assumptions_of(base_.system, base_.software, strategy);
   plan.warnings = warnings_of(plan, layers_.activations(strategy.recompute), reduction_within_fit);
   plan.verdict = verdict(headroom::peak(plan));
   if (plan.verdict != Verdict::does_not_fit) return plan;

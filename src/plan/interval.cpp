@@ -36,10 +36,15 @@ Bytes allocated(const Plan& plan) {
   return most;
 }
 
+const Spread& allocated_spread(const Spreads& spreads, const Software& software) {
+  return software.memory.backward_buffers ? spreads.allocated : spreads.saved;
+}
+
 AllocatedInterval allocated_interval(const Plan& plan, const Spreads& spreads) {
   const Bytes most = allocated(plan);
-  const double factor = std::exp(spreads.allocated.logarithm);
-  return {.predicted = most, .low = most / factor, .high = most * factor, .source = spreads.allocated.source};
+  const auto& [logarithm, source] = allocated_spread(spreads, plan.request.software);
+  const double factor = std::exp(logarithm);
+  return {.predicted = most, .low = most / factor, .high = most * factor, .source = source};
 }
 
 }  // namespace headroom

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/memory/backward.hpp"
 
 namespace headroom {
 namespace {
@@ -73,7 +74,15 @@ const ModelActivations& LayerPrices::activations(const Recomputation& recompute)
     exprs = &add_replay(symbolic, recompute,
                         model_activation_exprs(layers_, now_->symbolic->sharding, strategy, base_.detail));
   }
-  return add_replay(now_->activations, recompute, evaluate(*exprs, letters()));
+  ModelActivations parts = evaluate(*exprs, letters());
+  set_backward_peaks(parts, layers_, now_->symbolic->sharding, recompute, base_.detail, base_.software,
+                     letters());
+  return add_replay(now_->activations, recompute, parts);
+}
+
+Bytes LayerPrices::dummy_gradients(const KindCounts& counts) const {
+  if (base_.software.memory.dummy_gradients != DummyGradients::kept_by_shape) return Bytes(0);
+  return headroom::dummy_gradients(layers_, counts, now_->symbolic->sharding, base_.software, letters());
 }
 
 const PricedModel& LayerPrices::prices() {

@@ -11,15 +11,23 @@
 namespace headroom {
 namespace {
 
+// What goes on at the peak of a backward pass.
+std::string during(const Plan& plan, const OpPlace& place) {
+  if (place.op == nowhere) return "its first recompute";
+  const ModelLayers layers = layers_of(plan.request.model);
+  const LayerKind& kind = layers.kinds[static_cast<std::size_t>(place.kind)];
+  return fmt::format("{} of the {}", kind.ops.ops()[static_cast<std::size_t>(place.op)].name, kind.name);
+}
+
 std::string moment(const Plan& plan, const RankMemory& rank) {
   const Step& step = rank.activations.peak;
   const std::string chunk = plan.request.strategy.virtual_pipeline > 1
                                 ? fmt::format(" through virtual stage {}", step.chunk + 1)
                                 : "";
-  return step.pass == Pass::forward
-             ? fmt::format("at the end of the forward pass of microbatch {}{}", step.microbatch + 1, chunk)
-             : fmt::format("in the backward pass of microbatch {}{}, during its first recompute",
-                           step.microbatch + 1, chunk);
+  if (step.pass == Pass::forward)
+    return fmt::format("at the end of the forward pass of microbatch {}{}", step.microbatch + 1, chunk);
+  return fmt::format("in the backward pass of microbatch {}{}, during {}", step.microbatch + 1, chunk,
+                     during(plan, rank.activations.during));
 }
 
 // Every rank, in bytes, for spreadsheets.
@@ -36,6 +44,12 @@ Table bytes_table(const Plan& plan) {
                           {"head_bytes"},
                           {"outputs_bytes"},
                           {"recompute_bytes"},
+                          {"activation_gradients_bytes"},
+                          {"logits_bytes"},
+                          {"gathered_bytes"},
+                          {"weight_gradients_bytes"},
+                          {"dummy_gradients_bytes"},
+                          {"workspaces_bytes"},
                           {"non_torch_bytes"},
                           {"total_bytes"},
                           {"headroom_bytes"}}};
@@ -44,9 +58,11 @@ Table bytes_table(const Plan& plan) {
     std::vector<std::string> row{std::to_string(rank.activations.pipeline_rank),
                                  std::to_string(rank.activations.layers),
                                  fmt::format("{:g}", in_flight(plan, rank))};
-    for (const Bytes bytes : {rank.state.weights, rank.state.gradients, rank.state.optimizer, total(parts),
-                              parts.layers, parts.embedding, parts.head, parts.outputs, parts.replay,
-                              rank.reserved, total(rank), plan.request.system.memory - total(rank)}) {
+    for (const Bytes bytes :
+         {rank.state.weights, rank.state.gradients, rank.state.optimizer, total(parts), parts.layers,
+          parts.embedding, parts.head, parts.outputs, parts.replay, parts.gradients, parts.logits,
+          parts.gathered, parts.weight_gradients, rank.dummy_gradients, rank.workspaces, rank.reserved,
+          total(rank), plan.request.system.memory - total(rank)}) {
       row.push_back(whole(bytes.count()));
     }
     table.rows.push_back(std::move(row));
@@ -118,6 +134,12 @@ Table memory_bars(const Plan& plan) {
   row("output layer", activations.head);
   row("pipeline outputs", activations.outputs);
   row("recompute working set", activations.replay);
+  row("activation gradients", activations.gradients);
+  row("half-precision logits", activations.logits);
+  row("gathered sequence shards", activations.gathered);
+  row("weight gradients of the op", activations.weight_gradients);
+  row("dummy weight gradients", rank.dummy_gradients);
+  row("GEMM workspaces", rank.workspaces);
   row("non-torch memory", rank.reserved);
   return table;
 }

@@ -8,6 +8,13 @@
 namespace headroom {
 namespace {
 
+// The op of a backward pass that is under way at the peak, where the training stack counts such moments.
+OrderedJson op_json(const ModelLayers& layers, const OpPlace& place) {
+  if (place.op == nowhere) return {};
+  const LayerKind& kind = layers.kinds[static_cast<std::size_t>(place.kind)];
+  return {{"kind", kind.name}, {"op", kind.ops.ops()[static_cast<std::size_t>(place.op)].name}};
+}
+
 OrderedJson rank_json(const Plan& plan, const RankMemory& rank) {
   const Activations& parts = rank.activations.at_peak;
   return {{"pipeline_rank", rank.activations.pipeline_rank},
@@ -22,13 +29,20 @@ OrderedJson rank_json(const Plan& plan, const RankMemory& rank) {
             {"embedding_bytes", number(parts.embedding)},
             {"head_bytes", number(parts.head)},
             {"outputs_bytes", number(parts.outputs)},
-            {"recompute_bytes", number(parts.replay)}}},
+            {"recompute_bytes", number(parts.replay)},
+            {"activation_gradients_bytes", number(parts.gradients)},
+            {"logits_bytes", number(parts.logits)},
+            {"gathered_bytes", number(parts.gathered)},
+            {"weight_gradients_bytes", number(parts.weight_gradients)}}},
+          {"dummy_gradients_bytes", number(rank.dummy_gradients)},
+          {"workspaces_bytes", number(rank.workspaces)},
           {"non_torch_bytes", number(rank.reserved)},
           {"total_bytes", number(total(rank))},
           {"peak",
            {{"pass", name_of(rank.activations.peak.pass)},
             {"microbatch", rank.activations.peak.microbatch},
-            {"virtual_stage", rank.activations.peak.chunk}}}};
+            {"virtual_stage", rank.activations.peak.chunk},
+            {"during", op_json(layers_of(plan.request.model), rank.activations.during)}}}};
 }
 
 OrderedJson pass_json(const PassCost& cost) {

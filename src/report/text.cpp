@@ -63,7 +63,14 @@ std::string policy_line(const Strategy& strategy) {
   if (strategy.distributed_optimizer) text += ", distributed optimizer (ZeRO 1)";
   if (strategy.save_gathered_input) text += ", gathered inputs saved";
   if (strategy.keep_pipeline_outputs) text += ", pipeline outputs kept";
-  return text + fmt::format(", {} gradients", name_of(strategy.gradient_dtype));
+  text += fmt::format(", {} gradients", name_of(strategy.gradient_dtype));
+  const auto& [main_params, exp_avg, exp_avg_sq] = strategy.optimizer;
+  if (main_params != MainParams::fp32) {
+    text += fmt::format(", {} main params", main_params == MainParams::none ? "no" : name_of(main_params));
+  }
+  if (exp_avg != MomentDtype::fp32) text += fmt::format(", {} exp_avg", name_of(exp_avg));
+  if (exp_avg_sq != MomentDtype::fp32) text += fmt::format(", {} exp_avg_sq", name_of(exp_avg_sq));
+  return text;
 }
 
 std::vector<std::string> change_texts(const Alternative& alternative) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headroom/memory/backward.hpp"
 #include "headroom/model/layer_ops.hpp"
 
 namespace headroom {
@@ -44,6 +45,14 @@ Frontier::Parts::Parts(Request asked)
       LayerSets(table, layers.prices().kinds.front(), layers.sharding(), layers.letters(), detail));
   choices = std::move(front.choices);
   tolerance = front.tolerance;
+  if (software.memory.backward_buffers) {
+    for (LayerChoice& choice : choices) {
+      const Replay replay{.ops = choice.ops, .discard_outputs = true};
+      choice.bytes.backward = backward_peak(layers.layers().kinds.front(), layers.sharding(), replay,
+                                            choice.bytes.replayed, detail, software, layers.letters());
+      choice.bytes.backward.during.kind = 0;
+    }
+  }
 
   std::vector<std::vector<IndexedMix>> mixes;
   for (std::int64_t number = 0; number < shape.ranks; ++number) {

@@ -12,7 +12,11 @@ StageActivations stage_activations(const LayerMix& mix, const StagePlace& place,
                                    const ModelActivations& ends) {
   StageActivations stage = end_activations(ends, place);
   const auto append = [&](std::int64_t layers, const LayerChoice& choice) {
-    if (layers > 0) stage.layers.push_back({layers, choice.bytes.kept, choice.bytes.replayed});
+    if (layers > 0)
+      stage.layers.push_back({.count = layers,
+                              .kept = choice.bytes.kept,
+                              .replayed = choice.bytes.replayed,
+                              .backward = choice.bytes.backward});
   };
   append(mix.first_layers, mix.first);
   append(mix.rest_layers, mix.rest);

@@ -11,9 +11,25 @@ Bytes gradient_bytes(double parameters, const Strategy& strategy) {
   return Bytes(parameters * static_cast<double>(size_of(strategy.gradient_dtype)));
 }
 
-// Bytes that a step moves for each of its parameters, kernel by kernel [Megatron-LM,
-// Float16OptimizerWithFloat16Params]. Zeroing the gradients comes on top.
-double optimizer_bytes(Dtype gradients) {
+// Bytes that a step moves for each of its parameters where one kernel reads gradients, master weights and moments of any
+// dtype and writes half-precision weights too [Transformer Engine, FusedAdam].
+double precision_aware_bytes(const Strategy& strategy) {
+  constexpr auto half = static_cast<double>(size_of(Dtype::half));
+  const auto gradient = static_cast<double>(size_of(strategy.gradient_dtype));
+  const auto& [main_params, exp_avg, exp_avg_sq] = strategy.optimizer;
+  const double norm_and_clip = 3 * gradient;
+  // The low bits of a master weight need the high ones, which are the weight; without one the weight itself is stepped.
+  const bool reads_weight = main_params == MainParams::remainder || main_params == MainParams::none;
+  const double weight = reads_weight ? half + half : half;
+  return norm_and_clip + gradient + weight +
+         2 * (size_of(main_params) + size_of(exp_avg) + size_of(exp_avg_sq));
+}
+
+// The same kernel by kernel, with fp32 state [Megatron-LM, Float16OptimizerWithFloat16Params]. Zeroing the gradients comes
+// on top.
+double optimizer_bytes(const Strategy& strategy) {
+  if (strategy.optimizer != OptimizerDtypes{}) return precision_aware_bytes(strategy);
+  const Dtype gradients = strategy.gradient_dtype;
   constexpr auto half = static_cast<double>(size_of(Dtype::half));
   constexpr auto fp32 = static_cast<double>(size_of(Dtype::fp32));
   const double to_fp32 = is_half(gradients) ? half + fp32 : 0;  // read, written
@@ -74,7 +90,7 @@ Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy,
   const double stepped =
       shard(parameters.dense, WeightClass::dense) + shard(parameters.expert, WeightClass::expert);
   const Bytes moved =
-      gradient_bytes(total(parameters), strategy) + Bytes(stepped * optimizer_bytes(strategy.gradient_dtype));
+      gradient_bytes(total(parameters), strategy) + Bytes(stepped * optimizer_bytes(strategy));
   return moved / streaming_bandwidth(performance);
 }
 

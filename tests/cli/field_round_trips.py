@@ -36,6 +36,9 @@ EXAMPLES = {
     "keep_pipeline_outputs": ("yes", PIPELINE),
     "distributed_optimizer": ("yes", ["--data-parallel", "2"]),
     "gradient_dtype": ("half", []),
+    "main_params_dtype": ("none", []),
+    "exp_avg_dtype": ("int8", []),
+    "exp_avg_sq_dtype": ("bf16", []),
 }
 # No search and no frontier has strategies with these.
 NEVER_PRINTED = {"recompute_method", "distribute_saved_activations"}

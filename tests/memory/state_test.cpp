@@ -131,4 +131,21 @@ TEST_CASE("state: autocast trains fp32 weights, which are their own masters") {
   CHECK(model_state(model, {.gradient_dtype = Dtype::half}, 1000).gradients == 4000_B);
 }
 
+TEST_CASE("state: master weights and moments in the dtypes that they are kept in") {
+  const auto optimizer = [](const OptimizerDtypes& dtypes) {
+    return model_state(gpt2(), {.optimizer = dtypes}, 25600).optimizer.count() / 25600;
+  };
+  CHECK(optimizer({}) == 12);
+  // Megatron-LM's precision-aware optimizer: 16 bits of the master beside BF16 weights, and BF16 moments.
+  CHECK(optimizer({MainParams::remainder, MomentDtype::bf16, MomentDtype::bf16}) == 6);
+  CHECK(optimizer({MainParams::fp16, MomentDtype::fp8, MomentDtype::fp16}) == 5);
+  CHECK(optimizer({MainParams::none, MomentDtype::bf16, MomentDtype::bf16}) == 4);
+  CHECK(optimizer({MainParams::none, MomentDtype::int8, MomentDtype::int8}) == 2 + 2 * 4.0 / 256);
+  // Autocast steps its fp32 weights.
+  Transformer autocast = gpt2();
+  autocast.architecture.kernels.weight_copies = true;
+  const OptimizerDtypes bf16_moments{MainParams::fp32, MomentDtype::bf16, MomentDtype::bf16};
+  CHECK(model_state(autocast, {.optimizer = bf16_moments}, 1000) == ModelState{4000_B, 4000_B, 4000_B});
+}
+
 }  // namespace headroom

@@ -2,6 +2,9 @@
 // source of runs predicted by the spread of the others, so that no source says how wide its own intervals are.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +15,7 @@
 #include "headroom/io/runs_file.hpp"
 #include "headroom/io/source_file.hpp"
 #include "headroom/io/spreads_file.hpp"
+#include "papers/functional_tests.hpp"
 #include "paths.hpp"
 
 namespace headroom {
@@ -135,18 +139,58 @@ SHARED_TEST_CASE("intervals: 80% of iteration times hold 70 to 90% where each so
   CHECK(part(of_transferred) >= 0.60);
 }
 
+namespace {
+
+// Of peaks of allocated memory, as each source's stack is said to hold, or with only what is saved counted.
+std::vector<Residual> memory_rows(const std::filesystem::path& runs, const std::filesystem::path& tests,
+                                  bool only_saved) {
+  const auto with = [&](std::vector<MeasuredCase> cases, const std::optional<StackMemory>& memory) {
+    for (MeasuredCase& it : cases) {
+      if (memory) it.request.software.memory = *memory;
+      if (only_saved) it.request.software.memory = {};
+    }
+    return residuals_of(std::move(cases), Measure::allocated_bytes);
+  };
+  std::vector<Residual> rows = with(published_cases(runs.string(), "zero-bubble"), std::nullopt);
+  append(rows, with(cases_from(runs.string(), simu_max, "dgx-b200-180g"), tests::transformer_engine_on_b200));
+  // Of requests with the same prediction, the middle of what was measured.
+  std::map<Bytes, std::vector<double>> measured;
+  for (tests::FunctionalTest& test : tests::functional_tests(tests)) {
+    if (only_saved) test.request.software.memory = {};
+    measured[tests::last_rank(test.request)].push_back(test.measured.count());
+  }
+  for (const auto& [predicted, values] : measured) {
+    rows.push_back({"Megatron-LM", std::abs(std::log(median(values) / predicted.count()))});
+  }
+  return rows;
+}
+
+}  // namespace
+
 SHARED_TEST_CASE("intervals: 80% of allocated memory hold 70 to 90% where each source is left out") {
   const auto file = tests::shared_file("data/measured/runs.json");
-  if (!file) return;
-  std::vector<Residual> rows =
-      residuals_of(published_cases(file->string(), "zero-bubble"), Measure::allocated_bytes);
-  append(rows, residuals_of(cases_from(file->string(), simu_max, "dgx-b200-180g"), Measure::allocated_bytes));
-  CHECK(rows.size() == 8);
+  const auto goldens = tests::shared_file("data/measured/megatron_memory.csv");
+  if (!file || !goldens) return;
+  const std::vector<Residual> rows = memory_rows(*file, *goldens, false);
+  CHECK(rows.size() == 15);
   CHECK(spread_of(rows) == doctest::Approx(embedded_spreads().allocated.logarithm).epsilon(0.02));
   const Coverage coverage = left_out_coverage(rows);
   MESSAGE("sources left out: " << coverage.covered << " of " << coverage.rows);
   CHECK(part(coverage) >= 0.70);
   CHECK(part(coverage) <= 0.90);
+}
+
+SHARED_TEST_CASE("intervals: where only what is saved is counted, memory is off by more") {
+  const auto file = tests::shared_file("data/measured/runs.json");
+  const auto goldens = tests::shared_file("data/measured/megatron_memory.csv");
+  if (!file || !goldens) return;
+  const std::vector<Residual> rows = memory_rows(*file, *goldens, true);
+  CHECK(rows.size() == 12);
+  CHECK(spread_of(rows) == doctest::Approx(embedded_spreads().saved.logarithm).epsilon(0.02));
+  const Coverage coverage = left_out_coverage(rows);
+  MESSAGE("sources left out: " << coverage.covered << " of " << coverage.rows);
+  // What is missing depends on the size of the model, which the sources differ in: docs/validation.md says so.
+  CHECK(part(coverage) >= 0.60);
 }
 
 }  // namespace headroom

@@ -33,7 +33,10 @@ constexpr Example examples[] = {{"tensor_parallel", "8"},
                                 {"save_gathered_input", "yes"},
                                 {"keep_pipeline_outputs", "yes"},
                                 {"distributed_optimizer", "yes"},
-                                {"gradient_dtype", "half"}};
+                                {"gradient_dtype", "half"},
+                                {"main_params_dtype", "none"},
+                                {"exp_avg_dtype", "int8"},
+                                {"exp_avg_sq_dtype", "bf16"}};
 
 }  // namespace
 
@@ -108,6 +111,7 @@ TEST_CASE("strategy fields: edits make the strategy that they were taken from") 
                .keep_pipeline_outputs = true,
                .distributed_optimizer = true,
                .gradient_dtype = Dtype::half,
+               .optimizer = {MainParams::remainder, MomentDtype::bf16, MomentDtype::fp8},
                .stage_layers = {1, 2, 3, 4, 5, 6, 7, 8}};
   for (int i = 0; i < 4; ++i) {
     Strategy made;

@@ -290,4 +290,25 @@ TEST_CASE("strategy: what a policy replays") {
         Replay{.ops = 3, .discard_outputs = true});
 }
 
+TEST_CASE("legality: autocast gives fp32 gradients and steps fp32 weights, whatever is asked") {
+  Transformer model{.hidden = 64,
+                    .feedforward = 256,
+                    .heads = 4,
+                    .key_value_heads = 4,
+                    .head_size = 16,
+                    .layers = 2,
+                    .vocabulary = 128,
+                    .sequence = 32,
+                    .max_positions = 32};
+  const Workload one{.global_batch = 1, .sequence = 32};
+  const Strategy half{.gradient_dtype = Dtype::half, .optimizer = {.main_params = MainParams::none}};
+  CHECK(illegalities(model, half, one).empty());
+  model.architecture.kernels.weight_copies = true;
+  CHECK(illegalities(model, {}, one).empty());
+  const auto problems = illegalities(model, half, one);
+  REQUIRE(problems.size() == 2);
+  CHECK(problems[0].where == "gradient_dtype");
+  CHECK(problems[1].where == "main_params_dtype");
+}
+
 }  // namespace headroom

@@ -62,6 +62,13 @@ Request any_request() {
   request.model.layers = *rc::gen::inRange<std::int64_t>(4, 10);
   request.detail = *rc::gen::element(Detail::paper, Detail::exact);
   request.software.overlaps_data_parallel = *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) {
+    request.software.memory = {
+        .backward_buffers = true,
+        .dummy_gradients =
+            *rc::gen::element(DummyGradients::none, DummyGradients::transient, DummyGradients::kept_by_shape),
+        .workspaces = 96_MiB};
+  }
   return request;
 }
 
@@ -110,9 +117,9 @@ Bytes walked(const Request& request, const RankMemory& memory) {
   const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
   Bytes highest;
   for (const StepActivations& step :
-       activations_by_step(stage_activations(model, strategy, workload, detail),
-                           stage_activations(model, everything, workload, detail), memory.window, shape,
-                           memory.activations.pipeline_rank)) {
+       activations_by_step(stage_activations(model, strategy, workload, detail, software),
+                           stage_activations(model, everything, workload, detail, software), memory.window,
+                           shape, memory.activations.pipeline_rank)) {
     highest = std::max(highest, total(step.highest));
   }
   return highest;
@@ -134,6 +141,9 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
       const RankMemory& memory = plan.ranks[rank];
       RC_ASSERT(memory.state == model_state(model, strategy, parameters[rank]));
       RC_ASSERT(memory.reserved == reserved(system, strategy));
+      RC_ASSERT(memory.workspaces == software.memory.workspaces.value_or(0_B));
+      const bool keeps = software.memory.dummy_gradients == DummyGradients::kept_by_shape;
+      RC_ASSERT((memory.dummy_gradients > 0_B) == keeps);
       RC_ASSERT(total(memory.activations.at_peak) == walked(request, memory));
       RC_ASSERT(total(memory) <= peak(plan));
     }

@@ -20,6 +20,11 @@ TEST_CASE(
   const BytesPerSecond bandwidth = streaming_bandwidth(performance());
   CHECK(optimizer_time(billion, {}, performance()) == Bytes(58e9) / bandwidth);
   CHECK(optimizer_time(billion, {.gradient_dtype = Dtype::half}, performance()) == Bytes(62e9) / bandwidth);
+  // One kernel over half-precision gradients, weights and moments: zeroed (2), normed and clipped (6), read (2), and
+  // weight and both moments read and written (12).
+  const OptimizerDtypes no_master{MainParams::none, MomentDtype::bf16, MomentDtype::bf16};
+  CHECK(optimizer_time(billion, {.gradient_dtype = Dtype::half, .optimizer = no_master}, performance()) ==
+        Bytes(22e9) / bandwidth);
   CHECK(optimizer_time(billion, {.data_parallel = 8, .distributed_optimizer = true}, performance()).count() ==
         tests::about((Bytes(4e9 + 54e9 / 8) / bandwidth).count()));
 }

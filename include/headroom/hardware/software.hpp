@@ -1,12 +1,14 @@
-// What a training stack does that changes its time but neither the model nor the layout: a named bundle of choices,
+// What a training stack does that changes time and memory but neither the model nor the layout: a named bundle of choices,
 // such as those of Megatron-LM when K22 was measured (which are the defaults).
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "headroom/core/names.hpp"
+#include "headroom/core/units.hpp"
 #include "headroom/hardware/sourced.hpp"
 
 namespace headroom {
@@ -22,6 +24,22 @@ enum class NormBackward : std::uint8_t { one_pass, two_kernels };
 // all_reduce: every rank gets all sums [DeepSpeed ZeRO stage 1 of 2022].
 enum class GradientReduction : std::uint8_t { reduce_scatter, all_reduce };
 
+// With fused accumulation, what a linear layer's backward pass returns for a weight gradient that is in the sum already.
+// none: nothing. transient: an empty tensor of the weight's shape and dtype, while its backward pass runs.
+// kept_by_shape: the library of the layers keeps one for each distinct shape for the whole run, and the output layer,
+// which is not of that library, makes its own.
+enum class DummyGradients : std::uint8_t { none, transient, kept_by_shape };
+
+// What is alive at the peak beside weights, gradients, optimizer state and what forward passes saved. The defaults count
+// none of it, as K22 did.
+struct StackMemory {
+  bool backward_buffers = false;  // gradients between ops, half-precision logits, gathered inputs
+  DummyGradients dummy_gradients = DummyGradients::none;
+  std::optional<Bytes> workspaces;  // of matrix products, that PyTorch's allocator holds for the whole run
+  std::string source = "None of it is counted, as in K22";
+  friend bool operator==(const StackMemory&, const StackMemory&) = default;
+};
+
 struct Software {
   std::string name = "megatron-2022";
   std::string source;
@@ -33,6 +51,7 @@ struct Software {
   bool serial_transfers = false;   // pipeline ranks send and receive one at a time [DeepSpeed pipe engine]
   bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: host and device take turns
   Sourced<double> product_rate{1, Origin::exact, "the libraries that the rates were fitted on"};  // factor
+  StackMemory memory;
   friend bool operator==(const Software&, const Software&) = default;
 };
 
@@ -40,6 +59,12 @@ template <>
 inline constexpr std::array<Spelling<GradientAccumulation>, 2> spellings<GradientAccumulation>{{
     {GradientAccumulation::fused, "fused"},
     {GradientAccumulation::separate, "separate"},
+}};
+template <>
+inline constexpr std::array<Spelling<DummyGradients>, 3> spellings<DummyGradients>{{
+    {DummyGradients::none, "none"},
+    {DummyGradients::transient, "transient"},
+    {DummyGradients::kept_by_shape, "kept_by_shape"},
 }};
 template <>
 inline constexpr std::array<Spelling<NormBackward>, 2> spellings<NormBackward>{{

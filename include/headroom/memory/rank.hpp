@@ -14,7 +14,9 @@ struct RankActivations {
   std::int64_t layers = 0;            // that the rank holds
   std::int64_t chunks_in_flight = 0;  // most forward passes alive; m are one microbatch's worth
   Activations at_peak;
-  Step peak;  // forward: at its end; backward: during the replay of its last checkpoint that replays
+  Step
+      peak;  // forward: at its end; backward: during the replay of its last checkpoint that replays, or during an op
+  OpPlace during;  // that op, where the training stack counts such moments
   friend bool operator==(const RankActivations&, const RankActivations&) = default;
 };
 

@@ -6,9 +6,34 @@
 
 #include "headroom/core/fixed_vector.hpp"
 #include "headroom/core/units.hpp"
+#include "headroom/hardware/software.hpp"
 #include "headroom/parallel/strategy.hpp"
 
 namespace headroom {
+
+// An op of a kind of layer, both as indices (ModelLayers::kinds, OpTable::ops()), or none.
+struct OpPlace {
+  int kind = nowhere;
+  int op = nowhere;
+  friend bool operator==(const OpPlace&, const OpPlace&) = default;
+};
+
+// What a backward pass through the ops of a layer, or of an end of the model, adds at its worst moment to what forward
+// passes left (memory/backward.hpp).
+struct BackwardPeak {
+  OpPlace during;          // the op under way then; none: the training stack counts no such moment
+  Bytes freed;             // of what the forward pass left
+  Bytes replay;            // that the replay holds still
+  Bytes gradients;         // of activations
+  Bytes logits;            // gradients of the logits, in the precision of the output layer
+  Bytes gathered;          // sequence shards of all ranks, put together
+  Bytes weight_gradients;  // not yet added to their sum, or dummies of those that are
+  friend bool operator==(const BackwardPeak&, const BackwardPeak&) = default;
+};
+
+constexpr Bytes total(const BackwardPeak& peak) {
+  return peak.replay + peak.gradients + peak.logits + peak.gathered + peak.weight_gradients - peak.freed;
+}
 
 // Consecutive layers, or consecutive checkpoints of several layers, that are kept alike.
 struct CheckpointRun {
@@ -16,6 +41,7 @@ struct CheckpointRun {
   Bytes kept;      // by each, from forward to backward
   Bytes replayed;  // made again when the backward pass reaches it: its working set
   Bytes deferred;  // until a pass for weights of its own, where there is one
+  BackwardPeak backward;
   friend bool operator==(const CheckpointRun&, const CheckpointRun&) = default;
 };
 
@@ -30,6 +56,8 @@ struct StageActivations {
   // Of embedding and head, until a pass for weights of its own, where there is one.
   Bytes embedding_deferred;
   Bytes head_deferred;
+  BackwardPeak embedding_backward;
+  BackwardPeak head_backward;
   friend bool operator==(const StageActivations&, const StageActivations&) = default;
 };
 
@@ -37,6 +65,7 @@ struct StageActivations {
 struct LayerActivations {
   Bytes kept;
   Bytes replayed;
+  BackwardPeak backward;
   friend bool operator==(const LayerActivations&, const LayerActivations&) = default;
 };
 
@@ -95,9 +124,10 @@ StageActivations end_activations(const ModelActivations& parts, const StagePlace
 // own.
 std::vector<StageActivations> stage_activations(const ModelLayers& layers, const Sharding& sharding,
                                                 const Bindings& letters, const Strategy& strategy,
-                                                Detail detail);
+                                                Detail detail, const Software& software = {});
 std::vector<StageActivations> stage_activations(const Transformer& model, const Strategy& strategy,
-                                                const Workload& workload, Detail detail);
+                                                const Workload& workload, Detail detail,
+                                                const Software& software = {});
 
 // What is held for the gradients of weights, from a backward pass for inputs until the pass for weights: inputs of linear
 // layers and the gradients of their outputs, and of the embedding likewise. Normalizations hold nothing: the gradients of

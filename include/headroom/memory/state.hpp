@@ -72,7 +72,7 @@ std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strat
 struct ModelState {
   Bytes weights;
   Bytes gradients;
-  Bytes optimizer;  // fp32 master weights and two fp32 moments; a shard of them with a distributed optimizer
+  Bytes optimizer;  // master weights and two moments; a shard of them with a distributed optimizer
   friend bool operator==(const ModelState&, const ModelState&) = default;
 };
 

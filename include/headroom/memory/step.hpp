@@ -2,7 +2,8 @@
 //
 // A forward pass leaves what its stage chunk keeps. A backward pass first lets go of the head, then goes through the
 // layers from the last, making a checkpoint's working set again before it frees what the checkpoint kept. Where weights
-// have passes of their own, it leaves what those need, and they free it.
+// have passes of their own, it leaves what those need, and they free it. Where the training stack counts what else is
+// alive during an op, its worst moment may be during any op of the head, of a layer or of the embedding.
 #pragma once
 
 #include <array>
@@ -20,23 +21,32 @@ struct Activations {
   Bytes head;
   Bytes outputs;  // sent outputs that were not deallocated
   Bytes replay;   // working set of the checkpoint under replay
+  // Of the op under backward, where the training stack counts them (memory/backward.hpp).
+  Bytes gradients;  // of activations
+  Bytes logits;     // gradients of logits, in the precision of the output layer
+  Bytes gathered;   // inputs and gradients of all sequence shards
+  Bytes weight_gradients;
   friend bool operator==(const Activations&, const Activations&) = default;
 
   friend constexpr Activations operator+(const Activations& x, const Activations& y) {
-    return {x.layers + y.layers, x.embedding + y.embedding, x.head + y.head, x.outputs + y.outputs,
-            x.replay + y.replay};
+    return {x.layers + y.layers,   x.embedding + y.embedding, x.head + y.head,
+            x.outputs + y.outputs, x.replay + y.replay,       x.gradients + y.gradients,
+            x.logits + y.logits,   x.gathered + y.gathered,   x.weight_gradients + y.weight_gradients};
   }
   friend constexpr Activations operator-(const Activations& x, const Activations& y) {
-    return {x.layers - y.layers, x.embedding - y.embedding, x.head - y.head, x.outputs - y.outputs,
-            x.replay - y.replay};
+    return {x.layers - y.layers,   x.embedding - y.embedding, x.head - y.head,
+            x.outputs - y.outputs, x.replay - y.replay,       x.gradients - y.gradients,
+            x.logits - y.logits,   x.gathered - y.gathered,   x.weight_gradients - y.weight_gradients};
   }
   friend constexpr Activations operator*(double k, const Activations& x) {
-    return {k * x.layers, k * x.embedding, k * x.head, k * x.outputs, k * x.replay};
+    return {k * x.layers,    k * x.embedding, k * x.head,     k * x.outputs,         k * x.replay,
+            k * x.gradients, k * x.logits,    k * x.gathered, k * x.weight_gradients};
   }
 };
 
 constexpr Bytes total(const Activations& parts) {
-  return parts.layers + parts.embedding + parts.head + parts.outputs + parts.replay;
+  return parts.layers + parts.embedding + parts.head + parts.outputs + parts.replay + parts.gradients +
+         parts.logits + parts.gathered + parts.weight_gradients;
 }
 
 struct StepActivations {
@@ -46,6 +56,8 @@ struct StepActivations {
   // for a pass for weights; backward_weight: at its start
   Activations highest;
   Activations after;
+  OpPlace
+      during;  // the op of a backward pass during which it is highest, where the stack counts such moments
   friend bool operator==(const StepActivations&, const StepActivations&) = default;
 };
 
@@ -53,6 +65,7 @@ struct StepActivations {
 struct PassActivations {
   Activations left;      // by a forward pass
   Activations excess;    // of a backward pass at its worst moment above what was alive before it, if any
+  OpPlace during;        // of its worst moment
   Activations deferred;  // by a backward pass, until the pass for weights of its own, where there is one
   friend bool operator==(const PassActivations&, const PassActivations&) = default;
 };
@@ -95,11 +108,13 @@ void visit_activations(const std::vector<PassActivations>& checkpointed,
     for (std::size_t i = 0; i < deferred.size(); ++i) {
       if (deferred[i] > 0) now = now + static_cast<double>(deferred[i]) * checkpointed[i].deferred;
     }
-    Activations highest = now;
-    if (step.pass == Pass::backward && total(before + pass.excess) >= total(now))
-      highest = before + pass.excess;
-    if (step.pass == Pass::backward_weight) highest = before;
-    visit(StepActivations{step, stored, highest, now});
+    StepActivations result{.step = step, .stored = stored, .highest = now, .after = now};
+    if (step.pass == Pass::backward && total(before + pass.excess) >= total(now)) {
+      result.highest = before + pass.excess;
+      result.during = pass.during;
+    }
+    if (step.pass == Pass::backward_weight) result.highest = before;
+    visit(result);
   });
 }
 

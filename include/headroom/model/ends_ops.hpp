@@ -106,13 +106,16 @@ constexpr OpTable head_ops(const Architecture& architecture) {
       head.keep(loss, {"log-softmax", s * b * v, kernels.logits, Placement::split}, why::input_gradient);
       head.keep(loss, {"total weight", 1, kernels.logits, Placement::whole, Detail::exact},
                 "the mean divides by it");
+      loss.input_gradient = kernels.logits;
       break;
     case CrossEntropy::log_softmax_gather:
       head.keep(loss, {"log-softmax", s * b * v, kernels.logits, Placement::split}, why::input_gradient);
+      loss.input_gradient = kernels.logits;
       break;
     case CrossEntropy::fused:
       head.keep(loss, {"logit gradient", s * b * v, Dtype::half, Placement::split},
                 "computed in the forward pass, in place");
+      loss.in_place = true;
       break;
   }
   loss.traffic = {cross_entropy_traffic(kernels.cross_entropy)};

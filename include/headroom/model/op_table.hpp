@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "headroom/core/dtype.hpp"
@@ -140,6 +141,8 @@ struct Op {
   FixedVector<Exchange, 2> exchanges{};
   bool overlaps = false;  // collectives before it may run beside its products
   WeightClass weights = WeightClass::dense;
+  bool in_place = false;  // its backward pass writes the gradient of its input over what it saved
+  std::optional<Dtype> input_gradient{};  // while its backward pass runs, where it is not the input's dtype
 };
 
 class OpTable {

@@ -29,7 +29,8 @@ enum class Fusion : std::uint8_t { fused, unfused };
 // unfused_mean: the same where the mean keeps the squares too, as in PyTorch 1.13.
 enum class NormKernel : std::uint8_t { fused, unfused, unfused_mean };
 
-// vocabulary_parallel: Megatron's, keeps the fp32 softmax, the target mask and the masked target.
+// vocabulary_parallel: Megatron's, keeps the fp32 softmax, the target mask and the masked target; so does its native fused
+// one (core/fusions/fused_cross_entropy.py).
 // plain: torch cross_entropy over logits cast to `logits` precision.
 // log_softmax_gather: the log-softmax and an indexed read, written by hand.
 // fused: keeps only the gradient, written over the half-precision logits (Transformer Engine, Liger).

@@ -44,6 +44,46 @@ enum class ScheduleKind : std::uint8_t { gpipe, one_forward_one_backward, interl
 // Whether the gradients of weights have passes of their own, which no other pass waits for.
 constexpr bool has_weight_passes(ScheduleKind kind) { return kind == ScheduleKind::zero_bubble_h1; }
 
+// What the optimizer steps in place of half-precision weights. fp32, fp16: a copy of them. remainder: the low 16 bits of an
+// fp32 copy, whose high ones are the bf16 weights [Transformer Engine, FusedAdam, store_param_remainders]. none: it steps
+// the weights themselves.
+enum class MainParams : std::uint8_t { fp32, fp16, remainder, none };
+
+// A moment of Adam. fp8: with a scale for each tensor, not counted [Transformer Engine, FusedAdam]. int8: with an fp32 scale
+// for every 256 values [bitsandbytes, optim.AdamW8bit, blocks of 256].
+enum class MomentDtype : std::uint8_t { fp32, bf16, fp16, fp8, int8 };
+
+// Bytes for each parameter.
+constexpr double size_of(MainParams main) {
+  switch (main) {
+    case MainParams::fp32: return 4;
+    case MainParams::fp16:
+    case MainParams::remainder: return 2;
+    case MainParams::none: return 0;
+  }
+  EXPECTS(!"unknown main parameters");
+  return 0;
+}
+constexpr double size_of(MomentDtype moment) {
+  switch (moment) {
+    case MomentDtype::fp32: return 4;
+    case MomentDtype::bf16:
+    case MomentDtype::fp16: return 2;
+    case MomentDtype::fp8: return 1;
+    case MomentDtype::int8: return 1 + 4.0 / 256;
+  }
+  EXPECTS(!"unknown moment");
+  return 0;
+}
+
+// What an optimizer keeps for each parameter.
+struct OptimizerDtypes {
+  MainParams main_params = MainParams::fp32;
+  MomentDtype exp_avg = MomentDtype::fp32;
+  MomentDtype exp_avg_sq = MomentDtype::fp32;
+  friend bool operator==(const OptimizerDtypes&, const OptimizerDtypes&) = default;
+};
+
 struct Strategy {
   std::int64_t tensor_parallel = 1;    // t
   std::int64_t pipeline_parallel = 1;  // p
@@ -54,9 +94,10 @@ struct Strategy {
   bool save_gathered_input = false;  // save gathered inputs whole instead of gathering twice
   Recomputation recompute;
   ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
-  bool keep_pipeline_outputs = false;      // do not free a stage's output once it is sent [K22 appendix B]
-  bool distributed_optimizer = false;      // shard optimizer state over data parallel ranks
-  Dtype gradient_dtype = Dtype::fp32;      // half: 16 bytes a parameter in all; fp32: 18
+  bool keep_pipeline_outputs = false;  // do not free a stage's output once it is sent [K22 appendix B]
+  bool distributed_optimizer = false;  // shard optimizer state over data parallel ranks
+  Dtype gradient_dtype = Dtype::fp32;  // half: 16 bytes a parameter in all; fp32: 18
+  OptimizerDtypes optimizer;
   std::vector<std::int64_t> stage_layers;  // layers of each stage chunk in order; empty: as even as can be
   friend bool operator==(const Strategy&, const Strategy&) = default;
 };
@@ -131,6 +172,21 @@ struct StagePlace {
 std::vector<StagePlace> stage_places(const ModelLayers& layers, const Strategy& strategy);
 std::vector<StagePlace> stage_places(const Transformer& model, const Strategy& strategy);
 
+template <>
+inline constexpr std::array<Spelling<MainParams>, 4> spellings<MainParams>{{
+    {MainParams::fp32, "fp32"},
+    {MainParams::fp16, "fp16"},
+    {MainParams::remainder, "remainder"},
+    {MainParams::none, "none"},
+}};
+template <>
+inline constexpr std::array<Spelling<MomentDtype>, 5> spellings<MomentDtype>{{
+    {MomentDtype::fp32, "fp32"},
+    {MomentDtype::bf16, "bf16"},
+    {MomentDtype::fp16, "fp16"},
+    {MomentDtype::fp8, "fp8"},
+    {MomentDtype::int8, "int8"},
+}};
 template <>
 inline constexpr std::array<Spelling<RecomputePolicy>, 4> spellings<RecomputePolicy>{{
     {RecomputePolicy::none, "none"},

@@ -50,9 +50,10 @@ constexpr auto member() {
                    }};
 }
 
-using FieldMember = std::variant<Member<std::int64_t>, Member<bool>, Member<ScheduleKind>,
-                                 Member<RecomputePolicy>, Member<RecomputeMethod>, Member<Dtype>,
-                                 Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
+using FieldMember =
+    std::variant<Member<std::int64_t>, Member<bool>, Member<ScheduleKind>, Member<RecomputePolicy>,
+                 Member<RecomputeMethod>, Member<Dtype>, Member<MainParams>, Member<MomentDtype>,
+                 Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
 
 // Where the flag of a field stands in the help, and which commands have it.
 enum class FieldGroup : std::uint8_t {
@@ -151,8 +152,19 @@ inline constexpr std::array strategy_fields{
                   "strategy/distributed_optimizer", "", "use-distributed-optimizer", 0, FieldGroup::sharing,
                   FieldDistance::differs, true, "", "Shard optimizer state over DP ranks (ZeRO 1)"},
     StrategyField{"gradient_dtype", member<&Strategy::gradient_dtype>(), "strategy/gradient_dtype", "",
-                  "gradients", 0, FieldGroup::saved, FieldDistance::none, false, "DTYPE",
+                  "gradients,main-grads-dtype", 0, FieldGroup::saved, FieldDistance::none, false, "DTYPE",
                   "fp32 (default, 18 bytes a parameter in all), or bf16, fp16 or half (16)"},
+    StrategyField{
+        "main_params_dtype", member<&Strategy::optimizer, &OptimizerDtypes::main_params>(),
+        "strategy/main_params_dtype", "", "", 0, FieldGroup::saved, FieldDistance::none, false, "DTYPE",
+        "Of the copy that the optimizer steps: fp32 (default), fp16, remainder (2 bytes beside BF16 "
+        "weights) or none (it steps the weights)"},
+    StrategyField{"exp_avg_dtype", member<&Strategy::optimizer, &OptimizerDtypes::exp_avg>(),
+                  "strategy/exp_avg_dtype", "", "", 0, FieldGroup::saved, FieldDistance::none, false, "DTYPE",
+                  "Of Adam's first moment: fp32 (default), bf16, fp16, fp8 or int8"},
+    StrategyField{"exp_avg_sq_dtype", member<&Strategy::optimizer, &OptimizerDtypes::exp_avg_sq>(),
+                  "strategy/exp_avg_sq_dtype", "", "", 0, FieldGroup::saved, FieldDistance::none, false,
+                  "DTYPE", "Of Adam's second moment, likewise"},
 };
 
 // The field of a name, or of another name or the letter of its flag; null: none.

@@ -71,8 +71,9 @@ class Composer {
     ChunkGroups groups;               // stage chunks of the same place do the same
     std::vector<std::size_t> stages;  // of each group, among the distinct ones
     Parameters parameters;
-    std::array<Bytes, 2> state;                        // optimizer state whole, distributed
-    Bytes activations;                                 // at their peak
+    std::array<Bytes, 2> state;  // optimizer state whole, distributed
+    Bytes activations;           // at their peak
+    Bytes dummy_gradients;
     const std::vector<LiveMoment>* moments = nullptr;  // once asked for, where stage chunks differ
   };
 
@@ -81,6 +82,7 @@ class Composer {
   void find_stages();
   void find_rank_kinds();
   void find_states();
+  [[nodiscard]] Bytes kept_by_stack(const RankKind& kind) const;  // and by the system's reserves
   // Which of the distinct stages it is.
   [[nodiscard]] std::size_t stage(std::int64_t rank, std::int64_t chunk) const;
 

@@ -33,7 +33,8 @@ struct Spread {
 struct Spreads {
   Spread fitted;  // of iteration times
   Spread transferred;
-  Spread allocated;  // of bytes
+  Spread allocated;  // of bytes, where the training stack counts what is alive at the peak
+  Spread saved;      // of bytes, where it counts only what is saved
   friend bool operator==(const Spreads&, const Spreads&) = default;
 };
 
@@ -60,6 +61,7 @@ struct AllocatedInterval {
   std::string source;
   friend bool operator==(const AllocatedInterval&, const AllocatedInterval&) = default;
 };
+const Spread& allocated_spread(const Spreads& spreads, const Software& software);
 AllocatedInterval allocated_interval(const Plan& plan, const Spreads& spreads);
 
 template <>

@@ -28,6 +28,8 @@ class LayerPrices {
   const ModelActivations& activations(const Recomputation& recompute);
   // What is held for passes for weights.
   const DeferredActivations& deferred();
+  // Of a rank that holds so many of each kind, for the whole run.
+  [[nodiscard]] Bytes dummy_gradients(const KindCounts& counts) const;
   // Expects a system whose performance is known.
   const ModelCost& cost(const Recomputation& recompute);
   // Op by op. Likewise.

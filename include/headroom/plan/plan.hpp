@@ -37,11 +37,13 @@ struct RankMemory {
   ModelState state;
   RankActivations activations;
   std::int64_t window = 0;  // passes stored in full under Recomputation::window
+  Bytes dummy_gradients;    // that the training stack keeps for the whole run
+  Bytes workspaces;         // of matrix products, likewise
   Bytes reserved;
   friend bool operator==(const RankMemory&, const RankMemory&) = default;
 };
 
-// Of weights, gradients, optimizer state, activations at their peak, and reserves.
+// Of weights, gradients, optimizer state, activations at their peak, what the training stack keeps, and reserves.
 Bytes total(const RankMemory& rank);
 
 // A stable code and a sentence for the user.

@@ -1,0 +1,212 @@
+#include "headroom/memory/backward.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "headroom/core/counts.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr double weight_gradient_size = 2;  // bytes of an element: it has its weight's dtype
+
+class BackwardWalk {
+ public:
+  BackwardWalk(const LayerKind& kind, const Sharding& sharding, const Replay& replay, Detail detail,
+               const Software& software, const Bindings& letters)
+      : kind_(kind),
+        table_(kind.ops),
+        sharding_(sharding),
+        replay_(replay),
+        software_(software),
+        letters_(letters) {
+    for (const StoredTensor& tensor : stored_tensors(table_, sharding, replay, detail)) {
+      if (tensor.value == nowhere) continue;  // random state, which lies in host memory
+      Stored& stored = stored_[place(tensor.value)];
+      (tensor.kept ? stored.kept : stored.made_again) = number(tensor.bytes);
+      stored.until = first_reader(tensor.value);
+    }
+  }
+
+  // `replayed`: what the replay holds in all, which may be more than the values that it makes again.
+  BackwardPeak worst(Bytes replayed) {
+    const int ops = static_cast<int>(table_.ops().size());
+    const auto& results = table_.ops()[place(ops - 1)].outputs;
+    if (kind_.position != KindPosition::last) {
+      const ValueId result = results[results.size() - 1];
+      gradients_[place(result)] = {.alive = true, .bytes = shard(result)};
+    }
+    BackwardPeak highest;
+    for (int op = ops - 1; op >= 0; --op) {
+      if ((replay_.ops & op_bit(place(op))) != 0 && !replaying_) {
+        replaying_ = true;
+        now_.replay = replayed;
+      }
+      const BackwardPeak during = go_through(op);
+      if (highest.during.op == nowhere || total(during) > total(highest)) highest = during;
+    }
+    return highest;
+  }
+
+ private:
+  struct Stored {
+    Bytes kept;
+    Bytes made_again;
+    int until = nowhere;  // freed after the backward pass of this op
+  };
+  struct Gradient {
+    bool alive = false;
+    Bytes bytes;  // none where it shares those of another
+  };
+
+  static std::size_t place(int index) { return static_cast<std::size_t>(index); }
+  [[nodiscard]] Bytes number(const Monomial& bytes) const { return Bytes(bytes.evaluate(letters_)); }
+  [[nodiscard]] Bytes shard(ValueId value) const {
+    return number(bytes_on_rank(table_[value], table_[value].placement, sharding_));
+  }
+  // Of the tokens of all tensor-parallel ranks, where a region that runs on 1/t needs those of a sequence shard.
+  [[nodiscard]] Bytes gathered(const Op& op, ValueId value) const {
+    const bool sharded = sharding_.sequence && table_[value].placement == Placement::boundary;
+    return sharded && op.region == Placement::split ? number(whole_bytes(table_[value], sharding_))
+                                                    : Bytes(0);
+  }
+
+  // The first op of the table that saved a value or is run again from it: the last whose backward pass needs it.
+  [[nodiscard]] int first_reader(ValueId value) const {
+    const ValueUse use = use_of(table_, value);
+    const OpSet needed_by = use.savers | (use.readers & replay_.ops);
+    if (needed_by == 0) return table_[value].producer;  // a view into the same allocation is needed
+    int op = 0;
+    while ((needed_by & op_bit(place(op))) == 0) ++op;
+    return op;
+  }
+
+  [[nodiscard]] bool feeds_loss(ValueId value) const {
+    return std::any_of(table_.ops().begin(), table_.ops().end(),
+                       [&](const Op& op) { return op.kind == OpKind::loss && op.inputs.contains(value); });
+  }
+
+  // Of a kernel of its own, or the dummy that stands for the one that was added to the sum.
+  [[nodiscard]] Bytes weight_gradient(const Op& op) const {
+    const DummyGradients dummies = software_.memory.dummy_gradients;
+    const bool separate = software_.gradient_accumulation == GradientAccumulation::separate;
+    const bool of_its_own =
+        dummies == DummyGradients::transient ||
+        (dummies == DummyGradients::kept_by_shape && kind_.position == KindPosition::last);
+    const bool linear = op.kind == OpKind::linear && (separate || of_its_own);
+    if (!linear && op.kind != OpKind::embedding) return Bytes(0);
+    return weight_gradient_size * Bytes(parameters(op, sharding_).evaluate(letters_));
+  }
+
+  void count(BackwardPeak& during, ValueId value, Bytes bytes) const {
+    (feeds_loss(value) ? during.logits : during.gradients) += bytes;
+  }
+
+  BackwardPeak go_through(int index) {
+    const Op& op = table_.ops()[place(index)];
+    BackwardPeak now = now_;
+    now.during.op = index;
+    now.weight_gradients = weight_gradient(op);
+    for (std::size_t value = 0; value < table_.values().size(); ++value) {
+      if (gradients_[value].alive) count(now, static_cast<ValueId>(value), gradients_[value].bytes);
+    }
+    for (const ValueId output : op.outputs) {
+      if (gradients_[place(output)].alive) now.gathered += gathered(op, output);
+    }
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const ValueId input = op.inputs[i];
+      Gradient& gradient = gradients_[place(input)];
+      const bool stream = op.adds && i + 1 == op.inputs.size();
+      if (stream) {  // it passes on to the stream
+        gradient = {.alive = true, .bytes = shard(input)};
+      } else if (op.adds && op.saves.empty()) {  // and to the branch, unless dropout makes another of it
+        gradient.alive = true;
+      } else {
+        const Bytes whole = gathered(op, input);
+        if (op.kind == OpKind::linear && sharding_.regather) now.gathered += whole;
+        if (!op.in_place) count(now, input, gradient_bytes(op, input) + whole);
+        gradient = {.alive = true, .bytes = shard(input)};
+      }
+    }
+    for (const ValueId output : op.outputs) gradients_[place(output)] = {};
+    for (std::size_t value = 0; value < table_.values().size(); ++value) {
+      Stored& stored = stored_[value];
+      if (stored.until != index) continue;
+      now_.freed += stored.kept;
+      if (replaying_) now_.replay -= stored.made_again;
+      stored = {};
+    }
+    return now;
+  }
+
+  // Of an input while the op runs.
+  [[nodiscard]] Bytes gradient_bytes(const Op& op, ValueId input) const {
+    if (!op.input_gradient) return shard(input);
+    return (real(bits_of(*op.input_gradient)) / real(bits_of(table_[input].dtype))) * shard(input);
+  }
+
+  const LayerKind& kind_;
+  const OpTable& table_;
+  const Sharding& sharding_;
+  const Replay& replay_;
+  const Software& software_;
+  const Bindings& letters_;
+  std::array<Stored, OpTable::max_values> stored_{};
+  std::array<Gradient, OpTable::max_values> gradients_{};
+  BackwardPeak now_;  // what is freed and replayed so far
+  bool replaying_ = false;
+};
+
+}  // namespace
+
+BackwardPeak backward_peak(const LayerKind& kind, const Sharding& sharding, const Replay& replay,
+                           Bytes replayed, Detail detail, const Software& software, const Bindings& letters) {
+  return BackwardWalk(kind, sharding, replay, detail, software, letters).worst(replayed);
+}
+
+void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,
+                        const Recomputation& recompute, Detail detail, const Software& software,
+                        const Bindings& letters) {
+  if (!software.memory.backward_buffers) return;
+  for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
+    const LayerKind& kind = layers.kinds[i];
+    KindActivations& part = parts.kinds[i];
+    const auto peak = [&](const Replay& replay, Bytes replayed) {
+      return backward_peak(kind, sharding, replay, replayed, detail, software, letters);
+    };
+    part.plain.backward = peak({}, Bytes(0));
+    part.replayed.backward = kind.position == KindPosition::layer
+                                 ? peak(replay_of(kind.ops, recompute), part.replayed.replayed)
+                                 : part.plain.backward;
+    part.plain.backward.during.kind = part.replayed.backward.during.kind = static_cast<int>(i);
+  }
+}
+
+Bytes dummy_gradients(const ModelLayers& layers, const KindCounts& counts, const Sharding& sharding,
+                      const Software& software, const Bindings& letters) {
+  Bytes sum;
+  if (software.memory.dummy_gradients != DummyGradients::kept_by_shape) return sum;
+  std::vector<std::pair<double, double>> shapes;  // outer and inner extents on one rank
+  for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
+    if (layers.kinds[i].position != KindPosition::layer || counts[i] == 0) continue;
+    for (const Op& op : layers.kinds[i].ops.ops()) {
+      if (op.kind != OpKind::linear) continue;
+      for (const MatrixProduct& product : op.products) {
+        const auto extent = [&](const Amount& amount) {
+          return (amount.count * share(amount.placement, sharding)).evaluate(letters);
+        };
+        double outer = 0;
+        for (const Amount& part : product.outer) outer += extent(part);
+        const std::pair shape{outer, extent(product.inner)};
+        if (std::find(shapes.begin(), shapes.end(), shape) != shapes.end()) continue;
+        shapes.push_back(shape);
+        sum += Bytes(weight_gradient_size * shape.first * shape.second);
+      }
+    }
+  }
+  return sum;
+}
+
+}  // namespace headroom
