@@ -140,7 +140,9 @@ ExplainedStage explain_first_stage(const ExplainQuestion& question, const ModelL
 
 }  // namespace
 
-ExplainReply answer(const ExplainQuestion& question) { return answer(question, layers_of(question.model)); }
+ExplainReply answer(const ExplainQuestion& question) {
+  return answer(question, layers_of(question.model, question.strategy.micro_batch));
+}
 
 ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers) {
   const auto& [model, strategy, workload, detail] = question;

@@ -83,7 +83,7 @@ Expr deferred_bytes(const OpTable& table, const Sharding& sharding, Detail detai
 LayerActivations layer_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, const Recomputation& recompute, Detail detail) {
   const auto [kept, replayed] =
-      layer_exprs(layer_ops(model.architecture), sharding_of(model, strategy), recompute, detail);
+      layer_exprs(layer_ops(model, strategy.micro_batch), sharding_of(model, strategy), recompute, detail);
   const Bindings letters = bindings(model, strategy, workload);
   return {.kept = Bytes(kept.evaluate(letters)), .replayed = Bytes(replayed.evaluate(letters))};
 }
@@ -133,7 +133,8 @@ ModelActivations evaluate(const ModelActivationExprs& exprs, const Bindings& let
 
 ModelActivations model_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, Detail detail) {
-  return evaluate(model_activation_exprs(layers_of(model), sharding_of(model, strategy), strategy, detail),
+  return evaluate(model_activation_exprs(layers_of(model, strategy.micro_batch), sharding_of(model, strategy),
+                                         strategy, detail),
                   bindings(model, strategy, workload));
 }
 
@@ -199,13 +200,13 @@ std::vector<StageActivations> stage_activations(const ModelLayers& layers, const
 std::vector<StageActivations> stage_activations(const Transformer& model, const Strategy& strategy,
                                                 const Workload& workload, Detail detail,
                                                 const Software& software) {
-  return stage_activations(layers_of(model), sharding_of(model, strategy),
+  return stage_activations(layers_of(model, strategy.micro_batch), sharding_of(model, strategy),
                            bindings(model, strategy, workload), strategy, detail, software);
 }
 
 DeferredActivations deferred_activations(const Transformer& model, const Strategy& strategy,
                                          const Workload& workload, Detail detail) {
-  return deferred_activations(layers_of(model), sharding_of(model, strategy),
+  return deferred_activations(layers_of(model, strategy.micro_batch), sharding_of(model, strategy),
                               bindings(model, strategy, workload), detail);
 }
 

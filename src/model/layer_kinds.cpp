@@ -2,12 +2,12 @@
 
 namespace headroom {
 
-ModelLayers layers_of(const Transformer& model) {
+ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch) {
   const Architecture& architecture = model.architecture;
   ModelLayers layers{.tied_embeddings = architecture.tied_embeddings,
                      .boundary = architecture.kernels.residual_dtype};
   layers.kinds.reserve(3);
-  layers.kinds.push_back({.name = "layer", .count = symbols::L, .ops = layer_ops(architecture)});
+  layers.kinds.push_back({.name = "layer", .count = symbols::L, .ops = layer_ops(model, micro_batch)});
   layers.kinds.push_back(
       {.name = "embedding", .position = KindPosition::first, .ops = embedding_ops(architecture)});
   layers.kinds.push_back({.name = "head", .position = KindPosition::last, .ops = head_ops(architecture)});

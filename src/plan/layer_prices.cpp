@@ -35,21 +35,31 @@ T& add_replay(Known& known, const Recomputation& recompute, const T& value) {
 
 }  // namespace
 
-LayerPrices::LayerPrices(const Request& base) : base_(base), layers_(layers_of(base.model)) {}
+LayerPrices::LayerPrices(const Request& base) : base_(base), several_(layers_of(base.model)) {}
+
+const ModelLayers& LayerPrices::layers_for(const Strategy& strategy) {
+  const bool differ = base_.model.architecture.kernels.layout == AttentionLayout::batch_first;
+  if (!differ || strategy.micro_batch != 1) return several_;
+  if (!one_) one_ = layers_of(base_.model, 1);
+  return *one_;
+}
 
 LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
+  const ModelLayers& layers = layers_for(strategy);
   const Sharding sharding = sharding_of(base_.model, strategy);
   for (Symbolic& symbolic : symbolic_) {
-    if (symbolic.sharding == sharding && symbolic.keep_pipeline_outputs == strategy.keep_pipeline_outputs &&
+    if (symbolic.layers == &layers && symbolic.sharding == sharding &&
+        symbolic.keep_pipeline_outputs == strategy.keep_pipeline_outputs &&
         symbolic.gradient_dtype == strategy.gradient_dtype) {
       return symbolic;
     }
   }
   Symbolic& symbolic = symbolic_.emplace_back();
+  symbolic.layers = &layers;
   symbolic.sharding = sharding;
   symbolic.keep_pipeline_outputs = strategy.keep_pipeline_outputs;
   symbolic.gradient_dtype = strategy.gradient_dtype;
-  symbolic.parameters = model_parameter_exprs(layers_, sharding);
+  symbolic.parameters = model_parameter_exprs(layers, sharding);
   return symbolic;
 }
 
@@ -72,17 +82,17 @@ const ModelActivations& LayerPrices::activations(const Recomputation& recompute)
     Strategy strategy = strategy_;
     strategy.recompute = recompute;
     exprs = &add_replay(symbolic, recompute,
-                        model_activation_exprs(layers_, now_->symbolic->sharding, strategy, base_.detail));
+                        model_activation_exprs(layers(), now_->symbolic->sharding, strategy, base_.detail));
   }
   ModelActivations parts = evaluate(*exprs, letters());
-  set_backward_peaks(parts, layers_, now_->symbolic->sharding, recompute, base_.detail, base_.software,
+  set_backward_peaks(parts, layers(), now_->symbolic->sharding, recompute, base_.detail, base_.software,
                      letters());
   return add_replay(now_->activations, recompute, parts);
 }
 
 Bytes LayerPrices::dummy_gradients(const KindCounts& counts) const {
   if (base_.software.memory.dummy_gradients != DummyGradients::kept_by_shape) return Bytes(0);
-  return headroom::dummy_gradients(layers_, counts, now_->symbolic->sharding, base_.software, letters());
+  return headroom::dummy_gradients(layers(), counts, now_->symbolic->sharding, base_.software, letters());
 }
 
 const PricedModel& LayerPrices::prices() {
@@ -90,19 +100,19 @@ const PricedModel& LayerPrices::prices() {
   Symbolic& symbolic = *now_->symbolic;
   const Setting setting = setting_of(base_.model, strategy_, base_.workload, base_.system.devices_per_node,
                                      *base_.system.performance, base_.software);
-  if (!symbolic.work) symbolic.work = model_work(layers_, setting);
+  if (!symbolic.work) symbolic.work = model_work(layers(), setting);
   return now_->model.emplace(priced(*symbolic.work, setting));
 }
 
 const DeferredActivations& LayerPrices::deferred() {
   if (now_->deferred) return *now_->deferred;
   return now_->deferred.emplace(deferred_activations(
-      layers_, now_->symbolic->sharding, bindings(base_.model, strategy_, base_.workload), base_.detail));
+      layers(), now_->symbolic->sharding, bindings(base_.model, strategy_, base_.workload), base_.detail));
 }
 
 const ModelCost& LayerPrices::cost(const Recomputation& recompute) {
   if (const ModelCost* known = find_replay(now_->costs, recompute)) return *known;
-  return add_replay(now_->costs, recompute, model_cost(prices(), layers_, recompute));
+  return add_replay(now_->costs, recompute, model_cost(prices(), layers(), recompute));
 }
 
 }  // namespace headroom

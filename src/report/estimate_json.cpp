@@ -42,7 +42,8 @@ OrderedJson rank_json(const Plan& plan, const RankMemory& rank) {
            {{"pass", name_of(rank.activations.peak.pass)},
             {"microbatch", rank.activations.peak.microbatch},
             {"virtual_stage", rank.activations.peak.chunk},
-            {"during", op_json(layers_of(plan.request.model), rank.activations.during)}}}};
+            {"during", op_json(layers_of(plan.request.model, plan.request.strategy.micro_batch),
+                               rank.activations.during)}}}};
 }
 
 OrderedJson pass_json(const PassCost& cost) {
@@ -93,7 +94,7 @@ OrderedJson time_json(const Plan& plan, const IterationInterval& interval) {
                       {"interval", interval_json(interval)},
                       {"critical_rank", iteration.critical_rank},
                       {"breakdown", std::move(breakdown)}};
-  const ModelLayers layers = layers_of(plan.request.model);
+  const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy.micro_batch);
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
     json[layers.kinds[i].name] = cost_json(iteration.cost.kinds[i]);
   }

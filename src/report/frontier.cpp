@@ -177,7 +177,7 @@ std::string batches_text(const FrontierReply& report) {
 }
 
 std::string frontier_text(const FrontierReply& report, const Style& style, bool all) {
-  const OpTable table = layer_ops(report.request.model.architecture);
+  const OpTable table = layer_ops(report.request.model, report.request.strategy.micro_batch);
   const Strategy& strategy = report.request.strategy;
   const bool markdown = style.format == Format::markdown;
   const std::string blank = markdown ? "\n" : "";
@@ -242,7 +242,8 @@ Table csv_table(const FrontierReply& report, const OpTable& table) {
 std::string render(const FrontierReply& report, const Style& style, bool all) {
   switch (style.format) {
     case Format::json: return to_text(frontier_json(report));
-    case Format::csv: return to_csv(csv_table(report, layer_ops(report.request.model.architecture)));
+    case Format::csv:
+      return to_csv(csv_table(report, layer_ops(report.request.model, report.request.strategy.micro_batch)));
     case Format::table:
     case Format::markdown: return fitted(frontier_text(report, style, all), style);
   }

@@ -62,7 +62,7 @@ OrderedJson to_json(const StagedPoint& point, const OpTable& table) {
 }  // namespace
 
 OrderedJson frontier_json(const FrontierReply& report) {
-  const OpTable table = layer_ops(report.request.model.architecture);
+  const OpTable table = layer_ops(report.request.model, report.request.strategy.micro_batch);
   const std::int64_t b = report.request.strategy.micro_batch;
   const auto best = [&](const std::optional<FrontierPoint>& uniform, const std::optional<StagedPoint>& staged,
                         std::int64_t micro_batch) {

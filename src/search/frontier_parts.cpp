@@ -32,7 +32,9 @@ Request checked(Request asked) {
 }  // namespace
 
 Frontier::Parts::Parts(Request asked)
-    : request(checked(std::move(asked))), composer(request), table(layer_ops(request.model.architecture)) {
+    : request(checked(std::move(asked))),
+      composer(request),
+      table(layer_ops(request.model, request.strategy.micro_batch)) {
   const auto& [model, system, software, strategy, workload, detail] = request;
   composer.set_layout(strategy);
   const ScheduleShape& shape = composer.shape();

@@ -47,7 +47,7 @@ LayerCost table_cost(const OpTable& table, const Replay& replay, const Setting& 
 }
 
 LayerCost layer_cost(const Transformer& model, const Strategy& strategy, const Setting& setting) {
-  const OpTable table = layer_ops(model.architecture);
+  const OpTable table = layer_ops(model, strategy.micro_batch);
   return table_cost(table, replay_of(table, strategy.recompute), setting);
 }
 

@@ -26,7 +26,7 @@ ModelCost model_cost(const PricedModel& model, const ModelLayers& layers, const 
 }
 
 ModelCost model_cost(const Transformer& model, const Strategy& strategy, const Setting& setting) {
-  const ModelLayers layers = layers_of(model);
+  const ModelLayers layers = layers_of(model, strategy.micro_batch);
   return model_cost(priced(model_work(layers, setting), setting), layers, strategy.recompute);
 }
 

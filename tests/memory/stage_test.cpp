@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "papers/k22.hpp"
+
 namespace headroom {
 namespace {
 
@@ -135,6 +137,41 @@ TEST_CASE("stage: all layers are in some checkpoint, whatever the policy") {
       CHECK(made_or_kept == 8 * plain.kept);
     }
   }
+}
+
+TEST_CASE("layer: key/value heads are repeated only where there are fewer of them than query heads") {
+  Transformer model = k22::transformer("", 2, 1024, 16);
+  model.architecture.positions = Positions::rotary;
+  const Workload workload{.global_batch = 1, .sequence = 512};
+  const auto kept = [&](KvSharing sharing) {
+    model.architecture.kernels.kv_sharing = sharing;
+    return layer_activations(model, {}, workload, {}, Detail::exact).kept;
+  };
+  // v is a view into the output of the linear, whose q and k it pins: 4 s b h, which copies would let go of.
+  CHECK(kept(KvSharing::repeated) == kept(KvSharing::grouped));
+  model.key_value_heads = 1;
+  CHECK(kept(KvSharing::repeated) != kept(KvSharing::grouped));
+}
+
+TEST_CASE("layer: a change of memory order copies nothing but views where a microbatch is one sequence") {
+  Transformer model = k22::transformer("", 2, 1024, 16);
+  model.architecture.positions = Positions::rotary;
+  model.architecture.kernels.attention = AttentionKernel::flash;
+  const auto kept = [&](AttentionLayout layout, QkvLinear qkv, std::int64_t micro_batch) {
+    model.architecture.kernels.layout = layout;
+    model.architecture.kernels.qkv = qkv;
+    const Workload workload{.global_batch = micro_batch, .sequence = 512};
+    return layer_activations(model, {.micro_batch = micro_batch}, workload, {}, Detail::exact).kept;
+  };
+  using Order = AttentionLayout;
+  CHECK(kept(Order::batch_first, QkvLinear::separate, 1) ==
+        kept(Order::sequence_first, QkvLinear::separate, 1));
+  // v is copied out of the linear's output, which leaves nothing pinned.
+  CHECK(kept(Order::batch_first, QkvLinear::one, 1) == kept(Order::sequence_first, QkvLinear::separate, 1));
+  // The projection keeps a copy of the context besides the one that attention keeps.
+  const Bytes context(2.0 * 2 * 512 * 1024);
+  CHECK(kept(Order::batch_first, QkvLinear::separate, 2) ==
+        kept(Order::sequence_first, QkvLinear::separate, 2) + context);
 }
 
 }  // namespace headroom

@@ -93,9 +93,8 @@ const Variant variants[] = {
      with_kernel(with_kernel(llama, &K::kv_sharing, KvSharing::repeated), &K::softmax_dtype, Dtype::fp32)},
     {"llama_flash", llama_flash},
     {"llama_flash_sepqkv", llama_flash_separate},
-    // Measured with b = 1, where batch first is sequence first: only v is copied, out of the linear's
-    // output, which leaves nothing pinned.
-    {"llama_flash_bshd", llama_flash_separate},
+    // Measured with b = 1: only v is copied, out of the linear's output, which leaves nothing pinned.
+    {"llama_flash_bshd", with_kernel(llama_flash, &K::layout, AttentionLayout::batch_first)},
     {"llama_flash_swiglu_fused", with_kernel(llama_flash_separate, &K::activation, Fusion::fused)},
     {"llama_flash_gateup_separate", llama_flash_separate},
     {"llama_flash_tp", llama_flash_separate},
@@ -209,7 +208,7 @@ std::string measured_name(const Op& op, const std::map<std::string, std::int64_t
 }
 
 std::map<std::string, std::int64_t> predicted_by_op(const Case& it) {
-  const OpTable table = layer_ops(it.architecture);
+  const OpTable table = layer_ops(it.model, it.strategy.micro_batch);
   const Bindings letters = bindings(it.model, it.strategy, it.workload);
   std::map<std::string, std::int64_t> sums;
   for (const StoredTensor& tensor :

@@ -61,6 +61,10 @@ Request any_request() {
   request.workload.global_batch = *rc::gen::element<std::int64_t>(8, 16);
   request.model.layers = *rc::gen::inRange<std::int64_t>(4, 10);
   request.detail = *rc::gen::element(Detail::paper, Detail::exact);
+  if (*rc::gen::arbitrary<bool>()) {
+    request.model.architecture.kernels.attention = AttentionKernel::flash;
+    request.model.architecture.kernels.layout = AttentionLayout::batch_first;
+  }
   request.software.overlaps_data_parallel = *rc::gen::arbitrary<bool>();
   if (*rc::gen::arbitrary<bool>()) {
     request.software.memory = {

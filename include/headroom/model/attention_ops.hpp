@@ -152,13 +152,17 @@ constexpr ValueId transposed(OpBuilder& layer, ValueId value) {
 
 constexpr ValueId flash_attention(OpBuilder& layer, Qkv in) {
   using namespace symbols;
-  const bool copies = layer.arch.kernels.layout == AttentionLayout::batch_first;
+  const bool batch_first = layer.arch.kernels.layout == AttentionLayout::batch_first;
   Op copy{.name = "to_batch_first", .kind = OpKind::copy, .region = Placement::split, .core_attention = true};
-  if (copies) {
-    copy.inputs = {in.q, in.k, in.v};
-    in = {transposed(layer, in.q), transposed(layer, in.k), transposed(layer, in.v)};
-    copy.outputs = {in.q, in.k, in.v};
-    layer.table.op(copy);
+  if (batch_first) {
+    for (ValueId* const part : {&in.q, &in.k, &in.v}) {
+      // Of one sequence only a view into a wider allocation is copied.
+      if (layer.one_sequence && layer.table[*part].buffer == nowhere) continue;
+      copy.inputs.push_back(*part);
+      *part = transposed(layer, *part);
+      copy.outputs.push_back(*part);
+    }
+    if (!copy.inputs.empty()) layer.table.op(copy);
   }
 
   ValueId output = layer.table.value({"context", s * b * a * e, Dtype::half, Placement::split});
@@ -182,7 +186,7 @@ constexpr ValueId flash_attention(OpBuilder& layer, Qkv in) {
   }
   layer.table.op(flash);
 
-  if (copies) {
+  if (batch_first && !layer.one_sequence) {
     copy.name = "from_batch_first";
     copy.inputs = {output};
     output = transposed(layer, output);

@@ -52,7 +52,8 @@ struct ModelLayers {
   Dtype boundary = Dtype::half;  // of what one layer gives the next
 };
 
-ModelLayers layers_of(const Transformer& model);
+// For microbatches of so many sequences: of one, some rows do nothing (layer_ops.hpp). By default several.
+ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch = 2);
 
 // What a pipeline divides.
 std::int64_t layer_count(const ModelLayers& layers);

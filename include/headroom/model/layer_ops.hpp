@@ -10,15 +10,23 @@
 
 namespace headroom {
 
-constexpr OpTable layer_ops(const Architecture& architecture) {
+constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence = false) {
   using namespace symbols;
-  OpBuilder layer{.arch = architecture};
+  OpBuilder layer{.arch = architecture, .one_sequence = one_sequence};
   const ValueId input = layer.table.value({"layer input", s * b * h, architecture.kernels.residual_dtype});
   const ValueId attended = attention(layer, layer.norm("norm_1", input));
   const ValueId middle = layer.residual("residual_1", attended, input);
   const ValueId expanded = mlp(layer, layer.norm("norm_2", middle));
   layer.residual("residual_2", expanded, middle);
   return layer.table;
+}
+
+// Of a model's sizes, where they leave some rows without work: each query head has a key/value head of its own, so none is
+// repeated, and the only sequence of a microbatch comes first.
+constexpr OpTable layer_ops(const Transformer& model, std::int64_t micro_batch) {
+  Architecture architecture = model.architecture;
+  if (model.key_value_heads == model.heads) architecture.kernels.kv_sharing = KvSharing::grouped;
+  return layer_ops(architecture, micro_batch == 1);
 }
 
 }  // namespace headroom

@@ -17,6 +17,7 @@ inline constexpr std::string_view mask = "tells which elements were dropped";
 struct OpBuilder {
   Architecture arch;
   OpTable table{};
+  bool one_sequence = false;  // in a microbatch: then batch first and sequence first are the same order
 
   // A by-product of `op` that is kept for its backward pass.
   constexpr void keep(Op& op, const Value& value, std::string_view why) {

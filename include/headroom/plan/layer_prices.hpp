@@ -19,11 +19,12 @@ class LayerPrices {
   // Keeps a reference. The request's strategy plays no part.
   explicit LayerPrices(const Request& base);
 
-  [[nodiscard]] const ModelLayers& layers() const { return layers_; }
-
   // The questions below are about strategies that shard and batch as this one does.
   void select(const Strategy& strategy);
 
+  [[nodiscard]] const ModelLayers& layers() const {
+    return now_ == nullptr ? several_ : *now_->symbolic->layers;
+  }
   [[nodiscard]] const ModelParameters& parameters() const { return now_->parameters; }
   const ModelActivations& activations(const Recomputation& recompute);
   // What is held for passes for weights.
@@ -46,6 +47,7 @@ class LayerPrices {
   };
 
   struct Symbolic {
+    const ModelLayers* layers = nullptr;
     Sharding sharding;
     bool keep_pipeline_outputs = false;
     Dtype gradient_dtype = Dtype::fp32;
@@ -66,10 +68,12 @@ class LayerPrices {
   // t, b, sequence_parallel, save_gathered_input, keep_pipeline_outputs, gradient_dtype
   using Key = std::tuple<std::int64_t, std::int64_t, bool, bool, bool, Dtype>;
 
+  const ModelLayers& layers_for(const Strategy& strategy);
   Symbolic& symbolic_of(const Strategy& strategy);
 
   const Request& base_;
-  ModelLayers layers_;
+  ModelLayers several_;             // for microbatches of several sequences,
+  std::optional<ModelLayers> one_;  // and for those of one, where they differ
   std::deque<Symbolic> symbolic_;
   std::map<Key, Priced> priced_;
   Strategy strategy_;
