@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headroom/core/expects.hpp"
 #include "headroom/io/spreads_file.hpp"
 
 namespace headroom {
@@ -36,6 +37,38 @@ ValidateReply answer(const ValidateQuestion& question) {
 bool met(const ValidateReply& reply) {
   return std::all_of(reply.groups.begin(), reply.groups.end(),
                      [](const GroupSummary& group) { return group.met; });
+}
+
+std::vector<Problem> problems_of(const ValidateSamplesQuestion& question) {
+  const System& system = question.system;
+  std::vector<Problem> problems;
+  for (const SampleSet& set : question.sets) {
+    if (set.device.empty() || system.device.empty() || same_device(set.device, system.device)) continue;
+    problems.push_back(
+        {set.file, "holds samples of '" + set.device + "', and " + system.name + " has " + system.device});
+  }
+  return problems;
+}
+
+ValidateSamplesReply answer(const ValidateSamplesQuestion& question) {
+  EXPECTS(question.system.performance.has_value());
+  if (std::vector<Problem> problems = problems_of(question); !problems.empty()) {
+    throw InputError(std::move(problems));
+  }
+  std::vector<Sample> samples;
+  for (const SampleSet& set : question.sets) {
+    samples.insert(samples.end(), set.samples.begin(), set.samples.end());
+  }
+  ValidateSamplesReply reply{.system = question.system,
+                             .replay = replay(samples, *question.system.performance)};
+  if (reply.replay.rows.empty()) {
+    throw InputError("samples", "holds none that the time model has an equation for");
+  }
+  for (const ReplayedSample& row : reply.replay.rows) {
+    if (row.in_interval) ++reply.intervals;
+    if (row.in_interval.value_or(false)) ++reply.covered;
+  }
+  return reply;
 }
 
 }  // namespace headroom

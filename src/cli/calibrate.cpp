@@ -1,3 +1,5 @@
+#include "headroom/answer/calibrate.hpp"
+
 #include <algorithm>
 #include <filesystem>
 
@@ -47,14 +49,14 @@ void write_calibrated(System system, const std::string& file) {
   write({.file = file}, write_system(system));
 }
 
-ExitCode calibrate_samples(const CalibrateFlags& flags) {
+ExitCode fit_to_samples(const CalibrateFlags& flags) {
   const Style style = style_of(flags.report);
-  std::vector<SampleSet> sets;
-  const System base = read_inputs(flags.base, flags.samples,
-                                  [&](const std::string& file) { sets.push_back(read_samples(file)); });
-  const Calibration calibration = headroom::calibrate(sets, base);
-  write_calibrated(calibration.system, flags.output);
-  write({}, render(calibration, style));
+  CalibrateQuestion question;
+  question.base = read_inputs(flags.base, flags.samples,
+                              [&](const std::string& file) { question.sets.push_back(read_samples(file)); });
+  const CalibrateReply reply = answer(question);
+  write_calibrated(reply.calibration.system, flags.output);
+  write({}, render(reply, style));
   return ExitCode::done;
 }
 
@@ -71,23 +73,19 @@ std::vector<std::string> names_of(const std::vector<std::string>& given,
   return names;
 }
 
-ExitCode calibrate_to_runs(const CalibrateFlags& flags) {
+ExitCode fit_to_runs(const CalibrateFlags& flags) {
   const Style style = style_of(flags.report);
   std::vector<MeasuredRun> runs;
   const System base = read_inputs(flags.base, flags.runs, [&](const std::string& file) {
     const std::vector<MeasuredRun> more = read_runs(file);
     runs.insert(runs.end(), more.begin(), more.end());
   });
-  const ChosenRuns chosen = choose_runs(runs, names_of(flags.fit, runs), flags.base, flags.software);
-  const std::string files = fmt::format("{}", fmt::join(flags.runs, " and "));
-  if (chosen.fitted.empty() && !chosen.skipped.empty()) {
-    const SkippedRun& first = chosen.skipped.front();
-    throw InputError(files, fmt::format("none of its {} runs can be fitted: '{}', for one, is skipped: {}",
-                                        runs.size(), first.name, first.reason));
-  }
-  const RunCalibration calibration = headroom::calibrate_to_runs(chosen.fitted, chosen.held_out, base, files);
-  write_calibrated(calibration.system, flags.output);
-  write({}, render(calibration, chosen.skipped, style));
+  const CalibrateToRunsReply reply = answer(CalibrateToRunsQuestion{
+      .runs = choose_runs(runs, names_of(flags.fit, runs), flags.base, flags.software),
+      .base = base,
+      .files = fmt::format("{}", fmt::join(flags.runs, " and "))});
+  write_calibrated(reply.calibration.system, flags.output);
+  write({}, render(reply, style));
   return ExitCode::done;
 }
 
@@ -104,7 +102,7 @@ ExitCode calibrate(const CalibrateFlags& flags) {
   if (flags.runs.empty() && !flags.fit.empty()) problems.push_back({"--fit", "needs --from-runs"});
   if (flags.runs.empty() && flags.software) problems.push_back({"--software", "needs --from-runs"});
   if (!problems.empty()) throw InputError(problems);
-  return flags.runs.empty() ? calibrate_samples(flags) : calibrate_to_runs(flags);
+  return flags.runs.empty() ? fit_to_samples(flags) : fit_to_runs(flags);
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include "headroom/answer/validate.hpp"
+
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
@@ -31,31 +33,22 @@ ExitCode validate_samples(const ValidateFlags& flags) {
   if (!flags.runs.empty()) problems.push_back({"--samples", "cannot be combined with --runs"});
   if (!flags.system)
     problems.push_back({"--samples", "needs --system: which rates are they to be compared with?"});
-  System system;
-  std::vector<Sample> samples;
-  if (flags.system) collect(problems, [&] { system = read_system(*flags.system); });
+  ValidateSamplesQuestion question;
+  if (flags.system) collect(problems, [&] { question.system = read_system(*flags.system); });
   for (const std::string& file : flags.samples) {
-    collect(problems, [&] {
-      const SampleSet set = read_samples(file);
-      if (flags.system && !set.device.empty() && !system.device.empty() &&
-          !same_device(set.device, system.device)) {
-        throw InputError(
-            file, "holds samples of '" + set.device + "', and " + system.name + " has " + system.device);
-      }
-      samples.insert(samples.end(), set.samples.begin(), set.samples.end());
-    });
+    collect(problems, [&] { question.sets.push_back(read_samples(file)); });
   }
-  if (problems.empty() && !system.performance)
+  const std::vector<Problem> of_question = problems_of(question);
+  problems.insert(problems.end(), of_question.begin(), of_question.end());
+  if (problems.empty() && !question.system.performance)
     problems.push_back({*flags.system, "has no performance figures"});
   if (!problems.empty()) throw InputError(problems);
-  const SampleReplay result = replay(samples, *system.performance);
-  if (result.rows.empty())
-    throw InputError("--samples", "holds none that the time model has an equation for");
+  const ValidateSamplesReply reply = answer(question);
   if (!flags.picture.empty()) {
     write({.file = flags.picture},
-          sample_picture(result, "Samples on " + system.name + ", predicted and measured"));
+          sample_picture(reply.replay, "Samples on " + reply.system.name + ", predicted and measured"));
   }
-  write(flags.output, render(result, system, style, flags.all));
+  write(flags.output, render(reply, style, flags.all));
   return ExitCode::done;
 }
 

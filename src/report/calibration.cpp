@@ -161,16 +161,11 @@ Table replay_groups(const SampleReplay& replay) {
 }
 
 // Of all samples of kinds whose rates have an interval, those that lie in it.
-std::string coverage_line(const SampleReplay& replay) {
-  std::size_t intervals = 0;
-  std::size_t covered = 0;
-  for (const ReplayedSample& row : replay.rows) {
-    if (row.in_interval) ++intervals;
-    if (row.in_interval.value_or(false)) ++covered;
-  }
-  if (intervals == 0) return "No rates of this system say in which interval samples should lie.\n\n";
-  return fmt::format("{} of {} samples ({:.0f}%) lie in the 80% interval of their rates.\n\n", covered,
-                     intervals, 100 * static_cast<double>(covered) / static_cast<double>(intervals));
+std::string coverage_line(const ValidateSamplesReply& reply) {
+  if (reply.intervals == 0) return "No rates of this system say in which interval samples should lie.\n\n";
+  return fmt::format("{} of {} samples ({:.0f}%) lie in the 80% interval of their rates.\n\n", reply.covered,
+                     reply.intervals,
+                     100 * static_cast<double>(reply.covered) / static_cast<double>(reply.intervals));
 }
 
 Table replay_rows(const std::vector<ReplayedSample>& rows) {
@@ -230,7 +225,8 @@ OrderedJson unmodelled_json(const SampleReplay& replay) {
 
 }  // namespace
 
-std::string render(const Calibration& calibration, const Style& style) {
+std::string render(const CalibrateReply& reply, const Style& style) {
+  const Calibration& calibration = reply.calibration;
   if (style.format == Format::json) {
     OrderedJson fitted = OrderedJson::object();
     for (const FittedRate& rate : calibration.fitted) {
@@ -252,12 +248,13 @@ std::string render(const Calibration& calibration, const Style& style) {
   return fitted(text, style);
 }
 
-std::string render(const SampleReplay& replay, const System& system, const Style& style, bool all) {
+std::string render(const ValidateSamplesReply& reply, const Style& style, bool all) {
+  const SampleReplay& replay = reply.replay;
   if (style.format == Format::json) {
     OrderedJson rows = OrderedJson::array();
     for (const ReplayedSample& row : replay.rows) rows.push_back(json_of(row));
     return to_text({{"format", 2},
-                    {"system", to_json(system)},
+                    {"system", to_json(reply.system)},
                     {"groups", json_of(replay.groups)},
                     {"samples", std::move(rows)},
                     {"unmodelled", unmodelled_json(replay)}});
@@ -265,7 +262,7 @@ std::string render(const SampleReplay& replay, const System& system, const Style
   if (style.format == Format::csv) return csv_of(replay);
   std::vector<ReplayedSample> rows = all ? replay.rows : worst_first(replay.rows);
   if (!all) rows.resize(std::min(rows.size(), worst_shown));
-  std::string text = render_table(replay_groups(replay), style) + '\n' + coverage_line(replay);
+  std::string text = render_table(replay_groups(replay), style) + '\n' + coverage_line(reply);
   if (rows.size() < replay.rows.size()) {
     text += fmt::format("The worst {} of {} samples; --all shows the others.\n\n", rows.size(),
                         replay.rows.size());

@@ -1,23 +1,19 @@
 #include "headroom/report/listing.hpp"
 
-#include <optional>
-
 #include <fmt/format.h>
 
-#include "headroom/memory/reserves.hpp"
-#include "headroom/memory/state.hpp"
-#include "headroom/parallel/strategy_fields.hpp"
 #include "report/json.hpp"
 #include "report/text.hpp"
 
 namespace headroom {
+namespace {
 
-std::string render(const std::vector<Transformer>& models, const Style& style) {
+std::string render_list(const std::vector<ListedModel>& models, const Style& style) {
   if (style.format == Format::json) {
     OrderedJson list = OrderedJson::array();
-    for (const Transformer& model : models) {
-      OrderedJson json = to_json(model);
-      json["parameters"] = number(parameter_count(model));
+    for (const ListedModel& listed : models) {
+      OrderedJson json = to_json(listed.model);
+      json["parameters"] = number(listed.parameters);
       list.push_back(std::move(json));
     }
     return to_text(OrderedJson{{"format", 2}, {"models", std::move(list)}});
@@ -33,10 +29,9 @@ std::string render(const std::vector<Transformer>& models, const Style& style) {
                           {"sequence"},
                           {"activation", Align::left, 2},
                           {"attention", Align::left, 1}}};
-  for (const Transformer& model : models) {
+  for (const auto& [model, parameters] : models) {
     table.rows.push_back(
-        {model.name,
-         style.format == Format::csv ? whole(parameter_count(model)) : human_count(parameter_count(model)),
+        {model.name, style.format == Format::csv ? whole(parameters) : human_count(parameters),
          std::to_string(model.layers), std::to_string(model.hidden), std::to_string(model.feedforward),
          std::to_string(model.heads), std::to_string(model.key_value_heads), std::to_string(model.vocabulary),
          std::to_string(model.sequence), std::string(name_of(model.architecture.activation)),
@@ -45,26 +40,19 @@ std::string render(const std::vector<Transformer>& models, const Style& style) {
   return render_table(table, style);
 }
 
-namespace {
-
-// "BF16 989, FP8 1979": dense peaks in TFLOP/s, of the types that a device has them for.
-std::string peaks_of(const std::optional<Performance>& performance) {
+// "BF16 989, FP8 1979": in TFLOP/s.
+std::string peaks_text(const std::vector<ListedPeak>& peaks) {
   std::string text;
-  if (!performance) return text;
-  for (const Dtype dtype : {Dtype::bf16, Dtype::fp8, Dtype::fp4}) {
-    if (!has_peak(performance->device, dtype)) continue;
-    text += fmt::format("{}{} {:.0f}", text.empty() ? "" : ", ", peak_name(dtype),
-                        peak_of(performance->device, dtype).count() / 1e12);
+  for (const auto& [dtype, dense] : peaks) {
+    text += fmt::format("{}{} {:.0f}", text.empty() ? "" : ", ", peak_name(dtype), dense.count() / 1e12);
   }
   return text;
 }
 
-}  // namespace
-
-std::string render(const std::vector<System>& systems, const Style& style) {
+std::string render_list(const std::vector<ListedSystem>& systems, const Style& style) {
   if (style.format == Format::json) {
     OrderedJson list = OrderedJson::array();
-    for (const System& system : systems) list.push_back(to_json(system));
+    for (const ListedSystem& listed : systems) list.push_back(to_json(listed.system));
     return to_text(OrderedJson{{"format", 2}, {"systems", std::move(list)}});
   }
   Table table{.columns = {{"system", Align::left},
@@ -73,18 +61,17 @@ std::string render(const std::vector<System>& systems, const Style& style) {
                           {"GPUs_per_node"},
                           {"non_torch", Align::right, 2},
                           {"dense_TFLOPS", Align::left}}};
-  for (const System& system : systems) {
-    const Bytes reserved = most_reserved(system);
+  for (const auto& [system, reserved, peaks] : systems) {
     const bool csv = style.format == Format::csv;
     table.rows.push_back({system.name, system.device,
                           csv ? whole(system.memory.count()) : human(system.memory),
                           std::to_string(system.devices_per_node),
-                          csv ? whole(reserved.count()) : human(reserved), peaks_of(system.performance)});
+                          csv ? whole(reserved.count()) : human(reserved), peaks_text(peaks)});
   }
   return render_table(table, style);
 }
 
-std::string render(const std::vector<Software>& software, const Style& style) {
+std::string render_list(const std::vector<Software>& software, const Style& style) {
   if (style.format == Format::json) {
     OrderedJson list = OrderedJson::array();
     for (const Software& stack : software) list.push_back(to_json(stack));
@@ -95,33 +82,29 @@ std::string render(const std::vector<Software>& software, const Style& style) {
   return render_table(table, style);
 }
 
-std::string render_fields(const Style& style) {
-  OrderedJson list = OrderedJson::array();
-  Table table{.columns = {{"flags", Align::left}, {"in JSON", Align::left}, {"also accepted", Align::left}}};
-  for (const StrategyField& field : strategy_fields) {
-    std::string flags = flag_of(field.name);
-    if (!field.letter.empty()) flags = short_flag_of(field) + ", " + flags;
-    OrderedJson others = OrderedJson::array();
-    for (const std::string_view alias : aliases_of(field)) others.push_back(flag_of(alias));
-    const std::string value = value_of(field, {}, {});
-    if (style.format == Format::json) {
+std::string render_list(const std::vector<ListedField>& fields, const Style& style) {
+  if (style.format == Format::json) {
+    OrderedJson list = OrderedJson::array();
+    for (const ListedField& field : fields) {
       list.push_back({{"name", field.name},
-                      {"flag", flag_of(field.name)},
+                      {"flag", field.flag},
                       {"json", "/" + std::string(field.json)},
-                      {"default", value},
-                      {"aliases", std::move(others)},
+                      {"default", field.value},
+                      {"aliases", field.aliases},
                       {"help", field.help}});
-      continue;
     }
-    std::string also;
-    for (const auto& other : others) also += (also.empty() ? "" : " ") + other.get<std::string>();
-    table.rows.push_back({flags, std::string(field.json.substr(field.json.find('/') + 1)), also});
+    return to_text(OrderedJson{{"format", 2}, {"fields", std::move(list)}});
   }
-  if (style.format == Format::json) return to_text(OrderedJson{{"format", 2}, {"fields", std::move(list)}});
+  Table table{.columns = {{"flags", Align::left}, {"in JSON", Align::left}, {"also accepted", Align::left}}};
+  for (const ListedField& field : fields) {
+    table.rows.push_back({field.short_flag.empty() ? field.flag : field.short_flag + ", " + field.flag,
+                          std::string(field.json.substr(field.json.find('/') + 1)),
+                          fmt::format("{}", fmt::join(field.aliases, " "))});
+  }
   return render_table(table, style);
 }
 
-std::string render(const std::vector<PublishedSource>& sources, const Style& style) {
+std::string render_list(const std::vector<PublishedSource>& sources, const Style& style) {
   if (style.format == Format::json) {
     OrderedJson list = OrderedJson::array();
     for (const PublishedSource& source : sources) list.push_back(to_json(source));
@@ -134,6 +117,12 @@ std::string render(const std::vector<PublishedSource>& sources, const Style& sty
   for (const PublishedSource& source : sources)
     table.rows.push_back({source.key, source.label, source.system, source.software});
   return render_table(table, style);
+}
+
+}  // namespace
+
+std::string render(const ListReply& reply, const Style& style) {
+  return std::visit([&](const auto& entries) { return render_list(entries, style); }, reply.entries);
 }
 
 }  // namespace headroom

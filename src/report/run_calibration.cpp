@@ -1,7 +1,5 @@
 #include "headroom/report/run_calibration.hpp"
 
-#include <cmath>
-
 #include "report/json.hpp"
 #include "report/text.hpp"
 
@@ -45,79 +43,41 @@ std::string csv_of(const RunCalibration& calibration) {
   return to_csv(table);
 }
 
-// Errors of some runs together.
-struct Errors {
-  std::size_t runs = 0;
-  double median_absolute = 0;
-  double worst_absolute = 0;
-};
-
-template <class Error>
-Errors errors_of(const RunCalibration& calibration, Error error) {
-  std::vector<double> absolute;
-  for (const RunError& run : calibration.runs) {
-    if (const std::optional<double> it = error(run)) absolute.push_back(std::abs(*it));
-  }
-  if (absolute.empty()) return {};
-  return {absolute.size(), median(absolute), quantile(absolute, 1)};
-}
-
-using OptionalError = std::optional<double>;
-
-Errors fitted_before(const RunCalibration& calibration) {
-  return errors_of(calibration,
-                   [](const RunError& run) { return run.fitted ? OptionalError(run.before) : std::nullopt; });
-}
-Errors fitted_after(const RunCalibration& calibration) {
-  return errors_of(calibration,
-                   [](const RunError& run) { return run.fitted ? OptionalError(run.after) : std::nullopt; });
-}
-Errors left_out(const RunCalibration& calibration) {
-  return errors_of(calibration, [](const RunError& run) { return run.left_out; });
-}
-Errors held_out_before(const RunCalibration& calibration) {
-  return errors_of(calibration,
-                   [](const RunError& run) { return run.fitted ? std::nullopt : OptionalError(run.before); });
-}
-Errors held_out_after(const RunCalibration& calibration) {
-  return errors_of(calibration,
-                   [](const RunError& run) { return run.fitted ? std::nullopt : OptionalError(run.after); });
-}
-
 // What the fit is worth, on a line for each kind of run.
-Table worth_table(const RunCalibration& calibration) {
+Table worth_table(const CalibrateToRunsReply& reply) {
   Table table{.columns = {{"runs", Align::left}, {"count"}, {"median |error|"}, {"worst"}}};
-  const auto row = [&](const char* name, const Errors& errors) {
+  const auto row = [&](const char* name, const RunErrors& errors) {
     if (errors.runs == 0) return;
     table.rows.push_back({name, std::to_string(errors.runs),
                           fmt::format("{:.1f}%", 100 * errors.median_absolute),
                           fmt::format("{:.1f}%", 100 * errors.worst_absolute)});
   };
-  row("fitted, before", fitted_before(calibration));
-  row("fitted, after", fitted_after(calibration));
-  row("fitted to the others", left_out(calibration));
-  row("held out, before", held_out_before(calibration));
-  row("held out, after", held_out_after(calibration));
+  row("fitted, before", reply.fitted_before);
+  row("fitted, after", reply.fitted_after);
+  row("fitted to the others", reply.left_out);
+  row("held out, before", reply.held_out_before);
+  row("held out, after", reply.held_out_after);
   return table;
 }
 
-OrderedJson json_of(const Errors& errors) {
+OrderedJson json_of(const RunErrors& errors) {
   if (errors.runs == 0) return nullptr;
   return {{"runs", errors.runs},
           {"median_absolute_error_percent", 100 * errors.median_absolute},
           {"worst_absolute_error_percent", 100 * errors.worst_absolute}};
 }
 
-std::string json_text(const RunCalibration& calibration, const std::vector<SkippedRun>& skipped) {
+std::string json_text(const CalibrateToRunsReply& reply) {
+  const RunCalibration& calibration = reply.calibration;
   OrderedJson json{{"format", 2},
                    {"system", to_json(calibration.system)},
                    {"fitted", OrderedJson::object()},
                    {"errors",
-                    {{"fitted_before", json_of(fitted_before(calibration))},
-                     {"fitted_after", json_of(fitted_after(calibration))},
-                     {"left_out", json_of(left_out(calibration))},
-                     {"held_out_before", json_of(held_out_before(calibration))},
-                     {"held_out_after", json_of(held_out_after(calibration))}}},
+                    {{"fitted_before", json_of(reply.fitted_before)},
+                     {"fitted_after", json_of(reply.fitted_after)},
+                     {"left_out", json_of(reply.left_out)},
+                     {"held_out_before", json_of(reply.held_out_before)},
+                     {"held_out_after", json_of(reply.held_out_after)}}},
                    {"runs", OrderedJson::array()},
                    {"skipped", OrderedJson::array()},
                    {"warnings", calibration.warnings}};
@@ -133,7 +93,7 @@ std::string json_text(const RunCalibration& calibration, const std::vector<Skipp
          {"error_after_percent", 100 * run.after},
          {"error_left_out_percent", run.left_out ? OrderedJson(100 * *run.left_out) : OrderedJson()}});
   }
-  for (const SkippedRun& run : skipped) {
+  for (const SkippedRun& run : reply.skipped) {
     json["skipped"].push_back({{"source", run.source}, {"case", run.name}, {"reason", run.reason}});
   }
   return to_text(json);
@@ -141,16 +101,16 @@ std::string json_text(const RunCalibration& calibration, const std::vector<Skipp
 
 }  // namespace
 
-std::string render(const RunCalibration& calibration, const std::vector<SkippedRun>& skipped,
-                   const Style& style) {
-  if (style.format == Format::json) return json_text(calibration, skipped);
+std::string render(const CalibrateToRunsReply& reply, const Style& style) {
+  const RunCalibration& calibration = reply.calibration;
+  if (style.format == Format::json) return json_text(reply);
   if (style.format == Format::csv) return csv_of(calibration);
   std::string text = render_table(rate_table(calibration), style) + '\n';
   text += render_table(run_table(calibration), style) + '\n';
-  text += render_table(worth_table(calibration), style);
-  if (!calibration.warnings.empty() || !skipped.empty()) text += '\n';
+  text += render_table(worth_table(reply), style);
+  if (!calibration.warnings.empty() || !reply.skipped.empty()) text += '\n';
   for (const std::string& warning : calibration.warnings) text += "note: " + warning + '\n';
-  for (const SkippedRun& run : skipped) text += fmt::format("skipped: {}: {}\n", run.name, run.reason);
+  for (const SkippedRun& run : reply.skipped) text += fmt::format("skipped: {}: {}\n", run.name, run.reason);
   return fitted(text, style);
 }
 

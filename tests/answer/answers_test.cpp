@@ -1,11 +1,9 @@
 // Every question asked of the library has the answer that the program prints for the same request as JSON.
-#include <array>
-#include <cstdio>
 #include <string>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
+#include "answer/printed_by.hpp"
 #include "headroom/answer/compare.hpp"
 #include "headroom/answer/estimate.hpp"
 #include "headroom/answer/explain.hpp"
@@ -13,7 +11,6 @@
 #include "headroom/answer/plan.hpp"
 #include "headroom/answer/sweep.hpp"
 #include "headroom/answer/trace.hpp"
-#include "headroom/answer/validate.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
@@ -21,33 +18,9 @@
 #include "headroom/report/estimate.hpp"
 #include "headroom/report/frontier.hpp"
 #include "headroom/report/trace.hpp"
-#include "headroom/report/validation.hpp"
 
 namespace headroom {
 namespace {
-
-using Json = nlohmann::json;
-
-// What `headroom` prints; whatever its exit code, since that says whether something fits.
-std::string printed_by(const std::string& arguments) {
-  FILE* const pipe = popen((HEADROOM_CLI " " + arguments + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  std::array<char, 4096> buffer{};
-  for (std::size_t read = 0; (read = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
-    text.append(buffer.data(), read);
-  }
-  pclose(pipe);
-  return text;
-}
-
-Json json_of(const std::string& arguments) {
-  const std::string text = printed_by(arguments + " --format json");
-  const Json json = Json::parse(text, nullptr, false);
-  INFO(text);
-  REQUIRE(!json.is_discarded());
-  return json;
-}
 
 // gpt-22b on 16 GPUs with a batch of 16 sequences.
 Request gpt_22b() {
@@ -230,15 +203,6 @@ TEST_CASE("answers: the points of a sweep, and of one that searches") {
 TEST_CASE("answers: trace") {
   const TraceReply reply = answer(TraceQuestion{.request = gpt_22b()});
   CHECK(chrome_trace(reply.trace) == printed_by(std::string("trace") + layout));
-}
-
-TEST_CASE("answers: validate") {
-  const ValidateReply reply =
-      answer(ValidateQuestion{.measurements = embedded_measurements(), .skipped = {}});
-  CHECK(render(reply, Format::json) == printed_by("validate --format json"));
-  const Json json = json_of("validate");
-  CHECK(json["met"] == met(reply));
-  CHECK(json["rows"].size() == reply.rows.size());
 }
 
 }  // namespace headroom

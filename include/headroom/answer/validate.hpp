@@ -1,10 +1,12 @@
-// How well measured runs are predicted: the question of `headroom validate`.
+// How well measured runs are predicted, and how well measured samples: the questions of `headroom validate`.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
 #include "headroom/calibrate/comparison.hpp"
+#include "headroom/calibrate/sample_replay.hpp"
+#include "headroom/core/error.hpp"
 #include "headroom/io/measurements_file.hpp"
 #include "headroom/io/runs_file.hpp"
 
@@ -36,5 +38,25 @@ ValidateReply answer(const ValidateQuestion& question);
 
 // Whether every group with a target meets it.
 bool met(const ValidateReply& reply);
+
+// Kernels and collectives instead of runs.
+struct ValidateSamplesQuestion {
+  std::vector<SampleSet> sets;
+  System system;  // with performance figures: the rates that the samples are compared with
+};
+
+struct ValidateSamplesReply {
+  System system;
+  SampleReplay replay;
+  std::size_t intervals = 0;  // samples that have an 80% interval, since their rates have one,
+  std::size_t covered = 0;    // and those of them that lie in it
+  friend bool operator==(const ValidateSamplesReply&, const ValidateSamplesReply&) = default;
+};
+
+// The sets that are of another device than the system.
+std::vector<Problem> problems_of(const ValidateSamplesQuestion& question);
+
+// Throws InputError with those problems, and where the time model has an equation for none of the samples.
+ValidateSamplesReply answer(const ValidateSamplesQuestion& question);
 
 }  // namespace headroom

@@ -4,15 +4,16 @@
 
 #include <string>
 
-#include "headroom/calibrate/fit_rates.hpp"
+#include "headroom/answer/calibrate.hpp"
+#include "headroom/answer/validate.hpp"
 #include "headroom/report/table.hpp"
 
 namespace headroom {
 
 // What was fitted, and how well it predicts what it was and was not fitted to.
-std::string render(const Calibration& calibration, const Style& style);
+std::string render(const CalibrateReply& reply, const Style& style);
 
 // `all`: a table shows every sample, not only the worst of each group; JSON and CSV always do.
-std::string render(const SampleReplay& replay, const System& system, const Style& style, bool all = false);
+std::string render(const ValidateSamplesReply& reply, const Style& style, bool all = false);
 
 }  // namespace headroom

@@ -4,13 +4,11 @@
 
 #include <string>
 
-#include "headroom/calibrate/fit_runs.hpp"
-#include "headroom/io/runs_file.hpp"
+#include "headroom/answer/calibrate.hpp"
 #include "headroom/report/table.hpp"
 
 namespace headroom {
 
-std::string render(const RunCalibration& calibration, const std::vector<SkippedRun>& skipped,
-                   const Style& style);
+std::string render(const CalibrateToRunsReply& reply, const Style& style);
 
 }  // namespace headroom
