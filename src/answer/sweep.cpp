@@ -1,5 +1,8 @@
 #include "headroom/answer/sweep.hpp"
 
+#include <algorithm>
+
+#include "headroom/core/expects.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 #include "io/row_reader.hpp"
 
@@ -31,6 +34,18 @@ Strategy strategy_of(const std::string& flags, const std::string& where) {
 
 bool fits(const SweepRow& row) { return row.verdict && *row.verdict != Verdict::does_not_fit; }
 
+bool fits(const SweepReply& reply) {
+  return std::any_of(reply.rows.begin(), reply.rows.end(), [](const SweepRow& row) { return fits(row); });
+}
+
+std::string problem_text(const SweepRow& row) {
+  std::string text;
+  for (const auto& [where, rule] : row.problems) {
+    text += (text.empty() ? "" : "; ") + (where.empty() ? rule : where + ": " + rule);
+  }
+  return text;
+}
+
 SweepRow row_of(const Evaluation& evaluation) {
   const Plan& plan = account(evaluation);
   SweepRow row{.verdict = plan.verdict,
@@ -39,7 +54,7 @@ SweepRow row_of(const Evaluation& evaluation) {
                            .peak_rank = static_cast<double>(plan.peak_rank),
                            .peak_bytes = peak(plan).count(),
                            .headroom_bytes = headroom_of(plan).count()},
-               .problem = {}};
+               .problems = {}};
   if (plan.timing) {
     const Throughput& rates = plan.timing->throughput;
     row.figures.iteration_seconds = plan.timing->iteration.total.count();
@@ -55,7 +70,8 @@ SweepRow row_of(const Request& base, const SearchResult& result) {
   const Candidate* const candidate = !result.plans.empty() ? &result.plans.front()
                                      : result.nearest      ? &*result.nearest
                                                            : nullptr;
-  SweepRow row{.verdict = {}, .strategy = {}, .figures = {}, .problem = "no layout of the space is legal"};
+  SweepRow row{
+      .verdict = {}, .strategy = {}, .figures = {}, .problems = {{"", "no layout of the space is legal"}}};
   if (candidate != nullptr) {
     Request request = base;
     request.strategy = candidate->strategy;
@@ -67,17 +83,48 @@ SweepRow row_of(const Request& base, const SearchResult& result) {
   return row;
 }
 
-SweepRow row_of(const InputError& error) {
-  SweepRow row;
-  for (const auto& [where, rule] : error.problems()) {
-    row.problem += (row.problem.empty() ? "" : "; ") + (where.empty() ? rule : where + ": " + rule);
-  }
-  return row;
-}
-
 SweepRow answer(const PointQuestion& question) {
   const auto& [request, space] = question;
   return space ? row_of(request, search(request, *space)) : row_of(evaluate(request));
+}
+
+PointAt varied(PointQuestion base, const Grid& grid) {
+  std::vector<std::string> fields;
+  std::vector<Problem> problems;
+  for (const std::string& name : fields_of(grid)) {
+    const StrategyField* const field = find_field(name);
+    if (field == nullptr) problems.push_back({"vary " + name, "is no field of a strategy or a workload"});
+    fields.emplace_back(field == nullptr ? "" : field->name);
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return [base = std::move(base), fields = std::move(fields)](const std::vector<std::string>& values) {
+    EXPECTS(values.size() == fields.size());
+    PointQuestion point = base;
+    std::vector<Problem> broken;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const std::string rule =
+          apply({.field = fields[i], .value = values[i]}, point.request.strategy, point.request.workload);
+      if (!rule.empty()) broken.push_back({fields[i], rule});
+    }
+    if (!broken.empty()) throw InputError(std::move(broken));
+    return point;
+  };
+}
+
+SweepRow row_at(const Grid& grid, const PointAt& at, std::int64_t point) {
+  try {
+    return answer(at(point_of(grid, point)));
+  } catch (const InputError& error) {
+    return {.verdict = {}, .strategy = {}, .figures = {}, .problems = error.problems()};
+  }
+}
+
+SweepReply answer(const SweepQuestion& question) {
+  SweepReply reply{.head = question.head, .rows = {}};
+  for (std::int64_t point = 0; point < point_count(question.head.grid); ++point) {
+    reply.rows.push_back(row_at(question.head.grid, question.at, point));
+  }
+  return reply;
 }
 
 SweepRow parse_row(const SweepHead& head, std::int64_t point, const std::string& text,
@@ -96,9 +143,11 @@ SweepRow parse_row(const SweepHead& head, std::int64_t point, const std::string&
   for (const auto& [name, figure] : sweep_figures) row.figures.*figure = reader.take_number(name);
   if (const auto flags = reader.take_text("strategy"))
     row.strategy = strategy_of(*flags, where + ": /strategy");
-  row.problem = reader.take_text("problem").value_or("");
+  if (auto problem = reader.take_text("problem"); problem && !problem->empty()) {
+    row.problems.push_back({"", std::move(*problem)});
+  }
   reader.finish();
-  if (!row.verdict && row.problem.empty()) throw InputError(where, "must have a verdict or a problem");
+  if (!row.verdict && row.problems.empty()) throw InputError(where, "must have a verdict or a problem");
   return row;
 }
 

@@ -96,15 +96,19 @@ void for_each_row(const Sweep& sweep, const Shard& shard, std::int64_t threads, 
   const std::int64_t points = point_count(sweep.head.grid);
   const std::int64_t count = (points - shard.index + shard.count) / shard.count;
   const auto point = [&](std::int64_t i) { return shard.index - 1 + i * shard.count; };
-  std::vector<PointReader> readers;
+  std::vector<PointAt> at;  // for each thread, with a reader of its own
   for (std::int64_t i = 0; i < std::max<std::int64_t>(1, std::min(threads, count)); ++i) {
-    readers.emplace_back(sweep.head.kind);
+    at.push_back([&sweep, reader = std::make_shared<PointReader>(sweep.head.kind)](const auto& values) {
+      return reader->read(arguments_at(sweep, values));
+    });
   }
   Progress progress(count);
   in_order<SweepRow>(
-      count, readers.size(),
+      count, at.size(),
       [&](std::size_t thread, std::int64_t i) {
-        return readers[thread].row(arguments_at(sweep, point_of(sweep.head.grid, point(i))));
+        SweepRow row = row_at(sweep.head.grid, at[thread], point(i));
+        std::transform(row.problems.begin(), row.problems.end(), row.problems.begin(), as_typed);
+        return row;
       },
       [&](std::int64_t i, const SweepRow& row) {
         throw_if_interrupted();

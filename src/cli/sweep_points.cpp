@@ -104,14 +104,4 @@ PointQuestion PointReader::read(const std::vector<std::string>& arguments) {
   return point;
 }
 
-SweepRow PointReader::row(const std::vector<std::string>& arguments) {
-  try {
-    return answer(read(arguments));
-  } catch (const InputError& error) {
-    std::vector<Problem> problems = error.problems();
-    std::transform(problems.begin(), problems.end(), problems.begin(), as_typed);
-    return row_of(InputError(std::move(problems)));
-  }
-}
-
 }  // namespace headroom::cli

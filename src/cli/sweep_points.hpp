@@ -74,9 +74,6 @@ class PointReader {
   // Throws InputError with what is wrong with the arguments.
   PointQuestion read(const std::vector<std::string>& arguments);
 
-  // What there is to say about a point, in any case.
-  SweepRow row(const std::vector<std::string>& arguments);
-
  private:
   SweepKind kind_;
   std::unique_ptr<PointFlags> flags_ = std::make_unique<PointFlags>();

@@ -86,7 +86,7 @@ std::vector<std::string> cells_of(const SweepHead& head, std::int64_t point, con
     cells.push_back(!figure ? "" : for_reading ? column.text(*figure) : base_units(*figure));
   }
   if (head.kind == SweepKind::plan) cells.push_back(row.strategy ? strategy_flags(*row.strategy) : "");
-  cells.push_back(row.problem);
+  cells.push_back(problem_text(row));
   return cells;
 }
 
@@ -129,8 +129,17 @@ std::string json_line(const SweepHead& head, std::int64_t point, const SweepRow&
     if (const auto& figure = row.figures.*member) json[std::string(name)] = number(*figure);
   }
   if (row.strategy) json["strategy"] = strategy_flags(*row.strategy);
-  if (!row.problem.empty()) json["problem"] = row.problem;
+  if (!row.problems.empty()) json["problem"] = problem_text(row);
   return json.dump();
+}
+
+std::string render(const SweepReply& reply, const Style& style) {
+  SweepPrinter printer(reply.head, style);
+  std::string text = printer.start();
+  for (std::size_t i = 0; i < reply.rows.size(); ++i) {
+    text += printer.row(static_cast<std::int64_t>(i), reply.rows[i]);
+  }
+  return text + printer.end();
 }
 
 SweepPrinter::SweepPrinter(const SweepHead& head, const Style& style)

@@ -17,6 +17,7 @@
 #include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/report/estimate.hpp"
 #include "headroom/report/frontier.hpp"
+#include "headroom/report/sweep.hpp"
 #include "headroom/report/trace.hpp"
 
 namespace headroom {
@@ -198,6 +199,49 @@ TEST_CASE("answers: the points of a sweep, and of one that searches") {
     REQUIRE(plan.strategy);
     CHECK(plans[i]["strategy"] == flags_of(edits_of(*plan.strategy), FlagNames::letters));
   }
+}
+
+TEST_CASE("answers: a whole sweep, with points that break rules and that do not fit") {
+  // What the program calls the sweep and puts above its rows is of its command line; the rows are the answer.
+  SweepQuestion question{
+      .head = {.arguments = {"gpt-22b", "--pipeline-parallel=2", "--global-batch=16", "--sequence-parallel"},
+               .grid = read_grid({"tensor_parallel=1,7,8", "micro_batch=1:4:1"}, {})},
+      .at = {}};
+  question.at = varied({.request = gpt_22b(), .space = {}}, question.head.grid);
+  const SweepReply reply = answer(question);
+  const std::string arguments =
+      "sweep gpt-22b -p 2 --global-batch 16 --sp --vary tensor_parallel=1,7,8 --vary micro_batch=1:4:1";
+  REQUIRE(reply.rows.size() == 12);
+  CHECK(fits(reply));
+  CHECK(!fits(reply.rows[0]));
+  CHECK(fits(reply.rows[8]));
+  // A library names the field, the program its flag.
+  REQUIRE(!reply.rows[4].problems.empty());
+  CHECK(reply.rows[4].problems[0].where == "tensor_parallel");
+  const Json rows = json_of(arguments)["rows"];
+  REQUIRE(rows.size() == reply.rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    SweepRow row = reply.rows[i];
+    for (Problem& problem : row.problems) problem = by_flag(problem);
+    CHECK(Json::parse(json_line(reply.head, static_cast<std::int64_t>(i), row)) == rows[i]);
+  }
+  // Where no row has a problem, so is the CSV.
+  question.head.grid = read_grid({"tensor_parallel=4,8", "micro_batch=1,2"}, {});
+  question.at = varied({.request = gpt_22b(), .space = {}}, question.head.grid);
+  CHECK(render(answer(question), Format::csv) ==
+        printed_by(
+            "sweep gpt-22b -p 2 --global-batch 16 --sp --vary tensor_parallel=4,8 --vary micro_batch=1,2 "
+            "--format csv"));
+}
+
+TEST_CASE("answers: a sweep of what is no field, and of values that a field cannot have") {
+  CHECK_THROWS_WITH_AS(varied({.request = gpt_22b(), .space = {}}, read_grid({"hidden=1,2"}, {})),
+                       "vary hidden: is no field of a strategy or a workload", InputError);
+  SweepQuestion question{.head = {.grid = read_grid({"tensor_parallel=8,x"}, {})}, .at = {}};
+  question.at = varied({.request = gpt_22b(), .space = {}}, question.head.grid);
+  const SweepReply reply = answer(question);
+  CHECK(reply.rows[0] == row_of(evaluate(gpt_22b())));
+  CHECK(problem_text(reply.rows[1]) == "tensor_parallel: must be a whole number, not 'x'");
 }
 
 TEST_CASE("answers: trace") {

@@ -38,7 +38,7 @@ TEST_CASE("a search without a legal layout is a row with a problem") {
   const SweepRow row = row_of(gpt3_timed(), SearchResult{});
   CHECK(!row.verdict);
   CHECK(!fits(row));
-  CHECK(row.problem == "no layout of the space is legal");
+  CHECK(problem_text(row) == "no layout of the space is legal");
 }
 
 TEST_CASE("a point is an estimate or, with a space, a search") {

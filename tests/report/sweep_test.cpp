@@ -30,9 +30,11 @@ TEST_CASE("without performance figures a row has no times") {
 }
 
 TEST_CASE("a mistake is a row with all its problems") {
-  const SweepRow row =
-      row_of(InputError(std::vector<Problem>{{"--tensor-parallel", "must divide"}, {"", "no"}}));
-  CHECK(row.problem == "--tensor-parallel: must divide; no");
+  const SweepRow row{.verdict = {},
+                     .strategy = {},
+                     .figures = {},
+                     .problems = {{"--tensor-parallel", "must divide"}, {"", "no"}}};
+  CHECK(problem_text(row) == "--tensor-parallel: must divide; no");
   CHECK(printed(head_of(SweepKind::estimate), {row}, Format::csv) ==
         "sequence,sp,verdict,devices,peak_rank,peak_bytes,headroom_bytes,iteration_seconds,mfu,hfu,"
         "tokens_per_second,tokens_per_second_per_device,problem\n"
@@ -55,7 +57,7 @@ TEST_CASE("a printed row is read back to the last bit") {
                              .peak_bytes = *rc::gen::positive<double>(),
                              .headroom_bytes = *rc::gen::arbitrary<double>(),
                              .mfu = *rc::gen::positive<double>()},
-                 .problem = {}};
+                 .problems = {}};
     const SweepHead head = head_of(SweepKind::plan);
     RC_ASSERT(parse_row(head, 2, json_line(head, 2, row), "here") == row);
   });
@@ -89,7 +91,7 @@ TEST_CASE("a row that is not one is refused") {
 
 TEST_CASE("JSON is one document with a row on each line") {
   const SweepHead head = head_of(SweepKind::estimate);
-  const SweepRow row = row_of(InputError("--x", "no"));
+  const SweepRow row{.verdict = {}, .strategy = {}, .figures = {}, .problems = {{"--x", "no"}}};
   CHECK(printed(head, {row, row}, Format::json).ends_with(R"(
   "points": 4,
   "rows": [

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,11 +55,14 @@ struct SweepRow {
   std::optional<Verdict> verdict;    // none: there is a problem
   std::optional<Strategy> strategy;  // that a search found best, or, where none fits, nearest to fitting
   SweepFigures figures;
-  std::string problem;  // the rules that the point breaks
+  std::vector<Problem> problems;  // the rules that the point breaks
   friend bool operator==(const SweepRow&, const SweepRow&) = default;
 };
 
 bool fits(const SweepRow& row);
+
+// The problems on a line, "tensor_parallel: must divide heads; ..."; empty without any.
+std::string problem_text(const SweepRow& row);
 
 // A strategy or, with a space, the best of a search.
 struct PointQuestion {
@@ -68,7 +72,6 @@ struct PointQuestion {
 
 // Throws InputError where the strategy is not legal; a row can be made of that too.
 SweepRow answer(const PointQuestion& question);
-SweepRow row_of(const InputError& error);
 
 SweepRow row_of(const Evaluation& evaluation);
 SweepRow row_of(const Request& base, const SearchResult& result);
@@ -83,6 +86,34 @@ struct SweepHead {
   std::optional<System> system;
   std::optional<Software> software;
 };
+
+// What is asked where the fields of a grid have these values, which are in the order of fields_of(). Throws InputError
+// with what is wrong with them.
+using PointAt = std::function<PointQuestion(const std::vector<std::string>& values)>;
+
+// The points of `base` with other values of fields of the strategy and of the workload. Throws InputError where the grid
+// has a field that is of neither.
+PointAt varied(PointQuestion base, const Grid& grid);
+
+// A whole sweep.
+struct SweepQuestion {
+  SweepHead head;
+  PointAt at;
+};
+
+struct SweepReply {
+  SweepHead head;
+  std::vector<SweepRow> rows;  // by point
+};
+
+SweepReply answer(const SweepQuestion& question);
+
+// Whether anything fits at any point.
+bool fits(const SweepReply& reply);
+
+// The row of one point alone, which says what is wrong with the point where something is: for a sweep whose rows are
+// worked out on several threads, or printed as they come. Expects 0 <= point < point_count().
+SweepRow row_at(const Grid& grid, const PointAt& at, std::int64_t point);
 
 // The row that a report wrote for a point as one line of JSON (report/sweep.hpp). Throws InputError at `where` when the
 // text is not one.

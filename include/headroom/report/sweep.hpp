@@ -31,4 +31,7 @@ class SweepPrinter {
   Table table_;
 };
 
+// All of it at once.
+std::string render(const SweepReply& reply, const Style& style);
+
 }  // namespace headroom
