@@ -3,6 +3,7 @@
 #include "cli/capacity_flags.hpp"
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
+#include "cli/follow_up.hpp"
 #include "cli/output.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/system_flags.hpp"
@@ -31,7 +32,9 @@ ExitCode estimate(const EstimateFlags& flags) {
                                                       .training = training,
                                                       .with_alternatives = !flags.no_suggestions,
                                                       .with_schedule = flags.timeline});
-  write(flags.output, render(reply, style));
+  const EstimateWords words{.plan =
+                                plan_command(flags.request, flags.system, account(reply.evaluation).request)};
+  write(flags.output, render(reply, words, style));
   return fits(reply) ? ExitCode::done : ExitCode::infeasible;
 }
 

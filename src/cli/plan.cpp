@@ -7,6 +7,7 @@
 #include "cli/capacity_flags.hpp"
 #include "cli/command.hpp"
 #include "cli/find_flags.hpp"
+#include "cli/follow_up.hpp"
 #include "cli/inquiry.hpp"
 #include "cli/output.hpp"
 #include "cli/request_flags.hpp"
@@ -32,34 +33,6 @@ struct PlanFlags {
   bool timing = false;
   OutputFlags output;
 };
-
-// In quotes where a shell would take it apart.
-std::string quoted(const std::string& given) {
-  const std::string text = printable(given, std::string::npos);
-  const std::string safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:";
-  if (text.find_first_not_of(safe) == std::string::npos) return text;
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
-// The command that looks closer at a strategy, whose flags are to follow.
-std::string estimate_command(const PlanFlags& flags) {
-  std::string command = "headroom estimate " + quoted(flags.request.model);
-  const auto add = [&](const char* flag, const FlagText& value) {
-    if (value) command += std::string(" ") + flag + " " + quoted(*value);
-  };
-  for (const std::string& change : flags.request.overrides) add("--set", change);
-  add("--attention", flags.request.attention);
-  add("--sequence", flags.request.text("sequence"));
-  add("--detail", flags.request.detail);
-  add("--system", flags.system.system);
-  for (const std::string& change : flags.system.overrides) add("--set-system", change);
-  if (flags.system.software != SystemFlags{}.software) add("--software", flags.system.software);
-  for (const std::string& change : flags.system.software_overrides) add("--set-software", change);
-  add("--global-batch", flags.request.text("global_batch"));
-  return command;
-}
 
 // Puts what an inverse question found into the flags that follow-up commands repeat.
 void put_found(const PlanTask& task, RequestFlags& flags) {
@@ -106,7 +79,7 @@ PlanQuestion read_plan_question(PlanFlags& flags, std::size_t shown, std::vector
   read_system_flags(flags.system, question.base, problems);
   SpaceFlags beside_devices = flags.space;
   beside_devices.devices.reset();
-  question.space = read_space(beside_devices, problems);
+  question.space = read_space(beside_devices, question.base.software, problems);
   question.device_counts = read_devices(flags, problems);
   if (!question.device_counts.empty()) question.space.devices = question.device_counts.front();
   question.training = read_training(flags.capacity, problems);
@@ -137,7 +110,9 @@ Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> prob
   if (flags.why) {
     asked.question.why = read_inquiry(*flags.why, flags.request, asked.task.base, asked.task.space);
   }
-  asked.words = {.estimate = estimate_command(flags), .why = flags.why.value_or(""), .shown = shown};
+  asked.words = {.estimate = estimate_command(flags.request, flags.system),
+                 .why = flags.why.value_or(""),
+                 .shown = shown};
   return asked;
 }
 

@@ -79,6 +79,11 @@ void read_values(const SpaceField& dimension, const SpaceFlag& flag, std::vector
 void add_space_flags(Command command, SpaceFlags& flags) {
   command.option("--devices", flags.devices, "N", "GPUs to use, all of them").required().group("Space");
   for (std::size_t i = 0; i < space_fields.size(); ++i) add_field(command, space_fields[i], flags.fields[i]);
+  command
+      .option("--layout", flags.layout, "even|any",
+              "even: as many layers on each virtual stage, which any launcher lays; any: also uneven ones "
+              "(default: what the software launches)")
+      .group("Space");
 }
 
 void add_search_flags(Command command, RequestFlags& request, SystemFlags& system, SpaceFlags& space) {
@@ -90,8 +95,8 @@ void add_search_flags(Command command, RequestFlags& request, SystemFlags& syste
   add_space_flags(command, space);
 }
 
-Space read_space(const SpaceFlags& flags, std::vector<Problem>& problems) {
-  Space space;
+Space read_space(const SpaceFlags& flags, const Software& software, std::vector<Problem>& problems) {
+  Space space{.layouts = layouts_of(software)};
   read_count("--devices", flags.devices, space.devices, problems);
   for (std::size_t i = 0; i < space_fields.size(); ++i) {
     const auto read = [&](auto member) {
@@ -103,6 +108,7 @@ Space read_space(const SpaceFlags& flags, std::vector<Problem>& problems) {
     if (policy == RecomputePolicy::ops)
       problems.push_back({"--recompute", "must be none, selective or full"});
   }
+  if (flags.layout) read_choice("--layout", *flags.layout, space.layouts, problems);
   return space;
 }
 

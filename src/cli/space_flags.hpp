@@ -20,6 +20,7 @@ struct SpaceFlag {
 struct SpaceFlags {
   FlagText devices;
   std::array<SpaceFlag, space_fields.size()> fields;
+  FlagText layout;
 };
 
 void add_space_flags(Command command, SpaceFlags& flags);
@@ -27,7 +28,7 @@ void add_space_flags(Command command, SpaceFlags& flags);
 // All flags that say what is searched: the model, the batch, the system and the space.
 void add_search_flags(Command command, RequestFlags& request, SystemFlags& system, SpaceFlags& space);
 
-// Every mistake is added to `problems`.
-Space read_space(const SpaceFlags& flags, std::vector<Problem>& problems);
+// Of what the software can launch, unless the flags say otherwise. Every mistake is added to `problems`.
+Space read_space(const SpaceFlags& flags, const Software& software, std::vector<Problem>& problems);
 
 }  // namespace headroom::cli

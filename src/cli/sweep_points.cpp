@@ -99,7 +99,8 @@ PointQuestion PointReader::read(const std::vector<std::string>& arguments) {
   collect(problems, [&] {
     point.request.software = software_.read(named.software, named.software_overrides, read_software);
   });
-  if (kind_ == SweepKind::plan) point.space = read_space(flags_->space, problems);
+  read_margin(named, point.request, problems);
+  if (kind_ == SweepKind::plan) point.space = read_space(flags_->space, point.request.software, problems);
   if (!problems.empty()) throw InputError(std::move(problems));
   return point;
 }

@@ -1,6 +1,7 @@
 #include "cli/system_flags.hpp"
 
-#include "cli/flags.hpp"
+#include <charconv>
+
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
 
@@ -17,11 +18,31 @@ void add_system_flags(Command command, SystemFlags& flags) {
                  "A training stack's name (see: headroom list software) or file");
   overrides("--set-software", flags.software_overrides,
             "Override a field of the software: overlaps_data_parallel=true");
+  command.option("--margin", flags.margin, "PERCENT",
+                 "The part of memory that is to stay free for fragmentation and temporary buffers (5%)");
+}
+
+void read_margin(const SystemFlags& flags, Request& request, std::vector<Problem>& problems) {
+  if (!flags.margin) return;
+  const std::string_view text = *flags.margin;
+  const bool percent = text.ends_with('%');
+  const char* const end = text.data() + text.size() - (percent ? 1 : 0);
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const double margin = percent ? number / 100 : number;
+  if (error != std::errc() || rest != end || !(margin >= 0 && margin < 1)) {
+    problems.push_back(
+        {"--margin", "must be a part of memory from 0 to below 100%, such as 5% or 0.05, not '" +
+                         std::string(text) + "'"});
+    return;
+  }
+  request.margin = margin;
 }
 
 void read_system_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems) {
   collect(problems, [&] { request.system = read_system(flags.system, flags.overrides); });
   collect(problems, [&] { request.software = read_software(flags.software, flags.software_overrides); });
+  read_margin(flags, request, problems);
 }
 
 }  // namespace headroom::cli

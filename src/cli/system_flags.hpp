@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/command_line.hpp"
+#include "cli/flags.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom::cli {
@@ -14,9 +14,13 @@ struct SystemFlags {
   std::vector<std::string> overrides;
   std::string software = "megatron-2022";
   std::vector<std::string> software_overrides;
+  FlagText margin;
 };
 
 void add_system_flags(Command command, SystemFlags& flags);
+
+// Puts the margin into the request, where there is one.
+void read_margin(const SystemFlags& flags, Request& request, std::vector<Problem>& problems);
 
 // Puts system and software into the request. Every mistake is added to `problems`.
 void read_system_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems);

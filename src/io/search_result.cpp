@@ -48,13 +48,16 @@ struct ReadCandidate {
   FoundIn in = FoundIn::plans;
   Candidate candidate;
   std::int64_t peak_rank = 0;
+  std::optional<std::string> stage_layers;  // as a flag writes them
 };
 
 // What a space sets of a strategy, and what a search finds out about it. What does not fit has no time.
 constexpr auto found_fields = [](auto& fields, auto& found) {
-  auto& [in, candidate, peak_rank] = found;
+  auto& [in, candidate, peak_rank, stage_layers] = found;
   fields.required("in", in);
   searched_members(fields, candidate.strategy, SearchedMembers::all);
+  fields.optional("stage_layers", stage_layers);
+  fields.required("verdict", candidate.verdict);
   fields.required("place", candidate.place, any_count);
   fields.required("peak", candidate.peak);
   fields.required("peak_rank", peak_rank, any_count);
@@ -78,8 +81,12 @@ std::vector<std::string> write_result(const SearchResult& result) {
   for (const auto& [reason, count] : result.rejected) counts.rejected.push_back({reason, count});
   std::vector<std::string> rows{ObjectWriter::write(counts, count_fields).dump()};
   const auto add = [&](FoundIn in, const Candidate& candidate) {
-    const ReadCandidate found{
-        .in = in, .candidate = candidate, .peak_rank = static_cast<std::int64_t>(candidate.peak_rank)};
+    ReadCandidate found{.in = in,
+                        .candidate = candidate,
+                        .peak_rank = static_cast<std::int64_t>(candidate.peak_rank),
+                        .stage_layers = {}};
+    if (!candidate.strategy.stage_layers.empty())
+      found.stage_layers = value_of(*find_field("stage_layers"), candidate.strategy, {});
     rows.push_back(ObjectWriter::write(found, found_fields).dump());
   };
   for (const Candidate& candidate : result.plans) add(FoundIn::plans, candidate);
@@ -97,6 +104,12 @@ SearchResult read_result(PartReader& part, const Strategy& base) {
   while ((text = part.next_row())) {
     ReadCandidate found = read_row(part, *text, ReadCandidate{.candidate = {.strategy = base}}, found_fields);
     found.candidate.peak_rank = static_cast<std::size_t>(found.peak_rank);
+    if (found.stage_layers) {
+      Workload none;
+      const std::string broken =
+          set_value(*find_field("stage_layers"), *found.stage_layers, found.candidate.strategy, none);
+      if (!broken.empty()) throw InputError(part.row_name() + ": /stage_layers", broken);
+    }
     switch (found.in) {
       case FoundIn::plans: result.plans.push_back(std::move(found.candidate)); break;
       case FoundIn::pareto: result.pareto.push_back(std::move(found.candidate)); break;

@@ -32,6 +32,21 @@ std::string text_of(const std::vector<T>& values) {
   return text;
 }
 
+// Of stages, of which most are alike: "7,8*14,7".
+std::string text_of(const std::vector<std::int64_t>& values) {
+  std::string text;
+  for (std::size_t first = 0; first < values.size();) {
+    std::size_t end = first;
+    while (end < values.size() && values[end] == values[first]) ++end;
+    const bool worth_it = end - first > 2;
+    if (!text.empty()) text += ',';
+    text += std::to_string(values[first]);
+    if (worth_it) text += '*' + std::to_string(end - first);
+    first = worth_it ? end : first + 1;
+  }
+  return text;
+}
+
 // Each reads a text into a value; what the text breaks, or empty.
 std::string read(std::string_view text, std::int64_t& value, std::int64_t least) {
   return read_count(text, value, least);
@@ -63,7 +78,17 @@ std::string read(std::string_view text, E& value, std::int64_t) {
 std::string read(std::string_view text, std::vector<std::int64_t>& values, std::int64_t least) {
   values.clear();
   for (const std::string_view part : parts_of(text)) {
-    if (std::string rule = read(part, values.emplace_back(), least); !rule.empty()) return rule;
+    const std::size_t star = part.find('*');
+    std::int64_t value = 0;
+    std::int64_t times = 1;
+    std::string rule = read(part.substr(0, star), value, least);
+    if (rule.empty() && star != std::string_view::npos) rule = read(part.substr(star + 1), times, 1);
+    if (!rule.empty()) return rule;
+    // Each stage holds a layer, but for the two at the ends.
+    if (times > most_layers + 2 - static_cast<std::int64_t>(values.size())) {
+      return "must name at most " + std::to_string(most_layers + 2) + " stages";
+    }
+    values.insert(values.end(), static_cast<std::size_t>(times), value);
   }
   return {};
 }

@@ -51,7 +51,7 @@ void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vec
        "a collective spans more ranks than those that the rates were fitted on");
   warn(beyond.unaligned_heads, "unaligned_heads",
        "the head size is no multiple of 8: attention products are priced without tensor cores");
-  const auto& [model, system, software, strategy, workload, detail] = plan.request;
+  const auto& [model, system, software, strategy, workload, detail, margin] = plan.request;
   const FlashRates& flash_rates = system.performance->rates.flash_attention;
   const bool flash_assumed =
       flash_rates.forward.origin == Origin::assumed || flash_rates.backward.origin == Origin::assumed;
@@ -77,7 +77,7 @@ void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vec
 
 std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activations,
                                  bool reduction_within_fit) {
-  const auto& [model, system, software, strategy, workload, detail] = plan.request;
+  const auto& [model, system, software, strategy, workload, detail, margin] = plan.request;
   std::vector<Warning> warnings;
   const auto warn = [&](std::string code, std::string text) {
     warnings.push_back({std::move(code), std::move(text)});

@@ -1,5 +1,7 @@
 #include "headroom/plan/changes.hpp"
 
+#include "headroom/parallel/stage_layout.hpp"
+
 namespace headroom {
 namespace {
 
@@ -49,9 +51,6 @@ void change_policy(Changes& changes, const Request& request) {
       changes.add({{"recompute", "full"}, {"recompute_layers", std::to_string(k)}});
     }
     changes.add({{"recompute", "full"}});
-  }
-  if (policy != RecomputePolicy::none && !strategy.recompute.window && strategy.pipeline_parallel > 1) {
-    changes.enable("recompute_window");
   }
 }
 
@@ -106,16 +105,11 @@ std::vector<Edits> changes_on_same_devices(const Request& request) {
   return std::move(changes.list);
 }
 
-std::vector<Edits> changes_to_more_devices(const Request& request) {
-  Changes changes;
-  const Strategy& strategy = request.strategy;
-  for (const std::int64_t t : doublings(strategy.tensor_parallel * 2, request.system.devices_per_node)) {
-    changes.set("tensor_parallel", t);
-  }
-  for (const std::int64_t p : doublings(strategy.pipeline_parallel * 2, request.model.layers)) {
-    changes.set("pipeline_parallel", p);
-  }
-  return std::move(changes.list);
+bool launchable(const Request& request, const Strategy& strategy) {
+  const auto even = [&](const Strategy& one) {
+    return stage_layout(request.model.layers, one) == StageLayout::even;
+  };
+  return request.software.uneven_stages || even(strategy) || !even(request.strategy);
 }
 
 }  // namespace headroom

@@ -94,7 +94,7 @@ std::size_t Composer::stage(std::int64_t rank, std::int64_t chunk) const {
 Verdict Composer::verdict(Bytes peak) const {
   const Bytes headroom = base_.system.memory - peak;
   if (headroom < Bytes(0)) return Verdict::does_not_fit;
-  return headroom < marginal_fraction * base_.system.memory ? Verdict::marginal : Verdict::fits;
+  return headroom < base_.margin * base_.system.memory ? Verdict::marginal : Verdict::fits;
 }
 
 void Composer::fill_activations(const Recomputation& recompute) {
@@ -156,7 +156,7 @@ const std::vector<RankMemory>& Composer::ranks_of(const Strategy& strategy) {
                       .workspaces = base_.software.memory.workspaces.value_or(Bytes(0)),
                       .reserved = reserved_};
     if (strategy.recompute.window) {
-      const Bytes available = (1 - marginal_fraction) * base_.system.memory - total(memory);
+      const Bytes available = (1 - base_.margin) * base_.system.memory - total(memory);
       memory.window = largest_window(checkpointed, full, shape_, rank, available);
     }
     memory.activations = memory.window == 0

@@ -13,23 +13,34 @@ namespace {
 struct Fitting {
   std::vector<Edits> changes;
   Strategy strategy;
+  Bytes peak;
   Verdict verdict = Verdict::fits;
   Seconds iteration;  // 0 where time is not known
 };
+
+// The same strategy, or one that differs in what does nothing there.
+bool same_account(const Fitting& x, const Fitting& y) {
+  return x.strategy == y.strategy ||
+         (x.peak == y.peak && x.iteration == y.iteration && x.iteration > Seconds(0));
+}
 
 // Asks one composer for all changes of a request.
 class Trial {
  public:
   explicit Trial(const Request& base) : base_(base), composer_(base) {}
 
-  // If it is legal and fits.
+  // If it uses the devices, is legal, can be launched and fits.
   std::optional<Fitting> fitting(const Strategy& strategy) {
+    if (devices(strategy) != devices(base_.strategy)) return std::nullopt;
     if (!illegalities(base_.model, strategy, base_.workload).empty()) return std::nullopt;
+    if (!launchable(base_, strategy)) return std::nullopt;
     composer_.set_layout(strategy);
-    const Verdict verdict = composer_.verdict(composer_.peak(strategy).bytes);
+    const Bytes peak = composer_.peak(strategy).bytes;
+    const Verdict verdict = composer_.verdict(peak);
     if (verdict == Verdict::does_not_fit) return std::nullopt;
     return Fitting{.changes = {},
                    .strategy = strategy,
+                   .peak = peak,
                    .verdict = verdict,
                    .iteration = base_.system.performance ? composer_.iteration(strategy) : Seconds(0)};
   }
@@ -85,24 +96,31 @@ void keep_smallest(std::vector<Fitting>& found) {
   found = std::move(smallest);
 }
 
+// Of those that come to the same, keeps the one of the fewest changes.
+void keep_distinct(std::vector<Fitting>& found) {
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Fitting& x, const Fitting& y) { return x.changes.size() < y.changes.size(); });
+  std::vector<Fitting> distinct;
+  for (Fitting& fit : found) {
+    const bool seen = std::any_of(distinct.begin(), distinct.end(),
+                                  [&](const Fitting& other) { return same_account(fit, other); });
+    if (!seen) distinct.push_back(std::move(fit));
+  }
+  found = std::move(distinct);
+}
+
 bool quicker(const Fitting& x, const Fitting& y) { return x.iteration < y.iteration; }
 
 }  // namespace
 
 std::vector<Alternative> remedies(const Request& request, std::size_t most) {
   Trial trial(request);
-  std::vector<Edits> changes = changes_on_same_devices(request);
   std::vector<Fitting> found;
-  try_sets(trial, request, changes, 0, 2, {}, found);
-  if (found.empty()) {
-    for (Edits& change : changes_to_more_devices(request)) changes.push_back(std::move(change));
-    try_sets(trial, request, changes, 0, 3, {}, found);
-  }
+  try_sets(trial, request, changes_on_same_devices(request), 0, 2, {}, found);
   keep_smallest(found);
-  // The sets come in the order of the changes, which a stable sort keeps among equals.
-  const auto merit = [](const Fitting& x) {
-    return std::tuple(devices(x.strategy), x.verdict, x.iteration, x.changes.size());
-  };
+  keep_distinct(found);
+  // A stable sort keeps the order of the changes among equals.
+  const auto merit = [](const Fitting& x) { return std::tuple(x.verdict, x.iteration, x.changes.size()); };
   std::stable_sort(found.begin(), found.end(),
                    [&](const Fitting& x, const Fitting& y) { return merit(x) < merit(y); });
   return trial.alternatives(found, most);
@@ -115,7 +133,6 @@ std::vector<Alternative> improvements(const Plan& plan, std::size_t most) {
   constexpr double worth_a_change = 0.999;
   const Seconds bound = worth_a_change * plan.timing->iteration.total;
   const auto better = [&](const Request& request) -> std::optional<Fitting> {
-    if (devices(request.strategy) != devices(plan.request.strategy)) return std::nullopt;
     std::optional<Fitting> fit = trial.fitting(request.strategy);
     const bool good = fit && fit->verdict <= plan.verdict && fit->iteration < bound;
     return good ? std::move(fit) : std::nullopt;
@@ -145,6 +162,7 @@ std::vector<Alternative> improvements(const Plan& plan, std::size_t most) {
       }
     }
   }
+  keep_distinct(found);
   std::stable_sort(found.begin(), found.end(), quicker);
   // Neighbours of the best share its first change and say little more.
   std::vector<Fitting> distinct;

@@ -201,30 +201,27 @@ std::string timeline_text(const EstimateReply& report, const IterationTime& iter
   return "\n" + timeline(report.schedule, iteration.shape.ranks, iteration.schedule.makespan);
 }
 
-// An alternative on a line: its flags, and what it does to time, memory and the number of devices.
+// An alternative on a line: its flags, and what it does to time and memory.
 std::string alternative_line(const Alternative& alternative, const Plan& plan) {
-  const std::int64_t before = devices(plan.request.strategy);
-  const std::int64_t after = devices(alternative.plan.request.strategy);
   std::string effect;
   if (plan.timing && alternative.plan.timing) {
     const Seconds time = alternative.plan.timing->iteration.total;
     effect = fmt::format("{} ({:+.1f}%), ", human(time), 100 * (time / plan.timing->iteration.total - 1));
   }
   effect += human(peak(alternative.plan)) + " on the peak rank";
-  if (after != before) effect += fmt::format(" of {} GPUs", after);
   if (alternative.plan.verdict == Verdict::marginal) effect += ", marginal";
   return fmt::format("  {}: {}\n", changes_text(alternative), effect);
 }
 
-std::string alternatives_text(const EstimateReply& report) {
+std::string alternatives_text(const EstimateReply& report, const EstimateWords& words) {
   const Plan& plan = account(report.evaluation);
   const bool fits = std::holds_alternative<Plan>(report.evaluation);
   const std::string unmodelled =
       !fits && plan.request.strategy.data_parallel > 1 ? std::string("\n") + more_sharding : "";
   if (report.alternatives.empty()) {
     if (fits || !report.looked_for_alternatives) return unmodelled;
-    return "\nNo three changes of parallelism or recomputation make it fit: it needs a shorter sequence or a "
-           "smaller model.\n" +
+    const std::string text = "\nNo two changes of parallelism or recomputation make it fit on the same GPUs.";
+    return (words.plan.empty() ? text + "\n" : text + " To search them all:\n  " + words.plan + "\n") +
            unmodelled;
   }
   std::string text = fits ? "\nChanges that would help most:\n" : "\nChanges that make it fit:\n";
@@ -232,7 +229,7 @@ std::string alternatives_text(const EstimateReply& report) {
   return text + unmodelled;
 }
 
-std::string estimate_text(const EstimateReply& report, const Style& style) {
+std::string estimate_text(const EstimateReply& report, const EstimateWords& words, const Style& style) {
   const Plan& plan = account(report.evaluation);
   const Request& request = plan.request;
   const bool markdown = style.format == Format::markdown;
@@ -240,7 +237,10 @@ std::string estimate_text(const EstimateReply& report, const Style& style) {
   std::string text = fmt::format("{}{} ({} parameters) on {}\n", heading, request.model.name,
                                  human_count(parameter_count(request.model)), request.system.name);
   if (markdown) text += '\n';
-  text += layout_line(request.strategy, request.workload) + "\n" + policy_line(request.strategy) + "\n\n";
+  text += layout_line(request.strategy, request.workload) + "\n" + policy_line(request.strategy) + "\n";
+  if (const std::string stages = stages_line(request.model.layers, request.strategy); !stages.empty())
+    text += stages + "\n";
+  text += "\n";
   text += verdict_line(plan, style) + "\n";
   if (plan.timing) text += (markdown ? "\n" : "") + time_line(report, plan) + "\n";
   text += training_text(report);
@@ -254,7 +254,7 @@ std::string estimate_text(const EstimateReply& report, const Style& style) {
     text += render_table(time_bars(iteration), style);
     if (!report.schedule.empty()) text += timeline_text(report, iteration);
   }
-  text += alternatives_text(report);
+  text += alternatives_text(report, words);
   if (!plan.warnings.empty()) text += '\n';
   for (const Warning& warning : plan.warnings) {
     text += fmt::format("warning [{}]: {}\n", warning.code, warning.text);
@@ -266,12 +266,16 @@ std::string estimate_text(const EstimateReply& report, const Style& style) {
 
 }  // namespace
 
-std::string render(const EstimateReply& report, const Style& style) {
+std::string render(const EstimateReply& report, const EstimateWords& words, const Style& style) {
   switch (style.format) {
-    case Format::json: return to_text(estimate_json(report));
+    case Format::json: {
+      OrderedJson json = estimate_json(report);
+      if (!words.plan.empty()) json["plan_command"] = words.plan;
+      return to_text(json);
+    }
     case Format::csv: return to_csv(bytes_table(account(report.evaluation)));
     case Format::table:
-    case Format::markdown: return fitted(estimate_text(report, style), style);
+    case Format::markdown: return fitted(estimate_text(report, words, style), style);
   }
   EXPECTS(!"unknown format");
   return {};

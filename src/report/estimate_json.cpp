@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "headroom/parallel/stage_layout.hpp"
 #include "report/capacity.hpp"
 #include "report/text.hpp"
 
@@ -126,6 +127,14 @@ OrderedJson throughput_json(const Timing& timing, const Request& request) {
           {"hardware_flops_paper", eq_8 ? number(timing.flops.hardware_paper.count()) : OrderedJson()}};
 }
 
+OrderedJson layout_json(const Request& request) {
+  const std::vector<std::int64_t> by_stage = layers_by_stage(request.model, request.strategy);
+  const StageLayout layout = stage_layout(request.model.layers, request.strategy);
+  OrderedJson json{{"kind", name_of(layout)}, {"stage_layers", by_stage}};
+  if (layout == StageLayout::uneven) json["megatron"] = megatron_layout(by_stage);
+  return json;
+}
+
 }  // namespace
 
 OrderedJson estimate_json(const EstimateReply& report) {
@@ -153,6 +162,7 @@ OrderedJson estimate_json(const EstimateReply& report) {
                    {"software", to_json(request.software)},
                    {"strategy", to_json(request.strategy)},
                    {"workload", to_json(request.workload, request.strategy)},
+                   {"layout", layout_json(request)},
                    {"memory", std::move(memory)}};
   if (plan.timing) {
     json["time"] = time_json(plan, *report.interval);

@@ -40,6 +40,12 @@ std::string choice_text(const PlanReply& report) {
   };
   text += fmt::format("- beside GEMMs its time goes into {}, {}, {}\n", share(lost[0]), share(lost[1]),
                       share(lost[2]));
+  if (const Candidate* const marginal = faster_but_marginal(report.result)) {
+    text += fmt::format("- faster, but marginal: {} would take {} ({:+.1f}%) with {} free\n",
+                        strategy_flags(marginal->strategy), human(marginal->iteration),
+                        100 * (marginal->iteration / plans.front().iteration - 1),
+                        human(report.base.system.memory - marginal->peak));
+  }
   if (report.blocked) {
     text += fmt::format("- limited by memory capacity: {} would take {}, but needs {} more\n",
                         flags_of(report.blocked->change), human(report.blocked->iteration),
@@ -59,6 +65,11 @@ std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
     const Bytes missing = result.nearest->peak - report.base.system.memory;
     text = fmt::format("\nNothing fits. What needs least, {} more than there is:\n  {} {}\n", human(missing),
                        asked.estimate, strategy_flags(result.nearest->strategy));
+  }
+  if (result.rejected.contains("layout")) {
+    text +=
+        "Layouts with unequal numbers of layers on the stages, which Megatron-Core launches, were not tried: "
+        "--layout any.\n";
   }
   if (result.nearest && report.space.devices > 1) text += more_sharding;
   if (!report.relief.empty()) text += "With more GPUs, a smaller batch or shorter sequences:\n";

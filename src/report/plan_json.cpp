@@ -31,6 +31,7 @@ OrderedJson entry_json(const EstimateReply& account_of_plan, const PlanWords& as
 OrderedJson point_json(const PlanReply& report, const PlanWords& asked, const Candidate& candidate,
                        const TrainingCost* cost) {
   OrderedJson json{{"strategy", to_json(candidate.strategy)},
+                   {"verdict", name_of(candidate.verdict)},
                    {"peak_bytes", number(candidate.peak)},
                    {"peak_rank", candidate.peak_rank}};
   if (candidate.iteration > Seconds(0)) {
@@ -100,11 +101,16 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
                                                                : OrderedJson(report.space.devices)},
                    {"global_batch", report.base.workload.global_batch},
                    {"sequence", report.base.workload.sequence},
+                   {"layouts", name_of(report.space.layouts)},
+                   {"margin", report.base.margin},
                    {"evaluated", result.evaluated},
                    {"feasible", result.feasible},
                    {"rejected", std::move(rejected)},
                    {"plans", std::move(plans)},
                    {"pareto", std::move(pareto)}};
+  if (const Candidate* const marginal = faster_but_marginal(result)) {
+    json["faster_but_marginal"] = point_json(report, asked, *marginal, nullptr);
+  }
   if (report.found) json["found"] = found_json(*report.found);
   if (report.blocked) {
     json["blocked_by_memory"] = {{"change", flags_of(report.blocked->change)},

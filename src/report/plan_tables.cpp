@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "headroom/parallel/stage_layout.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 #include "report/capacity.hpp"
 #include "report/text.hpp"
 
@@ -25,12 +27,14 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
                                    {"MFU"},
                                    {"peak GiB"},
                                    {"free"},
+                                   {"verdict", Align::left},
                                    {"TP"},
                                    {"PP"},
                                    {"VP"},
+                                   {"stages", Align::left},
                                    {"DP"},
                                    {"MBS"},
-                                   {"SP", Align::left},
+                                   {"SP", Align::left, 2},
                                    {"recompute", Align::left},
                                    {"ZeRO"}};
   table.columns.insert(table.columns.end(), common.begin(), common.end());
@@ -40,15 +44,18 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
   for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) {
     const Candidate& one = candidates[i];
     const Strategy& strategy = one.strategy;
+    const StageLayout layout = stage_layout(report.base.model.layers, strategy);
     std::vector<std::string> row{std::to_string(i + 1)};
     if (several) row.push_back(std::to_string(devices(strategy)));
     const std::vector<std::string> cells{fmt::format("{:#.4g}", one.iteration.count()),
                                          fmt::format("{:.1f}%", 100 * one.mfu),
                                          in_gib(one.peak),
                                          in_gib(report.base.system.memory - one.peak),
+                                         std::string(name_of(one.verdict)),
                                          std::to_string(strategy.tensor_parallel),
                                          std::to_string(strategy.pipeline_parallel),
                                          std::to_string(strategy.virtual_pipeline),
+                                         layout == StageLayout::uneven ? "uneven" : "",
                                          std::to_string(strategy.data_parallel),
                                          std::to_string(strategy.micro_batch),
                                          strategy.sequence_parallel ? "yes" : "no",
@@ -76,8 +83,11 @@ Table csv_table(const PlanReply& report) {
                           {"recompute_window"},
                           {"schedule"},
                           {"distributed_optimizer"},
+                          {"layout"},
+                          {"stage_layers"},
                           {"iteration_seconds"},
                           {"mfu"},
+                          {"verdict"},
                           {"peak_bytes"},
                           {"headroom_bytes"}}};
   for (const std::string& name : training_csv_columns(report.training)) table.columns.push_back({name});
@@ -85,15 +95,17 @@ Table csv_table(const PlanReply& report) {
   for (std::size_t i = 0; i < report.result.plans.size(); ++i) {
     const Candidate& one = report.result.plans[i];
     const Strategy& strategy = one.strategy;
-    table.rows.push_back({std::to_string(devices(strategy)), std::to_string(strategy.tensor_parallel),
-                          std::to_string(strategy.pipeline_parallel),
-                          std::to_string(strategy.virtual_pipeline), std::to_string(strategy.data_parallel),
-                          std::to_string(strategy.micro_batch), yes(strategy.sequence_parallel),
-                          std::string(name_of(strategy.recompute.policy)),
-                          std::to_string(strategy.recompute.layers), yes(strategy.recompute.window),
-                          std::string(name_of(strategy.schedule)), yes(strategy.distributed_optimizer),
-                          fmt::format("{}", one.iteration.count()), fmt::format("{}", one.mfu),
-                          whole(one.peak.count()), whole((report.base.system.memory - one.peak).count())});
+    table.rows.push_back(
+        {std::to_string(devices(strategy)), std::to_string(strategy.tensor_parallel),
+         std::to_string(strategy.pipeline_parallel), std::to_string(strategy.virtual_pipeline),
+         std::to_string(strategy.data_parallel), std::to_string(strategy.micro_batch),
+         yes(strategy.sequence_parallel), std::string(name_of(strategy.recompute.policy)),
+         std::to_string(strategy.recompute.layers), yes(strategy.recompute.window),
+         std::string(name_of(strategy.schedule)), yes(strategy.distributed_optimizer),
+         std::string(name_of(stage_layout(report.base.model.layers, strategy))),
+         value_of(*find_field("stage_layers"), strategy, {}), fmt::format("{}", one.iteration.count()),
+         fmt::format("{}", one.mfu), std::string(name_of(one.verdict)), whole(one.peak.count()),
+         whole((report.base.system.memory - one.peak).count())});
     if (report.plan_costs.empty()) continue;
     for (std::string& cell : training_csv_cells(report.plan_costs[i])) {
       table.rows.back().push_back(std::move(cell));

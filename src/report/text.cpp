@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "headroom/parallel/stage_layout.hpp"
+
 namespace headroom {
 namespace {
 
@@ -54,6 +56,18 @@ std::string layout_line(const Strategy& strategy, const Workload& workload) {
   return text + fmt::format("; GBS {} x {} tokens = {} microbatch{} of {} on each pipeline",
                             workload.global_batch, workload.sequence, n, n == 1 ? "" : "es",
                             strategy.micro_batch);
+}
+
+std::string stages_line(std::int64_t layers, const Strategy& strategy) {
+  if (stage_layout(layers, strategy) == StageLayout::even) return {};
+  const std::vector<std::int64_t> by_stage = layers_by_stage(layers, strategy);
+  std::string text = fmt::format("uneven stages: Megatron-Core's --pipeline-model-parallel-layout '{}'",
+                                 megatron_layout(by_stage));
+  if (const auto ends = end_ranks(by_stage, strategy.pipeline_parallel)) {
+    text += fmt::format(", or --decoder-first-pipeline-num-layers {} --decoder-last-pipeline-num-layers {}",
+                        ends->first, ends->last);
+  }
+  return text;
 }
 
 std::string policy_line(const Strategy& strategy) {

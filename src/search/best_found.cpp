@@ -29,7 +29,8 @@ void BestFound::add_to_front(const Candidate& candidate) {
     if (dominates(member, candidate)) return;
   }
   std::erase_if(front_, [&](const Candidate& member) { return dominates(candidate, member); });
-  front_.insert(std::upper_bound(front_.begin(), front_.end(), candidate), candidate);
+  const auto faster = [](const Candidate& x, const Candidate& y) { return x.iteration < y.iteration; };
+  front_.insert(std::upper_bound(front_.begin(), front_.end(), candidate, faster), candidate);
 }
 
 void BestFound::add(const BestFound& other) {
@@ -44,11 +45,14 @@ void BestFound::add(const SearchResult& part) {
   if (part.nearest) add_too_large(*part.nearest);
 }
 
-bool BestFound::beats(const Strategy& strategy, Seconds least, Bytes peak) const {
-  const auto best = best_.find(division_of(strategy));
-  if (best == best_.end() || best->second.iteration >= least) return false;
+bool BestFound::beats(const Candidate& least) const {
+  const auto best = best_.find(division_of(least.strategy));
+  const auto better = [&](const Candidate& x) {
+    return std::tie(x.verdict, x.iteration) < std::tie(least.verdict, least.iteration);
+  };
+  if (best == best_.end() || !better(best->second)) return false;
   return std::any_of(front_.begin(), front_.end(), [&](const Candidate& member) {
-    return member.iteration < least && member.peak <= peak;
+    return member.iteration < least.iteration && member.peak <= least.peak;
   });
 }
 

@@ -20,8 +20,8 @@ class BestFound {
   void add(const BestFound& other);
   void add(const SearchResult& part);
 
-  // Whether a strategy like this one, which takes no less than `least` and needs `peak`, would change nothing.
-  [[nodiscard]] bool beats(const Strategy& strategy, Seconds least, Bytes peak) const;
+  // Whether a strategy like this one would change nothing, whose time is no less than that of the candidate.
+  [[nodiscard]] bool beats(const Candidate& least) const;
 
   // Puts the lists into a result; `nearest` where its count of feasible strategies is 0.
   void fill(SearchResult& result) const;

@@ -30,7 +30,9 @@ SearchResult search_device_counts(const Request& base, const Space& space,
   if (all.feasible > 0) all.nearest.reset();
   const auto order = [](const Candidate& x) { return std::tuple(x.iteration, x.peak, devices(x.strategy)); };
   const auto earlier = [&](const Candidate& x, const Candidate& y) { return order(x) < order(y); };
-  std::sort(all.plans.begin(), all.plans.end(), earlier);
+  std::sort(all.plans.begin(), all.plans.end(), [&](const Candidate& x, const Candidate& y) {
+    return x.verdict != y.verdict ? x.verdict < y.verdict : earlier(x, y);
+  });
   std::sort(fronts.begin(), fronts.end(), earlier);
   // Whatever beats one is at least as fast, and so comes before it.
   for (Candidate& candidate : fronts) {

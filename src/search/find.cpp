@@ -108,7 +108,7 @@ class Finder {
       if (!allows(lean.pipeline_parallel, p)) continue;
       for (std::int64_t m = 1; m * p <= most; ++m) {
         if (!allows(lean.virtual_pipeline, m) || (p == 1 && m > 1)) continue;
-        const bool any_depth = m == 1 || !lean.virtual_pipeline.only.empty();
+        const bool any_depth = lays(lean, p * m + 1, p, m);
         const std::int64_t unit = any_depth ? question_.step : std::lcm(question_.step, p * m);
         Space part = lean;
         part.pipeline_parallel = {.only = {p}};

@@ -35,7 +35,7 @@ Frontier::Parts::Parts(Request asked)
     : request(checked(std::move(asked))),
       composer(request),
       table(layer_ops(request.model, request.strategy.micro_batch)) {
-  const auto& [model, system, software, strategy, workload, detail] = request;
+  const auto& [model, system, software, strategy, workload, detail, margin] = request;
   composer.set_layout(strategy);
   const ScheduleShape& shape = composer.shape();
   pipeline_ranks = shape.ranks;

@@ -103,15 +103,16 @@ class Worker {
     const RankPeak peak = composer_.peak(strategy);
     candidate.peak = peak.bytes;
     candidate.peak_rank = peak.rank;
-    if (peak.bytes > base_.system.memory) {
+    candidate.verdict = composer_.verdict(peak.bytes);
+    if (candidate.verdict == Verdict::does_not_fit) {
       ++too_large;
       found.add_too_large(candidate);
       return;
     }
     ++counts.feasible;
-    if (!has_closed_form(strategy) &&
-        found.beats(strategy, composer_.least_iteration(strategy), candidate.peak)) {
-      return;
+    if (!has_closed_form(strategy)) {
+      candidate.iteration = composer_.least_iteration(strategy);
+      if (found.beats(candidate)) return;
     }
     ++effort.timed;
     candidate.iteration = composer_.iteration(strategy);
@@ -146,7 +147,15 @@ void run_all(std::deque<Worker>& workers, bool replays) {
 }  // namespace
 
 bool operator<(const Candidate& x, const Candidate& y) {
-  return std::tie(x.iteration, x.peak, x.place) < std::tie(y.iteration, y.peak, y.place);
+  return std::tie(x.verdict, x.iteration, x.peak, x.place) <
+         std::tie(y.verdict, y.iteration, y.peak, y.place);
+}
+
+const Candidate* faster_but_marginal(const SearchResult& result) {
+  if (result.plans.empty() || result.plans.front().verdict == Verdict::marginal) return nullptr;
+  // Nothing is faster than the first of the front.
+  const Candidate& fastest = result.pareto.front();
+  return fastest.iteration < result.plans.front().iteration ? &fastest : nullptr;
 }
 
 SearchResult search(const Request& base, const Space& space, const SearchOptions& options) {

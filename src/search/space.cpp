@@ -16,7 +16,9 @@ std::vector<std::int64_t> allowed_divisors(std::int64_t whole, const Counts& cou
 class LayoutVisit {
  public:
   LayoutVisit(const Request& base, const Space& space, const VisitLayout& visit, const RejectLayout& reject)
-      : base_(base), space_(space), visit_(visit), reject_(reject) {}
+      : base_(base), space_(space), visit_(visit), reject_(reject) {
+    if (space.layouts == Layouts::any) ends_ = end_loads(base.model);
+  }
 
   void run() {
     for (const std::int64_t t : allowed_divisors(space_.devices, tensor_parallel_of(base_, space_))) {
@@ -27,7 +29,7 @@ class LayoutVisit {
       for (const std::int64_t p : allowed_divisors(space_.devices / t, space_.pipeline_parallel)) {
         layout_.pipeline_parallel = p;
         layout_.data_parallel = space_.devices / t / p;
-        if (allows(space_.data_parallel, layout_.data_parallel) && !visit_interleaves()) return;
+        if (allows(space_.data_parallel, layout_.data_parallel) && !visit_virtual_pipelines()) return;
       }
     }
   }
@@ -36,6 +38,7 @@ class LayoutVisit {
   // Other values would break the same rule again and again.
   bool rejected_whatever_follows() {
     layout_.virtual_pipeline = 1;
+    layout_.stage_layers.clear();
     layout_.micro_batch = 1;
     layout_.sequence_parallel = false;
     layout_.schedule = ScheduleKind::one_forward_one_backward;
@@ -50,17 +53,31 @@ class LayoutVisit {
   }
 
   // False ends the visit, here and below.
-  bool visit_interleaves() {
+  bool visit_virtual_pipelines() {
     if (rejected_whatever_follows()) return true;
     const std::int64_t p = layout_.pipeline_parallel;
-    const std::int64_t layers = base_.model.layers;
-    for (std::int64_t m = 1; m * p <= layers; ++m) {
-      const bool even = m == 1 || layers % (p * m) == 0 || contains(space_.virtual_pipeline.only, m);
-      if (!allows(space_.virtual_pipeline, m) || !even || (m > 1 && p == 1)) continue;
+    const std::int64_t most = p > 1 ? base_.model.layers / p : 1;
+    for (std::int64_t m = 1; m <= most; ++m) {
+      if (!allows(space_.virtual_pipeline, m)) continue;
+      if (!lays(space_, base_.model.layers, p, m)) {
+        // Of all sizes that do not divide the layers, only those that were asked for are worth a word.
+        if (m == 1 || contains(space_.virtual_pipeline.only, m)) reject_("layout");
+        continue;
+      }
       layout_.virtual_pipeline = m;
+      layout_.stage_layers.clear();
       if (!visit_micro_batches()) return false;
+      if (lay_balanced() && !visit_micro_batches()) return false;
     }
     return true;
+  }
+
+  // Whether layers may lie otherwise than they do where nothing is said.
+  bool lay_balanced() {
+    if (space_.layouts == Layouts::even) return false;
+    const std::vector<std::int64_t> usual = layers_by_stage(base_.model, layout_);
+    layout_.stage_layers = balanced_layers(base_.model.layers, std::ssize(usual), ends_);
+    return layout_.stage_layers != usual;
   }
 
   bool visit_micro_batches() {
@@ -83,6 +100,7 @@ class LayoutVisit {
   const Space& space_;
   const VisitLayout& visit_;
   const RejectLayout& reject_;
+  EndLoads ends_;
   Strategy layout_;
 };
 
@@ -96,6 +114,12 @@ Counts tensor_parallel_of(const Request& base, const Space& space) {
   Counts counts = space.tensor_parallel;
   if (counts.only.empty() && counts.most == 0) counts.most = base.system.devices_per_node;
   return counts;
+}
+
+bool lays(const Space& space, std::int64_t layers, std::int64_t pipeline_parallel,
+          std::int64_t virtual_pipeline) {
+  return layers % (pipeline_parallel * virtual_pipeline) == 0 ||
+         (space.layouts == Layouts::any && virtual_pipeline <= most_uneven_virtual_pipeline);
 }
 
 const std::vector<bool>& choices(const std::vector<bool>& open, std::int64_t ranks) {

@@ -42,8 +42,10 @@ TEST_CASE("answers: estimate, with what would help and the cost of a training ru
   question.request.strategy.micro_batch = 4;
   const EstimateReply reply = answer(question);
   const std::string arguments = std::string("estimate") + layout + " -b 4 --tokens 300B";
-  CHECK(render(reply, Format::json) == printed_by(arguments + " --format json"));
-  CHECK(render(reply, Format::table) == printed_by(arguments));
+  const EstimateWords words{.plan =
+                                "headroom plan gpt-22b --system dgx-a100-80g --devices 16 --global-batch 16"};
+  CHECK(render(reply, words, Format::json) == printed_by(arguments + " --format json"));
+  CHECK(render(reply, words, Format::table) == printed_by(arguments));
 
   const Json json = json_of(arguments);
   const Plan& plan = account(reply.evaluation);
@@ -59,7 +61,7 @@ TEST_CASE("answers: estimate, with what would help and the cost of a training ru
 TEST_CASE("answers: the schedule of an estimate") {
   const EstimateReply reply =
       answer(EstimateQuestion{.request = gpt_22b(), .with_alternatives = false, .with_schedule = true});
-  CHECK(render(reply, Format::table) ==
+  CHECK(render(reply, {}, Format::table) ==
         printed_by(std::string("estimate") + layout + " --timeline --no-suggestions"));
   // Every microbatch passes both ranks forward and backward.
   CHECK(reply.schedule.size() == 2 * 2 * 16);

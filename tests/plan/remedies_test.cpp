@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/parallel/stage_layout.hpp"
 #include "plan/requests.hpp"
 
 namespace headroom {
@@ -86,7 +87,11 @@ TEST_CASE("remedies: all take the same devices, none is named twice, none has a 
     std::vector<std::vector<Edits>> distinct;
     const std::vector<Alternative> found = remedies(request, 50);
     for (const Alternative& remedy : found) {
-      CHECK(devices(remedy.plan.request.strategy) == devices(found[0].plan.request.strategy));
+      CHECK(devices(remedy.plan.request.strategy) == devices(request.strategy));
+      CHECK(stage_layout(request.model.layers, remedy.plan.request.strategy) == StageLayout::even);
+      for (const Alternative& other : found) {
+        CHECK((&other == &remedy || other.plan.request.strategy != remedy.plan.request.strategy));
+      }
       for (const auto& other : distinct) CHECK(other != remedy.changes);
       distinct.push_back(remedy.changes);
 

@@ -18,8 +18,10 @@ std::vector<Candidate> all_that_fit(const Request& request, const Space& space) 
     composer.set_layout(strategy);
     const RankPeak peak = composer.peak(strategy);
     if (peak.bytes > request.system.memory) continue;
-    candidates.push_back(
-        {.strategy = strategy, .peak = peak.bytes, .iteration = composer.iteration(strategy)});
+    candidates.push_back({.strategy = strategy,
+                          .verdict = composer.verdict(peak.bytes),
+                          .peak = peak.bytes,
+                          .iteration = composer.iteration(strategy)});
   }
   return candidates;
 }
@@ -36,21 +38,25 @@ TEST_CASE("device counts: the front is that of trying everything, and the plans 
     const std::vector<std::int64_t> counts{2, 4, 8, 12};
     const SearchResult found = search_device_counts(request, space, counts);
     std::vector<Candidate> all;
-    std::vector<Point> best;
+    using Merit = std::pair<Verdict, Point>;
+    const auto merit_of = [](const Candidate& candidate) {
+      return Merit{candidate.verdict, point_of(candidate)};
+    };
+    std::vector<Merit> best;
     for (const std::int64_t count : counts) {
       Space part = space;
       part.devices = count;
       const std::vector<Candidate> those = all_that_fit(request, part);
       all.insert(all.end(), those.begin(), those.end());
       if (those.empty()) continue;
-      std::vector<Point> points;
-      for (const Candidate& candidate : those) points.push_back(point_of(candidate));
-      best.push_back(*std::min_element(points.begin(), points.end()));
+      std::vector<Merit> merits;
+      for (const Candidate& candidate : those) merits.push_back(merit_of(candidate));
+      best.push_back(*std::min_element(merits.begin(), merits.end()));
     }
     RC_ASSERT(found.feasible == std::ssize(all));
     std::sort(best.begin(), best.end());
     RC_ASSERT(found.plans.size() == best.size());
-    for (std::size_t i = 0; i < best.size(); ++i) RC_ASSERT(point_of(found.plans[i]) == best[i]);
+    for (std::size_t i = 0; i < best.size(); ++i) RC_ASSERT(merit_of(found.plans[i]) == best[i]);
 
     std::vector<Point> front;
     for (const Candidate& candidate : all) {

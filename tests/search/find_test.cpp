@@ -14,7 +14,8 @@ bool holds(const Request& base, const Space& space, const Question& question, st
   Space part = space;
   put(question.extreme, value, request, part);
   const SearchResult result = search(request, part);
-  return result.feasible > 0 && (!question.within || result.plans.front().iteration <= *question.within);
+  if (result.plans.empty() || result.plans.front().verdict != Verdict::fits) return false;
+  return !question.within || result.plans.front().iteration <= *question.within;
 }
 
 std::optional<std::int64_t> largest_by_trying(const Request& base, const Space& space,
@@ -87,7 +88,8 @@ TEST_CASE("find: accumulating gradients leaves the batch without a bound, and th
   const auto fits = [&](std::int64_t b) {
     Request asked = request;
     asked.workload.global_batch = 64 * b;
-    return search(asked, {.devices = 64, .micro_batch = {.only = {b}}}).feasible > 0;
+    const SearchResult result = search(asked, {.devices = 64, .micro_batch = {.only = {b}}});
+    return !result.plans.empty() && result.plans.front().verdict == Verdict::fits;
   };
   CHECK(fits(*found.micro_batch));
   CHECK(!fits(*found.micro_batch + 1));

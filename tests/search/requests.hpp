@@ -67,6 +67,7 @@ inline Space small_space() {
       .virtual_pipeline =
           *rc::gen::element(Counts{}, pinned({1}), pinned({2}), pinned({1, 2, 3}), Counts{.most = 2}),
       .micro_batch = *rc::gen::element(Counts{}, pinned({2, 3}), Counts{.most = 2}),
+      .layouts = *rc::gen::element(Layouts::even, Layouts::any),
       .sequence_parallel = *rc::gen::elementOf(std::vector{both, yes, no}),
       .distributed_optimizer = *rc::gen::elementOf(std::vector{both, no}),
       .recompute = *rc::gen::elementOf(

@@ -2,6 +2,7 @@
 #include "headroom/search/search.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include <doctest/doctest.h>
 
@@ -30,8 +31,11 @@ BruteForce brute_force(const Request& request, const Space& space) {
     asked.strategy = strategy;
     const Evaluation evaluation = evaluate(asked);
     const Plan& plan = account(evaluation);
-    Candidate candidate{
-        .strategy = strategy, .peak = peak(plan), .peak_rank = plan.peak_rank, .place = result.evaluated++};
+    Candidate candidate{.strategy = strategy,
+                        .verdict = plan.verdict,
+                        .peak = peak(plan),
+                        .peak_rank = plan.peak_rank,
+                        .place = result.evaluated++};
     if (std::holds_alternative<Infeasible>(evaluation)) {
       if (!result.nearest || candidate.peak < result.nearest->peak) result.nearest = candidate;
       continue;
@@ -45,8 +49,12 @@ BruteForce brute_force(const Request& request, const Space& space) {
 }
 
 std::vector<Candidate> pareto_of(const std::vector<Candidate>& sorted) {
+  std::vector<Candidate> by_time = sorted;
+  std::stable_sort(by_time.begin(), by_time.end(), [](const Candidate& x, const Candidate& y) {
+    return std::tie(x.iteration, x.peak, x.place) < std::tie(y.iteration, y.peak, y.place);
+  });
   std::vector<Candidate> front;
-  for (const Candidate& candidate : sorted) {
+  for (const Candidate& candidate : by_time) {
     if (front.empty() || candidate.peak < front.back().peak) front.push_back(candidate);
   }
   return front;
@@ -87,7 +95,8 @@ TEST_CASE("search: layers that do not divide, outputs kept, exact detail, overla
   request.strategy.gradient_dtype = Dtype::half;
   request.detail = Detail::exact;
   request.software.overlaps_data_parallel = true;
-  check_against_brute_force(request, {.devices = 30, .virtual_pipeline = {.only = {1, 2, 3}}});
+  check_against_brute_force(
+      request, {.devices = 30, .virtual_pipeline = {.only = {1, 2, 3}}, .layouts = Layouts::any});
 }
 
 // Spaces small enough for brute force, with ties: one microbatch on one rank takes the same under GPipe and 1F1B.
@@ -98,6 +107,7 @@ Space any_space() {
   space.micro_batch.most = *rc::gen::element<std::int64_t>(0, 1);
   if (*rc::gen::arbitrary<bool>()) space.schedules.push_back(ScheduleKind::gpipe);
   if (*rc::gen::arbitrary<bool>()) space.virtual_pipeline.only = {1, 2, 5};
+  space.layouts = *rc::gen::element(Layouts::even, Layouts::any);
   return space;
 }
 

@@ -48,6 +48,7 @@ struct Software {
   GradientAccumulation gradient_accumulation = GradientAccumulation::fused;
   NormBackward norm_backward = NormBackward::one_pass;
   GradientReduction gradient_reduction = GradientReduction::reduce_scatter;
+  bool uneven_stages = false;      // pipeline stages may hold unequal numbers of layers
   bool serial_transfers = false;   // pipeline ranks send and receive one at a time [DeepSpeed pipe engine]
   bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: host and device take turns
   Sourced<double> product_rate{1, Origin::exact, "the libraries that the rates were fitted on"};  // factor

@@ -13,9 +13,12 @@ namespace headroom {
 Request changed(const Request& request, const Edits& change);
 
 // Changes that leave the devices as they are: of what is kept, of the microbatch, and of how the devices are divided.
+// Each leads from a strategy that a search tries by default to another one: windows of microbatches, which no launcher
+// offers, are not among them.
 std::vector<Edits> changes_on_same_devices(const Request& request);
 
-// Changes that take more devices for a replica: twice the tensor- or pipeline-parallel size, and twice that, ...
-std::vector<Edits> changes_to_more_devices(const Request& request);
+// Whether who launches the request can launch that: its stages hold as many layers each, or the stack lays others, or
+// the request itself does.
+bool launchable(const Request& request, const Strategy& strategy);
 
 }  // namespace headroom

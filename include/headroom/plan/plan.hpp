@@ -17,6 +17,9 @@
 
 namespace headroom {
 
+// Of capacity. Assumed: what fragmentation and transient buffers, which are not counted, may take.
+inline constexpr double usual_margin = 0.05;
+
 struct Request {
   Transformer model;
   System system;
@@ -24,14 +27,12 @@ struct Request {
   Strategy strategy;
   Workload workload;
   Detail detail = Detail::paper;
+  double margin = usual_margin;  // the part of capacity that must stay free for a verdict of `fits`
   friend bool operator==(const Request&, const Request&) = default;
 };
 
-// marginal: it fits, but with less than `marginal_fraction` of capacity to spare.
+// marginal: it fits, but with less to spare than the margin asked for.
 enum class Verdict : std::uint8_t { fits, marginal, does_not_fit };
-
-// Assumed: what fragmentation and transient buffers, which are not counted, may take.
-inline constexpr double marginal_fraction = 0.05;
 
 struct RankMemory {
   ModelState state;

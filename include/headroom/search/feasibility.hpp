@@ -1,4 +1,4 @@
-// Whether anything in a space fits, without ranking what does: the question that inverse questions (find.hpp) ask again
+// Whether anything in a space fits with the margin of its request, without ranking what does: the question that inverse questions (find.hpp) ask again
 // and again. It looks only at the part of the space that needs least memory, which tests compare with the whole.
 #pragma once
 
@@ -30,7 +30,9 @@ class Feasibility {
   bool fits_within(const Space& space, Seconds most);
 
  private:
-  bool fits(const Strategy& strategy) { return composer_.peak(strategy).bytes <= base_.system.memory; }
+  bool fits(const Strategy& strategy) {
+    return composer_.verdict(composer_.peak(strategy).bytes) == Verdict::fits;
+  }
   bool fits_within(const Strategy& layout, const Space& space, Seconds most);
 
   const Request& base_;

@@ -77,7 +77,7 @@ class Frontier {
   // before. Of points that are alike in both, the one of the fewest ops and layers.
   [[nodiscard]] std::vector<FrontierPoint> uniform() const;
 
-  // The fastest windowed one on devices of so much memory, of which windows leave a part free (marginal_fraction); nothing
+  // The fastest windowed one on devices of so much memory, of which windows leave a part free (the margin of the request); nothing
   // where none fits. Evaluates every set of layer_choices(): milliseconds each.
   [[nodiscard]] std::optional<FrontierPoint> windowed(Bytes memory) const;
 

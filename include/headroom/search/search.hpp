@@ -1,6 +1,6 @@
 // The best strategies of a space: least iteration time within memory, the Pareto front of time and peak memory, and
-// what was rejected and why. The answer is that of evaluating every strategy in full; a total order breaks ties: less
-// time, less memory, then earlier in the space. It depends neither on threads nor on how the space is cut into shards.
+// what was rejected and why. What fits with the margin of the request comes before what is marginal. The answer is that of
+// evaluating every strategy in full; a total order breaks ties: less time, less memory, then earlier in the space. It depends neither on threads nor on how the space is cut into shards.
 #pragma once
 
 #include <map>
@@ -15,6 +15,7 @@ namespace headroom {
 
 struct Candidate {
   Strategy strategy;
+  Verdict verdict = Verdict::fits;
   Bytes peak;  // of the fullest rank
   std::size_t peak_rank = 0;
   Seconds iteration;
@@ -23,6 +24,7 @@ struct Candidate {
   friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
+// By verdict, time, memory and place.
 bool operator<(const Candidate& x, const Candidate& y);
 
 // Part `index` of `count`, from 1: of the layouts of a space, counted with those that are rejected, every count-th.
@@ -54,6 +56,9 @@ struct SearchResult {
   std::optional<Candidate> nearest;  // where nothing fits: the one that needs the least memory
   friend bool operator==(const SearchResult&, const SearchResult&) = default;
 };
+
+// The fastest plan of all, where it is marginal and so not the best; else null.
+const Candidate* faster_but_marginal(const SearchResult& result);
 
 // Throws InputError where the system's performance is not known.
 SearchResult search(const Request& base, const Space& space, const SearchOptions& options = {});

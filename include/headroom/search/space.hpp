@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/stage_layout.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom {
@@ -31,9 +32,12 @@ struct Space {
   std::int64_t devices = 1;  // all of them are used: d = devices / (t p)
   Counts tensor_parallel;    // divisors of the devices, within a node unless listed
   Counts pipeline_parallel;  // divisors of what is left
-  Counts virtual_pipeline;   // unless listed, such that p m divides the layers [Megatron-LM's rule]
+  Counts virtual_pipeline;   // of those that the layouts admit
   Counts data_parallel;
   Counts micro_batch;  // divisors of a replica's batch
+  // even: virtual stages that hold as many layers each, so that p m divides the layers. any: also others, with the layers
+  // as even as can be, and laid so that no stage takes longer than it must.
+  Layouts layouts = Layouts::even;
   std::vector<bool> sequence_parallel{true, false};
   std::vector<bool> distributed_optimizer{true, false};
   std::vector<RecomputePolicy> recompute{RecomputePolicy::none, RecomputePolicy::selective,
@@ -63,9 +67,8 @@ inline constexpr std::array space_fields{
     SpaceField{"tensor_parallel", &Space::tensor_parallel,
                "Tensor-parallel (TP) sizes; by default those within a node"},
     SpaceField{"pipeline_parallel", &Space::pipeline_parallel, "Pipeline-parallel (PP) sizes"},
-    SpaceField{
-        "virtual_pipeline", &Space::virtual_pipeline,
-        "Virtual pipeline (VP) stages on each PP rank; by default those that divide the layers evenly"},
+    SpaceField{"virtual_pipeline", &Space::virtual_pipeline,
+               "Virtual pipeline (VP) stages on each PP rank; by default those that the layout admits"},
     SpaceField{"data_parallel", &Space::data_parallel, "Data-parallel (DP) sizes"},
     SpaceField{"micro_batch", &Space::micro_batch, "Sequences in a microbatch (MBS)"},
     SpaceField{"sequence_parallel", &Space::sequence_parallel, "Sequence parallelism (default both)"},
@@ -79,6 +82,11 @@ inline constexpr std::array space_fields{
                "gpipe, 1f1b, interleaved, zero-bubble-h1 (default 1f1b,interleaved)"},
 };
 
+// What a stack launches by itself.
+constexpr Layouts layouts_of(const Software& software) {
+  return software.uneven_stages ? Layouts::any : Layouts::even;
+}
+
 // The tensor-parallel sizes: those of the space, which stay within a node where it says nothing.
 Counts tensor_parallel_of(const Request& base, const Space& space);
 
@@ -91,6 +99,14 @@ using RejectLayout = std::function<void(const std::string& reason)>;
 // Every legal layout, in a total order: t, p, m, b, sequence parallelism, schedule; values ascending.
 void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,
                    const RejectLayout& reject);
+
+// Of more virtual stages on a rank than this, only even layouts are tried: the bubble of a pipeline that is given at least
+// p microbatches is by then a 64th of the time, and a model of a thousand layers would have as many.
+inline constexpr std::int64_t most_uneven_virtual_pipeline = 64;
+
+// Whether the space lays so many layers on p ranks of m virtual stages. Expects at least a layer for each.
+bool lays(const Space& space, std::int64_t layers, std::int64_t pipeline_parallel,
+          std::int64_t virtual_pipeline);
 
 // The recomputations that a layout of the space can have, from the least replayed to the most. Layouts with as many stage
 // chunks, p m, of the same schedule have the same.

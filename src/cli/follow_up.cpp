@@ -1,0 +1,54 @@
+#include "cli/follow_up.hpp"
+
+#include <algorithm>
+
+#include "io/text.hpp"
+
+namespace headroom::cli {
+namespace {
+
+// In quotes where a shell would take it apart.
+std::string quoted(const std::string& given) {
+  const std::string text = printable(given, std::string::npos);
+  const std::string safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:";
+  if (text.find_first_not_of(safe) == std::string::npos) return text;
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+// What is asked about, without strategy and batch.
+std::string command(const std::string& name, const RequestFlags& request, const SystemFlags& system) {
+  std::string command = "headroom " + name + " " + quoted(request.model);
+  const auto add = [&](const char* flag, const FlagText& value) {
+    if (value) command += std::string(" ") + flag + " " + quoted(*value);
+  };
+  for (const std::string& change : request.overrides) add("--set", change);
+  add("--attention", request.attention);
+  add("--sequence", request.text("sequence"));
+  add("--detail", request.detail);
+  add("--system", system.system);
+  for (const std::string& change : system.overrides) add("--set-system", change);
+  if (system.software != SystemFlags{}.software) add("--software", system.software);
+  for (const std::string& change : system.software_overrides) add("--set-software", change);
+  add("--margin", system.margin);
+  return command;
+}
+
+}  // namespace
+
+std::string estimate_command(const RequestFlags& request, const SystemFlags& system) {
+  const FlagText& batch = request.text("global_batch");
+  return command("estimate", request, system) + (batch ? " --global-batch " + quoted(*batch) : "");
+}
+
+std::string plan_command(const RequestFlags& flags, const SystemFlags& system, const Request& request) {
+  Edits saved = edits_of(request.strategy);
+  std::erase_if(saved, [](const Edit& edit) { return find_field(edit.field)->group != FieldGroup::saved; });
+  std::string text = command("plan", flags, system) + " --devices " +
+                     std::to_string(devices(request.strategy)) + " --global-batch " +
+                     std::to_string(request.workload.global_batch);
+  return saved.empty() ? text : text + " " + flags_of(saved);
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,112 @@
+#include "headroom/parallel/stage_layout.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+
+#include "headroom/core/counts.hpp"
+
+namespace headroom {
+namespace {
+
+// What giving one more layer to a stage would make of its load.
+struct NextLayer {
+  double load = 0;
+  std::int64_t order = 0;  // among equal loads
+  std::size_t stage = 0;
+};
+
+bool all_equal(std::span<const std::int64_t> counts) {
+  return std::all_of(counts.begin(), counts.end(),
+                     [&](std::int64_t count) { return count == counts.front(); });
+}
+
+// "t", "t*8"; nothing of no layers.
+std::string layers_text(std::int64_t layers) {
+  if (layers == 0) return {};
+  return layers == 1 ? "t" : "t*" + std::to_string(layers);
+}
+
+// Stages between the ends: "t*8|", and of several that are alike "(t*8|)*14".
+std::string stages_text(std::int64_t layers, std::int64_t stages) {
+  const std::string one = layers_text(layers) + "|";
+  return stages == 1 ? one : "(" + one + ")*" + std::to_string(stages) + ",";
+}
+
+}  // namespace
+
+StageLayout stage_layout(std::int64_t layers, const Strategy& strategy) {
+  return all_equal(layers_by_stage(layers, strategy)) ? StageLayout::even : StageLayout::uneven;
+}
+
+EndLoads end_loads(const Transformer& model) {
+  const ModelLayers layers = layers_of(model);
+  const Bindings letters = bindings(model, {}, {.global_batch = 1, .sequence = model.sequence});
+  std::array<double, 3> flops{};  // by position
+  for (const LayerKind& kind : layers.kinds) {
+    const Expr of_kind = kind.count * forward_flops(kind.ops, {}, every_op(kind.ops));
+    flops.at(index(kind.position)) += of_kind.evaluate(letters);
+  }
+  const double layer = flops.at(index(KindPosition::layer)) / real(model.layers);
+  return {.first = flops.at(index(KindPosition::first)) / layer,
+          .last = flops.at(index(KindPosition::last)) / layer};
+}
+
+std::vector<std::int64_t> balanced_layers(std::int64_t layers, std::int64_t stages, const EndLoads& ends) {
+  EXPECTS(stages >= 1 && layers >= stages);
+  // No stage ends up with fewer: the ends stay behind the others by what they take beside layers, at the most.
+  const auto behind = static_cast<std::int64_t>(std::ceil(std::max(ends.first, ends.last)));
+  const std::int64_t least = std::max<std::int64_t>(1, layers / stages - behind);
+  std::vector<std::int64_t> by_stage(index(stages), least);
+  const auto later = [](const NextLayer& x, const NextLayer& y) {
+    return x.load != y.load ? x.load > y.load : x.order > y.order;
+  };
+  std::priority_queue<NextLayer, std::vector<NextLayer>, decltype(later)> next(later);
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    const bool last = stage == stages - 1;
+    const double beside = (stage == 0 ? ends.first : 0) + (last ? ends.last : 0);
+    next.push({.load = real(least) + 1 + beside,
+               .order = last ? stage : stages - 2 - stage,
+               .stage = index(stage)});
+  }
+  for (std::int64_t left = layers - stages * least; left > 0; --left) {
+    NextLayer taken = next.top();
+    next.pop();
+    ++by_stage[taken.stage];
+    taken.load += 1;
+    next.push(taken);
+  }
+  return by_stage;
+}
+
+std::string megatron_layout(std::span<const std::int64_t> layers_by_stage) {
+  EXPECTS(!layers_by_stage.empty());
+  if (layers_by_stage.size() == 1) return "E" + layers_text(layers_by_stage.front()) + ",L";
+  std::string text = "E" + layers_text(layers_by_stage.front()) + "|";
+  const std::span<const std::int64_t> inner = layers_by_stage.subspan(1, layers_by_stage.size() - 2);
+  for (std::size_t first = 0; first < inner.size();) {
+    std::size_t end = first;
+    while (end < inner.size() && inner[end] == inner[first]) ++end;
+    text += stages_text(inner[first], static_cast<std::int64_t>(end - first));
+    first = end;
+  }
+  const std::string last = layers_text(layers_by_stage.back());
+  return text + (last.empty() ? "L" : last + ",L");
+}
+
+std::optional<EndRanks> end_ranks(std::span<const std::int64_t> layers_by_stage,
+                                  std::int64_t pipeline_parallel) {
+  const auto stages = static_cast<std::int64_t>(layers_by_stage.size());
+  EXPECTS(pipeline_parallel >= 1 && stages % pipeline_parallel == 0);
+  // Every chunk of a rank is as long as its first; those of the ranks between as long as the second rank's.
+  const std::int64_t chunks = stages / pipeline_parallel;
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    const std::int64_t rank = stage % pipeline_parallel;
+    const bool between = rank > 0 && rank < pipeline_parallel - 1;
+    if (layers_by_stage[index(stage)] != layers_by_stage[index(between ? 1 : rank)]) return std::nullopt;
+  }
+  return EndRanks{.first = chunks * layers_by_stage.front(),
+                  .last = chunks * layers_by_stage[index(pipeline_parallel - 1)]};
+}
+
+}  // namespace headroom
