@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headroom/model/layer_kinds.hpp"
+#include "headroom/parallel/stage_places.hpp"
 
 namespace headroom {
 namespace {
@@ -10,11 +11,14 @@ namespace {
 // Relations between a model's sizes that bring its expressions into the paper's letters.
 class ModelRelations {
  public:
-  explicit ModelRelations(const Transformer& model) {
+  explicit ModelRelations(const Bindings& letters) {
     using namespace symbols;
-    if (model.heads * model.head_size == model.hidden) use(Symbol::head_size, h / a, "e = h/a");
-    if (model.key_value_heads == model.heads) use(Symbol::key_value_heads, a, "k = a");
-    if (model.feedforward == 4 * model.hidden) use(Symbol::feedforward, 4 * h, "f = 4 h");
+    const auto holds = [&](const Expr& x, const Expr& y) {
+      return x.evaluate(letters) == y.evaluate(letters);
+    };
+    if (holds(a * e, h)) use(Symbol::head_size, h / a, "e = h/a");
+    if (holds(k, a)) use(Symbol::key_value_heads, a, "k = a");
+    if (holds(f, 4 * h)) use(Symbol::feedforward, 4 * h, "f = 4 h");
   }
 
   [[nodiscard]] Expr apply(Expr expr) const {
@@ -44,7 +48,17 @@ struct Context {
   }
 };
 
-ExplainedTable explain_kind(const LayerKind& kind, const Recomputation& recompute, const Context& context) {
+// In layers of a kind.
+Context context_of(const KindSizes& sizes, const Context& of_model, const Strategy& strategy) {
+  const Bindings letters = bindings_of(sizes, of_model.letters);
+  return {.sharding = sharding_of(sizes, of_model.sharding, strategy.tensor_parallel),
+          .letters = letters,
+          .relations = ModelRelations(letters),
+          .detail = of_model.detail};
+}
+
+ExplainedTable explain_kind(const LayerKind& kind, std::int64_t count, const Recomputation& recompute,
+                            const Context& context) {
   const OpTable& table = kind.ops;
   const Replay replay = replay_of(kind, recompute);
   const StoredTensors tensors = stored_tensors(table, context.sharding, replay, context.detail);
@@ -52,6 +66,9 @@ ExplainedTable explain_kind(const LayerKind& kind, const Recomputation& recomput
   ExplainedTable result{
       .name = kind.name,
       .position = kind.position,
+      .count = count,
+      .sizes = kind.sizes,
+      .equalities = kind.sizes.empty() ? std::vector<std::string>() : context.relations.texts(),
       .kept = context.derive(kept_bytes(tensors)),
       .dropped = context.derive(dropped_bytes(tensors)),
       .plain = context.derive(kept_bytes(stored_tensors(table, context.sharding, {}, context.detail)))};
@@ -149,17 +166,21 @@ ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers) 
   if (std::vector<Problem> problems = illegalities(model, strategy, workload); !problems.empty()) {
     throw InputError(std::move(problems));
   }
+  const Bindings letters = bindings(model, strategy, workload);
   const Context context{.sharding = sharding_of(model, strategy),
-                        .letters = bindings(model, strategy, workload),
-                        .relations = ModelRelations(model),
+                        .letters = letters,
+                        .relations = ModelRelations(letters),
                         .detail = detail};
   ExplainReply result{.model = model,
                       .strategy = strategy,
                       .workload = workload,
                       .detail = detail,
                       .equalities = context.relations.texts()};
-  for (const LayerKind& kind : layers.kinds) {
-    result.kinds.push_back(explain_kind(kind, strategy.recompute, context));
+  const KindCounts counts = counts_of(layers);
+  for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
+    const LayerKind& kind = layers.kinds[i];
+    result.kinds.push_back(
+        explain_kind(kind, counts[i], strategy.recompute, context_of(kind.sizes, context, strategy)));
   }
   result.first_stage = explain_first_stage(question, layers, result.kinds, context);
   return result;

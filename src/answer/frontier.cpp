@@ -37,8 +37,10 @@ std::vector<std::size_t> best_exchanges(const std::vector<FrontierRow>& points) 
 
 FrontierReply answer(const FrontierQuestion& question) {
   const Frontier frontier(question.request);
-  FrontierReply reply{
-      .request = frontier.request(), .ops = frontier.ops(), .layer_choices = frontier.layer_choices()};
+  FrontierReply reply{.request = frontier.request(),
+                      .layers = frontier.layers(),
+                      .fronts = frontier.layer_fronts(),
+                      .combinations = frontier.choices().size()};
   const std::vector<FrontierPoint> front = frontier.uniform();
   const auto best_within = [&](Bytes budget) {
     FrontierBudget best{.budget = budget, .uniform = {}, .staged = frontier.staged(budget)};

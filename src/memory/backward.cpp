@@ -159,6 +159,10 @@ class BackwardWalk {
   bool replaying_ = false;
 };
 
+std::int64_t tensor_ranks(const Bindings& letters) {
+  return static_cast<std::int64_t>(letters[Symbol::tensor_parallel]);
+}
+
 }  // namespace
 
 BackwardPeak backward_peak(const LayerKind& kind, const Sharding& sharding, const Replay& replay,
@@ -172,13 +176,15 @@ void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, cons
   if (!software.memory.backward_buffers) return;
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
     const LayerKind& kind = layers.kinds[i];
+    const Bindings own_letters = bindings_of(kind.sizes, letters);
+    const Sharding own_sharding = sharding_of(kind.sizes, sharding, tensor_ranks(letters));
     KindActivations& part = parts.kinds[i];
     const auto peak = [&](const Replay& replay, Bytes replayed) {
-      return backward_peak(kind, sharding, replay, replayed, detail, software, letters);
+      return backward_peak(kind, own_sharding, replay, replayed, detail, software, own_letters);
     };
     part.plain.backward = peak({}, Bytes(0));
     part.replayed.backward = kind.position == KindPosition::layer
-                                 ? peak(replay_of(kind.ops, recompute), part.replayed.replayed)
+                                 ? peak(replay_of(kind, recompute), part.replayed.replayed)
                                  : part.plain.backward;
     part.plain.backward.during.kind = part.replayed.backward.during.kind = static_cast<int>(i);
   }
@@ -190,12 +196,15 @@ Bytes dummy_gradients(const ModelLayers& layers, const KindCounts& counts, const
   if (software.memory.dummy_gradients != DummyGradients::kept_by_shape) return sum;
   std::vector<std::pair<double, double>> shapes;  // outer and inner extents on one rank
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
-    if (layers.kinds[i].position != KindPosition::layer || counts[i] == 0) continue;
-    for (const Op& op : layers.kinds[i].ops.ops()) {
+    const LayerKind& kind = layers.kinds[i];
+    if (kind.position != KindPosition::layer || counts[i] == 0) continue;
+    const Bindings own_letters = bindings_of(kind.sizes, letters);
+    const Sharding own_sharding = sharding_of(kind.sizes, sharding, tensor_ranks(letters));
+    for (const Op& op : kind.ops.ops()) {
       if (op.kind != OpKind::linear) continue;
       for (const MatrixProduct& product : op.products) {
         const auto extent = [&](const Amount& amount) {
-          return (amount.count * share(amount.placement, sharding)).evaluate(letters);
+          return (amount.count * share(amount.placement, own_sharding)).evaluate(own_letters);
         };
         double outer = 0;
         for (const Amount& part : product.outer) outer += extent(part);

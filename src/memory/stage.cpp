@@ -8,33 +8,48 @@
 namespace headroom {
 namespace {
 
-// Layers of one kind in one stage chunk, grouped by how they are kept. `before` of other kinds stand before them and count
-// among the first K.
-void append_runs(CheckpointRuns& runs, std::int64_t layers, std::int64_t before,
-                 const Recomputation& recompute, const LayerActivations& plain,
-                 const LayerActivations& replayed) {
-  if (layers == 0) return;
-  const auto append = [&](std::int64_t count, Bytes kept, Bytes working_set, const BackwardPeak& backward) {
-    if (count > 0) {
-      runs.push_back({.count = count, .kept = kept, .replayed = working_set, .backward = backward});
+// Layers of a stage chunk that are kept alike and one by one, or the members that a run of layers has of a checkpoint.
+struct KeptLayers {
+  std::size_t kind = 0;
+  std::int64_t count = 0;    // of checkpoints
+  std::int64_t members = 1;  // of each
+  bool replayed = false;
+  bool joins = false;  // the checkpoint before, which goes on here
+};
+
+bool shares_checkpoints(const Recomputation& recompute) {
+  return recompute.policy == RecomputePolicy::full && recompute.method == RecomputeMethod::uniform;
+}
+
+// Checkpoints of K consecutive layers, of whatever kinds.
+template <class Visit>
+void visit_shared_checkpoints(const StagePlace& place, std::int64_t k, Visit visit) {
+  std::int64_t open = 0;  // members of a checkpoint that is not full
+  for (const LayerRun& run : place.runs) {
+    for (std::int64_t left = run.count; left > 0;) {
+      const std::int64_t full = open == 0 ? left / k : 0;
+      const std::int64_t members = full > 0 ? k : std::min(k - open, left);
+      const std::int64_t count = std::max<std::int64_t>(full, 1);
+      visit(KeptLayers{run.kind, count, members, true, open > 0});
+      left -= count * members;
+      open = full > 0 ? 0 : (open + members) % k;
     }
-  };
-  if (recompute.policy == RecomputePolicy::full && recompute.method == RecomputeMethod::uniform) {
-    const std::int64_t k = recompute.layers == 0 ? layers : std::min(recompute.layers, layers);
-    // The first layer's input is the checkpoint; the inputs of the others are made again too.
-    const auto checkpoint_of = [&](std::int64_t members) {
-      const Bytes others = static_cast<double>(members - 1) * plain.kept;
-      BackwardPeak backward = replayed.backward;
-      if (backward.during.op != nowhere) backward.replay += others;
-      append(members == k ? layers / k : 1, replayed.kept, replayed.replayed + others, backward);
-    };
-    checkpoint_of(k);
-    if (layers % k > 0) checkpoint_of(layers % k);
-  } else {
-    const std::int64_t first = std::max<std::int64_t>(0, recompute.layers - before);
-    const std::int64_t k = recompute.layers == 0 ? layers : std::min(first, layers);
-    append(k, replayed.kept, replayed.replayed, replayed.backward);
-    append(layers - k, plain.kept, plain.replayed, plain.backward);
+  }
+}
+
+// In the order of the model.
+template <class Visit>
+void visit_kept_layers(const StagePlace& place, const Recomputation& recompute, Visit visit) {
+  if (shares_checkpoints(recompute)) {
+    visit_shared_checkpoints(place, recompute.layers == 0 ? place.layers : recompute.layers, visit);
+    return;
+  }
+  std::int64_t left = replayed_layers(place.layers, recompute);
+  for (const LayerRun& run : place.runs) {
+    const std::int64_t first = std::min(run.count, left);
+    if (first > 0) visit(KeptLayers{run.kind, first, 1, true, false});
+    if (run.count > first) visit(KeptLayers{run.kind, run.count - first, 1, false, false});
+    left -= first;
   }
 }
 
@@ -43,14 +58,12 @@ struct LayerExprs {
   Expr replayed;
 };
 
-LayerExprs layer_exprs(const OpTable& table, const Sharding& sharding, const Recomputation& recompute,
-                       Detail detail) {
-  const StoredTensors tensors = stored_tensors(table, sharding, replay_of(table, recompute), detail);
+LayerExprs layer_exprs(const OpTable& table, const Sharding& sharding, const Replay& replay, Detail detail) {
+  const StoredTensors tensors = stored_tensors(table, sharding, replay, detail);
   // A sharded checkpoint is gathered again for its replay, so the replay holds a whole layer.
   return {.kept = kept_bytes(tensors),
-          .replayed = recompute.distribute_saved_activations
-                          ? kept_bytes(stored_tensors(table, sharding, {}, detail))
-                          : dropped_bytes(tensors)};
+          .replayed = replay.shard_checkpoint ? kept_bytes(stored_tensors(table, sharding, {}, detail))
+                                              : dropped_bytes(tensors)};
 }
 
 bool makes_weight_gradients(const Op& op) {
@@ -82,8 +95,9 @@ Expr deferred_bytes(const OpTable& table, const Sharding& sharding, Detail detai
 
 LayerActivations layer_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, const Recomputation& recompute, Detail detail) {
+  const OpTable table = layer_ops(model, strategy.micro_batch);
   const auto [kept, replayed] =
-      layer_exprs(layer_ops(model, strategy.micro_batch), sharding_of(model, strategy), recompute, detail);
+      layer_exprs(table, sharding_of(model, strategy), replay_of(table, recompute), detail);
   const Bindings letters = bindings(model, strategy, workload);
   return {.kept = Bytes(kept.evaluate(letters)), .replayed = Bytes(replayed.evaluate(letters))};
 }
@@ -102,11 +116,14 @@ ModelActivationExprs model_activation_exprs(const ModelLayers& layers, const Sha
                                             const Strategy& strategy, Detail detail) {
   ModelActivationExprs parts;
   for (const LayerKind& kind : layers.kinds) {
-    const LayerExprs plain = layer_exprs(kind.ops, sharding, {}, detail);
-    const LayerExprs replayed = kind.position == KindPosition::layer
-                                    ? layer_exprs(kind.ops, sharding, strategy.recompute, detail)
-                                    : plain;
+    const Sharding of_kind = sharding_of(kind.sizes, sharding, strategy.tensor_parallel);
+    const LayerExprs plain = layer_exprs(kind.ops, of_kind, {}, detail);
+    const LayerExprs replayed =
+        kind.position == KindPosition::layer
+            ? layer_exprs(kind.ops, of_kind, replay_of(kind, strategy.recompute), detail)
+            : plain;
     parts.kinds.push_back({.position = kind.position,
+                           .sizes = kind.sizes,
                            .plain_kept = plain.kept,
                            .plain_replayed = plain.replayed,
                            .kept = replayed.kept,
@@ -121,9 +138,10 @@ ModelActivationExprs model_activation_exprs(const ModelLayers& layers, const Sha
 }
 
 ModelActivations evaluate(const ModelActivationExprs& exprs, const Bindings& letters) {
-  const auto bytes = [&](const Expr& expr) { return Bytes(expr.evaluate(letters)); };
-  ModelActivations parts{.kinds = {}, .output = bytes(exprs.output)};
+  ModelActivations parts{.kinds = {}, .output = Bytes(exprs.output.evaluate(letters))};
   for (const KindActivationExprs& kind : exprs.kinds) {
+    const Bindings of_kind = bindings_of(kind.sizes, letters);
+    const auto bytes = [&](const Expr& expr) { return Bytes(expr.evaluate(of_kind)); };
     parts.kinds.push_back({.position = kind.position,
                            .plain = {.kept = bytes(kind.plain_kept), .replayed = bytes(kind.plain_replayed)},
                            .replayed = {.kept = bytes(kind.kept), .replayed = bytes(kind.replayed)}});
@@ -155,6 +173,18 @@ void set_end_activations(StageActivations& stage, const ModelActivations& parts,
   }
 }
 
+// More layers of a kind share a checkpoint: a replay makes all again that they keep, and the worst moment of a backward pass
+// may be in one of them.
+void join(CheckpointRun& run, std::int64_t members, const KindActivations& kind) {
+  const Bytes others = static_cast<double>(members) * kind.plain.kept;
+  run.replayed += others;
+  if (run.backward.during.op == nowhere) return;
+  run.backward.replay += others;
+  BackwardPeak joined = kind.replayed.backward;
+  joined.replay += run.replayed - kind.replayed.replayed;
+  if (total(joined) > total(run.backward)) run.backward = joined;
+}
+
 }  // namespace
 
 StageActivations end_activations(const ModelActivations& parts, const StagePlace& place) {
@@ -166,13 +196,18 @@ StageActivations end_activations(const ModelActivations& parts, const StagePlace
 void set_stage_activations(StageActivations& stage, const ModelActivations& parts, const StagePlace& place,
                            const Recomputation& recompute) {
   set_end_activations(stage, parts, place);
-  std::int64_t before = 0;
-  for (std::size_t i = 0; i < parts.kinds.size(); ++i) {
-    const KindActivations& kind = parts.kinds[i];
-    if (kind.position != KindPosition::layer) continue;
-    append_runs(stage.layers, place.of_kind[i], before, recompute, kind.plain, kind.replayed);
-    before += place.of_kind[i];
-  }
+  visit_kept_layers(place, recompute, [&](const KeptLayers& of) {
+    const KindActivations& kind = parts.kinds[of.kind];
+    const LayerActivations& one = of.replayed ? kind.replayed : kind.plain;
+    if (of.joins) {
+      join(stage.layers.back(), of.members, kind);
+      return;
+    }
+    stage.layers.push_back(
+        {.count = of.count, .kept = one.kept, .replayed = one.replayed, .backward = one.backward});
+    // The first layer's input is the checkpoint; the inputs of the others are made again too.
+    if (of.members > 1) join(stage.layers.back(), of.members - 1, kind);
+  });
 }
 
 StageActivations stage_activations(const ModelActivations& parts, const StagePlace& place,
@@ -213,34 +248,31 @@ DeferredActivations deferred_activations(const Transformer& model, const Strateg
 DeferredActivations deferred_activations(const ModelLayers& layers, const Sharding& sharding,
                                          const Bindings& letters, Detail detail) {
   DeferredActivations deferred;
+  const auto ranks = static_cast<std::int64_t>(letters[Symbol::tensor_parallel]);
   for (const LayerKind& kind : layers.kinds) {
-    deferred.kinds.push_back({.position = kind.position,
-                              .bytes = Bytes(deferred_bytes(kind.ops, sharding, detail).evaluate(letters))});
+    const Expr bytes = deferred_bytes(kind.ops, sharding_of(kind.sizes, sharding, ranks), detail);
+    deferred.kinds.push_back(
+        {.position = kind.position, .bytes = Bytes(bytes.evaluate(bindings_of(kind.sizes, letters)))});
   }
   return deferred;
 }
 
 StageActivations with_weight_passes(StageActivations stage, const DeferredActivations& deferred,
                                     const StagePlace& place, const Recomputation& recompute) {
-  const bool shared =
-      recompute.policy == RecomputePolicy::full && recompute.method == RecomputeMethod::uniform;
-  CheckpointRun* run = stage.layers.begin();
   for (std::size_t i = 0; i < deferred.kinds.size(); ++i) {
     const auto& [position, bytes] = deferred.kinds[i];
-    std::int64_t left = place.of_kind[i];
-    if (position != KindPosition::layer) {
-      Bytes& end = position == KindPosition::first ? stage.embedding_deferred : stage.head_deferred;
-      end += static_cast<double>(left) * bytes;
-      continue;
-    }
-    for (; left > 0; ++run) {
-      // Of a checkpoint that several layers share, all of them.
-      const std::int64_t members = shared ? std::min(std::max<std::int64_t>(recompute.layers, 1), left) : 1;
-      run->deferred = static_cast<double>(members) * bytes;
-      run->backward.freed = std::min(run->backward.freed, std::max(run->kept - run->deferred, Bytes(0)));
-      left -= run->count * members;
-    }
+    if (position == KindPosition::layer) continue;
+    Bytes& end = position == KindPosition::first ? stage.embedding_deferred : stage.head_deferred;
+    end += static_cast<double>(place.of_kind[i]) * bytes;
   }
+  std::size_t next = 0;
+  visit_kept_layers(place, recompute, [&](const KeptLayers& of) {
+    if (!of.joins) ++next;
+    // Of a checkpoint that several layers share, all of them.
+    CheckpointRun& run = stage.layers[next - 1];
+    run.deferred += static_cast<double>(of.members) * deferred.kinds[of.kind].bytes;
+    run.backward.freed = std::min(run.backward.freed, std::max(run.kept - run.deferred, Bytes(0)));
+  });
   return stage;
 }
 

@@ -4,6 +4,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/model/layer_kinds.hpp"
+#include "headroom/parallel/stage_places.hpp"
 
 namespace headroom {
 namespace {
@@ -22,12 +23,15 @@ double parameter_count(const Transformer& model) {
   return total(parameters_by_rank(unpadded, Strategy{}, {.global_batch = 1, .sequence = 1}).front());
 }
 
-ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Sharding& sharding) {
+ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Sharding& sharding,
+                                          std::int64_t tensor_parallel) {
   ModelParameterExprs exprs{.kinds = {},
                             .shared = layers.tied_embeddings ? output_weights(sharding) : Expr()};
   for (const LayerKind& kind : layers.kinds) {
-    exprs.kinds.push_back({.dense = parameters(kind.ops, sharding, WeightClass::dense),
-                           .expert = parameters(kind.ops, sharding, WeightClass::expert)});
+    const Sharding of_kind = sharding_of(kind.sizes, sharding, tensor_parallel);
+    exprs.kinds.push_back({.sizes = kind.sizes,
+                           .dense = parameters(kind.ops, of_kind, WeightClass::dense),
+                           .expert = parameters(kind.ops, of_kind, WeightClass::expert)});
   }
   return exprs;
 }
@@ -35,15 +39,17 @@ ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Shard
 ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& letters) {
   ModelParameters parts{.kinds = {}, .shared = exprs.shared.evaluate(letters)};
   for (const KindParameterExprs& kind : exprs.kinds) {
-    parts.kinds.emplace_back(kind.dense.evaluate(letters), kind.expert.evaluate(letters));
+    const Bindings of_kind = bindings_of(kind.sizes, letters);
+    parts.kinds.emplace_back(kind.dense.evaluate(of_kind), kind.expert.evaluate(of_kind));
   }
   return parts;
 }
 
 ModelParameters model_parameters(const Transformer& model, const Strategy& strategy,
                                  const Workload& workload) {
-  return evaluate(model_parameter_exprs(layers_of(model), sharding_of(model, strategy)),
-                  bindings(model, strategy, workload));
+  return evaluate(
+      model_parameter_exprs(layers_of(model), sharding_of(model, strategy), strategy.tensor_parallel),
+      bindings(model, strategy, workload));
 }
 
 std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strategy& strategy,

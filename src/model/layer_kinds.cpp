@@ -1,17 +1,80 @@
 #include "headroom/model/layer_kinds.hpp"
 
+#include <algorithm>
+
 namespace headroom {
+namespace {
+
+// Where it differs from the model's own.
+KindSizes sizes_of(const LayerDescription& layer, const Transformer& model) {
+  KindSizes sizes;
+  const auto add = [&](Symbol letter, std::int64_t size, std::int64_t of_model) {
+    if (size != of_model) sizes.push_back({letter, size});
+  };
+  add(Symbol::feedforward, layer.feedforward, model.feedforward);
+  add(Symbol::heads, layer.heads, model.heads);
+  add(Symbol::key_value_heads, layer.key_value_heads, model.key_value_heads);
+  add(Symbol::head_size, layer.head_size, model.head_size);
+  return sizes;
+}
+
+bool alike(LayerDescription x, const LayerDescription& y) {
+  x.name = y.name;
+  return x == y;
+}
+
+// The runs of a model by the first of the kinds that are alike, with neighbours of one kind put together.
+std::vector<LayerRun> distinct_runs(const std::vector<LayerDescription>& kinds,
+                                    const std::vector<LayerRun>& runs) {
+  std::vector<LayerRun> result;
+  for (const LayerRun& run : runs) {
+    const auto first = std::find_if(kinds.begin(), kinds.end(), [&](const LayerDescription& other) {
+      return alike(other, kinds[run.kind]);
+    });
+    const auto kind = static_cast<std::size_t>(first - kinds.begin());
+    if (!result.empty() && result.back().kind == kind) {
+      result.back().count += run.count;
+    } else {
+      result.push_back({kind, run.count});
+    }
+  }
+  return result;
+}
+
+}  // namespace
 
 ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch) {
   const Architecture& architecture = model.architecture;
   ModelLayers layers{.tied_embeddings = architecture.tied_embeddings,
                      .boundary = architecture.kernels.residual_dtype};
-  layers.kinds.reserve(3);
-  layers.kinds.push_back({.name = "layer", .count = symbols::L, .ops = layer_ops(model, micro_batch)});
+  std::vector<LayerDescription> described = model.layer_kinds;
+  if (described.empty()) described.push_back(own_layer(model));
+  const std::vector<LayerRun> runs = model.layer_runs.empty() ? std::vector<LayerRun>{{0, model.layers}}
+                                                              : distinct_runs(described, model.layer_runs);
+  std::vector<std::size_t> order;  // of the kinds, as the model comes to them
+  std::vector<std::int64_t> counts(described.size());
+  for (const LayerRun& run : runs) {
+    if (counts[run.kind] == 0) order.push_back(run.kind);
+    counts[run.kind] += run.count;
+  }
+  const bool all_alike = order.size() == 1;
+  layers.kinds.reserve(order.size() + 2);
+  for (const std::size_t kind : order) {
+    const LayerDescription& layer = described[kind];
+    layers.kinds.push_back({.name = all_alike ? "layer" : layer.name,
+                            .count = all_alike ? Monomial(symbols::L) : Monomial(counts[kind]),
+                            .ops = layer_ops(layer, micro_batch),
+                            .sizes = sizes_of(layer, model)});
+  }
   layers.kinds.push_back(
       {.name = "embedding", .position = KindPosition::first, .ops = embedding_ops(architecture)});
   layers.kinds.push_back({.name = "head", .position = KindPosition::last, .ops = head_ops(architecture)});
-  layers.runs = {{1, 1}, {0, model.layers}, {2, 1}};
+  layers.runs.push_back({order.size(), 1});
+  for (const LayerRun& run : runs) {
+    const auto place = std::find(order.begin(), order.end(), run.kind) - order.begin();
+    layers.runs.push_back({static_cast<std::size_t>(place), run.count});
+  }
+  layers.runs.push_back({order.size() + 1, 1});
   return layers;
 }
 
@@ -21,6 +84,19 @@ std::int64_t layer_count(const ModelLayers& layers) {
     if (layers.kinds[run.kind].position == KindPosition::layer) count += run.count;
   }
   return count;
+}
+
+std::size_t layer_kind_count(const ModelLayers& layers) {
+  return static_cast<std::size_t>(
+      std::count_if(layers.kinds.begin(), layers.kinds.end(),
+                    [](const LayerKind& kind) { return kind.position == KindPosition::layer; }));
+}
+
+KindCounts counts_of(const ModelLayers& layers) {
+  KindCounts counts;
+  for (std::size_t i = 0; i < layers.kinds.size(); ++i) counts.push_back(0);
+  for (const LayerRun& run : layers.runs) counts[run.kind] += run.count;
+  return counts;
 }
 
 }  // namespace headroom

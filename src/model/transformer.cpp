@@ -4,6 +4,15 @@
 
 namespace headroom {
 
+LayerDescription own_layer(const Transformer& model) {
+  return {.name = "dense",
+          .feedforward = model.feedforward,
+          .heads = model.heads,
+          .key_value_heads = model.key_value_heads,
+          .head_size = model.head_size,
+          .architecture = model.architecture};
+}
+
 std::int64_t padded_vocabulary(const Transformer& model, std::int64_t tensor_parallel) {
   const std::int64_t multiple = model.vocabulary_multiple * tensor_parallel;
   return round_up(model.vocabulary, multiple);

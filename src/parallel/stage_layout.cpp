@@ -45,7 +45,7 @@ EndLoads end_loads(const Transformer& model) {
   std::array<double, 3> flops{};  // by position
   for (const LayerKind& kind : layers.kinds) {
     const Expr of_kind = kind.count * forward_flops(kind.ops, {}, every_op(kind.ops));
-    flops.at(index(kind.position)) += of_kind.evaluate(letters);
+    flops.at(index(kind.position)) += of_kind.evaluate(bindings_of(kind.sizes, letters));
   }
   const double layer = flops.at(index(KindPosition::layer)) / real(model.layers);
   return {.first = flops.at(index(KindPosition::first)) / layer,

@@ -11,6 +11,12 @@
 namespace headroom {
 namespace {
 
+std::string qualified(const LayerKind& kind, const Op& op) { return kind.name + "." + std::string(op.name); }
+
+std::string of_layers(std::string_view kind) {
+  return kind.empty() ? std::string() : " of '" + std::string(kind) + "' layers";
+}
+
 class Rules {
  public:
   // `rule` is a text, or makes one: search asks a million times whether a strategy is legal, and rarely why not.
@@ -24,11 +30,12 @@ class Rules {
     }
   }
 
-  // `whole` of `what` is split evenly into `parts`.
-  void require_divides(std::int64_t parts, std::int64_t whole, const char* flag, const char* what) {
+  // `whole` of `what`, which layers of a kind may have of their own, is split evenly into `parts`.
+  void require_divides(std::int64_t parts, std::int64_t whole, const char* flag, const char* what,
+                       std::string_view kind = {}) {
     if (parts < 1) return;  // reported as such
     require(whole % parts == 0, flag, [&] {
-      return std::string("must divide ") + what + " (" + std::to_string(whole) + " % " +
+      return std::string("must divide ") + what + of_layers(kind) + " (" + std::to_string(whole) + " % " +
              std::to_string(parts) + " = " + std::to_string(whole % parts) + ")";
     });
   }
@@ -49,13 +56,17 @@ std::int64_t sequences_per_round(const Strategy& strategy) {
 void check_tensor_parallel(Rules& rules, const Transformer& model, const Strategy& strategy,
                            const Workload& workload) {
   const std::int64_t t = strategy.tensor_parallel;
-  rules.require_divides(t, model.heads, "tensor_parallel", "the attention heads");
-  rules.require_divides(t, model.feedforward, "tensor_parallel", "the feed-forward width");
-  const std::int64_t k = model.key_value_heads;
-  rules.require(t < 1 || k % t == 0 || t % k == 0, "tensor_parallel", [&] {
-    return "must divide the key/value heads or be a multiple of them (" + std::to_string(k) + " heads, " +
-           std::to_string(t) + " ranks)";
-  });
+  const auto check = [&](const auto& layer, std::string_view kind) {
+    rules.require_divides(t, layer.heads, "tensor_parallel", "the attention heads", kind);
+    rules.require_divides(t, layer.feedforward, "tensor_parallel", "the feed-forward width", kind);
+    const std::int64_t k = layer.key_value_heads;
+    rules.require(t < 1 || k % t == 0 || t % k == 0, "tensor_parallel", [&] {
+      return "must divide the key/value heads" + of_layers(kind) + " or be a multiple of them (" +
+             std::to_string(k) + " heads, " + std::to_string(t) + " ranks)";
+    });
+  };
+  if (model.layer_kinds.empty()) check(model, "");
+  for (const LayerDescription& kind : model.layer_kinds) check(kind, kind.name);
   if (strategy.sequence_parallel) {
     rules.require_divides(t, workload.sequence, "tensor_parallel",
                           "the sequence length under `sequence_parallel`");
@@ -159,22 +170,26 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
   if (recompute.ops.empty()) return;
   const ModelLayers layers = layers_of(model);
   std::vector<std::string_view> known;
+  std::vector<std::string> of_one_kind;
   for (const LayerKind& kind : layers.kinds) {
     if (kind.position != KindPosition::layer) continue;
     for (const Op& op : kind.ops.ops()) {
       if (!contains(known, op.name)) known.push_back(op.name);
+      if (layer_kind_count(layers) > 1) of_one_kind.push_back(qualified(kind, op));
     }
   }
   for (auto it = recompute.ops.begin(); it != recompute.ops.end(); ++it) {
     const std::string& name = *it;
     rules.require(std::find(recompute.ops.begin(), it, name) == it, "recompute_ops",
                   [&] { return "names '" + name + "' twice"; });
-    bool found = false;
-    for (const std::string_view op : known) found = found || op == name;
+    const bool found = contains(known, name) || contains(of_one_kind, name);
     std::string list;
     for (const std::string_view op : known) list += (list.empty() ? "" : ", ") + std::string(op);
     rules.require(found, "recompute_ops", [&] {
-      return "'" + name + "' is not an op of this layer" + did_you_mean(name, known) + "; they are " + list;
+      const bool by_kind = !of_one_kind.empty();
+      return "'" + name + "' is not an op of " + (by_kind ? "these layers" : "this layer") +
+             did_you_mean(name, known) + "; they are " + list +
+             (by_kind ? ", or of one kind, such as " + of_one_kind.front() : "");
     });
   }
 }
@@ -240,6 +255,18 @@ Bindings bindings(const Transformer& model, const Strategy& strategy, const Work
   return letters;
 }
 
+Bindings bindings_of(const KindSizes& sizes, Bindings of_model) {
+  for (const auto& [letter, size] : sizes) of_model.bind(letter, static_cast<double>(size));
+  return of_model;
+}
+
+Sharding sharding_of(const KindSizes& sizes, Sharding of_model, std::int64_t tensor_parallel) {
+  for (const auto& [letter, size] : sizes) {
+    if (letter == Symbol::key_value_heads) of_model.kv_replicated = size < tensor_parallel;
+  }
+  return of_model;
+}
+
 Sharding sharding_of(const Transformer& model, const Strategy& strategy) {
   const bool tensor = strategy.tensor_parallel > 1;
   return {.tensor = tensor,
@@ -266,7 +293,13 @@ Replay replay_of(const OpTable& table, const Recomputation& recompute) {
 }
 
 Replay replay_of(const LayerKind& kind, const Recomputation& recompute) {
-  return kind.position == KindPosition::layer ? replay_of(kind.ops, recompute) : Replay{};
+  if (kind.position != KindPosition::layer) return {};
+  Replay replay = replay_of(kind.ops, recompute);
+  if (recompute.policy != RecomputePolicy::ops) return replay;
+  for (std::size_t i = 0; i < kind.ops.ops().size(); ++i) {
+    if (contains(recompute.ops, qualified(kind, kind.ops.ops()[i]))) replay.ops |= op_bit(i);
+  }
+  return replay;
 }
 
 std::int64_t replayed_layers(std::int64_t layers, const Recomputation& recompute) {
@@ -281,35 +314,6 @@ std::vector<std::int64_t> layers_by_stage(std::int64_t layers, const Strategy& s
   const std::int64_t rest = layers % stages;
   for (std::int64_t i = 0; i < rest; ++i) ++by_stage[static_cast<std::size_t>(stages - 2 - i)];
   return by_stage;
-}
-
-std::vector<StagePlace> stage_places(const ModelLayers& layers, const Strategy& strategy) {
-  StagePlace none;
-  for (std::size_t i = 0; i < layers.kinds.size(); ++i) none.of_kind.push_back(0);
-  const std::vector<std::int64_t> by_stage = layers_by_stage(layer_count(layers), strategy);
-  std::vector<StagePlace> places(by_stage.size(), none);
-  places.front().first = true;
-  places.back().last = true;
-  std::size_t stage = 0;
-  for (const LayerRun& run : layers.runs) {
-    const KindPosition position = layers.kinds[run.kind].position;
-    if (position != KindPosition::layer) {
-      (position == KindPosition::first ? places.front() : places.back()).of_kind[run.kind] += run.count;
-      continue;
-    }
-    for (std::int64_t left = run.count; left > 0;) {
-      while (places[stage].layers == by_stage[stage]) ++stage;
-      const std::int64_t taken = std::min(left, by_stage[stage] - places[stage].layers);
-      places[stage].layers += taken;
-      places[stage].of_kind[run.kind] += taken;
-      left -= taken;
-    }
-  }
-  return places;
-}
-
-std::vector<StagePlace> stage_places(const Transformer& model, const Strategy& strategy) {
-  return stage_places(layers_of(model), strategy);
 }
 
 }  // namespace headroom

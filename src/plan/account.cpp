@@ -67,7 +67,7 @@ void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vec
        "products of " + scaled +
            " have no rates of their own on this system: those of 16 bits are assumed, as much " +
            "faster as the device's peak");
-  const bool flash = model.architecture.kernels.attention == AttentionKernel::flash;
+  const bool flash = any_flash_attention(model);
   const std::string assumed = assumed_rates(*system.performance, flash, beyond.narrow_types);
   warn(!assumed.empty(), "assumed_rates",
        "time rests on rates that are assumed, not fitted (sources: --format json): " + assumed);
@@ -76,7 +76,7 @@ void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vec
 }  // namespace
 
 std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activations,
-                                 bool reduction_within_fit) {
+                                 const KindCounts& counts, bool reduction_within_fit) {
   const auto& [model, system, software, strategy, workload, detail, margin] = plan.request;
   std::vector<Warning> warnings;
   const auto warn = [&](std::string code, std::string text) {
@@ -101,16 +101,18 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
     constexpr double worth_a_replay = 0.05;
     Bytes plain;
     Bytes replayed;
-    for (const KindActivations& kind : activations.kinds) {
+    for (std::size_t i = 0; i < activations.kinds.size(); ++i) {
+      const KindActivations& kind = activations.kinds[i];
       if (kind.position != KindPosition::layer) continue;
-      plain += kind.plain.kept;
-      replayed += kind.replayed.kept;
+      plain += static_cast<double>(counts[i]) * kind.plain.kept;
+      replayed += static_cast<double>(counts[i]) * kind.replayed.kept;
     }
     if (plain - replayed < worth_a_replay * plain) {
+      const AttentionKernel kernel =
+          any_flash_attention(model) ? AttentionKernel::flash : model.architecture.kernels.attention;
       warn("selective_saves_little",
            "selective recomputation replays core attention but saves almost nothing: " +
-               std::string(name_of(model.architecture.kernels.attention)) +
-               " attention already keeps no scores");
+               std::string(name_of(kernel)) + " attention already keeps no scores");
     }
   }
   return warnings;

@@ -14,8 +14,8 @@ std::size_t fullest_rank(const std::vector<RankMemory>& ranks);
 std::vector<Assumption> assumptions_of(const System& system, const Software& software,
                                        const Strategy& strategy);
 
-// Of a plan with memory and timing. `activations` are those of its model under its recomputation.
+// Of a plan with memory and timing. `activations` are those of its model, so many of each kind, under its recomputation.
 std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activations,
-                                 bool reduction_within_fit);
+                                 const KindCounts& counts, bool reduction_within_fit);
 
 }  // namespace headroom

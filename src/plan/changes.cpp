@@ -40,7 +40,9 @@ void change_policy(Changes& changes, const Request& request) {
     changes.enable("sequence_parallel");
   }
   if (policy != RecomputePolicy::none) changes.add({{"recompute", "none"}});
-  const bool scores_kept = request.model.architecture.kernels.attention != AttentionKernel::flash;
+  const bool scores_kept = any_layer(request.model, [](const Architecture& layer) {
+    return layer.kernels.attention != AttentionKernel::flash;
+  });
   if (policy != RecomputePolicy::selective && scores_kept) {
     changes.add({{"recompute", "selective"}});
   }

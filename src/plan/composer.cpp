@@ -226,8 +226,9 @@ IterationTime Composer::iteration_time(const Strategy& strategy) {
 
 Timing Composer::timing_of(const Strategy& strategy) {
   Timing timing{.iteration = iteration_time(strategy)};
-  timing.flops = iteration_flops(base_.model, layers_.layers(), strategy, base_.workload,
-                                 replayed_part(base_.model, strategy, shape_, timing.iteration.schedule));
+  timing.flops =
+      iteration_flops(base_.model, layers_.layers(), strategy, base_.workload,
+                      replayed_parts(layers_.layers(), strategy, shape_, timing.iteration.schedule));
   timing.throughput = throughput(timing.flops, timing.iteration.total, strategy, base_.workload,
                                  peak_of(base_.system.performance->device, compute_dtype(base_.model)));
   return timing;
@@ -235,7 +236,7 @@ Timing Composer::timing_of(const Strategy& strategy) {
 
 double Composer::mfu(Seconds iteration) {
   if (!model_flops_) {
-    model_flops_ = iteration_flops(base_.model, layers_.layers(), Strategy{}, base_.workload, 0).model;
+    model_flops_ = iteration_flops(base_.model, layers_.layers(), base_.workload).model;
     peak_rate_ = peak_of(base_.system.performance->device, compute_dtype(base_.model));
   }
   return utilization(*model_flops_, iteration, devices_, peak_rate_);
@@ -256,7 +257,8 @@ Evaluation Composer::evaluate(const Strategy& strategy) {
     reduction_within_fit = times_.end(strategy.distributed_optimizer).replicas.within_fit;
   }
   plan.assumptions = assumptions_of(base_.system, base_.software, strategy);
-  plan.warnings = warnings_of(plan, layers_.activations(strategy.recompute), reduction_within_fit);
+  plan.warnings = warnings_of(plan, layers_.activations(strategy.recompute), counts_of(layers_.layers()),
+                              reduction_within_fit);
   plan.verdict = verdict(headroom::peak(plan));
   if (plan.verdict != Verdict::does_not_fit) return plan;
   const Bytes needed = headroom::peak(plan);

@@ -10,7 +10,7 @@ namespace headroom {
 StepRates step_rates(const Request& request) {
   EXPECTS(request.system.performance.has_value());
   const Rates& rates = request.system.performance->rates;
-  const bool flash = request.model.architecture.kernels.attention == AttentionKernel::flash;
+  const bool flash = any_flash_attention(request.model);
   const bool assumed_flash = rates.flash_attention.forward.origin == Origin::assumed ||
                              rates.flash_attention.backward.origin == Origin::assumed;
   const bool assumed_clock = rates.products.sustained.origin == Origin::assumed;

@@ -38,7 +38,9 @@ T& add_replay(Known& known, const Recomputation& recompute, const T& value) {
 LayerPrices::LayerPrices(const Request& base) : base_(base), several_(layers_of(base.model)) {}
 
 const ModelLayers& LayerPrices::layers_for(const Strategy& strategy) {
-  const bool differ = base_.model.architecture.kernels.layout == AttentionLayout::batch_first;
+  const bool differ = any_layer(base_.model, [](const Architecture& layer) {
+    return layer.kernels.layout == AttentionLayout::batch_first;
+  });
   if (!differ || strategy.micro_batch != 1) return several_;
   if (!one_) one_ = layers_of(base_.model, 1);
   return *one_;
@@ -47,8 +49,12 @@ const ModelLayers& LayerPrices::layers_for(const Strategy& strategy) {
 LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
   const ModelLayers& layers = layers_for(strategy);
   const Sharding sharding = sharding_of(base_.model, strategy);
+  std::vector<Sharding> of_kinds;
+  for (const LayerKind& kind : layers.kinds) {
+    of_kinds.push_back(sharding_of(kind.sizes, sharding, strategy.tensor_parallel));
+  }
   for (Symbolic& symbolic : symbolic_) {
-    if (symbolic.layers == &layers && symbolic.sharding == sharding &&
+    if (symbolic.layers == &layers && symbolic.sharding == sharding && symbolic.of_kinds == of_kinds &&
         symbolic.keep_pipeline_outputs == strategy.keep_pipeline_outputs &&
         symbolic.gradient_dtype == strategy.gradient_dtype) {
       return symbolic;
@@ -57,9 +63,10 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
   Symbolic& symbolic = symbolic_.emplace_back();
   symbolic.layers = &layers;
   symbolic.sharding = sharding;
+  symbolic.of_kinds = std::move(of_kinds);
   symbolic.keep_pipeline_outputs = strategy.keep_pipeline_outputs;
   symbolic.gradient_dtype = strategy.gradient_dtype;
-  symbolic.parameters = model_parameter_exprs(layers, sharding);
+  symbolic.parameters = model_parameter_exprs(layers, sharding, strategy.tensor_parallel);
   return symbolic;
 }
 
@@ -71,7 +78,7 @@ void LayerPrices::select(const Strategy& strategy) {
   now_ = &entry->second;
   if (!added) return;
   now_->symbolic = &symbolic_of(strategy);
-  now_->parameters = evaluate(now_->symbolic->parameters, letters());
+  now_->parameters = evaluate(now_->symbolic->parameters, bindings(base_.model, strategy, base_.workload));
 }
 
 const ModelActivations& LayerPrices::activations(const Recomputation& recompute) {
@@ -84,15 +91,21 @@ const ModelActivations& LayerPrices::activations(const Recomputation& recompute)
     exprs = &add_replay(symbolic, recompute,
                         model_activation_exprs(layers(), now_->symbolic->sharding, strategy, base_.detail));
   }
-  ModelActivations parts = evaluate(*exprs, letters());
+  const Bindings letters = bindings(base_.model, strategy_, base_.workload);
+  ModelActivations parts = evaluate(*exprs, letters);
   set_backward_peaks(parts, layers(), now_->symbolic->sharding, recompute, base_.detail, base_.software,
-                     letters());
+                     letters);
   return add_replay(now_->activations, recompute, parts);
 }
 
 Bytes LayerPrices::dummy_gradients(const KindCounts& counts) const {
   if (base_.software.memory.dummy_gradients != DummyGradients::kept_by_shape) return Bytes(0);
-  return headroom::dummy_gradients(layers(), counts, now_->symbolic->sharding, base_.software, letters());
+  return headroom::dummy_gradients(layers(), counts, now_->symbolic->sharding, base_.software,
+                                   bindings(base_.model, strategy_, base_.workload));
+}
+
+Bindings LayerPrices::letters(std::size_t kind) const {
+  return bindings_of(layers().kinds[kind].sizes, bindings(base_.model, strategy_, base_.workload));
 }
 
 const PricedModel& LayerPrices::prices() {

@@ -1,50 +1,88 @@
 #include "headroom/plan/throughput.hpp"
 
+#include <algorithm>
+
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/flops.hpp"
+#include "headroom/parallel/stage_places.hpp"
 
 namespace headroom {
 
-double replayed_part(const Transformer& model, const Strategy& strategy, const ScheduleShape& shape,
-                     const ReplayedSchedule& schedule) {
-  const std::vector<std::int64_t> layers = layers_by_stage(model, strategy);
+namespace {
+
+// FLOPs of the ops of each kind that `ops_of` names, `times` over. Kinds whose letters stand for the same numbers are one
+// expression.
+template <class OpsOf>
+Flops counted(const ModelLayers& layers, const Bindings& letters, std::int64_t times, OpsOf ops_of) {
+  Flops sum;
+  for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
+    const KindSizes& sizes = layers.kinds[i].sizes;
+    const auto same = [&](const LayerKind& kind) { return kind.sizes == sizes; };
+    if (std::any_of(layers.kinds.begin(), layers.kinds.begin() + static_cast<std::ptrdiff_t>(i), same)) {
+      continue;
+    }
+    const Expr flops = times * forward_flops(layers, [&](const LayerKind& kind) {
+                         return same(kind) ? ops_of(kind) : OpSet();
+                       });
+    sum += Flops(flops.evaluate(bindings_of(sizes, letters)));
+  }
+  return sum;
+}
+
+}  // namespace
+
+ReplayedParts replayed_parts(const ModelLayers& layers, const Strategy& strategy, const ScheduleShape& shape,
+                             const ReplayedSchedule& schedule) {
+  const std::vector<StagePlace> places = stage_places(layers, strategy);
+  const KindCounts all = counts_of(layers);
   const double passes = real(shape.microbatches * shape.chunks);
-  double replayed = 0;
+  ReplayedParts parts;
+  for (std::size_t i = 0; i < all.size(); ++i) parts.push_back(0);
   for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
     const double stored = real(schedule.ranks[index(rank)].stored_forwards);
     for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
-      const std::int64_t held = layers[index(stage_of(shape, rank, chunk))];
-      replayed += (1 - stored / passes) * real(replayed_layers(held, strategy.recompute));
+      const StagePlace& place = places[index(stage_of(shape, rank, chunk))];
+      const KindCounts replayed = replayed_of_kind(place, strategy.recompute);
+      for (std::size_t i = 0; i < all.size(); ++i) parts[i] += (1 - stored / passes) * real(replayed[i]);
     }
   }
-  return replayed / real(model.layers);
-}
-
-IterationFlops iteration_flops(const Transformer& model, const Strategy& strategy, const Workload& workload,
-                               double replayed) {
-  return iteration_flops(model, layers_of(model), strategy, workload, replayed);
+  for (std::size_t i = 0; i < all.size(); ++i) parts[i] /= real(all[i]);
+  return parts;
 }
 
 IterationFlops iteration_flops(const Transformer& model, const ModelLayers& layers, const Strategy& strategy,
-                               const Workload& workload, double replayed) {
+                               const Workload& workload, const ReplayedParts& replayed) {
   // Padding is no work that the model needs.
   Bindings letters = bindings(model, strategy, workload);
   letters.bind(Symbol::vocabulary, static_cast<double>(model.vocabulary));
-  const auto count = [&](const Expr& flops) { return Flops(flops.evaluate(letters)); };
-  const auto replay = [&](const LayerKind& kind) { return replay_of(kind, strategy.recompute).ops; };
   const auto core = [](const LayerKind& kind) { return core_attention_ops(kind.ops); };
 
-  const Flops needed = count(model_flops_of(layers));
-  const Flops masked = 0.5 * 3 * count(forward_flops(layers, core));
-  const Flops once = replayed * count(forward_flops(layers, replay));
-  const Flops masked_once =
-      0.5 * replayed *
-      count(forward_flops(layers, [&](const LayerKind& kind) { return core(kind) & replay(kind); }));
+  const Flops needed = counted(layers, letters, 3, [](const LayerKind& kind) { return every_op(kind.ops); });
+  const Flops masked = 0.5 * 3 * counted(layers, letters, 1, core);
+  Flops once;
+  Flops masked_once;
+  for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
+    if (replayed[i] == 0) continue;
+    const auto replay = [&](const LayerKind& kind) {
+      return &kind == &layers.kinds[i] ? replay_of(kind, strategy.recompute).ops : OpSet();
+    };
+    once += replayed[i] * counted(layers, letters, 1, replay);
+    masked_once += 0.5 * replayed[i] * counted(layers, letters, 1, [&](const LayerKind& kind) {
+                     return core(kind) & replay(kind);
+                   });
+  }
   return {.model = needed,
           .model_causal = needed - masked,
           .hardware = needed + once,
           .hardware_causal = needed - masked + once - masked_once,
           .hardware_paper = needed + 3 * once};
+}
+
+IterationFlops iteration_flops(const Transformer& model, const ModelLayers& layers,
+                               const Workload& workload) {
+  ReplayedParts none;
+  for (std::size_t i = 0; i < layers.kinds.size(); ++i) none.push_back(0);
+  return iteration_flops(model, layers, Strategy{}, workload, none);
 }
 
 Throughput throughput(const IterationFlops& flops, Seconds iteration, const Strategy& strategy,

@@ -16,7 +16,9 @@ std::string during(const Plan& plan, const OpPlace& place) {
   if (place.op == nowhere) return "its first recompute";
   const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy.micro_batch);
   const LayerKind& kind = layers.kinds[static_cast<std::size_t>(place.kind)];
-  return fmt::format("{} of the {}", kind.ops.ops()[static_cast<std::size_t>(place.op)].name, kind.name);
+  const bool several = kind.position == KindPosition::layer && layer_kind_count(layers) > 1;
+  return fmt::format("{} of the {}", kind.ops.ops()[static_cast<std::size_t>(place.op)].name,
+                     several ? "'" + kind.name + "' layer" : kind.name);
 }
 
 std::string moment(const Plan& plan, const RankMemory& rank) {

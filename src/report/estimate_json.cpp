@@ -96,9 +96,17 @@ OrderedJson time_json(const Plan& plan, const IterationInterval& interval) {
                       {"critical_rank", iteration.critical_rank},
                       {"breakdown", std::move(breakdown)}};
   const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy.micro_batch);
+  const KindCounts counts = counts_of(layers);
+  OrderedJson kinds = OrderedJson::array();
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
-    json[layers.kinds[i].name] = cost_json(iteration.cost.kinds[i]);
+    OrderedJson cost = cost_json(iteration.cost.kinds[i]);
+    if (layers.kinds[i].position != KindPosition::layer || layer_kind_count(layers) == 1) {
+      json[layers.kinds[i].name] = std::move(cost);
+      continue;
+    }
+    kinds.push_back({{"name", layers.kinds[i].name}, {"count", counts[i]}, {"cost", std::move(cost)}});
   }
+  if (!kinds.empty()) json["layer_kinds"] = std::move(kinds);
   return json;
 }
 

@@ -73,6 +73,21 @@ OrderedJson kind_json(const ExplainedTable& table) {
   return json;
 }
 
+bool has_several_kinds(const ExplainReply& explanation) {
+  return explanation.kinds[1].position == KindPosition::layer;
+}
+
+OrderedJson layer_kind_json(const ExplainedTable& table) {
+  OrderedJson sizes = OrderedJson::object();
+  for (const auto& [letter, size] : table.sizes) sizes[std::string(1, letter_of(letter))] = size;
+  OrderedJson json{{"name", table.name},
+                   {"count", table.count},
+                   {"sizes", std::move(sizes)},
+                   {"equalities", table.equalities}};
+  json.update(kind_json(table));
+  return json;
+}
+
 // The printed expression, or null where the stages are too uneven for one.
 OrderedJson in_symbols(const Derived& derived) {
   if (derived.expression.size() == 0) return nullptr;
@@ -83,6 +98,7 @@ OrderedJson explain_json(const ExplainReply& explanation) {
   const ExplainedStage& stage = explanation.first_stage;
   const Activations& parts = stage.rank.at_peak;
   const ExplainedTable& layer = explanation.kinds.front();
+  const bool several = has_several_kinds(explanation);
   OrderedJson json = {{"format", 2},
                       {"model", to_json(explanation.model)},
                       {"strategy", to_json(explanation.strategy)},
@@ -90,9 +106,13 @@ OrderedJson explain_json(const ExplainReply& explanation) {
                       {"detail", name_of(explanation.detail)},
                       {"equalities", explanation.equalities},
                       {"ops", ops_json(layer)},
-                      {layer.name, sums_json(layer)}};
+                      {"layer", sums_json(layer)}};
   for (const ExplainedTable& kind : explanation.kinds) {
-    if (&kind != &layer) json[kind.name] = kind_json(kind);
+    if (kind.position != KindPosition::layer) {
+      json[kind.name] = kind_json(kind);
+    } else if (several) {
+      json["layer_kinds"].push_back(layer_kind_json(kind));
+    }
   }
   json["first_stage"] = OrderedJson{
       {"layers_in_flight", in_symbols(stage.layers_in_flight)},
@@ -198,14 +218,26 @@ std::string sum_lines(const ExplainedTable& table) {
   return text;
 }
 
+// Above the table of a kind, where there are several: how many layers are of it, and what its letters stand for.
+std::string kind_line(const ExplainedTable& kind) {
+  std::string text = fmt::format("{} of the layers are '{}'", kind.count, kind.name);
+  for (std::size_t i = 0; i < kind.sizes.size(); ++i) {
+    text += fmt::format("{}{} = {}", i == 0 ? ", with " : ", ", letter_of(kind.sizes[i].letter),
+                        kind.sizes[i].size);
+  }
+  if (!kind.equalities.empty()) text += fmt::format("; here {}", fmt::join(kind.equalities, ", "));
+  return text + ":\n";
+}
+
 // With --recompute-layers: what the table above does not speak of.
-std::string exempt_line(const ExplainedTable& kind, const Recomputation& recompute) {
+std::string exempt_line(const ExplainedTable& kind, const Recomputation& recompute, bool several) {
   if (recompute.layers == 0) return {};
   if (recompute.method == RecomputeMethod::uniform) {
     return fmt::format("one such saved input serves {} layers\n", recompute.layers);
   }
-  return fmt::format("that is the first {} of each stage's layers; the others save {} = {}\n",
-                     recompute.layers, to_string(kind.plain.expression), human(Bytes(kind.plain.value)));
+  return fmt::format("that is the first {} of each stage's layers{}; the others save {} = {}\n",
+                     recompute.layers, several ? ", of whatever kind" : "", to_string(kind.plain.expression),
+                     human(Bytes(kind.plain.value)));
 }
 
 // Lines as a Markdown list; those indented belong to the one before.
@@ -268,9 +300,14 @@ std::string explain_text(const ExplainReply& explanation, const Style& style) {
       explanation.strategy.pipeline_parallel, blank, policy_line(explanation.strategy), blank,
       letters_line(explanation));
   for (const ExplainedTable& kind : explanation.kinds) {
-    text += '\n' + render_table(screen_table(kind), style) + blank;
+    text += '\n';
+    if (kind.position == KindPosition::layer && has_several_kinds(explanation)) {
+      text += kind_line(kind) + blank;
+    }
+    text += render_table(screen_table(kind), style) + blank;
     std::string sums = sum_lines(kind);
-    if (kind.position == KindPosition::layer) sums += exempt_line(kind, explanation.strategy.recompute);
+    if (kind.position == KindPosition::layer)
+      sums += exempt_line(kind, explanation.strategy.recompute, has_several_kinds(explanation));
     text += page ? as_list(sums) : sums;
   }
   const std::string stage = stage_lines(explanation);

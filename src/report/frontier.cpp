@@ -1,29 +1,17 @@
 #include "headroom/report/frontier.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
-#include "headroom/model/layer_ops.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
+#include "report/choice_text.hpp"
 #include "report/frontier_json.hpp"
 #include "report/strategy_flags.hpp"
 #include "report/text.hpp"
 
 namespace headroom {
 namespace {
-
-std::string op_names(const LayerChoice& choice, const OpTable& table) {
-  std::string text;
-  for (std::size_t i = 0; i < table.ops().size(); ++i) {
-    if ((choice.ops & op_bit(i)) != 0) text += (text.empty() ? "" : " ") + std::string(table.ops()[i].name);
-  }
-  return text;
-}
-
-std::string set_text(const LayerChoice& choice, const OpTable& table) {
-  if (choice.ops == 0) return "nothing";
-  return choice.ops == every_op(table) ? "the whole layer" : op_names(choice, table);
-}
 
 std::string mebibytes(Bytes bytes) { return fmt::format("{:.2f}", bytes.count() / mebi); }
 std::string milliseconds(Seconds time) { return fmt::format("{:.3f}", time.count() * 1e3); }
@@ -37,7 +25,7 @@ std::string recompute_flags(const Recomputation& recompute) {
   return flags_of(edits);
 }
 
-Table points_table(const FrontierReply& report, const OpTable& table, const std::vector<std::size_t>& shown) {
+Table points_table(const FrontierReply& report, const std::vector<std::size_t>& shown) {
   const Seconds none = report.points.front().point.iteration;
   Table result{.columns = {{"peak GiB"},
                            {"free"},
@@ -52,16 +40,17 @@ Table points_table(const FrontierReply& report, const OpTable& table, const std:
   for (const std::size_t i : shown) {
     const auto& [point, staged] = report.points[i];
     const std::int64_t layers = point.recompute.layers;
-    result.rows.push_back({in_gib(point.peak), in_gib(report.request.system.memory - point.peak),
-                           seconds(point.iteration), change(point.iteration, none), percent(point.mfu),
-                           seconds(staged.iteration), mebibytes(point.layer.bytes.kept),
-                           milliseconds(device_time(point.layer.replay)),
-                           layers == 0 ? "all" : std::to_string(layers), set_text(point.layer, table)});
+    result.rows.push_back(
+        {in_gib(point.peak), in_gib(report.request.system.memory - point.peak), seconds(point.iteration),
+         change(point.iteration, none), percent(point.mfu), seconds(staged.iteration),
+         mebibytes(saved_by_a_layer(point.layers, report.layers)),
+         milliseconds(replay_of_a_layer(point.layers, report.layers)),
+         layers == 0 ? "all" : std::to_string(layers), set_text(point.layers, report.layers)});
   }
   return result;
 }
 
-Table policies_table(const FrontierReply& report, const OpTable& table) {
+Table policies_table(const FrontierReply& report) {
   Table result{.columns = {{"policy", Align::left},
                            {"peak GiB"},
                            {"seconds"},
@@ -78,19 +67,24 @@ Table policies_table(const FrontierReply& report, const OpTable& table) {
                            seconds(point.iteration), percent(point.mfu), seconds(best.uniform->iteration),
                            change(best.uniform->iteration, point.iteration), seconds(best.staged->iteration),
                            change(best.staged->iteration, point.iteration),
-                           set_text(best.uniform->layer, table) + in_layers});
+                           set_text(best.uniform->layers, report.layers) + in_layers});
   }
   return result;
 }
 
-std::string mix_text(const LayerMix& mix, const OpTable& table) {
-  std::string text = fmt::format("{} x {}", mix.first_layers, set_text(mix.first, table));
-  if (mix.rest_layers > 0) text += fmt::format(", {} x {}", mix.rest_layers, set_text(mix.rest, table));
+// "3 x scores, 9 x nothing"; of several kinds "3 dense x scores, 9 wide x nothing".
+std::string mix_text(const std::vector<MixRun>& runs, const ModelLayers& layers, bool kinds) {
+  std::string text;
+  for (const MixRun& run : runs) {
+    const LayerKind& kind = layers.kinds[run.kind];
+    text += fmt::format("{}{}{} x {}", text.empty() ? "" : ", ", run.layers, kinds ? " " + kind.name : "",
+                        set_text(run.choice, kind));
+  }
   return text;
 }
 
 // Neighbours that do the same are one row.
-Table ranks_table(const StagedPoint& point, const OpTable& table) {
+Table ranks_table(const StagedPoint& point, const ModelLayers& layers) {
   Table result{.columns = {{"ranks"},
                            {"total GiB"},
                            {"free"},
@@ -99,18 +93,18 @@ Table ranks_table(const StagedPoint& point, const OpTable& table) {
   for (std::size_t first = 0; first < point.ranks.size();) {
     std::size_t last = first;
     const StagedRank& one = point.ranks[first];
-    while (last + 1 < point.ranks.size() && point.ranks[last + 1].mix == one.mix) ++last;
+    while (last + 1 < point.ranks.size() && point.ranks[last + 1].longest_chunk == one.longest_chunk) ++last;
     Bytes fullest;
     for (std::size_t rank = first; rank <= last; ++rank) fullest = std::max(fullest, point.ranks[rank].total);
     result.rows.push_back({first == last ? std::to_string(first) : fmt::format("{}-{}", first, last),
                            in_gib(fullest), in_gib(point.budget - fullest), milliseconds(one.replay),
-                           mix_text(one.mix, table)});
+                           mix_text(one.longest_chunk, layers, layer_kind_count(layers) > 1)});
     first = last + 1;
   }
   return result;
 }
 
-std::string budget_text(const FrontierBudget& budget, const OpTable& table, const Style& style) {
+std::string budget_text(const FrontierBudget& budget, const ModelLayers& layers, const Style& style) {
   const std::string blank = style.format == Format::markdown ? "\n" : "";
   std::string text = fmt::format("\nWithin {} on every GPU:\n{}", human(budget.budget), blank);
   if (!budget.staged) return text + "  nothing fits, whatever is recomputed\n";
@@ -127,10 +121,10 @@ std::string budget_text(const FrontierBudget& budget, const OpTable& table, cons
   }
   text += fmt::format("  each rank for itself, which no flag asks for: {} s, {} at the peak\n{}",
                       seconds(budget.staged->iteration), human(budget.staged->peak), blank);
-  return text + render_table(ranks_table(*budget.staged, table), style);
+  return text + render_table(ranks_table(*budget.staged, layers), style);
 }
 
-Table batches_table(const FrontierReply& report, const OpTable& table) {
+Table batches_table(const FrontierReply& report) {
   Table result{.columns = {{"MBS"},
                            {"microbatches"},
                            {"selective s"},
@@ -152,7 +146,7 @@ Table batches_table(const FrontierReply& report, const OpTable& table) {
       const std::int64_t layers = uniform->recompute.layers;
       row.insert(row.end(), {seconds(uniform->iteration), percent(uniform->mfu), in_gib(uniform->peak)});
       row.insert(row.end(), {seconds(staged->iteration), layers == 0 ? "all" : std::to_string(layers),
-                             set_text(uniform->layer, table)});
+                             set_text(uniform->layers, report.layers)});
     } else {
       row.insert(row.end(), {"-", "-", "-", staged ? seconds(staged->iteration) : "-", "-",
                              staged ? "nothing uniform fits" : "nothing fits"});
@@ -176,17 +170,35 @@ std::string batches_text(const FrontierReply& report) {
                      report.request.strategy.micro_batch);
 }
 
+// What there is to choose from.
+std::string fronts_text(const FrontierReply& report) {
+  std::string text;
+  for (std::size_t kind = 0; kind < report.fronts.size(); ++kind) {
+    const LayerKind& of = report.layers.kinds[kind];
+    const std::string name = report.fronts.size() > 1 ? "'" + of.name + "' layer" : "layer";
+    text +=
+        fmt::format("A {} has {} ops; of {:.0f} sets of them, {} may be best for some budget.\n", name,
+                    of.ops.ops().size(), std::exp2(of.ops.ops().size()), report.fronts[kind].choices.size());
+    if (report.fronts[kind].tolerance > 0) {
+      text += fmt::format("These are within {} of the best in what they save and in time.\n",
+                          percent(report.fronts[kind].tolerance));
+    }
+  }
+  if (report.fronts.size() > 1) {
+    text += fmt::format("{} combinations of them are tried: those that are best for some price of a byte.\n",
+                        report.combinations);
+  }
+  return text;
+}
+
 std::string frontier_text(const FrontierReply& report, const Style& style, bool all) {
-  const OpTable table = layer_ops(report.request.model, report.request.strategy.micro_batch);
   const Strategy& strategy = report.request.strategy;
   const bool markdown = style.format == Format::markdown;
   const std::string blank = markdown ? "\n" : "";
-  std::string text = fmt::format(
-      "{}{} ({} parameters) on {}\n{}{}\n{}A layer has {} ops; of {} sets of them, {} may be best for some "
-      "budget.\n",
-      markdown ? "## " : "", report.request.model.name, human_count(parameter_count(report.request.model)),
-      report.request.system.name, blank, layout_line(strategy, report.request.workload), blank, report.ops,
-      std::uint64_t{1} << report.ops, report.layer_choices.size());
+  std::string text =
+      fmt::format("{}{} ({} parameters) on {}\n{}{}\n{}{}", markdown ? "## " : "", report.request.model.name,
+                  human_count(parameter_count(report.request.model)), report.request.system.name, blank,
+                  layout_line(strategy, report.request.workload), blank, fronts_text(report));
 
   std::vector<std::size_t> shown = report.exchanges;
   if (all) {
@@ -195,17 +207,17 @@ std::string frontier_text(const FrontierReply& report, const Style& style, bool 
   }
   text += fmt::format("\nFrom no recomputation to all of it, all ranks alike{}:\n{}",
                       all ? "" : ", where memory costs the least time", blank) +
-          render_table(points_table(report, table, shown), style);
+          render_table(points_table(report, shown), style);
   if (shown.size() < report.points.size()) {
     text += fmt::format("{} of {} points (--all)\n", shown.size(), report.points.size());
   }
   text +=
       fmt::format("\nThe named policies, and the least time within the memory that each takes:\n{}", blank) +
-      render_table(policies_table(report, table), style);
-  for (const FrontierBudget& budget : report.budgets) text += budget_text(budget, table, style);
+      render_table(policies_table(report), style);
+  for (const FrontierBudget& budget : report.budgets) text += budget_text(budget, report.layers, style);
   text += fmt::format("\nFreed memory spent on a larger microbatch, within {}:\n{}",
                       human(report.budgets.front().budget), blank) +
-          render_table(batches_table(report, table), style);
+          render_table(batches_table(report), style);
   const bool starred = std::any_of(
       report.batches.begin(), report.batches.end(),
       [&](const BatchChoice& choice) { return choice.selective.peak > report.budgets.front().budget; });
@@ -213,7 +225,11 @@ std::string frontier_text(const FrontierReply& report, const Style& style, bool 
   return text + blank + batches_text(report);
 }
 
-Table csv_table(const FrontierReply& report, const OpTable& table) {
+std::string csv_ops(const KindChoices& choices, const ModelLayers& layers) {
+  return choices.size() == 1 ? op_names(choices.front(), layers.kinds.front()) : set_text(choices, layers);
+}
+
+Table csv_table(const FrontierReply& report) {
   Table result{.columns = {{"peak_bytes"},
                            {"peak_rank"},
                            {"iteration_seconds"},
@@ -228,11 +244,13 @@ Table csv_table(const FrontierReply& report, const OpTable& table) {
   for (const auto& [point, staged] : report.points) {
     result.rows.push_back({whole(point.peak.count()), std::to_string(point.peak_rank),
                            fmt::format("{}", point.iteration.count()), fmt::format("{}", point.mfu),
-                           fmt::format("{}", staged.iteration.count()), whole(point.layer.bytes.kept.count()),
-                           whole(point.layer.bytes.replayed.count()),
-                           fmt::format("{}", device_time(point.layer.replay).count()),
+                           fmt::format("{}", staged.iteration.count()),
+                           whole(saved_by_a_layer(point.layers, report.layers).count()),
+                           whole(recomputed_by_a_layer(point.layers, report.layers).count()),
+                           fmt::format("{}", replay_of_a_layer(point.layers, report.layers).count()),
                            std::to_string(point.recompute.layers),
-                           std::string(name_of(point.recompute.policy)), op_names(point.layer, table)});
+                           std::string(name_of(point.recompute.policy)),
+                           csv_ops(point.layers, report.layers)});
   }
   return result;
 }
@@ -242,8 +260,7 @@ Table csv_table(const FrontierReply& report, const OpTable& table) {
 std::string render(const FrontierReply& report, const Style& style, bool all) {
   switch (style.format) {
     case Format::json: return to_text(frontier_json(report));
-    case Format::csv:
-      return to_csv(csv_table(report, layer_ops(report.request.model, report.request.strategy.micro_batch)));
+    case Format::csv: return to_csv(csv_table(report));
     case Format::table:
     case Format::markdown: return fitted(frontier_text(report, style, all), style);
   }

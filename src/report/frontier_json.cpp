@@ -1,15 +1,16 @@
 #include "report/frontier_json.hpp"
 
-#include "headroom/model/layer_ops.hpp"
+#include <cmath>
+
 #include "report/strategy_flags.hpp"
 
 namespace headroom {
 namespace {
 
-OrderedJson to_json(const LayerChoice& choice, const OpTable& table) {
+OrderedJson to_json(const LayerChoice& choice, const LayerKind& kind) {
   OrderedJson ops = OrderedJson::array();
-  for (std::size_t i = 0; i < table.ops().size(); ++i) {
-    if ((choice.ops & op_bit(i)) != 0) ops.push_back(table.ops()[i].name);
+  for (std::size_t i = 0; i < kind.ops.ops().size(); ++i) {
+    if (choice.ops.contains(i)) ops.push_back(kind.ops.ops()[i].name);
   }
   return {{"ops", std::move(ops)},
           {"saved_bytes", number(choice.bytes.kept)},
@@ -18,39 +19,67 @@ OrderedJson to_json(const LayerChoice& choice, const OpTable& table) {
           {"launches", choice.replay.operations}};
 }
 
-OrderedJson to_json(const FrontierPoint& point, const FrontierReply& report, const OpTable& table,
-                    std::int64_t micro_batch) {
+// Under "layer" what the layers replay, or, of several kinds, under "layer_kinds" what each does.
+void add_choices(OrderedJson& json, const KindChoices& choices, const ModelLayers& layers) {
+  if (choices.size() == 1) {
+    json["layer"] = to_json(choices.front(), layers.kinds.front());
+    return;
+  }
+  OrderedJson& kinds = json["layer_kinds"] = OrderedJson::object();
+  for (std::size_t kind = 0; kind < choices.size(); ++kind) {
+    kinds[layers.kinds[kind].name] = to_json(choices[kind], layers.kinds[kind]);
+  }
+}
+
+OrderedJson to_json(const FrontierPoint& point, const FrontierReply& report, std::int64_t micro_batch) {
   Strategy strategy = report.request.strategy;
   strategy.recompute = point.recompute;
   strategy.micro_batch = micro_batch;
-  return {{"peak_bytes", number(point.peak)},
-          {"peak_rank", point.peak_rank},
-          {"iteration_seconds", point.iteration.count()},
-          {"mfu", point.mfu},
-          {"policy", name_of(point.recompute.policy)},
-          {"recompute_layers", point.recompute.layers},
-          {"layer", to_json(point.layer, table)},
-          {"flags", strategy_flags(strategy)}};
+  OrderedJson json{{"peak_bytes", number(point.peak)},
+                   {"peak_rank", point.peak_rank},
+                   {"iteration_seconds", point.iteration.count()},
+                   {"mfu", point.mfu},
+                   {"policy", name_of(point.recompute.policy)},
+                   {"recompute_layers", point.recompute.layers}};
+  add_choices(json, point.layers, report.layers);
+  json["flags"] = strategy_flags(strategy);
+  return json;
 }
 
-OrderedJson runs_json(const LayerMix& mix, const OpTable& table) {
+OrderedJson runs_json(const std::vector<MixRun>& mix, const ModelLayers& layers) {
   OrderedJson runs = OrderedJson::array();
-  const auto append = [&](std::int64_t layers, const LayerChoice& choice) {
-    if (layers > 0) runs.push_back({{"layers", layers}, {"layer", to_json(choice, table)}});
-  };
-  append(mix.first_layers, mix.first);
-  append(mix.rest_layers, mix.rest);
+  for (const MixRun& run : mix) {
+    const LayerKind& kind = layers.kinds[run.kind];
+    OrderedJson json{{"layers", run.layers}};
+    if (layer_kind_count(layers) > 1) json["kind"] = kind.name;
+    json["layer"] = to_json(run.choice, kind);
+    runs.push_back(std::move(json));
+  }
   return runs;
 }
 
-OrderedJson to_json(const StagedPoint& point, const OpTable& table) {
+// Of each kind how many sets it could replay, and which of them are worth it.
+OrderedJson fronts_json(const FrontierReply& report) {
+  OrderedJson fronts = OrderedJson::object();
+  for (std::size_t i = 0; i < report.fronts.size(); ++i) {
+    const LayerKind& kind = report.layers.kinds[i];
+    OrderedJson choices = OrderedJson::array();
+    for (const LayerChoice& choice : report.fronts[i].choices) choices.push_back(to_json(choice, kind));
+    fronts[kind.name] = {{"layer_sets", number(std::exp2(kind.ops.ops().size()))},
+                         {"tolerance", report.fronts[i].tolerance},
+                         {"layer_front", std::move(choices)}};
+  }
+  return fronts;
+}
+
+OrderedJson to_json(const StagedPoint& point, const ModelLayers& layers) {
   OrderedJson ranks = OrderedJson::array();
   for (std::size_t rank = 0; rank < point.ranks.size(); ++rank) {
     const StagedRank& one = point.ranks[rank];
     ranks.push_back({{"pipeline_rank", rank},
                      {"total_bytes", number(one.total)},
                      {"recompute_seconds", one.replay.count()},
-                     {"virtual_stage", runs_json(one.mix, table)}});
+                     {"virtual_stage", runs_json(one.longest_chunk, layers)}});
   }
   return {{"peak_bytes", number(point.peak)},
           {"peak_rank", point.peak_rank},
@@ -62,26 +91,24 @@ OrderedJson to_json(const StagedPoint& point, const OpTable& table) {
 }  // namespace
 
 OrderedJson frontier_json(const FrontierReply& report) {
-  const OpTable table = layer_ops(report.request.model, report.request.strategy.micro_batch);
   const std::int64_t b = report.request.strategy.micro_batch;
   const auto best = [&](const std::optional<FrontierPoint>& uniform, const std::optional<StagedPoint>& staged,
                         std::int64_t micro_batch) {
     OrderedJson json = OrderedJson::object();
-    if (uniform) json["uniform"] = to_json(*uniform, report, table, micro_batch);
-    if (staged) json["staged"] = to_json(*staged, table);
+    if (uniform) json["uniform"] = to_json(*uniform, report, micro_batch);
+    if (staged) json["staged"] = to_json(*staged, report.layers);
     return json;
   };
-  OrderedJson choices = OrderedJson::array();
-  for (const LayerChoice& choice : report.layer_choices) choices.push_back(to_json(choice, table));
+  OrderedJson fronts = fronts_json(report);
   OrderedJson policies = OrderedJson::array();
   for (const auto& [point, within] : report.policies) {
-    OrderedJson json = to_json(point, report, table, b);
+    OrderedJson json = to_json(point, report, b);
     json["best_within"] = best(within.uniform, within.staged, b);
     policies.push_back(std::move(json));
   }
   OrderedJson points = OrderedJson::array();
   for (const auto& [point, staged] : report.points) {
-    OrderedJson json = to_json(point, report, table, b);
+    OrderedJson json = to_json(point, report, b);
     json["staged_seconds"] = staged.iteration.count();
     points.push_back(std::move(json));
   }
@@ -89,28 +116,33 @@ OrderedJson frontier_json(const FrontierReply& report) {
   for (const auto& [bytes, uniform, staged, windowed] : report.budgets) {
     OrderedJson json{{"budget_bytes", number(bytes)}};
     json.update(best(uniform, staged, b));
-    if (windowed) json["windowed"] = to_json(*windowed, report, table, b);
+    if (windowed) json["windowed"] = to_json(*windowed, report, b);
     budgets.push_back(std::move(json));
   }
   OrderedJson batches = OrderedJson::array();
   for (const auto& [micro_batch, selective, uniform, staged] : report.batches) {
-    OrderedJson json{{"micro_batch", micro_batch},
-                     {"selective", to_json(selective, report, table, micro_batch)}};
+    OrderedJson json{{"micro_batch", micro_batch}, {"selective", to_json(selective, report, micro_batch)}};
     json.update(best(uniform, staged, micro_batch));
     batches.push_back(std::move(json));
   }
-  return {{"format", 2},
-          {"model", to_json(report.request.model)},
-          {"system", to_json(report.request.system)},
-          {"software", to_json(report.request.software)},
-          {"strategy", to_json(report.request.strategy)},
-          {"workload", to_json(report.request.workload, report.request.strategy)},
-          {"layer_sets", number(static_cast<double>(std::uint64_t{1} << report.ops))},
-          {"layer_front", std::move(choices)},
-          {"policies", std::move(policies)},
-          {"points", std::move(points)},
-          {"budgets", std::move(budgets)},
-          {"micro_batches", std::move(batches)}};
+  OrderedJson json{{"format", 2},
+                   {"model", to_json(report.request.model)},
+                   {"system", to_json(report.request.system)},
+                   {"software", to_json(report.request.software)},
+                   {"strategy", to_json(report.request.strategy)},
+                   {"workload", to_json(report.request.workload, report.request.strategy)}};
+  if (report.fronts.size() == 1) {
+    OrderedJson& only = fronts[report.layers.kinds.front().name];
+    json["layer_sets"] = only["layer_sets"];
+    json["layer_front"] = std::move(only["layer_front"]);
+  } else {
+    json["layer_kinds"] = std::move(fronts);
+  }
+  json["policies"] = std::move(policies);
+  json["points"] = std::move(points);
+  json["budgets"] = std::move(budgets);
+  json["micro_batches"] = std::move(batches);
+  return json;
 }
 
 }  // namespace headroom

@@ -45,7 +45,7 @@ std::int64_t devices_lower_bound(const Request& base, std::optional<Seconds> wit
   const Bytes available = (1 - base.margin) * base.system.memory - reserved(base.system, Strategy{});
   double bound = std::max(1.0, least_state(base) / available);
   if (within) {
-    const Flops flops = iteration_flops(base.model, Strategy{}, base.workload, 0).model_causal;
+    const Flops flops = iteration_flops(base.model, layers_of(base.model), base.workload).model_causal;
     bound = std::max(bound,
                      flops / *within / peak_of(base.system.performance->device, compute_dtype(base.model)));
   }

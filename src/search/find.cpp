@@ -29,6 +29,18 @@ std::optional<std::int64_t> largest(std::int64_t unit, std::int64_t from, std::i
   return good * unit;
 }
 
+std::int64_t most_heads(const Transformer& model) {
+  std::int64_t most = model.layer_kinds.empty() ? model.heads : 0;
+  for (const LayerDescription& kind : model.layer_kinds) most = std::max(most, kind.heads);
+  return most;
+}
+
+bool divides_heads(std::int64_t t, const Transformer& model) {
+  if (model.layer_kinds.empty()) return model.heads % t == 0;
+  return std::all_of(model.layer_kinds.begin(), model.layer_kinds.end(),
+                     [&](const LayerDescription& kind) { return kind.heads % t == 0; });
+}
+
 class Finder {
  public:
   Finder(const Request& base, const Space& space, const Question& question)
@@ -58,7 +70,7 @@ class Finder {
     const std::int64_t node = base_.system.devices_per_node;
     found_.least = devices_lower_bound(base_, question_.within);
     // No legal t exceeds the heads, no p the layers, no d the batch.
-    const double most_used = static_cast<double>(base_.model.heads) *
+    const double most_used = static_cast<double>(most_heads(base_.model)) *
                              static_cast<double>(base_.model.layers) *
                              static_cast<double>(base_.workload.global_batch);
     const std::int64_t most = static_cast<double>(question_.most) > most_used
@@ -83,7 +95,7 @@ class Finder {
   void max_sequence() {
     std::int64_t unit = question_.step;
     for (const std::int64_t t : divisors(space_.devices)) {
-      if (base_.model.heads % t == 0 && allows(tensor_parallel_of(base_, space_), t))
+      if (divides_heads(t, base_.model) && allows(tensor_parallel_of(base_, space_), t))
         unit = std::lcm(unit, t);
     }
     const auto fits = [&](std::int64_t sequence) { return holds(sequence, space_); };
@@ -203,6 +215,9 @@ class Finder {
 Found find(const Request& base, const Space& space, const Question& question) {
   if (question.within && !base.system.performance) {
     throw InputError("system", "has no performance figures, without which no iteration is timed");
+  }
+  if (question.extreme == Extreme::max_layers && !base.model.layer_kinds.empty()) {
+    throw InputError("find", "max-layers needs a model whose layers are all of one kind");
   }
   return Finder(base, space, question).run();
 }

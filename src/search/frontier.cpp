@@ -3,25 +3,45 @@
 #include <algorithm>
 #include <tuple>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
 #include "search/frontier_parts.hpp"
 
 namespace headroom {
 namespace {
 
-Recomputation recomputation_of(const OpTable& table, OpSet ops, std::int64_t layers) {
-  if (ops == 0) return {};
-  if (ops == every_op(table)) return {.policy = RecomputePolicy::full, .layers = layers};
-  Recomputation recompute{.policy = RecomputePolicy::ops, .layers = layers};
-  for (std::size_t i = 0; i < table.ops().size(); ++i) {
-    if ((ops & op_bit(i)) != 0) recompute.ops.emplace_back(table.ops()[i].name);
+// Whether every kind of layer that has an op replays it.
+bool in_all_kinds(std::string_view op, const KindChoices& choices, const ModelLayers& model) {
+  for (std::size_t kind = 0; kind < choices.size(); ++kind) {
+    const auto& ops = model.kinds[kind].ops.ops();
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (ops[i].name == op && !choices[kind].ops.contains(i)) return false;
+    }
   }
+  return true;
+}
+
+Recomputation recomputation_of(const ModelLayers& model, const KindChoices& choices, std::int64_t layers) {
+  if (replays_nothing(choices)) return {};
+  bool full = true;
+  Recomputation recompute{.policy = RecomputePolicy::ops, .layers = layers};
+  for (std::size_t kind = 0; kind < choices.size(); ++kind) {
+    const LayerKind& of = model.kinds[kind];
+    full = full && choices[kind].ops == every_op(of.ops);
+    for (std::size_t i = 0; i < of.ops.ops().size(); ++i) {
+      if (!choices[kind].ops.contains(i)) continue;
+      std::string name(of.ops.ops()[i].name);
+      if (!in_all_kinds(name, choices, model)) name = of.name + "." + name;
+      if (!contains(recompute.ops, name)) recompute.ops.push_back(std::move(name));
+    }
+  }
+  if (full) return {.policy = RecomputePolicy::full, .layers = layers};
   return recompute;
 }
 
 // A set of ops in the first layers of every stage chunk.
 struct SetOfOps {
-  const LayerChoice* choice = nullptr;
+  const KindChoices* choice = nullptr;
   std::int64_t layers = 0;
   Bytes peak;
   std::size_t peak_rank = 0;
@@ -41,17 +61,18 @@ bool no_slower(const SetOfOps& x, const SetOfOps& y) {
 class Frontier::Uniform {
  public:
   // `nothing` is what the layers after the first ones replay. Keeps references.
-  Uniform(const Parts& parts, const LayerChoice& nothing) : parts_(parts), nothing_(nothing) {
+  Uniform(const Parts& parts, const KindChoices& nothing) : parts_(parts), nothing_(nothing) {
     for (const StagePlace& place : parts.places) {
       most_layers_ = std::max(most_layers_, place.layers);
       if (std::find(kinds_.begin(), kinds_.end(), place) == kinds_.end()) kinds_.push_back(place);
     }
   }
 
-  [[nodiscard]] std::vector<SetOfOps> candidates(const std::vector<LayerChoice>& choices) const {
+  [[nodiscard]] std::vector<SetOfOps> candidates(const std::vector<KindChoices>& choices) const {
     std::vector<SetOfOps> all;
-    for (const LayerChoice& choice : choices) {
-      for (std::int64_t layers = choice.ops == 0 ? most_layers_ : 1; layers <= most_layers_; ++layers) {
+    for (const KindChoices& choice : choices) {
+      for (std::int64_t layers = replays_nothing(choice) ? most_layers_ : 1; layers <= most_layers_;
+           ++layers) {
         all.push_back(candidate(choice, layers));
       }
     }
@@ -62,7 +83,7 @@ class Frontier::Uniform {
   [[nodiscard]] std::vector<StageCost> costs(const SetOfOps& one) const {
     std::vector<StageCost> stages;
     for (const StagePlace& place : parts_.places) {
-      stages.push_back(stage_cost(mix(*one.choice, one.layers, place), place, *parts_.cost));
+      stages.push_back(stage_cost(mix(*one.choice, one.layers), place, *parts_.cost));
     }
     return stages;
   }
@@ -71,20 +92,20 @@ class Frontier::Uniform {
   [[nodiscard]] std::int64_t flag(std::int64_t layers) const { return layers == most_layers_ ? 0 : layers; }
 
  private:
-  [[nodiscard]] LayerMix mix(const LayerChoice& choice, std::int64_t layers, const StagePlace& place) const {
-    return cut_to({.first = choice, .rest = nothing_, .first_layers = layers}, place.layers);
+  [[nodiscard]] LayerMix mix(const KindChoices& choice, std::int64_t layers) const {
+    return {.first = choice, .rest = nothing_, .first_layers = layers};
   }
 
-  [[nodiscard]] SetOfOps candidate(const LayerChoice& choice, std::int64_t layers) const {
+  [[nodiscard]] SetOfOps candidate(const KindChoices& choice, std::int64_t layers) const {
     SetOfOps one{.choice = &choice, .layers = layers};
     for (const StagePlace& place : kinds_) {
       one.replays.push_back(
-          parts_.composer.times_of(stage_cost(mix(choice, layers, place), place, *parts_.cost)).replay);
+          parts_.composer.times_of(stage_cost(mix(choice, layers), place, *parts_.cost)).replay);
     }
     for (std::int64_t rank = 0; rank < parts_.pipeline_ranks; ++rank) {
       std::vector<StageActivations> chunks;
       for (const StagePlace& place : parts_.ranks[index(rank)].chunks) {
-        chunks.push_back(stage_activations(mix(choice, layers, place), place, *parts_.kept));
+        chunks.push_back(stage_activations(mix(choice, layers), place, *parts_.kept));
       }
       const Bytes total = parts_.total_of(rank, chunks);
       if (total > one.peak) {
@@ -96,7 +117,7 @@ class Frontier::Uniform {
   }
 
   const Parts& parts_;
-  const LayerChoice& nothing_;
+  const KindChoices& nothing_;
   std::int64_t most_layers_ = 0;
   std::vector<StagePlace> kinds_;
 };
@@ -107,19 +128,23 @@ Frontier::Frontier(Frontier&&) noexcept = default;
 Frontier& Frontier::operator=(Frontier&&) noexcept = default;
 
 const Request& Frontier::request() const { return parts_->request; }
-std::size_t Frontier::ops() const { return parts_->table.ops().size(); }
-const std::vector<LayerChoice>& Frontier::layer_choices() const { return parts_->choices; }
-double Frontier::tolerance() const { return parts_->tolerance; }
+const ModelLayers& Frontier::layers() const { return parts_->composer.layers().layers(); }
+const std::vector<LayerFront>& Frontier::layer_fronts() const { return parts_->fronts; }
+const std::vector<KindChoices>& Frontier::choices() const { return parts_->choices; }
 
 FrontierPoint Frontier::point(const Recomputation& recompute) const {
   Request asked = parts_->request;
   asked.strategy.recompute = recompute;
   const Plan plan = account(evaluate(asked));
-  LayerPrices& layers = parts_->composer.layers();
+  LayerPrices& prices = parts_->composer.layers();
+  KindChoices replays;
+  for (std::size_t kind = 0; kind < parts_->fronts.size(); ++kind) {
+    replays.push_back({.ops = replay_of(layers().kinds[kind], recompute).ops,
+                       .bytes = prices.activations(recompute).kinds[kind].replayed,
+                       .replay = prices.cost(recompute).kinds[kind].replay});
+  }
   return {.recompute = recompute,
-          .layer = {.ops = replay_of(parts_->table, recompute).ops,
-                    .bytes = layers.activations(recompute).kinds.front().replayed,
-                    .replay = layers.cost(recompute).kinds.front().replay},
+          .layers = std::move(replays),
           .peak = peak(plan),
           .peak_rank = plan.peak_rank,
           .iteration = plan.timing->iteration.total,
@@ -131,10 +156,14 @@ std::vector<FrontierPoint> Frontier::uniform() const {
   std::vector<SetOfOps> candidates = family.candidates(parts_->choices);
   // By memory, and what asks for least first.
   const auto order = [](const SetOfOps& one) {
-    return std::tuple(one.peak, one.choice->ops.size(), one.layers, one.choice->ops);
+    return std::tuple(one.peak, replayed_ops(*one.choice), one.layers);
   };
-  std::sort(candidates.begin(), candidates.end(),
-            [&](const SetOfOps& x, const SetOfOps& y) { return order(x) < order(y); });
+  const auto before = [](const LayerChoice& x, const LayerChoice& y) { return x.ops < y.ops; };
+  std::sort(candidates.begin(), candidates.end(), [&](const SetOfOps& x, const SetOfOps& y) {
+    if (order(x) != order(y)) return order(x) < order(y);
+    return std::lexicographical_compare(x.choice->begin(), x.choice->end(), y.choice->begin(),
+                                        y.choice->end(), before);
+  });
   std::vector<const SetOfOps*> unbeaten;
   std::vector<FrontierPoint> front;
   for (const SetOfOps& one : candidates) {
@@ -145,8 +174,8 @@ std::vector<FrontierPoint> Frontier::uniform() const {
     const Seconds iteration = parts_->composer.iteration(family.costs(one));
     if (!front.empty() && iteration >= front.back().iteration) continue;
     if (!front.empty() && one.peak == front.back().peak) front.pop_back();
-    front.push_back({.recompute = recomputation_of(parts_->table, one.choice->ops, family.flag(one.layers)),
-                     .layer = *one.choice,
+    front.push_back({.recompute = recomputation_of(layers(), *one.choice, family.flag(one.layers)),
+                     .layers = *one.choice,
                      .peak = one.peak,
                      .peak_rank = one.peak_rank,
                      .iteration = iteration,
@@ -161,15 +190,15 @@ std::optional<FrontierPoint> Frontier::windowed(Bytes memory) const {
   Request asked = parts_->request;
   asked.system.memory = memory;
   Composer composer(asked);
-  for (const LayerChoice& choice : parts_->choices) {
+  for (const KindChoices& choice : parts_->choices) {
     Strategy strategy = asked.strategy;
-    strategy.recompute = recomputation_of(parts_->table, choice.ops, 0);
-    strategy.recompute.window = choice.ops != 0;
+    strategy.recompute = recomputation_of(layers(), choice, 0);
+    strategy.recompute.window = !replays_nothing(choice);
     const Evaluation evaluation = composer.evaluate(strategy);
     const auto* plan = std::get_if<Plan>(&evaluation);
     if (plan == nullptr || (best && plan->timing->iteration.total >= best->iteration)) continue;
     best = {.recompute = strategy.recompute,
-            .layer = choice,
+            .layers = choice,
             .peak = peak(*plan),
             .peak_rank = plan->peak_rank,
             .iteration = plan->timing->iteration.total,
@@ -187,16 +216,16 @@ std::optional<StagedPoint> Frontier::staged(Bytes budget) const {
     const auto fits = std::partition_point(rank.options.begin(), rank.options.end(),
                                            [&](const RankOption& option) { return option.total > budget; });
     if (fits == rank.options.end()) return std::nullopt;
-    const LayerMix mix = mix_of(fits->mix, parts.choices, rank.layers);
-    point.ranks.push_back({.mix = mix, .total = fits->total, .replay = fits->mix.time});
+    const LayerMix mix = mix_of(fits->mix, parts.choices_of(rank));
+    point.ranks.push_back(
+        {.longest_chunk = runs_of(mix, longest(rank)), .total = fits->total, .replay = fits->mix.time});
     if (fits->total > point.peak) {
       point.peak = fits->total;
       point.peak_rank = index(number);
     }
     for (std::int64_t chunk = 0; chunk < std::ssize(rank.chunks); ++chunk) {
       const StagePlace& place = rank.chunks[index(chunk)];
-      stages[index(stage_of(parts.composer.shape(), number, chunk))] =
-          stage_cost(cut_to(mix, place.layers), place, *parts.cost);
+      stages[index(stage_of(parts.composer.shape(), number, chunk))] = stage_cost(mix, place, *parts.cost);
     }
   }
   point.iteration = parts.composer.iteration(stages);

@@ -3,15 +3,12 @@
 #include <algorithm>
 
 #include "headroom/memory/backward.hpp"
-#include "headroom/model/layer_ops.hpp"
 
 namespace headroom {
 
-LayerMix cut_to(const LayerMix& mix, std::int64_t layers) {
-  LayerMix result = mix;
-  result.first_layers = std::min(mix.first_layers, layers);
-  result.rest_layers = layers - result.first_layers;
-  return result;
+const StagePlace& longest(const FrontierRank& rank) {
+  return *std::find_if(rank.chunks.begin(), rank.chunks.end(),
+                       [&](const StagePlace& place) { return place.layers == rank.layers; });
 }
 
 namespace {
@@ -29,32 +26,34 @@ Request checked(Request asked) {
   return asked;
 }
 
+// The kind of which all layers are, in chunks that are as long; nothing where they differ.
+std::optional<std::size_t> only_kind(const FrontierRank& rank) {
+  std::optional<std::size_t> kind;
+  for (const StagePlace& place : rank.chunks) {
+    if (place.layers != rank.layers || place.runs.size() != 1) return std::nullopt;
+    if (kind && *kind != place.runs.front().kind) return std::nullopt;
+    kind = place.runs.front().kind;
+  }
+  return kind;
+}
+
 }  // namespace
 
-Frontier::Parts::Parts(Request asked)
-    : request(checked(std::move(asked))),
-      composer(request),
-      table(layer_ops(request.model, request.strategy.micro_batch)) {
-  const auto& [model, system, software, strategy, workload, detail, margin] = request;
-  composer.set_layout(strategy);
+Frontier::Parts::Parts(Request asked) : request(checked(std::move(asked))), composer(request) {
+  composer.set_layout(request.strategy);
   const ScheduleShape& shape = composer.shape();
   pipeline_ranks = shape.ranks;
-  places = stage_places(model, strategy);
-  kept = &composer.layers().activations({});
-  cost = &composer.layers().cost({});
   LayerPrices& layers = composer.layers();
-  LayerFront front = layer_front(
-      LayerSets(table, layers.prices().kinds.front(), layers.sharding(), layers.letters(), detail));
-  choices = std::move(front.choices);
-  tolerance = front.tolerance;
-  if (software.memory.backward_buffers) {
-    for (LayerChoice& choice : choices) {
-      const Replay replay{.ops = choice.ops, .discard_outputs = true};
-      choice.bytes.backward = backward_peak(layers.layers().kinds.front(), layers.sharding(), replay,
-                                            choice.bytes.replayed, detail, software, layers.letters());
-      choice.bytes.backward.during.kind = 0;
-    }
+  places = stage_places(layers.layers(), request.strategy);
+  kept = &layers.activations({});
+  cost = &layers.cost({});
+  for (std::size_t kind = 0; kind < layer_kind_count(layers.layers()); ++kind) {
+    fronts.push_back(layer_front(LayerSets(layers.layers().kinds[kind].ops, layers.prices().kinds[kind],
+                                           layers.sharding(kind), layers.letters(kind), request.detail)));
+    set_backward_peaks(fronts.back(), kind);
   }
+  choices = combined(fronts);
+  for (std::size_t kind = 0; kind < fronts.size(); ++kind) of_a_kind.push_back(alone(fronts, kind));
 
   std::vector<std::vector<IndexedMix>> mixes;
   for (std::int64_t number = 0; number < shape.ranks; ++number) {
@@ -63,6 +62,7 @@ Frontier::Parts::Parts(Request asked)
       rank.chunks.push_back(places[static_cast<std::size_t>(stage_of(shape, number, chunk))]);
       rank.layers = std::max(rank.layers, rank.chunks.back().layers);
     }
+    rank.kind = only_kind(rank);
     // Ranks with alike chunks have the same mixes; they differ in how many microbatches they hold.
     const auto alike = std::find_if(ranks.begin(), ranks.end(),
                                     [&](const FrontierRank& other) { return other.chunks == rank.chunks; });
@@ -73,14 +73,25 @@ Frontier::Parts::Parts(Request asked)
   }
 }
 
-std::vector<IndexedMix> Frontier::Parts::mixes_of(const FrontierRank& rank) const {
-  std::vector<PassCost> backwards;
-  for (const StagePlace& place : rank.chunks) {
-    if (place.layers != rank.layers) return mixes_of_uneven(rank);
-    backwards.push_back(stage_cost(*cost, place, {}).backward);
+// Of its sets, where the training stack counts such moments.
+void Frontier::Parts::set_backward_peaks(LayerFront& front, std::size_t kind) {
+  if (!request.software.memory.backward_buffers) return;
+  const LayerPrices& layers = composer.layers();
+  const Bindings letters = layers.letters(kind);
+  for (LayerChoice& choice : front.choices) {
+    const Replay replay{.ops = choice.ops, .discard_outputs = true};
+    choice.bytes.backward = backward_peak(layers.layers().kinds[kind], layers.sharding(kind), replay,
+                                          choice.bytes.replayed, request.detail, request.software, letters);
+    choice.bytes.backward.during.kind = static_cast<int>(kind);
   }
+}
+
+std::vector<IndexedMix> Frontier::Parts::mixes_of(const FrontierRank& rank) const {
+  if (!rank.kind) return mixes_of_uneven(rank);
+  std::vector<PassCost> backwards;
+  for (const StagePlace& place : rank.chunks) backwards.push_back(stage_cost(*cost, place, {}).backward);
   return stage_mixes(
-      choices, rank.layers,
+      fronts[*rank.kind].choices, rank.layers,
       ReplayTime(std::move(backwards), request.system.performance->rates.host, request.software));
 }
 
@@ -89,9 +100,9 @@ std::vector<IndexedMix> Frontier::Parts::mixes_of_uneven(const FrontierRank& ran
   for (std::size_t set = 0; set < choices.size(); ++set) {
     for (std::int64_t layers = 1; layers <= rank.layers; ++layers) {
       IndexedMix mix{.first = set, .rest = 0, .first_layers = layers};
-      const LayerMix whole = mix_of(mix, choices, rank.layers);
+      const LayerMix whole = mix_of(mix, choices);
       for (const StagePlace& place : rank.chunks) {
-        mix.time += composer.times_of(stage_cost(cut_to(whole, place.layers), place, *cost)).replay;
+        mix.time += composer.times_of(stage_cost(whole, place, *cost)).replay;
       }
       mixes.push_back(mix);
     }
@@ -106,10 +117,10 @@ std::vector<RankOption> Frontier::Parts::options_of(std::int64_t number,
   const FrontierRank& rank = ranks[static_cast<std::size_t>(number)];
   std::vector<RankOption> options;
   for (const IndexedMix& mix : mixes) {
-    const LayerMix whole = mix_of(mix, choices, rank.layers);
+    const LayerMix whole = mix_of(mix, choices_of(rank));
     std::vector<StageActivations> chunks;
     for (const StagePlace& place : rank.chunks) {
-      chunks.push_back(stage_activations(cut_to(whole, place.layers), place, *kept));
+      chunks.push_back(stage_activations(whole, place, *kept));
     }
     const Bytes total = total_of(number, chunks);
     if (options.empty() || total < options.back().total) options.push_back({mix, total});

@@ -1,6 +1,7 @@
 // What a frontier's questions share: the parts of its layout, counted and priced once, and what each rank can do.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "headroom/plan/composer.hpp"
@@ -17,6 +18,7 @@ struct RankOption {
 struct FrontierRank {
   std::vector<StagePlace> chunks;
   std::int64_t layers = 0;          // of the longest chunk
+  std::optional<std::size_t> kind;  // of all layers of chunks that are as long, if they have one
   std::vector<RankOption> options;  // from the quickest on, ever less memory
 };
 
@@ -26,25 +28,31 @@ struct Frontier::Parts {
   // All that a rank holds at its peak, whose stage chunks keep so much.
   [[nodiscard]] Bytes total_of(std::int64_t rank, const std::vector<StageActivations>& chunks) const;
 
+  // What the mixes of a rank are of: all of a kind's sets where its layers are of one kind.
+  [[nodiscard]] const std::vector<KindChoices>& choices_of(const FrontierRank& rank) const {
+    return rank.kind ? of_a_kind[*rank.kind] : choices;
+  }
+
   Request request;  // without recomputation
   Composer composer;
-  OpTable table;
   std::int64_t pipeline_ranks = 1;
   std::vector<StagePlace> places;  // of all stage chunks
   const ModelActivations* kept = nullptr;
   const ModelCost* cost = nullptr;
-  std::vector<LayerChoice> choices;
-  double tolerance = 0;
+  std::vector<LayerFront> fronts;                   // by kind of layer
+  std::vector<KindChoices> choices;                 // combined()
+  std::vector<std::vector<KindChoices>> of_a_kind;  // alone(), by kind
   std::vector<FrontierRank> ranks;
 
  private:
+  void set_backward_peaks(LayerFront& front, std::size_t kind);
   [[nodiscard]] std::vector<IndexedMix> mixes_of(const FrontierRank& rank) const;
   [[nodiscard]] std::vector<IndexedMix> mixes_of_uneven(const FrontierRank& rank) const;
   [[nodiscard]] std::vector<RankOption> options_of(std::int64_t number,
                                                    const std::vector<IndexedMix>& mixes) const;
 };
 
-// A mix in a chunk that may have fewer layers than the longest of its rank.
-LayerMix cut_to(const LayerMix& mix, std::int64_t layers);
+// The first stage chunk of a rank that has the most layers.
+const StagePlace& longest(const FrontierRank& rank);
 
 }  // namespace headroom

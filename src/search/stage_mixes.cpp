@@ -8,24 +8,48 @@
 
 namespace headroom {
 
+namespace {
+
+// visit(kind, layers, choice)
+template <class Visit>
+void visit_mix(const LayerMix& mix, const StagePlace& place, Visit visit) {
+  std::int64_t left = mix.first_layers;
+  for (const LayerRun& run : place.runs) {
+    const std::int64_t first = std::min(run.count, left);
+    if (first > 0) visit(run.kind, first, mix.first[run.kind]);
+    if (run.count > first) visit(run.kind, run.count - first, mix.rest[run.kind]);
+    left -= first;
+  }
+}
+
+}  // namespace
+
+std::vector<MixRun> runs_of(const LayerMix& mix, const StagePlace& place) {
+  std::vector<MixRun> runs;
+  visit_mix(mix, place, [&](std::size_t kind, std::int64_t layers, const LayerChoice& choice) {
+    runs.push_back({kind, layers, choice});
+  });
+  return runs;
+}
+
 StageActivations stage_activations(const LayerMix& mix, const StagePlace& place,
                                    const ModelActivations& ends) {
   StageActivations stage = end_activations(ends, place);
-  const auto append = [&](std::int64_t layers, const LayerChoice& choice) {
-    if (layers > 0)
-      stage.layers.push_back({.count = layers,
-                              .kept = choice.bytes.kept,
-                              .replayed = choice.bytes.replayed,
-                              .backward = choice.bytes.backward});
-  };
-  append(mix.first_layers, mix.first);
-  append(mix.rest_layers, mix.rest);
+  visit_mix(mix, place, [&](std::size_t, std::int64_t layers, const LayerChoice& choice) {
+    stage.layers.push_back({.count = layers,
+                            .kept = choice.bytes.kept,
+                            .replayed = choice.bytes.replayed,
+                            .backward = choice.bytes.backward});
+  });
   return stage;
 }
 
 StageCost stage_cost(const LayerMix& mix, const StagePlace& place, const ModelCost& cost) {
   StageCost stage = stage_cost(cost, place, {});
-  stage.replay = mix.first_layers * mix.first.replay + mix.rest_layers * mix.rest.replay;
+  stage.replay = {};
+  visit_mix(mix, place, [&](std::size_t, std::int64_t layers, const LayerChoice& choice) {
+    stage.replay += layers * choice.replay;
+  });
   return stage;
 }
 
@@ -149,11 +173,8 @@ std::vector<IndexedMix> stage_mixes(const std::vector<LayerChoice>& choices, std
   return front_of(std::move(mixes));
 }
 
-LayerMix mix_of(const IndexedMix& mix, const std::vector<LayerChoice>& choices, std::int64_t layers) {
-  return {.first = choices[mix.first],
-          .rest = choices[mix.rest],
-          .first_layers = mix.first_layers,
-          .rest_layers = layers - mix.first_layers};
+LayerMix mix_of(const IndexedMix& mix, const std::vector<KindChoices>& choices) {
+  return {.first = choices[mix.first], .rest = choices[mix.rest], .first_layers = mix.first_layers};
 }
 
 }  // namespace headroom

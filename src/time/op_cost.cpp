@@ -211,6 +211,14 @@ Setting setting_of(const Transformer& model, const Strategy& strategy, const Wor
           .gradients = strategy.gradient_dtype};
 }
 
+Setting setting_of(const KindSizes& sizes, const Setting& of_model) {
+  Setting setting = of_model;
+  const auto ranks = static_cast<std::int64_t>(of_model.letters[Symbol::tensor_parallel]);
+  setting.sharding = sharding_of(sizes, of_model.sharding, ranks);
+  setting.letters = bindings_of(sizes, of_model.letters);
+  return setting;
+}
+
 double training_clock(const Performance& performance, const Software& software, Dtype dtype) {
   return product_rates(performance.rates, dtype).sustained.value * software.product_rate.value;
 }

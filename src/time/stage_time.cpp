@@ -4,16 +4,32 @@
 #include <cmath>
 
 namespace headroom {
+namespace {
+
+// use(setting) in layers of a kind. One that has no sizes of its own has the model's setting, which is not copied.
+template <class Use>
+auto in_layers_of(const KindSizes& sizes, const Setting& of_model, Use use) {
+  return sizes.empty() ? use(of_model) : use(setting_of(sizes, of_model));
+}
+
+}  // namespace
 
 ModelWork model_work(const ModelLayers& layers, const Setting& setting) {
   ModelWork work;
-  for (const LayerKind& kind : layers.kinds) work.kinds.push_back(table_work(kind.ops, setting));
+  for (const LayerKind& kind : layers.kinds) {
+    work.kinds.push_back(in_layers_of(kind.sizes, setting,
+                                      [&](const Setting& of_kind) { return table_work(kind.ops, of_kind); }));
+    work.sizes.push_back(kind.sizes);
+  }
   return work;
 }
 
 PricedModel priced(const ModelWork& work, const Setting& setting) {
   PricedModel model;
-  for (const TableWork& kind : work.kinds) model.kinds.push_back(priced(kind, setting));
+  for (std::size_t i = 0; i < work.kinds.size(); ++i) {
+    model.kinds.push_back(in_layers_of(
+        work.sizes[i], setting, [&](const Setting& of_kind) { return priced(work.kinds[i], of_kind); }));
+  }
   return model;
 }
 
@@ -39,9 +55,10 @@ Extrapolations beyond(const ModelCost& cost) {
 PassCost replay_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute) {
   PassCost sum;
   std::int64_t left = replayed_layers(place.layers, recompute);
-  for (std::size_t i = 0; i < cost.kinds.size() && left > 0; ++i) {
-    const std::int64_t replayed = std::min(place.of_kind[i], left);
-    sum += replayed * cost.kinds[i].replay;
+  for (const LayerRun& run : place.runs) {
+    const std::int64_t replayed = std::min(run.count, left);
+    if (replayed == 0) break;
+    sum += replayed * cost.kinds[run.kind].replay;
     left -= replayed;
   }
   return sum;

@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "tests/io"))
 from validate_schemas import read_schema  # noqa: E402
 
 PAPER = ["gpt3-175b", "-t", "8", "-p", "8", "-m", "3", "--global-batch", "64"]
+KINDS = ["tests/cli/two_kinds.json", "-t", "4", "-p", "2", "--global-batch", "16", "--sp"]
 COMMANDS = {
     "plan": [
         ["gpt3-175b", "--devices", "64", "--global-batch", "64", "--timing"],
@@ -27,6 +28,7 @@ COMMANDS = {
         ["gpt-1t", "--devices", "64", "--global-batch", "8", "--find", "max-sequence"],  # nothing fits
         ["gpt3-175b", "--global-batch", "1536", "--tokens", "300B", "--deadline", "60d", "--power-per-gpu", "400 W"],
         ["gpt2-xl", "--devices", "4,8", "--global-batch", "8", "--tokens", "1B", "--top", "2"],
+        ["tests/cli/two_kinds.json", "--devices", "8", "--global-batch", "16"],
     ],
     "estimate": [
         PAPER + ["--sp", "--recompute", "selective", "--tokens", "300B"],
@@ -34,13 +36,16 @@ COMMANDS = {
         PAPER + ["--sp", "--recompute", "full", "--recompute-window"],
         ["llama-3-70b", "-t", "8", "-p", "3", "--recompute-ops", "norm_1,activation", "--keep-pipeline-outputs"],
         ["gpt2-xl", "--detail", "exact", "--system", "dgx-a100-40g", "--no-suggestions"],
+        KINDS,
     ],
     "explain": [
+        KINDS + ["--recompute", "selective"],
         PAPER + ["--sp", "--recompute", "selective"],
         ["llama-3-8b", "-t", "16", "--detail", "exact", "--recompute", "selective"],
         ["gpt3-13b", "-p", "3", "--recompute", "full", "--recompute-layers", "2"],
     ],
     "frontier": [
+        KINDS + ["--budget", "20 GiB"],
         PAPER + ["--sp"],
         PAPER + ["--sp", "--budget", "60 GiB,10 GiB"],  # the second does not fit
         ["llama-3-70b", "-t", "8", "-p", "3", "-m", "2", "--global-batch", "24", "--detail", "exact", "--recompute-window"],

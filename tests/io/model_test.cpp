@@ -26,6 +26,59 @@ std::string message_adding(const std::string& member) {
   return model_message_for("\"format\": 1", "\"format\": 1, " + member);
 }
 
+// The file with two kinds in it.
+std::string with_kinds(const std::string& layers, const std::string& kinds) {
+  return model_message_for("\"layers\": 96", "\"layers\": " + layers + ", \"layer_kinds\": " + kinds);
+}
+
+TEST_CASE("model: layers as runs of kinds, and as a pattern") {
+  const char* const text = R"({"format": 1, "source": "s", "hidden": 64, "feedforward": 256, "heads": 8,
+    "layers": [{"kind": "dense", "count": 3}, {"pattern": ["wide", "wide", "dense"], "count": 5}],
+    "layer_kinds": {"wide": {"feedforward": 512, "heads": 4, "kernels": {"attention": "flash"}}},
+    "vocabulary": 100, "sequence": 32})";
+  const Transformer model = parse_model(text, "two.json");
+  CHECK(model.layers == 8);
+  REQUIRE(model.layer_kinds.size() == 2);
+  const LayerDescription& wide = model.layer_kinds[1];
+  CHECK(wide.name == "wide");
+  CHECK(wide.feedforward == 512);
+  CHECK(wide.heads == 4);
+  CHECK(wide.key_value_heads == 4);
+  CHECK(wide.head_size == 8);
+  CHECK(wide.architecture.kernels.attention == AttentionKernel::flash);
+  CHECK(model.layer_kinds[0] == own_layer(model));
+  CHECK(model.layer_runs == std::vector<LayerRun>{{0, 3}, {1, 2}, {0, 1}, {1, 2}});
+  CHECK(parse_model(write_model(model), "two.json") == model);
+}
+
+TEST_CASE("model: what is wrong with runs and kinds of layers") {
+  const std::string wide = R"({"wide": {"feedforward": 8192}})";
+  CHECK(contains(with_kinds(R"([{"kind": "wid", "count": 96}])", wide),
+                 "/layers/0/kind: 'wid' is no kind that layer_kinds describes (did you mean 'wide'?)"));
+  CHECK(contains(with_kinds(R"([{"kind": "wide", "count": 0}])", wide),
+                 "/layers/0/count: must be an integer from 1 to 100000 (found 0)"));
+  CHECK(contains(with_kinds(R"([{"kind": "wide", "count": 99999}, {"kind": "dense", "count": 2}])", wide),
+                 "/layers: must be an integer from 1 to 100000 (found 100001)"));
+  CHECK(contains(with_kinds(R"([{"kind": "dense", "count": 96}])", wide),
+                 "/layer_kinds/wide: no run of `layers` is of this kind"));
+  CHECK(contains(with_kinds("96", wide), "/layer_kinds: needs `layers` as a list of runs"));
+  CHECK(contains(with_kinds("[]", wide), "/layers: must have at least one run"));
+  CHECK(contains(with_kinds(R"([{"kind": "wide", "pattern": ["wide"], "count": 96}])", wide),
+                 "/layers/0: must have a kind or a pattern of kinds, and not both"));
+  CHECK(contains(with_kinds(R"([{"kind": "wide", "count": 96}])",
+                            R"({"wide": {"feedforward": 1}, "wide": {"feedforward": 2}})"),
+                 "/layer_kinds/wide: is given twice"));
+  CHECK(contains(with_kinds(R"([{"kind": "wide", "count": 96}])", R"({"wide": {"key_value_heads": 7}})"),
+                 "/layer_kinds/wide/heads: must be divisible by key_value_heads (96 % 7 = 5)"));
+  CHECK(contains(
+      with_kinds(R"([{"kind": "wide", "count": 96}])", R"({"wide": {"kernels": {"logits": "half"}}})"),
+      "/layer_kinds/wide/kernels/logits: must be as in the model"));
+  CHECK(contains(with_kinds(R"([{"kind": "wide", "count": 96}])", R"({"wide": {"feed": 7}})"),
+                 "/layer_kinds/wide/feed: unknown key"));
+  CHECK(contains(with_kinds(R"([{"kind": "a.b", "count": 96}])", R"({"a.b": {}})"),
+                 "/layer_kinds/a.b: a kind's name must be of letters, digits, - and _"));
+}
+
 }  // namespace
 
 TEST_CASE("model: what a file leaves out has its default") {

@@ -68,7 +68,7 @@ TEST_CASE("stage: the embedding is on the first stage, the head on the last") {
 TEST_CASE("stage: one stage has both") {
   const auto one = stages({});
   REQUIRE(one.size() == 1);
-  CHECK(one[0].layers == CheckpointRuns{{8, plain.kept, 0_B}});
+  CHECK(one[0].layers == std::vector<CheckpointRun>{{8, plain.kept, 0_B}});
   CHECK(kept(one[0]) == 8 * plain.kept + one[0].embedding + one[0].head);
 }
 
@@ -94,14 +94,16 @@ TEST_CASE("stage: outputs are kept on all stages but the last, and only if they 
 
 TEST_CASE("stage: full recomputation of all layers, a checkpoint each") {
   const LayerActivations replayed = layer({.recompute = full});
-  CHECK(stages({.recompute = full})[0].layers == CheckpointRuns{{8, replayed.kept, replayed.replayed}});
+  CHECK(stages({.recompute = full})[0].layers ==
+        std::vector<CheckpointRun>{{8, replayed.kept, replayed.replayed}});
 }
 
 TEST_CASE("stage: block recomputation checkpoints the first layers of every stage") {
   const Recomputation block{.policy = RecomputePolicy::full, .layers = 3};
   const LayerActivations replayed = layer({.recompute = block});
   for (const StageActivations& stage : stages({.pipeline_parallel = 2, .recompute = block})) {
-    CHECK(stage.layers == CheckpointRuns{{3, replayed.kept, replayed.replayed}, {1, plain.kept, 0_B}});
+    CHECK(stage.layers ==
+          std::vector<CheckpointRun>{{3, replayed.kept, replayed.replayed}, {1, plain.kept, 0_B}});
   }
 }
 
@@ -109,20 +111,22 @@ TEST_CASE("stage: block recomputation of more layers than a stage has is that of
   const Recomputation block{.policy = RecomputePolicy::full, .layers = 7};
   const LayerActivations replayed = layer({.recompute = block});
   CHECK(stages({.pipeline_parallel = 2, .recompute = block})[0].layers ==
-        CheckpointRuns{{4, replayed.kept, replayed.replayed}});
+        std::vector<CheckpointRun>{{4, replayed.kept, replayed.replayed}});
 }
 
 TEST_CASE("stage: uniform recomputation shares a checkpoint, whose replay makes all its layers again") {
   const Recomputation uniform{
       .policy = RecomputePolicy::full, .method = RecomputeMethod::uniform, .layers = 2};
-  CHECK(stages({.recompute = uniform})[0].layers == CheckpointRuns{{4, 2 * sbh, 2 * plain.kept - 2 * sbh}});
+  CHECK(stages({.recompute = uniform})[0].layers ==
+        std::vector<CheckpointRun>{{4, 2 * sbh, 2 * plain.kept - 2 * sbh}});
 }
 
 TEST_CASE("stage: layers that do not fill a uniform checkpoint have a smaller one at the end") {
   const Recomputation uniform{
       .policy = RecomputePolicy::full, .method = RecomputeMethod::uniform, .layers = 3};
   CHECK(stages({.recompute = uniform})[0].layers ==
-        CheckpointRuns{{2, 2 * sbh, 3 * plain.kept - 2 * sbh}, {1, 2 * sbh, 2 * plain.kept - 2 * sbh}});
+        std::vector<CheckpointRun>{{2, 2 * sbh, 3 * plain.kept - 2 * sbh},
+                                   {1, 2 * sbh, 2 * plain.kept - 2 * sbh}});
 }
 
 TEST_CASE("stage: all layers are in some checkpoint, whatever the policy") {

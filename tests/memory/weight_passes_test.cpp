@@ -84,7 +84,7 @@ TEST_CASE("memory: layers that share a checkpoint are all held") {
       .kinds = {{.plain = {.kept = 10_B, .replayed = 0_B}, .replayed = {.kept = 1_B, .replayed = 9_B}},
                 {.position = KindPosition::first},
                 {.position = KindPosition::last}}};
-  const StagePlace place{.layers = 8, .first = true, .of_kind = {8, 1, 0}};
+  const StagePlace place{.layers = 8, .first = true, .of_kind = {8, 1, 0}, .runs = {{0, 8}}};
   const StageActivations held = with_weight_passes(
       stage_activations(parts, place, recompute),
       {.kinds = {{KindPosition::layer, 5_B}, {KindPosition::first, 2_B}, {KindPosition::last, 7_B}}}, place,

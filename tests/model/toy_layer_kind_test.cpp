@@ -111,11 +111,11 @@ TEST_CASE("toy layer kind: parameters of a rank by class, and what reduces them"
   const k22::Run run = toy_run(1);
   const ModelLayers layers = toy_model(run.model);
   const Bindings letters = bindings(run.model, run.strategy, run.workload);
-  const ModelParameters parts = evaluate(model_parameter_exprs(layers, {}), letters);
+  const ModelParameters parts = evaluate(model_parameter_exprs(layers, {}, 1), letters);
   const Parameters held = parameters_of_rank(parts, {2, 6, 1, 1}, true);
   const double pair = 64.0 * 6144;
   CHECK(held.expert == 6 * pair);
-  const ModelParameters plain = evaluate(model_parameter_exprs(layers_of(run.model), {}), letters);
+  const ModelParameters plain = evaluate(model_parameter_exprs(layers_of(run.model), {}, 1), letters);
   CHECK(total(held) == parameters_of_rank(plain, {8, 1, 1}, true).dense + 12 * pair);
 
   const Strategy strategy{.data_parallel = 4, .distributed_optimizer = true};

@@ -128,7 +128,8 @@ class Assigned {
     std::vector<StageActivations> stages;
     std::vector<StageCost> costs;
     for (std::size_t rank = 0; rank < places_.size(); ++rank) {
-      const LayerMix mix{.first = by_rank[rank], .rest = {}, .first_layers = places_[rank].layers};
+      const KindChoices choice{by_rank[rank]};
+      const LayerMix mix{.first = choice, .rest = choice, .first_layers = places_[rank].layers};
       stages.push_back(stage_activations(mix, places_[rank], kept_));
       costs.push_back(stage_cost(mix, places_[rank], cost_));
     }
@@ -158,7 +159,7 @@ TEST_CASE("frontier: each rank for itself is as trying every assignment of sets 
   for (const std::int64_t micro_batch : {1, 3}) {
     request.strategy.micro_batch = micro_batch;
     const Frontier frontier(request);
-    const std::vector<LayerChoice>& sets = frontier.layer_choices();
+    const std::vector<LayerChoice>& sets = frontier.layer_fronts().front().choices;
     Assigned assigned(request);
     std::vector<Assignment> all;
     for (const LayerChoice& first : sets) {
@@ -212,7 +213,7 @@ TEST_CASE("K22 table 3: the least time within the memory of selective recomputat
     const FrontierPoint* best = within(front, selective.peak);
     REQUIRE(best != nullptr);
     CHECK(best->iteration < selective.iteration);
-    CHECK((best->layer.bytes.kept == selective.layer.bytes.kept) == run.same_tensors);
+    CHECK((best->layers.front().bytes.kept == selective.layers.front().bytes.kept) == run.same_tensors);
     const std::optional<StagedPoint> staged = frontier.staged(selective.peak);
     REQUIRE(staged.has_value());
     CHECK(staged->iteration <= best->iteration);

@@ -81,13 +81,18 @@ TEST_CASE("a mix keeps and reaches what a pass through its stage chunk does") {
     const Software software;
     const ReplayTime time({{.streaming = Seconds(1), .operations = 1}}, rates, software);
     for (const IndexedMix& mix : stage_mixes(choices, layers, time)) {
-      const StagePlace place{.layers = layers};
-      const LayerMix whole = mix_of(mix, choices, layers);
+      const StagePlace place{.layers = layers, .of_kind = {layers}, .runs = {{0, layers}}};
+      std::vector<KindChoices> of_the_kind;
+      for (const LayerChoice& choice : choices) of_the_kind.push_back({choice});
+      const LayerMix whole = mix_of(mix, of_the_kind);
       const PassActivations pass = pass_activations(stage_activations(whole, place, ModelActivations{}));
-      RC_ASSERT(whole.first_layers + whole.rest_layers == layers);
+      std::int64_t in_runs = 0;
+      for (const MixRun& run : runs_of(whole, place)) in_runs += run.layers;
+      RC_ASSERT(in_runs == layers);
       RC_ASSERT(mix.kept == total(pass.left));
       RC_ASSERT(mix.highest == total(pass.left) + total(pass.excess));
-      RC_ASSERT(mix.device == device_time(stage_cost(whole, place, ModelCost{}).replay));
+      RC_ASSERT(mix.device ==
+                device_time(stage_cost(whole, place, ModelCost{.kinds = {LayerCost{}}}).replay));
     }
   }));
 }

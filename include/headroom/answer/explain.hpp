@@ -48,6 +48,9 @@ struct ExplainedOp {
 struct ExplainedTable {
   std::string name;  // "layer", "embedding", "head"
   KindPosition position = KindPosition::layer;
+  std::int64_t count = 1;               // of the model
+  KindSizes sizes;                      // letters that stand for other numbers here
+  std::vector<std::string> equalities;  // of its sizes, where it has its own
   std::vector<ExplainedOp> ops;
   Derived kept;
   Derived dropped;

@@ -38,9 +38,10 @@ struct FrontierRow {
 
 struct FrontierReply {
   Request request;
-  std::size_t ops = 0;                     // of a layer
-  std::vector<LayerChoice> layer_choices;  // the sets that no other one beats
-  std::vector<NamedPolicy> policies;       // none, selective, full
+  ModelLayers layers;                 // the kinds of layers first
+  std::vector<LayerFront> fronts;     // of each kind, the sets that no other one beats
+  std::size_t combinations = 0;       // of these, that are tried in all layers
+  std::vector<NamedPolicy> policies;  // none, selective, full
   std::vector<FrontierRow> points;
   std::vector<std::size_t> exchanges;   // of the points, those of best_exchanges()
   std::vector<FrontierBudget> budgets;  // as they were asked for

@@ -3,6 +3,14 @@
 //   {"format": 1, "source": "...", "hidden": 12288, "feedforward": 49152, "heads": 96, "layers": 96,
 //    "vocabulary": 51200, "sequence": 2048}
 //
+// Layers that are not all alike are listed in runs, whose kinds are described by what differs from the model's own layer,
+// "dense" (its sizes, its members of Architecture and Kernels):
+//
+//   "layers": [{"kind": "dense", "count": 3}, {"kind": "wide", "count": 58}],
+//   "layer_kinds": {"wide": {"feedforward": 8192, "key_value_heads": 4}}
+//
+// A run may be a pattern, {"pattern": ["window", "window", "dense"], "count": 26}, which is gone through again and again.
+//
 // These are required. What may be left out: "key_value_heads" (then heads), "head_size" (hidden / heads),
 // "max_positions" (sequence), "vocabulary_multiple" (128, as in Megatron-LM; 1 turns padding off), "qkv_bias"
 // (linear_bias), and every other member of Architecture and Kernels under its own name, with its own default;

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "headroom/core/fixed_vector.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/software.hpp"
+#include "headroom/parallel/stage_places.hpp"
 #include "headroom/parallel/strategy.hpp"
 
 namespace headroom {
@@ -45,12 +45,9 @@ struct CheckpointRun {
   friend bool operator==(const CheckpointRun&, const CheckpointRun&) = default;
 };
 
-// Of each kind of layer those that are recomputed, and the rest. The two ends of a model have none.
-using CheckpointRuns = FixedVector<CheckpointRun, 2 * (most_kinds - 2)>;
-
 struct StageActivations {
-  CheckpointRuns layers;  // in the order of the model
-  Bytes embedding;        // on the first stage: all that stands before the layers
+  std::vector<CheckpointRun> layers;  // in the order of the model
+  Bytes embedding;                    // on the first stage: all that stands before the layers
   Bytes head;    // on the last stage: all that stands after them (final normalization, output layer, loss)
   Bytes output;  // the sent output, unless it is deallocated
   // Of embedding and head, until a pass for weights of its own, where there is one.
@@ -92,6 +89,7 @@ struct ModelActivations {
 // The same in symbols, for all t, b and s that shard alike.
 struct KindActivationExprs {
   KindPosition position = KindPosition::layer;
+  KindSizes sizes;
   Expr plain_kept;
   Expr plain_replayed;
   Expr kept;

@@ -38,6 +38,7 @@ struct ModelParameters {
 
 // The same in symbols, for all t that shard alike.
 struct KindParameterExprs {
+  KindSizes sizes;
   Expr dense;
   Expr expert;
 };
@@ -46,7 +47,8 @@ struct ModelParameterExprs {
   Expr shared;
 };
 
-ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Sharding& sharding);
+ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Sharding& sharding,
+                                          std::int64_t tensor_parallel);
 ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& letters);
 
 ModelParameters model_parameters(const Transformer& model, const Strategy& strategy,

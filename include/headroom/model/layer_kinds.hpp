@@ -1,7 +1,7 @@
 // A model as a list: the embedding, runs of layers that are alike, the head. A kind has an op table; memory, time,
 // parameters, FLOPs and explanations are sums over kinds, weighted by how many of each a stage chunk or a model has.
 //
-// A kind of layer joins by its rows (a table beside layer_ops.hpp) and by its runs in layers_of().
+// A kind of layer joins by its rows (a table beside layer_ops.hpp), by its sizes, and by its runs in layers_of().
 #pragma once
 
 #include <array>
@@ -18,16 +18,26 @@ namespace headroom {
 // Where a kind stands: among the layers that a pipeline divides, with the first of its stage chunks, or with the last.
 enum class KindPosition : std::uint8_t { layer, first, last };
 
+// A letter that stands for another number in the layers of a kind than in the model: its own feed-forward width, its own heads.
+struct KindSize {
+  Symbol letter = Symbol::feedforward;
+  std::int64_t size = 0;
+  friend bool operator==(const KindSize&, const KindSize&) = default;
+};
+using KindSizes = FixedVector<KindSize, 12>;
+
 struct LayerKind {
   std::string name;
   KindPosition position = KindPosition::layer;
   Monomial count =
       1;  // of the model: L where all layers are of one kind, so that expressions are the paper's
   OpTable ops;
+  KindSizes sizes = {};
 };
 
-// Most kinds of a model. Counts by kind have a place for each, so that a search allocates nothing for them.
-inline constexpr std::size_t most_kinds = 8;
+// Most kinds of a model, its two ends among them. Counts by kind have a place for each, so that a search allocates nothing
+// for them.
+inline constexpr std::size_t most_kinds = 12;
 
 // How many of each kind, in the order of ModelLayers::kinds.
 using KindCounts = FixedVector<std::int64_t, most_kinds>;
@@ -38,13 +48,6 @@ constexpr KindCounts operator+(KindCounts x, const KindCounts& y) {
   return x;
 }
 
-// Consecutive layers of one kind.
-struct LayerRun {
-  std::size_t kind = 0;
-  std::int64_t count = 0;
-  friend bool operator==(const LayerRun&, const LayerRun&) = default;
-};
-
 struct ModelLayers {
   std::vector<LayerKind> kinds;  // layers before ends: sums run in this order
   std::vector<LayerRun> runs;    // in the order of the model, ends included
@@ -52,11 +55,18 @@ struct ModelLayers {
   Dtype boundary = Dtype::half;  // of what one layer gives the next
 };
 
-// For microbatches of so many sequences: of one, some rows do nothing (layer_ops.hpp). By default several.
+// For microbatches of so many sequences: of one, some rows do nothing (layer_ops.hpp). By default several. Kinds that are
+// described alike are one kind, named after the first of them.
 ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch = 2);
 
 // What a pipeline divides.
 std::int64_t layer_count(const ModelLayers& layers);
+
+// Kinds of layers, which stand before the ends.
+std::size_t layer_kind_count(const ModelLayers& layers);
+
+// How many of each kind the model has.
+KindCounts counts_of(const ModelLayers& layers);
 
 template <>
 inline constexpr std::array<Spelling<KindPosition>, 3> spellings<KindPosition>{{

@@ -21,11 +21,12 @@ constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence 
   return layer.table;
 }
 
-// Of a model's sizes, where they leave some rows without work: each query head has a key/value head of its own, so none is
-// repeated, and the only sequence of a microbatch comes first.
-constexpr OpTable layer_ops(const Transformer& model, std::int64_t micro_batch) {
-  Architecture architecture = model.architecture;
-  if (model.key_value_heads == model.heads) architecture.kernels.kv_sharing = KvSharing::grouped;
+// Of the layer that a Transformer or a LayerDescription describes, whose sizes may leave some rows without work: where each
+// query head has a key/value head of its own, none is repeated, and the only sequence of a microbatch comes first.
+template <class Layer>
+constexpr OpTable layer_ops(const Layer& layer, std::int64_t micro_batch) {
+  Architecture architecture = layer.architecture;
+  if (layer.key_value_heads == layer.heads) architecture.kernels.kv_sharing = KvSharing::grouped;
   return layer_ops(architecture, micro_batch == 1);
 }
 

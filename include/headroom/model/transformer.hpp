@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "headroom/core/dtype.hpp"
 #include "headroom/core/names.hpp"
@@ -87,6 +88,25 @@ constexpr bool is_gated(Activation activation) {
 // Far beyond any model, and low enough for tables by layer.
 inline constexpr std::int64_t most_layers = 100'000;
 
+// A kind of layer that a model has beside others: what its layers have of their own. All layers of a model have its hidden
+// size, the precision of the stream between them and the ends of the model in common.
+struct LayerDescription {
+  std::string name;
+  std::int64_t feedforward = 0;
+  std::int64_t heads = 0;
+  std::int64_t key_value_heads = 0;
+  std::int64_t head_size = 0;
+  Architecture architecture;
+  friend bool operator==(const LayerDescription&, const LayerDescription&) = default;
+};
+
+// Consecutive layers of one kind, by its place in a list of kinds.
+struct LayerRun {
+  std::size_t kind = 0;
+  std::int64_t count = 0;
+  friend bool operator==(const LayerRun&, const LayerRun&) = default;
+};
+
 struct Transformer {
   std::string name;
   std::string source;                // where the sizes were published
@@ -102,8 +122,30 @@ struct Transformer {
   std::int64_t sequence = 0;       // default training length, tokens
   std::int64_t max_positions = 0;  // rows of a learned position table
   Architecture architecture;
+  // Where not all layers are alike: their kinds, each of which some run names, and the runs in the order of the model, which
+  // add up to `layers`. Otherwise both are empty, and the layers are as the members above say.
+  std::vector<LayerDescription> layer_kinds = {};
+  std::vector<LayerRun> layer_runs = {};
   friend bool operator==(const Transformer&, const Transformer&) = default;
 };
+
+// A layer of the sizes that the model itself has.
+LayerDescription own_layer(const Transformer& model);
+
+// Whether a rule holds for the architecture of any layer.
+template <class Rule>
+bool any_layer(const Transformer& model, Rule rule) {
+  if (model.layer_kinds.empty()) return rule(model.architecture);
+  for (const LayerDescription& kind : model.layer_kinds) {
+    if (rule(kind.architecture)) return true;
+  }
+  return false;
+}
+
+inline bool any_flash_attention(const Transformer& model) {
+  return any_layer(
+      model, [](const Architecture& layer) { return layer.kernels.attention == AttentionKernel::flash; });
+}
 
 // Of the factors of the model's matrix products: what utilization is measured against.
 constexpr Dtype compute_dtype(const Transformer&) { return Dtype::half; }

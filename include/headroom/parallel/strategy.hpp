@@ -33,7 +33,7 @@ struct Recomputation {
   std::int64_t layers = 0;                    // K; 0: all layers, a checkpoint each
   bool distribute_saved_activations = false;  // K22 section 5: 2sbh/t a layer, at one more all-gather
   bool window = false;           // exempt as many in-flight microbatches as memory allows [K22 appendix C]
-  std::vector<std::string> ops;  // names of the layer's op table
+  std::vector<std::string> ops;  // of all kinds of layers, or of one: "activation", "wide.activation"
   friend bool operator==(const Recomputation&, const Recomputation&) = default;
 };
 
@@ -137,14 +137,17 @@ constexpr std::int64_t microbatches(const Strategy& strategy, const Workload& wo
 std::vector<Problem> illegalities(const Transformer& model, const Strategy& strategy,
                                   const Workload& workload);
 
-// The one place where the paper's letters meet numbers.
+// The one place where the paper's letters meet numbers: those of a model, and what they stand for in layers of a kind.
 Bindings bindings(const Transformer& model, const Strategy& strategy, const Workload& workload);
+Bindings bindings_of(const KindSizes& sizes, Bindings of_model);
 
 Sharding sharding_of(const Transformer& model, const Strategy& strategy);
+// Layers of a kind may have fewer key/value heads than ranks where those of the model have not.
+Sharding sharding_of(const KindSizes& sizes, Sharding of_model, std::int64_t tensor_parallel);
 
 // The replay that a policy means on a layer's table. Of the names of `ops`, those count that are ops of the table.
 Replay replay_of(const OpTable& table, const Recomputation& recompute);
-// On a kind's: what stands at the ends of a model is not replayed.
+// On a kind's, of which "KIND.OP" names an op too. What stands at the ends of a model is not replayed.
 Replay replay_of(const LayerKind& kind, const Recomputation& recompute);
 
 // Layers of a stage chunk of `layers` that the backward pass replays: all, or the first K of the block method.
@@ -158,35 +161,6 @@ inline std::vector<std::int64_t> layers_by_stage(const Transformer& model, const
   return layers_by_stage(model.layers, strategy);
 }
 
-// Where a stage chunk lies in the model, and how many of each kind it holds. Layers of one kind count as standing
-// together, in the order of ModelLayers::kinds.
-struct StagePlace {
-  std::int64_t layers = 0;
-  bool first = false;
-  bool last = false;
-  KindCounts of_kind;
-  friend bool operator==(const StagePlace&, const StagePlace&) = default;
-};
-
-// Of every stage chunk, in the order of the model: p m of them.
-std::vector<StagePlace> stage_places(const ModelLayers& layers, const Strategy& strategy);
-std::vector<StagePlace> stage_places(const Transformer& model, const Strategy& strategy);
-
-template <>
-inline constexpr std::array<Spelling<MainParams>, 4> spellings<MainParams>{{
-    {MainParams::fp32, "fp32"},
-    {MainParams::fp16, "fp16"},
-    {MainParams::remainder, "remainder"},
-    {MainParams::none, "none"},
-}};
-template <>
-inline constexpr std::array<Spelling<MomentDtype>, 5> spellings<MomentDtype>{{
-    {MomentDtype::fp32, "fp32"},
-    {MomentDtype::bf16, "bf16"},
-    {MomentDtype::fp16, "fp16"},
-    {MomentDtype::fp8, "fp8"},
-    {MomentDtype::int8, "int8"},
-}};
 template <>
 inline constexpr std::array<Spelling<RecomputePolicy>, 4> spellings<RecomputePolicy>{{
     {RecomputePolicy::none, "none"},

@@ -35,8 +35,9 @@ class LayerPrices {
   const ModelCost& cost(const Recomputation& recompute);
   // Op by op. Likewise.
   const PricedModel& prices();
-  [[nodiscard]] const Sharding& sharding() const { return now_->symbolic->sharding; }
-  [[nodiscard]] Bindings letters() const { return bindings(base_.model, strategy_, base_.workload); }
+  // What layers of a kind divide and are bound to.
+  [[nodiscard]] const Sharding& sharding(std::size_t kind) const { return now_->symbolic->of_kinds[kind]; }
+  [[nodiscard]] Bindings letters(std::size_t kind) const;
 
  private:
   // What is known for each of several replays. How many layers replay, and by which method, plays no part.
@@ -49,6 +50,7 @@ class LayerPrices {
   struct Symbolic {
     const ModelLayers* layers = nullptr;
     Sharding sharding;
+    std::vector<Sharding> of_kinds;
     bool keep_pipeline_outputs = false;
     Dtype gradient_dtype = Dtype::fp32;
     ModelParameterExprs parameters;

@@ -18,16 +18,15 @@ struct IterationFlops {
   friend bool operator==(const IterationFlops&, const IterationFlops&) = default;
 };
 
-// The part of all layer passes whose backward pass recomputes.
-double replayed_part(const Transformer& model, const Strategy& strategy, const ScheduleShape& shape,
-                     const ReplayedSchedule& schedule);
+// Of each kind the part of its layer passes whose backward pass recomputes: 1 unless layers or microbatches are exempt.
+using ReplayedParts = FixedVector<double, most_kinds>;
+ReplayedParts replayed_parts(const ModelLayers& layers, const Strategy& strategy, const ScheduleShape& shape,
+                             const ReplayedSchedule& schedule);
 
-// `replayed` is the part of layer passes that recompute, 1 unless layers or microbatches are exempt.
-IterationFlops iteration_flops(const Transformer& model, const Strategy& strategy, const Workload& workload,
-                               double replayed);
-// The same of the model's layers, where they are known already.
 IterationFlops iteration_flops(const Transformer& model, const ModelLayers& layers, const Strategy& strategy,
-                               const Workload& workload, double replayed);
+                               const Workload& workload, const ReplayedParts& replayed);
+// What the model needs, and no recomputation.
+IterationFlops iteration_flops(const Transformer& model, const ModelLayers& layers, const Workload& workload);
 
 struct Throughput {
   double tokens_per_second = 0;

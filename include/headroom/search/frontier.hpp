@@ -12,7 +12,9 @@
 //            appendix C]: --recompute-window
 //
 // Sets that another one is no worse than (layer_front.hpp) cannot change an answer and are left out. Where the chunks of
-// a rank differ in their layers, the first K layers of each replay one set and the rest nothing, as in the uniform family.
+// a rank differ in their layers or hold several kinds of them, the first K layers of each replay one set and the rest
+// nothing, as in the uniform family. Of a model with several kinds of layers a "set" is one for each kind, and the
+// combinations that are tried are those of kind_choices.hpp: good ones, not all.
 #pragma once
 
 #include <memory>
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "headroom/plan/plan.hpp"
+#include "headroom/search/kind_choices.hpp"
 #include "headroom/search/stage_mixes.hpp"
 
 namespace headroom {
@@ -27,8 +30,8 @@ namespace headroom {
 // A recomputation that holds for all stages, as evaluate() has it.
 struct FrontierPoint {
   Recomputation recompute;
-  LayerChoice layer;  // of a layer that replays
-  Bytes peak;         // of the fullest rank
+  KindChoices layers;  // of those that replay, by kind
+  Bytes peak;          // of the fullest rank
   std::size_t peak_rank = 0;
   Seconds iteration;
   double mfu = 0;
@@ -36,7 +39,7 @@ struct FrontierPoint {
 };
 
 struct StagedRank {
-  LayerMix mix;    // of its longest stage chunk
+  std::vector<MixRun> longest_chunk;
   Bytes total;     // everything that the rank holds at its peak
   Seconds replay;  // of one microbatch, in all of its chunks
   friend bool operator==(const StagedRank&, const StagedRank&) = default;
@@ -64,11 +67,12 @@ class Frontier {
   Frontier& operator=(const Frontier&) = delete;
 
   [[nodiscard]] const Request& request() const;
-  [[nodiscard]] std::size_t ops() const;
-  // The sets that a layer can do best with, from the one that keeps everything on.
-  [[nodiscard]] const std::vector<LayerChoice>& layer_choices() const;
-  // What these may exceed the best by (layer_front.hpp): 0 where they are exact.
-  [[nodiscard]] double tolerance() const;
+  // The kinds of layers stand first.
+  [[nodiscard]] const ModelLayers& layers() const;
+  // Of each kind the sets that a layer can do best with, from the one that keeps everything on.
+  [[nodiscard]] const std::vector<LayerFront>& layer_fronts() const;
+  // What is tried in all layers: the sets of the only kind, or combinations of several kinds' sets.
+  [[nodiscard]] const std::vector<KindChoices>& choices() const;
 
   // Whatever it replays, also if it is not on the front.
   [[nodiscard]] FrontierPoint point(const Recomputation& recompute) const;
@@ -78,7 +82,7 @@ class Frontier {
   [[nodiscard]] std::vector<FrontierPoint> uniform() const;
 
   // The fastest windowed one on devices of so much memory, of which windows leave a part free (the margin of the request); nothing
-  // where none fits. Evaluates every set of layer_choices(): milliseconds each.
+  // where none fits. Evaluates every one of choices(): milliseconds each.
   [[nodiscard]] std::optional<FrontierPoint> windowed(Bytes memory) const;
 
   // The least time within a budget for every device; nothing where even the least does not fit.

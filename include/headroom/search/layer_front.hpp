@@ -21,6 +21,9 @@ struct LayerChoice {
   friend bool operator==(const LayerChoice&, const LayerChoice&) = default;
 };
 
+// What the layers of each kind replay, in the order of ModelLayers::kinds.
+using KindChoices = std::vector<LayerChoice>;
+
 // No more of anything that a peak of memory or an iteration's time grows with: bytes kept, bytes made again, device
 // time, operations of the host.
 bool no_worse(const LayerChoice& x, const LayerChoice& y);

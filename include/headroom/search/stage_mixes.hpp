@@ -1,6 +1,6 @@
 // What the layers of a stage chunk can replay together: one set of ops in all of them, or one in the first layers and
-// another in the rest. Two sets are what a knapsack of alike layers needs: on the convex hull of (bytes, time) every
-// budget lies between two neighbours.
+// another in the rest, for each kind of layer. Two sets are what a knapsack of alike layers needs: on the convex hull of
+// (bytes, time) every budget lies between two neighbours.
 //
 // The set whose replay makes more again comes first in the chunk: the backward pass reaches it last, when it has freed
 // the layers behind it. Swapping two neighbours that stand the other way round never raises the peak.
@@ -13,13 +13,23 @@
 
 namespace headroom {
 
+// Refers to its choices. Of a chunk that has fewer layers all are among the first.
 struct LayerMix {
-  LayerChoice first;
-  LayerChoice rest;
+  const KindChoices& first;
+  const KindChoices& rest;
   std::int64_t first_layers = 0;
-  std::int64_t rest_layers = 0;
-  friend bool operator==(const LayerMix&, const LayerMix&) = default;
 };
+
+// Consecutive layers of a kind that replay alike.
+struct MixRun {
+  std::size_t kind = 0;
+  std::int64_t layers = 0;
+  LayerChoice choice;
+  friend bool operator==(const MixRun&, const MixRun&) = default;
+};
+
+// A mix in a stage chunk, in the order of the model.
+std::vector<MixRun> runs_of(const LayerMix& mix, const StagePlace& place);
 
 // Bytes of a stage chunk whose layers replay so, beside them what `place` gives it of `ends`.
 StageActivations stage_activations(const LayerMix& mix, const StagePlace& place,
@@ -58,11 +68,11 @@ struct IndexedMix {
   Seconds time;  // ReplayTime::seconds
 };
 
-// The mixes of `choices` in a chunk of so many layers that no other one beats in time, bytes kept and highest bytes;
+// The mixes of `choices` in a chunk of so many layers, all of one kind, that no other one beats in time, bytes kept and highest bytes;
 // by time.
 std::vector<IndexedMix> stage_mixes(const std::vector<LayerChoice>& choices, std::int64_t layers,
                                     const ReplayTime& time);
 
-LayerMix mix_of(const IndexedMix& mix, const std::vector<LayerChoice>& choices, std::int64_t layers);
+LayerMix mix_of(const IndexedMix& mix, const std::vector<KindChoices>& choices);
 
 }  // namespace headroom

@@ -79,6 +79,9 @@ struct Setting {
 Setting setting_of(const Transformer& model, const Strategy& strategy, const Workload& workload,
                    std::int64_t devices_per_node, const Performance& performance, const Software& software);
 
+// In layers of a kind.
+Setting setting_of(const KindSizes& sizes, const Setting& of_model);
+
 // Factor on all rates of arithmetic of products of a type in a training step.
 double training_clock(const Performance& performance, const Software& software, Dtype dtype);
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "headroom/parallel/stage_places.hpp"
 #include "headroom/time/layer_cost.hpp"
 
 namespace headroom {
@@ -27,6 +28,7 @@ struct ModelCost {
 // and b; and with the replay of a policy.
 struct ModelWork {
   std::vector<TableWork> kinds;
+  std::vector<KindSizes> sizes;  // of these
 };
 struct PricedModel {
   std::vector<PricedTable> kinds;

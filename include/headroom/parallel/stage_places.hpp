@@ -1,0 +1,45 @@
+// Which layers each stage chunk of a pipeline holds: how many of each kind, in which order, and which of the model's ends
+// stand beside them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "headroom/model/layer_kinds.hpp"
+#include "headroom/parallel/strategy.hpp"
+
+namespace headroom {
+
+// Where a stage chunk lies in the model, and how many of each kind it holds.
+struct StagePlace {
+  std::int64_t layers = 0;
+  bool first = false;
+  bool last = false;
+  KindCounts of_kind;
+  std::vector<LayerRun> runs = {};  // its layers, in the order of the model
+  friend bool operator==(const StagePlace&, const StagePlace&) = default;
+};
+
+// Of every stage chunk, in the order of the model: p m of them.
+std::vector<StagePlace> stage_places(const ModelLayers& layers, const Strategy& strategy);
+std::vector<StagePlace> stage_places(const Transformer& model, const Strategy& strategy);
+
+// How many layers of each kind a stage chunk replays: replayed_layers() of them, from its first on.
+KindCounts replayed_of_kind(const StagePlace& place, const Recomputation& recompute);
+
+template <>
+inline constexpr std::array<Spelling<MainParams>, 4> spellings<MainParams>{{
+    {MainParams::fp32, "fp32"},
+    {MainParams::fp16, "fp16"},
+    {MainParams::remainder, "remainder"},
+    {MainParams::none, "none"},
+}};
+template <>
+inline constexpr std::array<Spelling<MomentDtype>, 5> spellings<MomentDtype>{{
+    {MomentDtype::fp32, "fp32"},
+    {MomentDtype::bf16, "bf16"},
+    {MomentDtype::fp16, "fp16"},
+    {MomentDtype::fp8, "fp8"},
+    {MomentDtype::int8, "int8"},
+}};
+}  // namespace headroom

@@ -1,0 +1,91 @@
+// The members of a model file, and those that a kind of its layers may have of its own.
+#pragma once
+
+#include <fmt/format.h>
+
+#include "headroom/model/transformer.hpp"
+#include "object_reader.hpp"
+
+namespace headroom {
+
+// Upper limits far beyond any model, low enough that products of a few sizes stay within 64 bits.
+inline constexpr Range widths{1, 1 << 22};
+inline constexpr Range head_counts{1, 1 << 16};
+inline constexpr Range layer_counts{1, most_layers};
+inline constexpr Range token_counts{1, 1 << 28};
+
+constexpr bool is_mask(Dtype dtype) { return dtype == Dtype::boolean || is_floating(dtype); }
+inline constexpr OneOf floating{dtypes_that<is_floating>};
+inline constexpr OneOf mask{dtypes_that<is_mask>};
+
+inline constexpr auto kernel_fields = [](auto& fields, auto& kernels) {
+  fields.optional("attention", kernels.attention);
+  fields.optional("softmax", kernels.softmax);
+  fields.optional("activation", kernels.activation);
+  fields.optional("normalization", kernels.normalization);
+  fields.optional("cross_entropy", kernels.cross_entropy);
+  fields.optional("qkv", kernels.qkv);
+  fields.optional("kv_sharing", kernels.kv_sharing);
+  fields.optional("layout", kernels.layout);
+  fields.optional("softmax_dtype", kernels.softmax_dtype, floating);
+  fields.optional("residual_dtype", kernels.residual_dtype, floating);
+  fields.optional("norm_statistics", kernels.norm_statistics, floating);
+  fields.optional("dropout_mask", kernels.dropout_mask, mask);
+  fields.optional("logits", kernels.logits, floating);
+  fields.optional("weight_copies", kernels.weight_copies);
+};
+
+// What a layer is made of, beside its sizes.
+inline constexpr auto architecture_fields = [](auto& fields, auto& architecture) {
+  fields.optional("activation", architecture.activation);
+  fields.optional("normalization", architecture.normalization);
+  fields.optional("positions", architecture.positions);
+  fields.optional("linear_bias", architecture.linear_bias);
+  fields.optional("qkv_bias", architecture.qkv_bias);
+  fields.optional("hidden_dropout", architecture.hidden_dropout);
+  fields.optional("attention_dropout", architecture.attention_dropout);
+};
+
+inline constexpr auto model_fields = [](auto& fields, auto& model) {
+  auto& architecture = model.architecture;
+  fields.format(1);
+  fields.required("source", model.source);
+  fields.required("hidden", model.hidden, widths);
+  fields.required("feedforward", model.feedforward, widths);
+  fields.required("heads", model.heads, head_counts);
+  fields.optional("key_value_heads", model.key_value_heads, head_counts);
+  fields.optional("head_size", model.head_size, widths);
+  fields.required("layers", model.layers, layer_counts);
+  fields.required("vocabulary", model.vocabulary, token_counts);
+  fields.optional("vocabulary_multiple", model.vocabulary_multiple, widths);
+  fields.required("sequence", model.sequence, token_counts);
+  fields.optional("max_positions", model.max_positions, token_counts);
+  architecture_fields(fields, architecture);
+  fields.optional("tied_embeddings", architecture.tied_embeddings);
+  fields.object("kernels", architecture.kernels, kernel_fields);
+};
+
+// Of a kind of layer: what it does not say is as in the model.
+inline constexpr auto layer_fields = [](auto& fields, auto& layer) {
+  fields.optional("feedforward", layer.feedforward, widths);
+  fields.optional("heads", layer.heads, head_counts);
+  fields.optional("key_value_heads", layer.key_value_heads, head_counts);
+  fields.optional("head_size", layer.head_size, widths);
+  architecture_fields(fields, layer.architecture);
+  fields.object("kernels", layer.architecture.kernels, kernel_fields);
+};
+
+// Of the model, or of a kind of its layers.
+template <class Layer>
+void check_heads(const Layer& layer, const JsonPointer& at, Document& document) {
+  if (layer.heads > 0 && layer.key_value_heads > 0 && layer.heads % layer.key_value_heads != 0) {
+    document.report(at / "heads",
+                    fmt::format("must be divisible by key_value_heads ({} % {} = {})", layer.heads,
+                                layer.key_value_heads, layer.heads % layer.key_value_heads));
+  }
+  if (layer.architecture.positions == Positions::rotary && layer.head_size % 2 != 0) {
+    document.report(at / "head_size", fmt::format("must be even for rotary positions ({})", layer.head_size));
+  }
+}
+
+}  // namespace headroom
