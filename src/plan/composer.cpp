@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "headroom/core/counts.hpp"
 #include "plan/account.hpp"
@@ -36,10 +37,10 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
 void Composer::find_stages() {
   stages_.distinct.clear();
   stages_.of.clear();
-  for (const StagePlace& place : stage_places(layers_.layers(), layout_)) {
+  for (StagePlace& place : stage_places(layers_.layers(), layout_)) {
     const auto same = std::find(stages_.distinct.begin(), stages_.distinct.end(), place);
     stages_.of.push_back(index(same - stages_.distinct.begin()));
-    if (same == stages_.distinct.end()) stages_.distinct.push_back(place);
+    if (same == stages_.distinct.end()) stages_.distinct.push_back(std::move(place));
   }
   activations_.resize(stages_.distinct.size());
 }

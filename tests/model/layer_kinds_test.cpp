@@ -1,6 +1,8 @@
 // Models with several kinds of layers, against models of one kind and against sums over layers.
 #include "headroom/model/layer_kinds.hpp"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "headroom/answer/explain.hpp"
@@ -189,6 +191,26 @@ TEST_CASE("layer kinds: ops of one kind, and of all") {
   CHECK(problems("wide.softmax") == 0);
   CHECK(problems("dense.softmax") == 1);
   CHECK(problems("broad.softmax") == 1);
+}
+
+TEST_CASE("layer kinds: a warning weighs kinds by their layers") {
+  Transformer model = read_model("llama-2-7b", {"layers=40", "sequence=512"});
+  LayerDescription flash = own_layer(model);
+  flash.architecture.kernels.attention = AttentionKernel::flash;
+  LayerDescription unfused = flash;
+  unfused.name = "unfused";
+  unfused.architecture.kernels.attention = AttentionKernel::unfused;
+  model.layer_kinds = {flash, unfused};
+  const auto saves_little = [&](std::int64_t of_flash) {
+    model.layer_runs = {{0, of_flash}, {1, 40 - of_flash}};
+    const Strategy strategy{.tensor_parallel = 8, .recompute = {.policy = RecomputePolicy::selective}};
+    const Evaluation evaluation = evaluate(request_of(model, strategy));
+    const std::vector<Warning>& warnings = plan_of(evaluation).warnings;
+    return std::any_of(warnings.begin(), warnings.end(),
+                       [](const Warning& warning) { return warning.code == "selective_saves_little"; });
+  };
+  CHECK(saves_little(39));
+  CHECK_FALSE(saves_little(1));
 }
 
 TEST_CASE("layer kinds: the frontier's points are as evaluating what they recompute") {
