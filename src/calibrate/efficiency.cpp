@@ -33,8 +33,8 @@ std::vector<Efficiency> efficiencies() {
   return {{"products.sustained", {"products.sustained"}, 0.5},
           {"streaming.bandwidth_share", {"streaming.bandwidth_share"}, 0.3},
           {"flash_attention", {"flash_attention.forward", "flash_attention.backward"}, 0.05},
-          {"network.link_share", {"network.link_share"}, 0.05},
-          {"network.ring_share", {"network.ring_share"}, 0.05}};
+          {"network.nic_efficiency", {"network.nic_efficiency"}, 0.05},
+          {"network.shared_nic_efficiency", {"network.shared_nic_efficiency"}, 0.05}};
 }
 
 void set_efficiency(Rates& rates, const Efficiency& efficiency, double value, const Rates& base) {

@@ -102,10 +102,12 @@ constexpr auto device_fields = [](auto& fields, auto& device) {
 };
 
 constexpr auto network_fields = [](auto& fields, auto& network) {
-  fields.required("adapters", network.adapters, node_sizes);
-  fields.required("adapter_bandwidth", network.adapter_bandwidth);
+  fields.required("nics_per_device", network.nics_per_device);
+  fields.required("nic_bandwidth", network.nic_bandwidth);
   fields.required("origin", network.origin);
   fields.required("source", network.source);
+  fields.required_object("rails", network.rails, sourced_fields);
+  fields.required_object("oversubscription", network.oversubscription, sourced_fields);
 };
 
 constexpr auto performance_fields = [](auto& fields, auto& performance) {
@@ -171,8 +173,18 @@ void check_rates(const Performance& performance, Document& document) {
   share("flash_attention", "backward", rates.flash_attention.backward);
   share("streaming", "bandwidth_share", rates.streaming.bandwidth_share);
   share("collectives", "overlap_loss", rates.collectives.overlap_loss);
-  share("network", "link_share", rates.network.link_share);
-  share("network", "ring_share", rates.network.ring_share);
+  share("network", "nic_efficiency", rates.network.nic_efficiency);
+  share("network", "shared_nic_efficiency", rates.network.shared_nic_efficiency);
+  const JsonPointer of_network("/performance/network");
+  const Network& network = performance.network;
+  if (network.oversubscription.value < 1) {
+    document.report(of_network / "oversubscription" / "value",
+                    fmt::format("must be at least 1 (found {})", network.oversubscription.value));
+  }
+  if (network.rails.value == Rails::aligned && network.nics_per_device < 1) {
+    document.report(of_network / "rails" / "value",
+                    "can be aligned only where every device has a NIC of its own (nics_per_device is below 1)");
+  }
 }
 
 void check(const System& system, Document& document) {

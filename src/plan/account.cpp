@@ -23,7 +23,10 @@ std::string assumed_rates(const Performance& performance, bool flash, std::uint3
     if (rate.origin != Origin::assumed || !uses(group, flash, used_types)) return;
     append(std::string(group) + "." + std::string(name));
   });
-  if (performance.network.origin == Origin::assumed) append("network");
+  const Network& network = performance.network;
+  if (network.origin == Origin::assumed) append("network");
+  if (network.rails.origin == Origin::assumed) append("network.rails");
+  if (network.oversubscription.origin == Origin::assumed) append("network.oversubscription");
   return names;
 }
 

@@ -1,6 +1,7 @@
 #include "headroom/time/collective.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "headroom/core/counts.hpp"
 
@@ -16,11 +17,24 @@ Seconds exchange_time(Bytes wire, Bytes copied, const CollectiveRates& rates) {
   return std::min(low_latency, ring);
 }
 
-// A sender's share of the adapters, with so many at once in a node.
-BytesPerSecond bandwidth_of_sender(std::int64_t senders, const Performance& performance) {
-  const Network& network = performance.network;
-  return performance.rates.network.link_share.value *
-         std::min(network.adapter_bandwidth, node_bandwidth(network) / real(senders));
+// The line rate of one sender's NICs, where so many devices of a node send, neighbours first.
+BytesPerSecond line_rate(const Network& network, std::int64_t senders) {
+  const double nics = std::ceil(real(senders) * network.nics_per_device);
+  return network.nic_bandwidth * (nics / real(senders));
+}
+
+// What of the line rate arrives. Rings keep to the rails of their devices, so that oversubscription above the leaves
+// costs them nothing where rails are aligned; an all-to-all leaves its rail.
+double delivered(const Performance& performance, bool several_rings, bool leaves_rail) {
+  const NetworkRates& rates = performance.rates.network;
+  const bool shared = performance.network.rails.value == Rails::shared;
+  const double reached = (several_rings && shared ? rates.shared_nic_efficiency : rates.nic_efficiency).value;
+  return shared || leaves_rail ? reached / performance.network.oversubscription.value : reached;
+}
+
+BytesPerSecond bandwidth_of_sender(std::int64_t senders, bool leaves_rail, const Performance& performance) {
+  return delivered(performance, /*several_rings=*/false, leaves_rail) *
+         line_rate(performance.network, senders);
 }
 
 // Straight from device to device, over nodes.
@@ -32,7 +46,8 @@ Seconds exchange_between_nodes(CollectiveKind kind, Bytes bytes, const Group& gr
   const Bytes leaving =
       to_all ? bytes * (real(group.ranks - group.ranks_in_node) / real(group.ranks)) : bytes;
   const Bytes staying = to_all ? bytes * (real(group.ranks_in_node - 1) / real(group.ranks)) : Bytes(0);
-  const BytesPerSecond link = bandwidth_of_sender(group.rings_per_node * group.ranks_in_node, performance);
+  const BytesPerSecond link =
+      bandwidth_of_sender(group.rings_per_node * group.ranks_in_node, to_all, performance);
   return rates.ring_launch.value + rates.ring_step.value + network.step.value +
          std::max(staying / rates.ring_bandwidth.value, leaving / link);
 }
@@ -54,15 +69,13 @@ Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
   const CollectiveRates& rates = performance.rates.collectives;
   if (kind == CollectiveKind::pipeline_send) {
     return group.ranks_in_node > 1 ? bytes / rates.ring_bandwidth.value
-                                   : bytes / bandwidth_of_sender(group.rings_per_node, performance);
+                                   : bytes / bandwidth_of_sender(group.rings_per_node, /*leaves_rail=*/false, performance);
   }
   if (kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_receive) {
     if (group.ranks > group.ranks_in_node) return exchange_between_nodes(kind, bytes, group, performance);
     return kind == CollectiveKind::all_to_all ? all_to_all_time(bytes, group.ranks, rates)
                                               : send_receive_time(bytes, rates);
   }
-  const NetworkRates& between_nodes = performance.rates.network;
-  const Network& network = performance.network;
   const double ranks = real(group.ranks);
   const double phases = ring_passes(kind);
   const double steps = phases * (ranks - 1);
@@ -78,13 +91,13 @@ Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
     return std::min(low_latency, ring);
   }
   const double nodes = ranks / real(group.ranks_in_node);
-  const double share =
-      (group.rings_per_node == 1 ? between_nodes.link_share : between_nodes.ring_share).value;
-  const BytesPerSecond bandwidth = std::min(
-      rates.ring_bandwidth.value, share * std::min(node_bandwidth(network) / real(group.rings_per_node),
-                                                   network.adapter_bandwidth * real(group.ranks_in_node)));
+  const bool several = group.rings_per_node > 1;
+  const BytesPerSecond line = line_rate(performance.network, group.rings_per_node * group.ranks_in_node);
+  const BytesPerSecond bandwidth =
+      std::min(rates.ring_bandwidth.value,
+               delivered(performance, several, /*leaves_rail=*/false) * (real(group.ranks_in_node) * line));
   return rates.ring_launch.value + steps * rates.ring_step.value +
-         phases * (nodes - 1) * between_nodes.step.value + wire / bandwidth;
+         phases * (nodes - 1) * performance.rates.network.step.value + wire / bandwidth;
 }
 
 bool within_fit(Bytes bytes, const Group& group, const CollectiveRates& rates) {

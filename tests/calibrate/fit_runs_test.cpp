@@ -63,7 +63,7 @@ std::vector<MeasuredCase> measured(std::vector<MeasuredCase> runs, const Rates& 
 Rates changed_rates() {
   Rates truth = performance().rates;
   truth.products.sustained.value = 0.8;
-  truth.network.ring_share.value = 0.7;
+  truth.network.shared_nic_efficiency.value = 0.7;
   return truth;
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("calibrate to runs: efficiencies come back, and nothing else changes")
   const Rates& rates = result.system.performance->rates;
   CHECK(result.fitted.size() <= 3);  // of five configurations
   CHECK(rates.products.sustained.value == doctest::Approx(0.8).epsilon(0.01));
-  CHECK(rates.network.ring_share.value == doctest::Approx(0.7).epsilon(0.01));
+  CHECK(rates.network.shared_nic_efficiency.value == doctest::Approx(0.7).epsilon(0.01));
   for (const RunError& run : result.runs) {
     CHECK(std::abs(run.before) > 0.02);
     CHECK(std::abs(run.after) < 0.005);
@@ -96,7 +96,7 @@ TEST_CASE("calibrate to runs: efficiencies come back, and nothing else changes")
   CHECK(contains(rates.products.sustained.source, "the iteration time of 5 runs of log.json ('a', 'b', 'c'"));
   CHECK(rates.kernels == performance().rates.kernels);
   CHECK(rates.collectives == performance().rates.collectives);
-  CHECK(rates.network.link_share == performance().rates.network.link_share);
+  CHECK(rates.network.nic_efficiency == performance().rates.network.nic_efficiency);
   CHECK(parse_system(write_system(result.system), "a100.json").performance == result.system.performance);
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("calibrate to runs: held-out runs are judged, and may depend on what w
   REQUIRE(result.runs.size() == 3);
   CHECK_FALSE(result.runs[1].fitted);
   CHECK(std::abs(result.runs[1].after) < std::abs(result.runs[1].before));
-  CHECK(warns(result, "network.ring_share is kept from dgx-a100-80g"));
+  CHECK(warns(result, "network.shared_nic_efficiency is kept from dgx-a100-80g"));
   CHECK(warns(result, "depend on it: 'c'"));
 }
 

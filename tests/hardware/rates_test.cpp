@@ -50,7 +50,7 @@ TEST_CASE("rates: every embedded system has all of them, with sources, and tells
     }
     CHECK(narrow == 0);
     for (const char* name : {"kernels.shortest", "flash_attention.forward", "flash_attention.backward",
-                             "network.link_share", "network.step"}) {
+                             "network.nic_efficiency", "network.step"}) {
       CHECK(assumed.erase(name) == 1);
     }
     if (system.device.starts_with("A100")) {
@@ -58,7 +58,7 @@ TEST_CASE("rates: every embedded system has all of them, with sources, and tells
     } else {
       // What the tables of products and of collectives do not speak of is that of the A100.
       CHECK(assumed == std::set<std::string>{"products.sustained", "streaming.bandwidth_share",
-                                             "collectives.overlap_loss", "network.ring_share",
+                                             "collectives.overlap_loss", "network.shared_nic_efficiency",
                                              "network.send_synchronization", "host.operation",
                                              "host.blocking_operation", "host.balance"});
     }
@@ -129,8 +129,15 @@ TEST_CASE("rates: one can be set, and must stay possible") {
         }) ==
         "set_system performance.rates.products_by_dtype.fp8.tile_peak.value: must not exceed the device's "
         "fp8_peak (2 PFLOP/s > 1.9789 PFLOP/s)");
-  CHECK(system_message("performance.network.adapter_bandwidth=0 GB/s") ==
-        "set_system performance.network.adapter_bandwidth: must be above zero (found \"0 GB/s\")");
+  CHECK(system_message("performance.network.nic_bandwidth=0 GB/s") ==
+        "set_system performance.network.nic_bandwidth: must be above zero (found \"0 GB/s\")");
+  CHECK(system_message("performance.network.rails.value=straight") ==
+        "set_system performance.network.rails.value: must be aligned or shared (found \"straight\")");
+  CHECK(system_message("performance.network.oversubscription.value=0.5") ==
+        "set_system performance.network.oversubscription.value: must be at least 1 (found 0.5)");
+  CHECK(message_of([] {
+          return read_system("dgx-h100-80g", {"performance.network.nics_per_device=0.5"});
+        }).ends_with("can be aligned only where every device has a NIC of its own (nics_per_device is below 1)"));
   CHECK(system_message("performance.rates.host.operation.source= ") ==
         "set_system performance.rates.host.operation.source: must not be empty");
 }

@@ -117,7 +117,7 @@ TEST_CASE("toy axis: an op that says so runs beside its exchange, forward and ba
   CHECK(op_cost(alone, setting).forward.communication == ring);
 }
 
-TEST_CASE("exchanges: all-to-all in a node is its own path, between nodes the adapters decide") {
+TEST_CASE("exchanges: all-to-all in a node is its own path, between nodes the NICs decide") {
   const Performance& performance = tests::performance();
   const auto time = [&](CollectiveKind kind, const Group& group) {
     return collective_time(kind, Bytes(1e8), group, performance);

@@ -57,6 +57,56 @@ TEST_CASE("collective: over nodes, at the bandwidth that the rings share") {
         tests::about(wire / (0.40 * 25e9)).epsilon(0.01));
 }
 
+TEST_CASE("collective: where rails are aligned, every ring has the NICs of its own devices") {
+  const Performance h100 = *read_system("dgx-h100-80g").performance;
+  REQUIRE(h100.network.rails.value == Rails::aligned);
+  const auto wire_time = [](const Performance& performance, const Group& group) {
+    const Bytes little(1e6);
+    const Bytes much = 1001 * little;
+    const Seconds difference = collective_time(CollectiveKind::all_gather, much, group, performance) -
+                               collective_time(CollectiveKind::all_gather, little, group, performance);
+    return difference.count() / (15.0 / 16);  // of a gigabyte on the wire
+  };
+  const Group eight_rings{.ranks = 16, .ranks_in_node = 1, .rings_per_node = 8};
+  const Group four_rings{.ranks = 16, .ranks_in_node = 2, .rings_per_node = 4};
+  CHECK(wire_time(h100, eight_rings) == tests::about(1 / (0.91 * 50)));
+  CHECK(wire_time(h100, four_rings) == tests::about(1 / (0.91 * 100)));
+
+  Performance meeting = h100;
+  meeting.network.rails.value = Rails::shared;
+  CHECK(wire_time(meeting, eight_rings) == tests::about(1 / (0.4 * 50)));
+
+  Performance two_for_a_nic = meeting;
+  two_for_a_nic.network.nics_per_device = 0.5;
+  CHECK(wire_time(two_for_a_nic, eight_rings) == tests::about(1 / (0.4 * 25)));
+  // One ring of one device drives the whole NIC.
+  const Group lone{.ranks = 16, .ranks_in_node = 1, .rings_per_node = 1};
+  CHECK(wire_time(two_for_a_nic, lone) == tests::about(1 / (0.91 * 50)));
+
+  Performance four_for_a_device = h100;
+  four_for_a_device.network.nics_per_device = 4;
+  CHECK(wire_time(four_for_a_device, eight_rings) == tests::about(1 / (0.91 * 200)));
+}
+
+TEST_CASE("collective: oversubscription costs what leaves its rail") {
+  const Performance aligned = *read_system("dgx-h100-80g").performance;
+  Performance blocking = aligned;
+  blocking.network.oversubscription.value = 2;
+  const Group rings{.ranks = 16, .ranks_in_node = 2, .rings_per_node = 4};
+  const auto time = [&](CollectiveKind kind, const Performance& performance) {
+    return collective_time(kind, Bytes(1e9), rings, performance).count();
+  };
+  CHECK(time(CollectiveKind::all_reduce, blocking) == time(CollectiveKind::all_reduce, aligned));
+  CHECK(time(CollectiveKind::all_to_all, blocking) ==
+        tests::about(2 * time(CollectiveKind::all_to_all, aligned)).epsilon(0.01));
+  Performance shared = aligned;
+  shared.network.rails.value = Rails::shared;
+  Performance both = blocking;
+  both.network.rails.value = Rails::shared;
+  CHECK(time(CollectiveKind::all_reduce, both) ==
+        tests::about(2 * time(CollectiveKind::all_reduce, shared)).epsilon(0.01));
+}
+
 TEST_CASE("collective: more bytes never take less time") {
   CHECK(rc::check([] {
     const auto kind = *rc::gen::element(CollectiveKind::all_reduce, CollectiveKind::all_gather);

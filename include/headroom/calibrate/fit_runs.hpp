@@ -5,8 +5,8 @@
 //   products.sustained           clock of a training step over the clock of a burst
 //   streaming.bandwidth_share    of the memory's bandwidth
 //   flash_attention.*            forward and backward shares of peak, by one common factor
-//   network.link_share           of an adapter, one stream or one ring alone
-//   network.ring_share           where several rings share a node's adapters
+//   network.nic_efficiency       of NICs that a ring has for itself
+//   network.shared_nic_efficiency  of NICs that several rings share
 // Which of them are fitted follows from the configurations alone, not from the times: at most one for every two
 // configurations (one for a single run), and only where times follow it enough, and apart from the others.
 #pragma once

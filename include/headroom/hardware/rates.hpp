@@ -119,8 +119,8 @@ struct CollectiveRates {
 
 // Between nodes.
 struct NetworkRates {
-  Sourced<double> link_share;             // of an adapter's bandwidth, one stream or one ring alone
-  Sourced<double> ring_share;             // where several rings share a node's adapters
+  Sourced<double> nic_efficiency;         // bus bandwidth over line rate, of a ring that shares no NIC
+  Sourced<double> shared_nic_efficiency;  // the same of all rings together that share a node's NICs
   Sourced<Seconds> step;                  // latency of a ring step from node to node
   Sourced<Seconds> send_synchronization;  // a blocking point-to-point transfer stalls the device this long
   friend bool operator==(const NetworkRates&, const NetworkRates&) = default;
@@ -194,8 +194,8 @@ void visit_rates(R& rates, Visit visit) {
   visit("collectives", "ring_bandwidth", rates.collectives.ring_bandwidth);
   visit("collectives", "local_bandwidth", rates.collectives.local_bandwidth);
   visit("collectives", "overlap_loss", rates.collectives.overlap_loss);
-  visit("network", "link_share", rates.network.link_share);
-  visit("network", "ring_share", rates.network.ring_share);
+  visit("network", "nic_efficiency", rates.network.nic_efficiency);
+  visit("network", "shared_nic_efficiency", rates.network.shared_nic_efficiency);
   visit("network", "step", rates.network.step);
   visit("network", "send_synchronization", rates.network.send_synchronization);
   visit("host", "operation", rates.host.operation);

@@ -29,18 +29,21 @@ struct Reserve {
   friend bool operator==(const Reserve&, const Reserve&) = default;
 };
 
-// How a node reaches the others.
+// How the NICs of many nodes meet. aligned: the NICs of devices of the same place in their nodes share a leaf switch, and
+// every device has one or more of its own, so that rings of different devices never meet. shared: rings of several
+// devices meet in a NIC, or on their way.
+enum class Rails : std::uint8_t { aligned, shared };
+
+// How a node, which is the domain that NVLink connects, reaches the others.
 struct Network {
-  std::int64_t adapters = 1;         // of a node
-  BytesPerSecond adapter_bandwidth;  // of one, each direction
+  double nics_per_device = 1;    // below one where several devices share a NIC
+  BytesPerSecond nic_bandwidth;  // line rate of one, each direction
   Origin origin = Origin::assumed;
   std::string source;
+  Sourced<Rails> rails{Rails::shared, Origin::assumed, ""};
+  Sourced<double> oversubscription{1, Origin::assumed, ""};  // of the switches above the leaves
   friend bool operator==(const Network&, const Network&) = default;
 };
-
-constexpr BytesPerSecond node_bandwidth(const Network& network) {
-  return static_cast<double>(network.adapters) * network.adapter_bandwidth;
-}
 
 // What predictions of time need. Device figures are those of System::source.
 struct Performance {
@@ -57,12 +60,17 @@ struct System {
   // Devices as runs name them: where such a run names no system, it is of this one.
   std::vector<std::string> runs_of;
   Bytes memory;                       // capacity of one device; the "80 GB" A100 holds 80 GiB
-  std::int64_t devices_per_node = 1;  // devices that share the fast interconnect
+  std::int64_t devices_per_node = 1;  // devices that NVLink connects, whatever the number of hosts
   std::vector<Reserve> reserves;
   std::optional<Performance> performance;  // without it a run can be planned for memory, not for time
   friend bool operator==(const System&, const System&) = default;
 };
 
+template <>
+inline constexpr std::array<Spelling<Rails>, 2> spellings<Rails>{{
+    {Rails::aligned, "aligned"},
+    {Rails::shared, "shared"},
+}};
 template <>
 inline constexpr std::array<Spelling<ReservePer>, 2> spellings<ReservePer>{{
     {ReservePer::device, "device"},

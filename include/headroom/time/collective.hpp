@@ -3,17 +3,19 @@
 // In a node, over r ranks; phases = 2 for an all-reduce, else 1; steps = phases (r - 1); wire = steps/r bytes:
 //   low latency   launch + steps * step + (wire + shard * ring/local) / low-latency bandwidth
 //   ring          launch + steps * step + wire / ring bandwidth + shard / local bandwidth        the faster runs
-// Between nodes the ring goes through the adapters:
-//   ring launch + steps * ring step + phases * (nodes - 1) * network step + wire / bandwidth of the ring's share
+// Between nodes a ring goes through the NICs of its ranks in each node, and shares those that other devices use too:
+//   ring launch + steps * ring step + phases * (nodes - 1) * network step + wire / bandwidth of the ring's NICs
+//   bandwidth = line rate x efficiency: of NICs that no other ring uses where rails are aligned or the node has one ring,
+//   else of NICs that rings share, and that over the oversubscription
 //
 // An all-to-all and a send go straight from one device to the other, through the switch of a node, in which every pair
 // has its own path. They need one step, whatever the number of ranks, in one of the same two protocols:
 //   launch + step + wire / bandwidth [+ shard / local bandwidth]        the faster runs
 //   all-to-all: wire = (r - 1)/r of a rank's bytes, and its own shard is copied; send: wire = bytes
 // Between nodes (assumed, not measured): ring launch + ring step + network step + the longer of what stays in the node
-// at the ring's bandwidth and what leaves it at a sender's share of the adapters.
+// at the ring's bandwidth and what leaves it at a sender's share of the NICs.
 //
-// A pipeline's send is bandwidth alone, the ring's in a node and a sender's share of the adapters between nodes: what its
+// A pipeline's send is bandwidth alone, the ring's in a node and a sender's share of the NICs between nodes: what its
 // two ranks take to meet was measured with it, and send_times() adds it.
 #pragma once
 
