@@ -133,8 +133,11 @@ RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const Sys
                   .software = software,
                   .strategy = strategy_of(run, settings),
                   .workload = {.global_batch = run.global_batch, .sequence = run.sequence}};
-  if (settings.overlaps_data_parallel)
-    request.software.overlaps_data_parallel = *settings.overlaps_data_parallel;
+  const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };
+  set(request.software.overlap_tensor_parallel, settings.overlap_tensor_parallel);
+  set(request.software.overlap_grad_reduce, settings.overlap_grad_reduce);
+  set(request.software.overlap_param_gather, settings.overlap_param_gather);
+  set(request.software.overlap_p2p, settings.overlap_p2p);
   if (const auto problems = illegalities(request.model, request.strategy, request.workload);
       !problems.empty()) {
     return problems.front().where + " " + problems.front().rule;

@@ -26,7 +26,10 @@ RunSettings laid_over(const RunSettings& above, const RunSettings& below) {
   fill(result.positions, below.positions);
   fill(result.tied_embeddings, below.tied_embeddings);
   fill(result.ends_count_as_layers, below.ends_count_as_layers);
-  fill(result.overlaps_data_parallel, below.overlaps_data_parallel);
+  fill(result.overlap_tensor_parallel, below.overlap_tensor_parallel);
+  fill(result.overlap_grad_reduce, below.overlap_grad_reduce);
+  fill(result.overlap_param_gather, below.overlap_param_gather);
+  fill(result.overlap_p2p, below.overlap_p2p);
   return result;
 }
 

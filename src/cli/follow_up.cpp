@@ -29,7 +29,7 @@ std::string command(const std::string& name, const RequestFlags& request, const 
   add("--detail", request.detail);
   add("--system", system.system);
   for (const std::string& change : system.overrides) add("--set-system", change);
-  if (system.software != SystemFlags{}.software) add("--software", system.software);
+  if (!system.software.empty()) add("--software", system.software);
   for (const std::string& change : system.software_overrides) add("--set-software", change);
   add("--margin", system.margin);
   return command;

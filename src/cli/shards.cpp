@@ -58,7 +58,14 @@ PartHead part_head(std::string command, const Shard& shard, std::vector<std::str
     texts.push_back(text_or_problem([&] { return write_system(read_system(name)); }));
   }
   for (const std::string& name : inputs.software) {
-    texts.push_back(text_or_problem([&] { return write_software(read_software(name)); }));
+    if (!name.empty()) {
+      texts.push_back(text_or_problem([&] { return write_software(read_software(name)); }));
+      continue;
+    }
+    for (const std::string& system : inputs.systems) {
+      texts.push_back(text_or_problem(
+          [&] { return write_software(read_software(read_system(system).default_software)); }));
+    }
   }
   return {.program = version(),
           .command = std::move(command),

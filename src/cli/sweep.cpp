@@ -86,7 +86,11 @@ Sweep read_sweep(const Command& command, SweepKind kind, const SweepFlags& flags
   };
   if (!varies(FieldKind::model_name, FieldKind::model_field)) sweep.head.model = common.model;
   if (!varies(FieldKind::system_name, FieldKind::system_field)) sweep.head.system = common.system;
-  if (!varies(FieldKind::software_name, FieldKind::software_field)) sweep.head.software = common.software;
+  // A system brings its own stack where none is named.
+  const bool system_decides =
+      flags.point.system.software.empty() && varies(FieldKind::system_name, FieldKind::system_name);
+  if (!varies(FieldKind::software_name, FieldKind::software_field) && !system_decides)
+    sweep.head.software = common.software;
   return sweep;
 }
 

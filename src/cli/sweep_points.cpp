@@ -96,9 +96,9 @@ PointQuestion PointReader::read(const std::vector<std::string>& arguments) {
     return model_.read(source, overrides, read_model);
   });
   collect(problems, [&] { point.request.system = system_.read(named.system, named.overrides, read_system); });
-  collect(problems, [&] {
-    point.request.software = software_.read(named.software, named.software_overrides, read_software);
-  });
+  const std::string stack = named.software.empty() ? point.request.system.default_software : named.software;
+  collect(problems,
+          [&] { point.request.software = software_.read(stack, named.software_overrides, read_software); });
   read_margin(named, point.request, problems);
   if (kind_ == SweepKind::plan) point.space = read_space(flags_->space, point.request.software, problems);
   if (!problems.empty()) throw InputError(std::move(problems));

@@ -15,9 +15,10 @@ void add_system_flags(Command command, SystemFlags& flags) {
   };
   overrides("--set-system", flags.overrides, "Override a field of the system: memory='96 GiB'");
   command.option("--software", flags.software, "SOFTWARE",
-                 "A training stack's name (see: headroom list software) or file");
+                 "A training stack's name (see: headroom list software) or file; by default the system's");
   overrides("--set-software", flags.software_overrides,
-            "Override a field of the software: overlaps_data_parallel=true");
+            "Override a field of the software: overlap_grad_reduce=true (also: --overlap-grad-reduce, "
+            "--no-overlap-param-gather, --tp-comm-overlap, --no-overlap-p2p-communication, ...)");
   command.option("--margin", flags.margin, "PERCENT",
                  "The part of memory that is to stay free for fragmentation and temporary buffers (5%)");
 }
@@ -41,7 +42,8 @@ void read_margin(const SystemFlags& flags, Request& request, std::vector<Problem
 
 void read_system_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems) {
   collect(problems, [&] { request.system = read_system(flags.system, flags.overrides); });
-  collect(problems, [&] { request.software = read_software(flags.software, flags.software_overrides); });
+  const std::string stack = flags.software.empty() ? request.system.default_software : flags.software;
+  collect(problems, [&] { request.software = read_software(stack, flags.software_overrides); });
   read_margin(flags, request, problems);
 }
 

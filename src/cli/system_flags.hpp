@@ -12,7 +12,7 @@ namespace headroom::cli {
 struct SystemFlags {
   std::string system = "dgx-a100-80g";
   std::vector<std::string> overrides;
-  std::string software = "megatron-2022";
+  std::string software;  // empty: the system's
   std::vector<std::string> software_overrides;
   FlagText margin;
 };

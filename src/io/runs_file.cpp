@@ -174,9 +174,9 @@ std::vector<MeasuredRun> read_runs(const std::string& path) { return parse_runs(
 
 RunPresets presets_of(const MeasuredRun& run, const PublishedSource* source) {
   if (source != nullptr) return {.system = source->system, .software = source->software};
-  RunPresets presets{.system = std::nullopt, .software = Software().name};
-  if (const std::optional<System> system = system_of_device(run.device)) presets.system = system->name;
-  return presets;
+  if (const std::optional<System> system = system_of_device(run.device))
+    return {.system = system->name, .software = system->default_software};
+  return {.system = std::nullopt, .software = Software().name};
 }
 
 RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std::string>& system,
@@ -188,7 +188,10 @@ RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std:
   std::map<std::string, RunPresets> of_devices;
   const auto presets_for = [&](const MeasuredRun& run, const PublishedSource* source) {
     if (source != nullptr) return presets_of(run, source);
-    if (system) return RunPresets{.system = system, .software = Software().name};
+    if (system) {
+      if (!systems.contains(*system)) systems[*system] = read_system(*system);
+      return RunPresets{.system = system, .software = systems[*system].default_software};
+    }
     if (!of_devices.contains(run.device)) of_devices[run.device] = presets_of(run, nullptr);
     return of_devices[run.device];
   };

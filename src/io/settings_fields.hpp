@@ -15,7 +15,10 @@ inline constexpr auto run_settings_fields = [](auto& fields, auto& settings) {
   fields.optional("positions", settings.positions);
   fields.optional("tied_embeddings", settings.tied_embeddings);
   fields.optional("ends_count_as_layers", settings.ends_count_as_layers);
-  fields.optional("overlaps_data_parallel", settings.overlaps_data_parallel);
+  fields.optional("overlap_tensor_parallel", settings.overlap_tensor_parallel);
+  fields.optional("overlap_grad_reduce", settings.overlap_grad_reduce);
+  fields.optional("overlap_param_gather", settings.overlap_param_gather);
+  fields.optional("overlap_p2p", settings.overlap_p2p);
 };
 
 }  // namespace headroom

@@ -23,11 +23,23 @@ constexpr auto memory_fields = [](auto& fields, auto& memory) {
   fields.required("source", memory.source);
 };
 
+constexpr auto choice_source_fields = [](auto& fields, auto& sources) {
+  for (std::size_t i = 0; i < stack_choices.size(); ++i) fields.required(stack_choices[i], sources[i]);
+};
+
+constexpr Range bucket_sizes{1, std::int64_t{1} << 40};
+constexpr Range bucket_growths{0, std::int64_t{1} << 30};
+
 constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.format(1);
   fields.required("source", software.source);
-  fields.required("overlaps_tensor_parallel", software.overlaps_tensor_parallel);
-  fields.required("overlaps_data_parallel", software.overlaps_data_parallel);
+  fields.object("sources", software.sources, choice_source_fields);
+  fields.required("overlap_tensor_parallel", software.overlap_tensor_parallel);
+  fields.required("overlap_grad_reduce", software.overlap_grad_reduce);
+  fields.required("overlap_param_gather", software.overlap_param_gather);
+  fields.required("overlap_p2p", software.overlap_p2p);
+  fields.required("bucket_parameters", software.bucket_parameters, bucket_sizes);
+  fields.required("bucket_parameters_per_replica", software.bucket_parameters_per_replica, bucket_growths);
   fields.required("gradient_accumulation", software.gradient_accumulation);
   fields.required("norm_backward", software.norm_backward);
   fields.required("gradient_reduction", software.gradient_reduction);

@@ -124,6 +124,7 @@ constexpr auto system_fields = [](auto& fields, auto& system) {
   fields.required("memory", system.memory);
   fields.required("devices_per_node", system.devices_per_node, node_sizes);
   fields.list("reserves", system.reserves, reserve_fields);
+  fields.optional("default_software", system.default_software);
   fields.object("performance", system.performance, performance_fields);
 };
 
@@ -182,8 +183,9 @@ void check_rates(const Performance& performance, Document& document) {
                     fmt::format("must be at least 1 (found {})", network.oversubscription.value));
   }
   if (network.rails.value == Rails::aligned && network.nics_per_device < 1) {
-    document.report(of_network / "rails" / "value",
-                    "can be aligned only where every device has a NIC of its own (nics_per_device is below 1)");
+    document.report(
+        of_network / "rails" / "value",
+        "can be aligned only where every device has a NIC of its own (nics_per_device is below 1)");
   }
 }
 

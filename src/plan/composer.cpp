@@ -197,21 +197,20 @@ Bytes Composer::rank_total(std::int64_t rank, std::span<const PassActivations> p
 }
 
 Seconds Composer::iteration(const Strategy& strategy) {
-  // Where the reduction of gradients hides behind a backward pass, it matters which rank is busiest.
-  const bool overlaps = base_.software.overlaps_data_parallel && strategy.data_parallel > 1;
-  if (strategy.recompute.window || overlaps || has_weight_passes(shape_)) {
+  // Where collectives at the end hide behind a pass, it matters which rank is busiest.
+  if (strategy.recompute.window || hides_end(base_.software, strategy) || has_weight_passes(shape_)) {
     return iteration_time(strategy).total;
   }
-  const EndTimes end = end_times(times_.end(strategy.distributed_optimizer), Seconds(0));
+  const EndTimes end = end_times(times_.end(strategy.distributed_optimizer), {});
   return times_.makespan(strategy.recompute) + end.data_communication + end.optimizer;
 }
 
 Seconds Composer::least_iteration(const Strategy& strategy) {
   // A window stores at the most every pass.
   const Recomputation least = strategy.recompute.window ? Recomputation{} : strategy.recompute;
-  // As if a backward pass were long enough to hide the reduction of gradients as far as that goes.
-  const EndTimes end =
-      end_times(times_.end(strategy.distributed_optimizer), Seconds(std::numeric_limits<double>::infinity()));
+  // As if passes were long enough to hide the collectives at the end as far as that goes.
+  const Seconds forever(std::numeric_limits<double>::infinity());
+  const EndTimes end = end_times(times_.end(strategy.distributed_optimizer), {forever, forever});
   return times_.least_makespan(least) + end.data_communication + end.optimizer;
 }
 

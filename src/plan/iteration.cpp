@@ -1,7 +1,6 @@
 #include "headroom/plan/iteration.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "headroom/core/counts.hpp"
 
@@ -68,19 +67,23 @@ PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRa
 IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
                            std::int64_t devices_per_node, const Performance& performance,
                            const Software& software) {
-  const DataParallelTimes replicas =
-      data_parallel_times(parameters, strategy, devices_per_node, performance, software);
-  const Seconds forever(std::numeric_limits<double>::infinity());
-  return {.replicas = replicas,
-          .least_reduction = exposed_data_parallel_time(replicas.reduction, forever, performance, software),
+  return {.replicas = data_parallel_times(parameters, strategy, devices_per_node, performance, software),
+          .buckets = buckets(parameters, strategy, software),
+          .reduces_beside = software.overlap_grad_reduce,
+          .gathers_beside = software.overlap_param_gather,
+          .overlap_loss = performance.rates.collectives.overlap_loss.value,
           .tied_embeddings = tied_embedding_time(model, strategy, devices_per_node, performance),
           .optimizer = optimizer_time(parameters, strategy, performance)};
 }
 
-EndTimes end_times(const IterationEnd& end, Seconds last_backward) {
-  const Seconds reduction = std::max(end.replicas.reduction - last_backward, end.least_reduction);
-  return {.data_communication = reduction + end.replicas.gather + end.tied_embeddings,
-          .optimizer = end.optimizer};
+EndTimes end_times(const IterationEnd& end, const PassesBeside& passes) {
+  const auto exposed = [&](bool beside, Seconds collective, Seconds pass) {
+    if (!beside) return collective;
+    return exposed_by_bucket(collective, pass, end.buckets, end.overlap_loss);
+  };
+  const Seconds reduction = exposed(end.reduces_beside, end.replicas.reduction, passes.backward);
+  const Seconds gather = exposed(end.gathers_beside, end.replicas.gather, passes.forward);
+  return {.data_communication = reduction + gather + end.tied_embeddings, .optimizer = end.optimizer};
 }
 
 IterationTime iteration_time(const ScheduleShape& shape, ScheduleTimes times,
@@ -90,16 +93,17 @@ IterationTime iteration_time(const ScheduleShape& shape, ScheduleTimes times,
   result.critical_rank = busiest(result.schedule.ranks);
 
   const ReplayedRank& critical = result.schedule.ranks[result.critical_rank];
-  Seconds last_backward;
+  PassesBeside beside;
   for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
     const auto stage = index(stage_of(shape, static_cast<std::int64_t>(result.critical_rank), chunk));
     const PassTimes& pass = result.times.stages[stage];
     result.breakdown += static_cast<double>(shape.microbatches) * breakdown_of(stages[stage], pass);
-    last_backward += pass.replay + pass.backward + pass.backward_weight;
+    beside.forward += pass.forward;
+    beside.backward += pass.replay + pass.backward + pass.backward_weight;
   }
   result.breakdown.recompute = critical.replay;
   result.breakdown.pipeline_communication = critical.sending;
-  const EndTimes times_of_end = end_times(end, last_backward);
+  const EndTimes times_of_end = end_times(end, beside);
   result.breakdown.data_communication = times_of_end.data_communication;
   result.breakdown.optimizer = times_of_end.optimizer;
   result.total = result.schedule.makespan + result.breakdown.data_communication + result.breakdown.optimizer;

@@ -68,8 +68,9 @@ Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
   if (group.ranks <= 1 || kind == CollectiveKind::none) return Seconds(0);
   const CollectiveRates& rates = performance.rates.collectives;
   if (kind == CollectiveKind::pipeline_send) {
-    return group.ranks_in_node > 1 ? bytes / rates.ring_bandwidth.value
-                                   : bytes / bandwidth_of_sender(group.rings_per_node, /*leaves_rail=*/false, performance);
+    return group.ranks_in_node > 1
+               ? bytes / rates.ring_bandwidth.value
+               : bytes / bandwidth_of_sender(group.rings_per_node, /*leaves_rail=*/false, performance);
   }
   if (kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_receive) {
     if (group.ranks > group.ranks_in_node) return exchange_between_nodes(kind, bytes, group, performance);
@@ -117,7 +118,11 @@ std::vector<Seconds> send_times(const Transformer& model, const Strategy& strate
   const Bytes whole(real(workload.sequence * strategy.micro_batch * model.hidden) *
                     real(size_of(model.architecture.kernels.residual_dtype)));
   const Bytes sent = whole / real(strategy.tensor_parallel);
-  Seconds fixed = performance.rates.network.send_synchronization.value;
+  const Rates& rates = performance.rates;
+  // Beside compute a transfer waits for nobody, and shows by what it takes from the kernels beside it.
+  const bool beside = software.overlap_p2p && strategy.virtual_pipeline > 1;
+  const double shown = beside ? rates.collectives.overlap_loss.value : 1;
+  Seconds fixed = beside ? Seconds(0) : rates.network.send_synchronization.value;
   if (!strategy.sequence_parallel) {
     const Group receivers = tensor_parallel_group(strategy, devices_per_node);
     fixed += collective_time(CollectiveKind::all_gather, whole, receivers, performance);
@@ -126,8 +131,8 @@ std::vector<Seconds> send_times(const Transformer& model, const Strategy& strate
   const AxisSizes sizes = axis_sizes(strategy);
   for (std::int64_t rank = 0; rank < strategy.pipeline_parallel; ++rank) {
     const Group link = pipeline_link(sizes, rank, devices_per_node);
-    times.push_back(turns *
-                    (fixed + collective_time(CollectiveKind::pipeline_send, sent, link, performance)));
+    times.push_back(
+        turns * (fixed + shown * collective_time(CollectiveKind::pipeline_send, sent, link, performance)));
   }
   return times;
 }

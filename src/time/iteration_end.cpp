@@ -1,7 +1,9 @@
 #include "headroom/time/iteration_end.hpp"
 
 #include <algorithm>
+#include <cmath>
 
+#include "headroom/core/counts.hpp"
 #include "headroom/time/streaming.hpp"
 
 namespace headroom {
@@ -64,10 +66,17 @@ DataParallelTimes data_parallel_times(const Parameters& parameters, const Strate
   return times;
 }
 
-Seconds exposed_data_parallel_time(Seconds reduction, Seconds backward, const Performance& performance,
-                                   const Software& software) {
-  if (!software.overlaps_data_parallel) return reduction;
-  return std::max(reduction - backward, performance.rates.collectives.overlap_loss.value * reduction);
+double buckets(const Parameters& parameters, const Strategy& strategy, const Software& software) {
+  const double size = std::max(real(software.bucket_parameters),
+                               real(software.bucket_parameters_per_replica) * real(strategy.data_parallel));
+  return std::max(1.0, std::ceil(total(parameters) / size));
+}
+
+Seconds exposed_by_bucket(Seconds collective, Seconds pass, double buckets, double overlap_loss) {
+  if (buckets == 1) return collective;  // and no pass, however long, changes that
+  const double beside = (buckets - 1) / buckets;
+  const Seconds alone = collective / buckets;
+  return std::max(collective - beside * pass, alone + overlap_loss * (collective - alone));
 }
 
 Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, std::int64_t devices_per_node,

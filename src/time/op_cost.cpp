@@ -1,11 +1,18 @@
 #include "headroom/time/op_cost.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "headroom/time/streaming.hpp"
 
 namespace headroom {
 namespace {
+
+// The output layer is none of Transformer Engine's, and gathers before its product.
+bool makes_logits(const OpTable& table) {
+  const auto& ops = table.ops();
+  return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::loss; });
+}
 
 TrafficOptions traffic_options(const Setting& setting) {
   return {.norm_backward = setting.software.norm_backward,
@@ -18,6 +25,8 @@ class Pricing {
   Pricing(const OpWork& work, const Setting& setting) : work_(work), setting_(setting) {}
 
   OpCost price() {
+    Pieces pieces_ahead;
+    Pieces pieces_back;
     Seconds ahead;     // runs beside the products of the forward pass
     Seconds regather;  // beside the gradients of inputs
     Seconds reduce;    // beside the gradients of weights, where there are any
@@ -25,8 +34,11 @@ class Pricing {
       const Bytes bytes(collective.bytes.evaluate(setting_.letters));
       const Group& group = setting_.groups[collective.axis];
       const CollectiveKind forward = forward_kind(collective.name);
+      const bool in_pieces = runs_in_pieces(collective, group);
       if (work_.overlaps && collective.name == Conjugate::pass_on) {
         ahead += time_of(forward, bytes, group);
+      } else if (in_pieces) {
+        pieces_ahead.add(time_of(forward, bytes, group), group.ranks);
       } else {
         communicate(cost_.forward, forward, bytes, group);
       }
@@ -34,6 +46,8 @@ class Pricing {
       if (work_.overlaps && enters(collective.name)) {
         reduce += time_of(backward, bytes, group);
         if (collective.regathers) regather += time_of(CollectiveKind::all_gather, bytes, group);
+      } else if (in_pieces) {
+        pieces_back.add(time_of(backward, bytes, group), group.ranks);
       } else {
         communicate(cost_.backward_data, backward, bytes, group);
       }
@@ -49,13 +63,34 @@ class Pricing {
     const Seconds data = products_of(cost_.backward_data);
     const Seconds weight = products_of(cost_.backward_weight);
     overlap(cost_.backward_data, data, regather);
-    const bool overlaps = setting_.software.overlaps_tensor_parallel;
+    overlap(cost_.forward, pieces_ahead.beside(products_of(cost_.forward)), pieces_ahead.time);
+    overlap(cost_.backward_data, pieces_back.beside(data), pieces_back.time);
+    const bool overlaps = setting_.software.overlap_tensor_parallel != TensorOverlap::none;
     overlap(cost_.backward_data, !overlaps ? Seconds(0) : weight > Seconds(0) ? weight : data, reduce);
     stream();
     return cost_;
   }
 
  private:
+  // Collectives that run in as many pieces as their group has ranks. A product starts on, or ends with, a piece that
+  // has no transfer beside it.
+  struct Pieces {
+    Seconds time;
+    std::int64_t ranks = 1;
+    void add(Seconds more, std::int64_t in_group) {
+      time += more;
+      ranks = in_group;
+    }
+    [[nodiscard]] Seconds beside(Seconds products) const {
+      return products * (static_cast<double>(ranks - 1) / static_cast<double>(ranks));
+    }
+  };
+
+  [[nodiscard]] bool runs_in_pieces(const Collective& collective, const Group& group) const {
+    const bool of_sequence = collective.name == Conjugate::g || collective.name == Conjugate::g_bar;
+    return work_.in_pieces && of_sequence && group.ranks <= group.ranks_in_node;
+  }
+
   [[nodiscard]] std::int64_t extent(const Monomial& count) const {
     return std::llround(count.evaluate(setting_.letters));
   }
@@ -226,7 +261,10 @@ double training_clock(const Performance& performance, const Software& software, 
 OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted, const Setting& setting) {
   const Op& row = table.ops()[op];
   const Sharding& sharding = setting.sharding;
-  OpWork work{.kind = row.kind, .overlaps = row.overlaps};
+  const bool full = setting.software.overlap_tensor_parallel == TensorOverlap::full;
+  OpWork work{.kind = row.kind,
+              .overlaps = row.overlaps,
+              .in_pieces = full && row.kind == OpKind::linear && !makes_logits(table)};
   for (const Collective& collective : inserted) {
     if (collective.op == static_cast<int>(op)) work.collectives.push_back(collective);
   }

@@ -109,11 +109,15 @@ TEST_CASE("a run's own settings are laid over those of its source") {
   CHECK(request_of(run).strategy.gradient_dtype == Dtype::fp32);
   CHECK(request_of(run).model.architecture.positions == Positions::alibi);
   MeasuredRun own = own_run();
-  own.settings = {
-      .gradient_dtype = Dtype::half, .ends_count_as_layers = true, .overlaps_data_parallel = true};
+  own.settings = {.gradient_dtype = Dtype::half, .ends_count_as_layers = true, .overlap_grad_reduce = true};
   CHECK(request_of(own).strategy.gradient_dtype == Dtype::half);
   CHECK(request_of(own).strategy.stage_layers == std::vector<std::int64_t>{12, 12});
-  CHECK(request_of(own).software.overlaps_data_parallel);
+  CHECK(request_of(own).software.overlap_grad_reduce);
+  own.settings.overlap_tensor_parallel = TensorOverlap::full;
+  own.settings.overlap_param_gather = own.settings.overlap_p2p = true;
+  CHECK(request_of(own).software.overlap_tensor_parallel == TensorOverlap::full);
+  CHECK(request_of(own).software.overlap_param_gather);
+  CHECK(request_of(own).software.overlap_p2p);
 }
 
 TEST_CASE("one's own run finds the system of its device") {
@@ -184,14 +188,14 @@ TEST_CASE("Zero Bubble: the order made by hand is predicted, those that its sear
 
 TEST_CASE("PyTorch's data parallelism reduces gradients in the backward pass") {
   MeasuredRun run = from("sc21");
-  CHECK_FALSE(request_of(run).software.overlaps_data_parallel);
+  CHECK_FALSE(request_of(run).software.overlap_grad_reduce);
   run.overlap = "DDP-impl=torch";  // not the words of a row
-  CHECK_FALSE(request_of(run).software.overlaps_data_parallel);
+  CHECK_FALSE(request_of(run).software.overlap_grad_reduce);
   run.overlap =
       "DDP-impl=torch (grad all-reduce overlapped with backward); scatter/gather p2p optimisation on; no SP, "
       "no "
       "distributed optimizer";
-  CHECK(request_of(run).software.overlaps_data_parallel);
+  CHECK(request_of(run).software.overlap_grad_reduce);
 }
 
 TEST_CASE("memory is in its unit, and a device's or an allocator's") {

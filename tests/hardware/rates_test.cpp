@@ -135,9 +135,9 @@ TEST_CASE("rates: one can be set, and must stay possible") {
         "set_system performance.network.rails.value: must be aligned or shared (found \"straight\")");
   CHECK(system_message("performance.network.oversubscription.value=0.5") ==
         "set_system performance.network.oversubscription.value: must be at least 1 (found 0.5)");
-  CHECK(message_of([] {
-          return read_system("dgx-h100-80g", {"performance.network.nics_per_device=0.5"});
-        }).ends_with("can be aligned only where every device has a NIC of its own (nics_per_device is below 1)"));
+  CHECK(message_of([] { return read_system("dgx-h100-80g", {"performance.network.nics_per_device=0.5"}); })
+            .ends_with(
+                "can be aligned only where every device has a NIC of its own (nics_per_device is below 1)"));
   CHECK(system_message("performance.rates.host.operation.source= ") ==
         "set_system performance.rates.host.operation.source: must not be empty");
 }
@@ -151,9 +151,29 @@ TEST_CASE("software: the default is K22's, as its file has it") {
 
 TEST_CASE("software: writing and reading give the same back") {
   const std::vector<Software> all = list_software();
-  CHECK(all.size() == 4);
+  CHECK(all.size() == 5);
   for (const Software& software : all) {
     CHECK(parse_software(write_software(software), software.name + ".json") == software);
+  }
+}
+
+TEST_CASE("software: that of 2025 says where every choice is documented") {
+  const Software software = read_software("megatron-core-2025");
+  REQUIRE(software.sources.has_value());
+  for (const std::string& source : *software.sources) CHECK(source.size() > 10);
+  CHECK(software.overlap_grad_reduce);
+  CHECK(software.overlap_param_gather);
+  CHECK(software.overlap_p2p);
+  CHECK(software.overlap_tensor_parallel == TensorOverlap::full);
+  CHECK(message_of([] { return read_software("megatron-core-2025", {"sources.overlap_p2p= "}); }) ==
+        "set_software sources.overlap_p2p: must not be empty");
+}
+
+TEST_CASE("systems: each names its training stack, that of 2025 since Hopper") {
+  for (const System& system : list_systems()) {
+    CAPTURE(system.name);
+    const bool a100 = system.device.starts_with("A100");
+    CHECK(read_software(system.default_software).name == (a100 ? "megatron-2022" : "megatron-core-2025"));
   }
 }
 

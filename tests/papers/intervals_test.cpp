@@ -58,6 +58,11 @@ std::vector<MeasuredCase> cases_from(const std::string& file, const std::string&
                                      const std::string& system) {
   std::vector<MeasuredRun> runs = read_runs(file);
   std::erase_if(runs, [&](const MeasuredRun& run) { return run.source != title; });
+  for (MeasuredRun& run : runs) {
+    // The words of SimuMax's rows, as a setting.
+    if (run.overlap.find("TP comm overlap AG/RS disabled") != std::string::npos)
+      run.settings.overlap_tensor_parallel = TensorOverlap::backward;
+  }
   return cases_of(runs, system, std::nullopt).measurements.cases;
 }
 

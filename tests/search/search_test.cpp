@@ -94,7 +94,7 @@ TEST_CASE("search: layers that do not divide, outputs kept, exact detail, overla
   request.strategy.save_gathered_input = true;
   request.strategy.gradient_dtype = Dtype::half;
   request.detail = Detail::exact;
-  request.software.overlaps_data_parallel = true;
+  request.software.overlap_grad_reduce = true;
   check_against_brute_force(
       request, {.devices = 30, .virtual_pipeline = {.only = {1, 2, 3}}, .layouts = Layouts::any});
 }
@@ -117,7 +117,9 @@ Request any_request() {
   request.model.layers = *rc::gen::element<std::int64_t>(6, 8, 12);
   // From nothing fits to everything fits.
   request.system.memory = *rc::gen::inRange(4, 24) * Bytes(gibi);
-  request.software.overlaps_data_parallel = *rc::gen::arbitrary<bool>();
+  request.software.overlap_grad_reduce = *rc::gen::arbitrary<bool>();
+  request.software.overlap_param_gather = *rc::gen::arbitrary<bool>();
+  request.software.overlap_p2p = *rc::gen::arbitrary<bool>();
   return request;
 }
 

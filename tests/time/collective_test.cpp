@@ -172,6 +172,16 @@ TEST_CASE("sends: nothing without a pipeline, cheap inside a node, once more whe
   CHECK(serial[1] == 2 * in_pairs[1]);
 }
 
+TEST_CASE("sends: between virtual stages a stack that overlaps them shows what they take from kernels") {
+  Strategy strategy{
+      .tensor_parallel = 8, .pipeline_parallel = 8, .virtual_pipeline = 2, .sequence_parallel = true};
+  const Software beside{.overlap_p2p = true};
+  const double blocking = sends(strategy)[0].count() - 300e-6;
+  CHECK(sends(strategy, beside)[0].count() == tests::about(0.472 * blocking));
+  strategy.virtual_pipeline = 1;
+  CHECK(sends(strategy, beside) == sends(strategy));
+}
+
 TEST_CASE("sends: sequence parallelism spares the gather behind a scattered transfer") {
   Strategy strategy{.tensor_parallel = 8, .pipeline_parallel = 8};
   const Seconds scattered = sends(strategy)[0];

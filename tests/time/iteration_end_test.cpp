@@ -1,7 +1,10 @@
 #include "headroom/time/iteration_end.hpp"
 
+#include <limits>
+
 #include <doctest/doctest.h>
 
+#include "headroom/plan/iteration.hpp"
 #include "headroom/time/streaming.hpp"
 #include "time/a100.hpp"
 
@@ -49,14 +52,45 @@ TEST_CASE("data parallel: a distributed optimizer scatters sums and gathers weig
   CHECK(whole.gather == sharded.gather);
 }
 
-TEST_CASE("data parallel: overlapped with the last backward pass, some of it still shows") {
-  const Software overlapping{.overlaps_data_parallel = true};
-  const auto exposed = [&](double backward, const Software& software) {
-    return exposed_data_parallel_time(Seconds(1), Seconds(backward), performance(), software).count();
+TEST_CASE("data parallel: overlapped with a pass, some of it still shows") {
+  const auto exposed = [](double pass, double buckets) {
+    return exposed_by_bucket(Seconds(1), Seconds(pass), buckets, 0.472).count();
   };
-  CHECK(exposed(10, megatron()) == 1);
-  CHECK(exposed(10, overlapping) == tests::about(0.472));
-  CHECK(exposed(0.25, overlapping) == tests::about(0.75));
+  constexpr double many = 1e9;
+  CHECK(exposed(10, many) == tests::about(0.472));
+  CHECK(exposed(0.25, many) == tests::about(0.75));
+  CHECK(exposed(10, 1) == 1);  // it starts when the pass has ended
+  CHECK(exposed(std::numeric_limits<double>::infinity(), 1) == 1);
+  CHECK(exposed(10, 4) == tests::about(0.25 + 0.75 * 0.472));
+  CHECK(exposed(0.4, 4) == tests::about(1 - 0.75 * 0.4));
+}
+
+TEST_CASE("data parallel: buckets hold what the stack says, more with many replicas") {
+  const Software software{.bucket_parameters = 40'000'000, .bucket_parameters_per_replica = 1'000'000};
+  CHECK(buckets(billion, {.data_parallel = 8}, software) == 25);
+  CHECK(buckets(billion, {.data_parallel = 100}, software) == 10);
+  CHECK(buckets(1000, {.data_parallel = 8}, software) == 1);
+}
+
+TEST_CASE("data parallel: gradients hide behind the backward pass, parameters behind the forward pass") {
+  const Strategy strategy{.tensor_parallel = 8, .data_parallel = 8, .distributed_optimizer = true};
+  const auto shown = [&](const Software& software, const PassesBeside& passes) {
+    const IterationEnd end =
+        iteration_end(k22::gpt3_175b().model, strategy, billion, 8, performance(), software);
+    return end_times(end, passes).data_communication;
+  };
+  const DataParallelTimes alone = data_parallel_times(billion, strategy, 8, performance(), megatron());
+  const PassesBeside passes{.forward = Seconds(100), .backward = Seconds(200)};
+  CHECK(shown(megatron(), passes) == alone.reduction + alone.gather);
+  const auto hidden = [&](Seconds collective) {
+    return exposed_by_bucket(collective, Seconds(100), 25,
+                             performance().rates.collectives.overlap_loss.value);
+  };
+  CHECK(shown({.overlap_grad_reduce = true}, passes) == hidden(alone.reduction) + alone.gather);
+  CHECK(shown({.overlap_param_gather = true}, passes) == alone.reduction + hidden(alone.gather));
+  // Each has only its own pass beside it.
+  CHECK(shown({.overlap_param_gather = true}, {.forward = {}, .backward = Seconds(200)}) ==
+        alone.reduction + alone.gather);
 }
 
 TEST_CASE("tied embeddings: reduced between two pipeline ranks, and only there") {

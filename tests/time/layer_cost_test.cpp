@@ -154,4 +154,31 @@ TEST_CASE("layer cost: says where it goes beyond what was fitted") {
   CHECK(layer(run).beyond.unaligned_heads);
 }
 
+TEST_CASE("layer: gathers and scatters in pieces show less, never less than what they take from products") {
+  k22::Run run = k22::gpt_22b();
+  run.strategy.sequence_parallel = true;
+  Setting setting = tests::setting(run);
+  const PassCost whole = layer_cost(run.model, run.strategy, setting).forward;
+  Software full = tests::megatron();
+  full.overlap_tensor_parallel = TensorOverlap::full;
+  const Setting in_pieces = setting_of(run.model, run.strategy, run.workload, tests::a100().devices_per_node,
+                                       tests::performance(), full);
+  const LayerCost cost = layer_cost(run.model, run.strategy, in_pieces);
+  CHECK(cost.forward.communication < 0.6 * whole.communication);
+  CHECK(cost.forward.communication > 0.472 * 0.999 * whole.communication);
+  CHECK(backward(cost).communication < backward(layer_cost(run.model, run.strategy, setting)).communication);
+  CHECK(cost.forward.matrix_products == whole.matrix_products);
+  // Without sequence parallelism there is nothing to cut into pieces, and over nodes nothing to cut it with.
+  run.strategy.sequence_parallel = false;
+  const auto forward = [&](const Software& software, std::int64_t devices_per_node) {
+    return layer_cost(run.model, run.strategy,
+                      setting_of(run.model, run.strategy, run.workload, devices_per_node,
+                                 tests::performance(), software))
+        .forward.communication;
+  };
+  CHECK(forward(full, 8) == forward(tests::megatron(), 8));
+  run.strategy.sequence_parallel = true;
+  CHECK(forward(full, 2) == forward(tests::megatron(), 2));
+}
+
 }  // namespace headroom

@@ -23,8 +23,12 @@ struct RunSettings {
   std::optional<Dtype> gradient_dtype;
   std::optional<Positions> positions;
   std::optional<bool> tied_embeddings;
-  std::optional<bool> ends_count_as_layers;    // the first and the last stage chunk hold one layer less
-  std::optional<bool> overlaps_data_parallel;  // gradients are reduced while the last backward pass runs
+  std::optional<bool> ends_count_as_layers;  // the first and the last stage chunk hold one layer less
+  // As a training stack has them.
+  std::optional<TensorOverlap> overlap_tensor_parallel;
+  std::optional<bool> overlap_grad_reduce;
+  std::optional<bool> overlap_param_gather;
+  std::optional<bool> overlap_p2p;
   friend bool operator==(const RunSettings&, const RunSettings&) = default;
 };
 

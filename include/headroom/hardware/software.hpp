@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "headroom/core/names.hpp"
 #include "headroom/core/units.hpp"
@@ -40,11 +41,35 @@ struct StackMemory {
   friend bool operator==(const StackMemory&, const StackMemory&) = default;
 };
 
+// Which collectives of tensor parallelism run beside matrix products. backward: the reduction of an input gradient,
+// beside the product for the weight gradient. full: besides, with sequence parallelism in a node, each gather and
+// scatter in pieces beside the product that reads or makes it [Transformer Engine's userbuffers, --tp-comm-overlap].
+enum class TensorOverlap : std::uint8_t { none, backward, full };
+
+// The choices of a stack, as its file names them; product_rate has a source of its own.
+inline constexpr std::array<std::string_view, 11> stack_choices{
+    "overlap_tensor_parallel", "overlap_grad_reduce",
+    "overlap_param_gather",    "overlap_p2p",
+    "bucket_parameters",       "bucket_parameters_per_replica",
+    "gradient_accumulation",   "norm_backward",
+    "gradient_reduction",      "serial_transfers",
+    "blocking_launches"};
+
+// Where each of them is documented, in that order.
+using ChoiceSources = std::array<std::string, stack_choices.size()>;
+
 struct Software {
   std::string name = "megatron-2022";
   std::string source;
-  bool overlaps_tensor_parallel = true;  // the reduction of an input gradient runs beside the weight gradient
-  bool overlaps_data_parallel = false;   // gradients are reduced while the last backward pass runs
+  std::optional<ChoiceSources> sources;  // where `source` does not say it of all
+  TensorOverlap overlap_tensor_parallel = TensorOverlap::backward;
+  bool overlap_grad_reduce = false;  // gradients are reduced, bucket by bucket, beside the last backward pass
+  bool overlap_param_gather =
+      false;                 // parameters that the step changed are gathered beside the next forward pass
+  bool overlap_p2p = false;  // transfers between virtual pipeline stages run beside compute
+  // A bucket holds the larger of the two, the second for each data-parallel rank [Megatron-LM, --ddp-bucket-size].
+  std::int64_t bucket_parameters = 40'000'000;
+  std::int64_t bucket_parameters_per_replica = 1'000'000;
   GradientAccumulation gradient_accumulation = GradientAccumulation::fused;
   NormBackward norm_backward = NormBackward::one_pass;
   GradientReduction gradient_reduction = GradientReduction::reduce_scatter;
@@ -56,6 +81,12 @@ struct Software {
   friend bool operator==(const Software&, const Software&) = default;
 };
 
+template <>
+inline constexpr std::array<Spelling<TensorOverlap>, 3> spellings<TensorOverlap>{{
+    {TensorOverlap::none, "none"},
+    {TensorOverlap::backward, "backward"},
+    {TensorOverlap::full, "full"},
+}};
 template <>
 inline constexpr std::array<Spelling<GradientAccumulation>, 2> spellings<GradientAccumulation>{{
     {GradientAccumulation::fused, "fused"},

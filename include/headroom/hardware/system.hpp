@@ -62,7 +62,8 @@ struct System {
   Bytes memory;                       // capacity of one device; the "80 GB" A100 holds 80 GiB
   std::int64_t devices_per_node = 1;  // devices that NVLink connects, whatever the number of hosts
   std::vector<Reserve> reserves;
-  std::optional<Performance> performance;  // without it a run can be planned for memory, not for time
+  std::string default_software = "megatron-2022";  // the stack of runs on it, where nobody names one
+  std::optional<Performance> performance;          // without it a run can be planned for memory, not for time
   friend bool operator==(const System&, const System&) = default;
 };
 

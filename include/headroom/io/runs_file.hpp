@@ -22,7 +22,7 @@ std::vector<MeasuredRun> parse_runs(std::string_view text, const std::string& fi
 std::vector<MeasuredRun> read_runs(const std::string& path);
 
 // The names of the presets that predict a run: those of its source, or else the system of its device
-// (system_of_device()), which is absent where no system has it, and the default stack. `source` is null for a run
+// (system_of_device()), which is absent where no system has it, and that system's stack. `source` is null for a run
 // without a key.
 struct RunPresets {
   std::optional<std::string> system;

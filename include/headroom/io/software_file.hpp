@@ -19,7 +19,7 @@ Software parse_software(std::string_view text, const std::string& file);
 // The text of a software file. parse_software gives the same software back, its name aside.
 std::string write_software(const Software& software);
 
-// What an override may name: "overlaps_data_parallel".
+// What an override may name: "overlap_grad_reduce".
 std::vector<std::string> software_field_names();
 
 // The embedded stacks, sorted by name.

@@ -69,8 +69,11 @@ const PassCost& backward_after_replay(const StageCost& stage, ScheduleKind sched
 
 // What follows the pipeline, of a rank with so many parameters: the others wait for the one that has the most.
 struct IterationEnd {
-  DataParallelTimes replicas;  // as if nothing ran beside them
-  Seconds least_reduction;     // what shows of the reduction, however long the backward pass that may hide it
+  DataParallelTimes replicas;   // as if nothing ran beside them
+  double buckets = 1;           // that gradients are reduced, and parameters gathered, in
+  bool reduces_beside = false;  // the last backward pass
+  bool gathers_beside = false;  // the next forward pass
+  double overlap_loss = 0;      // CollectiveRates::overlap_loss
   Seconds tied_embeddings;
   Seconds optimizer;
   friend bool operator==(const IterationEnd&, const IterationEnd&) = default;
@@ -87,8 +90,17 @@ struct EndTimes {
   friend bool operator==(const EndTimes&, const EndTimes&) = default;
 };
 
-// `last_backward` is what a backward pass through all chunks of the busiest rank takes.
-EndTimes end_times(const IterationEnd& end, Seconds last_backward);
+// What a pass of one microbatch through all chunks of the busiest rank takes, which may hide collectives.
+struct PassesBeside {
+  Seconds forward;
+  Seconds backward;
+};
+EndTimes end_times(const IterationEnd& end, const PassesBeside& passes);
+
+// Whether the end of an iteration depends on the passes beside it.
+constexpr bool hides_end(const Software& software, const Strategy& strategy) {
+  return strategy.data_parallel > 1 && (software.overlap_grad_reduce || software.overlap_param_gather);
+}
 
 // The whole account, but for the cost of a layer. `stages` are the costs of the stage chunks that `times` were made from.
 IterationTime iteration_time(const ScheduleShape& shape, ScheduleTimes times,

@@ -58,8 +58,9 @@ bool within_fit(Bytes bytes, const Group& group, const CollectiveRates& rates);
 Seconds exposed_beside(Seconds product, Seconds collective, const CollectiveRates& rates);
 
 // How long a transfer of one microbatch keeps pipeline rank r from going on, where it sends to rank r + 1 (mod p) or
-// receives that rank's gradient: entry r. Transfers are blocking; each tensor-parallel rank sends 1/t and the
-// receivers gather [Megatron-LM, --scatter-gather-tensors-in-pipeline]. Empty when p = 1.
+// receives that rank's gradient: entry r. Each tensor-parallel rank sends 1/t and the receivers gather [Megatron-LM,
+// --scatter-gather-tensors-in-pipeline]. Transfers are blocking, unless the stack overlaps those between virtual stages:
+// they are taken to be shorter than the passes beside them, which is for the caller to see. Empty when p = 1.
 std::vector<Seconds> send_times(const Transformer& model, const Strategy& strategy, const Workload& workload,
                                 std::int64_t devices_per_node, const Performance& performance,
                                 const Software& software);

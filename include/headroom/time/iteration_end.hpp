@@ -23,9 +23,14 @@ DataParallelTimes data_parallel_times(const Parameters& parameters, const Strate
                                       std::int64_t devices_per_node, const Performance& performance,
                                       const Software& software);
 
-// What of the reduction shows: all, unless the software overlaps it with `backward`, the last backward pass of the rank.
-Seconds exposed_data_parallel_time(Seconds reduction, Seconds backward, const Performance& performance,
-                                   const Software& software);
+// Of gradients, and of the parameters that are gathered.
+double buckets(const Parameters& parameters, const Strategy& strategy, const Software& software);
+
+// What of a collective in so many buckets shows where it runs beside a pass: a bucket is reduced when its part of the
+// backward pass is done, so that the last one has nothing beside it; and gathered before its part of the forward pass, so
+// that the first one has not. The others take multiprocessors and memory bandwidth from the pass:
+// max(collective - pass (n - 1)/n, collective/n + overlap_loss * collective (n - 1)/n)
+Seconds exposed_by_bucket(Seconds collective, Seconds pass, double buckets, double overlap_loss);
 
 // All-reduce of the word embedding's gradients between first and last pipeline rank. Nothing if p = 1 or untied.
 Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, std::int64_t devices_per_node,

@@ -102,6 +102,7 @@ struct ProductWork {
 struct OpWork {
   OpKind kind = OpKind::elementwise;
   bool overlaps = false;
+  bool in_pieces = false;  // its products and their collectives can run beside each other piece by piece
   std::vector<Collective> collectives;
   std::vector<ProductWork> products;
   Expr attention;  // bytes of flash attention: its inputs, and the gradients of its outputs
