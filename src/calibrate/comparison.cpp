@@ -41,8 +41,8 @@ double prediction(const MeasuredCase& it, Measure measure, const Plan& plan, con
       return (forward_of(plan) + backward_of(plan)) / (forward_of(baseline) + backward_of(baseline));
     case Measure::iteration_seconds: return plan.timing->iteration.total.count();
     case Measure::gain: return baseline.timing->iteration.total / plan.timing->iteration.total - 1;
-    case Measure::mfu: return plan.timing->throughput.mfu;
-    case Measure::mfu_at_measured: return throughput_at(plan, Seconds(measured_iteration(it).value)).mfu;
+    case Measure::mfu: return plan.timing->throughput.mfu_full;
+    case Measure::mfu_at_measured: return throughput_at(plan, Seconds(measured_iteration(it).value)).mfu_full;
     case Measure::hfu_paper_at_measured:
       return throughput_at(plan, Seconds(measured_iteration(it).value)).hfu_paper;
     case Measure::allocated_bytes: return allocated(plan).count();

@@ -236,7 +236,7 @@ Timing Composer::timing_of(const Strategy& strategy) {
 
 double Composer::mfu(Seconds iteration) {
   if (!model_flops_) {
-    model_flops_ = iteration_flops(base_.model, layers_.layers(), base_.workload).model;
+    model_flops_ = iteration_flops(base_.model, layers_.layers(), base_.workload).model_causal;
     peak_rate_ = peak_of(base_.system.performance->device, compute_dtype(base_.model));
   }
   return utilization(*model_flops_, iteration, devices_, peak_rate_);

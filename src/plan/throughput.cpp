@@ -94,11 +94,11 @@ Throughput throughput(const IterationFlops& flops, Seconds iteration, const Stra
   return {.tokens_per_second = tokens,
           .tokens_per_second_per_device = tokens / ranks,
           .samples_per_second = samples,
-          .flops_per_device = flops.model / iteration / ranks,
-          .mfu = part_of_peak(flops.model),
-          .mfu_causal = part_of_peak(flops.model_causal),
-          .hfu = part_of_peak(flops.hardware),
-          .hfu_causal = part_of_peak(flops.hardware_causal),
+          .flops_per_device = flops.model_causal / iteration / ranks,
+          .mfu = part_of_peak(flops.model_causal),
+          .hfu = part_of_peak(flops.hardware_causal),
+          .mfu_full = part_of_peak(flops.model),
+          .hfu_full = part_of_peak(flops.hardware),
           .hfu_paper = part_of_peak(flops.hardware_paper)};
 }
 

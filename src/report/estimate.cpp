@@ -166,12 +166,13 @@ std::string time_line(const EstimateReply& report, const Plan& plan) {
   const IterationInterval& interval = *report.interval;
   return fmt::format(
       "Iteration {} ({:.0f}%: {} to {}), {:.0f} tokens/s ({:.0f} a GPU).\n"
-      "{:.1f} TFLOP/s a GPU: MFU {:.1f}%, HFU {:.1f}% of {:.0f} TFLOP/s dense {}.",
+      "{:.1f} TFLOP/s a GPU: MFU {:.1f}%, HFU {:.1f}% of {:.0f} TFLOP/s dense {}, with the causal half of\n"
+      "attention (in full: MFU {:.1f}%, HFU {:.1f}%).",
       human(timing.iteration.total), 100 * interval_level, human(interval.low), human(interval.high),
       rates.tokens_per_second, rates.tokens_per_second_per_device, rates.flops_per_device.count() / 1e12,
       100 * rates.mfu, 100 * rates.hfu,
       peak_of(plan.request.system.performance->device, compute_dtype(plan.request.model)).count() / 1e12,
-      peak_name(compute_dtype(plan.request.model)));
+      peak_name(compute_dtype(plan.request.model)), 100 * rates.mfu_full, 100 * rates.hfu_full);
 }
 
 std::string verdict_line(const Plan& plan, const Style& style) {

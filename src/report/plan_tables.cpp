@@ -24,7 +24,7 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
   Table table{.columns = {{"#"}}};
   if (several) table.columns.push_back({"GPUs"});
   const std::vector<Column> common{{"seconds"},
-                                   {"MFU"},
+                                   {"MFU (causal)"},
                                    {"peak GiB"},
                                    {"free"},
                                    {"verdict", Align::left},

@@ -79,7 +79,9 @@ TEST_CASE("throughput: eq. 7 over time, devices and peak, with attention in full
   CHECK(timing.flops.model.count() == doctest::Approx(model).epsilon(rounding));
   const double masked = 72 * B * L * s * h * h * s / (12 * h);
   CHECK(timing.flops.model_causal.count() == doctest::Approx(model - masked).epsilon(rounding));
-  CHECK(timing.throughput.mfu == doctest::Approx(model / iteration / 64 / 312e12));
+  CHECK(timing.throughput.mfu_full == doctest::Approx(model / iteration / 64 / 312e12));
+  CHECK(timing.throughput.mfu == doctest::Approx((model - masked) / iteration / 64 / 312e12));
+  CHECK(timing.throughput.hfu < timing.throughput.hfu_full);
   CHECK(timing.throughput.tokens_per_second == doctest::Approx(B * s / iteration));
   CHECK(timing.throughput.samples_per_second == doctest::Approx(B / iteration));
 }

@@ -9,7 +9,7 @@
 namespace headroom {
 
 struct IterationFlops {
-  Flops model;            // attention counted in full, the convention of K22 and Megatron-LM
+  Flops model;            // attention counted in full, the convention of K22 and of Megatron-LM at its time
   Flops model_causal;     // only the half of the attention products that a causal mask leaves
   Flops hardware;         // model, and replays once
   Flops hardware_causal;  // likewise of hardware
@@ -32,11 +32,13 @@ struct Throughput {
   double tokens_per_second = 0;
   double tokens_per_second_per_device = 0;
   double samples_per_second = 0;
+  // With the half of attention that a causal mask leaves, as Megatron-LM counts today: no kernel runs less.
   FlopsPerSecond flops_per_device;  // model FLOPs
   double mfu = 0;
-  double mfu_causal = 0;
   double hfu = 0;
-  double hfu_causal = 0;
+  // With attention in full, as K22 and others count: more than runs where the kernel skips what is masked.
+  double mfu_full = 0;
+  double hfu_full = 0;
   double hfu_paper = 0;
   friend bool operator==(const Throughput&, const Throughput&) = default;
 };
