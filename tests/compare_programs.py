@@ -39,6 +39,11 @@ RENAMED = {
     "reserved_bytes": "non_torch_bytes",
     "hfu_k22": "hfu_paper",
     "hardware_k22_flops": "hardware_flops_paper",
+    "mfu_causal": "mfu",
+    "hfu_causal": "hfu",
+    "link_share": "nic_efficiency",
+    "ring_share": "shared_nic_efficiency",
+    "overlaps_data_parallel": "overlap_grad_reduce",
     "kept": "saved",
     "kept_bytes": "saved_bytes",
     "replayed": "recomputed",
@@ -47,8 +52,8 @@ RENAMED = {
     "dropped_bytes": "recomputed_bytes",
     "chunk": "virtual_stage",
 }
-# Numbers about the answer itself.
-IGNORED = {"format"}
+# Numbers about the answer itself, those that count attention otherwise now, and what has another unit or type.
+IGNORED = {"format", "mfu", "hfu", "tflops_per_device", "adapters", "overlaps_tensor_parallel"}
 
 
 def strategy_flags(pick):
