@@ -149,7 +149,7 @@ TEST_CASE("groups: pipeline ranks that share a node, and that do not") {
   CHECK(pipeline_link(whole_nodes, 0, 8) == Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8});
   const NetworkRates& network = performance().rates.network;
   CHECK(time(CollectiveKind::pipeline_send, Bytes(1e9), across) ==
-        Bytes(1e9) / (network.link_share.value * BytesPerSecond(25e9)));
+        Bytes(1e9) / (network.nic_efficiency.value * BytesPerSecond(25e9)));
   CHECK(time(CollectiveKind::pipeline_send, Bytes(1e9), inside) <
         time(CollectiveKind::pipeline_send, Bytes(1e9), across));
 }
