@@ -211,7 +211,12 @@ SHARED_TEST_CASE("calibrate to runs: development rows of four clusters are predi
     CAPTURE(cluster.title);
     std::vector<MeasuredRun> rows = read_runs(file->string());
     std::erase_if(rows, [&](const MeasuredRun& row) { return row.source != cluster.title; });
-    for (MeasuredRun& row : rows) row.key = cluster.key;
+    for (MeasuredRun& row : rows) {
+      row.key = cluster.key;
+      // The words of SimuMax's rows, as a setting.
+      if (row.overlap.find("TP comm overlap AG/RS disabled") != std::string::npos)
+        row.settings.overlap_tensor_parallel = TensorOverlap::backward;
+    }
     const ChosenRuns chosen = choose_runs(rows, {}, cluster.base, std::nullopt);
     const RunCalibration result =
         calibrate_to_runs(chosen.fitted, chosen.held_out, read_system(cluster.base), "runs.json");
