@@ -47,13 +47,13 @@ struct StackMemory {
 enum class TensorOverlap : std::uint8_t { none, backward, full };
 
 // The choices of a stack, as its file names them; product_rate has a source of its own.
-inline constexpr std::array<std::string_view, 11> stack_choices{
+inline constexpr std::array<std::string_view, 12> stack_choices{
     "overlap_tensor_parallel", "overlap_grad_reduce",
     "overlap_param_gather",    "overlap_p2p",
     "bucket_parameters",       "bucket_parameters_per_replica",
     "gradient_accumulation",   "norm_backward",
-    "gradient_reduction",      "serial_transfers",
-    "blocking_launches"};
+    "gradient_reduction",      "uneven_stages",
+    "serial_transfers",        "blocking_launches"};
 
 // Where each of them is documented, in that order.
 using ChoiceSources = std::array<std::string, stack_choices.size()>;
