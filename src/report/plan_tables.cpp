@@ -34,9 +34,9 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
                                    {"stages", Align::left},
                                    {"DP"},
                                    {"MBS"},
-                                   {"SP", Align::left, 2},
+                                   {"SP", Align::left, 3},
                                    {"recompute", Align::left},
-                                   {"ZeRO"}};
+                                   {"ZeRO", Align::right, 2}};
   table.columns.insert(table.columns.end(), common.begin(), common.end());
   for (const std::string& name : training_columns(report.training)) {
     table.columns.push_back({name, Align::right, name == "MWh" ? 1 : 0});
