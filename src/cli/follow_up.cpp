@@ -9,7 +9,7 @@ namespace {
 
 // In quotes where a shell would take it apart.
 std::string quoted(const std::string& given) {
-  const std::string text = printable(given, std::string::npos);
+  std::string text = printable(given, std::string::npos);
   const std::string safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:";
   if (text.find_first_not_of(safe) == std::string::npos) return text;
   std::string result = "'";

@@ -180,7 +180,7 @@ class Translation {
 
   void read_zero_stage(const std::string& flag, const std::string& stage) {
     if (stage == "0" || stage == "1") {
-      result_.push_back(stage == "0" ? "--distributed-optimizer=no" : "--distributed-optimizer=yes");
+      result_.emplace_back(stage == "0" ? "--distributed-optimizer=no" : "--distributed-optimizer=yes");
     } else if (stage == "2" || stage == "3") {
       not_modelled(flag + " " + stage, full_sharding);
     } else {

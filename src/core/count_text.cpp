@@ -29,7 +29,7 @@ std::optional<std::int64_t> count_of(std::string_view text) {
   std::int64_t unit = 1;
   if (text.size() > 1 && is_digit(text[text.size() - 2])) {
     if (text.back() == 'k' || text.back() == 'K') unit = 1024;
-    if (text.back() == 'M') unit = 1024 * 1024;
+    if (text.back() == 'M') unit = std::int64_t{1024} * 1024;
   }
   if (unit > 1) text.remove_suffix(1);
   const std::string digits = without_commas(text);

@@ -219,7 +219,7 @@ std::string alternative_line(const Alternative& alternative, const Plan& plan) {
 std::string alternatives_text(const EstimateReply& report, const EstimateWords& words) {
   const Plan& plan = account(report.evaluation);
   const bool fits = std::holds_alternative<Plan>(report.evaluation);
-  const std::string unmodelled =
+  std::string unmodelled =
       !fits && plan.request.strategy.data_parallel > 1 ? std::string("\n") + more_sharding : "";
   if (report.alternatives.empty()) {
     if (fits || !report.looked_for_alternatives) return unmodelled;

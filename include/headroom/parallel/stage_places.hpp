@@ -27,19 +27,4 @@ std::vector<StagePlace> stage_places(const Transformer& model, const Strategy& s
 // How many layers of each kind a stage chunk replays: replayed_layers() of them, from its first on.
 KindCounts replayed_of_kind(const StagePlace& place, const Recomputation& recompute);
 
-template <>
-inline constexpr std::array<Spelling<MainParams>, 4> spellings<MainParams>{{
-    {MainParams::fp32, "fp32"},
-    {MainParams::fp16, "fp16"},
-    {MainParams::remainder, "remainder"},
-    {MainParams::none, "none"},
-}};
-template <>
-inline constexpr std::array<Spelling<MomentDtype>, 5> spellings<MomentDtype>{{
-    {MomentDtype::fp32, "fp32"},
-    {MomentDtype::bf16, "bf16"},
-    {MomentDtype::fp16, "fp16"},
-    {MomentDtype::fp8, "fp8"},
-    {MomentDtype::int8, "int8"},
-}};
 }  // namespace headroom

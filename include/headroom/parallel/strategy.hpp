@@ -191,5 +191,20 @@ inline constexpr std::array<Spelling<ScheduleKind>, 7> other_spellings<ScheduleK
     {ScheduleKind::zero_bubble_h1, "zb-1p"},
     {ScheduleKind::zero_bubble_h1, "ZB1P"},
 }};
+template <>
+inline constexpr std::array<Spelling<MainParams>, 4> spellings<MainParams>{{
+    {MainParams::fp32, "fp32"},
+    {MainParams::fp16, "fp16"},
+    {MainParams::remainder, "remainder"},
+    {MainParams::none, "none"},
+}};
+template <>
+inline constexpr std::array<Spelling<MomentDtype>, 5> spellings<MomentDtype>{{
+    {MomentDtype::fp32, "fp32"},
+    {MomentDtype::bf16, "bf16"},
+    {MomentDtype::fp16, "fp16"},
+    {MomentDtype::fp8, "fp8"},
+    {MomentDtype::int8, "int8"},
+}};
 
 }  // namespace headroom
