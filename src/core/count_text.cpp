@@ -38,8 +38,10 @@ std::optional<std::int64_t> count_of(std::string_view text) {
   const auto [end, error] = std::from_chars(digits.data(), last, number);
   if (error == std::errc::invalid_argument || end != last) return std::nullopt;
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  if (error == std::errc::result_out_of_range) return most;
-  return number > most / unit ? most : number * unit;
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  if (error == std::errc::result_out_of_range) return digits.front() == '-' ? least : most;
+  if (number > most / unit) return most;
+  return number < least / unit ? least : number * unit;
 }
 
 }  // namespace headroom

@@ -17,6 +17,8 @@ TEST_CASE("counts are read as people write them") {
   CHECK(count_of("-3") == -3);
   CHECK(count_of("99999999999999999999") == std::numeric_limits<std::int64_t>::max());
   CHECK(count_of("9999999999999999k") == std::numeric_limits<std::int64_t>::max());
+  CHECK(count_of("-99999999999999999999") == std::numeric_limits<std::int64_t>::min());
+  CHECK(count_of("-9999999999999999k") == std::numeric_limits<std::int64_t>::min());
 }
 
 TEST_CASE("what is no whole number is none") {
