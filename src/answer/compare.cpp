@@ -7,27 +7,12 @@ namespace {
 std::vector<ComparedTerm> memory_terms(const Plan& before, const Plan& after) {
   const RankMemory& x = before.ranks[before.peak_rank];
   const RankMemory& y = after.ranks[after.peak_rank];
-  const Activations& a = x.activations.at_peak;
-  const Activations& b = y.activations.at_peak;
-  const auto term = [](const char* name, Bytes from, Bytes to) {
-    return ComparedTerm{name, from.count(), to.count()};
-  };
-  return {term("weights_bytes", x.state.weights, y.state.weights),
-          term("gradients_bytes", x.state.gradients, y.state.gradients),
-          term("optimizer_bytes", x.state.optimizer, y.state.optimizer),
-          term("layers_bytes", a.layers, b.layers),
-          term("embedding_bytes", a.embedding, b.embedding),
-          term("head_bytes", a.head, b.head),
-          term("outputs_bytes", a.outputs, b.outputs),
-          term("recompute_bytes", a.replay, b.replay),
-          term("activation_gradients_bytes", a.gradients, b.gradients),
-          term("logits_bytes", a.logits, b.logits),
-          term("gathered_bytes", a.gathered, b.gathered),
-          term("weight_gradients_bytes", a.weight_gradients, b.weight_gradients),
-          term("dummy_gradients_bytes", x.dummy_gradients, y.dummy_gradients),
-          term("workspaces_bytes", x.workspaces, y.workspaces),
-          term("non_torch_bytes", x.reserved, y.reserved),
-          term("peak_bytes", peak(before), peak(after))};
+  std::vector<ComparedTerm> terms;
+  for (const MemoryPart& part : memory_parts) {
+    terms.push_back({std::string(part.name) + "_bytes", part.of(x).count(), part.of(y).count()});
+  }
+  terms.push_back({"peak_bytes", peak(before).count(), peak(after).count()});
+  return terms;
 }
 
 // The last is the sum of the others. Empty where time is not known.

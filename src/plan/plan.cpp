@@ -1,7 +1,7 @@
 #include "headroom/plan/plan.hpp"
 
-#include <algorithm>
-#include <array>
+#include <string>
+#include <utility>
 
 #include "headroom/plan/composer.hpp"
 
@@ -17,14 +17,12 @@ Bytes peak(const Plan& plan) { return total(plan.ranks[plan.peak_rank]); }
 Bytes headroom_of(const Plan& plan) { return plan.request.system.memory - peak(plan); }
 
 Component largest_component(const RankMemory& rank) {
-  const std::array<Component, 6> components{{{"weights", rank.state.weights},
-                                             {"gradients", rank.state.gradients},
-                                             {"optimizer state", rank.state.optimizer},
-                                             {"activations", total(rank.activations.at_peak)},
-                                             {"dummy weight gradients", rank.dummy_gradients},
-                                             {"reserves", rank.reserved}}};
-  return *std::max_element(components.begin(), components.end(),
-                           [](const Component& x, const Component& y) { return x.bytes < y.bytes; });
+  Component largest{"activations", total(rank.activations.at_peak)};
+  for (const MemoryPart& part : memory_parts) {
+    const Bytes bytes = part.of(rank);
+    if (!part.activations && bytes > largest.bytes) largest = {std::string(part.words), bytes};
+  }
+  return largest;
 }
 
 Evaluation evaluate(const Request& request) { return Composer(request).evaluate(request.strategy); }

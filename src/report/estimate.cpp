@@ -34,39 +34,25 @@ std::string moment(const Plan& plan, const RankMemory& rank) {
 
 // Every rank, in bytes, for spreadsheets.
 Table bytes_table(const Plan& plan) {
-  Table table{.columns = {{"pipeline_rank"},
-                          {"layers"},
-                          {"in_flight"},
-                          {"weights_bytes"},
-                          {"gradients_bytes"},
-                          {"optimizer_bytes"},
-                          {"activation_bytes"},
-                          {"layers_bytes"},
-                          {"embedding_bytes"},
-                          {"head_bytes"},
-                          {"outputs_bytes"},
-                          {"recompute_bytes"},
-                          {"activation_gradients_bytes"},
-                          {"logits_bytes"},
-                          {"gathered_bytes"},
-                          {"weight_gradients_bytes"},
-                          {"dummy_gradients_bytes"},
-                          {"workspaces_bytes"},
-                          {"non_torch_bytes"},
-                          {"total_bytes"},
-                          {"headroom_bytes"}}};
+  Table table{.columns = {{"pipeline_rank"}, {"layers"}, {"in_flight"}}};
+  const auto first = std::find_if(memory_parts.begin(), memory_parts.end(),
+                                  [](const MemoryPart& part) { return part.activations; });
+  for (const MemoryPart& part : memory_parts) {
+    if (&part == &*first) table.columns.push_back({"activation_bytes"});
+    table.columns.push_back({fmt::format("{}_bytes", part.name)});
+  }
+  table.columns.push_back({"total_bytes"});
+  table.columns.push_back({"headroom_bytes"});
   for (const RankMemory& rank : plan.ranks) {
-    const Activations& parts = rank.activations.at_peak;
     std::vector<std::string> row{std::to_string(rank.activations.pipeline_rank),
                                  std::to_string(rank.activations.layers),
                                  fmt::format("{:g}", in_flight(plan, rank))};
-    for (const Bytes bytes :
-         {rank.state.weights, rank.state.gradients, rank.state.optimizer, total(parts), parts.layers,
-          parts.embedding, parts.head, parts.outputs, parts.replay, parts.gradients, parts.logits,
-          parts.gathered, parts.weight_gradients, rank.dummy_gradients, rank.workspaces, rank.reserved,
-          total(rank), plan.request.system.memory - total(rank)}) {
-      row.push_back(whole(bytes.count()));
+    for (const MemoryPart& part : memory_parts) {
+      if (&part == &*first) row.push_back(whole(total(rank.activations.at_peak).count()));
+      row.push_back(whole(part.of(rank).count()));
     }
+    row.push_back(whole(total(rank).count()));
+    row.push_back(whole((plan.request.system.memory - total(rank)).count()));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -119,30 +105,15 @@ std::string bar(double part, double whole) {
 // Where the memory of the peak rank goes: a bar for each part that takes any.
 Table memory_bars(const Plan& plan) {
   const RankMemory& rank = plan.ranks[plan.peak_rank];
-  const Activations& activations = rank.activations.at_peak;
   const Bytes capacity = plan.request.system.memory;
   const Bytes scale = std::max(total(rank), capacity);
   Table table{.columns = {{"memory", Align::left}, {"GiB"}, {"of capacity"}, {"", Align::left}}};
-  const auto row = [&](const char* name, Bytes bytes) {
-    if (bytes == Bytes(0)) return;
-    table.rows.push_back(
-        {name, in_gib(bytes), fmt::format("{:.1f}%", 100 * (bytes / capacity)), bar(bytes / scale, 1)});
-  };
-  row("weights", rank.state.weights);
-  row("gradients", rank.state.gradients);
-  row("optimizer state", rank.state.optimizer);
-  row("layer activations", activations.layers);
-  row("embedding", activations.embedding);
-  row("output layer", activations.head);
-  row("pipeline outputs", activations.outputs);
-  row("recompute working set", activations.replay);
-  row("activation gradients", activations.gradients);
-  row("half-precision logits", activations.logits);
-  row("gathered sequence shards", activations.gathered);
-  row("weight gradients of the op", activations.weight_gradients);
-  row("dummy weight gradients", rank.dummy_gradients);
-  row("GEMM workspaces", rank.workspaces);
-  row("non-torch memory", rank.reserved);
+  for (const MemoryPart& part : memory_parts) {
+    const Bytes bytes = part.of(rank);
+    if (bytes == Bytes(0)) continue;
+    table.rows.push_back({std::string(part.words), in_gib(bytes),
+                          fmt::format("{:.1f}%", 100 * (bytes / capacity)), bar(bytes / scale, 1)});
+  }
   return table;
 }
 

@@ -17,34 +17,24 @@ OrderedJson op_json(const ModelLayers& layers, const OpPlace& place) {
 }
 
 OrderedJson rank_json(const Plan& plan, const RankMemory& rank) {
-  const Activations& parts = rank.activations.at_peak;
-  return {{"pipeline_rank", rank.activations.pipeline_rank},
-          {"layers", rank.activations.layers},
-          {"in_flight", number(in_flight(plan, rank))},
-          {"weights_bytes", number(rank.state.weights)},
-          {"gradients_bytes", number(rank.state.gradients)},
-          {"optimizer_bytes", number(rank.state.optimizer)},
-          {"activation_bytes", number(total(parts))},
-          {"activations",
-           {{"layers_bytes", number(parts.layers)},
-            {"embedding_bytes", number(parts.embedding)},
-            {"head_bytes", number(parts.head)},
-            {"outputs_bytes", number(parts.outputs)},
-            {"recompute_bytes", number(parts.replay)},
-            {"activation_gradients_bytes", number(parts.gradients)},
-            {"logits_bytes", number(parts.logits)},
-            {"gathered_bytes", number(parts.gathered)},
-            {"weight_gradients_bytes", number(parts.weight_gradients)}}},
-          {"dummy_gradients_bytes", number(rank.dummy_gradients)},
-          {"workspaces_bytes", number(rank.workspaces)},
-          {"non_torch_bytes", number(rank.reserved)},
-          {"total_bytes", number(total(rank))},
-          {"peak",
-           {{"pass", name_of(rank.activations.peak.pass)},
-            {"microbatch", rank.activations.peak.microbatch},
-            {"virtual_stage", rank.activations.peak.chunk},
-            {"during", op_json(layers_of(plan.request.model, plan.request.strategy.micro_batch),
-                               rank.activations.during)}}}};
+  OrderedJson json{{"pipeline_rank", rank.activations.pipeline_rank},
+                   {"layers", rank.activations.layers},
+                   {"in_flight", number(in_flight(plan, rank))}};
+  for (const MemoryPart& part : memory_parts) {
+    if (part.activations && !json.contains("activations")) {
+      json["activation_bytes"] = number(total(rank.activations.at_peak));
+      json["activations"] = OrderedJson::object();
+    }
+    OrderedJson& object = part.activations ? json["activations"] : json;
+    object[fmt::format("{}_bytes", part.name)] = number(part.of(rank));
+  }
+  json["total_bytes"] = number(total(rank));
+  json["peak"] = {{"pass", name_of(rank.activations.peak.pass)},
+                  {"microbatch", rank.activations.peak.microbatch},
+                  {"virtual_stage", rank.activations.peak.chunk},
+                  {"during", op_json(layers_of(plan.request.model, plan.request.strategy.micro_batch),
+                                     rank.activations.during)}};
+  return json;
 }
 
 OrderedJson pass_json(const PassCost& cost) {

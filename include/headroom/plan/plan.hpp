@@ -2,8 +2,10 @@
 // takes on a system whose performance is known.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -47,6 +49,43 @@ struct RankMemory {
 // Of weights, gradients, optimizer state, activations at their peak, what the training stack keeps, and reserves.
 Bytes total(const RankMemory& rank);
 
+// What the memory of a rank is made of: the parts, each written once, for every report. Their sum is total().
+struct MemoryPart {
+  std::string_view name;   // of JSON and CSV, before "_bytes"
+  std::string_view words;  // for reading
+  bool activations;        // one of those of the rank's peak
+  Bytes (*of)(const RankMemory& rank);
+};
+inline constexpr std::array memory_parts{
+    MemoryPart{"weights", "weights", false, [](const RankMemory& rank) { return rank.state.weights; }},
+    MemoryPart{"gradients", "gradients", false, [](const RankMemory& rank) { return rank.state.gradients; }},
+    MemoryPart{"optimizer", "optimizer state", false,
+               [](const RankMemory& rank) { return rank.state.optimizer; }},
+    MemoryPart{"layers", "layer activations", true,
+               [](const RankMemory& rank) { return rank.activations.at_peak.layers; }},
+    MemoryPart{"embedding", "embedding", true,
+               [](const RankMemory& rank) { return rank.activations.at_peak.embedding; }},
+    MemoryPart{"head", "output layer", true,
+               [](const RankMemory& rank) { return rank.activations.at_peak.head; }},
+    MemoryPart{"outputs", "pipeline outputs", true,
+               [](const RankMemory& rank) { return rank.activations.at_peak.outputs; }},
+    MemoryPart{"recompute", "recompute working set", true,
+               [](const RankMemory& rank) { return rank.activations.at_peak.replay; }},
+    MemoryPart{"activation_gradients", "activation gradients", true,
+               [](const RankMemory& rank) { return rank.activations.at_peak.gradients; }},
+    MemoryPart{"logits", "half-precision logits", true,
+               [](const RankMemory& rank) { return rank.activations.at_peak.logits; }},
+    MemoryPart{"gathered", "gathered sequence shards", true,
+               [](const RankMemory& rank) { return rank.activations.at_peak.gathered; }},
+    MemoryPart{"weight_gradients", "weight gradients of the op", true,
+               [](const RankMemory& rank) { return rank.activations.at_peak.weight_gradients; }},
+    MemoryPart{"dummy_gradients", "dummy weight gradients", false,
+               [](const RankMemory& rank) { return rank.dummy_gradients; }},
+    MemoryPart{"workspaces", "GEMM workspaces", false,
+               [](const RankMemory& rank) { return rank.workspaces; }},
+    MemoryPart{"non_torch", "non-torch memory", false, [](const RankMemory& rank) { return rank.reserved; }},
+};
+
 // A stable code and a sentence for the user.
 struct Warning {
   std::string code;
@@ -83,7 +122,7 @@ Bytes peak(const Plan& plan);
 // Negative when it does not fit.
 Bytes headroom_of(const Plan& plan);
 
-// The largest part of a rank's memory.
+// The largest part of a rank's memory; what is alive at the peak of the activations counts as one.
 struct Component {
   std::string name;
   Bytes bytes;
