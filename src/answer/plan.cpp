@@ -4,6 +4,7 @@
 
 #include "headroom/core/expects.hpp"
 #include "headroom/search/device_counts.hpp"
+#include "headroom/search/obstacle.hpp"
 
 namespace headroom {
 namespace {
@@ -75,6 +76,7 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
                   .space = std::move(task.space),
                   .device_counts = std::move(task.device_counts),
                   .found = task.found,
+                  .default_batch = question.default_batch,
                   .training = question.training,
                   .result = std::move(result)};
   constexpr std::size_t least_accounts = 2;  // the best, and the next to see its margin
@@ -83,8 +85,13 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
   reply.pareto_costs = costs_of(reply, reply.result.pareto);
   if (!reply.accounts.empty()) {
     reply.blocked = blocked_by_memory(account(reply.accounts.front().evaluation));
-  } else if (!reply.found) {
-    reply.relief = relief(reply.base, reply.space);
+  } else {
+    if (!reply.result.nearest && reply.device_counts.size() <= 1) {
+      reply.obstacle = obstacle(reply.base, reply.space);
+    }
+    if (!reply.found) reply.relief = relief(reply.base, reply.space);
+    // What no value helps was said once.
+    if (reply.obstacle) std::erase_if(reply.relief, [](const Found& found) { return !found.value; });
   }
   if (why) {
     InquiryQuestion inquiry{.base = reply.base,

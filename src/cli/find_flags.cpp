@@ -44,7 +44,6 @@ std::optional<Question> read_question(const FindFlags& flags, const Givens& give
   const auto asks = [&](Extreme extreme) { return asked && question.extreme == extreme; };
   const bool timed = asks(Extreme::min_devices) || asks(Extreme::max_batch);
   require(givens.devices || asks(Extreme::min_devices), "--devices", "is required", problems);
-  require(givens.global_batch || asks(Extreme::max_batch), "--global-batch", "is required", problems);
   require(!givens.global_batch || !asks(Extreme::max_batch), "--global-batch",
           "is what --find max-batch looks for: leave it out", problems);
   require(!givens.sequence || !asks(Extreme::max_sequence), "--sequence",

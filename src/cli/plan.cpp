@@ -75,7 +75,8 @@ void use_example(PlanFlags& flags) {
 PlanQuestion read_plan_question(PlanFlags& flags, std::size_t shown, std::vector<Problem>& problems) {
   use_example(flags);
   PlanQuestion question{.accounts = shown};
-  question.base = read_request(flags.request, problems);
+  question.base = read_search_request(flags.request, problems);
+  question.default_batch = !flags.request.text("global_batch") && flags.find.find != "max-batch";
   read_system_flags(flags.system, question.base, problems);
   SpaceFlags beside_devices = flags.space;
   beside_devices.devices.reset();
@@ -107,6 +108,9 @@ Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> prob
   if (!problems.empty()) throw InputError(std::move(problems));
   asked.task = task_of(asked.question);
   put_found(asked.task, flags.request);
+  if (asked.question.default_batch) {
+    flags.request.text("global_batch") = std::to_string(asked.question.base.workload.global_batch);
+  }
   if (flags.why) {
     asked.question.why = read_inquiry(*flags.why, flags.request, asked.task.base, asked.task.space);
   }
@@ -167,8 +171,7 @@ void add_flags(Command command, PlanFlags& flags) {
   command.find("model").required(false).describe(
       "MODEL",
       "A model's name (see: headroom list models) or a model file; without one, gpt3-175b on 64 GPUs");
-  // A question may look for either, and other numbers of devices may be compared.
-  command.find("--global-batch").required(false);
+  // A question may look for them, and several numbers may be compared.
   command.find("--devices")
       .required(false)
       .describe("N,N,...",

@@ -89,10 +89,19 @@ void add_space_flags(Command command, SpaceFlags& flags) {
 void add_search_flags(Command command, RequestFlags& request, SystemFlags& system, SpaceFlags& space) {
   add_model_flags(command, request);
   add_saved_flags(command, request);
-  command.option("--global-batch", request.text("global_batch"), "N", "Sequences in an iteration (GBS)")
-      .required();
+  command.option("--global-batch", request.text("global_batch"), "N",
+                 "Sequences in an iteration (GBS); by default 4M tokens of the model's sequence");
   add_system_flags(command, system);
   add_space_flags(command, space);
+}
+
+Request read_search_request(const RequestFlags& flags, std::vector<Problem>& problems,
+                            const ReadModel& read) {
+  Request request = read_request(flags, problems, read);
+  if (!flags.text("global_batch")) {
+    request.workload.global_batch = usual_global_batch(request.workload.sequence);
+  }
+  return request;
 }
 
 Space read_space(const SpaceFlags& flags, const Software& software, std::vector<Problem>& problems) {

@@ -92,9 +92,11 @@ PointQuestion PointReader::read(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
   PointQuestion point;
   const SystemFlags& named = flags_->system;
-  point.request = read_request(flags_->request, problems, [&](const auto& source, const auto& overrides) {
+  const ReadModel read = [&](const auto& source, const auto& overrides) {
     return model_.read(source, overrides, read_model);
-  });
+  };
+  point.request = kind_ == SweepKind::plan ? read_search_request(flags_->request, problems, read)
+                                           : read_request(flags_->request, problems, read);
   collect(problems, [&] { point.request.system = system_.read(named.system, named.overrides, read_system); });
   const std::string stack = named.software.empty() ? point.request.system.default_software : named.software;
   collect(problems,

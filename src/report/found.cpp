@@ -5,8 +5,19 @@
 namespace headroom {
 namespace {
 
+// Why nothing fits, where sizes that do not divide the GPUs are at fault; a full stop where they are not.
+std::string no_layout(const Found& found, std::int64_t devices) {
+  if (found.obstacle) return ": " + problem_line(*found.obstacle);
+  const std::int64_t shared_by = found.most_model_parallel;
+  if (shared_by == 0) return fmt::format("; no layout of {} GPUs is legal.", devices);
+  if (shared_by == devices) return ".";
+  return fmt::format("; TP x PP is at most {} on {} GPUs.", shared_by, devices);
+}
+
 std::string fewest_devices(const Found& found, std::int64_t node) {
-  const auto& [question, value, least, ignored, also_ignored] = found;
+  const auto& question = found.question;
+  const auto& value = found.value;
+  const std::int64_t least = found.least;
   const std::string in_time =
       question.within ? fmt::format(" with an iteration of at most {}", human(*question.within)) : "";
   const std::string tried =
@@ -15,6 +26,10 @@ std::string fewest_devices(const Found& found, std::int64_t node) {
       least > 1 ? fmt::format("; fewer than {} cannot hold the model's state{}", least,
                               question.within ? " or compute that fast at their full peak" : "")
                 : "";
+  if (!value && found.obstacle) {
+    return fmt::format("On no number of GPUs up to {} is any layout legal ({}{}): {}", question.most, tried,
+                       bound, problem_line(*found.obstacle));
+  }
   if (!value) {
     return fmt::format("On no number of GPUs up to {} does anything fit{} ({}{}).", question.most, in_time,
                        tried, bound);
@@ -31,8 +46,8 @@ std::string looked_at(const Question& question) {
   return text.empty() ? text : " (" + text + ")";
 }
 
-std::string largest_batch(const Found& found) {
-  const auto& [question, value, least, micro_batch, at_least] = found;
+std::string largest_batch(const Found& found, std::int64_t devices) {
+  const auto& [question, value, least, micro_batch, at_least, obstacle, most_model_parallel] = found;
   if (micro_batch) {
     return fmt::format(
         "Memory does not bound the global batch: however many microbatches follow each other, a pipeline "
@@ -42,7 +57,9 @@ std::string largest_batch(const Found& found) {
   }
   const std::string in_time =
       question.within ? fmt::format(" in an iteration of at most {}", human(*question.within)) : "";
-  if (!value) return fmt::format("No global batch fits{}{}.", in_time, looked_at(question));
+  if (!value) {
+    return fmt::format("No global batch fits{}{}{}", in_time, looked_at(question), no_layout(found, devices));
+  }
   if (at_least) {
     return fmt::format(
         "A global batch of {} sequences fits{}; larger ones were not looked at, since no pipeline is "
@@ -55,16 +72,21 @@ std::string largest_batch(const Found& found) {
 
 }  // namespace
 
-std::string found_text(const Found& found, const Request& base) {
-  const auto& [question, value, least, micro_batch, at_least] = found;
+std::string problem_line(const Problem& problem) {
+  const auto [flag, rule] = by_flag(problem);
+  return flag + " " + rule + ".";
+}
+
+std::string found_text(const Found& found, const Request& base, std::int64_t devices) {
+  const auto& [question, value, least, micro_batch, at_least, obstacle, most_model_parallel] = found;
   switch (question.extreme) {
     case Extreme::min_devices: return fewest_devices(found, base.system.devices_per_node);
-    case Extreme::max_batch: return largest_batch(found);
+    case Extreme::max_batch: return largest_batch(found, devices);
     case Extreme::max_sequence:
-      if (!value) return fmt::format("No sequence fits{}.", looked_at(question));
+      if (!value) return fmt::format("No sequence fits{}{}", looked_at(question), no_layout(found, devices));
       return fmt::format("Sequences of {} tokens are the longest that fit{}.", *value, looked_at(question));
     case Extreme::max_layers:
-      if (!value) return fmt::format("No depth fits{}.", looked_at(question));
+      if (!value) return fmt::format("No depth fits{}{}", looked_at(question), no_layout(found, devices));
       return fmt::format("A model of this width fits with up to {} layers{}.", *value, looked_at(question));
   }
   EXPECTS(!"unknown extreme");
@@ -72,7 +94,7 @@ std::string found_text(const Found& found, const Request& base) {
 }
 
 OrderedJson found_json(const Found& found) {
-  const auto& [question, value, least, micro_batch, at_least] = found;
+  const auto& [question, value, least, micro_batch, at_least, obstacle, most_model_parallel] = found;
   OrderedJson json{{"find", name_of(question.extreme)},
                    {"value", value ? OrderedJson(*value) : OrderedJson()},
                    {"step", question.step},
@@ -81,6 +103,8 @@ OrderedJson found_json(const Found& found) {
   if (question.within) json["within_seconds"] = question.within->count();
   if (micro_batch) json["micro_batch"] = *micro_batch;
   if (at_least) json["at_least"] = true;
+  if (obstacle) json["obstacle"] = problem_line(*obstacle);
+  if (most_model_parallel > 0) json["most_model_parallel"] = most_model_parallel;
   return json;
 }
 

@@ -8,8 +8,11 @@
 
 namespace headroom {
 
-// A sentence: what was found, and what was looked at.
-std::string found_text(const Found& found, const Request& base);
+// A sentence: what was found on so many devices, and what was looked at.
+std::string found_text(const Found& found, const Request& base, std::int64_t devices);
+
+// A problem as a sentence that names the flag.
+std::string problem_line(const Problem& problem);
 
 OrderedJson found_json(const Found& found);
 

@@ -58,9 +58,10 @@ std::string choice_text(const PlanReply& report) {
 
 std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
   const SearchResult& result = report.result;
-  std::string text =
-      "\nNothing in this space is legal: TP x PP x DP must make the GPUs, and MBS x DP must divide the "
-      "GBS.\n";
+  std::string text = "\nNothing in this space is legal" +
+                     (report.obstacle ? ": " + problem_line(*report.obstacle)
+                                      : ": every TP x PP x DP that makes the GPUs breaks a rule.") +
+                     "\n";
   if (result.nearest) {
     const Bytes missing = result.nearest->peak - report.base.system.memory;
     text = fmt::format("\nNothing fits. What needs least, {} more than there is:\n  {} {}\n", human(missing),
@@ -72,8 +73,9 @@ std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
         "--layout any.\n";
   }
   if (result.nearest && report.space.devices > 1) text += more_sharding;
-  if (!report.relief.empty()) text += "With more GPUs, a smaller batch or shorter sequences:\n";
-  for (const Found& found : report.relief) text += fmt::format("- {}\n", found_text(found, report.base));
+  if (!report.relief.empty()) text += "With another number of GPUs, a smaller batch or shorter sequences:\n";
+  for (const Found& found : report.relief)
+    text += fmt::format("- {}\n", found_text(found, report.base, report.space.devices));
   return text;
 }
 
@@ -88,19 +90,20 @@ std::string rejected_text(const SearchResult& result) {
 }
 
 std::string plan_text(const PlanReply& report, const PlanWords& asked, const Style& style) {
-  const auto& [base, space, device_counts, found, training, result, accounts, plan_costs, pareto_costs,
-               blocked, relief, inquiry] = report;
+  const auto& [base, space, device_counts, found, default_batch, training, result, accounts, plan_costs,
+               pareto_costs, blocked, obstacle, relief, inquiry] = report;
   const auto& [estimate, why, shown, elapsed] = asked;
   const std::string blank = style.format == Format::markdown ? "\n" : "";
   std::string text = fmt::format(
-      "{}{} ({} parameters) on {} {} of {}, GBS {} x {} tokens\n{}{}{} strategies, {} of them fit",
+      "{}{} ({} parameters) on {} {} of {}, GBS {}{} x {} tokens\n{}{}{} strategies, {} of them fit",
       style.format == Format::markdown ? "## " : "", base.model.name,
       human_count(parameter_count(base.model)),
       device_counts.size() > 1 ? fmt::format("{}", fmt::join(device_counts, ", "))
                                : std::to_string(space.devices),
       device_counts.size() > 1 || space.devices > 1 ? "GPUs" : "GPU", base.system.name,
-      base.workload.global_batch, base.workload.sequence, blank,
-      found ? found_text(*found, base) + "\n" + blank : "", result.evaluated, result.feasible);
+      base.workload.global_batch, report.default_batch ? " (4M tokens, default)" : "", base.workload.sequence,
+      blank, found ? found_text(*found, base, space.devices) + "\n" + blank : "", result.evaluated,
+      result.feasible);
   if (elapsed) text += fmt::format("; {}", human(Seconds(*elapsed)));
   text += ".\n";
   if (result.plans.empty()) {

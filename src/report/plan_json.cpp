@@ -111,12 +111,14 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
   if (const Candidate* const marginal = faster_but_marginal(result)) {
     json["faster_but_marginal"] = point_json(report, asked, *marginal, nullptr);
   }
+  if (report.default_batch) json["default_batch"] = true;
   if (report.found) json["found"] = found_json(*report.found);
   if (report.blocked) {
     json["blocked_by_memory"] = {{"change", flags_of(report.blocked->change)},
                                  {"iteration_seconds", report.blocked->iteration.count()},
                                  {"missing_bytes", number(report.blocked->missing)}};
   }
+  if (report.obstacle) json["obstacle"] = problem_line(*report.obstacle);
   if (result.nearest) json["nearest"] = point_json(report, asked, *result.nearest, nullptr);
   if (!report.relief.empty()) {
     OrderedJson relief = OrderedJson::array();

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "headroom/search/feasibility.hpp"
+#include "headroom/search/obstacle.hpp"
 
 namespace headroom {
 namespace {
@@ -53,6 +54,7 @@ class Finder {
       case Extreme::max_sequence: max_sequence(); break;
       case Extreme::max_layers: max_layers(); break;
     }
+    if (!found_.value && !found_.micro_batch) say_why_nothing_fits();
     return found_;
   }
 
@@ -78,16 +80,44 @@ class Finder {
                                   : question_.most;
     Feasibility feasibility(base_);
     Space space = space_;
-    for (std::int64_t devices = found_.least; devices <= most; ++devices) {
-      if (devices > node) devices = round_up(devices, node);
-      if (devices > most) return;
-      if (devices < node && node % devices != 0) continue;
+    visit_device_counts(found_.least, most, node, [&](std::int64_t devices) {
       space.devices = devices;
       if (question_.within ? feasibility.fits_within(space, *question_.within) : feasibility.fits(space)) {
         found_.value = devices;
-        return;
       }
+      return !found_.value.has_value();
+    });
+  }
+
+  // Divisors of a node, then whole nodes. False ends the visit.
+  template <class Visit>
+  static void visit_device_counts(std::int64_t least, std::int64_t most, std::int64_t node, Visit visit) {
+    for (std::int64_t devices = least; devices <= most; ++devices) {
+      if (devices > node) devices = round_up(devices, node);
+      if (devices > most) return;
+      if (devices < node && node % devices != 0) continue;
+      if (!visit(devices)) return;
     }
+  }
+
+  void say_why_nothing_fits() {
+    Request request = base_;
+    Space space = space_;
+    if (question_.extreme == Extreme::min_devices) {
+      visit_device_counts(found_.least, question_.most, base_.system.devices_per_node,
+                          [&](std::int64_t devices) {
+                            space.devices = devices;
+                            found_.obstacle = obstacle(request, space);
+                            return found_.obstacle.has_value();
+                          });
+      return;
+    }
+    if (question_.extreme == Extreme::max_batch) {
+      const std::vector<std::int64_t>& sizes = space.micro_batch.only;
+      request.workload.global_batch = space.devices * (sizes.empty() ? 1 : sizes.front());
+    }
+    found_.obstacle = obstacle(request, space);
+    if (!found_.obstacle) found_.most_model_parallel = most_model_parallel(request, space);
   }
 
   // The same strategies are legal for all sequences that every tensor-parallel size divides, and none of them needs less

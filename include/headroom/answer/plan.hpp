@@ -23,6 +23,7 @@ struct PlanQuestion {
   Space space;
   std::vector<std::int64_t> device_counts;  // where there are several, the space is searched on each
   std::optional<Question> find;             // an inverse question: its answer is what is planned
+  bool default_batch = false;               // nobody named its global batch, which is the usual one
   Training training;
   // When the training shall be over: asks for the fewest devices, of which an iteration takes short enough. Expects
   // tokens, and no other extreme.
@@ -46,12 +47,14 @@ struct PlanReply {
   Space space;
   std::vector<std::int64_t> device_counts;
   std::optional<Found> found;
+  bool default_batch = false;
   Training training;
   SearchResult result;
   std::vector<EstimateReply> accounts;     // of the first of its plans
   std::vector<TrainingCost> plan_costs;    // of each of its plans, where tokens are given
   std::vector<TrainingCost> pareto_costs;  // and of each on its Pareto front
   std::optional<BlockedChange> blocked;    // what memory keeps the best plan from
+  std::optional<Problem> obstacle;         // where no layout is legal: the size that divides nothing
   std::vector<Found> relief;               // where nothing fits: what would
   std::optional<InquiryReply> inquiry;
 };

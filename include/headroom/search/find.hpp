@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/core/error.hpp"
 #include "headroom/core/names.hpp"
 #include "headroom/search/space.hpp"
 
@@ -46,6 +47,10 @@ struct Found {
   std::optional<std::int64_t> micro_batch;
   bool at_least =
       false;  // max_batch: larger ones were not looked at, since no pipeline is given more microbatches
+  // Where nothing fits at any value: what keeps every layout from being legal, on the most devices that were looked at; and
+  // else the largest TP x PP of a legal one.
+  std::optional<Problem> obstacle;
+  std::int64_t most_model_parallel = 0;
   friend bool operator==(const Found&, const Found&) = default;
 };
 

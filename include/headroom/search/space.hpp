@@ -28,6 +28,14 @@ bool allows(const Counts& counts, std::int64_t value);
 // Whether to split something over so many ranks: over one of them it changes nothing, and is not done.
 const std::vector<bool>& choices(const std::vector<bool>& open, std::int64_t ranks);
 
+// Tokens of an iteration where nobody says how many. Assumed: that of all Llama 2 models (arXiv:2307.09288, table 1).
+inline constexpr std::int64_t usual_batch_tokens = std::int64_t{4} << 20;
+
+// The sequences of that length that make them; at least one.
+constexpr std::int64_t usual_global_batch(std::int64_t sequence) {
+  return sequence < usual_batch_tokens ? usual_batch_tokens / sequence : 1;
+}
+
 struct Space {
   std::int64_t devices = 1;  // all of them are used: d = devices / (t p)
   Counts tensor_parallel;    // divisors of the devices, within a node unless listed

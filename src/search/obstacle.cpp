@@ -1,0 +1,77 @@
+#include "headroom/search/obstacle.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "headroom/search/feasibility.hpp"
+
+namespace headroom {
+namespace {
+
+// "TP 3", "TP 3 or 5", "any TP".
+std::string sizes_text(const char* name, const Counts& counts) {
+  if (counts.only.empty()) return std::string("any ") + name;
+  std::string text = name;
+  for (std::size_t i = 0; i < counts.only.size(); ++i) {
+    const char* before = i == 0 ? " " : i + 1 == counts.only.size() ? " or " : ", ";
+    text += before + std::to_string(counts.only[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<Problem> obstacle(const Request& base, const Space& space) {
+  const Counts tensor = tensor_parallel_of(base, space);
+  bool t_divides = false;
+  bool tp_divides = false;
+  bool tpd_makes = false;
+  for (const std::int64_t t : divisors(space.devices)) {
+    if (!allows(tensor, t)) continue;
+    t_divides = true;
+    for (const std::int64_t p : divisors(space.devices / t)) {
+      if (!allows(space.pipeline_parallel, p)) continue;
+      tp_divides = true;
+      const std::int64_t d = space.devices / t / p;
+      if (!allows(space.data_parallel, d)) continue;
+      tpd_makes = true;
+      if (base.workload.global_batch % d != 0) continue;
+      const std::vector<std::int64_t> sizes = divisors(base.workload.global_batch / d);
+      if (std::any_of(sizes.begin(), sizes.end(),
+                      [&](std::int64_t b) { return allows(space.micro_batch, b); })) {
+        return {};
+      }
+    }
+  }
+  const std::string devices = std::to_string(space.devices);
+  const std::string t = sizes_text("TP", tensor);
+  const std::string tp = t + " x " + sizes_text("PP", space.pipeline_parallel);
+  if (!t_divides) return Problem{"tensor_parallel", "must divide the GPUs (" + t + ": " + devices + ")"};
+  if (!tp_divides) {
+    return Problem{"pipeline_parallel",
+                   "times --tensor-parallel must divide the GPUs (" + tp + ": " + devices + ")"};
+  }
+  const std::string d = sizes_text("DP", space.data_parallel);
+  if (!tpd_makes) {
+    return Problem{"data_parallel", "times --tensor-parallel and --pipeline-parallel must make the GPUs (" +
+                                        tp + " x " + d + ": " + devices + ")"};
+  }
+  return Problem{"global_batch", "must be a multiple of --micro-batch times --data-parallel (" +
+                                     std::to_string(base.workload.global_batch) + " on " + devices +
+                                     " GPUs with " + tp + " x " + d + ", " +
+                                     sizes_text("MBS", space.micro_batch) + ")"};
+}
+
+std::int64_t most_model_parallel(const Request& base, const Space& space) {
+  std::int64_t most = 0;
+  visit_layouts(
+      base, leanest(space),
+      [&](const Strategy& layout) {
+        most = std::max(most, layout.tensor_parallel * layout.pipeline_parallel);
+        return true;
+      },
+      [](const std::string&) {});
+  return most;
+}
+
+}  // namespace headroom
