@@ -39,7 +39,7 @@ CalibrateToRunsReply answer(const CalibrateToRunsQuestion& question) {
     const std::size_t count = held_out.size() + skipped.size();
     throw InputError(question.files, "none of its " + std::to_string(count) + " runs can be fitted: '" +
                                          skipped.front().name +
-                                         "', for one, is skipped: " + skipped.front().reason);
+                                         "', for one, is skipped: " + text_of(skipped.front()));
   }
   CalibrateToRunsReply reply{
       .calibration = calibrate_to_runs(fitted, held_out, question.base, question.files), .skipped = skipped};

@@ -22,7 +22,8 @@ Coverage coverage_of(const std::vector<Comparison>& rows, Measure measure) {
 
 ValidateReply answer(const ValidateQuestion& question) {
   const auto& [cases, targets] = question.measurements;
-  ValidateReply reply{.groups = {},
+  ValidateReply reply{.runs = cases.size(),
+                      .groups = {},
                       .rows = compare(cases, targets, embedded_spreads()),
                       .coverage = {},
                       .skipped = question.skipped};

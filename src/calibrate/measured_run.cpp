@@ -1,5 +1,11 @@
 #include "headroom/calibrate/measured_run.hpp"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "overlap_words.hpp"
+
 namespace headroom {
 namespace {
 
@@ -7,7 +13,7 @@ bool holds(const std::string& text, std::string_view part) { return text.find(pa
 
 // What holds for a run beyond its members: its own settings over those of its source.
 RunSettings settings_of(const MeasuredRun& run, const PublishedSource* source) {
-  if (source == nullptr) return run.settings;
+  if (source == nullptr) return laid_over(run.settings, overlap_of_words(run.overlap));
   RunSettings settings = source->settings;
   for (const SettingsVariant& variant : source->variants) {
     const bool matches = (!variant.dtype || *variant.dtype == run.dtype) &&
@@ -33,40 +39,66 @@ std::optional<ScheduleKind> schedule_of(const MeasuredRun& run) {
   return interleaved ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
 }
 
-// Empty when the run can be predicted.
-std::string reason_to_skip(const MeasuredRun& run, const RunSettings& settings) {
-  if (!run.iteration) return "no iteration time";
-  if (!run.dense || run.expert_parallel > 1) return "mixture of experts";
-  if (run.context_parallel > 1) return "context parallelism";
-  if (run.fully_sharded || run.zero_stage.value_or(0) > 1) {
-    return "gradients or parameters sharded over data-parallel ranks (ZeRO 2 and 3, FSDP)";
-  }
-  if (holds(run.dtype, "fp8") || holds(run.dtype, "float8") || holds(run.dtype, "FP8"))
-    return "fp8 matrix products";
-  if (!schedule_of(run)) return "schedule " + *run.schedule;
-  if (!recomputation_of(run, settings)) {
-    return run.recompute ? "recomputation '" + *run.recompute + "'" : "recomputation not stated";
-  }
-  if (!run.vocabulary && !settings.vocabulary) return "vocabulary not stated";
-  if (run.tensor_parallel > 1 && !run.sequence_parallel) return "sequence parallelism not stated";
-  return {};
+// What no prediction knows yet, as far as a run's own members tell it. A line goes when its feature comes.
+struct Unmodelled {
+  std::string_view what;
+  bool (*of)(const MeasuredRun& run);
+};
+
+constexpr std::array unmodelled{
+    Unmodelled{"mixture of experts",
+               [](const MeasuredRun& run) { return !run.dense || run.expert_parallel > 1; }},
+    Unmodelled{"context parallelism", [](const MeasuredRun& run) { return run.context_parallel > 1; }},
+    Unmodelled{"parameters or gradients sharded over data-parallel ranks (FSDP, ZeRO 2 and 3)",
+               [](const MeasuredRun& run) { return run.fully_sharded || run.zero_stage.value_or(0) > 1; }},
+    Unmodelled{"FP8 and FP4 GEMMs",
+               [](const MeasuredRun& run) {
+                 return holds(run.dtype, "fp8") || holds(run.dtype, "float8") || holds(run.dtype, "FP8") ||
+                        holds(run.dtype, "fp4");
+               }},
+};
+
+bool has_16_bits(const std::string& dtype) {
+  return dtype.empty() || holds(dtype, "16") || holds(dtype, "half");
 }
 
-Transformer model_of(const MeasuredRun& run, const RunSettings& settings) {
+void collect_unmodelled(const MeasuredRun& run, std::vector<std::string>& reasons) {
+  const auto add = [&](std::string_view what) {
+    std::string reason = "not modelled yet: " + std::string(what);
+    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
+      reasons.push_back(std::move(reason));
+  };
+  const std::size_t others = reasons.size();
+  for (const auto& [what, of] : unmodelled) {
+    if (of(run)) add(what);
+  }
+  for (const std::string& what : run.unmodelled) add(what);
+  if (reasons.size() == others && !has_16_bits(run.dtype)) add("GEMMs in '" + run.dtype + "'");
+}
+
+void collect_lacking(const MeasuredRun& run, const RunSettings& settings, std::vector<std::string>& reasons) {
+  const auto add = [&](const std::string& member) { reasons.push_back("not stated: " + member); };
+  for (const std::string& member : run.lacking) add(member);
+  if (!run.iteration && !run.memory) add("an iteration time or a peak memory");
+  if (!run.model && !run.vocabulary && !settings.vocabulary) add("model.vocab");
+  if (!run.recompute && !settings.recompute) add("recompute");
+  if (run.tensor_parallel > 1 && !run.sequence_parallel) add("parallel.sp");
+}
+
+Transformer described_model(const MeasuredRun& run, const RunSettings& settings) {
   Transformer model{.name = run.name,
                     .source = run.source,
                     .hidden = run.hidden,
                     .feedforward = run.feedforward.value_or(4 * run.hidden),
                     .heads = run.heads,
                     .key_value_heads = run.key_value_heads.value_or(run.heads),
-                    .head_size = run.hidden / run.heads,
+                    .head_size = run.head_size.value_or(run.hidden / run.heads),
                     .layers = run.layers,
                     .vocabulary = run.vocabulary ? *run.vocabulary : settings.vocabulary.value(),
                     .vocabulary_multiple = 128,  // Megatron-LM's default
                     .sequence = run.sequence,
                     .max_positions = run.sequence};
   Architecture& architecture = model.architecture;
-  if (run.flash_attention.value_or(false)) architecture.kernels.attention = AttentionKernel::flash;
   if (run.gated) {  // those that are published are relatives of Llama
     architecture.activation = Activation::swiglu;
     architecture.normalization = Normalization::rms_norm;
@@ -75,8 +107,18 @@ Transformer model_of(const MeasuredRun& run, const RunSettings& settings) {
     architecture.hidden_dropout = architecture.attention_dropout = false;
     architecture.tied_embeddings = false;
   }
-  if (settings.positions) architecture.positions = *settings.positions;
-  if (settings.tied_embeddings) architecture.tied_embeddings = *settings.tied_embeddings;
+  return model;
+}
+
+Transformer model_of(const MeasuredRun& run, const RunSettings& settings) {
+  Transformer model = run.model ? *run.model : described_model(run, settings);
+  const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };
+  Architecture& architecture = model.architecture;
+  if (run.flash_attention.value_or(false)) architecture.kernels.attention = AttentionKernel::flash;
+  set(architecture.normalization, run.normalization);
+  set(architecture.qkv_bias, run.qkv_bias);
+  set(architecture.positions, settings.positions);
+  set(architecture.tied_embeddings, settings.tied_embeddings);
   return model;
 }
 
@@ -102,10 +144,15 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
   strategy.recompute.policy = *recomputation_of(run, settings);
   strategy.distributed_optimizer = run.zero_stage == 1;
   strategy.gradient_dtype = settings.gradient_dtype.value_or(Dtype::fp32);
+  const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };
+  set(strategy.optimizer.main_params, run.main_params);
+  set(strategy.optimizer.exp_avg, run.exp_avg);
+  set(strategy.optimizer.exp_avg_sq, run.exp_avg_sq);
   const std::int64_t chunks = strategy.pipeline_parallel * strategy.virtual_pipeline;
-  const bool has_enough = run.layers + 2 >= chunks;  // where it has not, the strategy is not legal anyway
+  const std::int64_t layers = run.model ? run.model->layers : run.layers;
+  const bool has_enough = layers + 2 >= chunks;  // where it has not, the strategy is not legal anyway
   if (settings.ends_count_as_layers.value_or(false) && chunks > 1 && has_enough)
-    strategy.stage_layers = layers_counting_ends(run.layers, chunks);
+    strategy.stage_layers = layers_counting_ends(layers, chunks);
   return strategy;
 }
 
@@ -123,11 +170,34 @@ std::string label_of(const MeasuredRun& run, const PublishedSource* source) {
   return run.source.empty() ? "own runs" : "'" + run.source + "'";
 }
 
+std::vector<std::string> reasons_to_skip(const MeasuredRun& run, const PublishedSource* source) {
+  const RunSettings settings = settings_of(run, source);
+  std::vector<std::string> reasons;
+  collect_lacking(run, settings, reasons);
+  collect_unmodelled(run, reasons);
+  if (!schedule_of(run)) reasons.push_back("not modelled yet: schedule " + *run.schedule);
+  if (run.recompute && !recomputation_of(run, settings))
+    reasons.push_back("not modelled yet: recompute '" + *run.recompute + "'");
+  const bool divides = run.heads > 0 && run.hidden % run.heads == 0;
+  if (run.lacking.empty() && !run.model && !run.head_size && !divides) {
+    reasons.push_back("not stated: model.head_dim, and hidden " + std::to_string(run.hidden) +
+                      " is no multiple of heads " + std::to_string(run.heads));
+  }
+  if (!reasons.empty()) return reasons;
+  const Workload workload{.global_batch = run.global_batch, .sequence = run.sequence};
+  for (const auto& [where, rule] :
+       illegalities(model_of(run, settings), strategy_of(run, settings), workload)) {
+    reasons.push_back(where + " " + rule);
+  }
+  return reasons;
+}
+
 RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const System& system,
                 const Software& software) {
+  std::vector<std::string> reasons = reasons_to_skip(run, source);
+  if (!system.performance) reasons.push_back("system " + system.name + " has no performance figures");
+  if (!reasons.empty()) return reasons;
   const RunSettings settings = settings_of(run, source);
-  if (std::string reason = reason_to_skip(run, settings); !reason.empty()) return reason;
-  if (!system.performance) return "system " + system.name + " has no performance figures";
   Request request{.model = model_of(run, settings),
                   .system = system,
                   .software = software,
@@ -138,12 +208,9 @@ RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const Sys
   set(request.software.overlap_grad_reduce, settings.overlap_grad_reduce);
   set(request.software.overlap_param_gather, settings.overlap_param_gather);
   set(request.software.overlap_p2p, settings.overlap_p2p);
-  if (const auto problems = illegalities(request.model, request.strategy, request.workload);
-      !problems.empty()) {
-    return problems.front().where + " " + problems.front().rule;
-  }
   MeasuredCase result{.source = label_of(run, source), .name = run.name, .request = std::move(request)};
-  result.figures.push_back({.measure = Measure::iteration_seconds, .value = run.iteration->count()});
+  if (run.iteration)
+    result.figures.push_back({.measure = Measure::iteration_seconds, .value = run.iteration->count()});
   if (run.memory) result.figures.push_back(memory_of(run, settings));
   return result;
 }

@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
+#include "headroom/io/run_cases.hpp"
 #include "headroom/io/runs_file.hpp"
 #include "headroom/io/samples_file.hpp"
 #include "headroom/io/system_file.hpp"

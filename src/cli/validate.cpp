@@ -1,9 +1,14 @@
 #include "headroom/answer/validate.hpp"
 
+#include <cstdio>
+
+#include <fmt/format.h>
+
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
 #include "headroom/io/measurements_file.hpp"
+#include "headroom/io/run_cases.hpp"
 #include "headroom/io/runs_file.hpp"
 #include "headroom/io/samples_file.hpp"
 #include "headroom/io/source_file.hpp"
@@ -74,13 +79,22 @@ ExitCode validate(const ValidateFlags& flags) {
       });
     }
     if (!problems.empty()) throw InputError(problems);
-    if (flags.by_title) question.skipped = take_keys_by_title(runs);
+    if (flags.by_title) {
+      question.skipped = take_keys_by_title(runs);
+    } else if (const std::size_t listed = listed_by_title(runs); listed > 0) {
+      fmt::print(
+          stderr,
+          "headroom: note: {} runs have a title that a published source lists (--by-title predicts them with "
+          "its system, stack and settings)\n",
+          listed);
+    }
     RunCases cases = cases_of(runs, flags.system, flags.software);
     question.measurements = std::move(cases.measurements);
     question.skipped.insert(question.skipped.end(), cases.skipped.begin(), cases.skipped.end());
   }
   const ValidateReply reply = answer(question);
   write(flags.output, render(reply, style, flags.all));
+  if (reply.runs == 0) throw InputError("--runs", "holds no run that can be predicted");
   return met(reply) ? ExitCode::done : ExitCode::out_of_tolerance;
 }
 

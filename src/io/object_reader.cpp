@@ -44,6 +44,15 @@ const Json* ObjectReader::find(std::string_view key, bool required) {
   return nullptr;
 }
 
+bool ObjectReader::find_wanted(std::string_view key, std::vector<std::string>& absent) {
+  if (find(key, /*required=*/false) != nullptr) return true;
+  std::string place = (at_ / std::string(key)).to_string();
+  place.erase(0, place.find('/', 1) + 1);  // the entry of the document
+  std::replace(place.begin(), place.end(), '/', '.');
+  absent.push_back(std::move(place));
+  return false;
+}
+
 void ObjectReader::report(std::string_view key, std::string rule) {
   document_.report(at_ / std::string(key), std::move(rule));
 }

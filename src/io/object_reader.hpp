@@ -63,6 +63,17 @@ class ObjectReader {
     if (find(key, /*required=*/false) != nullptr) take(key, value.emplace(), rule...);
   }
 
+  // Without the key the value stays as it was, and the place of the key below that of the document's entry ("model.layers")
+  // is added to what is absent.
+  template <class T, class... Rule>
+  void wanted(std::string_view key, T& value, std::vector<std::string>& absent, const Rule&... rule) {
+    if (find_wanted(key, absent)) take(key, value, rule...);
+  }
+  template <class T, class Fields>
+  void wanted_object(std::string_view key, T& value, std::vector<std::string>& absent, Fields fields) {
+    if (find_wanted(key, absent)) read(document_, at_ / std::string(key), value, fields);
+  }
+
   // The version of the file format, which must be this one.
   void format(std::int64_t version);
 
@@ -103,6 +114,7 @@ class ObjectReader {
   ObjectReader(Document& document, const JsonPointer& at);
   void report_unknown_keys();
   const Json* find(std::string_view key, bool required);
+  bool find_wanted(std::string_view key, std::vector<std::string>& absent);
   void report(std::string_view key, std::string rule);
   std::size_t length(std::string_view key);
 

@@ -1,16 +1,14 @@
 #include "headroom/io/runs_file.hpp"
 
-#include <algorithm>
+#include <array>
 #include <iterator>
-#include <map>
-#include <set>
 #include <utility>
 
 #include "document.hpp"
-#include "headroom/calibrate/sample.hpp"
+#include "headroom/io/catalog.hpp"
+#include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/source_file.hpp"
-#include "headroom/io/system_file.hpp"
 #include "object_reader.hpp"
 #include "settings_fields.hpp"
 #include "text.hpp"
@@ -22,12 +20,12 @@ constexpr Range sizes{1, 1 << 28};
 constexpr Range run_counts{1, 1 << 22};
 constexpr Range stages{0, 3};
 
-// What a run says in words or in figures that other members give.
+// What a run says in words, in figures that other members give, or that no prediction depends on.
 constexpr std::string_view described[] = {"/quality",
                                           "/complete",
                                           "/complete_strict",
-                                          "/training_mode",
                                           "/where",
+                                          "/filled",
                                           "/gpus_per_node",
                                           "/interconnect",
                                           "/software",
@@ -37,9 +35,33 @@ constexpr std::string_view described[] = {"/quality",
                                           "/tokens_rounded",
                                           "/num_gpus",
                                           "/peak_reserved_gib",
+                                          "/recompute_detail",
+                                          "/cuda_graphs",
+                                          "/attention_backend",
                                           "/model/name",
                                           "/model/params_b",
-                                          "/model/moe",
+                                          "/model/full_attention_every",
+                                          "/parallel/etp",
+                                          "/parallel/cp_comm_type",
+                                          "/parallel/layout",
+                                          "/parallel/nvlink_domain",
+                                          "/parallel/fsdp_double_buffer",
+                                          "/parallel/hsdp_replicas",
+                                          "/overlap_flags/param_gather_with_optimizer_step",
+                                          "/overlap_flags/tp_comm_config",
+                                          "/overlap_flags/batch_p2p",
+                                          "/overlap_flags/moe_a2a",
+                                          "/overlap_flags/delay_wgrad",
+                                          "/overlap_flags/shared_expert",
+                                          "/overlap_flags/defer_embedding_wgrad",
+                                          "/precision/fp8_format",
+                                          "/precision/fp4_format",
+                                          "/precision/fp8_param_gather",
+                                          "/precision/bf16_layers",
+                                          "/precision/fp8_attention",
+                                          "/optimizer/name",
+                                          "/optimizer/precision_aware",
+                                          "/optimizer/main_grads",
                                           "/source/url",
                                           "/batch/num_microbatches",
                                           "/derived/how",
@@ -51,9 +73,38 @@ constexpr std::string_view described[] = {"/quality",
                                           "/measured/mfu_pct",
                                           "/measured/hfu_pct"};
 
+// Members of which a run that has one cannot be predicted yet. A line goes when its feature comes. Not had is what is
+// left out, null, false, 0, or "none"; with `text` only what holds it counts.
+struct UnmodelledMember {
+  std::string_view path;
+  std::string_view what;
+  std::string_view text = {};
+};
+
+constexpr std::array unmodelled_members{
+    UnmodelledMember{"/model/moe", "mixture of experts"},
+    UnmodelledMember{"/model/moe/kv_lora", "multi-head latent attention"},
+    UnmodelledMember{"/model/mamba", "Mamba layers"},
+    UnmodelledMember{"/model/hybrid_pattern", "Mamba layers"},
+    UnmodelledMember{"/model/window", "sliding-window attention"},
+    UnmodelledMember{"/model/attention_sinks", "attention sinks"},
+    UnmodelledMember{"/model/qk_norm", "normalization of queries and keys"},
+    UnmodelledMember{"/moe_run/mtp_layers", "multi-token prediction"},
+    UnmodelledMember{"/precision/recipe", "FP8 and FP4 GEMMs", "fp"},
+    UnmodelledMember{"/precision/recipe", "FP8 and FP4 GEMMs", "delayed"},
+    UnmodelledMember{"/precision/recipe", "FP8 and FP4 GEMMs", "tensorwise"},
+    UnmodelledMember{"/precision/recipe", "FP8 and FP4 GEMMs", "blockwise"},
+    UnmodelledMember{"/offload", "offloading to the host"},
+    UnmodelledMember{"/training_mode", "low-rank adapters (LoRA)", "LoRA"},
+};
+
 struct WrittenRun {
   MeasuredRun run;
-  std::optional<double> iteration;  // seconds
+  std::optional<double> iteration;       // seconds
+  std::optional<std::string> model;      // its name, which stands where its sizes would
+  std::optional<std::int64_t> sequence;  // of the batch, over the model's
+  std::optional<std::string> norm;
+  std::optional<bool> tensor_overlap;
 };
 
 constexpr auto source_fields = [](auto& fields, auto& it) {
@@ -62,32 +113,54 @@ constexpr auto source_fields = [](auto& fields, auto& it) {
 };
 
 constexpr auto run_model_fields = [](auto& fields, auto& it) {
-  fields.required("layers", it.run.layers, run_counts);
-  fields.required("hidden", it.run.hidden, sizes);
+  fields.wanted("layers", it.run.layers, it.run.lacking, run_counts);
+  fields.wanted("hidden", it.run.hidden, it.run.lacking, sizes);
   fields.optional("ffn_hidden", it.run.feedforward, sizes);
-  fields.required("heads", it.run.heads, run_counts);
+  fields.wanted("heads", it.run.heads, it.run.lacking, run_counts);
   fields.optional("kv_heads", it.run.key_value_heads, run_counts);
+  fields.optional("head_dim", it.run.head_size, run_counts);
   fields.optional("vocab", it.run.vocabulary, sizes);
-  fields.required("seq_len", it.run.sequence, sizes);
-  fields.optional("gated_mlp", it.run.gated);
+  fields.wanted("seq_len", it.run.sequence, it.run.lacking, sizes);
+  fields.wanted("gated_mlp", it.run.gated, it.run.lacking);
+  fields.optional("norm", it.norm);
+  fields.optional("qkv_bias", it.run.qkv_bias);
+  fields.optional("tied_embeddings", it.run.settings.tied_embeddings);
 };
 
 constexpr auto parallel_fields = [](auto& fields, auto& it) {
-  fields.required("tp", it.run.tensor_parallel, run_counts);
+  fields.wanted("tp", it.run.tensor_parallel, it.run.lacking, run_counts);
   fields.optional("sp", it.run.sequence_parallel);
-  fields.required("pp", it.run.pipeline_parallel, run_counts);
+  fields.wanted("pp", it.run.pipeline_parallel, it.run.lacking, run_counts);
   fields.optional("vpp", it.run.virtual_pipeline, run_counts);
   fields.optional("cp", it.run.context_parallel, run_counts);
   fields.optional("ep", it.run.expert_parallel, run_counts);
-  fields.required("dp", it.run.data_parallel, run_counts);
+  fields.wanted("dp", it.run.data_parallel, it.run.lacking, run_counts);
   fields.optional("zero_stage", it.run.zero_stage, stages);
   fields.optional("fsdp", it.run.fully_sharded);
   fields.optional("schedule", it.run.schedule);
 };
 
 constexpr auto batch_fields = [](auto& fields, auto& it) {
-  fields.required("global", it.run.global_batch, run_counts);
-  fields.required("micro", it.run.micro_batch, run_counts);
+  fields.wanted("global", it.run.global_batch, it.run.lacking, run_counts);
+  fields.wanted("micro", it.run.micro_batch, it.run.lacking, run_counts);
+  fields.optional("seq_len", it.sequence, sizes);
+};
+
+constexpr auto overlap_fields = [](auto& fields, auto& it) {
+  fields.optional("grad_reduce", it.run.settings.overlap_grad_reduce);
+  fields.optional("param_gather", it.run.settings.overlap_param_gather);
+  fields.optional("tp_comm", it.tensor_overlap);
+  fields.optional("p2p", it.run.settings.overlap_p2p);
+};
+
+constexpr auto precision_fields = [](auto& fields, auto& it) {
+  fields.optional("grad_reduce_dtype", it.run.settings.gradient_dtype, OneOf{dtypes_that<is_floating>});
+};
+
+constexpr auto optimizer_fields = [](auto& fields, auto& it) {
+  fields.optional("main_params", it.run.main_params);
+  fields.optional("exp_avg", it.run.exp_avg);
+  fields.optional("exp_avg_sq", it.run.exp_avg_sq);
 };
 
 constexpr auto measured_fields = [](auto& fields, auto& it) {
@@ -104,18 +177,22 @@ constexpr auto run_fields = [](auto& fields, auto& it) {
   fields.required("id", it.run.name);
   fields.object("source", it, source_fields);
   fields.optional("gpu", it.run.device);
+  fields.optional("stack", it.run.stack);
   fields.optional("dense", it.run.dense);
-  fields.required_object("model", it, run_model_fields);
-  fields.required_object("parallel", it, parallel_fields);
-  fields.required_object("batch", it, batch_fields);
+  if (!it.model) fields.wanted_object("model", it, it.run.lacking, run_model_fields);
+  fields.wanted_object("parallel", it, it.run.lacking, parallel_fields);
+  fields.wanted_object("batch", it, it.run.lacking, batch_fields);
   fields.optional("recompute", it.run.recompute);
   fields.optional("dtype", it.run.dtype);
   fields.optional("flash_attention", it.run.flash_attention);
   fields.optional("overlap", it.run.overlap);
+  fields.object("overlap_flags", it, overlap_fields);
+  fields.object("precision", it, precision_fields);
+  fields.object("optimizer", it, optimizer_fields);
   fields.object("derived", it, derived_fields);
-  fields.required_object("measured", it, measured_fields);  // after what it takes precedence over
+  fields.object("measured", it, measured_fields);  // after what it takes precedence over
   fields.optional("memory_unit", it.run.memory_unit);
-  fields.object("settings", it.run.settings, run_settings_fields);
+  fields.object("settings", it.run.settings, run_settings_fields);  // after what it takes precedence over
   fields.optional("fit", it.run.fit);
 };
 
@@ -127,17 +204,72 @@ void drop_nulls(Json& value) {
   }
 }
 
-// A run as ObjectReader wants it: without nulls and words, and "FULL_SHARD" as true.
-void normalize(Json& run) {
+const Json* find(const Json& run, std::string_view path) {
+  const JsonPointer field{std::string(path)};
+  return run.contains(field) ? &run.at(field) : nullptr;
+}
+
+bool is_had(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number()) return value != 0;
+  return !value.is_string() || value != "none";
+}
+
+bool has(const Json& run, const UnmodelledMember& member) {
+  const Json* value = find(run, member.path);
+  if (value == nullptr || member.text.empty()) return value != nullptr && is_had(*value);
+  return value->is_string() && value->get_ref<const std::string&>().find(member.text) != std::string::npos;
+}
+
+void erase(Json& run, std::string_view path) {
+  const JsonPointer field{std::string(path)};
+  const JsonPointer parent = field.parent_pointer();
+  if (run.contains(parent) && run.at(parent).is_object()) run.at(parent).erase(field.back());
+}
+
+// What is taken from a run before ObjectReader reads it, which then has no nulls and words, and "FULL_SHARD" as true.
+void normalize(Json& run, WrittenRun& written) {
   drop_nulls(run);
   if (!run.is_object()) return;
-  for (const std::string_view path : described) {
-    const JsonPointer field{std::string(path)};
-    const JsonPointer parent = field.parent_pointer();
-    if (run.contains(parent) && run.at(parent).is_object()) run.at(parent).erase(field.back());
+  for (const UnmodelledMember& member : unmodelled_members) {
+    if (has(run, member)) written.run.unmodelled.emplace_back(member.what);
   }
-  const JsonPointer sharded("/parallel/fsdp");
-  if (run.contains(sharded) && run.at(sharded).is_string()) run.at(sharded) = true;
+  for (const UnmodelledMember& member : unmodelled_members) erase(run, member.path);
+  erase(run, "/moe_run");
+  for (const std::string_view path : described) erase(run, path);
+  if (const Json* sharded = find(run, "/parallel/fsdp"); sharded != nullptr && sharded->is_string())
+    run["parallel"]["fsdp"] = true;
+  if (const Json* model = find(run, "/model"); model != nullptr && model->is_string()) {
+    written.model = model->get<std::string>();
+    erase(run, "/model");
+  }
+}
+
+// Reads what the run refers to by name, and what it says in words of its own. Notes what does not exist.
+void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
+  MeasuredRun& run = written.run;
+  const auto named = [&](const JsonPointer& field, auto read) {
+    try {
+      read();
+    } catch (const InputError& error) {
+      for (const auto& [where, rule] : error.problems()) document.report(field, where + " " + rule);
+    }
+  };
+  if (written.iteration) run.iteration = Seconds(*written.iteration);
+  if (written.model) named(at / "model", [&] { run.model = read_model(*written.model); });
+  if (run.model) run.sequence = run.model->sequence;
+  if (run.stack) named(at / "stack", [&] { read_software(*run.stack); });
+  if (written.sequence) run.sequence = *written.sequence;
+  if (written.tensor_overlap && !run.settings.overlap_tensor_parallel)
+    run.settings.overlap_tensor_parallel =
+        *written.tensor_overlap ? TensorOverlap::full : TensorOverlap::backward;
+  if (written.norm == "rms" || written.norm == "rms_norm") run.normalization = Normalization::rms_norm;
+  if (written.norm == "layer" || written.norm == "layer_norm") run.normalization = Normalization::layer_norm;
+  if (written.norm && !run.normalization)
+    document.report(at / "model" / "norm",
+                    "must be rms or layer (found \"" + printable(*written.norm) + "\")");
+  if (const std::string rule = run.key.empty() ? "" : unknown_source(run.key); !rule.empty())
+    document.report(at / "source" / "key", rule);
 }
 
 }  // namespace
@@ -153,118 +285,16 @@ std::vector<MeasuredRun> parse_runs(std::string_view text, const std::string& fi
   std::vector<MeasuredRun> runs;
   for (std::size_t i = 0; i < document.root.size(); ++i) {
     const JsonPointer at = JsonPointer() / i;
-    normalize(document.root[i]);
     WrittenRun written;
+    normalize(document.root[i], written);
     ObjectReader::read(document, at, written, run_fields);
-    if (written.iteration) written.run.iteration = Seconds(*written.iteration);
-    const MeasuredRun& run = runs.emplace_back(std::move(written.run));
-    if (std::string rule = run.key.empty() ? "" : unknown_source(run.key); !rule.empty())
-      document.report(at / "source" / "key", std::move(rule));
-    if (run.heads > 0 && run.hidden % run.heads != 0) {
-      document.report(at / "model" / "hidden", "must be divisible by heads (" + std::to_string(run.hidden) +
-                                                   " % " + std::to_string(run.heads) + " = " +
-                                                   std::to_string(run.hidden % run.heads) + ")");
-    }
+    resolve(written, document, at);
+    runs.push_back(std::move(written.run));
   }
   document.finish();
   return runs;
 }
 
 std::vector<MeasuredRun> read_runs(const std::string& path) { return parse_runs(read_file(path), path); }
-
-RunPresets presets_of(const MeasuredRun& run, const PublishedSource* source) {
-  if (source != nullptr) return {.system = source->system, .software = source->software};
-  if (const std::optional<System> system = system_of_device(run.device))
-    return {.system = system->name, .software = system->default_software};
-  return {.system = std::nullopt, .software = Software().name};
-}
-
-RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std::string>& system,
-                  const std::optional<std::string>& software) {
-  RunCases result;
-  std::map<std::string, System> systems;  // each read once
-  std::map<std::string, Software> stacks;
-  std::map<std::string, PublishedSource> sources;
-  std::map<std::string, RunPresets> of_devices;
-  const auto presets_for = [&](const MeasuredRun& run, const PublishedSource* source) {
-    if (source != nullptr) return presets_of(run, source);
-    if (system) {
-      if (!systems.contains(*system)) systems[*system] = read_system(*system);
-      return RunPresets{.system = system, .software = systems[*system].default_software};
-    }
-    if (!of_devices.contains(run.device)) of_devices[run.device] = presets_of(run, nullptr);
-    return of_devices[run.device];
-  };
-  std::set<std::string> judged;
-  for (const MeasuredRun& run : runs) {
-    const PublishedSource* source = nullptr;
-    if (!run.key.empty()) {
-      if (!sources.contains(run.key)) sources[run.key] = read_source(run.key);
-      source = &sources[run.key];
-    }
-    const auto skip = [&](std::string reason) {
-      result.skipped.push_back({label_of(run, source), run.name, std::move(reason)});
-    };
-    const RunPresets presets = presets_for(run, source);
-    const std::optional<std::string> name = system ? system : presets.system;
-    const std::string stack = software.value_or(presets.software);
-    if (!name) {
-      const std::string device = run.device.empty() ? "an unnamed device" : run.device;
-      skip("system not known (" + device + "): name a system for it");
-      continue;
-    }
-    if (!systems.contains(*name)) systems[*name] = read_system(*name);
-    if (!stacks.contains(stack)) stacks[stack] = read_software(stack);
-    RunCase made = case_of(run, source, systems[*name], stacks[stack]);
-    if (auto* reason = std::get_if<std::string>(&made)) {
-      skip(std::move(*reason));
-      continue;
-    }
-    result.measurements.cases.push_back(std::move(std::get<MeasuredCase>(made)));
-    if (source == nullptr || !judged.insert(run.key).second) continue;
-    for (Target& target : targets_of(*source)) result.measurements.targets.push_back(std::move(target));
-  }
-  return result;
-}
-
-ChosenRuns choose_runs(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& fit,
-                       const std::string& base, const std::optional<std::string>& software) {
-  std::vector<Problem> problems;
-  for (const std::string& name : fit) {
-    std::vector<std::string_view> names;
-    names.reserve(runs.size());
-    for (const MeasuredRun& run : runs) names.push_back(run.name);
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    problems.push_back({"fit", "no run is called '" + printable(name) + "'" + did_you_mean(name, names)});
-  }
-  const bool marked = std::any_of(runs.begin(), runs.end(), [](const MeasuredRun& run) { return run.fit; });
-  const bool chosen = !fit.empty() || marked;
-  const System system = read_system(base);
-  ChosenRuns result;
-  for (const MeasuredRun& run : runs) {
-    const bool named = std::find(fit.begin(), fit.end(), run.name) != fit.end();
-    const bool wanted = !chosen || (fit.empty() ? run.fit : named);
-    std::string reason;
-    if (!run.device.empty() && !same_device(run.device, system.device)) {
-      reason = "it is of " + run.device + ", and " + system.name + " has " + system.device;
-    } else {
-      RunCases made = cases_of({run}, base, software);
-      if (made.skipped.empty()) {
-        (wanted ? result.fitted : result.held_out).push_back(std::move(made.measurements.cases.front()));
-        continue;
-      }
-      reason = made.skipped.front().reason;
-    }
-    if (wanted && chosen) {
-      problems.push_back({"run '" + run.name + "'", "cannot be fitted: " + reason});
-    } else {
-      std::optional<PublishedSource> source;
-      if (!run.key.empty()) source = read_source(run.key);
-      result.skipped.push_back({label_of(run, source ? &*source : nullptr), run.name, std::move(reason)});
-    }
-  }
-  if (!problems.empty()) throw InputError(std::move(problems));
-  return result;
-}
 
 }  // namespace headroom

@@ -75,6 +75,15 @@ void report_idle_members(Document& document, const WrittenSource& written) {
   }
 }
 
+// Empty where none lists the title.
+std::string key_by_title(const std::string& title, const std::vector<PublishedSource>& sources) {
+  for (const PublishedSource& source : sources) {
+    if (std::find(source.titles.begin(), source.titles.end(), title) != source.titles.end())
+      return source.key;
+  }
+  return {};
+}
+
 }  // namespace
 
 PublishedSource source_of(Document document) {
@@ -130,19 +139,22 @@ std::vector<SkippedRun> take_keys_by_title(std::vector<MeasuredRun>& runs) {
   std::vector<SkippedRun> skipped;
   std::vector<MeasuredRun> kept;
   for (MeasuredRun& run : runs) {
-    for (const PublishedSource& source : sources) {
-      const auto& titles = source.titles;
-      const bool listed = std::find(titles.begin(), titles.end(), run.source) != titles.end();
-      if (run.key.empty() && listed) run.key = source.key;
-    }
+    if (run.key.empty()) run.key = key_by_title(run.source, sources);
     if (run.key.empty()) {
-      skipped.push_back({label_of(run, nullptr), run.name, "no published source lists its title"});
+      skipped.push_back({label_of(run, nullptr), run.name, {"no published source lists its title"}});
     } else {
       kept.push_back(std::move(run));
     }
   }
   runs = std::move(kept);
   return skipped;
+}
+
+std::size_t listed_by_title(const std::vector<MeasuredRun>& runs) {
+  const std::vector<PublishedSource> sources = list_sources();
+  return static_cast<std::size_t>(std::count_if(runs.begin(), runs.end(), [&](const MeasuredRun& run) {
+    return run.key.empty() && !key_by_title(run.source, sources).empty();
+  }));
 }
 
 }  // namespace headroom

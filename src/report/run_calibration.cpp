@@ -94,7 +94,7 @@ std::string json_text(const CalibrateToRunsReply& reply) {
          {"error_left_out_percent", run.left_out ? OrderedJson(100 * *run.left_out) : OrderedJson()}});
   }
   for (const SkippedRun& run : reply.skipped) {
-    json["skipped"].push_back({{"source", run.source}, {"case", run.name}, {"reason", run.reason}});
+    json["skipped"].push_back({{"source", run.source}, {"case", run.name}, {"reasons", run.reasons}});
   }
   return to_text(json);
 }
@@ -110,7 +110,8 @@ std::string render(const CalibrateToRunsReply& reply, const Style& style) {
   text += render_table(worth_table(reply), style);
   if (!calibration.warnings.empty() || !reply.skipped.empty()) text += '\n';
   for (const std::string& warning : calibration.warnings) text += "note: " + warning + '\n';
-  for (const SkippedRun& run : reply.skipped) text += fmt::format("skipped: {}: {}\n", run.name, run.reason);
+  for (const SkippedRun& run : reply.skipped)
+    text += fmt::format("skipped: {}: {}\n", run.name, text_of(run));
   return fitted(text, style);
 }
 

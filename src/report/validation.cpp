@@ -75,7 +75,7 @@ std::string coverage_text(const ValidateReply& report) {
                         is_bytes(measure) ? "peaks of allocated memory" : "iteration times",
                         100 * static_cast<double>(covered) / static_cast<double>(intervals));
   }
-  return text.empty() ? text : text + '\n';
+  return text;
 }
 
 // The rows of a group, largest error first; rows alike keep their order.
@@ -90,27 +90,39 @@ std::vector<Comparison> worst_first(const ValidateReply& report, const std::stri
   return rows;
 }
 
-Table row_table(const ValidateReply& report, bool all) {
-  Table table{.columns = {{"group", Align::left},
-                          {"case", Align::left},
+Table row_table(const std::vector<Comparison>& rows) {
+  Table table{.columns = {{"case", Align::left},
                           {"quantity", Align::left},
                           {"predicted"},
                           {"measured"},
                           {"error"},
                           {"tolerance", Align::right, 1}}};
+  for (const Comparison& row : rows) {
+    std::string tolerance;
+    if (row.tolerance)
+      tolerance = is_ratio(row.measure) ? points(*row.tolerance) : percent(*row.tolerance, 2);
+    table.rows.push_back({row.name, words(name_of(row.measure)), value_text(row.measure, row.predicted),
+                          value_text(row.measure, row.measured), error_text(row.error, is_ratio(row.measure)),
+                          tolerance});
+  }
+  return table;
+}
+
+// A table for each group, below its name.
+std::string rows_text(const ValidateReply& report, const Style& style, bool all) {
+  std::string text;
+  std::size_t shown = 0;
   for (const GroupSummary& group : report.groups) {
     std::vector<Comparison> rows = worst_first(report, group.group);
     if (!all) rows.resize(std::min(rows.size(), rows_shown_of_a_group));
-    for (const Comparison& row : rows) {
-      std::string tolerance;
-      if (row.tolerance)
-        tolerance = is_ratio(row.measure) ? points(*row.tolerance) : percent(*row.tolerance, 2);
-      table.rows.push_back({row.group, row.name, words(name_of(row.measure)),
-                            value_text(row.measure, row.predicted), value_text(row.measure, row.measured),
-                            error_text(row.error, is_ratio(row.measure)), tolerance});
-    }
+    shown += rows.size();
+    const char* const heading_end = style.format == Format::markdown ? "\n\n" : "\n";
+    text += '\n' + group.group + heading_end + render_table(row_table(rows), style);
   }
-  return table;
+  if (shown == report.rows.size()) return text;
+  return fmt::format("\nThe worst of each group, {} of {} rows; --all shows the others.\n", shown,
+                     report.rows.size()) +
+         text;
 }
 
 std::string csv_of(const ValidateReply& report) {
@@ -132,20 +144,62 @@ std::string csv_of(const ValidateReply& report) {
   return to_csv(table);
 }
 
-// Runs skipped, by source and reason, in order of first appearance.
-Table skipped_table(const std::vector<SkippedRun>& skipped) {
-  Table table{.columns = {{"skipped", Align::right}, {"source", Align::left}, {"reason", Align::left}}};
-  std::vector<std::size_t> counts;
+// Reasons of the runs skipped, the most frequent first. A run counts under each that it has.
+struct SkipReason {
+  std::string reason;
+  std::size_t runs = 0;
+  std::size_t alone = 0;  // runs that have no other
+  std::vector<std::string> sources;
+};
+
+std::vector<SkipReason> skip_reasons(const std::vector<SkippedRun>& skipped) {
+  std::vector<SkipReason> reasons;
   for (const SkippedRun& run : skipped) {
-    std::size_t i = 0;
-    while (i < counts.size() && (table.rows[i][1] != run.source || table.rows[i][2] != run.reason)) ++i;
-    if (i == counts.size()) {
-      counts.push_back(0);
-      table.rows.push_back({"", run.source, run.reason});
+    for (const std::string& text : run.reasons) {
+      auto it = std::find_if(reasons.begin(), reasons.end(),
+                             [&](const SkipReason& reason) { return reason.reason == text; });
+      if (it == reasons.end()) it = reasons.insert(it, {.reason = text, .sources = {}});
+      ++it->runs;
+      if (run.reasons.size() == 1) ++it->alone;
+      if (std::find(it->sources.begin(), it->sources.end(), run.source) == it->sources.end())
+        it->sources.push_back(run.source);
     }
-    table.rows[i][0] = std::to_string(++counts[i]);
+  }
+  std::stable_sort(reasons.begin(), reasons.end(),
+                   [](const SkipReason& x, const SkipReason& y) { return x.runs > y.runs; });
+  return reasons;
+}
+
+constexpr std::size_t reasons_shown = 20;
+
+Table skipped_table(const std::vector<SkipReason>& reasons, bool all) {
+  Table table{
+      .columns = {{"skipped"}, {"only for this"}, {"reason", Align::left}, {"source", Align::left, 1}}};
+  for (const auto& [reason, runs, alone, sources] : reasons) {
+    if (!all && table.rows.size() == reasons_shown) break;
+    table.rows.push_back(
+        {std::to_string(runs), alone == 0 ? "" : std::to_string(alone), reason,
+         sources.size() == 1 ? sources.front() : std::to_string(sources.size()) + " sources"});
   }
   return table;
+}
+
+Table skipped_runs_table(const std::vector<SkippedRun>& skipped) {
+  Table table{.columns = {{"skipped", Align::left}, {"reasons", Align::left}}};
+  for (const SkippedRun& run : skipped) table.rows.push_back({run.name, text_of(run)});
+  return table;
+}
+
+std::string skipped_text(const ValidateReply& report, const Style& style, bool all) {
+  const std::vector<SkipReason> reasons = skip_reasons(report.skipped);
+  std::string text = render_table(skipped_table(reasons, all), style);
+  if (!all && reasons.size() > reasons_shown) {
+    text +=
+        fmt::format("\nThe most frequent of {} reasons; --all shows the others, and each run with its own.\n",
+                    reasons.size());
+  }
+  if (all) text += '\n' + render_table(skipped_runs_table(report.skipped), style);
+  return text;
 }
 
 OrderedJson limit_json(std::optional<double> limit) {
@@ -201,7 +255,7 @@ std::string json_text(const ValidateReply& report) {
     }
   }
   for (const SkippedRun& run : report.skipped) {
-    json["skipped"].push_back({{"source", run.source}, {"case", run.name}, {"reason", run.reason}});
+    json["skipped"].push_back({{"source", run.source}, {"case", run.name}, {"reasons", run.reasons}});
   }
   return to_text(json);
 }
@@ -212,19 +266,17 @@ std::string render(const ValidateReply& report, const Style& style, bool all) {
   if (style.format == Format::json) return json_text(report);
   if (style.format == Format::csv) return csv_of(report);
   std::string text;
-  if (!report.groups.empty()) {
-    const Table rows = row_table(report, all);
-    text += render_table(group_table(report.groups, style), style) + '\n' + coverage_text(report);
-    if (!all && rows.rows.size() < report.rows.size()) {
-      text += fmt::format("The worst of each group, {} of {} rows; --all shows the others.\n\n",
-                          rows.rows.size(), report.rows.size());
-    }
-    text += render_table(rows, style);
-  }
   if (!report.skipped.empty()) {
-    if (!text.empty()) text += '\n';
-    text += render_table(skipped_table(report.skipped), style);
+    text += fmt::format("{} of {} runs are predicted, {} skipped{}.\n\n", report.runs,
+                        report.runs + report.skipped.size(), report.skipped.size(),
+                        report.runs > 0 ? ", for the reasons below" : "");
   }
+  if (!report.groups.empty()) {
+    const std::string coverage = coverage_text(report);
+    text += render_table(group_table(report.groups, style), style) + (coverage.empty() ? "" : "\n") +
+            coverage + rows_text(report, style, all);
+  }
+  if (!report.skipped.empty()) text += (report.groups.empty() ? "" : "\n") + skipped_text(report, style, all);
   return fitted(text, style);
 }
 

@@ -13,6 +13,7 @@
 #include "headroom/answer/calibrate.hpp"
 #include "headroom/answer/list.hpp"
 #include "headroom/answer/validate.hpp"
+#include "headroom/io/run_cases.hpp"
 #include "headroom/io/runs_file.hpp"
 #include "headroom/io/samples_file.hpp"
 #include "headroom/io/system_file.hpp"
@@ -121,7 +122,7 @@ TEST_CASE("answers: calibrate to runs") {
   CHECK(errors["fitted_after"]["worst_absolute_error_percent"] == 100 * reply.fitted_after.worst_absolute);
   CHECK(errors["held_out_before"]["runs"] == reply.held_out_before.runs);
 
-  question.runs.skipped = {{"", "first", "it is of a toaster"}, {"", "second", "it is of a kettle"}};
+  question.runs.skipped = {{"", "first", {"it is of a toaster"}}, {"", "second", {"it is of a kettle"}}};
   question.runs.fitted.clear();
   CHECK_THROWS_WITH_AS(
       answer(question),

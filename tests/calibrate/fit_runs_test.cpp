@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/io/run_cases.hpp"
 #include "headroom/io/runs_file.hpp"
 #include "headroom/plan/interval.hpp"
 #include "io/messages.hpp"

@@ -17,6 +17,7 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/part_file.hpp"
 #include "headroom/io/quantity.hpp"
+#include "headroom/io/run_cases.hpp"
 #include "headroom/io/runs_file.hpp"
 #include "headroom/io/samples_file.hpp"
 #include "headroom/io/search_result.hpp"

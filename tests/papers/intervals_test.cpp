@@ -12,6 +12,7 @@
 
 #include "headroom/calibrate/sample_replay.hpp"
 #include "headroom/io/measurements_file.hpp"
+#include "headroom/io/run_cases.hpp"
 #include "headroom/io/runs_file.hpp"
 #include "headroom/io/source_file.hpp"
 #include "headroom/io/spreads_file.hpp"

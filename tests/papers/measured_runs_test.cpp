@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "headroom/io/measurements_file.hpp"
+#include "headroom/io/run_cases.hpp"
 #include "headroom/io/runs_file.hpp"
 #include "headroom/io/source_file.hpp"
 #include "headroom/io/spreads_file.hpp"
@@ -72,7 +73,27 @@ SHARED_TEST_CASE("published runs: what is not predicted is skipped with a reason
   const Outcome outcome = outcome_of_collection(*file);
   CHECK(outcome.skipped.size() == 473 - 6 - 41 - 33 - 66 - 12);
   CHECK(std::none_of(outcome.skipped.begin(), outcome.skipped.end(),
-                     [](const SkippedRun& run) { return run.reason.empty(); }));
+                     [](const SkippedRun& run) { return run.reasons.empty(); }));
+}
+
+SHARED_TEST_CASE(
+    "runs of 2026: all are read, and what is not predicted is skipped by the name of what is missing") {
+  const auto file = tests::shared_file("data/measured/runs_2026.json");
+  if (!file) return;
+  const std::vector<MeasuredRun> runs = read_runs(file->string());
+  CHECK(runs.size() == 677);
+  const RunCases made = cases_of(runs, std::nullopt, std::nullopt);
+  CHECK(made.measurements.cases.size() + made.skipped.size() == runs.size());
+  CHECK(made.measurements.cases.size() >= 214);
+  for (const SkippedRun& run : made.skipped) {
+    CAPTURE(run.name);
+    REQUIRE_FALSE(run.reasons.empty());
+    for (const std::string& reason : run.reasons) {
+      CAPTURE(reason);
+      CHECK((reason.starts_with("not modelled yet: ") || reason.starts_with("not stated: ") ||
+             reason.starts_with("no system has its GPU, ") || reason.find(" must ") != std::string::npos));
+    }
+  }
 }
 
 TEST_CASE("published runs of the repository: each source meets its targets") {

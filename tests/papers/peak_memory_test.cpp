@@ -12,6 +12,7 @@
 
 #include "headroom/calibrate/comparison.hpp"
 #include "headroom/io/model_file.hpp"
+#include "headroom/io/run_cases.hpp"
 #include "headroom/io/runs_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/plan/interval.hpp"

@@ -7,7 +7,7 @@
 
 #include "headroom/calibrate/fit_rates.hpp"
 #include "headroom/calibrate/fit_runs.hpp"
-#include "headroom/io/runs_file.hpp"
+#include "headroom/io/run_cases.hpp"
 
 namespace headroom {
 

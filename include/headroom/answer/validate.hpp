@@ -8,7 +8,7 @@
 #include "headroom/calibrate/sample_replay.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/io/measurements_file.hpp"
-#include "headroom/io/runs_file.hpp"
+#include "headroom/io/run_cases.hpp"
 
 namespace headroom {
 
@@ -26,6 +26,7 @@ struct Coverage {
 };
 
 struct ValidateReply {
+  std::size_t runs = 0;  // that were predicted; a run may have several rows
   std::vector<GroupSummary> groups;
   std::vector<Comparison> rows;
   std::vector<Coverage>

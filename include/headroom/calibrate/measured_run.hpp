@@ -1,5 +1,5 @@
 // A training run as somebody published or measured it: its configuration, as far as it is known, its
-// iteration time and its memory. And the request that replays it as a prediction.
+// iteration time and its memory, or one of the two. And the request that replays it as a prediction.
 #pragma once
 
 #include <optional>
@@ -14,6 +14,10 @@ namespace headroom {
 
 // Absent members were not published.
 struct MeasuredRun {
+  // What a prediction needs and the run does not state: its members by name, whose values here mean nothing.
+  std::vector<std::string> lacking;
+  std::vector<std::string> unmodelled;  // what it has that no prediction knows yet
+
   std::string name;
   std::string key;     // of the publication that it is of (PublishedSource); empty without
   std::string source;  // a title, which is shown and decides nothing; empty where the runs are the user's own
@@ -22,14 +26,19 @@ struct MeasuredRun {
   std::string overlap;  // what overlaps or is sharded how, in words that only a source's variants read
   bool dense = true;
 
+  std::optional<Transformer>
+      model;  // where the run names one; then the sizes below say nothing, except the sequence
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::optional<std::int64_t> feedforward;
   std::int64_t heads = 0;
   std::optional<std::int64_t> key_value_heads;
+  std::optional<std::int64_t> head_size;
   std::optional<std::int64_t> vocabulary;
   std::int64_t sequence = 0;
   bool gated = false;
+  std::optional<Normalization> normalization;
+  std::optional<bool> qkv_bias;
 
   std::int64_t tensor_parallel = 1;
   std::optional<bool> sequence_parallel;
@@ -45,7 +54,11 @@ struct MeasuredRun {
   std::int64_t micro_batch = 1;
   std::optional<std::string> recompute;
   std::optional<bool> flash_attention;
-  RunSettings settings;  // laid over those of its source
+  std::optional<MainParams> main_params;
+  std::optional<MomentDtype> exp_avg;
+  std::optional<MomentDtype> exp_avg_sq;
+  std::optional<std::string> stack;  // name of a training stack
+  RunSettings settings;              // laid over those of its source
 
   bool fit = false;  // marked as one to fit efficiencies to (calibrate/fit_runs.hpp)
   std::optional<Seconds> iteration;
@@ -58,8 +71,11 @@ struct MeasuredRun {
 // below; or else the run's title in quotes.
 std::string label_of(const MeasuredRun& run, const PublishedSource* source);
 
-// The reason, where the run is not one that can be predicted.
-using RunCase = std::variant<MeasuredCase, std::string>;
+// Every reason why the run is not one that can be predicted, on whichever system; none where it is.
+std::vector<std::string> reasons_to_skip(const MeasuredRun& run, const PublishedSource* source);
+
+// The run as a case, or those reasons, and the system's, where it has no performance figures.
+using RunCase = std::variant<MeasuredCase, std::vector<std::string>>;
 
 RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const System& system,
                 const Software& software);

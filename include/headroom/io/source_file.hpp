@@ -8,7 +8,7 @@
 
 #include "headroom/calibrate/measured_run.hpp"
 #include "headroom/calibrate/published_source.hpp"
-#include "headroom/io/runs_file.hpp"
+#include "headroom/io/run_cases.hpp"
 
 namespace headroom {
 
@@ -30,5 +30,8 @@ std::string unknown_source(std::string_view key);
 // Gives each run without a key that of the source which lists the run's whole title, letter for letter, and takes the
 // runs of other titles out. For collections of runs that were written without keys, and on request only.
 std::vector<SkippedRun> take_keys_by_title(std::vector<MeasuredRun>& runs);
+
+// How many runs without a key that would give one.
+std::size_t listed_by_title(const std::vector<MeasuredRun>& runs);
 
 }  // namespace headroom

@@ -1,0 +1,72 @@
+#include "overlap_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+#include <vector>
+
+namespace headroom {
+namespace {
+
+struct OverlapWord {
+  std::string_view text;  // with blanks for - _ and =
+  void (*set)(RunSettings& settings, bool on);
+};
+
+void set_tensor(RunSettings& settings, bool on) {
+  settings.overlap_tensor_parallel = on ? TensorOverlap::full : TensorOverlap::backward;
+}
+void set_gradients(RunSettings& settings, bool on) { settings.overlap_grad_reduce = on; }
+void set_parameters(RunSettings& settings, bool on) { settings.overlap_param_gather = on; }
+void set_transfers(RunSettings& settings, bool on) { settings.overlap_p2p = on; }
+
+constexpr std::array overlap_words{
+    OverlapWord{"tp comm overlap", set_tensor},           // Megatron-LM; NeMo puts ub_ before it
+    OverlapWord{"tp userbuffer", set_tensor},             //
+    OverlapWord{"overlap grad reduce", set_gradients},    // Megatron-LM
+    OverlapWord{"overlap grad sync", set_gradients},      // NeMo
+    OverlapWord{"overlap param gather", set_parameters},  // Megatron-LM
+    OverlapWord{"overlap param sync", set_parameters},    // NeMo
+    OverlapWord{"overlap grad sync/param sync", set_parameters},
+    OverlapWord{"overlap p2p", set_transfers},  // both
+    OverlapWord{"p2p overlap", set_transfers},
+};
+
+// Lower-case words with single blanks between them and one at either end.
+std::string plain(std::string_view text) {
+  std::string result = " ";
+  for (const char c : text) {
+    const bool blank = c == '-' || c == '_' || c == '=' || std::isspace(static_cast<unsigned char>(c)) != 0;
+    if (!blank) {
+      result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else if (result.back() != ' ') {
+      result += ' ';
+    }
+  }
+  return result + ' ';
+}
+
+bool is_off(const std::string& clause) {
+  constexpr std::array<std::string_view, 7> offs{" false ",   " off ",      " no ",     " not ",
+                                                 " without ", " disabled ", " disable "};
+  return std::any_of(offs.begin(), offs.end(),
+                     [&](std::string_view off) { return clause.find(off) != std::string::npos; });
+}
+
+}  // namespace
+
+RunSettings overlap_of_words(std::string_view words) {
+  RunSettings settings;
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find_first_of(",;()\n"), words.size());
+    const std::string clause = plain(words.substr(0, end));
+    words.remove_prefix(std::min(end + 1, words.size()));
+    for (const auto& [text, set] : overlap_words) {
+      if (clause.find(text) != std::string::npos) set(settings, !is_off(clause));
+    }
+  }
+  return settings;
+}
+
+}  // namespace headroom
