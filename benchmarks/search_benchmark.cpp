@@ -1,7 +1,7 @@
 // What a search costs: strategies a second on one core, what an evaluation takes and which part of it dominates, whole
 // spaces, threads, and memory.
 //
-//   evaluate_all   memory of the fullest rank, time and MFU of every strategy of a space, whether it fits or not, from a
+//   evaluate_all   memory of the peak rank, time and MFU of every strategy of a space, whether it fits or not, from a
 //                  cold start: nothing is pruned
 //   whole_space    search() over the space. What does not fit is not timed, and what is too slow at the least is not
 //                  timed exactly: `timed` are those whose memory, time and MFU are known, `memory_only` the others

@@ -3,7 +3,7 @@
 namespace headroom {
 namespace {
 
-// Of the fullest rank of each plan; the last is their sum.
+// Of the peak rank of each plan; the last is their sum.
 std::vector<ComparedTerm> memory_terms(const Plan& before, const Plan& after) {
   const RankMemory& x = before.ranks[before.peak_rank];
   const RankMemory& y = after.ranks[after.peak_rank];

@@ -60,9 +60,9 @@ Context context_of(const KindSizes& sizes, const Context& of_model, const Strate
 ExplainedTable explain_kind(const LayerKind& kind, std::int64_t count, const Recomputation& recompute,
                             const Context& context) {
   const OpTable& table = kind.ops;
-  const Replay replay = replay_of(kind, recompute);
-  const StoredTensors tensors = stored_tensors(table, context.sharding, replay, context.detail);
-  const Collectives inserted = collectives(table, context.sharding, replay);
+  const RecomputedOps recomputed = recomputed_ops_of(kind, recompute);
+  const StoredTensors tensors = stored_tensors(table, context.sharding, recomputed, context.detail);
+  const Collectives inserted = collectives(table, context.sharding, recomputed);
   ExplainedTable result{
       .name = kind.name,
       .position = kind.position,
@@ -77,7 +77,7 @@ ExplainedTable explain_kind(const LayerKind& kind, std::int64_t count, const Rec
     ExplainedOp row{.name = std::string(op.name),
                     .kind = op.kind,
                     .region = op.region,
-                    .replayed = (replay.ops & op_bit(i)) != 0,
+                    .recomputed = (recomputed.ops & op_bit(i)) != 0,
                     .forward_flops = context.derive(forward_flops(table, context.sharding, op_bit(i)))};
     Expr kept;
     for (const StoredTensor& tensor : tensors) {
@@ -101,7 +101,7 @@ ExplainedTable explain_kind(const LayerKind& kind, std::int64_t count, const Rec
   return result;
 }
 
-// How many stage chunks of microbatches the first rank holds, in symbols; the schedule's own count confirms it.
+// How many virtual stages of microbatches the first rank holds, in symbols; the schedule's own count confirms it.
 Expr chunks_in_flight_in_symbols(const ScheduleShape& shape, const Bindings& letters) {
   using namespace symbols;
   const bool enough = shape.microbatches > shape.ranks;

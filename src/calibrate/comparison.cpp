@@ -14,7 +14,7 @@ Seconds forward_of(const Plan& plan) {
 
 Seconds backward_of(const Plan& plan) {
   const LayerCost& layer = plan.timing->iteration.cost.kinds.front();
-  return device_time(layer.replay) + device_time(backward(layer));
+  return device_time(layer.recompute) + device_time(backward(layer));
 }
 
 Throughput throughput_at(const Plan& plan, Seconds iteration) {

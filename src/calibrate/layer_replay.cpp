@@ -27,7 +27,7 @@ std::optional<Seconds> layer_time(const MeasuredLayer& layer, std::int64_t ranks
                           .norm_backward = NormBackward::two_kernels};
   const LayerCost cost = layer_cost(
       model, strategy, setting_of(model, strategy, workload, layer.tensor_parallel, performance, software));
-  PassCost pass = layer.pass == LayerPass::forward ? cost.forward : cost.replay + backward(cost);
+  PassCost pass = layer.pass == LayerPass::forward ? cost.forward : cost.recompute + backward(cost);
   if (ranks == 0) pass.communication = Seconds(0);
   return device_time(pass);
 }

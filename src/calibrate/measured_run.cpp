@@ -122,7 +122,7 @@ Transformer model_of(const MeasuredRun& run, const RunSettings& settings) {
   return model;
 }
 
-// Embedding and head are stage chunks' layers like the others: the first and the last chunk hold one less.
+// Embedding and head are virtual stages' layers like the others: the first and the last chunk hold one less.
 std::vector<std::int64_t> layers_counting_ends(std::int64_t layers, std::int64_t chunks) {
   std::vector<std::int64_t> result;
   for (std::int64_t i = 0; i < chunks; ++i) {

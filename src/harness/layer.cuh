@@ -23,7 +23,7 @@ class Layer {
 
   // Keeps what the backward pass needs, with the input [tokens][h]; writes the output.
   void forward(Tensor input, T* output);
-  // Replays what was not kept; writes the input's gradient, adds to those of the parameters, and frees all that was
+  // Recomputes what was not kept; writes the input's gradient, adds to those of the parameters, and frees all that was
   // kept. After one forward().
   void backward(const T* output_gradient, T* input_gradient);
 

@@ -14,15 +14,15 @@ constexpr double weight_gradient_size = 2;  // bytes of an element: it has its w
 
 class BackwardWalk {
  public:
-  BackwardWalk(const LayerKind& kind, const Sharding& sharding, const Replay& replay, Detail detail,
-               const Software& software, const Bindings& letters)
+  BackwardWalk(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
+               Detail detail, const Software& software, const Bindings& letters)
       : kind_(kind),
         table_(kind.ops),
         sharding_(sharding),
-        replay_(replay),
+        replay_(recomputed),
         software_(software),
         letters_(letters) {
-    for (const StoredTensor& tensor : stored_tensors(table_, sharding, replay, detail)) {
+    for (const StoredTensor& tensor : stored_tensors(table_, sharding, recomputed, detail)) {
       if (tensor.value == nowhere) continue;  // random state, which lies in host memory
       Stored& stored = stored_[place(tensor.value)];
       (tensor.kept ? stored.kept : stored.made_again) = number(tensor.bytes);
@@ -30,8 +30,8 @@ class BackwardWalk {
     }
   }
 
-  // `replayed`: what the replay holds in all, which may be more than the values that it makes again.
-  BackwardPeak worst(Bytes replayed) {
+  // `recomputed`: what the recomputation holds in all, which may be more than the values that it makes again.
+  BackwardPeak worst(Bytes recomputed) {
     const int ops = static_cast<int>(table_.ops().size());
     const auto& results = table_.ops()[place(ops - 1)].outputs;
     if (kind_.position != KindPosition::last) {
@@ -42,7 +42,7 @@ class BackwardWalk {
     for (int op = ops - 1; op >= 0; --op) {
       if ((replay_.ops & op_bit(place(op))) != 0 && !replaying_) {
         replaying_ = true;
-        now_.replay = replayed;
+        now_.recompute = recomputed;
       }
       const BackwardPeak during = go_through(op);
       if (highest.during.op == nowhere || total(during) > total(highest)) highest = during;
@@ -125,7 +125,7 @@ class BackwardWalk {
         gradient.alive = true;
       } else {
         const Bytes whole = gathered(op, input);
-        if (op.kind == OpKind::linear && sharding_.regather) now.gathered += whole;
+        if (op.kind == OpKind::linear && !sharding_.save_gathered_input) now.gathered += whole;
         if (!op.in_place) count(now, input, gradient_bytes(op, input) + whole);
         gradient = {.alive = true, .bytes = shard(input)};
       }
@@ -135,7 +135,7 @@ class BackwardWalk {
       Stored& stored = stored_[value];
       if (stored.until != index) continue;
       now_.freed += stored.kept;
-      if (replaying_) now_.replay -= stored.made_again;
+      if (replaying_) now_.recompute -= stored.made_again;
       stored = {};
     }
     return now;
@@ -150,12 +150,12 @@ class BackwardWalk {
   const LayerKind& kind_;
   const OpTable& table_;
   const Sharding& sharding_;
-  const Replay& replay_;
+  const RecomputedOps& replay_;
   const Software& software_;
   const Bindings& letters_;
   std::array<Stored, OpTable::max_values> stored_{};
   std::array<Gradient, OpTable::max_values> gradients_{};
-  BackwardPeak now_;  // what is freed and replayed so far
+  BackwardPeak now_;  // what is freed and recomputed so far
   bool replaying_ = false;
 };
 
@@ -165,9 +165,10 @@ std::int64_t tensor_ranks(const Bindings& letters) {
 
 }  // namespace
 
-BackwardPeak backward_peak(const LayerKind& kind, const Sharding& sharding, const Replay& replay,
-                           Bytes replayed, Detail detail, const Software& software, const Bindings& letters) {
-  return BackwardWalk(kind, sharding, replay, detail, software, letters).worst(replayed);
+BackwardPeak backward_peak(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
+                           Bytes working_set, Detail detail, const Software& software,
+                           const Bindings& letters) {
+  return BackwardWalk(kind, sharding, recomputed, detail, software, letters).worst(working_set);
 }
 
 void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,
@@ -179,14 +180,14 @@ void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, cons
     const Bindings own_letters = bindings_of(kind.sizes, letters);
     const Sharding own_sharding = sharding_of(kind.sizes, sharding, tensor_ranks(letters));
     KindActivations& part = parts.kinds[i];
-    const auto peak = [&](const Replay& replay, Bytes replayed) {
-      return backward_peak(kind, own_sharding, replay, replayed, detail, software, own_letters);
+    const auto peak = [&](const RecomputedOps& recomputed, Bytes working_set) {
+      return backward_peak(kind, own_sharding, recomputed, working_set, detail, software, own_letters);
     };
     part.plain.backward = peak({}, Bytes(0));
-    part.replayed.backward = kind.position == KindPosition::layer
-                                 ? peak(replay_of(kind, recompute), part.replayed.replayed)
-                                 : part.plain.backward;
-    part.plain.backward.during.kind = part.replayed.backward.during.kind = static_cast<int>(i);
+    part.recomputed.backward = kind.position == KindPosition::layer
+                                   ? peak(recomputed_ops_of(kind, recompute), part.recomputed.recomputed)
+                                   : part.plain.backward;
+    part.plain.backward.during.kind = part.recomputed.backward.during.kind = static_cast<int>(i);
   }
 }
 

@@ -152,7 +152,7 @@ std::int64_t largest_window(const std::vector<StageActivations>& checkpointed,
   if (const double most = available / total(smallest->left); most < static_cast<double>(window)) {
     window = std::max<std::int64_t>(0, static_cast<std::int64_t>(most));
   }
-  // From above: a larger window may need less, where what it stores is less than a replay's working set.
+  // From above: a larger window may need less, where what it stores is less than a recomputation's working set.
   while (window > 0 && total(at_peak(few, all, window, shape, rank).at_peak) > available) --window;
   return window;
 }

@@ -8,12 +8,13 @@
 namespace headroom {
 namespace {
 
-// Layers of a stage chunk that are kept alike and one by one, or the members that a run of layers has of a checkpoint.
+// Layers of a virtual stage that are kept alike and one by one, or the members that a run of layers has of a
+// checkpoint.
 struct KeptLayers {
   std::size_t kind = 0;
   std::int64_t count = 0;    // of checkpoints
   std::int64_t members = 1;  // of each
-  bool replayed = false;
+  bool recomputed = false;
   bool joins = false;  // the checkpoint before, which goes on here
 };
 
@@ -44,7 +45,7 @@ void visit_kept_layers(const StagePlace& place, const Recomputation& recompute, 
     visit_shared_checkpoints(place, recompute.layers == 0 ? place.layers : recompute.layers, visit);
     return;
   }
-  std::int64_t left = replayed_layers(place.layers, recompute);
+  std::int64_t left = recomputed_layers(place.layers, recompute);
   for (const LayerRun& run : place.runs) {
     const std::int64_t first = std::min(run.count, left);
     if (first > 0) visit(KeptLayers{run.kind, first, 1, true, false});
@@ -55,15 +56,16 @@ void visit_kept_layers(const StagePlace& place, const Recomputation& recompute, 
 
 struct LayerExprs {
   Expr kept;
-  Expr replayed;
+  Expr recomputed;
 };
 
-LayerExprs layer_exprs(const OpTable& table, const Sharding& sharding, const Replay& replay, Detail detail) {
-  const StoredTensors tensors = stored_tensors(table, sharding, replay, detail);
-  // A sharded checkpoint is gathered again for its replay, so the replay holds a whole layer.
+LayerExprs layer_exprs(const OpTable& table, const Sharding& sharding, const RecomputedOps& recomputed,
+                       Detail detail) {
+  const StoredTensors tensors = stored_tensors(table, sharding, recomputed, detail);
+  // A sharded checkpoint is gathered again for its recomputation, so the recomputation holds a whole layer.
   return {.kept = kept_bytes(tensors),
-          .replayed = replay.shard_checkpoint ? kept_bytes(stored_tensors(table, sharding, {}, detail))
-                                              : dropped_bytes(tensors)};
+          .recomputed = recomputed.shard_checkpoint ? kept_bytes(stored_tensors(table, sharding, {}, detail))
+                                                    : dropped_bytes(tensors)};
 }
 
 bool makes_weight_gradients(const Op& op) {
@@ -96,10 +98,10 @@ Expr deferred_bytes(const OpTable& table, const Sharding& sharding, Detail detai
 LayerActivations layer_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, const Recomputation& recompute, Detail detail) {
   const OpTable table = layer_ops(model, strategy.micro_batch);
-  const auto [kept, replayed] =
-      layer_exprs(table, sharding_of(model, strategy), replay_of(table, recompute), detail);
+  const auto [kept, recomputed] =
+      layer_exprs(table, sharding_of(model, strategy), recomputed_ops_of(table, recompute), detail);
   const Bindings letters = bindings(model, strategy, workload);
-  return {.kept = Bytes(kept.evaluate(letters)), .replayed = Bytes(replayed.evaluate(letters))};
+  return {.kept = Bytes(kept.evaluate(letters)), .recomputed = Bytes(recomputed.evaluate(letters))};
 }
 
 Bytes layers_kept(const StageActivations& stage) {
@@ -118,16 +120,16 @@ ModelActivationExprs model_activation_exprs(const ModelLayers& layers, const Sha
   for (const LayerKind& kind : layers.kinds) {
     const Sharding of_kind = sharding_of(kind.sizes, sharding, strategy.tensor_parallel);
     const LayerExprs plain = layer_exprs(kind.ops, of_kind, {}, detail);
-    const LayerExprs replayed =
+    const LayerExprs recomputed =
         kind.position == KindPosition::layer
-            ? layer_exprs(kind.ops, of_kind, replay_of(kind, strategy.recompute), detail)
+            ? layer_exprs(kind.ops, of_kind, recomputed_ops_of(kind, strategy.recompute), detail)
             : plain;
     parts.kinds.push_back({.position = kind.position,
                            .sizes = kind.sizes,
                            .plain_kept = plain.kept,
-                           .plain_replayed = plain.replayed,
-                           .kept = replayed.kept,
-                           .replayed = replayed.replayed});
+                           .plain_recomputed = plain.recomputed,
+                           .kept = recomputed.kept,
+                           .recomputed = recomputed.recomputed});
   }
   if (strategy.keep_pipeline_outputs) {
     using namespace symbols;
@@ -142,9 +144,10 @@ ModelActivations evaluate(const ModelActivationExprs& exprs, const Bindings& let
   for (const KindActivationExprs& kind : exprs.kinds) {
     const Bindings of_kind = bindings_of(kind.sizes, letters);
     const auto bytes = [&](const Expr& expr) { return Bytes(expr.evaluate(of_kind)); };
-    parts.kinds.push_back({.position = kind.position,
-                           .plain = {.kept = bytes(kind.plain_kept), .replayed = bytes(kind.plain_replayed)},
-                           .replayed = {.kept = bytes(kind.kept), .replayed = bytes(kind.replayed)}});
+    parts.kinds.push_back(
+        {.position = kind.position,
+         .plain = {.kept = bytes(kind.plain_kept), .recomputed = bytes(kind.plain_recomputed)},
+         .recomputed = {.kept = bytes(kind.kept), .recomputed = bytes(kind.recomputed)}});
   }
   return parts;
 }
@@ -173,15 +176,15 @@ void set_end_activations(StageActivations& stage, const ModelActivations& parts,
   }
 }
 
-// More layers of a kind share a checkpoint: a replay makes all again that they keep, and the worst moment of a backward pass
-// may be in one of them.
+// More layers of a kind share a checkpoint: a recomputation makes all again that they keep, and the worst moment of a
+// backward pass may be in one of them.
 void join(CheckpointRun& run, std::int64_t members, const KindActivations& kind) {
   const Bytes others = static_cast<double>(members) * kind.plain.kept;
-  run.replayed += others;
+  run.recomputed += others;
   if (run.backward.during.op == nowhere) return;
-  run.backward.replay += others;
-  BackwardPeak joined = kind.replayed.backward;
-  joined.replay += run.replayed - kind.replayed.replayed;
+  run.backward.recompute += others;
+  BackwardPeak joined = kind.recomputed.backward;
+  joined.recompute += run.recomputed - kind.recomputed.recomputed;
   if (total(joined) > total(run.backward)) run.backward = joined;
 }
 
@@ -198,13 +201,13 @@ void set_stage_activations(StageActivations& stage, const ModelActivations& part
   set_end_activations(stage, parts, place);
   visit_kept_layers(place, recompute, [&](const KeptLayers& of) {
     const KindActivations& kind = parts.kinds[of.kind];
-    const LayerActivations& one = of.replayed ? kind.replayed : kind.plain;
+    const LayerActivations& one = of.recomputed ? kind.recomputed : kind.plain;
     if (of.joins) {
       join(stage.layers.back(), of.members, kind);
       return;
     }
     stage.layers.push_back(
-        {.count = of.count, .kept = one.kept, .replayed = one.replayed, .backward = one.backward});
+        {.count = of.count, .kept = one.kept, .recomputed = one.recomputed, .backward = one.backward});
     // The first layer's input is the checkpoint; the inputs of the others are made again too.
     if (of.members > 1) join(stage.layers.back(), of.members - 1, kind);
   });

@@ -11,7 +11,7 @@ struct Excess {
 // Of a backward pass at one moment, above what its forward pass left: `freed` of the part of it that the op under way
 // belongs to, beside what was freed before.
 Activations at_moment(const BackwardPeak& peak, Bytes Activations::*part, const Activations& freed_before) {
-  Activations result = Activations{.replay = peak.replay,
+  Activations result = Activations{.recompute = peak.recompute,
                                    .gradients = peak.gradients,
                                    .logits = peak.logits,
                                    .gathered = peak.gathered,
@@ -22,7 +22,7 @@ Activations at_moment(const BackwardPeak& peak, Bytes Activations::*part, const 
 }
 
 // How far a backward pass through a stage takes what is alive above what its forward pass left: the change at its
-// worst moment. Nothing, when neither a replay nor what an op has alive outweighs what was freed before it.
+// worst moment. Nothing, when neither a recomputation nor what an op has alive outweighs what was freed before it.
 Excess backward_excess(const StageActivations& stage) {
   Excess worst;
   const auto consider = [&](const BackwardPeak& peak, Bytes Activations::*part, const Activations& freed) {
@@ -34,10 +34,10 @@ Excess backward_excess(const StageActivations& stage) {
   for (std::size_t i = stage.layers.size(); i-- > 0;) {
     const CheckpointRun& run = stage.layers[i];
     const bool counted = run.backward.during.op != nowhere;
-    const BackwardPeak peak = counted ? run.backward : BackwardPeak{.replay = run.replayed};
+    const BackwardPeak peak = counted ? run.backward : BackwardPeak{.recompute = run.recomputed};
     consider(peak, &Activations::layers, freed);
     const Bytes of_each = run.kept - run.deferred;
-    // Where each leaves more than it kept, the last replay of the run is the worst.
+    // Where each leaves more than it kept, the last recomputation of the run is the worst.
     if (of_each < Bytes(0)) {
       Activations freed_before = freed;
       freed_before.layers += static_cast<double>(run.count - 1) * of_each;

@@ -34,10 +34,10 @@ std::vector<StagePlace> stage_places(const Transformer& model, const Strategy& s
   return stage_places(layers_of(model), strategy);
 }
 
-KindCounts replayed_of_kind(const StagePlace& place, const Recomputation& recompute) {
+KindCounts recomputed_of_kind(const StagePlace& place, const Recomputation& recompute) {
   KindCounts counts;
   for (std::size_t i = 0; i < place.of_kind.size(); ++i) counts.push_back(0);
-  std::int64_t left = replayed_layers(place.layers, recompute);
+  std::int64_t left = recomputed_layers(place.layers, recompute);
   for (const LayerRun& run : place.runs) {
     const std::int64_t taken = std::min(run.count, left);
     counts[run.kind] += taken;

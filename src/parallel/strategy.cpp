@@ -93,14 +93,14 @@ void check_pipeline(Rules& rules, const Transformer& model, const Strategy& stra
   if (strategy.stage_layers.empty() || !sizes || !fits) return;
   const auto stages = static_cast<std::int64_t>(strategy.stage_layers.size());
   rules.require(stages == p * m, "stage_layers", [&] {
-    return "must name " + std::to_string(p * m) + " stage chunks, not " + std::to_string(stages);
+    return "must name " + std::to_string(p * m) + " virtual stages, not " + std::to_string(stages);
   });
   std::int64_t sum = 0;
   for (std::int64_t stage = 0; stage < stages; ++stage) {
     const std::int64_t layers = strategy.stage_layers[static_cast<std::size_t>(stage)];
     if (layers == 0 && bare_ends && (stage == 0 || stage == stages - 1)) continue;
     rules.require(layers >= 1 && layers <= model.layers, "stage_layers", [&] {
-      return "must give each stage chunk between 1 and " + std::to_string(model.layers) + " layers, not " +
+      return "must give each virtual stage between 1 and " + std::to_string(model.layers) + " layers, not " +
              std::to_string(layers);
     });
     if (layers >= 1 && layers <= model.layers) sum += layers;
@@ -272,10 +272,10 @@ Sharding sharding_of(const Transformer& model, const Strategy& strategy) {
   return {.tensor = tensor,
           .sequence = tensor && strategy.sequence_parallel,
           .kv_replicated = model.key_value_heads < strategy.tensor_parallel,
-          .regather = !strategy.save_gathered_input};
+          .save_gathered_input = strategy.save_gathered_input};
 }
 
-Replay replay_of(const OpTable& table, const Recomputation& recompute) {
+RecomputedOps recomputed_ops_of(const OpTable& table, const Recomputation& recompute) {
   switch (recompute.policy) {
     case RecomputePolicy::none: return {};
     case RecomputePolicy::selective: return {.ops = core_attention_ops(table)};
@@ -283,26 +283,26 @@ Replay replay_of(const OpTable& table, const Recomputation& recompute) {
       return {.ops = every_op(table), .shard_checkpoint = recompute.distribute_saved_activations};
     case RecomputePolicy::ops: break;
   }
-  Replay replay{.discard_outputs = true};
+  RecomputedOps recomputed{.discard_outputs = true};
   for (const std::string& name : recompute.ops) {
     for (std::size_t i = 0; i < table.ops().size(); ++i) {
-      if (table.ops()[i].name == name) replay.ops |= op_bit(i);
+      if (table.ops()[i].name == name) recomputed.ops |= op_bit(i);
     }
   }
-  return replay;
+  return recomputed;
 }
 
-Replay replay_of(const LayerKind& kind, const Recomputation& recompute) {
+RecomputedOps recomputed_ops_of(const LayerKind& kind, const Recomputation& recompute) {
   if (kind.position != KindPosition::layer) return {};
-  Replay replay = replay_of(kind.ops, recompute);
-  if (recompute.policy != RecomputePolicy::ops) return replay;
+  RecomputedOps recomputed = recomputed_ops_of(kind.ops, recompute);
+  if (recompute.policy != RecomputePolicy::ops) return recomputed;
   for (std::size_t i = 0; i < kind.ops.ops().size(); ++i) {
-    if (contains(recompute.ops, qualified(kind, kind.ops.ops()[i]))) replay.ops |= op_bit(i);
+    if (contains(recompute.ops, qualified(kind, kind.ops.ops()[i]))) recomputed.ops |= op_bit(i);
   }
-  return replay;
+  return recomputed;
 }
 
-std::int64_t replayed_layers(std::int64_t layers, const Recomputation& recompute) {
+std::int64_t recomputed_layers(std::int64_t layers, const Recomputation& recompute) {
   const bool block = recompute.method == RecomputeMethod::block && recompute.layers > 0;
   return block ? std::min(layers, recompute.layers) : layers;
 }

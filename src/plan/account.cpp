@@ -101,20 +101,20 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
   }
   if (plan.timing) warn_of_extrapolation(plan, reduction_within_fit, warnings);
   if (strategy.recompute.policy == RecomputePolicy::selective) {
-    constexpr double worth_a_replay = 0.05;
+    constexpr double worth_recomputing = 0.05;
     Bytes plain;
-    Bytes replayed;
+    Bytes recomputed;
     for (std::size_t i = 0; i < activations.kinds.size(); ++i) {
       const KindActivations& kind = activations.kinds[i];
       if (kind.position != KindPosition::layer) continue;
       plain += static_cast<double>(counts[i]) * kind.plain.kept;
-      replayed += static_cast<double>(counts[i]) * kind.replayed.kept;
+      recomputed += static_cast<double>(counts[i]) * kind.recomputed.kept;
     }
-    if (plain - replayed < worth_a_replay * plain) {
+    if (plain - recomputed < worth_recomputing * plain) {
       const AttentionKernel kernel =
           any_flash_attention(model) ? AttentionKernel::flash : model.architecture.kernels.attention;
       warn("selective_saves_little",
-           "selective recomputation replays core attention but saves almost nothing: " +
+           "selective recomputation recomputes core attention but saves almost nothing: " +
                std::string(name_of(kernel)) + " attention already keeps no scores");
     }
   }
@@ -139,12 +139,12 @@ std::vector<Assumption> assumptions_of(const System& system, const Software& sof
   return assumptions;
 }
 
-std::size_t fullest_rank(const std::vector<RankMemory>& ranks) {
-  std::size_t fullest = 0;
+std::size_t peak_rank(const std::vector<RankMemory>& ranks) {
+  std::size_t peak = 0;
   for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
-    if (total(ranks[rank]) > total(ranks[fullest])) fullest = rank;
+    if (total(ranks[rank]) > total(ranks[peak])) peak = rank;
   }
-  return fullest;
+  return peak;
 }
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// What a plan says beside its numbers, and which rank is fullest.
+// What a plan says beside its numbers, and which rank is the peak rank.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,14 @@
 
 namespace headroom {
 
-// The first of the fullest.
-std::size_t fullest_rank(const std::vector<RankMemory>& ranks);
+// Of the ranks that hold the most, the first.
+std::size_t peak_rank(const std::vector<RankMemory>& ranks);
 
 std::vector<Assumption> assumptions_of(const System& system, const Software& software,
                                        const Strategy& strategy);
 
-// Of a plan with memory and timing. `activations` are those of its model, so many of each kind, under its recomputation.
+// Of a plan with memory and timing. `activations` are those of its model, so many of each kind, under its
+// recomputation.
 std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activations,
                                  const KindCounts& counts, bool reduction_within_fit);
 

@@ -177,7 +177,7 @@ Bytes Composer::kept_by_stack(const RankKind& kind) const {
 RankPeak Composer::peak(const Strategy& strategy) {
   if (strategy.recompute.window) {
     const std::vector<RankMemory>& ranks = ranks_of(strategy);
-    const std::size_t rank = fullest_rank(ranks);
+    const std::size_t rank = peak_rank(ranks);
     return {.rank = rank, .bytes = total(ranks[rank])};
   }
   fill_activations(strategy.recompute);
@@ -228,7 +228,7 @@ Timing Composer::timing_of(const Strategy& strategy) {
   Timing timing{.iteration = iteration_time(strategy)};
   timing.flops =
       iteration_flops(base_.model, layers_.layers(), strategy, base_.workload,
-                      replayed_parts(layers_.layers(), strategy, shape_, timing.iteration.schedule));
+                      recomputed_parts(layers_.layers(), strategy, shape_, timing.iteration.schedule));
   timing.throughput = throughput(timing.flops, timing.iteration.total, strategy, base_.workload,
                                  peak_of(base_.system.performance->device, compute_dtype(base_.model)));
   return timing;
@@ -250,7 +250,7 @@ Evaluation Composer::evaluate(const Strategy& strategy) {
   set_layout(strategy);
   Plan plan{.request = base_, .ranks = ranks_of(strategy)};
   plan.request.strategy = strategy;
-  plan.peak_rank = fullest_rank(plan.ranks);
+  plan.peak_rank = peak_rank(plan.ranks);
   bool reduction_within_fit = true;
   if (base_.system.performance) {
     plan.timing = timing_of(strategy);

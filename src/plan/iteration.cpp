@@ -24,12 +24,12 @@ Seconds sum(const Breakdown& x) {
   return total;
 }
 
-// One microbatch forward and backward through one stage chunk, without replay.
+// One microbatch forward and backward through one virtual stage, without recomputation.
 Breakdown breakdown_of(const StageCost& stage, const PassTimes& times) {
   const PassCost cost = stage.forward + stage.backward;
-  return {.gemm = cost.matrix_products,
-          .attention = cost.attention_products,
-          .memory_bound = cost.streaming,
+  return {.gemm = cost.gemm,
+          .attention = cost.attention,
+          .memory_bound = cost.memory_bound,
           .tensor_communication = cost.communication,
           .launch_overhead = times.forward + times.backward + times.backward_weight - device_time(cost)};
 }
@@ -43,22 +43,22 @@ std::size_t busiest(const std::vector<ReplayedRank>& ranks) {
 
 }  // namespace
 
-Seconds replay_time(const PassCost& replay, const PassCost& backward, Seconds backward_time,
-                    const HostRates& rates, const Software& software) {
-  if (replay == PassCost{}) return Seconds(0);
-  return pass_time(replay + backward, rates, software) - backward_time;
+Seconds recompute_time(const PassCost& recompute, const PassCost& backward, Seconds backward_time,
+                       const HostRates& rates, const Software& software) {
+  if (recompute == PassCost{}) return Seconds(0);
+  return pass_time(recompute + backward, rates, software) - backward_time;
 }
 
-const PassCost& backward_after_replay(const StageCost& stage, ScheduleKind schedule) {
+const PassCost& backward_after_recompute(const StageCost& stage, ScheduleKind schedule) {
   return has_weight_passes(schedule) ? stage.backward_data : stage.backward;
 }
 
 PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRates& rates,
                      const Software& software) {
-  const PassCost& after_replay = backward_after_replay(stage, schedule);
-  const Seconds backward = pass_time(after_replay, rates, software);
+  const PassCost& after_recompute = backward_after_recompute(stage, schedule);
+  const Seconds backward = pass_time(after_recompute, rates, software);
   PassTimes times{.forward = pass_time(stage.forward, rates, software),
-                  .replay = replay_time(stage.replay, after_replay, backward, rates, software),
+                  .recompute = recompute_time(stage.recompute, after_recompute, backward, rates, software),
                   .backward = backward};
   if (has_weight_passes(schedule)) times.backward_weight = pass_time(stage.backward_weight, rates, software);
   return times;
@@ -99,9 +99,9 @@ IterationTime iteration_time(const ScheduleShape& shape, ScheduleTimes times,
     const PassTimes& pass = result.times.stages[stage];
     result.breakdown += static_cast<double>(shape.microbatches) * breakdown_of(stages[stage], pass);
     beside.forward += pass.forward;
-    beside.backward += pass.replay + pass.backward + pass.backward_weight;
+    beside.backward += pass.recompute + pass.backward + pass.backward_weight;
   }
-  result.breakdown.recompute = critical.replay;
+  result.breakdown.recompute = critical.recompute;
   result.breakdown.pipeline_communication = critical.sending;
   const EndTimes times_of_end = end_times(end, beside);
   result.breakdown.data_communication = times_of_end.data_communication;

@@ -13,7 +13,7 @@ bool named_by_policy(const Recomputation& recompute) {
 }
 
 template <class Known>
-auto* find_replay(Known& known, const Recomputation& recompute) {
+auto* find_recomputation(Known& known, const Recomputation& recompute) {
   if (named_by_policy(recompute)) {
     auto& named = known.named[index(recompute.policy)];
     return named ? &*named : nullptr;
@@ -28,7 +28,7 @@ auto* find_replay(Known& known, const Recomputation& recompute) {
 }
 
 template <class Known, class T>
-T& add_replay(Known& known, const Recomputation& recompute, const T& value) {
+T& add_recomputation(Known& known, const Recomputation& recompute, const T& value) {
   if (named_by_policy(recompute)) return known.named[index(recompute.policy)].emplace(value);
   return known.others.emplace_back(recompute, value).second;
 }
@@ -82,20 +82,21 @@ void LayerPrices::select(const Strategy& strategy) {
 }
 
 const ModelActivations& LayerPrices::activations(const Recomputation& recompute) {
-  if (const ModelActivations* known = find_replay(now_->activations, recompute)) return *known;
-  ByReplay<ModelActivationExprs>& symbolic = now_->symbolic->activations;
-  const ModelActivationExprs* exprs = find_replay(symbolic, recompute);
+  if (const ModelActivations* known = find_recomputation(now_->activations, recompute)) return *known;
+  ByRecomputation<ModelActivationExprs>& symbolic = now_->symbolic->activations;
+  const ModelActivationExprs* exprs = find_recomputation(symbolic, recompute);
   if (exprs == nullptr) {
     Strategy strategy = strategy_;
     strategy.recompute = recompute;
-    exprs = &add_replay(symbolic, recompute,
-                        model_activation_exprs(layers(), now_->symbolic->sharding, strategy, base_.detail));
+    exprs = &add_recomputation(
+        symbolic, recompute,
+        model_activation_exprs(layers(), now_->symbolic->sharding, strategy, base_.detail));
   }
   const Bindings letters = bindings(base_.model, strategy_, base_.workload);
   ModelActivations parts = evaluate(*exprs, letters);
   set_backward_peaks(parts, layers(), now_->symbolic->sharding, recompute, base_.detail, base_.software,
                      letters);
-  return add_replay(now_->activations, recompute, parts);
+  return add_recomputation(now_->activations, recompute, parts);
 }
 
 Bytes LayerPrices::dummy_gradients(const KindCounts& counts) const {
@@ -124,8 +125,8 @@ const DeferredActivations& LayerPrices::deferred() {
 }
 
 const ModelCost& LayerPrices::cost(const Recomputation& recompute) {
-  if (const ModelCost* known = find_replay(now_->costs, recompute)) return *known;
-  return add_replay(now_->costs, recompute, model_cost(prices(), layers(), recompute));
+  if (const ModelCost* known = find_recomputation(now_->costs, recompute)) return *known;
+  return add_recomputation(now_->costs, recompute, model_cost(prices(), layers(), recompute));
 }
 
 }  // namespace headroom

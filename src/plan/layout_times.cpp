@@ -40,20 +40,20 @@ void LayoutTimes::time_layout() {
   }
 }
 
-void LayoutTimes::time_replays(const Recomputation& recompute) {
+void LayoutTimes::time_recomputation(const Recomputation& recompute) {
   time_layout();
   const ModelCost& cost = layers_.cost(recompute);
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     Stage& stage = stages_[i];
-    stage.cost.replay = replay_cost(cost, places_->distinct[i], recompute);
-    stage.times.replay =
-        replay_time(stage.cost.replay, backward_after_replay(stage.cost, shape_.kind), stage.times.backward,
-                    base_.system.performance->rates.host, base_.software);
+    stage.cost.recompute = recompute_cost(cost, places_->distinct[i], recompute);
+    stage.times.recompute =
+        recompute_time(stage.cost.recompute, backward_after_recompute(stage.cost, shape_.kind),
+                       stage.times.backward, base_.system.performance->rates.host, base_.software);
   }
 }
 
 void LayoutTimes::fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans) {
-  time_replays(recompute);
+  time_recomputation(recompute);
   spans.clear();
   for (std::size_t i = 0; i < places_->of.size(); ++i) {
     spans.push_back(chunk_spans(shape_, stages_[places_->of[i]].times, links_, static_cast<std::int64_t>(i)));
@@ -72,7 +72,7 @@ std::size_t LayoutTimes::place_of(const Recomputation& recompute) {
 
 void LayoutTimes::find_makespans(std::size_t first) {
   const std::size_t at_once = shape_.kind == ScheduleKind::interleaved ? most_pipelines_at_once : 1;
-  // Those that follow replay more and need less memory: where one is asked for, so will they be.
+  // Those that follow recompute more and need less memory: where one is asked for, so will they be.
   std::array<std::size_t, most_pipelines_at_once> places{};
   std::array<std::span<const ChunkSpans>, most_pipelines_at_once> pipelines;
   std::size_t count = 0;
@@ -113,7 +113,7 @@ const IterationEnd& LayoutTimes::end(bool distributed_optimizer) {
 }
 
 IterationTime LayoutTimes::iteration(const Strategy& strategy, std::vector<std::int64_t> windows) {
-  time_replays(strategy.recompute);
+  time_recomputation(strategy.recompute);
   ScheduleTimes times{.stages = {}, .links = links_, .windows = std::move(windows)};
   std::vector<StageCost> stages;
   for (const std::size_t stage : places_->of) {

@@ -10,8 +10,8 @@ namespace headroom {
 
 namespace {
 
-// FLOPs of the ops of each kind that `ops_of` names, `times` over. Kinds whose letters stand for the same numbers are one
-// expression.
+// FLOPs of the ops of each kind that `ops_of` names, `times` over. Kinds whose letters stand for the same numbers are
+// one expression.
 template <class OpsOf>
 Flops counted(const ModelLayers& layers, const Bindings& letters, std::int64_t times, OpsOf ops_of) {
   Flops sum;
@@ -31,19 +31,19 @@ Flops counted(const ModelLayers& layers, const Bindings& letters, std::int64_t t
 
 }  // namespace
 
-ReplayedParts replayed_parts(const ModelLayers& layers, const Strategy& strategy, const ScheduleShape& shape,
-                             const ReplayedSchedule& schedule) {
+RecomputedParts recomputed_parts(const ModelLayers& layers, const Strategy& strategy,
+                                 const ScheduleShape& shape, const ReplayedSchedule& schedule) {
   const std::vector<StagePlace> places = stage_places(layers, strategy);
   const KindCounts all = counts_of(layers);
   const double passes = real(shape.microbatches * shape.chunks);
-  ReplayedParts parts;
+  RecomputedParts parts;
   for (std::size_t i = 0; i < all.size(); ++i) parts.push_back(0);
   for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
     const double stored = real(schedule.ranks[index(rank)].stored_forwards);
     for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
       const StagePlace& place = places[index(stage_of(shape, rank, chunk))];
-      const KindCounts replayed = replayed_of_kind(place, strategy.recompute);
-      for (std::size_t i = 0; i < all.size(); ++i) parts[i] += (1 - stored / passes) * real(replayed[i]);
+      const KindCounts recomputed = recomputed_of_kind(place, strategy.recompute);
+      for (std::size_t i = 0; i < all.size(); ++i) parts[i] += (1 - stored / passes) * real(recomputed[i]);
     }
   }
   for (std::size_t i = 0; i < all.size(); ++i) parts[i] /= real(all[i]);
@@ -51,7 +51,7 @@ ReplayedParts replayed_parts(const ModelLayers& layers, const Strategy& strategy
 }
 
 IterationFlops iteration_flops(const Transformer& model, const ModelLayers& layers, const Strategy& strategy,
-                               const Workload& workload, const ReplayedParts& replayed) {
+                               const Workload& workload, const RecomputedParts& recomputed) {
   // Padding is no work that the model needs.
   Bindings letters = bindings(model, strategy, workload);
   letters.bind(Symbol::vocabulary, static_cast<double>(model.vocabulary));
@@ -62,13 +62,13 @@ IterationFlops iteration_flops(const Transformer& model, const ModelLayers& laye
   Flops once;
   Flops masked_once;
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
-    if (replayed[i] == 0) continue;
-    const auto replay = [&](const LayerKind& kind) {
-      return &kind == &layers.kinds[i] ? replay_of(kind, strategy.recompute).ops : OpSet();
+    if (recomputed[i] == 0) continue;
+    const auto recompute = [&](const LayerKind& kind) {
+      return &kind == &layers.kinds[i] ? recomputed_ops_of(kind, strategy.recompute).ops : OpSet();
     };
-    once += replayed[i] * counted(layers, letters, 1, replay);
-    masked_once += 0.5 * replayed[i] * counted(layers, letters, 1, [&](const LayerKind& kind) {
-                     return core(kind) & replay(kind);
+    once += recomputed[i] * counted(layers, letters, 1, recompute);
+    masked_once += 0.5 * recomputed[i] * counted(layers, letters, 1, [&](const LayerKind& kind) {
+                     return core(kind) & recompute(kind);
                    });
   }
   return {.model = needed,
@@ -80,7 +80,7 @@ IterationFlops iteration_flops(const Transformer& model, const ModelLayers& laye
 
 IterationFlops iteration_flops(const Transformer& model, const ModelLayers& layers,
                                const Workload& workload) {
-  ReplayedParts none;
+  RecomputedParts none;
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) none.push_back(0);
   return iteration_flops(model, layers, Strategy{}, workload, none);
 }

@@ -1,4 +1,4 @@
-// What layers replay, in words: of the only kind of layer its ops, of several kinds each kind's.
+// What layers recompute, in words: of the only kind of layer its ops, of several kinds each kind's.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ inline std::string set_text(const LayerChoice& choice, const LayerKind& kind) {
   return choice.ops == every_op(kind.ops) ? "the whole layer" : op_names(choice, kind);
 }
 
-// "dense: scores softmax; wide: the whole layer"; kinds that replay nothing go unsaid, and where all say the same it is said
-// once.
+// "dense: scores softmax; wide: the whole layer"; kinds that recompute nothing go unsaid, and where all say the same
+// it is said once.
 inline std::string set_text(const KindChoices& choices, const ModelLayers& layers) {
   const std::string first = set_text(choices.front(), layers.kinds.front());
   bool alike = true;
@@ -36,7 +36,7 @@ inline std::string set_text(const KindChoices& choices, const ModelLayers& layer
   return alike ? first : text;
 }
 
-// A figure of a layer that replays; of several kinds the mean over the model's layers.
+// A figure of a layer that recomputes; of several kinds the mean over the model's layers.
 template <class Of>
 double of_a_layer(const KindChoices& choices, const ModelLayers& layers, Of of) {
   if (choices.size() == 1) return of(choices.front());
@@ -52,11 +52,11 @@ inline Bytes saved_by_a_layer(const KindChoices& choices, const ModelLayers& lay
 }
 inline Bytes recomputed_by_a_layer(const KindChoices& choices, const ModelLayers& layers) {
   return Bytes(
-      of_a_layer(choices, layers, [](const LayerChoice& one) { return one.bytes.replayed.count(); }));
+      of_a_layer(choices, layers, [](const LayerChoice& one) { return one.bytes.recomputed.count(); }));
 }
-inline Seconds replay_of_a_layer(const KindChoices& choices, const ModelLayers& layers) {
+inline Seconds recompute_of_a_layer(const KindChoices& choices, const ModelLayers& layers) {
   return Seconds(
-      of_a_layer(choices, layers, [](const LayerChoice& one) { return device_time(one.replay).count(); }));
+      of_a_layer(choices, layers, [](const LayerChoice& one) { return device_time(one.recompute).count(); }));
 }
 
 }  // namespace headroom

@@ -58,7 +58,7 @@ Table bytes_table(const Plan& plan) {
   return table;
 }
 
-// The ranks worth a line on one screen: both ends and the fullest.
+// The ranks worth a line on one screen: both ends and the peak rank.
 std::vector<std::size_t> shown_ranks(const Plan& plan, bool all) {
   constexpr std::size_t at_each_end = 4;
   std::vector<std::size_t> shown;

@@ -39,9 +39,9 @@ OrderedJson rank_json(const Plan& plan, const RankMemory& rank) {
 
 OrderedJson pass_json(const PassCost& cost) {
   return {{"seconds", device_time(cost).count()},
-          {"gemm_seconds", cost.matrix_products.count()},
-          {"attention_seconds", cost.attention_products.count()},
-          {"memory_bound_seconds", cost.streaming.count()},
+          {"gemm_seconds", cost.gemm.count()},
+          {"attention_seconds", cost.attention.count()},
+          {"memory_bound_seconds", cost.memory_bound.count()},
           {"communication_seconds", cost.communication.count()},
           {"launches", cost.operations}};
 }
@@ -50,11 +50,11 @@ OrderedJson pass_json(const PassCost& cost) {
 OrderedJson cost_json(const LayerCost& cost) {
   return {{"forward_seconds", device_time(cost.forward).count()},
           {"backward_seconds", device_time(backward(cost)).count()},
-          {"recompute_seconds", device_time(cost.replay).count()},
+          {"recompute_seconds", device_time(cost.recompute).count()},
           {"forward", pass_json(cost.forward)},
           {"backward_data", pass_json(cost.backward_data)},
           {"backward_weight", pass_json(cost.backward_weight)},
-          {"recompute", pass_json(cost.replay)}};
+          {"recompute", pass_json(cost.recompute)}};
 }
 
 OrderedJson interval_json(const IterationInterval& interval) {
@@ -104,7 +104,7 @@ OrderedJson throughput_json(const Timing& timing, const Request& request) {
   const Throughput& rates = timing.throughput;
   const Dtype dtype = compute_dtype(request.model);
   const FlopsPerSecond peak = peak_of(request.system.performance->device, dtype);
-  // Eq. 8 speaks of selective recomputation; counting other replays three times would mean nothing.
+  // Eq. 8 speaks of selective recomputation; counting other recomputations three times would mean nothing.
   const RecomputePolicy policy = request.strategy.recompute.policy;
   const bool eq_8 = policy == RecomputePolicy::none || policy == RecomputePolicy::selective;
   return {{"tokens_per_second", rates.tokens_per_second},

@@ -15,7 +15,7 @@ std::string halves(const Collective& collective) {
   };
   std::string text = fmt::format("forward {}, backward {}", half(forward_kind(collective.name)),
                                  half(backward_kind(collective.name)));
-  if (collective.replayed && forward_kind(collective.name) != CollectiveKind::none) text += ", recomputed";
+  if (collective.recomputed && forward_kind(collective.name) != CollectiveKind::none) text += ", recomputed";
   if (collective.regathers) text += ", and again for the weight gradient";
   return text;
 }
@@ -25,7 +25,7 @@ OrderedJson collective_json(const Collective& collective) {
           {"forward", name_of(forward_kind(collective.name))},
           {"backward", name_of(backward_kind(collective.name))},
           {"bytes", to_string(Expr(collective.bytes))},
-          {"recomputed", collective.replayed},
+          {"recomputed", collective.recomputed},
           {"regathers", collective.regathers}};
 }
 
@@ -49,7 +49,7 @@ OrderedJson ops_json(const ExplainedTable& table) {
     ops.push_back({{"name", op.name},
                    {"kind", name_of(op.kind)},
                    {"placement", name_of(op.region)},
-                   {"recomputed", op.replayed},
+                   {"recomputed", op.recomputed},
                    {"stored", to_string(op.kept.expression)},
                    {"stored_bytes", number(op.kept.value)},
                    {"forward_flops", number(op.forward_flops.value)},
@@ -123,7 +123,7 @@ OrderedJson explain_json(const ExplainReply& explanation) {
       {"embedding_bytes", number(parts.embedding)},
       {"head_bytes", number(parts.head)},
       {"outputs_bytes", number(parts.outputs)},
-      {"recompute_bytes", number(parts.replay)},
+      {"recompute_bytes", number(parts.recompute)},
       {"activation_bytes", number(total(parts))}};
   return json;
 }
@@ -149,7 +149,7 @@ Table screen_table(const ExplainedTable& explained) {
                           {"because", Align::left}}};
   for (const ExplainedOp& op : explained.ops) {
     for (const Collective& collective : op.before) table.rows.push_back(collective_row(collective));
-    const std::string name = op.name + (op.replayed ? " (recomputed)" : "");
+    const std::string name = op.name + (op.recomputed ? " (recomputed)" : "");
     if (op.tensors.empty()) table.rows.push_back({name, "nothing", "", "", "", ""});
     for (std::size_t i = 0; i < op.tensors.size(); ++i) {
       const ExplainedTensor& tensor = op.tensors[i];
@@ -286,7 +286,7 @@ std::string stage_lines(const ExplainReply& explanation) {
        fmt::format("{:g} x {}", stage.head_copies, to_string(kept_at(explanation, KindPosition::last))),
        parts.head);
   line("outputs", "sent on, not deallocated", parts.outputs);
-  line("recompute", "working set of the layer that is recomputed", parts.replay);
+  line("recompute", "working set of the layer that is recomputed", parts.recompute);
   return text + fmt::format("  {:<11} {}\n", "together", human(total(parts)));
 }
 

@@ -44,7 +44,7 @@ Table points_table(const FrontierReply& report, const std::vector<std::size_t>& 
         {in_gib(point.peak), in_gib(report.request.system.memory - point.peak), seconds(point.iteration),
          change(point.iteration, none), percent(point.mfu), seconds(staged.iteration),
          mebibytes(saved_by_a_layer(point.layers, report.layers)),
-         milliseconds(replay_of_a_layer(point.layers, report.layers)),
+         milliseconds(recompute_of_a_layer(point.layers, report.layers)),
          layers == 0 ? "all" : std::to_string(layers), set_text(point.layers, report.layers)});
   }
   return result;
@@ -94,10 +94,10 @@ Table ranks_table(const StagedPoint& point, const ModelLayers& layers) {
     std::size_t last = first;
     const StagedRank& one = point.ranks[first];
     while (last + 1 < point.ranks.size() && point.ranks[last + 1].longest_chunk == one.longest_chunk) ++last;
-    Bytes fullest;
-    for (std::size_t rank = first; rank <= last; ++rank) fullest = std::max(fullest, point.ranks[rank].total);
+    Bytes peak;
+    for (std::size_t rank = first; rank <= last; ++rank) peak = std::max(peak, point.ranks[rank].total);
     result.rows.push_back({first == last ? std::to_string(first) : fmt::format("{}-{}", first, last),
-                           in_gib(fullest), in_gib(point.budget - fullest), milliseconds(one.replay),
+                           in_gib(peak), in_gib(point.budget - peak), milliseconds(one.recompute),
                            mix_text(one.longest_chunk, layers, layer_kind_count(layers) > 1)});
     first = last + 1;
   }
@@ -247,7 +247,7 @@ Table csv_table(const FrontierReply& report) {
                            fmt::format("{}", staged.iteration.count()),
                            whole(saved_by_a_layer(point.layers, report.layers).count()),
                            whole(recomputed_by_a_layer(point.layers, report.layers).count()),
-                           fmt::format("{}", replay_of_a_layer(point.layers, report.layers).count()),
+                           fmt::format("{}", recompute_of_a_layer(point.layers, report.layers).count()),
                            std::to_string(point.recompute.layers),
                            std::string(name_of(point.recompute.policy)),
                            csv_ops(point.layers, report.layers)});

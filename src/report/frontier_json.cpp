@@ -14,12 +14,12 @@ OrderedJson to_json(const LayerChoice& choice, const LayerKind& kind) {
   }
   return {{"ops", std::move(ops)},
           {"saved_bytes", number(choice.bytes.kept)},
-          {"recomputed_bytes", number(choice.bytes.replayed)},
-          {"recompute_seconds", device_time(choice.replay).count()},
-          {"launches", choice.replay.operations}};
+          {"recomputed_bytes", number(choice.bytes.recomputed)},
+          {"recompute_seconds", device_time(choice.recompute).count()},
+          {"launches", choice.recompute.operations}};
 }
 
-// Under "layer" what the layers replay, or, of several kinds, under "layer_kinds" what each does.
+// Under "layer" what the layers recompute, or, of several kinds, under "layer_kinds" what each does.
 void add_choices(OrderedJson& json, const KindChoices& choices, const ModelLayers& layers) {
   if (choices.size() == 1) {
     json["layer"] = to_json(choices.front(), layers.kinds.front());
@@ -58,7 +58,7 @@ OrderedJson runs_json(const std::vector<MixRun>& mix, const ModelLayers& layers)
   return runs;
 }
 
-// Of each kind how many sets it could replay, and which of them are worth it.
+// Of each kind how many sets it could recompute, and which of them are worth it.
 OrderedJson fronts_json(const FrontierReply& report) {
   OrderedJson fronts = OrderedJson::object();
   for (std::size_t i = 0; i < report.fronts.size(); ++i) {
@@ -78,7 +78,7 @@ OrderedJson to_json(const StagedPoint& point, const ModelLayers& layers) {
     const StagedRank& one = point.ranks[rank];
     ranks.push_back({{"pipeline_rank", rank},
                      {"total_bytes", number(one.total)},
-                     {"recompute_seconds", one.replay.count()},
+                     {"recompute_seconds", one.recompute.count()},
                      {"virtual_stage", runs_json(one.longest_chunk, layers)}});
   }
   return {{"peak_bytes", number(point.peak)},

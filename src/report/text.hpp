@@ -38,8 +38,8 @@ inline std::string signed_percent(double part, int digits = 1) {
 // A whole number of base units.
 inline std::string whole(double count) { return fmt::format("{:.0f}", count); }
 
-// The type that a dense peak is of, as data sheets write it: "BF16", "FP8". Peaks of FP16 and BF16 are alike, and `half` is
-// either.
+// The type that a dense peak is of, as data sheets write it: "BF16", "FP8". Peaks of FP16 and BF16 are alike, and
+// `half` is either.
 inline std::string peak_name(Dtype dtype) {
   std::string name(name_of(dtype == Dtype::half ? Dtype::bf16 : dtype));
   for (char& c : name) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
@@ -69,7 +69,7 @@ inline std::string human_count(double count) {
   return fmt::format("{:.0f}M", count / 1e6);
 }
 
-// Microbatches alive at once on a rank, in parts of one where it holds several stage chunks.
+// Microbatches alive at once on a rank, in parts of one where it holds several virtual stages.
 double in_flight(const Plan& plan, const RankMemory& rank);
 
 // One line: parallel sizes, microbatch and batch.

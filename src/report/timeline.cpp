@@ -82,8 +82,8 @@ std::string timeline(const std::vector<ReplayedStep>& steps, std::int64_t ranks,
     if (crowded) {
       add_load(*row, column(event.start), column(event.end));
     } else {
-      draw(*row, column(event.start), column(event.replay_end), '~');
-      draw(*row, column(event.replay_end), column(event.end), mark(event.step));
+      draw(*row, column(event.start), column(event.recompute_end), '~');
+      draw(*row, column(event.recompute_end), column(event.end), mark(event.step));
       draw(*row, column(event.end), column(event.sent), '>');
     }
   }

@@ -46,8 +46,8 @@ void write_span(EventWriter& out, std::string_view name, std::int64_t rank, Seco
 void write_spans(EventWriter& out, const ReplayedStep& event) {
   const std::string arguments = fmt::format(R"("microbatch":{},"virtual_stage":{}{})", event.step.microbatch,
                                             event.step.chunk, event.stored ? R"(,"stored":true)" : "");
-  write_span(out, "recompute", event.rank, event.start, event.replay_end, arguments);
-  write_span(out, name_of(event.step.pass), event.rank, event.replay_end, event.end, arguments);
+  write_span(out, "recompute", event.rank, event.start, event.recompute_end, arguments);
+  write_span(out, name_of(event.step.pass), event.rank, event.recompute_end, event.end, arguments);
   write_span(out, "transfer", event.rank, event.end, event.sent, arguments);
 }
 
@@ -64,7 +64,7 @@ class MemoryCounter {
     if (event.step.pass == Pass::backward) {
       const Bytes before = last_;
       set(event.start, bytes(alive.highest));
-      if (event.replay_end > event.start) set(event.replay_end, before);
+      if (event.recompute_end > event.start) set(event.recompute_end, before);
     }
     set(event.end, bytes(alive.after));
   }

@@ -232,7 +232,7 @@ void run_at_once(const ScheduleShape& shape, std::span<const std::span<const Chu
 ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::span<const Seconds> links,
                        std::int64_t stage) {
   ChunkSpans spans{.forward = times.forward,
-                   .backward = times.replay + times.backward + times.backward_weight};
+                   .backward = times.recompute + times.backward + times.backward_weight};
   if (links.empty() || shape.ranks == 1) return spans;
   const std::int64_t stages = shape.ranks * shape.chunks;
   if (stage + 1 < stages) spans.forward += links[index(stage % shape.ranks)];
@@ -301,7 +301,7 @@ ReplayedSchedule timed_schedule(const ScheduleShape& shape, const ScheduleTimes&
     ReplayedRank& rank = result.ranks[index(stage % shape.ranks)];
     const double passes = real(shape.microbatches);
     rank.forward += passes * pass.forward;
-    rank.replay += passes * pass.replay;
+    rank.recompute += passes * pass.recompute;
     rank.backward += passes * pass.backward;
     const ChunkSpans alone = chunk_spans(shape, pass, {}, stage);
     rank.sending +=

@@ -45,10 +45,10 @@ Seconds transfer_time(const ScheduleShape& shape, const ScheduleTimes& times, co
 PassTimes spent_on(Pass pass, bool stored, const PassTimes& stage) {
   if (pass == Pass::forward) return {.forward = stage.forward};
   if (pass == Pass::backward_weight) return {.backward_weight = stage.backward_weight};
-  return {.replay = stored ? Seconds(0) : stage.replay, .backward = stage.backward};
+  return {.recompute = stored ? Seconds(0) : stage.recompute, .backward = stage.backward};
 }
 
-// Of a stage chunk: times of its transfers, and when what its passes wait for arrived. Microbatches arrive and are
+// Of a virtual stage: times of its transfers, and when what its passes wait for arrived. Microbatches arrive and are
 // used in the same order, so that a queue of times is all there is to know.
 struct StageState {
   std::array<Seconds, 3> transfer;  // by pass
@@ -107,14 +107,14 @@ ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes
     }
     const PassTimes spent = spent_on(step.pass, event.stored, times.stages[index(input.stage)]);
     const Seconds transfer = stage.transfer[index(step.pass)];
-    event.replay_end = event.start + spent.replay;
-    event.end = event.replay_end + (spent.forward + spent.backward + spent.backward_weight);
+    event.recompute_end = event.start + spent.recompute;
+    event.end = event.recompute_end + (spent.forward + spent.backward + spent.backward_weight);
     event.sent = event.end + transfer;
 
     ReplayedRank& sum = result.ranks[index(rank)];
     sum.idle += event.start - state.clock;
     sum.forward += spent.forward;
-    sum.replay += spent.replay;
+    sum.recompute += spent.recompute;
     sum.backward += spent.backward + spent.backward_weight;
     sum.sending += transfer;
     if (event.stored && step.pass == Pass::forward) ++sum.stored_forwards;

@@ -77,7 +77,7 @@ bool Feasibility::fits_within(const Strategy& layout, const Space& space, Second
   for (const bool sharded : choices(space.distributed_optimizer, layout.data_parallel)) {
     Strategy strategy = layout;
     strategy.distributed_optimizer = sharded;
-    // Replays add time: where the layout is too slow without them, no policy mends it.
+    // Recomputation adds time: where the layout is too slow without it, no policy mends it.
     if (composer_.least_iteration(strategy) > most) continue;
     for (const Recomputation& recompute : recomputations(base_, space, layout)) {
       strategy.recompute = recompute;

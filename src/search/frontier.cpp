@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-// Whether every kind of layer that has an op replays it.
+// Whether every kind of layer that has an op recomputes it.
 bool in_all_kinds(std::string_view op, const KindChoices& choices, const ModelLayers& model) {
   for (std::size_t kind = 0; kind < choices.size(); ++kind) {
     const auto& ops = model.kinds[kind].ops.ops();
@@ -22,7 +22,7 @@ bool in_all_kinds(std::string_view op, const KindChoices& choices, const ModelLa
 }
 
 Recomputation recomputation_of(const ModelLayers& model, const KindChoices& choices, std::int64_t layers) {
-  if (replays_nothing(choices)) return {};
+  if (recomputes_nothing(choices)) return {};
   bool full = true;
   Recomputation recompute{.policy = RecomputePolicy::ops, .layers = layers};
   for (std::size_t kind = 0; kind < choices.size(); ++kind) {
@@ -39,18 +39,18 @@ Recomputation recomputation_of(const ModelLayers& model, const KindChoices& choi
   return recompute;
 }
 
-// A set of ops in the first layers of every stage chunk.
+// A set of ops in the first layers of every virtual stage.
 struct SetOfOps {
   const KindChoices* choice = nullptr;
   std::int64_t layers = 0;
   Bytes peak;
   std::size_t peak_rank = 0;
-  std::vector<Seconds> replays;  // of each kind of stage chunk: what decides the time
+  std::vector<Seconds> recomputes;  // of each kind of virtual stage: what decides the time
 };
 
 bool no_slower(const SetOfOps& x, const SetOfOps& y) {
-  for (std::size_t i = 0; i < x.replays.size(); ++i) {
-    if (x.replays[i] > y.replays[i]) return false;
+  for (std::size_t i = 0; i < x.recomputes.size(); ++i) {
+    if (x.recomputes[i] > y.recomputes[i]) return false;
   }
   return true;
 }
@@ -60,7 +60,7 @@ bool no_slower(const SetOfOps& x, const SetOfOps& y) {
 // All of them.
 class Frontier::Uniform {
  public:
-  // `nothing` is what the layers after the first ones replay. Keeps references.
+  // `nothing` is what the layers after the first ones recompute. Keeps references.
   Uniform(const Parts& parts, const KindChoices& nothing) : parts_(parts), nothing_(nothing) {
     for (const StagePlace& place : parts.places) {
       most_layers_ = std::max(most_layers_, place.layers);
@@ -71,7 +71,7 @@ class Frontier::Uniform {
   [[nodiscard]] std::vector<SetOfOps> candidates(const std::vector<KindChoices>& choices) const {
     std::vector<SetOfOps> all;
     for (const KindChoices& choice : choices) {
-      for (std::int64_t layers = replays_nothing(choice) ? most_layers_ : 1; layers <= most_layers_;
+      for (std::int64_t layers = recomputes_nothing(choice) ? most_layers_ : 1; layers <= most_layers_;
            ++layers) {
         all.push_back(candidate(choice, layers));
       }
@@ -79,7 +79,7 @@ class Frontier::Uniform {
     return all;
   }
 
-  // Of all stage chunks, in the order of the model.
+  // Of all virtual stages, in the order of the model.
   [[nodiscard]] std::vector<StageCost> costs(const SetOfOps& one) const {
     std::vector<StageCost> stages;
     for (const StagePlace& place : parts_.places) {
@@ -99,8 +99,8 @@ class Frontier::Uniform {
   [[nodiscard]] SetOfOps candidate(const KindChoices& choice, std::int64_t layers) const {
     SetOfOps one{.choice = &choice, .layers = layers};
     for (const StagePlace& place : kinds_) {
-      one.replays.push_back(
-          parts_.composer.times_of(stage_cost(mix(choice, layers), place, *parts_.cost)).replay);
+      one.recomputes.push_back(
+          parts_.composer.times_of(stage_cost(mix(choice, layers), place, *parts_.cost)).recompute);
     }
     for (std::int64_t rank = 0; rank < parts_.pipeline_ranks; ++rank) {
       std::vector<StageActivations> chunks;
@@ -137,14 +137,14 @@ FrontierPoint Frontier::point(const Recomputation& recompute) const {
   asked.strategy.recompute = recompute;
   const Plan plan = account(evaluate(asked));
   LayerPrices& prices = parts_->composer.layers();
-  KindChoices replays;
+  KindChoices recomputes;
   for (std::size_t kind = 0; kind < parts_->fronts.size(); ++kind) {
-    replays.push_back({.ops = replay_of(layers().kinds[kind], recompute).ops,
-                       .bytes = prices.activations(recompute).kinds[kind].replayed,
-                       .replay = prices.cost(recompute).kinds[kind].replay});
+    recomputes.push_back({.ops = recomputed_ops_of(layers().kinds[kind], recompute).ops,
+                          .bytes = prices.activations(recompute).kinds[kind].recomputed,
+                          .recompute = prices.cost(recompute).kinds[kind].recompute});
   }
   return {.recompute = recompute,
-          .layers = std::move(replays),
+          .layers = std::move(recomputes),
           .peak = peak(plan),
           .peak_rank = plan.peak_rank,
           .iteration = plan.timing->iteration.total,
@@ -156,7 +156,7 @@ std::vector<FrontierPoint> Frontier::uniform() const {
   std::vector<SetOfOps> candidates = family.candidates(parts_->choices);
   // By memory, and what asks for least first.
   const auto order = [](const SetOfOps& one) {
-    return std::tuple(one.peak, replayed_ops(*one.choice), one.layers);
+    return std::tuple(one.peak, recomputed_op_count(*one.choice), one.layers);
   };
   const auto before = [](const LayerChoice& x, const LayerChoice& y) { return x.ops < y.ops; };
   std::sort(candidates.begin(), candidates.end(), [&](const SetOfOps& x, const SetOfOps& y) {
@@ -193,7 +193,7 @@ std::optional<FrontierPoint> Frontier::windowed(Bytes memory) const {
   for (const KindChoices& choice : parts_->choices) {
     Strategy strategy = asked.strategy;
     strategy.recompute = recomputation_of(layers(), choice, 0);
-    strategy.recompute.window = !replays_nothing(choice);
+    strategy.recompute.window = !recomputes_nothing(choice);
     const Evaluation evaluation = composer.evaluate(strategy);
     const auto* plan = std::get_if<Plan>(&evaluation);
     if (plan == nullptr || (best && plan->timing->iteration.total >= best->iteration)) continue;
@@ -218,7 +218,7 @@ std::optional<StagedPoint> Frontier::staged(Bytes budget) const {
     if (fits == rank.options.end()) return std::nullopt;
     const LayerMix mix = mix_of(fits->mix, parts.choices_of(rank));
     point.ranks.push_back(
-        {.longest_chunk = runs_of(mix, longest(rank)), .total = fits->total, .replay = fits->mix.time});
+        {.longest_chunk = runs_of(mix, longest(rank)), .total = fits->total, .recompute = fits->mix.time});
     if (fits->total > point.peak) {
       point.peak = fits->total;
       point.peak_rank = index(number);

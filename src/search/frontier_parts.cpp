@@ -79,9 +79,9 @@ void Frontier::Parts::set_backward_peaks(LayerFront& front, std::size_t kind) {
   const LayerPrices& layers = composer.layers();
   const Bindings letters = layers.letters(kind);
   for (LayerChoice& choice : front.choices) {
-    const Replay replay{.ops = choice.ops, .discard_outputs = true};
-    choice.bytes.backward = backward_peak(layers.layers().kinds[kind], layers.sharding(kind), replay,
-                                          choice.bytes.replayed, request.detail, request.software, letters);
+    const RecomputedOps recomputed{.ops = choice.ops, .discard_outputs = true};
+    choice.bytes.backward = backward_peak(layers.layers().kinds[kind], layers.sharding(kind), recomputed,
+                                          choice.bytes.recomputed, request.detail, request.software, letters);
     choice.bytes.backward.during.kind = static_cast<int>(kind);
   }
 }
@@ -92,7 +92,7 @@ std::vector<IndexedMix> Frontier::Parts::mixes_of(const FrontierRank& rank) cons
   for (const StagePlace& place : rank.chunks) backwards.push_back(stage_cost(*cost, place, {}).backward);
   return stage_mixes(
       fronts[*rank.kind].choices, rank.layers,
-      ReplayTime(std::move(backwards), request.system.performance->rates.host, request.software));
+      RecomputeTime(std::move(backwards), request.system.performance->rates.host, request.software));
 }
 
 std::vector<IndexedMix> Frontier::Parts::mixes_of_uneven(const FrontierRank& rank) const {
@@ -102,7 +102,7 @@ std::vector<IndexedMix> Frontier::Parts::mixes_of_uneven(const FrontierRank& ran
       IndexedMix mix{.first = set, .rest = 0, .first_layers = layers};
       const LayerMix whole = mix_of(mix, choices);
       for (const StagePlace& place : rank.chunks) {
-        mix.time += composer.times_of(stage_cost(whole, place, *cost)).replay;
+        mix.time += composer.times_of(stage_cost(whole, place, *cost)).recompute;
       }
       mixes.push_back(mix);
     }

@@ -25,7 +25,7 @@ struct FrontierRank {
 struct Frontier::Parts {
   explicit Parts(Request asked);
 
-  // All that a rank holds at its peak, whose stage chunks keep so much.
+  // All that a rank holds at its peak, whose virtual stages keep so much.
   [[nodiscard]] Bytes total_of(std::int64_t rank, const std::vector<StageActivations>& chunks) const;
 
   // What the mixes of a rank are of: all of a kind's sets where its layers are of one kind.
@@ -36,7 +36,7 @@ struct Frontier::Parts {
   Request request;  // without recomputation
   Composer composer;
   std::int64_t pipeline_ranks = 1;
-  std::vector<StagePlace> places;  // of all stage chunks
+  std::vector<StagePlace> places;  // of all virtual stages
   const ModelActivations* kept = nullptr;
   const ModelCost* cost = nullptr;
   std::vector<LayerFront> fronts;                   // by kind of layer
@@ -52,7 +52,7 @@ struct Frontier::Parts {
                                                    const std::vector<IndexedMix>& mixes) const;
 };
 
-// The first stage chunk of a rank that has the most layers.
+// The first virtual stage of a rank that has the most layers.
 const StagePlace& longest(const FrontierRank& rank);
 
 }  // namespace headroom

@@ -12,7 +12,7 @@ KindChoices nothing_of(const std::vector<LayerFront>& fronts) {
 }
 
 double seconds_for_a_byte(const LayerChoice& from, const LayerChoice& to) {
-  return (device_time(to.replay) - device_time(from.replay)).count() /
+  return (device_time(to.recompute) - device_time(from.recompute)).count() /
          (from.bytes.kept - to.bytes.kept).count();
 }
 
@@ -21,7 +21,7 @@ std::vector<const LayerChoice*> hull_of(const LayerFront& front) {
   std::vector<const LayerChoice*> hull;
   for (const LayerChoice& choice : front.choices) {
     if (!hull.empty() && choice.bytes.kept == hull.back()->bytes.kept) {
-      if (device_time(choice.replay) >= device_time(hull.back()->replay)) continue;
+      if (device_time(choice.recompute) >= device_time(hull.back()->recompute)) continue;
       hull.pop_back();
     }
     while (hull.size() > 1 && seconds_for_a_byte(*hull[hull.size() - 2], *hull.back()) >=
@@ -82,9 +82,9 @@ std::vector<KindChoices> combined(const std::vector<LayerFront>& fronts) {
   return choices;
 }
 
-bool replays_nothing(const KindChoices& choices) { return replayed_ops(choices) == 0; }
+bool recomputes_nothing(const KindChoices& choices) { return recomputed_op_count(choices) == 0; }
 
-int replayed_ops(const KindChoices& choices) {
+int recomputed_op_count(const KindChoices& choices) {
   int count = 0;
   for (const LayerChoice& choice : choices) count += choice.ops.size();
   return count;

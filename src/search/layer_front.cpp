@@ -7,8 +7,9 @@
 namespace headroom {
 
 bool no_worse(const LayerChoice& x, const LayerChoice& y) {
-  return x.bytes.kept <= y.bytes.kept && x.bytes.replayed <= y.bytes.replayed &&
-         device_time(x.replay) <= device_time(y.replay) && x.replay.operations <= y.replay.operations;
+  return x.bytes.kept <= y.bytes.kept && x.bytes.recomputed <= y.bytes.recomputed &&
+         device_time(x.recompute) <= device_time(y.recompute) &&
+         x.recompute.operations <= y.recompute.operations;
 }
 
 LayerSets::LayerSets(const OpTable& table, const PricedTable& prices, const Sharding& sharding,
@@ -25,30 +26,30 @@ LayerSets::LayerSets(const OpTable& table, const PricedTable& prices, const Shar
 }
 
 void LayerSets::add_bytes(LayerActivations& sum, std::span<const Storable> values,
-                          std::span<const Sizes> sizes, const Replay& replay) const {
-  visit_stored(table_, values, sharding_, replay, detail_, [&](const StoredValue& stored) {
+                          std::span<const Sizes> sizes, const RecomputedOps& recomputed) const {
+  visit_stored(table_, values, sharding_, recomputed, detail_, [&](const StoredValue& stored) {
     const bool shared = stored.placement == table_[values[stored.index].value].placement;
-    (stored.kept ? sum.kept : sum.replayed) +=
+    (stored.kept ? sum.kept : sum.recomputed) +=
         shared ? sizes[stored.index].shared : sizes[stored.index].whole;
   });
 }
 
 LayerChoice LayerSets::choice(OpSet ops) const {
-  const Replay replay{.ops = ops, .discard_outputs = true};
+  const RecomputedOps recomputed{.ops = ops, .discard_outputs = true};
   LayerChoice choice{.ops = ops};
-  add_bytes(choice.bytes, values_, sizes_, replay);
-  if (saves_random_state(replay, detail_)) choice.bytes.kept += Bytes(checkpoint_random_state_bytes);
+  add_bytes(choice.bytes, values_, sizes_, recomputed);
+  if (saves_random_state(recomputed, detail_)) choice.bytes.kept += Bytes(checkpoint_random_state_bytes);
   // In the order of the table, as the sums of table_cost() run.
   for (std::size_t op = 0; op < table_.ops().size(); ++op) {
-    if (ops.contains(op)) choice.replay += prices_.ops[op].forward;
+    if (ops.contains(op)) choice.recompute += prices_.ops[op].forward;
   }
   return choice;
 }
 
 std::vector<LayerChoice> unbeaten(std::vector<LayerChoice> choices) {
   const auto order = [](const LayerChoice& choice) {
-    return std::tuple(choice.bytes.kept, device_time(choice.replay), choice.replay.operations,
-                      choice.bytes.replayed, choice.ops);
+    return std::tuple(choice.bytes.kept, device_time(choice.recompute), choice.recompute.operations,
+                      choice.bytes.recomputed, choice.ops);
   };
   std::sort(choices.begin(), choices.end(),
             [&](const LayerChoice& x, const LayerChoice& y) { return order(x) < order(y); });
@@ -74,7 +75,7 @@ class LayerFrontSearch {
       for (std::size_t i = 0; i < without; ++i) {
         Partial with = partial[i];
         with.choice.ops.insert(op);
-        with.choice.replay += sets_.prices_.ops[op].forward;
+        with.choice.recompute += sets_.prices_.ops[op].forward;
         partial.push_back(with);
       }
       for (Partial& one : partial) decide(one, op);
@@ -92,7 +93,7 @@ class LayerFrontSearch {
   struct Partial {
     LayerChoice choice;
     std::string open;  // what the rest of the table can tell of it
-    Seconds time;      // device_time() of the replay
+    Seconds time;      // device_time() of the recomputation
   };
 
   // A value, or all members of a buffer, whose fates depend on each other.
@@ -103,13 +104,13 @@ class LayerFrontSearch {
     int buffer = nowhere;
   };
 
-  // Ops whose part in a replay decides the fate of a value: who makes it and, where its backward pass does not need it, who
-  // reads it; where gathered inputs are kept whole, also who needs it so.
+  // Ops whose part in a recomputation decides the fate of a value: who makes it and, where its backward pass does not
+  // need it, who reads it; where gathered inputs are kept whole, also who needs it so.
   [[nodiscard]] OpSet deciders(const Storable& storable) const {
     OpSet ops = storable.use.producer;
     if (storable.use.savers == 0) ops |= storable.use.readers;
     const bool boundary = sets_.table_[storable.value].placement == Placement::boundary;
-    if (boundary && !sets_.sharding_.regather) ops |= storable.use.split_savers;
+    if (boundary && sets_.sharding_.save_gathered_input) ops |= storable.use.split_savers;
     return ops;
   }
 
@@ -130,12 +131,12 @@ class LayerFrontSearch {
 
   // What op `last` decides of a partial set of the ops up to it, and what stays open.
   void decide(Partial& one, std::size_t last) const {
-    const Replay replay{.ops = one.choice.ops, .discard_outputs = true};
+    const RecomputedOps recomputed{.ops = one.choice.ops, .discard_outputs = true};
     const OpSet seen = OpSet::first(last + 1);
     one.open.clear();
-    one.time = device_time(one.choice.replay);
+    one.time = device_time(one.choice.recompute);
     for (const Unit& unit : units_) {
-      if (unit.decided == last) sets_.add_bytes(one.choice.bytes, unit.values, unit.sizes, replay);
+      if (unit.decided == last) sets_.add_bytes(one.choice.bytes, unit.values, unit.sizes, recomputed);
       if (unit.decided <= last) continue;
       for (const Storable& storable : unit.values) {
         const OpSet& ops = one.choice.ops;
@@ -157,9 +158,9 @@ class LayerFrontSearch {
 
   static bool beats(const Partial& x, const Partial& y, const Slack& slack) {
     if (x.choice.bytes.kept > y.choice.bytes.kept + slack.bytes) return false;
-    if (x.choice.bytes.replayed > y.choice.bytes.replayed + slack.bytes) return false;
-    if (static_cast<double>(x.choice.replay.operations) >
-        static_cast<double>(y.choice.replay.operations) + slack.operations) {
+    if (x.choice.bytes.recomputed > y.choice.bytes.recomputed + slack.bytes) return false;
+    if (static_cast<double>(x.choice.recompute.operations) >
+        static_cast<double>(y.choice.recompute.operations) + slack.operations) {
       return false;
     }
     if (slack.time > Seconds(0)) return x.time <= y.time + slack.time;
@@ -170,30 +171,29 @@ class LayerFrontSearch {
   static bool surely_no_slower(const Partial& x, const Partial& y) {
     constexpr double beyond_rounding = 1 - 1e-12;
     if (x.time <= beyond_rounding * y.time) return true;
-    const PassCost& less = x.choice.replay;
-    const PassCost& more = y.choice.replay;
-    const bool no_slower = less.matrix_products <= more.matrix_products &&
-                           less.attention_products <= more.attention_products &&
-                           less.streaming <= more.streaming && less.communication <= more.communication;
+    const PassCost& less = x.choice.recompute;
+    const PassCost& more = y.choice.recompute;
+    const bool no_slower = less.gemm <= more.gemm && less.attention <= more.attention &&
+                           less.memory_bound <= more.memory_bound && less.communication <= more.communication;
     // As alike as they are, rounding can make them equal in the end: then the first by bits is due.
     return no_slower &&
            (x.choice.ops < y.choice.ops || x.choice.bytes.kept < y.choice.bytes.kept ||
-            x.choice.bytes.replayed < y.choice.bytes.replayed || less.operations < more.operations);
+            x.choice.bytes.recomputed < y.choice.bytes.recomputed || less.operations < more.operations);
   }
 
   // Without the partial sets that another one, open in the same way, beats. What is added later is added to both.
   [[nodiscard]] std::vector<Partial> prune(std::vector<Partial> partial, double part) const {
     std::sort(partial.begin(), partial.end(), [](const Partial& x, const Partial& y) {
-      return std::tie(x.open, x.choice.bytes.kept, x.time, x.choice.replay.operations,
-                      x.choice.bytes.replayed, x.choice.ops) <
-             std::tie(y.open, y.choice.bytes.kept, y.time, y.choice.replay.operations,
-                      y.choice.bytes.replayed, y.choice.ops);
+      return std::tie(x.open, x.choice.bytes.kept, x.time, x.choice.recompute.operations,
+                      x.choice.bytes.recomputed, x.choice.ops) <
+             std::tie(y.open, y.choice.bytes.kept, y.time, y.choice.recompute.operations,
+                      y.choice.bytes.recomputed, y.choice.ops);
     });
     const LayerChoice nothing = sets_.choice({});
     const LayerChoice all = sets_.choice(every_op(sets_.table_));
     const Slack slack{.bytes = part * nothing.bytes.kept,
-                      .time = part * device_time(all.replay),
-                      .operations = part * static_cast<double>(all.replay.operations)};
+                      .time = part * device_time(all.recompute),
+                      .operations = part * static_cast<double>(all.recompute.operations)};
     std::vector<Partial> kept;
     std::size_t first = 0;  // of those that are open in the same way
     for (Partial& one : partial) {

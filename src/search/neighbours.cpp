@@ -28,8 +28,8 @@ Sizes sizes_of(const Strategy& strategy) {
   return sizes;
 }
 
-// From the least replayed to the most; part of the way where only some layers or microbatches are.
-double replayed(const Recomputation& recompute) {
+// From the least recomputed to the most; part of the way where only some layers or microbatches are.
+double recomputed(const Recomputation& recompute) {
   const bool part = recompute.layers > 0 || recompute.window;
   switch (recompute.policy) {
     case RecomputePolicy::none: return 0;
@@ -48,7 +48,7 @@ bool differs(const StrategyField& field, const Strategy& x, const Strategy& y) {
 }  // namespace
 
 double distance(const Strategy& x, const Strategy& y) {
-  double sum = std::abs(replayed(x.recompute) - replayed(y.recompute));
+  double sum = std::abs(recomputed(x.recompute) - recomputed(y.recompute));
   const Sizes of_x = sizes_of(x);
   const Sizes of_y = sizes_of(y);
   for (std::size_t i = 0; i < of_x.size(); ++i) {

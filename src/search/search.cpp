@@ -78,7 +78,7 @@ class Worker {
     return headroom::has_closed_form(strategy.schedule) && !strategy.recompute.window;
   }
 
-  // They depend on the schedule and on the number of stage chunks, which rarely change from one layout to the next.
+  // They depend on the schedule and on the number of virtual stages, which rarely change from one layout to the next.
   void list_recomputations(const Strategy& layout) {
     const std::int64_t stages = layout.pipeline_parallel * layout.virtual_pipeline;
     if (stages == listed_stages_ && layout.schedule == listed_schedule_) return;

@@ -38,7 +38,7 @@ StageActivations stage_activations(const LayerMix& mix, const StagePlace& place,
   visit_mix(mix, place, [&](std::size_t, std::int64_t layers, const LayerChoice& choice) {
     stage.layers.push_back({.count = layers,
                             .kept = choice.bytes.kept,
-                            .replayed = choice.bytes.replayed,
+                            .recomputed = choice.bytes.recomputed,
                             .backward = choice.bytes.backward});
   });
   return stage;
@@ -46,9 +46,9 @@ StageActivations stage_activations(const LayerMix& mix, const StagePlace& place,
 
 StageCost stage_cost(const LayerMix& mix, const StagePlace& place, const ModelCost& cost) {
   StageCost stage = stage_cost(cost, place, {});
-  stage.replay = {};
+  stage.recompute = {};
   visit_mix(mix, place, [&](std::size_t, std::int64_t layers, const LayerChoice& choice) {
-    stage.replay += layers * choice.replay;
+    stage.recompute += layers * choice.recompute;
   });
   return stage;
 }
@@ -64,15 +64,15 @@ IndexedMix indexed(const std::vector<LayerChoice>& choices, std::size_t first, s
   const auto of_rest = static_cast<double>(rest_layers);
   const Bytes rest_kept = of_rest * y.bytes.kept;
   const Bytes kept = of_first * x.bytes.kept + rest_kept;
-  Bytes above = std::max(x.bytes.replayed - rest_kept, Bytes(0));
-  if (rest_layers > 0) above = std::max(above, y.bytes.replayed);
+  Bytes above = std::max(x.bytes.recomputed - rest_kept, Bytes(0));
+  if (rest_layers > 0) above = std::max(above, y.bytes.recomputed);
   return {.first = first,
           .rest = rest,
           .first_layers = first_layers,
           .kept = kept,
           .highest = kept + above,
-          .device = of_first * device_time(x.replay) + of_rest * device_time(y.replay),
-          .operations = first_layers * x.replay.operations + rest_layers * y.replay.operations};
+          .device = of_first * device_time(x.recompute) + of_rest * device_time(y.recompute),
+          .operations = first_layers * x.recompute.operations + rest_layers * y.recompute.operations};
 }
 
 template <class Visit>
@@ -81,8 +81,8 @@ void visit_mixes(const std::vector<LayerChoice>& choices, const std::vector<std:
   for (const std::size_t first : among) {
     visit(indexed(choices, first, first, layers, layers));
     for (const std::size_t rest : among) {
-      const Bytes more = choices[first].bytes.replayed;
-      const Bytes less = choices[rest].bytes.replayed;
+      const Bytes more = choices[first].bytes.recomputed;
+      const Bytes less = choices[rest].bytes.recomputed;
       if (less > more || (less == more && rest <= first)) continue;
       for (std::int64_t n = 1; n < layers; ++n) visit(indexed(choices, first, rest, n, layers));
     }
@@ -109,11 +109,11 @@ std::vector<IndexedMix> front_of(std::vector<IndexedMix> mixes) {
   return front;
 }
 
-// Of choices from the most kept to the least: those that replay in less time than all that keep less.
+// Of choices from the most kept to the least: those that recompute in less time than all that keep less.
 std::vector<std::size_t> quickest(const std::vector<LayerChoice>& choices) {
   std::vector<std::size_t> result;
   for (std::size_t i = choices.size(); i-- > 0;) {
-    if (result.empty() || device_time(choices[i].replay) < device_time(choices[result.back()].replay)) {
+    if (result.empty() || device_time(choices[i].recompute) < device_time(choices[result.back()].recompute)) {
       result.push_back(i);
     }
   }
@@ -122,20 +122,20 @@ std::vector<std::size_t> quickest(const std::vector<LayerChoice>& choices) {
 
 }  // namespace
 
-ReplayTime::ReplayTime(std::vector<PassCost> backward, const HostRates& rates, const Software& software)
+RecomputeTime::RecomputeTime(std::vector<PassCost> backward, const HostRates& rates, const Software& software)
     : backward_(std::move(backward)), rates_(rates), software_(software) {
   for (const PassCost& pass : backward_) without_ += pass_time(pass, rates, software);
 }
 
-Seconds ReplayTime::seconds(Seconds device, std::int64_t operations) const {
+Seconds RecomputeTime::seconds(Seconds device, std::int64_t operations) const {
   Seconds sum;
   for (const PassCost& pass : backward_) {
-    sum += pass_time(pass + PassCost{.streaming = device, .operations = operations}, rates_, software_);
+    sum += pass_time(pass + PassCost{.memory_bound = device, .operations = operations}, rates_, software_);
   }
   return sum - without_;
 }
 
-Seconds ReplayTime::at_least(Seconds device, std::int64_t operations) const {
+Seconds RecomputeTime::at_least(Seconds device, std::int64_t operations) const {
   Seconds sum;
   for (const PassCost& pass : backward_) {
     const auto launched = static_cast<double>(pass.operations + operations);
@@ -145,7 +145,7 @@ Seconds ReplayTime::at_least(Seconds device, std::int64_t operations) const {
 }
 
 std::vector<IndexedMix> stage_mixes(const std::vector<LayerChoice>& choices, std::int64_t layers,
-                                    const ReplayTime& time) {
+                                    const RecomputeTime& time) {
   // Nearly all mixes are beaten by those of the few quickest sets: only what passes them is priced.
   std::vector<IndexedMix> mixes;
   const auto price = [&](IndexedMix mix) {

@@ -28,27 +28,27 @@ PricedTable priced(const TableWork& work, const Setting& setting) {
   return table;
 }
 
-LayerCost table_cost(const PricedTable& table, const Replay& replay) {
+LayerCost table_cost(const PricedTable& table, const RecomputedOps& recomputed) {
   LayerCost sum;
   for (std::size_t i = 0; i < table.ops.size(); ++i) {
     const OpCost& op = table.ops[i];
     sum.forward += op.forward;
     sum.backward_data += op.backward_data;
     sum.backward_weight += op.backward_weight;
-    if ((replay.ops & op_bit(i)) != 0) sum.replay += op.forward;
+    if ((recomputed.ops & op_bit(i)) != 0) sum.recompute += op.forward;
     sum.beyond = sum.beyond | op.beyond;
   }
-  if (replay.shard_checkpoint) sum.replay += {.communication = table.gather, .operations = 1};
+  if (recomputed.shard_checkpoint) sum.recompute += {.communication = table.gather, .operations = 1};
   return sum;
 }
 
-LayerCost table_cost(const OpTable& table, const Replay& replay, const Setting& setting) {
-  return table_cost(priced(table_work(table, setting), setting), replay);
+LayerCost table_cost(const OpTable& table, const RecomputedOps& recomputed, const Setting& setting) {
+  return table_cost(priced(table_work(table, setting), setting), recomputed);
 }
 
 LayerCost layer_cost(const Transformer& model, const Strategy& strategy, const Setting& setting) {
   const OpTable table = layer_ops(model, strategy.micro_batch);
-  return table_cost(table, replay_of(table, strategy.recompute), setting);
+  return table_cost(table, recomputed_ops_of(table, strategy.recompute), setting);
 }
 
 }  // namespace headroom

@@ -27,9 +27,9 @@ class Pricing {
   OpCost price() {
     Pieces pieces_ahead;
     Pieces pieces_back;
-    Seconds ahead;     // runs beside the products of the forward pass
-    Seconds regather;  // beside the gradients of inputs
-    Seconds reduce;    // beside the gradients of weights, where there are any
+    Seconds ahead;         // runs beside the products of the forward pass
+    Seconds gather_again;  // beside the gradients of inputs
+    Seconds reduce;        // beside the gradients of weights, where there are any
     for (const Collective& collective : work_.collectives) {
       const Bytes bytes(collective.bytes.evaluate(setting_.letters));
       const Group& group = setting_.groups[collective.axis];
@@ -45,7 +45,7 @@ class Pricing {
       const CollectiveKind backward = backward_kind(collective.name);
       if (work_.overlaps && enters(collective.name)) {
         reduce += time_of(backward, bytes, group);
-        if (collective.regathers) regather += time_of(CollectiveKind::all_gather, bytes, group);
+        if (collective.regathers) gather_again += time_of(CollectiveKind::all_gather, bytes, group);
       } else if (in_pieces) {
         pieces_back.add(time_of(backward, bytes, group), group.ranks);
       } else {
@@ -62,7 +62,7 @@ class Pricing {
     overlap(cost_.forward, products_of(cost_.forward), ahead);
     const Seconds data = products_of(cost_.backward_data);
     const Seconds weight = products_of(cost_.backward_weight);
-    overlap(cost_.backward_data, data, regather);
+    overlap(cost_.backward_data, data, gather_again);
     overlap(cost_.forward, pieces_ahead.beside(products_of(cost_.forward)), pieces_ahead.time);
     overlap(cost_.backward_data, pieces_back.beside(data), pieces_back.time);
     const bool overlaps = setting_.software.overlap_tensor_parallel != TensorOverlap::none;
@@ -110,7 +110,7 @@ class Pricing {
     ++pass.operations;
   }
 
-  static Seconds products_of(const PassCost& pass) { return pass.matrix_products + pass.attention_products; }
+  static Seconds products_of(const PassCost& pass) { return pass.gemm + pass.attention; }
 
   // A collective beside products: what of it shows.
   void overlap(PassCost& pass, Seconds products, Seconds collective) {
@@ -164,7 +164,7 @@ class Pricing {
     Seconds weight;
     for (const ProductWork& it : work_.products) {
       const Gemm forward = shape_of(it);
-      cost_.forward.matrix_products += product(forward);
+      cost_.forward.gemm += product(forward);
       data += product(left_gradient(forward, it.left_gradient));
       Gemm gradient = right_gradient(forward, it.right_gradient);
       if (adds_in_product(traffic_options(setting_))) gradient.result_bytes = 2 * size_of(Dtype::fp32);
@@ -174,8 +174,8 @@ class Pricing {
     cost_.forward.operations += count;
     cost_.backward_data.operations += count;
     cost_.backward_weight.operations += count;
-    cost_.backward_data.matrix_products += data;
-    cost_.backward_weight.matrix_products += weight;
+    cost_.backward_data.gemm += data;
+    cost_.backward_weight.gemm += weight;
   }
 
   void attention() {
@@ -185,9 +185,9 @@ class Pricing {
       constexpr std::int64_t sixteen_bytes = 8;
       forward.aligned = forward.inner % sixteen_bytes == 0 && forward.columns % sixteen_bytes == 0;
       if (!forward.aligned) cost_.beyond.unaligned_heads = true;
-      cost_.forward.attention_products += product(forward);
-      cost_.backward_data.attention_products += product(left_gradient(forward, it.left_gradient)) +
-                                                product(right_gradient(forward, it.right_gradient));
+      cost_.forward.attention += product(forward);
+      cost_.backward_data.attention += product(left_gradient(forward, it.left_gradient)) +
+                                       product(right_gradient(forward, it.right_gradient));
       cost_.forward.operations += 1;
       cost_.backward_data.operations += 2;
     }
@@ -198,10 +198,10 @@ class Pricing {
     for (const ProductWork& it : work_.products) computed += flops(shape_of(it));
     const Bytes bytes(work_.attention.evaluate(setting_.letters));
     cost_.beyond.flash_attention = true;
-    cost_.forward.attention_products +=
+    cost_.forward.attention +=
         flash_attention_time(FlashPass::forward, computed, bytes, setting_.performance);
     // Values and gradients of all of them.
-    cost_.backward_data.attention_products +=
+    cost_.backward_data.attention +=
         flash_attention_time(FlashPass::backward, computed, 2 * bytes, setting_.performance);
     ++cost_.forward.operations;
     ++cost_.backward_data.operations;
@@ -220,7 +220,8 @@ class Pricing {
 
   void stream() {
     const auto add = [&](PassCost& pass, const StreamingKernel& kernel) {
-      pass.streaming += streaming_time(Bytes(kernel.bytes.evaluate(setting_.letters)), setting_.performance);
+      pass.memory_bound +=
+          streaming_time(Bytes(kernel.bytes.evaluate(setting_.letters)), setting_.performance);
       pass.operations += kernel.operations;
     };
     for (const StreamingKernel& kernel : work_.forward) add(cost_.forward, kernel);

@@ -36,7 +36,7 @@ PricedModel priced(const ModelWork& work, const Setting& setting) {
 ModelCost model_cost(const PricedModel& model, const ModelLayers& layers, const Recomputation& recompute) {
   ModelCost cost;
   for (std::size_t i = 0; i < model.kinds.size(); ++i) {
-    cost.kinds.push_back(table_cost(model.kinds[i], replay_of(layers.kinds[i], recompute)));
+    cost.kinds.push_back(table_cost(model.kinds[i], recomputed_ops_of(layers.kinds[i], recompute)));
   }
   return cost;
 }
@@ -52,21 +52,21 @@ Extrapolations beyond(const ModelCost& cost) {
   return all;
 }
 
-PassCost replay_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute) {
+PassCost recompute_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute) {
   PassCost sum;
-  std::int64_t left = replayed_layers(place.layers, recompute);
+  std::int64_t left = recomputed_layers(place.layers, recompute);
   for (const LayerRun& run : place.runs) {
-    const std::int64_t replayed = std::min(run.count, left);
-    if (replayed == 0) break;
-    sum += replayed * cost.kinds[run.kind].replay;
-    left -= replayed;
+    const std::int64_t recomputed = std::min(run.count, left);
+    if (recomputed == 0) break;
+    sum += recomputed * cost.kinds[run.kind].recompute;
+    left -= recomputed;
   }
   return sum;
 }
 
 StageCost stage_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute) {
   StageCost stage{.forward = {},
-                  .replay = replay_cost(cost, place, recompute),
+                  .recompute = recompute_cost(cost, place, recompute),
                   .backward = {},
                   .backward_data = {},
                   .backward_weight = {}};

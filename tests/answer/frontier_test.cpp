@@ -47,7 +47,7 @@ TEST_CASE("best exchanges: every next gigabyte costs more than the one before an
   }));
 }
 
-TEST_CASE("best exchanges: points that replay in some layers only are not among them") {
+TEST_CASE("best exchanges: points that recompute in some layers only are not among them") {
   CHECK(best_exchanges({row(100, 1), row(90, 1.5, 3), row(80, 4)}) == std::vector<std::size_t>{0, 2});
 }
 

@@ -66,7 +66,7 @@ TEST_CASE("backward peak: of a gated layer it is during the activation") {
   // Of the stream (2 h), of what was activated (2 f), of gate and up (4 f); the input of mlp_down (2 f) is freed.
   CHECK(peak.gradients == Bytes(tokens * (2 * 8 + 2 * 24 + 4 * 24)));
   CHECK(peak.freed == Bytes(tokens * 2 * 24));
-  CHECK(peak.replay == 0_B);
+  CHECK(peak.recompute == 0_B);
   CHECK(peak.gathered == 0_B);
   CHECK(peak.weight_gradients == 0_B);
 }
@@ -141,17 +141,18 @@ TEST_CASE("backward peak: separate accumulation makes every weight gradient besi
   }
 }
 
-TEST_CASE("backward peak: a replay of the whole layer is alive from its last op, and goes as its ops do") {
+TEST_CASE(
+    "backward peak: a recomputation of the whole layer is alive from its last op, and goes as its ops do") {
   const Transformer model = small_llama();
   Strategy strategy = with_two_sequences();
   strategy.recompute.policy = RecomputePolicy::full;
   const ModelActivations parts = peaks(model, strategy, stack(DummyGradients::none));
-  const LayerActivations& full = parts.kinds[0].replayed;
+  const LayerActivations& full = parts.kinds[0].recomputed;
   const BackwardPeak& plain = parts.kinds[0].plain.backward;
   CHECK(full.backward.during == plain.during);
   CHECK(full.backward.gradients == plain.gradients);
   CHECK(full.backward.freed == 0_B);  // the checkpoint is needed until the first op
-  CHECK(full.backward.replay == full.replayed - plain.freed);
+  CHECK(full.backward.recompute == full.recomputed - plain.freed);
 }
 
 TEST_CASE("dummy gradients: one for each distinct shape of the layers' weights") {
@@ -189,11 +190,12 @@ TEST_CASE("backward peak: a plan with it needs no less, and its terms come to it
       if (request.strategy.recompute.policy != RecomputePolicy::selective)
         RC_ASSERT(total(memory) >= total(before.ranks[rank]));
       const Activations& parts = memory.activations.at_peak;
-      RC_ASSERT(total(parts) == parts.layers + parts.embedding + parts.head + parts.outputs + parts.replay +
-                                    parts.gradients + parts.logits + parts.gathered + parts.weight_gradients);
+      RC_ASSERT(total(parts) == parts.layers + parts.embedding + parts.head + parts.outputs +
+                                    parts.recompute + parts.gradients + parts.logits + parts.gathered +
+                                    parts.weight_gradients);
       RC_ASSERT(parts.layers >= 0_B);
       RC_ASSERT(parts.head >= 0_B);
-      RC_ASSERT(parts.replay >= 0_B);
+      RC_ASSERT(parts.recompute >= 0_B);
     }
   }));
 }

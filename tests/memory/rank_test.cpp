@@ -45,8 +45,8 @@ Bytes brute_force_peak(const std::vector<StageActivations>& stages, const Schedu
     while (!mine.checkpoints.empty()) {
       const CheckpointRun run = mine.checkpoints.back();
       mine.checkpoints.pop_back();
-      allocate(run.replayed);
-      now -= run.replayed;
+      allocate(run.recomputed);
+      now -= run.recomputed;
       now -= run.kept;
     }
     now -= mine.embedding;
@@ -56,7 +56,7 @@ Bytes brute_force_peak(const std::vector<StageActivations>& stages, const Schedu
   return peak;
 }
 
-// Small enough that all sums are exact; zero often, as most policies replay nothing or free nothing.
+// Small enough that all sums are exact; zero often, as most policies recompute nothing or free nothing.
 Bytes any_bytes() { return Bytes(*rc::gen::oneOf(rc::gen::just(0), rc::gen::inRange(0, 1000))); }
 
 StageActivations any_stage() {
@@ -77,7 +77,7 @@ ScheduleShape any_rank_shape() {
 
 }  // namespace
 
-TEST_CASE("rank: of ranks whose stage chunks do the same none is fuller than the first") {
+TEST_CASE("rank: of ranks whose virtual stages do the same none is fuller than the first") {
   CHECK(rc::check([] {
     const ScheduleShape shape = any_rank_shape();
     std::vector<PassActivations> passes;
@@ -92,7 +92,7 @@ TEST_CASE("rank: of ranks whose stage chunks do the same none is fuller than the
   }));
 }
 
-TEST_CASE("rank: the peak of a pass that replays nothing is the end of the forward") {
+TEST_CASE("rank: the peak of a pass that recomputes nothing is the end of the forward") {
   const RankActivations result =
       rank_activations({{.layers = {{3, 10_B, 0_B}}, .embedding = 1_B, .head = 5_B}}, alone, 0);
   CHECK(result.at_peak == Activations{.layers = 30_B, .embedding = 1_B, .head = 5_B});
@@ -100,9 +100,9 @@ TEST_CASE("rank: the peak of a pass that replays nothing is the end of the forwa
   CHECK(result.chunks_in_flight == 1);
 }
 
-TEST_CASE("rank: the head is let go before the first replay") {
+TEST_CASE("rank: the head is let go before the first recomputation") {
   const RankActivations result = rank_activations({{.layers = {{3, 2_B, 20_B}}, .head = 5_B}}, alone, 0);
-  CHECK(result.at_peak == Activations{.layers = 6_B, .replay = 20_B});
+  CHECK(result.at_peak == Activations{.layers = 6_B, .recompute = 20_B});
   CHECK(result.peak == Step{Pass::backward, 0, 0});
 }
 
@@ -111,8 +111,8 @@ TEST_CASE("rank: a head larger than the working set is the peak") {
   CHECK(result.at_peak == Activations{.layers = 6_B, .head = 50_B});
 }
 
-TEST_CASE("rank: block recomputation frees the layers that keep everything before it replays the first") {
-  // Two checkpointed layers, then one that keeps 30: when the replay starts those 30 are gone.
+TEST_CASE("rank: block recomputation frees the layers that keep everything before it recomputes the first") {
+  // Two checkpointed layers, then one that keeps 30: when the recomputation starts those 30 are gone.
   const RankActivations result = rank_activations({{.layers = {{2, 2_B, 28_B}, {1, 30_B, 0_B}}}}, alone, 0);
   CHECK(result.at_peak == Activations{.layers = 34_B});
   CHECK(result.peak.pass == Pass::forward);
@@ -120,7 +120,7 @@ TEST_CASE("rank: block recomputation frees the layers that keep everything befor
 
 TEST_CASE("rank: uniform recomputation holds a whole checkpoint's working set") {
   const RankActivations result = rank_activations({{.layers = {{2, 2_B, 58_B}}}}, alone, 0);
-  CHECK(result.at_peak == Activations{.layers = 4_B, .replay = 58_B});
+  CHECK(result.at_peak == Activations{.layers = 4_B, .recompute = 58_B});
 }
 
 TEST_CASE("rank: outputs that are not deallocated stay for every microbatch in flight") {
@@ -179,7 +179,7 @@ TEST_CASE("rank: no part of the peak is negative") {
     std::vector<StageActivations> stages;
     for (std::int64_t i = 0; i < shape.ranks * shape.chunks; ++i) stages.push_back(any_stage());
     const Activations peak = rank_activations(stages, shape, 0).at_peak;
-    for (const Bytes part : {peak.layers, peak.embedding, peak.head, peak.outputs, peak.replay})
+    for (const Bytes part : {peak.layers, peak.embedding, peak.head, peak.outputs, peak.recompute})
       RC_ASSERT(part >= 0_B);
   }));
 }

@@ -39,21 +39,21 @@ TEST_CASE("stage: a layer keeps 34sbh + 5as^2b") {
   CHECK(plain == LayerActivations{34 * sbh + Bytes(5.0 * 16 * 2048 * 2048), 0_B});
 }
 
-TEST_CASE("stage: what a policy drops is what its replay makes again") {
+TEST_CASE("stage: what a policy drops is what its recomputation makes again") {
   for (const RecomputePolicy policy : {RecomputePolicy::selective, RecomputePolicy::full}) {
-    const LayerActivations replayed = layer({.recompute = {.policy = policy}});
-    CHECK(replayed.kept < plain.kept);
-    CHECK(replayed.kept + replayed.replayed == plain.kept);
+    const LayerActivations recomputed = layer({.recompute = {.policy = policy}});
+    CHECK(recomputed.kept < plain.kept);
+    CHECK(recomputed.kept + recomputed.recomputed == plain.kept);
   }
 }
 
-TEST_CASE("stage: a sharded checkpoint is whole again for its replay") {
+TEST_CASE("stage: a sharded checkpoint is whole again for its recomputation") {
   const Strategy whole{.tensor_parallel = 8, .recompute = full};
   Strategy sharded = whole;
   sharded.recompute.distribute_saved_activations = true;
   CHECK(layer(whole).kept == 2 * sbh);
   CHECK(layer(sharded).kept == 2 * sbh / 8);
-  CHECK(layer(sharded).replayed == layer({.tensor_parallel = 8}).kept);
+  CHECK(layer(sharded).recomputed == layer({.tensor_parallel = 8}).kept);
 }
 
 TEST_CASE("stage: the embedding is on the first stage, the head on the last") {
@@ -93,28 +93,29 @@ TEST_CASE("stage: outputs are kept on all stages but the last, and only if they 
 }
 
 TEST_CASE("stage: full recomputation of all layers, a checkpoint each") {
-  const LayerActivations replayed = layer({.recompute = full});
+  const LayerActivations recomputed = layer({.recompute = full});
   CHECK(stages({.recompute = full})[0].layers ==
-        std::vector<CheckpointRun>{{8, replayed.kept, replayed.replayed}});
+        std::vector<CheckpointRun>{{8, recomputed.kept, recomputed.recomputed}});
 }
 
 TEST_CASE("stage: block recomputation checkpoints the first layers of every stage") {
   const Recomputation block{.policy = RecomputePolicy::full, .layers = 3};
-  const LayerActivations replayed = layer({.recompute = block});
+  const LayerActivations recomputed = layer({.recompute = block});
   for (const StageActivations& stage : stages({.pipeline_parallel = 2, .recompute = block})) {
     CHECK(stage.layers ==
-          std::vector<CheckpointRun>{{3, replayed.kept, replayed.replayed}, {1, plain.kept, 0_B}});
+          std::vector<CheckpointRun>{{3, recomputed.kept, recomputed.recomputed}, {1, plain.kept, 0_B}});
   }
 }
 
 TEST_CASE("stage: block recomputation of more layers than a stage has is that of all") {
   const Recomputation block{.policy = RecomputePolicy::full, .layers = 7};
-  const LayerActivations replayed = layer({.recompute = block});
+  const LayerActivations recomputed = layer({.recompute = block});
   CHECK(stages({.pipeline_parallel = 2, .recompute = block})[0].layers ==
-        std::vector<CheckpointRun>{{4, replayed.kept, replayed.replayed}});
+        std::vector<CheckpointRun>{{4, recomputed.kept, recomputed.recomputed}});
 }
 
-TEST_CASE("stage: uniform recomputation shares a checkpoint, whose replay makes all its layers again") {
+TEST_CASE(
+    "stage: uniform recomputation shares a checkpoint, whose recomputation makes all its layers again") {
   const Recomputation uniform{
       .policy = RecomputePolicy::full, .method = RecomputeMethod::uniform, .layers = 2};
   CHECK(stages({.recompute = uniform})[0].layers ==
@@ -136,7 +137,7 @@ TEST_CASE("stage: all layers are in some checkpoint, whatever the policy") {
       const StageActivations stage = stages({.recompute = recompute})[0];
       Bytes made_or_kept;
       for (const CheckpointRun& run : stage.layers) {
-        made_or_kept += static_cast<double>(run.count) * (run.kept + run.replayed);
+        made_or_kept += static_cast<double>(run.count) * (run.kept + run.recomputed);
       }
       CHECK(made_or_kept == 8 * plain.kept);
     }

@@ -34,7 +34,7 @@ TEST_CASE("memory: a checkpointed pass keeps little and is made again, layer by 
   REQUIRE(steps.size() == 2);
   CHECK(steps[0] == StepActivations{{}, false, {.layers = 4_B}, {.layers = 4_B}});
   const Step backward{Pass::backward, 0, 0};
-  CHECK(steps[1] == StepActivations{backward, false, {.layers = 4_B, .replay = 10_B}, {}});
+  CHECK(steps[1] == StepActivations{backward, false, {.layers = 4_B, .recompute = 10_B}, {}});
 }
 
 TEST_CASE("memory: nothing is left after the last step, whatever the schedule and the window") {
@@ -65,8 +65,8 @@ TEST_CASE("K22 appendix C: the first rank stores one of three microbatches in fu
   const ScheduleShape shape{f1b1, 3, 1, 9};
   const RankActivations peak =
       rank_activations(alike(shape, checkpoints), alike(shape, everything), 1, shape, 0);
-  // One in full, two checkpoints, and the replay of one of them.
-  CHECK(peak.at_peak == Activations{.layers = 44_B + 4_B + 4_B, .replay = 10_B});
+  // One in full, two checkpoints, and the recomputation of one of them.
+  CHECK(peak.at_peak == Activations{.layers = 44_B + 4_B + 4_B, .recompute = 10_B});
   CHECK(peak.peak == Step{Pass::backward, 1, 0});
   CHECK(peak.chunks_in_flight == 3);
 }

@@ -21,11 +21,11 @@ TEST_CASE("memory: a backward pass leaves what the pass for weights needs, which
   CHECK(steps[2] == StepActivations{{Pass::backward_weight, 0, 0}, false, {.layers = 6_B}, {}});
 }
 
-TEST_CASE("memory: where weights need more than a checkpoint kept, the last replay is the worst") {
+TEST_CASE("memory: where weights need more than a checkpoint kept, the last recomputation is the worst") {
   const StageActivations replaying{.layers = {{2, 1_B, 10_B, 3_B}}, .head = 1_B, .head_deferred = 1_B};
   const auto steps =
       activations_by_step({replaying}, {.kind = ScheduleKind::zero_bubble_h1, .microbatches = 1}, 0);
-  // Before: two checkpoints and the head. At the second replay: 1 + 3 + 1, and 10 made again.
+  // Before: two checkpoints and the head. At the second recomputation: 1 + 3 + 1, and 10 made again.
   CHECK(total(steps[1].highest) == 15_B);
   CHECK(steps[1].after == Activations{.layers = 6_B, .head = 1_B});
   CHECK(steps[2].after == Activations{});
@@ -81,7 +81,7 @@ TEST_CASE("memory: layers that share a checkpoint are all held") {
   const Recomputation recompute{
       .policy = RecomputePolicy::full, .method = RecomputeMethod::uniform, .layers = 3};
   const ModelActivations parts{
-      .kinds = {{.plain = {.kept = 10_B, .replayed = 0_B}, .replayed = {.kept = 1_B, .replayed = 9_B}},
+      .kinds = {{.plain = {.kept = 10_B, .recomputed = 0_B}, .recomputed = {.kept = 1_B, .recomputed = 9_B}},
                 {.position = KindPosition::first},
                 {.position = KindPosition::last}}};
   const StagePlace place{.layers = 8, .first = true, .of_kind = {8, 1, 0}, .runs = {{0, 8}}};

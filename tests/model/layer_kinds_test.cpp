@@ -156,33 +156,33 @@ TEST_CASE("layer kinds: the first K layers of a stage are recomputed in the orde
   Strategy strategy{.pipeline_parallel = 2};
   const std::vector<StagePlace> places = stage_places(layers, strategy);
   CHECK(places[1].runs == std::vector<LayerRun>{{0, 1}, {1, 1}, {0, 1}, {1, 1}});
-  CHECK(replayed_of_kind(places[0], {.policy = RecomputePolicy::full, .layers = 3}) ==
+  CHECK(recomputed_of_kind(places[0], {.policy = RecomputePolicy::full, .layers = 3}) ==
         KindCounts{2, 1, 0, 0});
-  CHECK(replayed_of_kind(places[0], {.policy = RecomputePolicy::full}) == KindCounts{2, 2, 0, 0});
+  CHECK(recomputed_of_kind(places[0], {.policy = RecomputePolicy::full}) == KindCounts{2, 2, 0, 0});
 
   strategy.recompute = {.policy = RecomputePolicy::full, .method = RecomputeMethod::uniform, .layers = 3};
   const Request request = request_of(model, strategy);
   const ModelActivations parts = model_activations(model, strategy, request.workload, Detail::paper);
   const StageActivations stage = stage_activations(parts, places[0], strategy.recompute);
   REQUIRE(stage.layers.size() == 2);  // dense, wide, dense; wide
-  CHECK(stage.layers[0].kept == parts.kinds[0].replayed.kept);
-  CHECK(stage.layers[0].replayed ==
-        parts.kinds[0].replayed.replayed + parts.kinds[1].plain.kept + parts.kinds[0].plain.kept);
+  CHECK(stage.layers[0].kept == parts.kinds[0].recomputed.kept);
+  CHECK(stage.layers[0].recomputed ==
+        parts.kinds[0].recomputed.recomputed + parts.kinds[1].plain.kept + parts.kinds[0].plain.kept);
   CHECK(stage.layers[1] ==
-        CheckpointRun{1, parts.kinds[1].replayed.kept, parts.kinds[1].replayed.replayed, {}});
+        CheckpointRun{1, parts.kinds[1].recomputed.kept, parts.kinds[1].recomputed.recomputed, {}});
 }
 
 TEST_CASE("layer kinds: ops of one kind, and of all") {
   const Transformer model = two_kinds();
   const ModelLayers layers = layers_of(model);
-  const auto replayed = [&](const std::vector<std::string>& ops, std::size_t kind) {
-    return replay_of(layers.kinds[kind], {.policy = RecomputePolicy::ops, .ops = ops}).ops.size();
+  const auto recomputed = [&](const std::vector<std::string>& ops, std::size_t kind) {
+    return recomputed_ops_of(layers.kinds[kind], {.policy = RecomputePolicy::ops, .ops = ops}).ops.size();
   };
-  CHECK(replayed({"activation"}, 0) == 1);
-  CHECK(replayed({"activation"}, 1) == 1);
-  CHECK(replayed({"wide.activation", "norm_1"}, 0) == 1);
-  CHECK(replayed({"wide.activation", "norm_1"}, 1) == 2);
-  CHECK(replayed({"softmax"}, 0) == 0);
+  CHECK(recomputed({"activation"}, 0) == 1);
+  CHECK(recomputed({"activation"}, 1) == 1);
+  CHECK(recomputed({"wide.activation", "norm_1"}, 0) == 1);
+  CHECK(recomputed({"wide.activation", "norm_1"}, 1) == 2);
+  CHECK(recomputed({"softmax"}, 0) == 0);
   const auto problems = [&](const std::string& op) {
     const Strategy strategy{.recompute = {.policy = RecomputePolicy::ops, .ops = {op}}};
     return illegalities(model, strategy, {.global_batch = 1, .sequence = 2048}).size();

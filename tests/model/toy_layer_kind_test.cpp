@@ -75,7 +75,7 @@ TEST_CASE("toy layer kind: it keeps, holds and computes what a dense layer does,
   CHECK(parameters(table, sharded, WeightClass::expert) == a * h);
 }
 
-TEST_CASE("toy layer kind: stage chunks hold the kinds in the order of the model") {
+TEST_CASE("toy layer kind: virtual stages hold the kinds in the order of the model") {
   const k22::Run run = toy_run();
   const std::vector<StagePlace> places = stage_places(toy_model(run.model), run.strategy);
   REQUIRE(places.size() == 4);
@@ -99,9 +99,9 @@ TEST_CASE("toy layer kind: a stage keeps the sum over its kinds, and recomputes 
       stage_activations(parts, stage_places(layers, run.strategy).front(), run.strategy.recompute);
   REQUIRE(stage.layers.size() == 3);
   CHECK(stage.layers[0] ==
-        CheckpointRun{2, parts.kinds[dense].replayed.kept, parts.kinds[dense].replayed.replayed});
+        CheckpointRun{2, parts.kinds[dense].recomputed.kept, parts.kinds[dense].recomputed.recomputed});
   CHECK(stage.layers[1] ==
-        CheckpointRun{1, parts.kinds[toy].replayed.kept, parts.kinds[toy].replayed.replayed});
+        CheckpointRun{1, parts.kinds[toy].recomputed.kept, parts.kinds[toy].recomputed.recomputed});
   CHECK(stage.layers[2] == CheckpointRun{5, parts.kinds[toy].plain.kept, Bytes(0)});
   CHECK(stage.embedding == parts.kinds[2].plain.kept);
   CHECK(stage.head == parts.kinds[3].plain.kept);

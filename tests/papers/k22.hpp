@@ -24,12 +24,12 @@ inline constexpr Sharding alone{};
 inline constexpr Sharding tensor{.tensor = true};
 inline constexpr Sharding tensor_sequence{.tensor = true, .sequence = true};
 
-inline constexpr Replay nothing{};
-constexpr Replay selective() { return {.ops = core_attention_ops(layer_ops({}))}; }
-constexpr Replay full() { return {.ops = every_op(layer_ops({}))}; }
+inline constexpr RecomputedOps nothing{};
+constexpr RecomputedOps selective() { return {.ops = core_attention_ops(layer_ops({}))}; }
+constexpr RecomputedOps full() { return {.ops = every_op(layer_ops({}))}; }
 
-constexpr Expr layer_bytes(const Sharding& sharding, const Replay& replay = {}) {
-  return in_its_letters(kept_bytes(stored_tensors(layer_ops({}), sharding, replay)));
+constexpr Expr layer_bytes(const Sharding& sharding, const RecomputedOps& recomputed = {}) {
+  return in_its_letters(kept_bytes(stored_tensors(layer_ops({}), sharding, recomputed)));
 }
 constexpr Expr embedding_bytes(const Sharding& sharding) {
   return in_its_letters(kept_bytes(stored_tensors(embedding_ops({}), sharding)));

@@ -138,16 +138,16 @@ TEST_CASE("K22 section 4.2.2: Y is gathered again in the backward, once for each
 
 TEST_CASE("K22 section 4.2.2: keeping Y whole instead costs 2sbh(1 - 1/t) for each block") {
   using namespace symbols;
-  constexpr Sharding keeps_whole{.tensor = true, .sequence = true, .regather = false};
+  constexpr Sharding keeps_whole{.tensor = true, .sequence = true, .save_gathered_input = true};
   static_assert(k22::layer_bytes(keeps_whole) - k22::layer_bytes(tensor_sequence) ==
                 2 * (2 * s * b * h * (1 - 1 / t)));
   for (const Collective& it : collectives(layer_ops({}), keeps_whole)) CHECK_FALSE(it.regathers);
 }
 
-TEST_CASE("K22 section 5: selective recomputation replays no collective, full recomputation all of them") {
+TEST_CASE("K22 section 5: selective recomputation recomputes no collective, full recomputation all of them") {
   for (const Collective& it : collectives(layer_ops({}), tensor_sequence, k22::selective()))
-    CHECK_FALSE(it.replayed);
-  for (const Collective& it : collectives(layer_ops({}), tensor_sequence, k22::full())) CHECK(it.replayed);
+    CHECK_FALSE(it.recomputed);
+  for (const Collective& it : collectives(layer_ops({}), tensor_sequence, k22::full())) CHECK(it.recomputed);
 }
 
 }  // namespace headroom

@@ -30,18 +30,19 @@ TEST_CASE("K22 erratum: the extra terms of 22B are 0.57% of its activations, not
   CHECK(fraction < 0.01);  // as a fraction, what the paper says holds
 }
 
-TEST_CASE("K22 erratum: eq. 8 counts the replay three times, 2.7% and 1.6%") {
+TEST_CASE("K22 erratum: eq. 8 counts the recomputation three times, 2.7% and 1.6%") {
   const Expr eq_8 = hardware_flops_k22({}, k22::selective());
   CHECK(to_one_decimal(overhead_percent(eq_8, k22::gpt3_175b())) == 2.7);
   CHECK(to_one_decimal(overhead_percent(eq_8, k22::mt_nlg_530b())) == 1.6);
 }
 
-TEST_CASE("K22 erratum: replaying GPT-3's core attention adds 0.9%") {
+TEST_CASE("K22 erratum: recomputing GPT-3's core attention adds 0.9%") {
   CHECK(to_one_decimal(overhead_percent(hardware_flops({}, k22::selective()), k22::gpt3_175b())) == 0.9);
 }
 
 TEST_CASE(
-    "K22 erratum: full recomputation stores more than 2sbhL, the working set of the layer under replay") {
+    "K22 erratum: full recomputation stores more than 2sbhL, the working set of the layer under "
+    "recomputation") {
   using namespace symbols;
   static_assert(k22::layer_bytes(k22::alone, k22::full()) == 2 * s * b * h);
   static_assert(k22::in_its_letters(dropped_bytes(stored_tensors(layer_ops({}), k22::alone, k22::full()))) ==

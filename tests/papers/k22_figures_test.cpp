@@ -21,7 +21,7 @@ double percent_of_eq_2(const Expr& bytes, const k22::Run& run) {
   return 100 * k22::evaluate(bytes, run) / k22::evaluate(layer_bytes(tensor), run);
 }
 
-// The fullest rank on an 80 GB A100, nothing reserved.
+// The peak rank on an 80 GB A100, nothing reserved.
 Plan on_a100(const k22::Run& run) {
   Request request;
   request.model = run.model;

@@ -8,9 +8,11 @@ namespace headroom {
 namespace {
 
 constexpr Expr model() { return k22::in_its_letters(model_flops({})); }
-constexpr Expr exact(const Replay& replay) { return k22::in_its_letters(hardware_flops({}, replay)); }
-constexpr Expr as_printed(const Replay& replay) {
-  return k22::in_its_letters(hardware_flops_k22({}, replay));
+constexpr Expr exact(const RecomputedOps& recomputed) {
+  return k22::in_its_letters(hardware_flops({}, recomputed));
+}
+constexpr Expr as_printed(const RecomputedOps& recomputed) {
+  return k22::in_its_letters(hardware_flops_k22({}, recomputed));
 }
 
 // Forward FLOPs of one op of the layer, for a microbatch.
@@ -80,7 +82,7 @@ TEST_CASE("K22 eq. 9: the ratio of eqs. 8 and 7 is about 1 + s/(6h)") {
   }
 }
 
-TEST_CASE("K22 appendix A: full recomputation replays every forward pass of the layers") {
+TEST_CASE("K22 appendix A: full recomputation recomputes every forward pass of the layers") {
   using namespace symbols;
   static_assert(exact(k22::full()) - model() == L * (24 * B * s * h * h + 4 * B * s * s * h));
 }

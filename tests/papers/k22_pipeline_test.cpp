@@ -39,7 +39,7 @@ TEST_CASE("K22 eq. 5: the first stage holds p microbatches of L/p layers, as man
   }
 }
 
-TEST_CASE("K22 eq. 6: the same with selective recomputation, and one layer's replay") {
+TEST_CASE("K22 eq. 6: the same with selective recomputation, and one layer's recomputation") {
   using namespace symbols;
   const Expr eq_6 = 34 * s * b * h * L / t;
   const Expr core_attention = 5 * a * s * s * b / t;
@@ -47,10 +47,11 @@ TEST_CASE("K22 eq. 6: the same with selective recomputation, and one layer's rep
     const k22::Run run = k22::with_both_techniques(plain);
     CAPTURE(run.model.name);
     CHECK(activations(without_interleaving(run), 0).at_peak.layers == Bytes(k22::evaluate(eq_6, run)));
-    if (run.strategy.pipeline_parallel == 1) continue;  // the head is alive too, and outweighs the replay
+    if (run.strategy.pipeline_parallel == 1)
+      continue;  // the head is alive too, and outweighs the recomputation
     const Activations peak = activations(run, 0).at_peak;
     CHECK(peak.layers == Bytes(k22::evaluate(eq_6 * interleaving_factor(run), run)));
-    CHECK(peak.replay == Bytes(k22::evaluate(core_attention, run)));
+    CHECK(peak.recompute == Bytes(k22::evaluate(core_attention, run)));
   }
 }
 
@@ -139,7 +140,7 @@ TEST_CASE(
     CHECK(peak.head == 0_B);
     // The checkpoint itself is the layer's input, which is not stored twice.
     const Expr working_set = s * b * h * (10 + 24 / t + 5 * a * s / (h * t)) - 2 * s * b * h;
-    CHECK(peak.replay == Bytes(k22::evaluate(working_set, run)));
+    CHECK(peak.recompute == Bytes(k22::evaluate(working_set, run)));
   }
 }
 

@@ -33,7 +33,7 @@ Predicted predict(const Row& row) {
   run.strategy.recompute.policy = row.recompute;
   const LayerCost cost = tests::layer(run);
   const auto milliseconds = [](const PassCost& pass) { return 1e3 * device_time(pass).count(); };
-  return {milliseconds(cost.forward), milliseconds(cost.replay) + milliseconds(backward(cost))};
+  return {milliseconds(cost.forward), milliseconds(cost.recompute) + milliseconds(backward(cost))};
 }
 
 double error(double predicted, double measured) { return std::abs(predicted / measured - 1); }
@@ -67,7 +67,7 @@ TEST_CASE("K22 section 6: a 530B and a 1T layer pay 2% for present work and 36% 
   for (k22::Run run : {k22::mt_nlg_530b(), k22::gpt_1t()}) {
     CAPTURE(run.model.name);
     const auto total = [](const LayerCost& cost) {
-      return device_time(cost.forward) + device_time(cost.replay) + device_time(backward(cost));
+      return device_time(cost.forward) + device_time(cost.recompute) + device_time(backward(cost));
     };
     const Seconds base = total(tests::layer(run));
     CHECK(total(tests::layer(k22::with_both_techniques(run))) / base == doctest::Approx(1.02).epsilon(0.03));

@@ -54,7 +54,7 @@ constexpr Architecture gpt_no_dropout =
 struct Variant {
   std::string_view name;
   Architecture architecture;
-  bool regather = true;
+  bool save_gathered_input = false;
 };
 
 const Variant variants[] = {
@@ -62,7 +62,7 @@ const Variant variants[] = {
     {"gpt_model", gpt},
     {"gpt_tp", gpt},
     {"gpt_tp_sp", gpt},
-    {"gpt_tp_sp_naive", gpt, false},
+    {"gpt_tp_sp_naive", gpt, true},
     {"gpt_nomask", gpt},
     {"gpt_bs2mask", gpt},
     {"gpt_addmask", gpt},
@@ -146,7 +146,7 @@ Case read_case(const nlohmann::json& row) {
   for (const Variant& variant : variants) {
     if (variant.name != row.at("variant")) continue;
     it.architecture = variant.architecture;
-    it.strategy.save_gathered_input = !variant.regather;
+    it.strategy.save_gathered_input = variant.save_gathered_input;
   }
   // Embeddings and heads have no heads and no feed-forward width: any that tensor parallelism divides will
   // do.

@@ -70,10 +70,10 @@ TEST_CASE("collectives: the embedding sums over ranks or scatters, the head gath
   CHECK(collectives(head_ops({}), tensor)[0].name == Conjugate::f);
 }
 
-TEST_CASE("collectives: those of replayed ops run again") {
+TEST_CASE("collectives: those of recomputed ops run again") {
   const OpTable table = layer_ops({});
   for (const Collective& it : collectives(table, tensor, {.ops = op_bit(1)}))
-    CHECK(it.replayed == (it.op == 1));
+    CHECK(it.recomputed == (it.op == 1));
 }
 
 }  // namespace headroom

@@ -31,16 +31,16 @@ constexpr OpTable chain() {
 }
 constexpr OpSet first = 1, middle = 2, last = 4;
 
-constexpr Expr kept(const OpTable& table, const Replay& replay) {
-  return kept_bytes(stored_tensors(table, {}, replay));
+constexpr Expr kept(const OpTable& table, const RecomputedOps& recomputed) {
+  return kept_bytes(stored_tensors(table, {}, recomputed));
 }
-constexpr Expr dropped(const OpTable& table, const Replay& replay) {
-  return dropped_bytes(stored_tensors(table, {}, replay));
+constexpr Expr dropped(const OpTable& table, const RecomputedOps& recomputed) {
+  return dropped_bytes(stored_tensors(table, {}, recomputed));
 }
 
 // Bytes of one rank's share of a stored tensor of the layer.
-constexpr Expr stored(std::string_view name, const Sharding& sharding, const Replay& replay = {}) {
-  for (const StoredTensor& it : stored_tensors(layer_ops({}), sharding, replay)) {
+constexpr Expr stored(std::string_view name, const Sharding& sharding, const RecomputedOps& recomputed = {}) {
+  for (const StoredTensor& it : stored_tensors(layer_ops({}), sharding, recomputed)) {
     if (it.name == name) return it.bytes;
   }
   return -1;
@@ -86,7 +86,7 @@ TEST_CASE("compose: replicated key/value heads are computed and held by every ra
                 2 * e * (h + 1) * (1 - k / t));
 }
 
-TEST_CASE("compose: nothing is replayed, everything saved is kept") {
+TEST_CASE("compose: nothing is recomputed, everything saved is kept") {
   using namespace symbols;
   static_assert(kept(chain(), {}) == 2 * s + 2 * s * b * h);
   static_assert(dropped(chain(), {}) == 0);
@@ -94,7 +94,7 @@ TEST_CASE("compose: nothing is replayed, everything saved is kept") {
 
 TEST_CASE("compose: a region keeps what it makes for ops outside, and what it reads") {
   using namespace symbols;
-  // `last` keeps two, so replaying `middle` saves nothing and costs its input.
+  // `last` keeps two, so recomputing `middle` saves nothing and costs its input.
   static_assert(kept(chain(), {.ops = middle}) == 2 * s + 2 * s * b + 2 * s * b * h);
   static_assert(dropped(chain(), {.ops = middle}) == 0);
 }
@@ -111,7 +111,7 @@ TEST_CASE("compose: a region drops what it makes and only it keeps") {
   static_assert(dropped(chain(), {.ops = middle | last}) == 2 * s * b * h);
 }
 
-TEST_CASE("compose: replaying everything keeps the input") {
+TEST_CASE("compose: recomputing everything keeps the input") {
   using namespace symbols;
   static_assert(kept(chain(), {.ops = first | middle | last}) == 2 * s);
   static_assert(dropped(chain(), {.ops = first | middle | last}) == 2 * s * b * h);
@@ -125,33 +125,34 @@ TEST_CASE("compose: a stored tensor says which op keeps it first, and what for")
   CHECK(tensors[0].why == "for first");
   CHECK(tensors[1].name == "one");
   CHECK(tensors[1].op == 1);
-  CHECK(tensors[1].why == "the replay starts from it");
+  CHECK(tensors[1].why == "the recomputation starts from it");
   CHECK(tensors[2].name == "two");
   CHECK(tensors[2].op == 2);
 }
 
 TEST_CASE(
-    "compose: kept and dropped bytes add up to what is kept without a replay, when the replay reads nothing "
+    "compose: kept and dropped bytes add up to what is kept without a recomputation, when the recomputation "
+    "reads nothing "
     "new") {
   constexpr OpTable table = layer_ops({});
-  for (const OpSet replay : {core_attention_ops(table), every_op(table)}) {
-    CHECK(kept(table, {.ops = replay}) + dropped(table, {.ops = replay}) == kept(table, {}));
+  for (const OpSet recomputed : {core_attention_ops(table), every_op(table)}) {
+    CHECK(kept(table, {.ops = recomputed}) + dropped(table, {.ops = recomputed}) == kept(table, {}));
   }
 }
 
 TEST_CASE("compose: discarding the activation's output keeps its input and drops mlp_down's") {
   using namespace symbols;
   constexpr OpTable table = layer_ops({});
-  constexpr Replay replay{.ops = ops_named(table, {"activation"}), .discard_outputs = true};
-  static_assert(dropped(table, replay) == 2 * s * b * f);
-  static_assert(kept(table, {}) - kept(table, replay) == 2 * s * b * f);
+  constexpr RecomputedOps recomputed{.ops = ops_named(table, {"activation"}), .discard_outputs = true};
+  static_assert(dropped(table, recomputed) == 2 * s * b * f);
+  static_assert(kept(table, {}) - kept(table, recomputed) == 2 * s * b * f);
 }
 
 TEST_CASE("compose: discarding the outputs of both norms keeps their inputs, which they keep anyway") {
   using namespace symbols;
   constexpr OpTable table = layer_ops({});
-  constexpr Replay replay{.ops = ops_named(table, {"norm_1", "norm_2"}), .discard_outputs = true};
-  static_assert(dropped(table, replay) == 4 * s * b * h);
+  constexpr RecomputedOps recomputed{.ops = ops_named(table, {"norm_1", "norm_2"}), .discard_outputs = true};
+  static_assert(dropped(table, recomputed) == 4 * s * b * h);
 }
 
 TEST_CASE("compose: a sharded checkpoint is split over the ranks, whatever else is not") {
@@ -165,18 +166,18 @@ TEST_CASE("compose: a sharded checkpoint is split over the ranks, whatever else 
 
 TEST_CASE("compose: without gathering again the inputs of column-parallel linears are kept whole") {
   using namespace symbols;
-  constexpr Sharding whole{.tensor = true, .sequence = true, .regather = false};
+  constexpr Sharding whole{.tensor = true, .sequence = true, .save_gathered_input = true};
   constexpr Sharding shards{.tensor = true, .sequence = true};
   static_assert(stored("normalized", whole) == 2 * s * b * h);
   static_assert(stored("normalized", shards) == 2 * s * b * h / t);
   static_assert(stored("layer input", whole) == 2 * s * b * h / t);
-  // A replay makes it whole again; a replay that starts from it starts from the shard.
+  // A recomputation makes it whole again; a recomputation that starts from it starts from the shard.
   constexpr OpTable table = layer_ops({});
   static_assert(stored("normalized", whole, {.ops = every_op(table)}) == 2 * s * b * h);
   static_assert(stored("normalized", whole, {.ops = ops_named(table, {"qkv"})}) == 2 * s * b * h / t);
 }
 
-TEST_CASE("compose: a replay keeps the random state at exact detail only") {
+TEST_CASE("compose: a recomputation keeps the random state at exact detail only") {
   constexpr OpTable table = layer_ops({});
   const StoredTensors tensors = stored_tensors(table, {}, {.ops = every_op(table)}, Detail::exact);
   CHECK(tensors[tensors.size() - 1].name == "random state");

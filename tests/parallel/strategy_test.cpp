@@ -123,7 +123,7 @@ TEST_CASE("strategy: interleaving and the interleaved schedule need each other")
         Problem{"virtual_pipeline", "must be at least 2 for `schedule` interleaved"});
 }
 
-TEST_CASE("strategy: every stage chunk has a layer") {
+TEST_CASE("strategy: every virtual stage has a layer") {
   CHECK(problem([](Strategy& it) { it.pipeline_parallel = 25; }) ==
         Problem{"pipeline_parallel", "times `virtual_pipeline` must not exceed the 24 layers (25 x 1)"});
   CHECK(problem([](Strategy& it) {
@@ -133,10 +133,10 @@ TEST_CASE("strategy: every stage chunk has a layer") {
         Problem{"pipeline_parallel", "times `virtual_pipeline` must not exceed the 24 layers (2 x 13)"});
 }
 
-TEST_CASE("strategy: a list of stage layers names every stage chunk") {
+TEST_CASE("strategy: a list of stage layers names every virtual stage") {
   CHECK(problem([](Strategy& it) {
           it.stage_layers = {8, 8, 8};
-        }) == Problem{"stage_layers", "must name 2 stage chunks, not 3"});
+        }) == Problem{"stage_layers", "must name 2 virtual stages, not 3"});
 }
 
 TEST_CASE("strategy: a list of stage layers gives each at least one") {
@@ -144,8 +144,9 @@ TEST_CASE("strategy: a list of stage layers gives each at least one") {
           it.stage_layers = {13, 12};
         }) == Problem{"stage_layers", "must add up to the 24 layers, not 25"});
   const Strategy empty_stage{.pipeline_parallel = 2, .stage_layers = {24, 0}};
-  CHECK(illegalities(model, empty_stage, batch) ==
-        std::vector<Problem>{{"stage_layers", "must give each stage chunk between 1 and 24 layers, not 0"}});
+  CHECK(
+      illegalities(model, empty_stage, batch) ==
+      std::vector<Problem>{{"stage_layers", "must give each virtual stage between 1 and 24 layers, not 0"}});
 }
 
 TEST_CASE("strategy: the global batch is whole microbatches for every replica") {
@@ -278,16 +279,17 @@ TEST_CASE("strategy: how the layer is divided") {
   CHECK(sharding_of(model, {.sequence_parallel = true}) == Sharding{});
   CHECK(sharding_of(model, {.tensor_parallel = 4}) == Sharding{.tensor = true});
   CHECK(sharding_of(model, {.tensor_parallel = 8, .sequence_parallel = true, .save_gathered_input = true}) ==
-        Sharding{.tensor = true, .sequence = true, .kv_replicated = true, .regather = false});
+        Sharding{.tensor = true, .sequence = true, .kv_replicated = true, .save_gathered_input = true});
 }
 
-TEST_CASE("strategy: what a policy replays") {
+TEST_CASE("strategy: what a policy recomputes") {
   const OpTable table = layer_ops({});
-  CHECK(replay_of(table, {}) == Replay{});
-  CHECK(replay_of(table, {.policy = RecomputePolicy::selective}) == Replay{.ops = core_attention_ops(table)});
-  CHECK(replay_of(table, {.policy = RecomputePolicy::full}) == Replay{.ops = every_op(table)});
-  CHECK(replay_of(table, {.policy = RecomputePolicy::ops, .ops = {"norm_1", "qkv"}}) ==
-        Replay{.ops = 3, .discard_outputs = true});
+  CHECK(recomputed_ops_of(table, {}) == RecomputedOps{});
+  CHECK(recomputed_ops_of(table, {.policy = RecomputePolicy::selective}) ==
+        RecomputedOps{.ops = core_attention_ops(table)});
+  CHECK(recomputed_ops_of(table, {.policy = RecomputePolicy::full}) == RecomputedOps{.ops = every_op(table)});
+  CHECK(recomputed_ops_of(table, {.policy = RecomputePolicy::ops, .ops = {"norm_1", "qkv"}}) ==
+        RecomputedOps{.ops = 3, .discard_outputs = true});
 }
 
 TEST_CASE("legality: autocast gives fp32 gradients and steps fp32 weights, whatever is asked") {

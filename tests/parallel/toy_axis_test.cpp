@@ -1,8 +1,8 @@
 // What an axis needs beyond its row in core/axis.hpp, taught through public headers alone: an op table whose exchange
-// names the axis, the shares that a sharding gives its ranks, and sizes. The rows are an enumeration and its table, since
-// every array of sizes and groups is as long as they are, so that no test can add one: this takes the row of tokens and
-// gives it a ring of its own, whatever a strategy makes of that row. What a new row itself makes follow (groups,
-// communicators, letters and names) tests/parallel/axes_test.cpp asks of every row there is.
+// names the axis, the shares that a sharding gives its ranks, and sizes. The rows are an enumeration and its table,
+// since every array of sizes and groups is as long as they are, so that no test can add one: this takes the row of
+// tokens and gives it a ring of its own, whatever a strategy makes of that row. What a new row itself makes follow
+// (groups, communicators, letters and names) tests/parallel/axes_test.cpp asks of every row there is.
 #include <doctest/doctest.h>
 
 #include "headroom/memory/reserves.hpp"
@@ -46,9 +46,10 @@ TEST_CASE("toy axis: a rank keeps and computes its part of the tokens") {
   using namespace symbols;
   for (const Architecture& architecture : {Architecture{}, toy_flash}) {
     const OpTable table = layer_ops(architecture);
-    for (const Replay& replay : {Replay{}, Replay{.ops = core_attention_ops(table)}}) {
-      CHECK(kept_bytes(stored_tensors(table, toy_divided, replay)) ==
-            kept_bytes(stored_tensors(table, toy_whole, replay)) / c);
+    for (const RecomputedOps& recomputed :
+         {RecomputedOps{}, RecomputedOps{.ops = core_attention_ops(table)}}) {
+      CHECK(kept_bytes(stored_tensors(table, toy_divided, recomputed)) ==
+            kept_bytes(stored_tensors(table, toy_whole, recomputed)) / c);
     }
     CHECK(forward_flops(table, toy_divided, every_op(table)) ==
           forward_flops(table, toy_whole, every_op(table)) / c);
@@ -108,9 +109,8 @@ TEST_CASE("toy axis: an op that says so runs beside its exchange, forward and ba
                       setting.groups[toy], setting.performance);
   const CollectiveRates& rates = setting.performance.rates.collectives;
   CHECK(ring > Seconds(0));
-  CHECK(beside.forward.communication == exposed_beside(beside.forward.attention_products, ring, rates));
-  CHECK(beside.backward_data.communication ==
-        exposed_beside(beside.backward_data.attention_products, ring, rates));
+  CHECK(beside.forward.communication == exposed_beside(beside.forward.attention, ring, rates));
+  CHECK(beside.backward_data.communication == exposed_beside(beside.backward_data.attention, ring, rates));
 
   OpWork alone = op_work(table, 2, inserted, setting);
   alone.overlaps = false;

@@ -104,9 +104,9 @@ TEST_CASE("composer: what it was asked before changes no answer") {
         RC_ASSERT(least.bytes > Bytes(0));
         RC_ASSERT(composer.iteration(other) > Seconds(0));
       }
-      const RankPeak fullest = composer.peak(*strategy);
-      RC_ASSERT(fullest == (RankPeak{plan.peak_rank, peak(plan)}));
-      RC_ASSERT(composer.verdict(fullest.bytes) == plan.verdict);
+      const RankPeak highest = composer.peak(*strategy);
+      RC_ASSERT(highest == (RankPeak{plan.peak_rank, peak(plan)}));
+      RC_ASSERT(composer.verdict(highest.bytes) == plan.verdict);
       const Seconds iteration = composer.iteration(*strategy);
       RC_ASSERT(iteration == plan.timing->iteration.total);
       RC_ASSERT(composer.least_iteration(*strategy) <= iteration);
@@ -116,7 +116,7 @@ TEST_CASE("composer: what it was asked before changes no answer") {
   CHECK(legal > 100);
 }
 
-// The fullest moment of a rank, from every step of its schedule.
+// The peak of a rank, from every step of its schedule.
 Bytes walked(const Request& request, const RankMemory& memory) {
   const auto& [model, system, software, strategy, workload, detail, margin] = request;
   Strategy everything = strategy;

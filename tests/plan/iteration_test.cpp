@@ -47,7 +47,7 @@ TEST_CASE("iteration: a window of microbatches recomputes less and takes more me
   CHECK(some.verdict == Verdict::fits);
   // Late ranks have fewer microbatches in flight, and so recompute less.
   const auto& ranks = some.timing->iteration.schedule.ranks;
-  CHECK(ranks.back().replay < ranks.front().replay);
+  CHECK(ranks.back().recompute < ranks.front().recompute);
 }
 
 TEST_CASE("iteration: passes for weights apart do the same work, in no less time") {
@@ -88,7 +88,7 @@ TEST_CASE("throughput: eq. 7 over time, devices and peak, with attention in full
 
 TEST_CASE("throughput: only layers that recompute count") {
   Request request = with_both_techniques(gpt3_timed());
-  request.strategy.recompute = {.policy = RecomputePolicy::full, .layers = 1};  // of 4 in each stage chunk
+  request.strategy.recompute = {.policy = RecomputePolicy::full, .layers = 1};  // of 4 in each virtual stage
   const IterationFlops flops = timing_of(request).flops;
   request.strategy.recompute.layers = 0;
   const IterationFlops all = timing_of(request).flops;

@@ -66,13 +66,13 @@ TEST_CASE("plan: every rank's total is its named terms") {
   for (const RankMemory& rank : plan.ranks) {
     const Activations& parts = rank.activations.at_peak;
     CHECK(total(rank) == rank.state.weights + rank.state.gradients + rank.state.optimizer + parts.layers +
-                             parts.embedding + parts.head + parts.outputs + parts.replay + rank.reserved);
+                             parts.embedding + parts.head + parts.outputs + parts.recompute + rank.reserved);
     CHECK(rank.reserved == 1_GiB + 512_MiB);
     CHECK(total(rank) <= peak(plan));
   }
 }
 
-TEST_CASE("plan: the fullest rank is the first of those as full") {
+TEST_CASE("plan: the peak rank is the first of those as full") {
   const Plan plan = plan_of(gpt3_on_a100());
   CHECK(plan.peak_rank == 0);
   CHECK(plan.ranks[0].activations.pipeline_rank == 0);

@@ -16,7 +16,7 @@ std::string drawn(const ScheduleShape& shape, const ScheduleTimes& times, const 
 
 }  // namespace
 
-TEST_CASE("timeline: 1F1B on three ranks with replay and transfers") {
+TEST_CASE("timeline: 1F1B on three ranks with recomputation and transfers") {
   // A column a second.
   const std::vector<PassTimes> stages(3, {Seconds(2), Seconds(1), Seconds(4)});
   CHECK("\n" + drawn({.ranks = 3, .microbatches = 4},

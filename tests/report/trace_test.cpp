@@ -91,7 +91,8 @@ TEST_CASE("trace: what each rank does, in microseconds") {
                                    span(0, "backward", 6, 2)});
 }
 
-TEST_CASE("trace: memory rises with a forward pass, peaks in a replay and falls after the backward pass") {
+TEST_CASE(
+    "trace: memory rises with a forward pass, peaks in a recomputation and falls after the backward pass") {
   std::map<std::string, Curve> curves = curves_of(small_trace());
   CHECK(curves.size() == 2);
   CHECK(curves["memory (GiB) rank 0"] == Curve{{0, 34}, {1, 42}, {8, 34}, {8, 34}});
@@ -111,13 +112,13 @@ TEST_CASE("trace: work outside the passes, with any name") {
 
 TEST_CASE("trace: the counter's maximum is the rank's peak and its end the iteration's") {
   CHECK(rc::check([] {
-    const auto any_stage = [](std::int64_t lowest_replay) {
+    const auto any_stage = [](std::int64_t lowest_recompute) {
       StageActivations stage{.embedding = Bytes(*rc::gen::inRange(0, 50)),
                              .head = Bytes(*rc::gen::inRange(0, 50))};
       for (int run = 0; run < 2; ++run) {
         stage.layers.push_back(
             {*rc::gen::inRange(1, 4), Bytes(*rc::gen::inRange(1, 50)),
-             Bytes(static_cast<double>(*rc::gen::inRange<std::int64_t>(0, 500) * lowest_replay))});
+             Bytes(static_cast<double>(*rc::gen::inRange<std::int64_t>(0, 500) * lowest_recompute))});
       }
       return stage;
     };

@@ -56,7 +56,7 @@ std::map<Key, Node> brute_force(const ScheduleShape& shape, const ScheduleTimes&
       } else {
         node.stored = alive.at(name);
         alive.erase(name);
-        node.work = node.stored ? pass.backward : pass.replay + pass.backward;
+        node.work = node.stored ? pass.backward : pass.recompute + pass.backward;
       }
       const bool sends = step.pass == Pass::forward ? stage != last : stage != 0;
       if (sends && shape.ranks > 1 && !times.links.empty()) {
@@ -133,8 +133,8 @@ TEST_CASE("replay: no pass starts before its input has arrived, no rank does two
     replay_schedule(shape, any_windowed_times(shape), [&](const ReplayedStep& event) {
       const auto [pass, stage, microbatch] = key_of(shape, event);
       RC_ASSERT(event.start >= free[event.rank]);
-      RC_ASSERT(event.start <= event.replay_end);
-      RC_ASSERT(event.replay_end < event.end);
+      RC_ASSERT(event.start <= event.recompute_end);
+      RC_ASSERT(event.recompute_end < event.end);
       RC_ASSERT(event.end <= event.sent);
       // at() throws for what has not been visited yet: input before output.
       if (pass == Pass::forward && stage > 0)

@@ -14,8 +14,8 @@ std::vector<PassTimes> alike(std::int64_t stages, const PassTimes& times) {
   return std::vector<PassTimes>(static_cast<std::size_t>(stages), times);
 }
 
-PassTimes pass_times(double forward, double replay, double backward) {
-  return {Seconds(forward), Seconds(replay), Seconds(backward)};
+PassTimes pass_times(double forward, double recompute, double backward) {
+  return {Seconds(forward), Seconds(recompute), Seconds(backward)};
 }
 
 std::vector<ReplayedStep> events_of_rank(const ScheduleShape& shape, const ScheduleTimes& times,
@@ -125,14 +125,14 @@ TEST_CASE("K22 appendix C: the window moves as backward passes free memory") {
   CHECK(stored == std::vector<std::int64_t>{0, 1, 4, 5, 8, 9});
 }
 
-TEST_CASE("K22 appendix C: a window as large as what is in flight leaves nothing to replay") {
+TEST_CASE("K22 appendix C: a window as large as what is in flight leaves nothing to recompute") {
   const ScheduleShape shape{f1b1, 4, 1, 12};
   ScheduleTimes times{.stages = alike(4, pass_times(1, 1, 2)), .windows = {4, 3, 2, 0}};
   const ReplayedSchedule replay = replay_schedule(shape, times);
-  CHECK(replay.ranks[0].replay == Seconds(0));
+  CHECK(replay.ranks[0].recompute == Seconds(0));
   CHECK(replay.ranks[0].stored_forwards == 12);
-  CHECK(replay.ranks[2].replay == Seconds(0));
-  CHECK(replay.ranks[3].replay == Seconds(12));
+  CHECK(replay.ranks[2].recompute == Seconds(0));
+  CHECK(replay.ranks[3].recompute == Seconds(12));
   CHECK(replay.ranks[3].stored_forwards == 0);
   times.windows = {4, 3, 2, 1};
   CHECK(replay_schedule(shape, times).makespan == Seconds((12 + 4 - 1) * (1 + 2)));

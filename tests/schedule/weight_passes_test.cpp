@@ -90,7 +90,7 @@ TEST_CASE("weight passes: each follows its backward pass, and waits for nothing 
     ScheduleTimes times = alike(shape.ranks, 1, 1, 1);
     for (PassTimes& stage : times.stages) {
       stage = {.forward = Seconds(*rc::gen::inRange(1, 9)),
-               .replay = Seconds(*rc::gen::inRange(0, 9)),
+               .recompute = Seconds(*rc::gen::inRange(0, 9)),
                .backward = Seconds(*rc::gen::inRange(1, 9)),
                .backward_weight = Seconds(*rc::gen::inRange(1, 9))};
     }
@@ -100,7 +100,7 @@ TEST_CASE("weight passes: each follows its backward pass, and waits for nothing 
       const auto rank = static_cast<std::size_t>(event.rank);
       const PassTimes& stage = times.stages[rank];
       if (event.step.pass == Pass::backward) {
-        RC_ASSERT(event.end - event.start == stage.replay + stage.backward);
+        RC_ASSERT(event.end - event.start == stage.recompute + stage.backward);
         backward_ends[rank].push_back(event.end);
       }
       if (event.step.pass == Pass::backward_weight) {

@@ -44,7 +44,7 @@ struct Score {
   friend bool operator==(const Score&, const Score&) = default;
 };
 
-// Of all sets of ops in the first K layers of every stage chunk.
+// Of all sets of ops in the first K layers of every virtual stage.
 std::vector<Score> brute_force(const Request& request, std::int64_t most_layers) {
   const OpTable table = layer_ops(request.model.architecture);
   std::vector<Score> scores;
@@ -106,7 +106,7 @@ struct Assignment {
   Seconds iteration;
 };
 
-// What every pipeline rank replays in its one layer, by the functions that an evaluation is put together from.
+// What every pipeline rank recomputes in its one layer, by the functions that an evaluation is put together from.
 class Assigned {
  public:
   explicit Assigned(const Request& request)

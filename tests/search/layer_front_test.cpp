@@ -1,4 +1,4 @@
-// Sets of ops that a layer can replay, against the composed table that every estimate rests on.
+// Sets of ops that a layer can recompute, against the composed table that every estimate rests on.
 #include "headroom/search/layer_front.hpp"
 
 #include <algorithm>
@@ -63,9 +63,9 @@ std::vector<LayerChoice> all_of(const Layer& layer) { return all_of(*Sets(layer)
 // As an estimate has it.
 LayerChoice replaying(Layer layer, const Recomputation& recompute) {
   layer.strategy.recompute = recompute;
-  return {.ops = replay_of(layer_ops(layer.model.architecture), recompute).ops,
+  return {.ops = recomputed_ops_of(layer_ops(layer.model.architecture), recompute).ops,
           .bytes = layer_activations(layer.model, layer.strategy, layer.workload, recompute, layer.detail),
-          .replay = layer_cost(layer.model, layer.strategy, setting_for(layer)).replay};
+          .recompute = layer_cost(layer.model, layer.strategy, setting_for(layer)).recompute};
 }
 
 Layer any_layer() {
@@ -105,7 +105,7 @@ TEST_CASE("every set of ops has the bytes and the cost that an estimate has for 
   }));
 }
 
-TEST_CASE("to keep some of what a replay makes takes no less time and no less memory") {
+TEST_CASE("to keep some of what a recomputation makes takes no less time and no less memory") {
   CHECK(rc::check([] {
     const Layer layer = any_layer();
     const OpTable table = layer_ops(layer.model.architecture);
@@ -117,11 +117,11 @@ TEST_CASE("to keep some of what a replay makes takes no less time and no less me
           stored_tensors(table, sharding, {.ops = ops, .discard_outputs = discard}, layer.detail);
       return std::pair(kept_bytes(tensors).evaluate(letters), dropped_bytes(tensors).evaluate(letters));
     };
-    const auto [kept, replayed] = bytes(true);
-    const auto [region_kept, region_replayed] = bytes(false);
+    const auto [kept, recomputed] = bytes(true);
+    const auto [region_kept, region_recomputed] = bytes(false);
     RC_ASSERT(kept <= region_kept);
-    // Where gathered inputs are kept whole, a replay that makes one again holds it whole too.
-    if (!layer.strategy.save_gathered_input) RC_ASSERT(kept + replayed <= region_kept + region_replayed);
+    // Where gathered inputs are kept whole, a recomputation that makes one again holds it whole too.
+    if (!layer.strategy.save_gathered_input) RC_ASSERT(kept + recomputed <= region_kept + region_recomputed);
   }));
 }
 
@@ -193,12 +193,13 @@ TEST_CASE("a table of 39 ops and 70 values has a front, and no set is better tha
   CHECK(front.choices.size() <= most_choices);
   CHECK(front.choices.front() == sets.choice({}));
   const Bytes bytes = front.tolerance * sets.choice({}).bytes.kept;
-  const PassCost all = sets.choice(every_op(table)).replay;
+  const PassCost all = sets.choice(every_op(table)).recompute;
   const auto stands_in = [&](const LayerChoice& one, const LayerChoice& other) {
-    return one.bytes.kept <= other.bytes.kept + bytes && one.bytes.replayed <= other.bytes.replayed + bytes &&
-           device_time(one.replay) <= device_time(other.replay) + front.tolerance * device_time(all) &&
-           static_cast<double>(one.replay.operations) <=
-               static_cast<double>(other.replay.operations) +
+    return one.bytes.kept <= other.bytes.kept + bytes &&
+           one.bytes.recomputed <= other.bytes.recomputed + bytes &&
+           device_time(one.recompute) <= device_time(other.recompute) + front.tolerance * device_time(all) &&
+           static_cast<double>(one.recompute.operations) <=
+               static_cast<double>(other.recompute.operations) +
                    front.tolerance * static_cast<double>(all.operations);
   };
   CHECK(front.tolerance > 0);
@@ -214,11 +215,12 @@ TEST_CASE("a table of 39 ops and 70 values has a front, and no set is better tha
   }));
 }
 
-// K22 section 5 drops what softmax, its dropout and QK^T make, and replays core attention for it. Dropping just that is
-// the optimum: no set that keeps as little takes less time than replaying those three. The fourth op of the replay, the
-// product with V, makes nothing that was dropped.
+// K22 section 5 drops what softmax, its dropout and QK^T make, and recomputes core attention for it. Dropping just
+// that is the optimum: no set that keeps as little takes less time than recomputing those three. The fourth op of the
+// recomputation, the product with V, makes nothing that was dropped.
 TEST_CASE(
-    "K22: what selective recomputation drops is the optimum at its bytes and one product of its replay is in "
+    "K22: what selective recomputation drops is the optimum at its bytes and one product of its "
+    "recomputation is in "
     "vain") {
   for (const char* model : {"gpt-22b", "gpt3-175b", "mt-nlg-530b", "gpt-1t"}) {
     CAPTURE(model);
@@ -229,10 +231,10 @@ TEST_CASE(
     const LayerChoice scores =
         replaying(layer, {.policy = RecomputePolicy::ops, .ops = {"scores", "softmax", "softmax_dropout"}});
     CHECK(scores.bytes == selective.bytes);
-    CHECK(device_time(scores.replay) < device_time(selective.replay));
+    CHECK(device_time(scores.recompute) < device_time(selective.recompute));
     for (const LayerChoice& choice : all_of(layer)) {
       if (choice.bytes.kept > selective.bytes.kept) continue;
-      CHECK(device_time(choice.replay) >= device_time(scores.replay));
+      CHECK(device_time(choice.recompute) >= device_time(scores.recompute));
     }
   }
 }

@@ -1,4 +1,4 @@
-// Mixes of two sets in a stage chunk against every order of them, for sets that nobody chose: small whole numbers, so
+// Mixes of two sets in a virtual stage against every order of them, for sets that nobody chose: small whole numbers, so
 // that sums are exact.
 #include "headroom/search/stage_mixes.hpp"
 
@@ -17,19 +17,19 @@ double number(std::int64_t low, std::int64_t high) { return static_cast<double>(
 
 std::vector<LayerChoice> any_choices() {
   std::vector<LayerChoice> choices{
-      {.ops = 0, .bytes = {.kept = Bytes(number(5, 20)), .replayed = {}}, .replay = {}}};
+      {.ops = 0, .bytes = {.kept = Bytes(number(5, 20)), .recomputed = {}}, .recompute = {}}};
   const std::int64_t count = between(1, 5);
   for (std::int64_t i = 1; i <= count; ++i) {
     choices.push_back({.ops = static_cast<std::uint64_t>(i),
-                       .bytes = {.kept = Bytes(number(1, 20)), .replayed = Bytes(number(0, 30))},
-                       .replay = {.streaming = Seconds(number(1, 20)), .operations = between(1, 9)}});
+                       .bytes = {.kept = Bytes(number(1, 20)), .recomputed = Bytes(number(0, 30))},
+                       .recompute = {.memory_bound = Seconds(number(1, 20)), .operations = between(1, 9)}});
   }
   std::stable_sort(choices.begin(), choices.end(),
                    [](const auto& x, const auto& y) { return x.bytes.kept > y.bytes.kept; });
   return choices;
 }
 
-// Every chunk of so many layers of which each replays one of two sets.
+// Every chunk of so many layers of which each recomputes one of two sets.
 void visit_orders(const std::vector<LayerChoice>& choices, std::int64_t layers, const auto& visit) {
   for (const LayerChoice& one : choices) {
     for (const LayerChoice& other : choices) {
@@ -48,9 +48,9 @@ TEST_CASE("no order of two sets in a chunk is better than all mixes") {
     const std::int64_t layers = between(1, 4);
     const HostRates rates{.operation = {.value = Seconds(number(0, 3))}, .balance = {.value = 4}};
     const Software software{.blocking_launches = *rc::gen::arbitrary<bool>()};
-    const ReplayTime time({{.streaming = Seconds(number(1, 40)), .operations = between(1, 9)},
-                           {.streaming = Seconds(number(1, 40)), .operations = between(1, 9)}},
-                          rates, software);
+    const RecomputeTime time({{.memory_bound = Seconds(number(1, 40)), .operations = between(1, 9)},
+                              {.memory_bound = Seconds(number(1, 40)), .operations = between(1, 9)}},
+                             rates, software);
     const std::vector<IndexedMix> mixes = stage_mixes(choices, layers, time);
     visit_orders(choices, layers, [&](const std::vector<LayerChoice>& order) {
       // The backward pass drops what it is done with, from the last layer on.
@@ -60,9 +60,9 @@ TEST_CASE("no order of two sets in a chunk is better than all mixes") {
       std::int64_t operations = 0;
       for (const LayerChoice& layer : order) {
         kept += layer.bytes.kept;
-        highest = std::max(highest, kept + layer.bytes.replayed);
-        device += device_time(layer.replay);
-        operations += layer.replay.operations;
+        highest = std::max(highest, kept + layer.bytes.recomputed);
+        device += device_time(layer.recompute);
+        operations += layer.recompute.operations;
       }
       const Seconds takes = time.seconds(device, operations);
       RC_ASSERT(time.at_least(device, operations) <= takes + Seconds(1e-9));
@@ -73,13 +73,13 @@ TEST_CASE("no order of two sets in a chunk is better than all mixes") {
   }));
 }
 
-TEST_CASE("a mix keeps and reaches what a pass through its stage chunk does") {
+TEST_CASE("a mix keeps and reaches what a pass through its virtual stage does") {
   CHECK(rc::check([] {
     const std::vector<LayerChoice> choices = any_choices();
     const std::int64_t layers = between(1, 4);
     const HostRates rates{.balance = {.value = 4}};
     const Software software;
-    const ReplayTime time({{.streaming = Seconds(1), .operations = 1}}, rates, software);
+    const RecomputeTime time({{.memory_bound = Seconds(1), .operations = 1}}, rates, software);
     for (const IndexedMix& mix : stage_mixes(choices, layers, time)) {
       const StagePlace place{.layers = layers, .of_kind = {layers}, .runs = {{0, layers}}};
       std::vector<KindChoices> of_the_kind;
@@ -92,7 +92,7 @@ TEST_CASE("a mix keeps and reaches what a pass through its stage chunk does") {
       RC_ASSERT(mix.kept == total(pass.left));
       RC_ASSERT(mix.highest == total(pass.left) + total(pass.excess));
       RC_ASSERT(mix.device ==
-                device_time(stage_cost(whole, place, ModelCost{.kinds = {LayerCost{}}}).replay));
+                device_time(stage_cost(whole, place, ModelCost{.kinds = {LayerCost{}}}).recompute));
     }
   }));
 }

@@ -48,17 +48,18 @@ TEST_CASE("layer cost: the ops of its table add up to it") {
   }));
 }
 
-TEST_CASE("layer cost: full recomputation replays the forward pass, selective recomputation core attention") {
+TEST_CASE(
+    "layer cost: full recomputation recomputes the forward pass, selective recomputation core attention") {
   CHECK(rc::check([] {
     const k22::Run run = any_run();
     const LayerCost cost = layer(run);
     switch (run.strategy.recompute.policy) {
-      case RecomputePolicy::none: RC_ASSERT(cost.replay == PassCost()); break;
-      case RecomputePolicy::full: RC_ASSERT(cost.replay == cost.forward); break;
+      case RecomputePolicy::none: RC_ASSERT(cost.recompute == PassCost()); break;
+      case RecomputePolicy::full: RC_ASSERT(cost.recompute == cost.forward); break;
       default:
-        RC_ASSERT(cost.replay.attention_products == cost.forward.attention_products);
-        RC_ASSERT(cost.replay.matrix_products == Seconds(0));
-        RC_ASSERT(cost.replay.communication == Seconds(0));
+        RC_ASSERT(cost.recompute.attention == cost.forward.attention);
+        RC_ASSERT(cost.recompute.gemm == Seconds(0));
+        RC_ASSERT(cost.recompute.communication == Seconds(0));
     }
   }));
 }
@@ -71,7 +72,7 @@ TEST_CASE("layer cost: products take no less than their FLOPs at peak") {
     const Flops forward(forward_flops(table, setting.sharding, every_op(table)).evaluate(setting.letters));
     const LayerCost cost = layer(run);
     const PassCost all = cost.forward + backward(cost);
-    RC_ASSERT(all.matrix_products + all.attention_products >= 3 * forward / performance().device.half_peak);
+    RC_ASSERT(all.gemm + all.attention >= 3 * forward / performance().device.half_peak);
   }));
 }
 
@@ -99,11 +100,11 @@ TEST_CASE(
 TEST_CASE("layer cost: a checkpoint in shards costs one more gather") {
   k22::Run run = k22::gpt_22b();
   run.strategy.recompute.policy = RecomputePolicy::full;
-  const Seconds whole = device_time(layer(run).replay);
+  const Seconds whole = device_time(layer(run).recompute);
   run.strategy.recompute.distribute_saved_activations = true;
   const Seconds gather = collective_time(CollectiveKind::all_gather, Bytes(2.0 * 2048 * 4 * 6144),
                                          tensor_parallel_group(run.strategy, 8), performance());
-  CHECK(near(device_time(layer(run).replay), whole + gather));
+  CHECK(near(device_time(layer(run).recompute), whole + gather));
 }
 
 TEST_CASE("layer cost: operations that the host launches for K22's layer") {
@@ -167,7 +168,7 @@ TEST_CASE("layer: gathers and scatters in pieces show less, never less than what
   CHECK(cost.forward.communication < 0.6 * whole.communication);
   CHECK(cost.forward.communication > 0.472 * 0.999 * whole.communication);
   CHECK(backward(cost).communication < backward(layer_cost(run.model, run.strategy, setting)).communication);
-  CHECK(cost.forward.matrix_products == whole.matrix_products);
+  CHECK(cost.forward.gemm == whole.gemm);
   // Without sequence parallelism there is nothing to cut into pieces, and over nodes nothing to cut it with.
   run.strategy.sequence_parallel = false;
   const auto forward = [&](const Software& software, std::int64_t devices_per_node) {

@@ -14,7 +14,7 @@ using tests::megatron;
 using tests::performance;
 
 Seconds wall(Seconds device, std::int64_t operations, const Software& software = megatron()) {
-  return pass_time({.streaming = device, .operations = operations}, performance().rates.host, software);
+  return pass_time({.memory_bound = device, .operations = operations}, performance().rates.host, software);
 }
 
 }  // namespace
@@ -53,19 +53,19 @@ TEST_CASE("stage costs: layers, with the embedding on the first stage and the he
   const std::vector<StageCost> stages = stage_costs(cost, run.model, run.strategy);
   REQUIRE(stages.size() == 24);
   CHECK(stages[1].forward == 4 * cost.kinds[0].forward);
-  CHECK(stages[1].replay == 4 * cost.kinds[0].replay);
+  CHECK(stages[1].recompute == 4 * cost.kinds[0].recompute);
   CHECK(stages[1].backward == 4 * backward(cost.kinds[0]));
   CHECK(stages[0].forward == 4 * cost.kinds[0].forward + cost.kinds[1].forward);
   CHECK(stages[23].backward == 4 * backward(cost.kinds[0]) + backward(cost.kinds[2]));
 }
 
-TEST_CASE("stage costs: the block method replays the first layers of a chunk only") {
+TEST_CASE("stage costs: the block method recomputes the first layers of a chunk only") {
   k22::Run run = k22::gpt3_175b();
   run.strategy.recompute = {.policy = RecomputePolicy::full, .layers = 3};
   const ModelCost cost = model_cost(run.model, run.strategy, tests::setting(run));
-  CHECK(stage_costs(cost, run.model, run.strategy)[1].replay == 3 * cost.kinds[0].forward);
+  CHECK(stage_costs(cost, run.model, run.strategy)[1].recompute == 3 * cost.kinds[0].forward);
   run.strategy.recompute.method = RecomputeMethod::uniform;
-  CHECK(stage_costs(cost, run.model, run.strategy)[1].replay == 4 * cost.kinds[0].forward);
+  CHECK(stage_costs(cost, run.model, run.strategy)[1].recompute == 4 * cost.kinds[0].forward);
 }
 
 }  // namespace headroom

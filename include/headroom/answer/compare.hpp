@@ -26,7 +26,7 @@ struct CompareReply {
   Evaluation before;
   Evaluation after;
   std::vector<ComparedTerm> time;    // the last is the sum of the others; empty where time is not known
-  std::vector<ComparedTerm> memory;  // of the fullest rank of each plan; the last is their sum
+  std::vector<ComparedTerm> memory;  // of the peak rank of each plan; the last is their sum
 };
 
 // Throws InputError where one of the strategies is not legal.

@@ -1,5 +1,5 @@
-// Where a layer's bytes come from: the question of `headroom explain`. The op table as one rank sees it under a strategy,
-// in symbols and in numbers, and what that makes of the first pipeline stage.
+// Where a layer's bytes come from: the question of `headroom explain`. The op table as one rank sees it under a
+// strategy, in symbols and in numbers, and what that makes of the first pipeline stage.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ struct ExplainedTensor {
   std::string why;
   Dtype dtype = Dtype::half;
   Placement placement = Placement::boundary;
-  bool kept = true;  // false: dropped, and made again by a replay
+  bool kept = true;  // false: dropped, and made again by a recomputation
   Derived bytes;
 };
 
@@ -36,7 +36,7 @@ struct ExplainedOp {
   std::string name;
   OpKind kind = OpKind::elementwise;
   Placement region = Placement::boundary;
-  bool replayed = false;
+  bool recomputed = false;
   std::vector<ExplainedTensor> tensors;
   Derived kept;                    // bytes of the tensors that are kept
   Derived forward_flops;           // of matrix products, one rank, one microbatch

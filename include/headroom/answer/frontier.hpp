@@ -1,5 +1,5 @@
-// Memory against time over what a layout recomputes: the question of `headroom frontier`, and everything that its answer
-// shows. search/frontier.hpp says which families of recomputation are searched.
+// Memory against time over what a layout recomputes: the question of `headroom frontier`, and everything that its
+// answer shows. search/frontier.hpp says which families of recomputation are searched.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +55,7 @@ FrontierReply answer(const FrontierQuestion& question);
 // Whether anything fits one of the budgets.
 bool fits(const FrontierReply& reply);
 
-// The points with the best exchange of time for memory: the lower convex hull of the front's, those that replay in
+// The points with the best exchange of time for memory: the lower convex hull of the front's, those that recompute in
 // all layers only.
 std::vector<std::size_t> best_exchanges(const std::vector<FrontierRow>& points);
 

@@ -24,7 +24,7 @@ enum class Measure : std::uint8_t {
   mfu,
   mfu_at_measured,  // of the measured time: a check of FLOPs and peak alone
   hfu_paper_at_measured,
-  allocated_bytes,  // the fullest rank's tensors, as torch.cuda.max_memory_allocated counts them
+  allocated_bytes,  // the peak rank's tensors, as torch.cuda.max_memory_allocated counts them
   device_bytes,     // with all that is reserved, as nvidia-smi shows it
 };
 

@@ -23,7 +23,7 @@ struct RunSettings {
   std::optional<Dtype> gradient_dtype;
   std::optional<Positions> positions;
   std::optional<bool> tied_embeddings;
-  std::optional<bool> ends_count_as_layers;  // the first and the last stage chunk hold one layer less
+  std::optional<bool> ends_count_as_layers;  // the first and the last virtual stage hold one layer less
   // As a training stack has them.
   std::optional<TensorOverlap> overlap_tensor_parallel;
   std::optional<bool> overlap_grad_reduce;

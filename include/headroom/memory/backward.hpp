@@ -1,6 +1,7 @@
-// What is alive at the worst moment of a backward pass through a table of ops beside what forward passes left: gradients
-// of activations between two ops, half-precision logits, inputs gathered for a weight gradient, and weight gradients
-// that a kernel of their own adds to the sum. Which of them a training stack has, hardware/software.hpp says.
+// What is alive at the worst moment of a backward pass through a table of ops beside what forward passes left:
+// gradients of activations between two ops, half-precision logits, inputs gathered for a weight gradient, and weight
+// gradients that a kernel of their own adds to the sum. Which of them a training stack has, hardware/software.hpp
+// says.
 //
 // The walk goes through the ops from the last. While an op is under way, the gradients of its outputs and of its inputs
 // are alive; when it ends, those of its outputs and what only it had saved are freed. Bytes are of one rank.
@@ -11,9 +12,10 @@
 
 namespace headroom {
 
-// Of one pass through the table, under a replay of some of its ops that holds so many bytes.
-BackwardPeak backward_peak(const LayerKind& kind, const Sharding& sharding, const Replay& replay,
-                           Bytes replayed, Detail detail, const Software& software, const Bindings& letters);
+// Of one pass through the table, under a recomputation of some of its ops that holds so many bytes.
+BackwardPeak backward_peak(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
+                           Bytes working_set, Detail detail, const Software& software,
+                           const Bindings& letters);
 
 // Sets those of all kinds of layers and of both ends, where the stack has `backward_buffers`.
 void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,

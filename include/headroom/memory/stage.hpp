@@ -1,4 +1,4 @@
-// What one microbatch leaves on one rank when it passes through one stage chunk: layers under a recomputation
+// What one microbatch leaves on one rank when it passes through one virtual stage: layers under a recomputation
 // policy, the embedding before the first, the head after the last, and the output that was sent on.
 #pragma once
 
@@ -23,7 +23,7 @@ struct OpPlace {
 struct BackwardPeak {
   OpPlace during;          // the op under way then; none: the training stack counts no such moment
   Bytes freed;             // of what the forward pass left
-  Bytes replay;            // that the replay holds still
+  Bytes recompute;         // that the recomputation holds still
   Bytes gradients;         // of activations
   Bytes logits;            // gradients of the logits, in the precision of the output layer
   Bytes gathered;          // sequence shards of all ranks, put together
@@ -32,15 +32,15 @@ struct BackwardPeak {
 };
 
 constexpr Bytes total(const BackwardPeak& peak) {
-  return peak.replay + peak.gradients + peak.logits + peak.gathered + peak.weight_gradients - peak.freed;
+  return peak.recompute + peak.gradients + peak.logits + peak.gathered + peak.weight_gradients - peak.freed;
 }
 
 // Consecutive layers, or consecutive checkpoints of several layers, that are kept alike.
 struct CheckpointRun {
   std::int64_t count = 0;
-  Bytes kept;      // by each, from forward to backward
-  Bytes replayed;  // made again when the backward pass reaches it: its working set
-  Bytes deferred;  // until a pass for weights of its own, where there is one
+  Bytes kept;        // by each, from forward to backward
+  Bytes recomputed;  // made again when the backward pass reaches it: its working set
+  Bytes deferred;    // until a pass for weights of its own, where there is one
   BackwardPeak backward;
   friend bool operator==(const CheckpointRun&, const CheckpointRun&) = default;
 };
@@ -58,10 +58,10 @@ struct StageActivations {
   friend bool operator==(const StageActivations&, const StageActivations&) = default;
 };
 
-// Bytes a rank keeps for one layer under a policy, and those that its replay makes again.
+// Bytes a rank keeps for one layer under a policy, and those that its recomputation makes again.
 struct LayerActivations {
   Bytes kept;
-  Bytes replayed;
+  Bytes recomputed;
   BackwardPeak backward;
   friend bool operator==(const LayerActivations&, const LayerActivations&) = default;
 };
@@ -70,15 +70,15 @@ struct LayerActivations {
 LayerActivations layer_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, const Recomputation& recompute, Detail detail);
 
-// One layer of a kind, or one end of the model, which nothing replays.
+// One layer of a kind, or one end of the model, which nothing recomputes.
 struct KindActivations {
   KindPosition position = KindPosition::layer;
-  LayerActivations plain;     // where it is not recomputed
-  LayerActivations replayed;  // where it is
+  LayerActivations plain;       // where it is not recomputed
+  LayerActivations recomputed;  // where it is
   friend bool operator==(const KindActivations&, const KindActivations&) = default;
 };
 
-// The parts of a model, each counted once: what stage chunks are put together from. Depends on t, b, sequence
+// The parts of a model, each counted once: what virtual stages are put together from. Depends on t, b, sequence
 // parallelism and the recomputation policy, and not on how the layers are divided.
 struct ModelActivations {
   std::vector<KindActivations> kinds;  // in the order of ModelLayers::kinds
@@ -91,9 +91,9 @@ struct KindActivationExprs {
   KindPosition position = KindPosition::layer;
   KindSizes sizes;
   Expr plain_kept;
-  Expr plain_replayed;
+  Expr plain_recomputed;
   Expr kept;
-  Expr replayed;
+  Expr recomputed;
 };
 struct ModelActivationExprs {
   std::vector<KindActivationExprs> kinds;
@@ -118,8 +118,8 @@ void set_stage_activations(StageActivations& stage, const ModelActivations& part
 // Of the ends and the output alone, without layers.
 StageActivations end_activations(const ModelActivations& parts, const StagePlace& place);
 
-// Every stage chunk of the model, in order: p m of them. With what they hold for weights, where those have passes of their
-// own.
+// Every virtual stage of the model, in order: p m of them. With what they hold for weights, where those have passes
+// of their own.
 std::vector<StageActivations> stage_activations(const ModelLayers& layers, const Sharding& sharding,
                                                 const Bindings& letters, const Strategy& strategy,
                                                 Detail detail, const Software& software = {});
@@ -127,9 +127,9 @@ std::vector<StageActivations> stage_activations(const Transformer& model, const 
                                                 const Workload& workload, Detail detail,
                                                 const Software& software = {});
 
-// What is held for the gradients of weights, from a backward pass for inputs until the pass for weights: inputs of linear
-// layers and the gradients of their outputs, and of the embedding likewise. Normalizations hold nothing: the gradients of
-// their few parameters are made with those of their inputs.
+// What is held for the gradients of weights, from a backward pass for inputs until the pass for weights: inputs of
+// linear layers and the gradients of their outputs, and of the embedding likewise. Normalizations hold nothing: the
+// gradients of their few parameters are made with those of their inputs.
 struct KindDeferred {
   KindPosition position = KindPosition::layer;
   Bytes bytes;
@@ -145,7 +145,8 @@ DeferredActivations deferred_activations(const ModelLayers& layers, const Shardi
 DeferredActivations deferred_activations(const Transformer& model, const Strategy& strategy,
                                          const Workload& workload, Detail detail);
 
-// A stage chunk whose weights have passes of their own. What its layers replay is held for them like what they kept.
+// A virtual stage whose weights have passes of their own. What its layers recompute is held for them like what they
+// kept.
 StageActivations with_weight_passes(StageActivations stage, const DeferredActivations& deferred,
                                     const StagePlace& place, const Recomputation& recompute);
 

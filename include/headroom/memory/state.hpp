@@ -54,7 +54,8 @@ ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& lette
 ModelParameters model_parameters(const Transformer& model, const Strategy& strategy,
                                  const Workload& workload);
 
-// Of a pipeline rank whose stage chunks hold so many of each kind; `both_ends`: the first and the last are among them.
+// Of a pipeline rank whose virtual stages hold so many of each kind; `both_ends`: the first and the last are among
+// them.
 constexpr Parameters parameters_of_rank(const ModelParameters& parts, const KindCounts& counts,
                                         bool both_ends) {
   Parameters sum;

@@ -1,6 +1,6 @@
 // What is alive on a pipeline rank before, during and after each step of its schedule.
 //
-// A forward pass leaves what its stage chunk keeps. A backward pass first lets go of the head, then goes through the
+// A forward pass leaves what its virtual stage keeps. A backward pass first lets go of the head, then goes through the
 // layers from the last, making a checkpoint's working set again before it frees what the checkpoint kept. Where weights
 // have passes of their own, it leaves what those need, and they free it. Where the training stack counts what else is
 // alive during an op, its worst moment may be during any op of the head, of a layer or of the embedding.
@@ -19,8 +19,8 @@ struct Activations {
   Bytes layers;
   Bytes embedding;
   Bytes head;
-  Bytes outputs;  // sent outputs that were not deallocated
-  Bytes replay;   // working set of the checkpoint under replay
+  Bytes outputs;    // sent outputs that were not deallocated
+  Bytes recompute;  // working set of the checkpoint under recomputation
   // Of the op under backward, where the training stack counts them (memory/backward.hpp).
   Bytes gradients;  // of activations
   Bytes logits;     // gradients of logits, in the precision of the output layer
@@ -30,30 +30,30 @@ struct Activations {
 
   friend constexpr Activations operator+(const Activations& x, const Activations& y) {
     return {x.layers + y.layers,   x.embedding + y.embedding, x.head + y.head,
-            x.outputs + y.outputs, x.replay + y.replay,       x.gradients + y.gradients,
+            x.outputs + y.outputs, x.recompute + y.recompute, x.gradients + y.gradients,
             x.logits + y.logits,   x.gathered + y.gathered,   x.weight_gradients + y.weight_gradients};
   }
   friend constexpr Activations operator-(const Activations& x, const Activations& y) {
     return {x.layers - y.layers,   x.embedding - y.embedding, x.head - y.head,
-            x.outputs - y.outputs, x.replay - y.replay,       x.gradients - y.gradients,
+            x.outputs - y.outputs, x.recompute - y.recompute, x.gradients - y.gradients,
             x.logits - y.logits,   x.gathered - y.gathered,   x.weight_gradients - y.weight_gradients};
   }
   friend constexpr Activations operator*(double k, const Activations& x) {
-    return {k * x.layers,    k * x.embedding, k * x.head,     k * x.outputs,         k * x.replay,
+    return {k * x.layers,    k * x.embedding, k * x.head,     k * x.outputs,         k * x.recompute,
             k * x.gradients, k * x.logits,    k * x.gathered, k * x.weight_gradients};
   }
 };
 
 constexpr Bytes total(const Activations& parts) {
-  return parts.layers + parts.embedding + parts.head + parts.outputs + parts.replay + parts.gradients +
+  return parts.layers + parts.embedding + parts.head + parts.outputs + parts.recompute + parts.gradients +
          parts.logits + parts.gathered + parts.weight_gradients;
 }
 
 struct StepActivations {
   Step step;
   bool stored = false;  // in full, by the rank's window
-  // forward: at its end; backward: at its start, during the replay that takes the most, or at its end, when all is held
-  // for a pass for weights; backward_weight: at its start
+  // forward: at its end; backward: at its start, during the recomputation that takes the most, or at its end, when
+  // all is held for a pass for weights; backward_weight: at its start
   Activations highest;
   Activations after;
   OpPlace
@@ -61,7 +61,7 @@ struct StepActivations {
   friend bool operator==(const StepActivations&, const StepActivations&) = default;
 };
 
-// What passes through one stage chunk do to a rank's memory.
+// What passes through one virtual stage do to a rank's memory.
 struct PassActivations {
   Activations left;      // by a forward pass
   Activations excess;    // of a backward pass at its worst moment above what was alive before it, if any
@@ -72,7 +72,7 @@ struct PassActivations {
 
 PassActivations pass_activations(const StageActivations& stage);
 
-// Of the m stage chunks of a rank; `stages` are the p m of the model, in order.
+// Of the m virtual stages of a rank; `stages` are the p m of the model, in order.
 std::vector<PassActivations> pass_activations(const std::vector<StageActivations>& stages,
                                               const ScheduleShape& shape, std::int64_t rank);
 

@@ -1,5 +1,5 @@
 // A model as a list: the embedding, runs of layers that are alike, the head. A kind has an op table; memory, time,
-// parameters, FLOPs and explanations are sums over kinds, weighted by how many of each a stage chunk or a model has.
+// parameters, FLOPs and explanations are sums over kinds, weighted by how many of each a virtual stage or a model has.
 //
 // A kind of layer joins by its rows (a table beside layer_ops.hpp), by its sizes, and by its runs in layers_of().
 #pragma once
@@ -15,10 +15,12 @@
 
 namespace headroom {
 
-// Where a kind stands: among the layers that a pipeline divides, with the first of its stage chunks, or with the last.
+// Where a kind stands: among the layers that a pipeline divides, with the first of its virtual stages, or with the
+// last.
 enum class KindPosition : std::uint8_t { layer, first, last };
 
-// A letter that stands for another number in the layers of a kind than in the model: its own feed-forward width, its own heads.
+// A letter that stands for another number in the layers of a kind than in the model: its own feed-forward width, its
+// own heads.
 struct KindSize {
   Symbol letter = Symbol::feedforward;
   std::int64_t size = 0;
@@ -35,8 +37,8 @@ struct LayerKind {
   KindSizes sizes = {};
 };
 
-// Most kinds of a model, its two ends among them. Counts by kind have a place for each, so that a search allocates nothing
-// for them.
+// Most kinds of a model, its two ends among them. Counts by kind have a place for each, so that a search allocates
+// nothing for them.
 inline constexpr std::size_t most_kinds = 12;
 
 // How many of each kind, in the order of ModelLayers::kinds.
@@ -55,8 +57,8 @@ struct ModelLayers {
   Dtype boundary = Dtype::half;  // of what one layer gives the next
 };
 
-// For microbatches of so many sequences: of one, some rows do nothing (layer_ops.hpp). By default several. Kinds that are
-// described alike are one kind, named after the first of them.
+// For microbatches of so many sequences: of one, some rows do nothing (layer_ops.hpp). By default several. Kinds that
+// are described alike are one kind, named after the first of them.
 ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch = 2);
 
 // What a pipeline divides.

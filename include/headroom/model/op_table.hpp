@@ -130,7 +130,7 @@ struct Op {
   std::string_view name;
   OpKind kind = OpKind::elementwise;
   Placement region = Placement::boundary;  // boundary: on whole or sequence-sharded values; split: on 1/t
-  bool core_attention = false;             // replayed by selective recomputation [K22 figure 3]
+  bool core_attention = false;             // recomputed by selective recomputation [K22 figure 3]
   FixedVector<ValueId, 4> inputs{};
   FixedVector<ValueId, 6> outputs{};  // masks, statistics and other by-products included
   FixedVector<Save, 8> saves{};

@@ -17,8 +17,8 @@ struct Collective {
   Conjugate name = Conjugate::f;
   int op = nowhere;  // before it, or after it where it does not enter
   Monomial bytes;
-  bool replayed = false;   // runs its forward half once more in the backward pass
-  bool regathers = false;  // gathers its input a second time for the weight gradient
+  bool recomputed = false;  // runs its forward half once more in the backward pass
+  bool regathers = false;   // gathers its input a second time for the weight gradient
   ParallelAxis axis = ParallelAxis::tensor;
   friend bool operator==(const Collective&, const Collective&) = default;
 };
@@ -26,11 +26,12 @@ struct Collective {
 using Collectives = FixedVector<Collective, OpTable::max_ops>;
 
 // In the order of the forward pass.
-constexpr Collectives collectives(const OpTable& table, const Sharding& sharding, const Replay& replay = {}) {
+constexpr Collectives collectives(const OpTable& table, const Sharding& sharding,
+                                  const RecomputedOps& recomputed = {}) {
   Collectives result;
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     const Op& op = table.ops()[i];
-    const bool replayed = (replay.ops & op_bit(i)) != 0;
+    const bool runs_again = (recomputed.ops & op_bit(i)) != 0;
     const auto insert = [&](Conjugate plain, Conjugate sequence, ValueId id) {
       const Value& value = table[id];
       if (!sharding.tensor || op.region != Placement::split || value.placement != Placement::boundary) return;
@@ -38,8 +39,8 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
       result.push_back({.name = name,
                         .op = static_cast<int>(i),
                         .bytes = whole_bytes(value, sharding),
-                        .replayed = replayed,
-                        .regathers = name == Conjugate::g && sharding.regather});
+                        .recomputed = runs_again,
+                        .regathers = name == Conjugate::g && !sharding.save_gathered_input});
     };
     const auto exchange = [&](bool entering) {
       for (const Exchange& asked : op.exchanges) {
@@ -48,7 +49,7 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
         result.push_back({.name = asked.name,
                           .op = static_cast<int>(i),
                           .bytes = bytes_on_rank(value, value.placement, sharding),
-                          .replayed = replayed,
+                          .recomputed = runs_again,
                           .axis = asked.axis});
       }
     };

@@ -23,10 +23,10 @@ struct AxisShare {
 
 // How a layer is divided over the ranks that hold it together. The sizes themselves stay symbols.
 struct Sharding {
-  bool tensor = false;         // t > 1
-  bool sequence = false;       // boundary values are sequence shards [K22 section 4.2.2]
-  bool kv_replicated = false;  // k < t: ranks share key/value heads, each holding one
-  bool regather = true;        // the backward gathers a linear's input again instead of keeping it whole
+  bool tensor = false;               // t > 1
+  bool sequence = false;             // boundary values are sequence shards [K22 section 4.2.2]
+  bool kv_replicated = false;        // k < t: ranks share key/value heads, each holding one
+  bool save_gathered_input = false;  // a linear's input is saved whole, not gathered again for the backward
   FixedVector<AxisShare, 3> beside{};
   friend bool operator==(const Sharding&, const Sharding&) = default;
 };
@@ -111,11 +111,11 @@ constexpr OpSet core_attention_ops(const OpTable& table) {
 // As a region (a checkpoint, as K22 and Megatron's core_attn): what the ops make and only they keep is
 // dropped; what they make for ops outside stays. With discard_outputs (Megatron's output-discarding checkpoint):
 // all that they make is dropped, whoever keeps it. Either way what they read from outside must be kept.
-struct Replay {
+struct RecomputedOps {
   OpSet ops = 0;
   bool discard_outputs = false;
-  bool shard_checkpoint = false;  // each rank keeps 1/t of a boundary input and gathers it for the replay
-  friend bool operator==(const Replay&, const Replay&) = default;
+  bool shard_checkpoint = false;  // each rank saves 1/t of a boundary input and gathers it to recompute
+  friend bool operator==(const RecomputedOps&, const RecomputedOps&) = default;
 };
 
 // A checkpoint saves the random state to make the same dropout masks again: PyTorch's CPU generator, 5,056
@@ -130,7 +130,7 @@ struct StoredTensor {
   std::string_view why;
   Dtype dtype = Dtype::half;
   Monomial bytes;    // on one rank
-  bool kept = true;  // false: dropped, and made again by the replay
+  bool kept = true;  // false: dropped, and made again by the recomputation
 };
 
 using StoredTensors = FixedVector<StoredTensor, OpTable::max_values + 1>;
@@ -160,29 +160,29 @@ constexpr ValueUse use_of(const OpTable& table, ValueId value) {
   return use;
 }
 
-// What becomes of a value under a replay.
+// What becomes of a value under a recomputation.
 struct Fate {
-  bool needed = false;    // by a backward pass, or as what a replay starts from
+  bool needed = false;    // by a backward pass, or as what a recomputation starts from
   bool kept = false;      // from forward to backward; a value that is needed and not kept is made again
   bool gathered = false;  // ops that run on 1/t need what is kept of it, or made again
   friend bool operator==(const Fate&, const Fate&) = default;
 };
 
-constexpr Fate fate_of(const ValueUse& use, const Replay& replay) {
-  const bool made_again = (use.producer & replay.ops) != 0;
-  const bool replay_starts_from_it = !made_again && (use.readers & replay.ops) != 0;
-  const bool kept = !made_again || (!replay.discard_outputs && (use.savers & ~replay.ops) != 0);
-  return {.needed = use.savers != 0 || replay_starts_from_it,
+constexpr Fate fate_of(const ValueUse& use, const RecomputedOps& recomputed) {
+  const bool made_again = (use.producer & recomputed.ops) != 0;
+  const bool recomputation_starts_from_it = !made_again && (use.readers & recomputed.ops) != 0;
+  const bool kept = !made_again || (!recomputed.discard_outputs && (use.savers & ~recomputed.ops) != 0);
+  return {.needed = use.savers != 0 || recomputation_starts_from_it,
           .kept = kept,
-          .gathered = (kept ? use.split_savers & ~replay.ops : use.split_savers) != 0};
+          .gathered = (kept ? use.split_savers & ~recomputed.ops : use.split_savers) != 0};
 }
 
 // How a value that is kept or made again lies on the ranks.
 constexpr Placement stored_placement(const Value& value, const Fate& fate, const Sharding& sharding,
-                                     const Replay& replay) {
+                                     const RecomputedOps& recomputed) {
   if (value.placement != Placement::boundary) return value.placement;
-  if (!sharding.regather && fate.gathered) return Placement::whole;
-  return replay.shard_checkpoint && value.producer == nowhere ? Placement::split : Placement::boundary;
+  if (sharding.save_gathered_input && fate.gathered) return Placement::whole;
+  return recomputed.shard_checkpoint && value.producer == nowhere ? Placement::split : Placement::boundary;
 }
 
 // A value of a table that can be stored, and which ops use it.
@@ -211,31 +211,32 @@ struct StoredValue {
   bool pinned = false;  // nobody needs it, but it shares an allocation with a view that is kept
 };
 
-// What the backward pass of a table needs of `values`: the rule of what is stored, once for all who list or count it. The
-// members of a buffer stand or fall together, so `values` has all of them or none. A checkpoint's random state comes on top.
+// What the backward pass of a table needs of `values`: the rule of what is stored, once for all who list or count it.
+// The members of a buffer stand or fall together, so `values` has all of them or none. A checkpoint's random state
+// comes on top.
 template <class Visit>
 constexpr void visit_stored(const OpTable& table, std::span<const Storable> values, const Sharding& sharding,
-                            const Replay& replay, Detail detail, Visit visit) {
+                            const RecomputedOps& recomputed, Detail detail, Visit visit) {
   BitSet<OpTable::max_values> kept_buffers;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Value& value = table[values[i].value];
-    const Fate fate = fate_of(values[i].use, replay);
+    const Fate fate = fate_of(values[i].use, recomputed);
     if (!fate.needed) continue;
     visit(StoredValue{
-        .index = i, .placement = stored_placement(value, fate, sharding, replay), .kept = fate.kept});
+        .index = i, .placement = stored_placement(value, fate, sharding, recomputed), .kept = fate.kept});
     if (fate.kept && value.buffer != nowhere) kept_buffers.insert(static_cast<std::size_t>(value.buffer));
   }
   if (detail == Detail::paper || kept_buffers == 0) return;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Value& value = table[values[i].value];
     if (value.buffer == nowhere || !kept_buffers.contains(static_cast<std::size_t>(value.buffer))) continue;
-    if (fate_of(values[i].use, replay).needed) continue;
+    if (fate_of(values[i].use, recomputed).needed) continue;
     visit(StoredValue{.index = i, .placement = value.placement, .pinned = true});
   }
 }
 
-constexpr bool saves_random_state(const Replay& replay, Detail detail) {
-  return detail == Detail::exact && replay.ops != 0;
+constexpr bool saves_random_state(const RecomputedOps& recomputed, Detail detail) {
+  return detail == Detail::exact && recomputed.ops != 0;
 }
 
 namespace detail {
@@ -249,7 +250,7 @@ constexpr std::string_view why_saved(const Op& op, ValueId value) {
 }
 
 constexpr StoredTensor stored_tensor(const OpTable& table, const Storable& of, const StoredValue& stored,
-                                     const Sharding& sharding, const Replay& replay) {
+                                     const Sharding& sharding, const RecomputedOps& recomputed) {
   const Value& value = table[of.value];
   StoredTensor tensor{.op = value.producer,
                       .value = of.value,
@@ -260,25 +261,26 @@ constexpr StoredTensor stored_tensor(const OpTable& table, const Storable& of, c
                       .kept = stored.kept};
   if (stored.pinned) return tensor;
   const bool saved = of.use.savers != 0;
-  tensor.op = (saved ? of.use.savers : of.use.readers & replay.ops).lowest();
+  tensor.op = (saved ? of.use.savers : of.use.readers & recomputed.ops).lowest();
   tensor.why = saved ? why_saved(table.ops()[static_cast<std::size_t>(tensor.op)], of.value)
-                     : "the replay starts from it";
+                     : "the recomputation starts from it";
   return tensor;
 }
 
 }  // namespace detail
 
-// Every tensor that the backward pass of `table` needs: those that are kept, and those that a replay makes again.
+// Every tensor that the backward pass of `table` needs: those that are kept, and those that a recomputation makes
+// again.
 constexpr StoredTensors stored_tensors(const OpTable& table, const Sharding& sharding,
-                                       const Replay& replay = {}, Detail detail = Detail::paper) {
+                                       const RecomputedOps& recomputed = {}, Detail detail = Detail::paper) {
   StoredTensors result;
   const Storables values = storables(table, sharding, detail);
   visit_stored(
-      table, {values.begin(), values.size()}, sharding, replay, detail, [&](const StoredValue& stored) {
-        result.push_back(detail::stored_tensor(table, values[stored.index], stored, sharding, replay));
+      table, {values.begin(), values.size()}, sharding, recomputed, detail, [&](const StoredValue& stored) {
+        result.push_back(detail::stored_tensor(table, values[stored.index], stored, sharding, recomputed));
       });
-  if (saves_random_state(replay, detail)) {
-    result.push_back({.op = replay.ops.lowest(),
+  if (saves_random_state(recomputed, detail)) {
+    result.push_back({.op = recomputed.ops.lowest(),
                       .name = "random state",
                       .why = "makes the same dropout masks again",
                       .dtype = Dtype::boolean,
@@ -296,7 +298,7 @@ constexpr Expr kept_bytes(const StoredTensors& tensors) {
   return sum;
 }
 
-// Bytes that a replay makes again: its working set, alive from the replay to the end of that backward.
+// Bytes that a recomputation makes again: its working set, alive from the recomputation to the end of that backward.
 constexpr Expr dropped_bytes(const StoredTensors& tensors) {
   Expr sum;
   for (const StoredTensor& tensor : tensors) {

@@ -1,5 +1,5 @@
 // FLOPs of one iteration, of matrix products only [K22 appendix A]. Model FLOPs are what the model needs;
-// hardware FLOPs are what runs, replays included. MFU and HFU divide them by iteration time, devices and
+// hardware FLOPs are what runs, recomputation included. MFU and HFU divide them by iteration time, devices and
 // peak.
 #pragma once
 
@@ -16,8 +16,8 @@ constexpr Expr iteration_flops(const OpTable& table, OpSet ops) {
 }
 
 // What the backward passes of L layers run again.
-constexpr Expr replay_flops(const Architecture& architecture, const Replay& replay) {
-  return symbols::L * iteration_flops(layer_ops(architecture), replay.ops);
+constexpr Expr recompute_flops(const Architecture& architecture, const RecomputedOps& recomputed) {
+  return symbols::L * iteration_flops(layer_ops(architecture), recomputed.ops);
 }
 
 }  // namespace detail
@@ -31,15 +31,15 @@ constexpr Expr model_flops(const Architecture& architecture) {
               detail::iteration_flops(head, every_op(head)));
 }
 
-// With `replay` in every layer.
-constexpr Expr hardware_flops(const Architecture& architecture, const Replay& replay) {
-  return model_flops(architecture) + detail::replay_flops(architecture, replay);
+// With `recompute` in every layer.
+constexpr Expr hardware_flops(const Architecture& architecture, const RecomputedOps& recomputed) {
+  return model_flops(architecture) + detail::recompute_flops(architecture, recomputed);
 }
 
-// K22's convention, which counts a replay as if it had a backward pass of its own [K22 eq. 8]. For
-// comparison with the paper's HFU only: a replay runs once.
-constexpr Expr hardware_flops_k22(const Architecture& architecture, const Replay& replay) {
-  return model_flops(architecture) + 3 * detail::replay_flops(architecture, replay);
+// K22's convention, which counts a recomputation as if it had a backward pass of its own [K22 eq. 8]. For
+// comparison with the paper's HFU only: a recomputation runs once.
+constexpr Expr hardware_flops_k22(const Architecture& architecture, const RecomputedOps& recomputed) {
+  return model_flops(architecture) + 3 * detail::recompute_flops(architecture, recomputed);
 }
 
 // The same of a model of any kinds of layers, of which `ops_of(kind)` count.

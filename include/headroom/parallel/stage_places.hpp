@@ -1,5 +1,5 @@
-// Which layers each stage chunk of a pipeline holds: how many of each kind, in which order, and which of the model's ends
-// stand beside them.
+// Which layers each virtual stage of a pipeline holds: how many of each kind, in which order, and which of the
+// model's ends stand beside them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace headroom {
 
-// Where a stage chunk lies in the model, and how many of each kind it holds.
+// Where a virtual stage lies in the model, and how many of each kind it holds.
 struct StagePlace {
   std::int64_t layers = 0;
   bool first = false;
@@ -20,11 +20,11 @@ struct StagePlace {
   friend bool operator==(const StagePlace&, const StagePlace&) = default;
 };
 
-// Of every stage chunk, in the order of the model: p m of them.
+// Of every virtual stage, in the order of the model: p m of them.
 std::vector<StagePlace> stage_places(const ModelLayers& layers, const Strategy& strategy);
 std::vector<StagePlace> stage_places(const Transformer& model, const Strategy& strategy);
 
-// How many layers of each kind a stage chunk replays: replayed_layers() of them, from its first on.
-KindCounts replayed_of_kind(const StagePlace& place, const Recomputation& recompute);
+// How many layers of each kind a virtual stage recomputes: recomputed_layers() of them, from its first on.
+KindCounts recomputed_of_kind(const StagePlace& place, const Recomputation& recompute);
 
 }  // namespace headroom

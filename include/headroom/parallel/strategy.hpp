@@ -18,13 +18,13 @@ namespace headroom {
 // That a pipeline may be given: a replay of the schedule visits as many in well under a second.
 inline constexpr std::int64_t most_microbatches = 1'000'000;
 
-// none: keep everything. selective: replay core attention [K22 section 5]. full: keep a layer's input and replay
-// the layer. ops: replay the named ops and drop all that they make.
+// none: keep everything. selective: recompute core attention [K22 section 5]. full: keep a layer's input and recompute
+// the layer. ops: recompute the named ops and drop all that they make.
 enum class RecomputePolicy : std::uint8_t { none, selective, full, ops };
 
-// With K layers. block: the first K layers of every stage chunk replay as the policy says (full: are checkpointed, one
-// by one; ops), and the rest keep everything. uniform, with `full`: every K consecutive layers share one checkpoint
-// [Megatron-LM, --recompute-method].
+// With K layers. block: the first K layers of every virtual stage recompute as the policy says (full: are
+// checkpointed, one by one; ops), and the rest keep everything. uniform, with `full`: every K consecutive layers
+// share one checkpoint [Megatron-LM, --recompute-method].
 enum class RecomputeMethod : std::uint8_t { block, uniform };
 
 struct Recomputation {
@@ -44,13 +44,13 @@ enum class ScheduleKind : std::uint8_t { gpipe, one_forward_one_backward, interl
 // Whether the gradients of weights have passes of their own, which no other pass waits for.
 constexpr bool has_weight_passes(ScheduleKind kind) { return kind == ScheduleKind::zero_bubble_h1; }
 
-// What the optimizer steps in place of half-precision weights. fp32, fp16: a copy of them. remainder: the low 16 bits of an
-// fp32 copy, whose high ones are the bf16 weights [Transformer Engine, FusedAdam, store_param_remainders]. none: it steps
-// the weights themselves.
+// What the optimizer steps in place of half-precision weights. fp32, fp16: a copy of them. remainder: the low 16 bits
+// of an fp32 copy, whose high ones are the bf16 weights [Transformer Engine, FusedAdam, store_param_remainders].
+// none: it steps the weights themselves.
 enum class MainParams : std::uint8_t { fp32, fp16, remainder, none };
 
-// A moment of Adam. fp8: with a scale for each tensor, not counted [Transformer Engine, FusedAdam]. int8: with an fp32 scale
-// for every 256 values [bitsandbytes, optim.AdamW8bit, blocks of 256].
+// A moment of Adam. fp8: with a scale for each tensor, not counted [Transformer Engine, FusedAdam]. int8: with an
+// fp32 scale for every 256 values [bitsandbytes, optim.AdamW8bit, blocks of 256].
 enum class MomentDtype : std::uint8_t { fp32, bf16, fp16, fp8, int8 };
 
 // Bytes for each parameter.
@@ -98,7 +98,7 @@ struct Strategy {
   bool distributed_optimizer = false;  // shard optimizer state over data parallel ranks
   Dtype gradient_dtype = Dtype::fp32;  // half: 16 bytes a parameter in all; fp32: 18
   OptimizerDtypes optimizer;
-  std::vector<std::int64_t> stage_layers;  // layers of each stage chunk in order; empty: as even as can be
+  std::vector<std::int64_t> stage_layers;  // layers of each virtual stage in order; empty: as even as can be
   friend bool operator==(const Strategy&, const Strategy&) = default;
 };
 
@@ -145,15 +145,16 @@ Sharding sharding_of(const Transformer& model, const Strategy& strategy);
 // Layers of a kind may have fewer key/value heads than ranks where those of the model have not.
 Sharding sharding_of(const KindSizes& sizes, Sharding of_model, std::int64_t tensor_parallel);
 
-// The replay that a policy means on a layer's table. Of the names of `ops`, those count that are ops of the table.
-Replay replay_of(const OpTable& table, const Recomputation& recompute);
-// On a kind's, of which "KIND.OP" names an op too. What stands at the ends of a model is not replayed.
-Replay replay_of(const LayerKind& kind, const Recomputation& recompute);
+// The recomputation that a policy means on a layer's table. Of the names of `ops`, those count that are ops of the
+// table.
+RecomputedOps recomputed_ops_of(const OpTable& table, const Recomputation& recompute);
+// On a kind's, of which "KIND.OP" names an op too. What stands at the ends of a model is not recomputed.
+RecomputedOps recomputed_ops_of(const LayerKind& kind, const Recomputation& recompute);
 
-// Layers of a stage chunk of `layers` that the backward pass replays: all, or the first K of the block method.
-std::int64_t replayed_layers(std::int64_t layers, const Recomputation& recompute);
+// Layers of a virtual stage of `layers` that the backward pass recomputes: all, or the first K of the block method.
+std::int64_t recomputed_layers(std::int64_t layers, const Recomputation& recompute);
 
-// Layers of stage chunk c (of p m, in the order of the model). Where p m does not divide L and no list is given, one
+// Layers of virtual stage c (of p m, in the order of the model). Where p m does not divide L and no list is given, one
 // more layer goes to chunks counted back from the last but one: early ranks hold the most microbatches, and the
 // last holds the head.
 std::vector<std::int64_t> layers_by_stage(std::int64_t layers, const Strategy& strategy);

@@ -3,9 +3,9 @@
 // each part once, for all strategies that share what the part depends on, and puts the parts together for each of them:
 //
 //   sharding                   what a layer keeps and computes, in symbols
-//   t, b, sequence parallelism its ops priced; with what it replays, its bytes and its cost
-//   layout (with p, m, d)      stage chunks, ranks, links, forward and backward times, the end of an iteration
-//   recomputation              bytes of the ranks, replay times, the makespan
+//   t, b, sequence parallelism its ops priced; with what it recomputes, its bytes and its cost
+//   layout (with p, m, d)      virtual stages, ranks, links, forward and backward times, the end of an iteration
+//   recomputation              bytes of the ranks, recompute times, the makespan
 //   distributed optimizer      state of the ranks; the sums
 //
 // A short question (`peak`, `iteration`) and the whole account (`evaluate`) have the same numbers to the last bit.
@@ -23,7 +23,7 @@
 namespace headroom {
 
 struct RankPeak {
-  std::size_t rank = 0;  // the fullest; the first of them
+  std::size_t rank = 0;  // of those that hold the most, the first
   Bytes bytes;
   friend bool operator==(const RankPeak&, const RankPeak&) = default;
 };
@@ -52,29 +52,29 @@ class Composer {
   Seconds least_iteration(const Strategy& strategy);
   [[nodiscard]] double mfu(Seconds iteration);
 
-  // The parts of the layout last set, for those who put stage chunks together that no Recomputation names.
+  // The parts of the layout last set, for those who put virtual stages together that no Recomputation names.
   [[nodiscard]] const ScheduleShape& shape() const { return shape_; }
   LayerPrices& layers() { return layers_; }  // what its layers keep and cost
   [[nodiscard]] PassTimes times_of(const StageCost& stage) const { return times_.times_of(stage); }
-  // All that a rank holds at its peak, whose stage chunks do so.
+  // All that a rank holds at its peak, whose virtual stages do so.
   [[nodiscard]] Bytes rank_total(std::int64_t rank, std::span<const PassActivations> passes) const;
-  // Of stage chunks that cost so much, in the order of the model.
+  // Of virtual stages that cost so much, in the order of the model.
   Seconds iteration(std::span<const StageCost> stages);
 
  private:
-  // The first of the ranks that hold the same stage chunks: none of them is fuller [memory/rank.hpp]. With passes for
+  // The first of the ranks that hold the same virtual stages: none of them is fuller [memory/rank.hpp]. With passes for
   // weights, each rank.
   struct RankKind {
     std::int64_t rank = 0;
     std::int64_t layers = 0;
     KindCounts held;                  // of each kind of layer
-    ChunkGroups groups;               // stage chunks of the same place do the same
+    ChunkGroups groups;               // virtual stages of the same place do the same
     std::vector<std::size_t> stages;  // of each group, among the distinct ones
     Parameters parameters;
     std::array<Bytes, 2> state;  // optimizer state whole, distributed
     Bytes activations;           // at their peak
     Bytes dummy_gradients;
-    const std::vector<LiveMoment>* moments = nullptr;  // once asked for, where stage chunks differ
+    const std::vector<LiveMoment>* moments = nullptr;  // once asked for, where virtual stages differ
   };
 
   using MomentsKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, ChunkGroups>;

@@ -1,5 +1,5 @@
-// How far a number can be trusted: the interval in which a measurement should lie, which follows from how far predictions
-// of measured runs of the same kind were off.
+// How far a number can be trusted: the interval in which a measurement should lie, which follows from how far
+// predictions of measured runs of the same kind were off.
 //
 // An interval is symmetric in the logarithm, from x / f to x f, since the sign of an error differs from cluster to
 // cluster. Eight in ten of the runs known of a kind lie within it. How wide it is, is data (presets/spreads/, read by
@@ -51,7 +51,7 @@ struct IterationInterval {
 // Expects a plan with timing.
 IterationInterval iteration_interval(const Plan& plan, const Spreads& spreads);
 
-// The bytes that the fullest rank's tensors take: without reserves, which no run tells apart.
+// The bytes that the peak rank's tensors take: without reserves, which no run tells apart.
 Bytes allocated(const Plan& plan);
 
 struct AllocatedInterval {

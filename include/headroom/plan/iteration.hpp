@@ -1,4 +1,4 @@
-// How long one iteration takes: the stage chunks priced, the schedule run with their times, and what follows the
+// How long one iteration takes: the virtual stages priced, the schedule run with their times, and what follows the
 // pipeline. The parts add up to the whole.
 #pragma once
 
@@ -57,15 +57,15 @@ struct IterationTime {
   friend bool operator==(const IterationTime&, const IterationTime&) = default;
 };
 
-// What a replay adds to a backward pass of so much cost and time: together they keep the host busy as one.
-Seconds replay_time(const PassCost& replay, const PassCost& backward, Seconds backward_time,
-                    const HostRates& rates, const Software& software);
-// Of the backward passes that a schedule has: where those for weights are apart they take no less together, since what the
-// device and the host do beside each other is decided for each pass.
+// What a recomputation adds to a backward pass of so much cost and time: together they keep the host busy as one.
+Seconds recompute_time(const PassCost& recompute, const PassCost& backward, Seconds backward_time,
+                       const HostRates& rates, const Software& software);
+// Of the backward passes that a schedule has: where those for weights are apart they take no less together, since
+// what the device and the host do beside each other is decided for each pass.
 PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRates& rates,
                      const Software& software);
-// The backward pass that a replay comes before: all of it, or the one for inputs.
-const PassCost& backward_after_replay(const StageCost& stage, ScheduleKind schedule);
+// The backward pass that a recomputation comes before: all of it, or the one for inputs.
+const PassCost& backward_after_recompute(const StageCost& stage, ScheduleKind schedule);
 
 // What follows the pipeline, of a rank with so many parameters: the others wait for the one that has the most.
 struct IterationEnd {
@@ -102,7 +102,8 @@ constexpr bool hides_end(const Software& software, const Strategy& strategy) {
   return strategy.data_parallel > 1 && (software.overlap_grad_reduce || software.overlap_param_gather);
 }
 
-// The whole account, but for the cost of a layer. `stages` are the costs of the stage chunks that `times` were made from.
+// The whole account, but for the cost of a layer. `stages` are the costs of the virtual stages that `times` were made
+// from.
 IterationTime iteration_time(const ScheduleShape& shape, ScheduleTimes times,
                              std::span<const StageCost> stages, const IterationEnd& end);
 

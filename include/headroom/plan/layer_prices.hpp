@@ -1,6 +1,6 @@
-// What the layers, the embedding and the head of a model keep, hold and cost on a system, for one sharding and batch after
-// another. Each is worked out once and kept: in symbols for all strategies that shard alike, in numbers for all that
-// have t, b and sequence parallelism in common, and then for each set of ops that is replayed.
+// What the layers, the embedding and the head of a model keep, hold and cost on a system, for one sharding and batch
+// after another. Each is worked out once and kept: in symbols for all strategies that shard alike, in numbers for all
+// that have t, b and sequence parallelism in common, and then for each set of ops that is recomputed.
 #pragma once
 
 #include <array>
@@ -40,9 +40,9 @@ class LayerPrices {
   [[nodiscard]] Bindings letters(std::size_t kind) const;
 
  private:
-  // What is known for each of several replays. How many layers replay, and by which method, plays no part.
+  // What is known for each of several recomputations. How many layers recompute, and by which method, plays no part.
   template <class T>
-  struct ByReplay {
+  struct ByRecomputation {
     std::array<std::optional<T>, spellings<RecomputePolicy>.size()> named;  // by policy alone
     std::deque<std::pair<Recomputation, T>> others;  // sets of ops, and checkpoints that ranks share
   };
@@ -54,7 +54,7 @@ class LayerPrices {
     bool keep_pipeline_outputs = false;
     Dtype gradient_dtype = Dtype::fp32;
     ModelParameterExprs parameters;
-    ByReplay<ModelActivationExprs> activations;
+    ByRecomputation<ModelActivationExprs> activations;
     std::optional<ModelWork> work;
   };
 
@@ -62,10 +62,10 @@ class LayerPrices {
   struct Priced {
     Symbolic* symbolic = nullptr;
     ModelParameters parameters;
-    ByReplay<ModelActivations> activations;
+    ByRecomputation<ModelActivations> activations;
     std::optional<DeferredActivations> deferred;
     std::optional<PricedModel> model;
-    ByReplay<ModelCost> costs;
+    ByRecomputation<ModelCost> costs;
   };
   // t, b, sequence_parallel, save_gathered_input, keep_pipeline_outputs, gradient_dtype
   using Key = std::tuple<std::int64_t, std::int64_t, bool, bool, bool, Dtype>;

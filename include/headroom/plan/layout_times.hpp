@@ -1,5 +1,6 @@
-// What the strategies of a layout take: its stage chunks priced, its links, its makespans and the end of an iteration. Each
-// is worked out once for all strategies that share what it depends on. The composer (plan/composer.hpp) asks.
+// What the strategies of a layout take: its virtual stages priced, its links, its makespans and the end of an
+// iteration. Each is worked out once for all strategies that share what it depends on. The composer
+// (plan/composer.hpp) asks.
 #pragma once
 
 #include <array>
@@ -11,7 +12,8 @@
 
 namespace headroom {
 
-// The stage chunks of a layout: the few places that differ, and for each chunk, in the order of the model, which of them.
+// The virtual stages of a layout: the few places that differ, and for each chunk, in the order of the model, which of
+// them.
 struct LayoutStages {
   std::vector<StagePlace> distinct;
   std::vector<std::size_t> of;
@@ -23,13 +25,13 @@ class LayoutTimes {
   // Keeps references.
   LayoutTimes(const Request& base, LayerPrices& layers);
 
-  // The questions below are about this layout, for which the layers' prices are selected. The pipeline rank that has the
-  // most parameters has `most`. Keeps references to the stages and to the recomputations: of these, some are timed
-  // together where that takes little longer than one.
+  // The questions below are about this layout, for which the layers' prices are selected. The pipeline rank that has
+  // the most parameters has `most`. Keeps references to the stages and to the recomputations: of these, some are
+  // timed together where that takes little longer than one.
   void set(const Strategy& layout, const ScheduleShape& shape, const LayoutStages& stages,
            const Parameters& most, std::span<const Recomputation> recomputations);
 
-  // Of any stage chunk that costs so much.
+  // Of any virtual stage that costs so much.
   [[nodiscard]] PassTimes times_of(const StageCost& stage) const;
 
   // Expects a recomputation without a window, and a schedule without passes for weights.
@@ -41,20 +43,20 @@ class LayoutTimes {
 
   // The whole account. `windows` as in ScheduleTimes.
   IterationTime iteration(const Strategy& strategy, std::vector<std::int64_t> windows);
-  // The same of stage chunks that cost so much, in the order of the model.
+  // The same of virtual stages that cost so much, in the order of the model.
   IterationTime iteration(std::span<const StageCost> stages);
 
  private:
   static constexpr std::size_t most_pipelines_at_once = 8;  // timed together
 
-  // One of the distinct stage chunks.
+  // One of the distinct virtual stages.
   struct Stage {
     StageCost cost;
     PassTimes times;
   };
 
   void time_layout();
-  void time_replays(const Recomputation& recompute);
+  void time_recomputation(const Recomputation& recompute);
   void fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans);
   // Its place among the recomputations of the layout; their number where it is none of them.
   std::size_t place_of(const Recomputation& recompute);

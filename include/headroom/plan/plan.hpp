@@ -70,7 +70,7 @@ inline constexpr std::array memory_parts{
     MemoryPart{"outputs", "pipeline outputs", true,
                [](const RankMemory& rank) { return rank.activations.at_peak.outputs; }},
     MemoryPart{"recompute", "recompute working set", true,
-               [](const RankMemory& rank) { return rank.activations.at_peak.replay; }},
+               [](const RankMemory& rank) { return rank.activations.at_peak.recompute; }},
     MemoryPart{"activation_gradients", "activation gradients", true,
                [](const RankMemory& rank) { return rank.activations.at_peak.gradients; }},
     MemoryPart{"logits", "half-precision logits", true,
@@ -110,7 +110,7 @@ struct Timing {
 struct Plan {
   Request request;
   std::vector<RankMemory> ranks;  // by pipeline rank; tensor- and data-parallel ranks are alike
-  std::size_t peak_rank = 0;      // the fullest; the first of them
+  std::size_t peak_rank = 0;      // of those that hold the most, the first
   Verdict verdict = Verdict::fits;
   std::optional<Timing> timing;  // where the system has performance figures
   std::vector<Assumption> assumptions;
@@ -130,7 +130,7 @@ struct Component {
 };
 Component largest_component(const RankMemory& rank);
 
-// It does not fit: the limit, what the fullest rank needs and what there is. `attempt` holds the whole account.
+// It does not fit: the limit, what the peak rank needs and what there is. `attempt` holds the whole account.
 struct Infeasible {
   Plan attempt;
   std::string limit;  // "device_memory"

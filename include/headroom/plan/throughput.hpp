@@ -1,5 +1,6 @@
 // What an iteration time means: throughput and utilization. MFU counts the FLOPs that the model needs, HFU those that
-// run, recomputation included; both are matrix products only [K22 appendix A], against the dense peak of the model's compute_dtype.
+// run, recomputation included; both are matrix products only [K22 appendix A], against the dense peak of the model's
+// compute_dtype.
 #pragma once
 
 #include "headroom/core/units.hpp"
@@ -11,20 +12,20 @@ namespace headroom {
 struct IterationFlops {
   Flops model;            // attention counted in full, the convention of K22 and of Megatron-LM at its time
   Flops model_causal;     // only the half of the attention products that a causal mask leaves
-  Flops hardware;         // model, and replays once
+  Flops hardware;         // model, and each recomputation once
   Flops hardware_causal;  // likewise of hardware
   Flops
-      hardware_paper;  // K22 eq. 8, which counts a replay of core attention three times; of no use for others
+      hardware_paper;  // K22 eq. 8, which counts a recomputation of core attention three times; of no use for others
   friend bool operator==(const IterationFlops&, const IterationFlops&) = default;
 };
 
 // Of each kind the part of its layer passes whose backward pass recomputes: 1 unless layers or microbatches are exempt.
-using ReplayedParts = FixedVector<double, most_kinds>;
-ReplayedParts replayed_parts(const ModelLayers& layers, const Strategy& strategy, const ScheduleShape& shape,
-                             const ReplayedSchedule& schedule);
+using RecomputedParts = FixedVector<double, most_kinds>;
+RecomputedParts recomputed_parts(const ModelLayers& layers, const Strategy& strategy,
+                                 const ScheduleShape& shape, const ReplayedSchedule& schedule);
 
 IterationFlops iteration_flops(const Transformer& model, const ModelLayers& layers, const Strategy& strategy,
-                               const Workload& workload, const ReplayedParts& replayed);
+                               const Workload& workload, const RecomputedParts& recomputed);
 // What the model needs, and no recomputation.
 IterationFlops iteration_flops(const Transformer& model, const ModelLayers& layers, const Workload& workload);
 

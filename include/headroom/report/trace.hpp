@@ -1,5 +1,5 @@
 // The report of `headroom trace`: a replayed schedule for chrome://tracing and ui.perfetto.dev, as a process
-// "pipeline" with a track for each pipeline rank (forward, replay, backward, transfer) and a counter of its memory.
+// "pipeline" with a track for each pipeline rank (forward, recompute, backward, transfer) and a counter of its memory.
 // [Trace Event Format, Google, 2016]
 #pragma once
 
@@ -10,11 +10,11 @@
 namespace headroom {
 
 // Times are in microseconds from the start of the iteration. The counter is state + activations + reserved, in GiB:
-// it rises when a forward pass ends, stands at the step's highest while a backward pass replays (or, if replaying
+// it rises when a forward pass ends, stands at the step's highest while a backward pass recomputes (or, if recomputing
 // takes no time, until it ends), and falls when the backward pass ends. So its maximum is the rank's peak exactly;
 // its last value stands at the iteration's end.
 //
-// Up to 5 spans and 4 values of the counter a microbatch, stage chunk and rank, about 1 kB: 34 MB for p = 64 and
+// Up to 5 spans and 4 values of the counter a microbatch, virtual stage and rank, about 1 kB: 34 MB for p = 64 and
 // n = 512, all in the one string.
 std::string chrome_trace(const Trace& trace);
 

@@ -23,14 +23,14 @@
 
 namespace headroom {
 
-// How long one microbatch keeps a rank on one stage chunk, transfers included.
+// How long one microbatch keeps a rank on one virtual stage, transfers included.
 struct ChunkSpans {
   Seconds forward;
-  Seconds backward;  // with replay, and with the pass for weights where there is one
+  Seconds backward;  // with recomputation, and with the pass for weights where there is one
   friend bool operator==(const ChunkSpans&, const ChunkSpans&) = default;
 };
 
-// Of a stage chunk, counted along the model. `links` as in ScheduleTimes.
+// Of a virtual stage, counted along the model. `links` as in ScheduleTimes.
 ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::span<const Seconds> links,
                        std::int64_t stage);
 
@@ -40,7 +40,7 @@ constexpr bool has_closed_form(ScheduleKind kind) {
   return kind == ScheduleKind::gpipe || kind == ScheduleKind::one_forward_one_backward;
 }
 
-// `spans` are those of the p m stage chunks, in the order of the model. Not for schedules with passes for weights.
+// `spans` are those of the p m virtual stages, in the order of the model. Not for schedules with passes for weights.
 Seconds makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans);
 
 // Of several pipelines that run the same schedule, each with spans of its own, to the last bit what makespan() says of
@@ -48,12 +48,12 @@ Seconds makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans);
 void makespans(const ScheduleShape& shape, std::span<const std::span<const ChunkSpans>> pipelines,
                std::span<Seconds> longest);
 
-// No pipeline of these spans takes less: for each rank, filling the pipeline up to it, its own work, and draining. Its passes
-// for weights may outlast the draining, so that with them only filling counts: the spans' forward passes.
+// No pipeline of these spans takes less: for each rank, filling the pipeline up to it, its own work, and draining.
+// Its passes for weights may outlast the draining, so that with them only filling counts: the spans' forward passes.
 Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans);
 
-// What replay_schedule returns, but for the rounding of sums. Replays where storage windows make passes differ, or weights
-// have passes of their own: for those the functions above know no closed form.
+// What replay_schedule returns, but for the rounding of sums. Replays where storage windows make passes differ, or
+// weights have passes of their own: for those the functions above know no closed form.
 ReplayedSchedule timed_schedule(const ScheduleShape& shape, const ScheduleTimes& times);
 
 }  // namespace headroom

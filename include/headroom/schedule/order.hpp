@@ -1,6 +1,6 @@
 // The order of forward and backward steps on each pipeline rank: GPipe, 1F1B (PipeDream-flush) and Megatron's
-// interleaved 1F1B [N21 sections 2.2.1 and 2.2.2; Megatron-LM, core/pipeline_parallel/schedules.py], and ZB-H1, which is
-// 1F1B with the gradients of weights in passes of their own [arXiv 2401.10241, section 2.1 and figure 2].
+// interleaved 1F1B [N21 sections 2.2.1 and 2.2.2; Megatron-LM, core/pipeline_parallel/schedules.py], and ZB-H1, which
+// is 1F1B with the gradients of weights in passes of their own [arXiv 2401.10241, section 2.1 and figure 2].
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace headroom {
 struct ScheduleShape {
   ScheduleKind kind = ScheduleKind::one_forward_one_backward;
   std::int64_t ranks = 1;         // p
-  std::int64_t chunks = 1;        // m, stage chunks a rank
+  std::int64_t chunks = 1;        // m, virtual stages a rank
   std::int64_t microbatches = 1;  // n; a multiple of p where interleaved
   friend bool operator==(const ScheduleShape&, const ScheduleShape&) = default;
 };
@@ -23,7 +23,7 @@ constexpr bool has_weight_passes(const ScheduleShape& shape) { return has_weight
 // backward: gradients of inputs and weights in one pass or, where weights have passes of their own, of inputs only.
 enum class Pass : std::uint8_t { forward, backward, backward_weight };
 
-// One step of a rank: one microbatch through one of its stage chunks.
+// One step of a rank: one microbatch through one of its virtual stages.
 struct Step {
   Pass pass = Pass::forward;
   std::int64_t microbatch = 0;
@@ -36,9 +36,9 @@ ScheduleShape schedule_shape(const Strategy& strategy, std::int64_t microbatches
 // Forward passes that a rank runs before its first backward.
 std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank);
 
-// How many backward passes a rank runs ahead of the passes for their weights, where those are apart: the ranks before it.
-// A forward pass, its backward and what is left for its weights are together as many in flight on all ranks as 1F1B has
-// on the first.
+// How many backward passes a rank runs ahead of the passes for their weights, where those are apart: the ranks before
+// it. A forward pass, its backward and what is left for its weights are together as many in flight on all ranks as
+// 1F1B has on the first.
 constexpr std::int64_t deferred_weight_passes(const ScheduleShape& shape, std::int64_t rank) {
   return has_weight_passes(shape) ? rank : 0;
 }
@@ -74,8 +74,8 @@ constexpr bool finished(const ScheduleShape& shape, const Progress& done) {
 }
 
 // The step a rank runs next: forward passes until its warm-up waits for their backward, then one of each in turn, then
-// what backward passes are left. A pass for weights comes as soon as more of them than the rank defers are left over, and
-// last when nothing else is. Not for a rank that has finished.
+// what backward passes are left. A pass for weights comes as soon as more of them than the rank defers are left over,
+// and last when nothing else is. Not for a rank that has finished.
 constexpr Step next_step(const ScheduleShape& shape, const RankOrder& order, const Progress& done) {
   const std::int64_t passes = shape.microbatches * shape.chunks;
   if (has_weight_passes(shape) &&
@@ -109,7 +109,7 @@ void visit_steps(const ScheduleShape& shape, std::int64_t rank, Visit visit) {
 // The steps of a rank as values.
 std::vector<Step> steps_of_rank(const ScheduleShape& shape, std::int64_t rank);
 
-// The stage chunk, counted along the model, that a rank holds as its c-th: c p + rank.
+// The virtual stage, counted along the model, that a rank holds as its c-th: c p + rank.
 constexpr std::int64_t stage_of(const ScheduleShape& shape, std::int64_t rank, std::int64_t chunk) {
   return chunk * shape.ranks + rank;
 }
@@ -120,7 +120,7 @@ constexpr std::int64_t stage_of(const ScheduleShape& shape, std::int64_t rank, s
 // has no steady state and is returned as it is.
 ScheduleShape same_liveness(const ScheduleShape& shape);
 
-// The most forward passes alive at once on a rank, counted in stage chunks: m of them are one microbatch's worth.
+// The most forward passes alive at once on a rank, counted in virtual stages: m of them are one microbatch's worth.
 std::int64_t chunks_in_flight(const ScheduleShape& shape, std::int64_t rank);
 
 template <>

@@ -16,33 +16,33 @@
 
 namespace headroom {
 
-// Of one microbatch through one stage chunk.
+// Of one microbatch through one virtual stage.
 struct PassTimes {
   Seconds forward;
-  Seconds replay;           // recomputation before the backward pass, unless a window stored the pass in full
-  Seconds backward;         // without replay; where weights have passes of their own, of inputs only
+  Seconds recompute;        // recomputation before the backward pass, unless a window stored the pass in full
+  Seconds backward;         // without recomputation; where weights have passes of their own, of inputs only
   Seconds backward_weight;  // of such a pass
   friend bool operator==(const PassTimes&, const PassTimes&) = default;
 };
 
 constexpr Seconds total(const PassTimes& times) {
-  return times.forward + times.replay + times.backward + times.backward_weight;
+  return times.forward + times.recompute + times.backward + times.backward_weight;
 }
 
 struct ScheduleTimes {
-  std::vector<PassTimes> stages;      // of the p m stage chunks, in the order of the model
+  std::vector<PassTimes> stages;      // of the p m virtual stages, in the order of the model
   std::vector<Seconds> links;         // of a transfer between rank r and r + 1 mod p, either way; empty: none
   std::vector<std::int64_t> windows;  // by rank: passes stored in full (StorageWindow); empty: none
   friend bool operator==(const ScheduleTimes&, const ScheduleTimes&) = default;
 };
 
-// One step of one rank. A forward pass has no replay: replay_end == start. Without a transfer sent == end.
+// One step of one rank. A forward pass has no recomputation: recompute_end == start. Without a transfer sent == end.
 struct ReplayedStep {
   std::int64_t rank = 0;
   Step step;
   bool stored = false;  // in full, by the rank's window
   Seconds start;
-  Seconds replay_end;
+  Seconds recompute_end;
   Seconds end;
   Seconds sent;
   friend bool operator==(const ReplayedStep&, const ReplayedStep&) = default;
@@ -51,7 +51,7 @@ struct ReplayedStep {
 // Where a rank's time goes. The parts add up to the makespan, but for rounding.
 struct ReplayedRank {
   Seconds forward;
-  Seconds replay;
+  Seconds recompute;
   Seconds backward;  // with passes for weights
   Seconds sending;
   Seconds idle;                      // the bubble: waiting for input, or for the other ranks to finish
@@ -60,7 +60,7 @@ struct ReplayedRank {
 };
 
 // Time spent computing.
-constexpr Seconds busy(const ReplayedRank& rank) { return rank.forward + rank.replay + rank.backward; }
+constexpr Seconds busy(const ReplayedRank& rank) { return rank.forward + rank.recompute + rank.backward; }
 
 struct ReplayedSchedule {
   Seconds makespan;  // from the first pass until every rank is done
@@ -69,8 +69,8 @@ struct ReplayedSchedule {
 };
 
 // Calls `visit`, if there is one, for every event: each rank's in order, and a pass after the one it waited for.
-// Takes time proportional to the steps, 2 n m p or 3 n m p, and memory to the stage chunks and the transfers under way. A
-// schedule that deadlocks is our bug.
+// Takes time proportional to the steps, 2 n m p or 3 n m p, and memory to the virtual stages and the transfers under
+// way. A schedule that deadlocks is our bug.
 ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes& times,
                                  const std::function<void(const ReplayedStep&)>& visit = {});
 

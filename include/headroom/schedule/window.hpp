@@ -12,14 +12,14 @@
 namespace headroom {
 
 // Decides, step by step in a rank's order, which passes are stored in full: those at whose forward fewer than
-// `passes` such are alive. Passes through stage chunks are counted: m of them are one microbatch's worth.
+// `passes` such are alive. Passes through virtual stages are counted: m of them are one microbatch's worth.
 class StorageWindow {
  public:
   StorageWindow(std::int64_t chunks, std::int64_t passes)
       : free_(passes), stored_(passes > 0 ? static_cast<std::size_t>(chunks) : 0) {}
 
-  // Whether the step's pass is stored in full; a backward pass finds what its forward pass left. Nothing is replayed for
-  // weights.
+  // Whether the step's pass is stored in full; a backward pass finds what its forward pass left. Nothing is
+  // recomputed for weights.
   bool stores(const Step& step) {
     if (stored_.empty() || step.pass == Pass::backward_weight) return false;
     std::queue<bool>& alive = stored_[static_cast<std::size_t>(step.chunk)];

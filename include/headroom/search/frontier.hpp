@@ -1,20 +1,21 @@
 // The recomputation frontier of a layout: for every budget of memory the least time an iteration takes, over what its
-// layers can replay.
+// layers can recompute.
 //
 // Two families are searched in full:
-//   uniform  the first K layers of every stage chunk replay one set of ops, the rest keep everything: what
+//   uniform  the first K layers of every virtual stage recompute one set of ops, the rest keep everything: what
 //            --recompute-ops and --recompute-layers can ask for, over all 2^ops sets and every K
-//   staged   every pipeline rank has a mix of its own (stage_mixes.hpp), the same in all of its stage chunks. A rank
-//            that replays less never makes an iteration longer, so that each takes the quickest mix within its memory
+//   staged   every pipeline rank has a mix of its own (stage_mixes.hpp), the same in all of its virtual stages. A rank
+//            that recomputes less never makes an iteration longer, so that each takes the quickest mix within its
+//            memory
 //
 // A third rests on evaluate() for every set:
-//   windowed all layers replay one set, but each rank exempts as many in-flight microbatches as its memory allows [K22
-//            appendix C]: --recompute-window
+//   windowed all layers recompute one set, but each rank exempts as many in-flight microbatches as its memory allows
+//            [K22 appendix C]: --recompute-window
 //
-// Sets that another one is no worse than (layer_front.hpp) cannot change an answer and are left out. Where the chunks of
-// a rank differ in their layers or hold several kinds of them, the first K layers of each replay one set and the rest
-// nothing, as in the uniform family. Of a model with several kinds of layers a "set" is one for each kind, and the
-// combinations that are tried are those of kind_choices.hpp: good ones, not all.
+// Sets that another one is no worse than (layer_front.hpp) cannot change an answer and are left out. Where the chunks
+// of a rank differ in their layers or hold several kinds of them, the first K layers of each recompute one set and
+// the rest nothing, as in the uniform family. Of a model with several kinds of layers a "set" is one for each kind,
+// and the combinations that are tried are those of kind_choices.hpp: good ones, not all.
 #pragma once
 
 #include <memory>
@@ -30,8 +31,8 @@ namespace headroom {
 // A recomputation that holds for all stages, as evaluate() has it.
 struct FrontierPoint {
   Recomputation recompute;
-  KindChoices layers;  // of those that replay, by kind
-  Bytes peak;          // of the fullest rank
+  KindChoices layers;  // of those that recompute, by kind
+  Bytes peak;          // of the peak rank
   std::size_t peak_rank = 0;
   Seconds iteration;
   double mfu = 0;
@@ -40,8 +41,8 @@ struct FrontierPoint {
 
 struct StagedRank {
   std::vector<MixRun> longest_chunk;
-  Bytes total;     // everything that the rank holds at its peak
-  Seconds replay;  // of one microbatch, in all of its chunks
+  Bytes total;        // everything that the rank holds at its peak
+  Seconds recompute;  // of one microbatch, in all of its chunks
   friend bool operator==(const StagedRank&, const StagedRank&) = default;
 };
 
@@ -74,15 +75,15 @@ class Frontier {
   // What is tried in all layers: the sets of the only kind, or combinations of several kinds' sets.
   [[nodiscard]] const std::vector<KindChoices>& choices() const;
 
-  // Whatever it replays, also if it is not on the front.
+  // Whatever it recomputes, also if it is not on the front.
   [[nodiscard]] FrontierPoint point(const Recomputation& recompute) const;
 
   // The uniform front, from the most memory and least time on: each needs less memory and more time than the one
   // before. Of points that are alike in both, the one of the fewest ops and layers.
   [[nodiscard]] std::vector<FrontierPoint> uniform() const;
 
-  // The fastest windowed one on devices of so much memory, of which windows leave a part free (the margin of the request); nothing
-  // where none fits. Evaluates every one of choices(): milliseconds each.
+  // The fastest windowed one on devices of so much memory, of which windows leave a part free (the margin of the
+  // request); nothing where none fits. Evaluates every one of choices(): milliseconds each.
   [[nodiscard]] std::optional<FrontierPoint> windowed(Bytes memory) const;
 
   // The least time within a budget for every device; nothing where even the least does not fit.

@@ -1,9 +1,9 @@
-// What a layer can replay: sets of ops of its table, with the bytes that it keeps, those that its replay makes again, and what
-// the replay costs; and of all sets those that no other one beats.
+// What a layer can recompute: sets of ops of its table, with the bytes that it keeps, those that its recomputation
+// makes again, and what the recomputation costs; and of all sets those that no other one beats.
 //
-// A set drops all that its ops make (Replay::discard_outputs). To keep some of it would take the same replay and more
-// memory, so that these sets are the best among all ways to keep, drop and replay what the table holds: K22's
-// checkpoint of core attention, which keeps its output, is one of those ways.
+// A set drops all that its ops make (RecomputedOps::discard_outputs). To keep some of it would take the same
+// recomputation and more memory, so that these sets are the best among all ways to keep, drop and recompute what the
+// table holds: K22's checkpoint of core attention, which keeps its output, is one of those ways.
 #pragma once
 
 #include <vector>
@@ -13,15 +13,15 @@
 
 namespace headroom {
 
-// What a layer replays and what that makes of it, for one microbatch on one rank.
+// What a layer recomputes and what that makes of it, for one microbatch on one rank.
 struct LayerChoice {
   OpSet ops = 0;
   LayerActivations bytes;
-  PassCost replay;
+  PassCost recompute;
   friend bool operator==(const LayerChoice&, const LayerChoice&) = default;
 };
 
-// What the layers of each kind replay, in the order of ModelLayers::kinds.
+// What the layers of each kind recompute, in the order of ModelLayers::kinds.
 using KindChoices = std::vector<LayerChoice>;
 
 // No more of anything that a peak of memory or an iteration's time grows with: bytes kept, bytes made again, device
@@ -46,7 +46,7 @@ class LayerSets {
     Bytes whole;   // on every rank
   };
   void add_bytes(LayerActivations& sum, std::span<const Storable> values, std::span<const Sizes> sizes,
-                 const Replay& replay) const;
+                 const RecomputedOps& recomputed) const;
 
   const OpTable& table_;
   const PricedTable& prices_;
@@ -64,14 +64,14 @@ struct LayerFront {
 // A front has at most so many sets. Those of layers with 15 to 17 ops have 50 to 300.
 inline constexpr std::size_t most_choices = 1024;
 
-// The sets that no other is no worse than; of alike ones, the first by bits. The first keeps everything, and none keeps more
-// than the one before it.
+// The sets that no other is no worse than; of alike ones, the first by bits. The first keeps everything, and none
+// keeps more than the one before it.
 //
 // The search goes through the table op by op and keeps, of partial sets between which the rest of the table sees no
-// difference, those that no other one beats: it is exact, whatever the number of ops, as long as at most most_choices of
-// them stand beside each other. Beyond that it leaves out partial sets that differ little from one it has, and
-// `tolerance` says how little: for every set there is one in the front that exceeds it by at most this part of all that
-// the layer keeps (in bytes kept, and in bytes made again) and of its forward pass (in time, and in operations).
+// difference, those that no other one beats: it is exact, whatever the number of ops, as long as at most most_choices
+// of them stand beside each other. Beyond that it leaves out partial sets that differ little from one it has, and
+// `tolerance` says how little: for every set there is one in the front that exceeds it by at most this part of all
+// that the layer keeps (in bytes kept, and in bytes made again) and of its forward pass (in time, and in operations).
 LayerFront layer_front(const LayerSets& sets);
 
 // Of choices, those that no other is no worse than, in the order above.

@@ -1,6 +1,7 @@
 // The best strategies of a space: least iteration time within memory, the Pareto front of time and peak memory, and
-// what was rejected and why. What fits with the margin of the request comes before what is marginal. The answer is that of
-// evaluating every strategy in full; a total order breaks ties: less time, less memory, then earlier in the space. It depends neither on threads nor on how the space is cut into shards.
+// what was rejected and why. What fits with the margin of the request comes before what is marginal. The answer is
+// that of evaluating every strategy in full; a total order breaks ties: less time, less memory, then earlier in the
+// space. It depends neither on threads nor on how the space is cut into shards.
 #pragma once
 
 #include <map>
@@ -16,7 +17,7 @@ namespace headroom {
 struct Candidate {
   Strategy strategy;
   Verdict verdict = Verdict::fits;
-  Bytes peak;  // of the fullest rank
+  Bytes peak;  // of the peak rank
   std::size_t peak_rank = 0;
   Seconds iteration;
   double mfu = 0;

@@ -43,8 +43,8 @@ struct Space {
   Counts virtual_pipeline;   // of those that the layouts admit
   Counts data_parallel;
   Counts micro_batch;  // divisors of a replica's batch
-  // even: virtual stages that hold as many layers each, so that p m divides the layers. any: also others, with the layers
-  // as even as can be, and laid so that no stage takes longer than it must.
+  // even: virtual stages that hold as many layers each, so that p m divides the layers. any: also others, with the
+  // layers as even as can be, and laid so that no stage takes longer than it must.
   Layouts layouts = Layouts::even;
   std::vector<bool> sequence_parallel{true, false};
   std::vector<bool> distributed_optimizer{true, false};
@@ -52,8 +52,8 @@ struct Space {
                                          RecomputePolicy::full};
   bool recompute_layers =
       true;  // full recomputation also of the first K layers of each stage only, for every K
-  // A window's passes differ from each other, so that its time takes a replay, and its memory a walk through the schedule
-  // for every size that it may have: milliseconds, where other strategies take a microsecond.
+  // A window's passes differ from each other, so that its time takes a replay, and its memory a walk through the
+  // schedule for every size that it may have: milliseconds, where other strategies take a microsecond.
   bool recompute_window = false;
   // GPipe keeps more than 1F1B does and is never faster [schedule/makespan.hpp], so it is tried when asked for only.
   std::vector<ScheduleKind> schedules{ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
@@ -108,16 +108,16 @@ using RejectLayout = std::function<void(const std::string& reason)>;
 void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,
                    const RejectLayout& reject);
 
-// Of more virtual stages on a rank than this, only even layouts are tried: the bubble of a pipeline that is given at least
-// p microbatches is by then a 64th of the time, and a model of a thousand layers would have as many.
+// Of more virtual stages on a rank than this, only even layouts are tried: the bubble of a pipeline that is given at
+// least p microbatches is by then a 64th of the time, and a model of a thousand layers would have as many.
 inline constexpr std::int64_t most_uneven_virtual_pipeline = 64;
 
 // Whether the space lays so many layers on p ranks of m virtual stages. Expects at least a layer for each.
 bool lays(const Space& space, std::int64_t layers, std::int64_t pipeline_parallel,
           std::int64_t virtual_pipeline);
 
-// The recomputations that a layout of the space can have, from the least replayed to the most. Layouts with as many stage
-// chunks, p m, of the same schedule have the same.
+// The recomputations that a layout of the space can have, from the least recomputed to the most. Layouts with as many
+// stage chunks, p m, of the same schedule have the same.
 std::vector<Recomputation> recomputations(const Request& base, const Space& space, const Strategy& layout);
 
 }  // namespace headroom

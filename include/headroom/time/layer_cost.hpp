@@ -11,12 +11,12 @@ struct LayerCost {
   PassCost forward;
   PassCost backward_data;
   PassCost backward_weight;
-  PassCost replay;  // what the backward pass runs again first
+  PassCost recompute;  // what the backward pass runs again first
   Extrapolations beyond;
   friend bool operator==(const LayerCost&, const LayerCost&) = default;
 };
 
-// Without the replay.
+// Without the recomputation.
 constexpr PassCost backward(const LayerCost& cost) { return cost.backward_data + cost.backward_weight; }
 
 // The work of every op of a table. Of the setting only what is no number counts: sharding, gradients and software.
@@ -28,12 +28,12 @@ TableWork table_work(const OpTable& table, const Setting& setting);
 
 struct PricedTable {
   std::vector<OpCost> ops;
-  Seconds gather;  // of a checkpoint of which every rank keeps 1/t, before its replay
+  Seconds gather;  // of a checkpoint of which every rank keeps 1/t, before its recomputation
 };
 PricedTable priced(const TableWork& work, const Setting& setting);
 
-LayerCost table_cost(const PricedTable& table, const Replay& replay);
-LayerCost table_cost(const OpTable& table, const Replay& replay, const Setting& setting);
+LayerCost table_cost(const PricedTable& table, const RecomputedOps& recomputed);
+LayerCost table_cost(const OpTable& table, const RecomputedOps& recomputed, const Setting& setting);
 
 // The layer under the recomputation of the strategy: with --recompute-layers, a layer that is recomputed.
 LayerCost layer_cost(const Transformer& model, const Strategy& strategy, const Setting& setting);

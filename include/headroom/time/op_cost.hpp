@@ -1,4 +1,4 @@
-// What one op of a table costs on one rank, for one microbatch: its matrix products, its streaming kernels and the
+// What one op of a table costs on one rank, for one microbatch: its GEMMs, its memory-bound kernels and the
 // collectives around it, forward and backward.
 #pragma once
 
@@ -13,22 +13,22 @@ namespace headroom {
 
 // Device time by what takes it, and the operations that the host launches for it.
 struct PassCost {
-  Seconds matrix_products;     // of linears
-  Seconds attention_products;  // QK^T and the product with V, or flash attention
-  Seconds streaming;
+  Seconds gemm;       // of linears
+  Seconds attention;  // QK^T and the product with V, or flash attention
+  Seconds memory_bound;
   Seconds communication;  // exposed, of collectives around ops
   std::int64_t operations = 0;
   friend bool operator==(const PassCost&, const PassCost&) = default;
 };
 
 constexpr Seconds device_time(const PassCost& cost) {
-  return cost.matrix_products + cost.attention_products + cost.streaming + cost.communication;
+  return cost.gemm + cost.attention + cost.memory_bound + cost.communication;
 }
 
 constexpr PassCost& operator+=(PassCost& x, const PassCost& y) {
-  x.matrix_products += y.matrix_products;
-  x.attention_products += y.attention_products;
-  x.streaming += y.streaming;
+  x.gemm += y.gemm;
+  x.attention += y.attention;
+  x.memory_bound += y.memory_bound;
   x.communication += y.communication;
   x.operations += y.operations;
   return x;
@@ -37,8 +37,8 @@ constexpr PassCost operator+(PassCost x, const PassCost& y) { return x += y; }
 
 constexpr PassCost operator*(std::int64_t count, const PassCost& cost) {
   const auto times = static_cast<double>(count);
-  return {times * cost.matrix_products, times * cost.attention_products, times * cost.streaming,
-          times * cost.communication, count * cost.operations};
+  return {times * cost.gemm, times * cost.attention, times * cost.memory_bound, times * cost.communication,
+          count * cost.operations};
 }
 
 // Where a cost goes beyond what its rates were fitted on, or is known to be rough.

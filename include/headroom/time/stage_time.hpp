@@ -1,4 +1,4 @@
-// What one microbatch costs on each stage chunk of the pipeline, and how long host and device together take for it.
+// What one microbatch costs on each virtual stage of the pipeline, and how long host and device together take for it.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@ namespace headroom {
 // Layers of the chunk, the embedding on the first, the head on the last.
 struct StageCost {
   PassCost forward;
-  PassCost replay;
-  PassCost backward;       // without the replay: of inputs and weights in one pass
+  PassCost recompute;
+  PassCost backward;       // without the recomputation: of inputs and weights in one pass
   PassCost backward_data;  // and in two
   PassCost backward_weight;
   friend bool operator==(const StageCost&, const StageCost&) = default;
@@ -24,8 +24,8 @@ struct ModelCost {
   friend bool operator==(const ModelCost&, const ModelCost&) = default;
 };
 
-// The same in three steps, of which each serves many strategies: in symbols, for all that shard alike; priced, for one t
-// and b; and with the replay of a policy.
+// The same in three steps, of which each serves many strategies: in symbols, for all that shard alike; priced, for
+// one t and b; and with the recomputation of a policy.
 struct ModelWork {
   std::vector<TableWork> kinds;
   std::vector<KindSizes> sizes;  // of these
@@ -41,12 +41,12 @@ ModelCost model_cost(const Transformer& model, const Strategy& strategy, const S
 
 Extrapolations beyond(const ModelCost& cost);
 
-// What of it the layers replay.
-PassCost replay_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute);
+// What of it the layers recompute.
+PassCost recompute_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute);
 
 StageCost stage_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute);
 
-// Every stage chunk of the model, in order: p m of them.
+// Every virtual stage of the model, in order: p m of them.
 std::vector<StageCost> stage_costs(const ModelCost& cost, const Transformer& model, const Strategy& strategy);
 
 // The device runs behind the host, which launches ahead: the longer of the two decides, and where they are alike both
