@@ -108,7 +108,7 @@ std::string render_list(const std::vector<PublishedSource>& sources, const Style
   if (style.format == Format::json) {
     OrderedJson list = OrderedJson::array();
     for (const PublishedSource& source : sources) list.push_back(to_json(source));
-    return to_text(OrderedJson{{"format", 1}, {"sources", std::move(list)}});
+    return to_text(OrderedJson{{"format", 2}, {"sources", std::move(list)}});
   }
   Table table{.columns = {{"source", Align::left},
                           {"label", Align::left},
