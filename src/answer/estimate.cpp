@@ -14,10 +14,12 @@ EstimateReply estimated(Evaluation evaluation, const Training& training) {
   const Plan& plan = account(reply.evaluation);
   reply.allocated = allocated_interval(plan, embedded_spreads());
   if (!plan.timing) return reply;
-  reply.interval = iteration_interval(plan, embedded_spreads());
+  const Seconds iteration = plan.timing->iteration.total;
+  reply.spread = iteration_spread(plan.request, embedded_spreads());
+  reply.interval = iteration_interval(iteration, reply.spread->spread);
   if (training.tokens > 0) {
-    reply.cost = training_cost(training, plan.request.workload, plan.timing->iteration.total,
-                               devices(plan.request.strategy));
+    reply.cost = training_interval(training, plan.request.workload, iteration, *reply.interval,
+                                   devices(plan.request.strategy));
   }
   return reply;
 }

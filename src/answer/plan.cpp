@@ -3,19 +3,36 @@
 #include <algorithm>
 
 #include "headroom/core/expects.hpp"
+#include "headroom/io/spreads_file.hpp"
 #include "headroom/search/device_counts.hpp"
 #include "headroom/search/obstacle.hpp"
 
 namespace headroom {
 namespace {
 
-// The inverse question, where there is one; a deadline is one.
+// What an iteration may take, where that is asked.
+std::optional<Seconds> limit_of(const PlanQuestion& question) {
+  if (question.deadline) {
+    EXPECTS(question.training.tokens > 0);
+    return iteration_by(question.training, question.base.workload, *question.deadline);
+  }
+  return question.find ? question.find->within : std::nullopt;
+}
+
+// The inverse question, where there is one; a deadline is one. It speaks of predicted times.
 std::optional<Question> inverse_of(const PlanQuestion& question) {
-  if (!question.deadline) return question.find;
-  Question inverse =
-      question.find.value_or(Question{.extreme = Extreme::min_devices, .most = usual_most_devices});
-  EXPECTS(inverse.extreme == Extreme::min_devices && question.training.tokens > 0);
-  inverse.within = iteration_by(question.training, question.base.workload, *question.deadline);
+  std::optional<Question> inverse = question.find;
+  if (question.deadline && !inverse) {
+    inverse = Question{.extreme = Extreme::min_devices, .most = usual_most_devices};
+  }
+  EXPECTS(!question.deadline || inverse->extreme == Extreme::min_devices);
+  const std::optional<Seconds> limit = limit_of(question);
+  if (!limit) return inverse;
+  inverse->within = limit;
+  if (question.odds && question.base.system.performance) {
+    const Spread spread = iteration_spread(question.base, embedded_spreads()).spread;
+    inverse->within = predicted_for(*limit, *question.odds, spread);
+  }
   return inverse;
 }
 
@@ -31,15 +48,19 @@ void put_found(PlanTask& task) {
   put(question.extreme, value, task.base, task.space);
 }
 
-std::vector<TrainingCost> costs_of(const PlanReply& reply, const std::vector<Candidate>& candidates) {
-  std::vector<TrainingCost> costs;
-  if (reply.training.tokens <= 0) return costs;
-  costs.reserve(candidates.size());
-  for (const Candidate& candidate : candidates) {
-    costs.push_back(
-        training_cost(reply.training, reply.base.workload, candidate.iteration, devices(candidate.strategy)));
+std::vector<Outlook> outlooks_of(const PlanReply& reply, const std::vector<Candidate>& candidates) {
+  std::vector<Outlook> outlooks;
+  if (!reply.spread) return outlooks;
+  outlooks.reserve(candidates.size());
+  for (const auto& candidate : candidates) {
+    Outlook outlook{.iteration = iteration_interval(candidate.iteration, reply.spread->spread)};
+    if (reply.training.tokens > 0) {
+      outlook.training = training_interval(reply.training, reply.base.workload, candidate.iteration,
+                                           outlook.iteration, devices(candidate.strategy));
+    }
+    outlooks.push_back(std::move(outlook));
   }
-  return costs;
+  return outlooks;
 }
 
 std::vector<EstimateReply> accounts_of(const PlanReply& reply, std::size_t most) {
@@ -81,8 +102,15 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
                   .result = std::move(result)};
   constexpr std::size_t least_accounts = 2;  // the best, and the next to see its margin
   reply.accounts = accounts_of(reply, std::max(question.accounts, least_accounts));
-  reply.plan_costs = costs_of(reply, reply.result.plans);
-  reply.pareto_costs = costs_of(reply, reply.result.pareto);
+  if (reply.base.system.performance) reply.spread = iteration_spread(reply.base, embedded_spreads());
+  if (const std::optional<Seconds> limit = limit_of(question)) {
+    reply.in_time = InTime{.limit = *limit, .asked = question.odds};
+    if (!reply.result.plans.empty()) {
+      reply.in_time->odds = odds_within(reply.result.plans.front().iteration, *limit, reply.spread->spread);
+    }
+  }
+  reply.plan_outlooks = outlooks_of(reply, reply.result.plans);
+  reply.pareto_outlooks = outlooks_of(reply, reply.result.pareto);
   if (!reply.accounts.empty()) {
     reply.blocked = blocked_by_memory(account(reply.accounts.front().evaluation));
   } else {

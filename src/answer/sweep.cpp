@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "headroom/core/expects.hpp"
+#include "headroom/io/spreads_file.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
+#include "headroom/plan/interval.hpp"
 #include "io/row_reader.hpp"
 
 namespace headroom {
@@ -57,7 +59,12 @@ SweepRow row_of(const Evaluation& evaluation) {
                .problems = {}};
   if (plan.timing) {
     const Throughput& rates = plan.timing->throughput;
-    row.figures.iteration_seconds = plan.timing->iteration.total.count();
+    const Seconds iteration = plan.timing->iteration.total;
+    const Spread spread = iteration_spread(plan.request, embedded_spreads()).spread;
+    const auto [low, high] = iteration_interval(iteration, spread);
+    row.figures.iteration_seconds = iteration.count();
+    row.figures.low_iteration_seconds = low.count();
+    row.figures.high_iteration_seconds = high.count();
     row.figures.mfu = rates.mfu;
     row.figures.hfu = rates.hfu;
     row.figures.tokens_per_second = rates.tokens_per_second;

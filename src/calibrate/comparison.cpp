@@ -54,7 +54,8 @@ double prediction(const MeasuredCase& it, Measure measure, const Plan& plan, con
 
 std::optional<bool> in_interval(Measure measure, double measured, const Plan& plan, const Spreads& spreads) {
   if (measure == Measure::iteration_seconds) {
-    const IterationInterval interval = iteration_interval(plan, spreads);
+    const Spread spread = iteration_spread(plan.request, spreads).spread;
+    const IterationInterval interval = iteration_interval(plan.timing->iteration.total, spread);
     return interval.low.count() <= measured && measured <= interval.high.count();
   }
   if (measure == Measure::allocated_bytes) {

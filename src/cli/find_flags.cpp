@@ -27,6 +27,8 @@ void add_find_flags(Command command, FindFlags& flags) {
          "How long an iteration may take (20s, 1.5min), for --find min-devices or max-batch");
   option("--deadline", flags.deadline, "TIME",
          "How long the training run of --tokens may take (30d, '12 hours'): finds the fewest GPUs");
+  option("--odds", flags.odds, "PERCENT",
+         "How likely the --deadline or --max-iteration is to be met (80%); by default as likely as not");
 }
 
 std::optional<Seconds> read_deadline(const FindFlags& flags, std::vector<Problem>& problems) {
@@ -34,6 +36,18 @@ std::optional<Seconds> read_deadline(const FindFlags& flags, std::vector<Problem
   double seconds = 0;
   read_with_unit("--deadline", *flags.deadline, durations, "30d or '12 hours'", seconds, problems);
   return Seconds(seconds);
+}
+
+std::optional<double> read_odds(const FindFlags& flags, std::vector<Problem>& problems) {
+  if (!flags.odds) return {};
+  require(flags.deadline || flags.most_iteration, "--odds", "needs --deadline or --max-iteration", problems);
+  std::optional<double> odds = read_part(*flags.odds);
+  if (odds && *odds >= 1 && !flags.odds->ends_with('%')) *odds /= 100;  // nobody asks for a part above one
+  if (!odds || !(*odds > 0 && *odds < 1)) {
+    problems.push_back(
+        {"--odds", "must lie between 0 and 100%, such as 80% or 0.8, not '" + *flags.odds + "'"});
+  }
+  return odds;
 }
 
 std::optional<Question> read_question(const FindFlags& flags, const Givens& givens, const Training& training,

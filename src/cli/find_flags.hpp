@@ -12,6 +12,7 @@ struct FindFlags {
   FlagText step;
   FlagText most_iteration;
   FlagText deadline;
+  FlagText odds;
 };
 
 void add_find_flags(Command command, FindFlags& flags);
@@ -27,6 +28,8 @@ struct Givens {
 // every other mistake that is added to `problems`.
 std::optional<Question> read_question(const FindFlags& flags, const Givens& givens, const Training& training,
                                       std::vector<Problem>& problems);
+
+std::optional<double> read_odds(const FindFlags& flags, std::vector<Problem>& problems);
 
 std::optional<Seconds> read_deadline(const FindFlags& flags, std::vector<Problem>& problems);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "headroom/answer/values.hpp"
 #include "headroom/core/reading.hpp"
@@ -42,6 +43,15 @@ void read_quantity(const std::string& flag, const FlagText& text, double& value,
   if (!text) return;
   const std::string rule = read_amount(*text, value);
   if (!rule.empty()) problems.push_back({flag, rule});
+}
+
+std::optional<double> read_part(std::string_view text) {
+  const bool percent = text.ends_with('%');
+  const char* const end = text.data() + text.size() - (percent ? 1 : 0);
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || rest != end) return {};
+  return percent ? number / 100 : number;
 }
 
 void read_with_unit(const std::string& flag, const std::string& text, std::span<const Unit> units,

@@ -30,6 +30,9 @@ void read_quantity(const std::string& flag, const FlagText& text, double& value,
 void read_with_unit(const std::string& flag, const std::string& text, std::span<const Unit> units,
                     const char* example, double& value, std::vector<Problem>& problems);
 
+// A part of one, as such or in percent: "0.05", "5%". None where the text is no number.
+std::optional<double> read_part(std::string_view text);
+
 // An enumerator by its spelling. A flag that is not given leaves `value` as it is.
 template <class E>
 void read_choice(const std::string& flag, const FlagText& text, E& value, std::vector<Problem>& problems) {

@@ -88,6 +88,7 @@ PlanQuestion read_plan_question(PlanFlags& flags, std::size_t shown, std::vector
       flags.find, {flags.space.devices, flags.request.text("global_batch"), flags.request.text("sequence")},
       question.training, problems);
   question.deadline = read_deadline(flags.find, problems);
+  question.odds = read_odds(flags.find, problems);
   return question;
 }
 

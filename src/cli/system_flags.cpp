@@ -1,7 +1,5 @@
 #include "cli/system_flags.hpp"
 
-#include <charconv>
-
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
 
@@ -25,19 +23,14 @@ void add_system_flags(Command command, SystemFlags& flags) {
 
 void read_margin(const SystemFlags& flags, Request& request, std::vector<Problem>& problems) {
   if (!flags.margin) return;
-  const std::string_view text = *flags.margin;
-  const bool percent = text.ends_with('%');
-  const char* const end = text.data() + text.size() - (percent ? 1 : 0);
-  double number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  const double margin = percent ? number / 100 : number;
-  if (error != std::errc() || rest != end || !(margin >= 0 && margin < 1)) {
+  const std::optional<double> margin = read_part(*flags.margin);
+  if (!margin || !(*margin >= 0 && *margin < 1)) {
     problems.push_back(
-        {"--margin", "must be a part of memory from 0 to below 100%, such as 5% or 0.05, not '" +
-                         std::string(text) + "'"});
+        {"--margin",
+         "must be a part of memory from 0 to below 100%, such as 5% or 0.05, not '" + *flags.margin + "'"});
     return;
   }
-  request.margin = margin;
+  request.margin = *margin;
 }
 
 void read_system_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems) {

@@ -21,6 +21,12 @@ TrainingCost training_cost(const Training& training, const Workload& workload, S
   return cost;
 }
 
+TrainingInterval training_interval(const Training& training, const Workload& workload, Seconds iteration,
+                                   const IterationInterval& interval, std::int64_t devices) {
+  const auto at = [&](Seconds time) { return training_cost(training, workload, time, devices); };
+  return {.predicted = at(iteration), .low = at(interval.low), .high = at(interval.high)};
+}
+
 Seconds iteration_by(const Training& training, const Workload& workload, Seconds deadline) {
   return deadline / iterations_of(training, workload);
 }

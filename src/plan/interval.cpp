@@ -6,6 +6,25 @@
 #include "headroom/core/expects.hpp"
 
 namespace headroom {
+namespace {
+
+double standard_normal(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }
+
+// Where the standard normal distribution reaches `odds`.
+double normal_quantile(double odds) {
+  double low = -40;  // beyond it a double knows no odds but 0 and 1
+  double high = 40;
+  for (double middle = 0; low < middle && middle < high; middle = low + (high - low) / 2) {
+    (standard_normal(middle) < odds ? low : high) = middle;
+  }
+  return high;
+}
+
+double standard_deviation(const Spread& spread) {
+  return spread.logarithm / normal_quantile((1 + interval_level) / 2);
+}
+
+}  // namespace
 
 StepRates step_rates(const Request& request) {
   EXPECTS(request.system.performance.has_value());
@@ -17,17 +36,23 @@ StepRates step_rates(const Request& request) {
   return assumed_clock || (flash && assumed_flash) ? StepRates::transferred : StepRates::fitted;
 }
 
-const Spread& iteration_spread(const Spreads& spreads, StepRates rates) {
-  return rates == StepRates::fitted ? spreads.fitted : spreads.transferred;
+IterationSpread iteration_spread(const Request& request, const Spreads& spreads) {
+  const StepRates rates = step_rates(request);
+  return {.rates = rates, .spread = rates == StepRates::fitted ? spreads.fitted : spreads.transferred};
 }
 
-IterationInterval iteration_interval(const Plan& plan, const Spreads& spreads) {
-  EXPECTS(plan.timing.has_value());
-  const StepRates rates = step_rates(plan.request);
-  const auto& [logarithm, source] = iteration_spread(spreads, rates);
-  const double factor = std::exp(logarithm);
-  const Seconds predicted = plan.timing->iteration.total;
-  return {.rates = rates, .low = predicted / factor, .high = predicted * factor, .source = source};
+IterationInterval iteration_interval(Seconds predicted, const Spread& spread) {
+  const double factor = std::exp(spread.logarithm);
+  return {.low = predicted / factor, .high = predicted * factor};
+}
+
+double odds_within(Seconds predicted, Seconds limit, const Spread& spread) {
+  return standard_normal(std::log(limit / predicted) / standard_deviation(spread));
+}
+
+Seconds predicted_for(Seconds limit, double odds, const Spread& spread) {
+  EXPECTS(0 < odds && odds < 1);
+  return limit / std::exp(normal_quantile(odds) * standard_deviation(spread));
 }
 
 Bytes allocated(const Plan& plan) {

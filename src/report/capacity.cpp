@@ -16,64 +16,108 @@ std::string human_price(const Training& training, double price) {
   return fmt::format("{}{:.2f}", before, price);
 }
 
+// " (80%: 38.5 to 70.5)".
+template <class Text>
+std::string range_text(const TrainingInterval& cost, Text text) {
+  return fmt::format(" ({:.0f}%: {} to {})", 100 * interval_level, text(cost.low), text(cost.high));
+}
+
+// A figure of a training run where there is one.
+struct TrainingFigure {
+  const char* name;
+  std::optional<double> (*figure)(const TrainingCost&);
+};
+constexpr TrainingFigure training_figures[] = {
+    {"days", [](const TrainingCost& cost) { return std::optional(cost.days); }},
+    {"device_hours", [](const TrainingCost& cost) { return std::optional(cost.device_hours); }},
+    {"price", [](const TrainingCost& cost) { return cost.price; }},
+    {"kilowatt_hours", [](const TrainingCost& cost) { return cost.kilowatt_hours; }},
+};
+
+OrderedJson figures_json(const TrainingCost& cost) {
+  OrderedJson json = OrderedJson::object();
+  for (const auto& [name, figure] : training_figures) {
+    if (const std::optional<double> value = figure(cost)) json[name] = *value;
+  }
+  return json;
+}
+
+std::string days_text(const TrainingCost& cost) { return fmt::format("{:.1f}", cost.days); }
+
+std::string megawatt_hours_text(const TrainingCost& cost) {
+  return fmt::format("{:.1f}", *cost.kilowatt_hours / 1000);
+}
+
 }  // namespace
 
-std::string training_line(const Training& training, const TrainingCost& cost) {
-  std::string text = fmt::format("{} tokens: {:.1f} days, {:.0f} GPU-hours", human_count(training.tokens),
-                                 cost.days, cost.device_hours);
-  if (cost.price) {
-    text += fmt::format(", {} at {} a GPU-hour", human_price(training, *cost.price),
+std::string training_line(const Training& training, const TrainingInterval& cost) {
+  const TrainingCost& predicted = cost.predicted;
+  const auto price = [&](const TrainingCost& at) { return human_price(training, *at.price); };
+  std::string text = fmt::format("{} tokens: {} days{}, {:.0f} GPU-hours", human_count(training.tokens),
+                                 days_text(predicted), range_text(cost, days_text), predicted.device_hours);
+  if (predicted.price) {
+    text += fmt::format(", {}{} at {} a GPU-hour", price(predicted), range_text(cost, price),
                         human_price(training, *training.price_per_device_hour));
   }
-  if (cost.kilowatt_hours) {
-    text += fmt::format(", {:.1f} MWh at {} W a GPU", *cost.kilowatt_hours / 1000, *training.device_watts);
+  if (predicted.kilowatt_hours) {
+    text += fmt::format(", {} MWh{} at {} W a GPU", megawatt_hours_text(predicted),
+                        range_text(cost, megawatt_hours_text), *training.device_watts);
   }
   return text + ", without restarts.\n";
 }
 
-std::vector<std::string> training_columns(const Training& training) {
+std::vector<Column> training_columns(const Training& training) {
   if (training.tokens <= 0) return {};
-  std::vector<std::string> names{"days"};
-  if (training.price_per_device_hour) names.emplace_back("price");
-  if (training.device_watts) names.emplace_back("MWh");
-  return names;
+  const std::string range = fmt::format("{:.0f}% ", 100 * interval_level);
+  std::vector<Column> columns{{"days"}, {range + "days", Align::right, 1}};
+  if (training.price_per_device_hour) {
+    columns.push_back({"price"});
+    columns.push_back({range + "price", Align::right, 3});
+  }
+  if (training.device_watts) columns.push_back({"MWh", Align::right, 4});
+  return columns;
 }
 
-std::vector<std::string> training_cells(const Training& training, const TrainingCost& cost) {
-  std::vector<std::string> cells{fmt::format("{:.1f}", cost.days)};
-  if (cost.price) cells.push_back(human_price(training, *cost.price));
-  if (cost.kilowatt_hours) cells.push_back(fmt::format("{:.1f}", *cost.kilowatt_hours / 1000));
+std::vector<std::string> training_cells(const Training& training, const TrainingInterval& cost) {
+  const auto& [predicted, low, high] = cost;
+  std::vector<std::string> cells{days_text(predicted), range_cell(days_text(low), days_text(high))};
+  if (predicted.price) {
+    cells.push_back(human_price(training, *predicted.price));
+    cells.push_back(range_cell(human_price(training, *low.price), human_price(training, *high.price)));
+  }
+  if (predicted.kilowatt_hours) cells.push_back(megawatt_hours_text(predicted));
   return cells;
 }
 
 std::vector<std::string> training_csv_columns(const Training& training) {
-  if (training.tokens <= 0) return {};
-  std::vector<std::string> names{"days", "device_hours"};
-  if (training.price_per_device_hour) names.emplace_back("price");
-  if (training.device_watts) names.emplace_back("kilowatt_hours");
+  std::vector<std::string> names;
+  if (training.tokens <= 0) return names;
+  for (const std::string before : {"", "low_", "high_"}) {
+    names.push_back(before + "days");
+    names.push_back(before + "device_hours");
+    if (training.price_per_device_hour) names.push_back(before + "price");
+    if (training.device_watts) names.push_back(before + "kilowatt_hours");
+  }
   return names;
 }
 
-std::vector<std::string> training_csv_cells(const TrainingCost& cost) {
-  std::vector<std::string> cells{fmt::format("{}", cost.days), fmt::format("{}", cost.device_hours)};
-  if (cost.price) cells.push_back(fmt::format("{}", *cost.price));
-  if (cost.kilowatt_hours) cells.push_back(fmt::format("{}", *cost.kilowatt_hours));
+std::vector<std::string> training_csv_cells(const TrainingInterval& cost) {
+  std::vector<std::string> cells;
+  for (const TrainingCost* one : {&cost.predicted, &cost.low, &cost.high}) {
+    for (const auto& [name, figure] : training_figures) {
+      if (const std::optional<double> value = figure(*one)) cells.push_back(fmt::format("{}", *value));
+    }
+  }
   return cells;
 }
 
-OrderedJson training_json(const Training& training, const TrainingCost& cost) {
-  OrderedJson json{{"tokens", number(training.tokens)},
-                   {"iterations", number(cost.iterations)},
-                   {"days", cost.days},
-                   {"device_hours", cost.device_hours}};
-  if (cost.price) {
-    json["price_per_device_hour"] = *training.price_per_device_hour;
-    json["price"] = *cost.price;
-  }
-  if (cost.kilowatt_hours) {
-    json["device_watts"] = *training.device_watts;
-    json["kilowatt_hours"] = *cost.kilowatt_hours;
-  }
+OrderedJson training_json(const Training& training, const TrainingInterval& cost) {
+  OrderedJson json{{"tokens", number(training.tokens)}, {"iterations", number(cost.predicted.iterations)}};
+  json.update(figures_json(cost.predicted));
+  if (training.price_per_device_hour) json["price_per_device_hour"] = *training.price_per_device_hour;
+  if (training.device_watts) json["device_watts"] = *training.device_watts;
+  json["interval"] = {
+      {"level", interval_level}, {"low", figures_json(cost.low)}, {"high", figures_json(cost.high)}};
   return json;
 }
 

@@ -5,20 +5,21 @@
 #include <vector>
 
 #include "headroom/plan/capacity.hpp"
+#include "headroom/report/table.hpp"
 #include "report/json.hpp"
 
 namespace headroom {
 
-std::string training_line(const Training& training, const TrainingCost& cost);
+std::string training_line(const Training& training, const TrainingInterval& cost);
 
 // Headers and cells in the same order; none where no tokens are given.
-std::vector<std::string> training_columns(const Training& training);
-std::vector<std::string> training_cells(const Training& training, const TrainingCost& cost);
+std::vector<Column> training_columns(const Training& training);
+std::vector<std::string> training_cells(const Training& training, const TrainingInterval& cost);
 
 // In the units that their names give, all digits.
 std::vector<std::string> training_csv_columns(const Training& training);
-std::vector<std::string> training_csv_cells(const TrainingCost& cost);
+std::vector<std::string> training_csv_cells(const TrainingInterval& cost);
 
-OrderedJson training_json(const Training& training, const TrainingCost& cost);
+OrderedJson training_json(const Training& training, const TrainingInterval& cost);
 
 }  // namespace headroom

@@ -57,12 +57,11 @@ OrderedJson cost_json(const LayerCost& cost) {
           {"recompute", pass_json(cost.recompute)}};
 }
 
-OrderedJson interval_json(const IterationInterval& interval) {
-  return {{"level", interval_level},
-          {"low_seconds", interval.low.count()},
-          {"high_seconds", interval.high.count()},
-          {"step_rates", name_of(interval.rates)},
-          {"source", interval.source}};
+OrderedJson sourced_interval_json(const IterationInterval& interval, const IterationSpread& spread) {
+  OrderedJson json = interval_json(interval);
+  json["step_rates"] = name_of(spread.rates);
+  json["source"] = spread.spread.source;
+  return json;
 }
 
 OrderedJson allocated_json(const AllocatedInterval& allocated) {
@@ -75,14 +74,14 @@ OrderedJson allocated_json(const AllocatedInterval& allocated) {
             {"source", source}}}};
 }
 
-OrderedJson time_json(const Plan& plan, const IterationInterval& interval) {
+OrderedJson time_json(const EstimateReply& report, const Plan& plan) {
   const IterationTime& iteration = plan.timing->iteration;
   OrderedJson breakdown = OrderedJson::object();
   for (const auto& [name, part] : breakdown_parts) {
     breakdown[std::string(name) + "_seconds"] = (iteration.breakdown.*part).count();
   }
   OrderedJson json = {{"iteration_seconds", iteration.total.count()},
-                      {"interval", interval_json(interval)},
+                      {"interval", sourced_interval_json(*report.interval, *report.spread)},
                       {"critical_rank", iteration.critical_rank},
                       {"breakdown", std::move(breakdown)}};
   const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy.micro_batch);
@@ -136,6 +135,12 @@ OrderedJson layout_json(const Request& request) {
 
 }  // namespace
 
+OrderedJson interval_json(const IterationInterval& interval) {
+  return {{"level", interval_level},
+          {"low_seconds", interval.low.count()},
+          {"high_seconds", interval.high.count()}};
+}
+
 OrderedJson estimate_json(const EstimateReply& report) {
   const Plan& plan = account(report.evaluation);
   const Request& request = plan.request;
@@ -164,7 +169,7 @@ OrderedJson estimate_json(const EstimateReply& report) {
                    {"layout", layout_json(request)},
                    {"memory", std::move(memory)}};
   if (plan.timing) {
-    json["time"] = time_json(plan, *report.interval);
+    json["time"] = time_json(report, plan);
     json["throughput"] = throughput_json(*plan.timing, request);
     if (report.cost) json["budget"] = training_json(report.training, *report.cost);
   }

@@ -7,6 +7,8 @@
 
 namespace headroom {
 
+OrderedJson interval_json(const IterationInterval& interval);
+
 OrderedJson estimate_json(const EstimateReply& report);
 
 }  // namespace headroom

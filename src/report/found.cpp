@@ -14,12 +14,19 @@ std::string no_layout(const Found& found, std::int64_t devices) {
   return fmt::format("; TP x PP is at most {} on {} GPUs.", shared_by, devices);
 }
 
-std::string fewest_devices(const Found& found, std::int64_t node) {
+// "an iteration of at most 27.18 s with odds of 80% (25.60 s predicted)".
+std::string bounded_iteration(Seconds within, const std::optional<InTime>& in_time) {
+  if (!in_time || !in_time->asked) return fmt::format("an iteration of at most {}", human(within));
+  return fmt::format("an iteration of at most {} with odds of {:.4g}% ({} predicted)", human(in_time->limit),
+                     100 * *in_time->asked, human(within));
+}
+
+std::string fewest_devices(const Found& found, std::int64_t node, const std::optional<InTime>& asked) {
   const auto& question = found.question;
   const auto& value = found.value;
   const std::int64_t least = found.least;
   const std::string in_time =
-      question.within ? fmt::format(" with an iteration of at most {}", human(*question.within)) : "";
+      question.within ? " with " + bounded_iteration(*question.within, asked) : std::string();
   const std::string tried =
       fmt::format("tried: {}whole nodes of {}", least < node ? "parts of a node that divide it, " : "", node);
   const std::string bound =
@@ -46,7 +53,7 @@ std::string looked_at(const Question& question) {
   return text.empty() ? text : " (" + text + ")";
 }
 
-std::string largest_batch(const Found& found, std::int64_t devices) {
+std::string largest_batch(const Found& found, std::int64_t devices, const std::optional<InTime>& asked) {
   const auto& [question, value, least, micro_batch, at_least, obstacle, most_model_parallel] = found;
   if (micro_batch) {
     return fmt::format(
@@ -56,7 +63,7 @@ std::string largest_batch(const Found& found, std::int64_t devices) {
         *micro_batch);
   }
   const std::string in_time =
-      question.within ? fmt::format(" in an iteration of at most {}", human(*question.within)) : "";
+      question.within ? " in " + bounded_iteration(*question.within, asked) : std::string();
   if (!value) {
     return fmt::format("No global batch fits{}{}{}", in_time, looked_at(question), no_layout(found, devices));
   }
@@ -77,11 +84,12 @@ std::string problem_line(const Problem& problem) {
   return flag + " " + rule + ".";
 }
 
-std::string found_text(const Found& found, const Request& base, std::int64_t devices) {
+std::string found_text(const Found& found, const Request& base, std::int64_t devices,
+                       const std::optional<InTime>& in_time) {
   const auto& [question, value, least, micro_batch, at_least, obstacle, most_model_parallel] = found;
   switch (question.extreme) {
-    case Extreme::min_devices: return fewest_devices(found, base.system.devices_per_node);
-    case Extreme::max_batch: return largest_batch(found, devices);
+    case Extreme::min_devices: return fewest_devices(found, base.system.devices_per_node, in_time);
+    case Extreme::max_batch: return largest_batch(found, devices, in_time);
     case Extreme::max_sequence:
       if (!value) return fmt::format("No sequence fits{}{}", looked_at(question), no_layout(found, devices));
       return fmt::format("Sequences of {} tokens are the longest that fit{}.", *value, looked_at(question));

@@ -3,13 +3,14 @@
 
 #include <string>
 
-#include "headroom/search/find.hpp"
+#include "headroom/answer/plan.hpp"
 #include "report/json.hpp"
 
 namespace headroom {
 
-// A sentence: what was found on so many devices, and what was looked at.
-std::string found_text(const Found& found, const Request& base, std::int64_t devices);
+// A sentence: what was found on so many devices, and what was looked at; in which time, where one was asked for.
+std::string found_text(const Found& found, const Request& base, std::int64_t devices,
+                       const std::optional<InTime>& in_time = {});
 
 // A problem as a sentence that names the flag.
 std::string problem_line(const Problem& problem);

@@ -1,6 +1,7 @@
 #include "headroom/report/plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "report/capacity.hpp"
 #include "report/found.hpp"
@@ -12,6 +13,17 @@
 
 namespace headroom {
 namespace {
+
+std::string odds_text(double odds) {
+  if (odds < 0.005) return "below 1%";
+  return odds > 0.995 ? "above 99%" : fmt::format("{:.0f}%", 100 * odds);
+}
+
+std::string spread_line(const IterationSpread& it) {
+  const double factor = std::exp(it.spread.logarithm);
+  return fmt::format("- {:.0f}% of times should lie between {:.0f}% below and {:.0f}% above prediction\n",
+                     100 * interval_level, 100 * (1 - 1 / factor), 100 * (factor - 1));
+}
 
 // Why the best plan is the best: its margin, where its time goes beside products, and what memory keeps it from.
 std::string choice_text(const PlanReply& report) {
@@ -26,6 +38,11 @@ std::string choice_text(const PlanReply& report) {
                         100 * (plans[1].iteration / plans.front().iteration - 1), more_time(best, second, 1));
   }
   if (const auto& cost = report.accounts.front().cost) text += "- " + training_line(report.training, *cost);
+  if (report.in_time) {
+    text += fmt::format("- the odds that an iteration takes no longer than {}, as asked, are {}\n",
+                        human(report.in_time->limit), odds_text(*report.in_time->odds));
+  }
+  text += spread_line(*report.spread);
   std::vector<BreakdownPart> lost;
   for (const BreakdownPart& part : breakdown_parts) {
     if (part.name != "gemm") lost.push_back(part);
@@ -90,8 +107,8 @@ std::string rejected_text(const SearchResult& result) {
 }
 
 std::string plan_text(const PlanReply& report, const PlanWords& asked, const Style& style) {
-  const auto& [base, space, device_counts, found, default_batch, training, result, accounts, plan_costs,
-               pareto_costs, blocked, obstacle, relief, inquiry] = report;
+  const auto& [base, space, device_counts, found, default_batch, training, result, accounts, in_time, spread,
+               plan_outlooks, pareto_outlooks, blocked, obstacle, relief, inquiry] = report;
   const auto& [estimate, why, shown, elapsed] = asked;
   const std::string blank = style.format == Format::markdown ? "\n" : "";
   std::string text = fmt::format(
@@ -102,7 +119,7 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, const Sty
                                : std::to_string(space.devices),
       device_counts.size() > 1 || space.devices > 1 ? "GPUs" : "GPU", base.system.name,
       base.workload.global_batch, report.default_batch ? " (4M tokens, default)" : "", base.workload.sequence,
-      blank, found ? found_text(*found, base, space.devices) + "\n" + blank : "", result.evaluated,
+      blank, found ? found_text(*found, base, space.devices, in_time) + "\n" + blank : "", result.evaluated,
       result.feasible);
   if (elapsed) text += fmt::format("; {}", human(Seconds(*elapsed)));
   text += ".\n";
@@ -112,14 +129,14 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, const Sty
     const bool several = device_counts.size() > 1;
     text += fmt::format("\nThe best plan of each {}{}:\n", several ? "number of GPUs" : "TP x PP x DP",
                         unanswered(report) ? ", none of which meets that" : "") +
-            blank + render_table(candidates_table(report, result.plans, plan_costs, shown), style);
+            blank + render_table(candidates_table(report, result.plans, plan_outlooks, shown), style);
     if (result.plans.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.plans.size() - shown);
     text += choice_text(report);
     text +=
         fmt::format("\nLess memory {}for more time, each the fastest that needs no more (Pareto front):\n",
                     several ? "or fewer GPUs " : "") +
-        blank + render_table(candidates_table(report, result.pareto, pareto_costs, shown), style);
+        blank + render_table(candidates_table(report, result.pareto, pareto_outlooks, shown), style);
     if (result.pareto.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.pareto.size() - shown);
     text += "\nLook closer:\n";

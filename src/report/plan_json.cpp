@@ -27,9 +27,9 @@ OrderedJson entry_json(const EstimateReply& account_of_plan, const PlanWords& as
   return json;
 }
 
-// `cost`: of a training run, null where it is not known.
+// `outlook`: null where the strategy only comes near.
 OrderedJson point_json(const PlanReply& report, const PlanWords& asked, const Candidate& candidate,
-                       const TrainingCost* cost) {
+                       const Outlook* outlook) {
   OrderedJson json{{"strategy", to_json(candidate.strategy)},
                    {"verdict", name_of(candidate.verdict)},
                    {"peak_bytes", number(candidate.peak)},
@@ -37,9 +37,20 @@ OrderedJson point_json(const PlanReply& report, const PlanWords& asked, const Ca
   if (candidate.iteration > Seconds(0)) {
     json["iteration_seconds"] = candidate.iteration.count();
     json["mfu"] = candidate.mfu;
-    if (cost != nullptr) json["budget"] = training_json(report.training, *cost);
+    if (outlook != nullptr) {
+      json["interval"] = interval_json(outlook->iteration);
+      if (outlook->training) json["budget"] = training_json(report.training, *outlook->training);
+    }
   }
   json["command"] = command_of(asked, candidate.strategy);
+  return json;
+}
+
+OrderedJson in_time_json(const InTime& in_time) {
+  const auto& [limit, asked, odds] = in_time;
+  OrderedJson json{{"limit_seconds", limit.count()}};
+  if (asked) json["asked_odds"] = *asked;
+  if (odds) json["odds"] = *odds;
   return json;
 }
 
@@ -88,8 +99,7 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
   }
   OrderedJson pareto = OrderedJson::array();
   for (std::size_t i = 0; i < result.pareto.size(); ++i) {
-    const TrainingCost* const cost = report.pareto_costs.empty() ? nullptr : &report.pareto_costs[i];
-    pareto.push_back(point_json(report, asked, result.pareto[i], cost));
+    pareto.push_back(point_json(report, asked, result.pareto[i], &report.pareto_outlooks[i]));
   }
   OrderedJson rejected = OrderedJson::object();
   for (const auto& [reason, count] : result.rejected) rejected[reason] = count;
@@ -113,6 +123,7 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
   }
   if (report.default_batch) json["default_batch"] = true;
   if (report.found) json["found"] = found_json(*report.found);
+  if (report.in_time) json["in_time"] = in_time_json(*report.in_time);
   if (report.blocked) {
     json["blocked_by_memory"] = {{"change", flags_of(report.blocked->change)},
                                  {"iteration_seconds", report.blocked->iteration.count()},

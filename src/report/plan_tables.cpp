@@ -19,11 +19,12 @@ std::string recompute_cell(const Recomputation& recompute) {
 }  // namespace
 
 Table candidates_table(const PlanReply& report, const std::vector<Candidate>& candidates,
-                       const std::vector<TrainingCost>& costs, std::size_t most) {
+                       const std::vector<Outlook>& outlooks, std::size_t most) {
   const bool several = report.device_counts.size() > 1;
   Table table{.columns = {{"#"}}};
   if (several) table.columns.push_back({"GPUs"});
   const std::vector<Column> common{{"seconds"},
+                                   {fmt::format("{:.0f}% seconds", 100 * interval_level), Align::right, 2},
                                    {"MFU (causal)"},
                                    {"peak GiB"},
                                    {"free"},
@@ -38,32 +39,35 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
                                    {"recompute", Align::left},
                                    {"ZeRO", Align::right, 2}};
   table.columns.insert(table.columns.end(), common.begin(), common.end());
-  for (const std::string& name : training_columns(report.training)) {
-    table.columns.push_back({name, Align::right, name == "MWh" ? 1 : 0});
-  }
+  for (Column& column : training_columns(report.training)) table.columns.push_back(std::move(column));
   for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) {
     const Candidate& one = candidates[i];
     const Strategy& strategy = one.strategy;
     const StageLayout layout = stage_layout(report.base.model.layers, strategy);
     std::vector<std::string> row{std::to_string(i + 1)};
     if (several) row.push_back(std::to_string(devices(strategy)));
-    const std::vector<std::string> cells{fmt::format("{:#.4g}", one.iteration.count()),
-                                         fmt::format("{:.1f}%", 100 * one.mfu),
-                                         in_gib(one.peak),
-                                         in_gib(report.base.system.memory - one.peak),
-                                         std::string(name_of(one.verdict)),
-                                         std::to_string(strategy.tensor_parallel),
-                                         std::to_string(strategy.pipeline_parallel),
-                                         std::to_string(strategy.virtual_pipeline),
-                                         layout == StageLayout::uneven ? "uneven" : "",
-                                         std::to_string(strategy.data_parallel),
-                                         std::to_string(strategy.micro_batch),
-                                         strategy.sequence_parallel ? "yes" : "no",
-                                         recompute_cell(strategy.recompute),
-                                         strategy.distributed_optimizer ? "1" : "0"};
+    const auto& [low, high] = outlooks[i].iteration;
+    const std::vector<std::string> cells{
+        fmt::format("{:#.4g}", one.iteration.count()),
+        range_cell(fmt::format("{:#.3g}", low.count()), fmt::format("{:#.3g}", high.count())),
+        fmt::format("{:.1f}%", 100 * one.mfu),
+        in_gib(one.peak),
+        in_gib(report.base.system.memory - one.peak),
+        std::string(name_of(one.verdict)),
+        std::to_string(strategy.tensor_parallel),
+        std::to_string(strategy.pipeline_parallel),
+        std::to_string(strategy.virtual_pipeline),
+        layout == StageLayout::uneven ? "uneven" : "",
+        std::to_string(strategy.data_parallel),
+        std::to_string(strategy.micro_batch),
+        strategy.sequence_parallel ? "yes" : "no",
+        recompute_cell(strategy.recompute),
+        strategy.distributed_optimizer ? "1" : "0"};
     row.insert(row.end(), cells.begin(), cells.end());
-    if (!costs.empty()) {
-      for (std::string& cell : training_cells(report.training, costs[i])) row.push_back(std::move(cell));
+    if (outlooks[i].training) {
+      for (std::string& cell : training_cells(report.training, *outlooks[i].training)) {
+        row.push_back(std::move(cell));
+      }
     }
     table.rows.push_back(std::move(row));
   }
@@ -86,6 +90,8 @@ Table csv_table(const PlanReply& report) {
                           {"layout"},
                           {"stage_layers"},
                           {"iteration_seconds"},
+                          {"low_iteration_seconds"},
+                          {"high_iteration_seconds"},
                           {"mfu"},
                           {"verdict"},
                           {"peak_bytes"},
@@ -94,20 +100,31 @@ Table csv_table(const PlanReply& report) {
   const auto yes = [](bool value) { return std::string(value ? "true" : "false"); };
   for (std::size_t i = 0; i < report.result.plans.size(); ++i) {
     const Candidate& one = report.result.plans[i];
+    const Outlook& outlook = report.plan_outlooks[i];
     const Strategy& strategy = one.strategy;
-    table.rows.push_back(
-        {std::to_string(devices(strategy)), std::to_string(strategy.tensor_parallel),
-         std::to_string(strategy.pipeline_parallel), std::to_string(strategy.virtual_pipeline),
-         std::to_string(strategy.data_parallel), std::to_string(strategy.micro_batch),
-         yes(strategy.sequence_parallel), std::string(name_of(strategy.recompute.policy)),
-         std::to_string(strategy.recompute.layers), yes(strategy.recompute.window),
-         std::string(name_of(strategy.schedule)), yes(strategy.distributed_optimizer),
-         std::string(name_of(stage_layout(report.base.model.layers, strategy))),
-         value_of(*find_field("stage_layers"), strategy, {}), fmt::format("{}", one.iteration.count()),
-         fmt::format("{}", one.mfu), std::string(name_of(one.verdict)), whole(one.peak.count()),
-         whole((report.base.system.memory - one.peak).count())});
-    if (report.plan_costs.empty()) continue;
-    for (std::string& cell : training_csv_cells(report.plan_costs[i])) {
+    table.rows.push_back({std::to_string(devices(strategy)),
+                          std::to_string(strategy.tensor_parallel),
+                          std::to_string(strategy.pipeline_parallel),
+                          std::to_string(strategy.virtual_pipeline),
+                          std::to_string(strategy.data_parallel),
+                          std::to_string(strategy.micro_batch),
+                          yes(strategy.sequence_parallel),
+                          std::string(name_of(strategy.recompute.policy)),
+                          std::to_string(strategy.recompute.layers),
+                          yes(strategy.recompute.window),
+                          std::string(name_of(strategy.schedule)),
+                          yes(strategy.distributed_optimizer),
+                          std::string(name_of(stage_layout(report.base.model.layers, strategy))),
+                          value_of(*find_field("stage_layers"), strategy, {}),
+                          fmt::format("{}", one.iteration.count()),
+                          fmt::format("{}", outlook.iteration.low.count()),
+                          fmt::format("{}", outlook.iteration.high.count()),
+                          fmt::format("{}", one.mfu),
+                          std::string(name_of(one.verdict)),
+                          whole(one.peak.count()),
+                          whole((report.base.system.memory - one.peak).count())});
+    if (!outlook.training) continue;
+    for (std::string& cell : training_csv_cells(*outlook.training)) {
       table.rows.back().push_back(std::move(cell));
     }
   }

@@ -9,7 +9,7 @@ namespace headroom {
 
 // The first `most`, numbered; with what a training run takes of each, where that is known.
 Table candidates_table(const PlanReply& report, const std::vector<Candidate>& candidates,
-                       const std::vector<TrainingCost>& costs, std::size_t most);
+                       const std::vector<Outlook>& outlooks, std::size_t most);
 
 // The best plans in base units, for spreadsheets.
 Table csv_table(const PlanReply& report);

@@ -23,18 +23,21 @@ std::string seconds_text(double value) { return fmt::format("{:#.4g}", value); }
 std::string percent_text(double value) { return fmt::format("{:.1f}%", 100 * value); }
 std::string gib_text(double value) { return in_gib(Bytes(value)); }
 
+static_assert(interval_level == 0.8);  // which headings name
 constexpr std::array<FigureColumn, sweep_figures.size()> figure_columns{{
     {&SweepFigures::devices, "GPUs", whole, 1},
-    {&SweepFigures::peak_rank, "peak rank", whole, 5},
+    {&SweepFigures::peak_rank, "peak rank", whole, 7},
     {&SweepFigures::peak_bytes, "peak GiB", gib_text, 0},
     {&SweepFigures::headroom_bytes, "free", gib_text, 0},
     {&SweepFigures::iteration_seconds, "seconds", seconds_text, 0},
+    {&SweepFigures::low_iteration_seconds, "80% from", seconds_text, 5},
+    {&SweepFigures::high_iteration_seconds, "80% to", seconds_text, 4},
     {&SweepFigures::mfu, "MFU (causal)", percent_text, 2},
-    {&SweepFigures::hfu, "HFU (causal)", percent_text, 6},
+    {&SweepFigures::hfu, "HFU (causal)", percent_text, 8},
     {&SweepFigures::tokens_per_second, "tokens/s", whole, 3},
-    {&SweepFigures::tokens_per_second_per_device, "per GPU", whole, 4},
-    {&SweepFigures::evaluated, "evaluated", whole, 8},
-    {&SweepFigures::feasible, "feasible", whole, 7},
+    {&SweepFigures::tokens_per_second_per_device, "per GPU", whole, 6},
+    {&SweepFigures::evaluated, "evaluated", whole, 10},
+    {&SweepFigures::feasible, "feasible", whole, 9},
 }};
 
 std::string_view key_of(const FigureColumn& column) {

@@ -35,6 +35,11 @@ inline std::string signed_percent(double part, int digits = 1) {
   return fmt::format("{:+.{}f}%", 100 * part, digits);
 }
 
+// A cell with both ends of an interval.
+inline std::string range_cell(std::string_view low, std::string_view high) {
+  return fmt::format("{} to {}", low, high);
+}
+
 // A whole number of base units.
 inline std::string whole(double count) { return fmt::format("{:.0f}", count); }
 

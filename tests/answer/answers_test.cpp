@@ -52,7 +52,7 @@ TEST_CASE("answers: estimate, with what would help and the cost of a training ru
   CHECK(json["memory"]["peak_bytes"] == peak(plan).count());
   CHECK(json["time"]["iteration_seconds"] == plan.timing->iteration.total.count());
   CHECK(json["time"]["interval"]["low_seconds"] == reply.interval->low.count());
-  CHECK(json["budget"]["days"] == reply.cost->days);
+  CHECK(json["budget"]["days"] == reply.cost->predicted.days);
   REQUIRE(!reply.alternatives.empty());
   REQUIRE(json["alternatives"].size() == reply.alternatives.size());
   CHECK(json["alternatives"][0]["peak_bytes"] == peak(reply.alternatives[0].plan).count());
@@ -177,9 +177,59 @@ TEST_CASE("answers: the fewest GPUs by a deadline") {
   REQUIRE(reply.found->value);
   CHECK(json["found"]["value"] == *reply.found->value);
   CHECK(json["found"]["within_seconds"] == reply.found->question.within->count());
-  REQUIRE(!reply.plan_costs.empty());
-  CHECK(reply.plan_costs.front().days <= 30);
-  CHECK(json["plans"][0]["budget"]["days"] == reply.plan_costs.front().days);
+  REQUIRE(!reply.plan_outlooks.empty());
+  const Outlook& best = reply.plan_outlooks.front();
+  REQUIRE(best.training);
+  CHECK(best.training->predicted.days <= 30);
+  CHECK(best.training->low.days < best.training->predicted.days);
+  CHECK(best.training->high.days > best.training->predicted.days);
+  const nlohmann::json& budget = json["plans"][0]["budget"];
+  CHECK(budget["days"] == best.training->predicted.days);
+  CHECK(budget["interval"]["low"]["days"] == best.training->low.days);
+  CHECK(budget["interval"]["high"]["days"] == best.training->high.days);
+}
+
+TEST_CASE("answers: higher odds of a deadline take as many GPUs or more, and the best plan has them") {
+  Request base = gpt_22b();
+  base.strategy = {};
+  PlanQuestion question{
+      .base = base, .training = {.tokens = 20e9}, .deadline = Seconds(30 * 86400.0), .odds = {}};
+  std::int64_t fewest = answer(question).found->value.value();
+  for (const double odds : {0.8, 0.99, 0.9999}) {
+    question.odds = odds;
+    const PlanReply reply = answer(question);
+    REQUIRE(reply.found->value);
+    CHECK(*reply.found->value >= fewest);
+    fewest = *reply.found->value;
+    REQUIRE((reply.in_time && reply.in_time->odds));
+    CHECK(reply.in_time->asked == odds);
+    CHECK(*reply.in_time->odds >= odds);
+    CHECK(*reply.in_time->odds ==
+          odds_within(reply.result.plans.front().iteration, reply.in_time->limit, reply.spread->spread));
+  }
+  const Json json = json_of("plan gpt-22b --global-batch 16 --tokens 20B --deadline 30d --odds 99.99%");
+  CHECK(json["found"]["value"] == fewest);
+  CHECK(json["in_time"]["asked_odds"] == doctest::Approx(0.9999));
+  CHECK(json["in_time"]["odds"] >= 0.9999);
+}
+
+TEST_CASE("answers: the interval of each plan, on its Pareto front too, is that of its estimate") {
+  Request base = gpt_22b();
+  base.strategy = {};
+  const PlanReply reply = answer(PlanQuestion{.base = base, .space = {.devices = 8}});
+  const Json json = json_of("plan gpt-22b --devices 8 --global-batch 16");
+  REQUIRE(reply.plan_outlooks.size() == reply.result.plans.size());
+  for (std::size_t i = 0; i < reply.accounts.size(); ++i) {
+    CHECK(reply.plan_outlooks[i].iteration == reply.accounts[i].interval);
+  }
+  REQUIRE(json["pareto"].size() == reply.pareto_outlooks.size());
+  for (std::size_t i = 0; i < reply.pareto_outlooks.size(); ++i) {
+    const auto& [low, high] = reply.pareto_outlooks[i].iteration;
+    CHECK(low < reply.result.pareto[i].iteration);
+    CHECK(reply.result.pareto[i].iteration < high);
+    CHECK(json["pareto"][i]["interval"]["low_seconds"] == low.count());
+    CHECK(json["pareto"][i]["interval"]["high_seconds"] == high.count());
+  }
 }
 
 TEST_CASE("answers: the points of a sweep, and of one that searches") {

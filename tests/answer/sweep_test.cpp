@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/io/spreads_file.hpp"
+#include "headroom/plan/interval.hpp"
 #include "plan/requests.hpp"
 
 namespace headroom {
@@ -17,6 +19,10 @@ TEST_CASE("a row has the figures of the plan") {
   CHECK(row.figures.peak_bytes == peak(plan).count());
   CHECK(*row.figures.headroom_bytes + *row.figures.peak_bytes == (80_GiB).count());
   CHECK(row.figures.iteration_seconds == plan.timing->iteration.total.count());
+  const IterationInterval interval = iteration_interval(
+      plan.timing->iteration.total, iteration_spread(plan.request, embedded_spreads()).spread);
+  CHECK(row.figures.low_iteration_seconds == interval.low.count());
+  CHECK(row.figures.high_iteration_seconds == interval.high.count());
   CHECK(row.figures.tokens_per_second == plan.timing->throughput.tokens_per_second);
   CHECK(!row.figures.evaluated);
 }

@@ -24,6 +24,16 @@ TEST_CASE("capacity: days, device-hours, price and energy") {
   CHECK(!bare.kilowatt_hours);
 }
 
+TEST_CASE("capacity: the ends of an interval are what iterations of that time take") {
+  const Training training{.tokens = 300e9, .price_per_device_hour = 2.5};
+  const auto at = [&](double seconds) { return training_cost(training, workload, Seconds(seconds), 64); };
+  const TrainingInterval cost =
+      training_interval(training, workload, Seconds(6), {.low = Seconds(5), .high = Seconds(7.2)}, 64);
+  CHECK(cost.predicted == at(6));
+  CHECK(cost.low == at(5));
+  CHECK(cost.high == at(7.2));
+}
+
 TEST_CASE("capacity: iterations that take what a deadline leaves them end at it") {
   const Training training{.tokens = 1e12 + 7};
   const Seconds deadline(30 * 86400.0);

@@ -28,11 +28,11 @@ bool warned(const Plan& plan, const std::string& code) {
 
 TEST_CASE("interval: of the device whose training steps were measured it is narrow, of others wide") {
   const Plan fitted = account(evaluate(timed("dgx-a100-80g")));
-  CHECK(iteration_interval(fitted, embedded_spreads()).rates == StepRates::fitted);
+  CHECK(iteration_spread(fitted.request, embedded_spreads()).rates == StepRates::fitted);
   CHECK_FALSE(warned(fitted, "transferred_step_rates"));
   for (const char* system : {"dgx-h100-80g", "dgx-h200-141g", "dgx-b200-180g"}) {
     const Plan plan = account(evaluate(timed(system)));
-    CHECK(iteration_interval(plan, embedded_spreads()).rates == StepRates::transferred);
+    CHECK(iteration_spread(plan.request, embedded_spreads()).rates == StepRates::transferred);
     CHECK(warned(plan, "transferred_step_rates"));
   }
 }
@@ -56,13 +56,34 @@ TEST_CASE(
     Request request = timed("dgx-a100-80g");
     request.strategy.micro_batch = *rc::gen::element(1, 2, 4);
     const Plan plan = account(evaluate(request));
-    const IterationInterval time = iteration_interval(plan, embedded_spreads());
+    const IterationInterval time = iteration_interval(
+        plan.timing->iteration.total, iteration_spread(plan.request, embedded_spreads()).spread);
     const double total = plan.timing->iteration.total.count();
     RC_ASSERT(time.low.count() < total && total < time.high.count());
     RC_ASSERT(std::abs(time.low.count() * time.high.count() / (total * total) - 1) < 1e-12);
     const AllocatedInterval memory = allocated_interval(plan, embedded_spreads());
     RC_ASSERT(memory.low < memory.predicted && memory.predicted < memory.high);
     RC_ASSERT(memory.predicted == peak(plan) - plan.ranks[plan.peak_rank].reserved);
+  });
+}
+
+TEST_CASE("interval: the odds at its ends are 10 and 90%, and at the prediction even") {
+  const Spread spread{.logarithm = 0.3, .source = ""};
+  const Seconds predicted(7);
+  const auto [low, high] = iteration_interval(predicted, spread);
+  CHECK(odds_within(predicted, low, spread) == doctest::Approx(0.1));
+  CHECK(odds_within(predicted, predicted, spread) == doctest::Approx(0.5));
+  CHECK(odds_within(predicted, high, spread) == doctest::Approx(0.9));
+}
+
+TEST_CASE("interval: what may be predicted for given odds has them, and is less for higher ones") {
+  rc::check([] {
+    const Spread spread{.logarithm = *rc::gen::inRange(1, 700) / 1000.0, .source = ""};
+    const Seconds limit(*rc::gen::inRange(1, 100000) / 100.0);
+    const double odds = *rc::gen::inRange(1, 999) / 1000.0;
+    const Seconds predicted = predicted_for(limit, odds, spread);
+    RC_ASSERT(std::abs(odds_within(predicted, limit, spread) - odds) < 1e-9);
+    RC_ASSERT(predicted_for(limit, odds + 0.0005, spread) < predicted);
   });
 }
 

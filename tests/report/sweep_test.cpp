@@ -36,9 +36,10 @@ TEST_CASE("a mistake is a row with all its problems") {
                      .problems = {{"--tensor-parallel", "must divide"}, {"", "no"}}};
   CHECK(problem_text(row) == "--tensor-parallel: must divide; no");
   CHECK(printed(head_of(SweepKind::estimate), {row}, Format::csv) ==
-        "sequence,sp,verdict,devices,peak_rank,peak_bytes,headroom_bytes,iteration_seconds,mfu,hfu,"
-        "tokens_per_second,tokens_per_second_per_device,problem\n"
-        "1024,yes,,,,,,,,,,,--tensor-parallel: must divide; no\n");
+        "sequence,sp,verdict,devices,peak_rank,peak_bytes,headroom_bytes,iteration_seconds,"
+        "low_iteration_seconds,high_iteration_seconds,mfu,hfu,tokens_per_second,tokens_per_second_per_device,"
+        "problem\n"
+        "1024,yes,,,,,,,,,,,,,--tensor-parallel: must divide; no\n");
 }
 
 TEST_CASE("a varied figure has one column") {

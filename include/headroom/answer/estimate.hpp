@@ -20,9 +20,10 @@ struct EstimateQuestion {
 struct EstimateReply {
   Evaluation evaluation;
   AllocatedInterval allocated;
-  std::optional<IterationInterval> interval;  // where time is known
+  std::optional<IterationSpread> spread;  // where time is known
+  std::optional<IterationInterval> interval;
   Training training;
-  std::optional<TrainingCost> cost;  // where time is known and tokens are given
+  std::optional<TrainingInterval> cost;  // where time is known and tokens are given
   bool looked_for_alternatives = false;
   std::vector<Alternative> alternatives;  // remedies where it does not fit, else improvements
   std::vector<ReplayedStep> schedule;     // where it was asked for

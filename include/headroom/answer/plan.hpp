@@ -28,6 +28,8 @@ struct PlanQuestion {
   // When the training shall be over: asks for the fewest devices, of which an iteration takes short enough. Expects
   // tokens, and no other extreme.
   std::optional<Seconds> deadline;
+  // With which odds an iteration shall take no longer than `deadline` or `find` asks; without them its predicted time shall.
+  std::optional<double> odds;
   std::optional<AskedStrategy> why;  // a strategy whose faults are asked for
   std::size_t accounts =
       10;  // how many of the best plans are accounted for in full; of the first two all are
@@ -42,6 +44,21 @@ struct PlanTask {
   std::optional<Found> found;
 };
 
+// What is not certain of a plan's time, and of what a training run takes with it, where tokens are given.
+struct Outlook {
+  IterationInterval iteration;
+  std::optional<TrainingInterval> training;
+  friend bool operator==(const Outlook&, const Outlook&) = default;
+};
+
+// Whether an iteration of the best plan takes no longer than was asked for.
+struct InTime {
+  Seconds limit;                // that it may take
+  std::optional<double> asked;  // the odds that were asked for
+  std::optional<double> odds;   // those of the best plan, where there is one
+  friend bool operator==(const InTime&, const InTime&) = default;
+};
+
 struct PlanReply {
   Request base;
   Space space;
@@ -50,12 +67,14 @@ struct PlanReply {
   bool default_batch = false;
   Training training;
   SearchResult result;
-  std::vector<EstimateReply> accounts;     // of the first of its plans
-  std::vector<TrainingCost> plan_costs;    // of each of its plans, where tokens are given
-  std::vector<TrainingCost> pareto_costs;  // and of each on its Pareto front
-  std::optional<BlockedChange> blocked;    // what memory keeps the best plan from
-  std::optional<Problem> obstacle;         // where no layout is legal: the size that divides nothing
-  std::vector<Found> relief;               // where nothing fits: what would
+  std::vector<EstimateReply> accounts;    // of the first of its plans
+  std::optional<InTime> in_time;          // where a time was asked for
+  std::optional<IterationSpread> spread;  // of the time of each, where time is known
+  std::vector<Outlook> plan_outlooks;     // of each of its plans
+  std::vector<Outlook> pareto_outlooks;   // and of each on its Pareto front
+  std::optional<BlockedChange> blocked;   // what memory keeps the best plan from
+  std::optional<Problem> obstacle;        // where no layout is legal: the size that divides nothing
+  std::vector<Found> relief;              // where nothing fits: what would
   std::optional<InquiryReply> inquiry;
 };
 

@@ -23,6 +23,8 @@ struct SweepFigures {
   std::optional<double> peak_bytes;
   std::optional<double> headroom_bytes;  // negative where it does not fit
   std::optional<double> iteration_seconds;
+  std::optional<double> low_iteration_seconds;  // the interval in which a measured one should lie
+  std::optional<double> high_iteration_seconds;
   std::optional<double> mfu;
   std::optional<double> hfu;
   std::optional<double> tokens_per_second;
@@ -37,12 +39,14 @@ struct SweepFigure {
   std::string_view name;
   std::optional<double> SweepFigures::*figure;
 };
-inline constexpr std::array<SweepFigure, 11> sweep_figures{{
+inline constexpr std::array<SweepFigure, 13> sweep_figures{{
     {"devices", &SweepFigures::devices},
     {"peak_rank", &SweepFigures::peak_rank},
     {"peak_bytes", &SweepFigures::peak_bytes},
     {"headroom_bytes", &SweepFigures::headroom_bytes},
     {"iteration_seconds", &SweepFigures::iteration_seconds},
+    {"low_iteration_seconds", &SweepFigures::low_iteration_seconds},
+    {"high_iteration_seconds", &SweepFigures::high_iteration_seconds},
     {"mfu", &SweepFigures::mfu},
     {"hfu", &SweepFigures::hfu},
     {"tokens_per_second", &SweepFigures::tokens_per_second},

@@ -8,6 +8,7 @@
 
 #include "headroom/core/units.hpp"
 #include "headroom/parallel/strategy.hpp"
+#include "headroom/plan/interval.hpp"
 
 namespace headroom {
 
@@ -32,6 +33,17 @@ double iterations_of(const Training& training, const Workload& workload);
 
 TrainingCost training_cost(const Training& training, const Workload& workload, Seconds iteration,
                            std::int64_t devices);
+
+// The same as predicted, and at the two ends of the interval of an iteration's time.
+struct TrainingInterval {
+  TrainingCost predicted;
+  TrainingCost low;
+  TrainingCost high;
+  friend bool operator==(const TrainingInterval&, const TrainingInterval&) = default;
+};
+
+TrainingInterval training_interval(const Training& training, const Workload& workload, Seconds iteration,
+                                   const IterationInterval& interval, std::int64_t devices);
 
 // What an iteration may take for all of them to end by then.
 Seconds iteration_by(const Training& training, const Workload& workload, Seconds deadline);

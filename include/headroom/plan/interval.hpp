@@ -38,18 +38,31 @@ struct Spreads {
   friend bool operator==(const Spreads&, const Spreads&) = default;
 };
 
-const Spread& iteration_spread(const Spreads& spreads, StepRates rates);
+// The spread of a request's iteration times. It follows from the system and the model, and is that of every strategy.
+struct IterationSpread {
+  StepRates rates{};
+  Spread spread;
+  friend bool operator==(const IterationSpread&, const IterationSpread&) = default;
+};
+
+// Expects a system with performance figures.
+IterationSpread iteration_spread(const Request& request, const Spreads& spreads);
 
 struct IterationInterval {
-  StepRates rates{};
   Seconds low;
   Seconds high;
-  std::string source;  // of its spread
   friend bool operator==(const IterationInterval&, const IterationInterval&) = default;
 };
 
-// Expects a plan with timing.
-IterationInterval iteration_interval(const Plan& plan, const Spreads& spreads);
+IterationInterval iteration_interval(Seconds predicted, const Spread& spread);
+
+// The odds that a measured iteration takes no longer than `limit`: a spread is that of a normal distribution of the
+// logarithm of measured over predicted, about 0.
+double odds_within(Seconds predicted, Seconds limit, const Spread& spread);
+
+// What may be predicted for a measured iteration to take no longer than `limit` with these odds. Expects odds between 0
+// and 1, either excluded.
+Seconds predicted_for(Seconds limit, double odds, const Spread& spread);
 
 // The bytes that the peak rank's tensors take: without reserves, which no run tells apart.
 Bytes allocated(const Plan& plan);
