@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headroom/model/layer_kinds.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stage_places.hpp"
 
 namespace headroom {

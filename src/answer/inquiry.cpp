@@ -1,5 +1,6 @@
 #include "headroom/answer/inquiry.hpp"
 
+#include "headroom/parallel/legality.hpp"
 #include "headroom/search/neighbours.hpp"
 
 namespace headroom {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "headroom/core/error.hpp"
+
 namespace headroom {
 
 Trace trace_of(const Plan& plan) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headroom/core/error.hpp"
 #include "headroom/core/expects.hpp"
 
 namespace headroom {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "efficiency.hpp"
+#include "headroom/core/error.hpp"
 #include "headroom/core/expects.hpp"
 #include "rate_parameters.hpp"
 

@@ -1,5 +1,6 @@
 #include "headroom/calibrate/layer_replay.hpp"
 
+#include "headroom/parallel/legality.hpp"
 #include "headroom/time/layer_cost.hpp"
 
 namespace headroom {

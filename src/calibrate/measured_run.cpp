@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "headroom/parallel/legality.hpp"
 #include "overlap_words.hpp"
 
 namespace headroom {

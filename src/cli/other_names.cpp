@@ -52,7 +52,6 @@ struct Unmodelled {
 };
 
 constexpr std::string_view context_parallelism = "context parallelism";
-constexpr std::string_view expert_parallelism = "expert parallelism";
 constexpr std::string_view experts = "mixture of experts";
 constexpr std::string_view full_sharding =
     "parameters or gradients sharded over data-parallel ranks (ZeRO 2 and 3, FSDP); optimizer state is, with "
@@ -64,13 +63,6 @@ constexpr std::array unmodelled_sizes{
     Unmodelled{"--cp", context_parallelism},
     Unmodelled{"--context-parallel", context_parallelism},
     Unmodelled{"--context-parallel-size", context_parallelism},
-    Unmodelled{"--ep", expert_parallelism},
-    Unmodelled{"--expert-parallel", expert_parallelism},
-    Unmodelled{"--expert-parallel-size", expert_parallelism},
-    Unmodelled{"--expert-model-parallel-size", expert_parallelism},
-    Unmodelled{"--etp", expert_parallelism},
-    Unmodelled{"--expert-tensor-parallel", expert_parallelism},
-    Unmodelled{"--expert-tensor-parallel-size", expert_parallelism},
 };
 
 constexpr std::array unmodelled{

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "headroom/parallel/legality.hpp"
+
 namespace headroom::cli {
 namespace {
 

@@ -54,6 +54,19 @@ std::string read_amount(std::string_view text, double& value) {
   return {};
 }
 
+std::string read_number(std::string_view text, double& value, double least) {
+  double number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  if (error != std::errc() || end != last || !(number >= least && number <= most_amount)) {
+    std::array<char, 32> digits{};
+    const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), least);
+    return "must be a number of at least " + std::string(digits.data(), written.ptr) + not_this(text);
+  }
+  value = number;
+  return {};
+}
+
 std::string read_with_unit(std::string_view text, std::span<const Unit> units, std::string_view example,
                            double& value) {
   double number = 0;

@@ -81,6 +81,7 @@ std::vector<LayerDescription> read_kinds(Document& document, const LayerLists& l
         layer.architecture.qkv_bias = layer.architecture.linear_bias;
       }
       check_heads(layer, at, document);
+      resolve_experts(layer, at, document);
       check_common(layer, model, at, document);
       kinds.push_back(std::move(layer));
     }

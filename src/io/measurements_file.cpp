@@ -8,6 +8,7 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "object_reader.hpp"
 #include "searched_members.hpp"
 

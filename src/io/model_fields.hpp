@@ -35,6 +35,18 @@ inline constexpr auto kernel_fields = [](auto& fields, auto& kernels) {
   fields.optional("weight_copies", kernels.weight_copies);
 };
 
+inline constexpr auto expert_fields = [](auto& fields, auto& experts) {
+  fields.required("count", experts.count, head_counts);
+  fields.required("per_token", experts.per_token, head_counts);
+  fields.optional("feedforward", experts.feedforward, widths);
+  fields.optional("shared_feedforward", experts.shared_feedforward, Range{0, widths.most});
+  fields.optional("shared_gate", experts.shared_gate);
+  fields.optional("scores", experts.scores);
+  fields.optional("auxiliary_loss", experts.auxiliary_loss);
+  fields.optional("router_dtype", experts.router_dtype, floating);
+  fields.optional("dispatcher", experts.dispatcher);
+};
+
 // What a layer is made of, beside its sizes.
 inline constexpr auto architecture_fields = [](auto& fields, auto& architecture) {
   fields.optional("activation", architecture.activation);
@@ -44,6 +56,7 @@ inline constexpr auto architecture_fields = [](auto& fields, auto& architecture)
   fields.optional("qkv_bias", architecture.qkv_bias);
   fields.optional("hidden_dropout", architecture.hidden_dropout);
   fields.optional("attention_dropout", architecture.attention_dropout);
+  fields.object("experts", architecture.experts, expert_fields);
 };
 
 inline constexpr auto model_fields = [](auto& fields, auto& model) {
@@ -74,6 +87,29 @@ inline constexpr auto layer_fields = [](auto& fields, auto& layer) {
   architecture_fields(fields, layer.architecture);
   fields.object("kernels", layer.architecture.kernels, kernel_fields);
 };
+
+// Gives the width of experts where the file leaves it out, and notes what cannot be.
+template <class Layer>
+void resolve_experts(Layer& layer, const JsonPointer& at, Document& document) {
+  if (!layer.architecture.experts) return;
+  Experts& experts = *layer.architecture.experts;
+  if (experts.feedforward == 0) experts.feedforward = layer.feedforward;
+  const auto report = [&](const char* field, std::string rule) {
+    document.report(at / "experts" / field, std::move(rule));
+  };
+  if (experts.count > 0 && experts.per_token > experts.count) {
+    report("per_token", fmt::format("must be at most count ({} > {})", experts.per_token, experts.count));
+  }
+  if (experts.shared_gate && experts.shared_feedforward == 0) {
+    report("shared_gate", "needs shared_feedforward, the width of what it gates");
+  }
+  if (layer.architecture.kernels.weight_copies) {
+    report("count", "experts with kernels.weight_copies are not modelled yet");
+  }
+  if (layer.architecture.linear_bias) {
+    report("count", "experts with biases are not modelled yet: set linear_bias to false");
+  }
+}
 
 // Of the model, or of a kind of its layers.
 template <class Layer>

@@ -33,6 +33,7 @@ void resolve(Transformer& model, Document& document) {
     }
   }
   check_heads(model, JsonPointer(), document);
+  resolve_experts(model, JsonPointer(), document);
   if (model.architecture.positions == Positions::learned && model.max_positions > 0 &&
       model.max_positions < model.sequence) {
     report("max_positions", fmt::format("must be at least sequence ({} < {}) where positions are learned",

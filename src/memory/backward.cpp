@@ -205,7 +205,7 @@ Bytes dummy_gradients(const ModelLayers& layers, const KindCounts& counts, const
       if (op.kind != OpKind::linear) continue;
       for (const MatrixProduct& product : op.products) {
         const auto extent = [&](const Amount& amount) {
-          return (amount.count * share(amount.placement, own_sharding)).evaluate(own_letters);
+          return on_rank(amount, own_sharding).evaluate(own_letters);
         };
         double outer = 0;
         for (const Amount& part : product.outer) outer += extent(part);

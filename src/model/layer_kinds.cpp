@@ -15,6 +15,13 @@ KindSizes sizes_of(const LayerDescription& layer, const Transformer& model) {
   add(Symbol::heads, layer.heads, model.heads);
   add(Symbol::key_value_heads, layer.key_value_heads, model.key_value_heads);
   add(Symbol::head_size, layer.head_size, model.head_size);
+  if (const auto& experts = layer.architecture.experts) {
+    const Experts own = model.architecture.experts.value_or(Experts{});
+    add(Symbol::experts, experts->count, own.count);
+    add(Symbol::experts_per_token, experts->per_token, own.per_token);
+    add(Symbol::expert_feedforward, experts->feedforward, own.feedforward);
+    add(Symbol::shared_feedforward, experts->shared_feedforward, own.shared_feedforward);
+  }
   return sizes;
 }
 

@@ -5,7 +5,7 @@
 namespace headroom {
 
 LayerDescription own_layer(const Transformer& model) {
-  return {.name = "dense",
+  return {.name = model.architecture.experts ? "moe" : "dense",
           .feedforward = model.feedforward,
           .heads = model.heads,
           .key_value_heads = model.key_value_heads,

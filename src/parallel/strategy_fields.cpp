@@ -1,6 +1,8 @@
 #include "headroom/parallel/strategy_fields.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 
 #include "headroom/core/expects.hpp"
 #include "headroom/core/reading.hpp"
@@ -19,6 +21,10 @@ bool is_among(std::string_view name, const std::vector<std::string_view>& names)
 }
 
 std::string text_of(std::int64_t value) { return std::to_string(value); }
+std::string text_of(double value) {
+  std::array<char, 32> digits{};
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
+}
 std::string text_of(bool value) { return value ? "yes" : "no"; }
 std::string text_of(const std::string& value) { return value; }
 template <class E>
@@ -50,6 +56,10 @@ std::string text_of(const std::vector<std::int64_t>& values) {
 // Each reads a text into a value; what the text breaks, or empty.
 std::string read(std::string_view text, std::int64_t& value, std::int64_t least) {
   return read_count(text, value, least);
+}
+
+std::string read(std::string_view text, double& value, std::int64_t least) {
+  return read_number(text, value, static_cast<double>(least));
 }
 
 std::string read(std::string_view text, bool& value, std::int64_t) {

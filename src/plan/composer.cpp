@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "plan/account.hpp"
 
 namespace headroom {

@@ -72,7 +72,8 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
 
 void LayerPrices::select(const Strategy& strategy) {
   strategy_ = strategy;
-  const auto [entry, added] = priced_.try_emplace({strategy.tensor_parallel, strategy.micro_batch,
+  const auto [entry, added] = priced_.try_emplace({strategy.tensor_parallel, strategy.expert_parallel,
+                                                   strategy.expert_tensor_parallel, strategy.micro_batch,
                                                    strategy.sequence_parallel, strategy.save_gathered_input,
                                                    strategy.keep_pipeline_outputs, strategy.gradient_dtype});
   now_ = &entry->second;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <tuple>
 
+#include "headroom/parallel/legality.hpp"
 #include "headroom/plan/composer.hpp"
 
 namespace headroom {

@@ -54,7 +54,7 @@ IterationFlops iteration_flops(const Transformer& model, const ModelLayers& laye
                                const Workload& workload, const RecomputedParts& recomputed) {
   // Padding is no work that the model needs.
   Bindings letters = bindings(model, strategy, workload);
-  letters.bind(Symbol::vocabulary, static_cast<double>(model.vocabulary));
+  letters.bind(Symbol::vocabulary, static_cast<double>(model.vocabulary)).bind(Symbol::imbalance, 1);
   const auto core = [](const LayerKind& kind) { return core_attention_ops(kind.ops); };
 
   const Flops needed = counted(layers, letters, 3, [](const LayerKind& kind) { return every_op(kind.ops); });

@@ -189,19 +189,29 @@ Table tensor_table(const ExplainReply& explanation) {
   return table;
 }
 
-// Axes that are spoken of only where a run uses them.
-bool of_rare_axis(Symbol symbol) {
-  return symbol == Symbol::context_parallel || symbol == Symbol::expert_parallel ||
-         symbol == Symbol::expert_tensor_parallel;
+// Letters of axes are spoken of where a run uses them, and letters of experts where the model has any.
+bool is_idle(Symbol symbol, const Transformer& model, const Bindings& letters) {
+  switch (symbol) {
+    case Symbol::max_positions: return true;
+    case Symbol::context_parallel:
+    case Symbol::expert_parallel:
+    case Symbol::expert_tensor_parallel: return letters[symbol] == 1;
+    case Symbol::experts:
+    case Symbol::experts_per_token:
+    case Symbol::expert_ranks_per_token:
+    case Symbol::imbalance:
+    case Symbol::expert_feedforward:
+    case Symbol::shared_feedforward: return !any_experts(model);
+    default: return false;
+  }
 }
 
 std::string letters_line(const ExplainReply& explanation) {
   const Bindings letters = bindings(explanation.model, explanation.strategy, explanation.workload);
   std::string text;
   for (const Notation& entry : notation) {
-    if (entry.symbol == Symbol::max_positions || (of_rare_axis(entry.symbol) && letters[entry.symbol] == 1))
-      continue;
-    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", entry.letter, whole(letters[entry.symbol]));
+    if (is_idle(entry.symbol, explanation.model, letters)) continue;
+    text += fmt::format("{}{} = {:.12g}", text.empty() ? "" : ", ", entry.letter, letters[entry.symbol]);
   }
   if (!explanation.equalities.empty())
     text += fmt::format("; here {}", fmt::join(explanation.equalities, ", "));

@@ -39,6 +39,11 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
                                    {"recompute", Align::left},
                                    {"ZeRO", Align::right, 2}};
   table.columns.insert(table.columns.end(), common.begin(), common.end());
+  const bool experts = any_experts(report.base.model);
+  if (experts) {
+    table.columns.push_back({"EP"});
+    table.columns.push_back({"ETP", Align::right, 2});
+  }
   for (Column& column : training_columns(report.training)) table.columns.push_back(std::move(column));
   for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) {
     const Candidate& one = candidates[i];
@@ -64,6 +69,10 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
         recompute_cell(strategy.recompute),
         strategy.distributed_optimizer ? "1" : "0"};
     row.insert(row.end(), cells.begin(), cells.end());
+    if (experts) {
+      row.push_back(std::to_string(strategy.expert_parallel));
+      row.push_back(std::to_string(strategy.expert_tensor_parallel));
+    }
     if (outlooks[i].training) {
       for (std::string& cell : training_cells(report.training, *outlooks[i].training)) {
         row.push_back(std::move(cell));
@@ -80,6 +89,8 @@ Table csv_table(const PlanReply& report) {
                           {"pipeline_parallel"},
                           {"virtual_pipeline"},
                           {"data_parallel"},
+                          {"expert_parallel"},
+                          {"expert_tensor_parallel"},
                           {"micro_batch"},
                           {"sequence_parallel"},
                           {"recompute"},
@@ -107,6 +118,8 @@ Table csv_table(const PlanReply& report) {
                           std::to_string(strategy.pipeline_parallel),
                           std::to_string(strategy.virtual_pipeline),
                           std::to_string(strategy.data_parallel),
+                          std::to_string(strategy.expert_parallel),
+                          std::to_string(strategy.expert_tensor_parallel),
                           std::to_string(strategy.micro_batch),
                           yes(strategy.sequence_parallel),
                           std::string(name_of(strategy.recompute.policy)),

@@ -52,6 +52,8 @@ std::string layout_line(const Strategy& strategy, const Workload& workload) {
       fmt::format("{} GPU{} = TP {} x PP {} x DP {}", devices(strategy), devices(strategy) == 1 ? "" : "s",
                   strategy.tensor_parallel, strategy.pipeline_parallel, strategy.data_parallel);
   if (strategy.virtual_pipeline > 1) text += fmt::format(", VP {}", strategy.virtual_pipeline);
+  if (strategy.expert_parallel > 1) text += fmt::format(", EP {}", strategy.expert_parallel);
+  if (strategy.expert_tensor_parallel > 1) text += fmt::format(", ETP {}", strategy.expert_tensor_parallel);
   const std::int64_t n = microbatches(strategy, workload);
   return text + fmt::format("; GBS {} x {} tokens = {} microbatch{} of {} on each pipeline",
                             workload.global_batch, workload.sequence, n, n == 1 ? "" : "es",
@@ -163,11 +165,13 @@ std::string painted(const std::string& text, bool good, const Style& style) {
 }
 
 std::string heading_of(std::string_view field) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> short_names{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> short_names{{
       {"tensor_parallel", "TP"},
       {"pipeline_parallel", "PP"},
       {"virtual_pipeline", "VP"},
       {"data_parallel", "DP"},
+      {"expert_parallel", "EP"},
+      {"expert_tensor_parallel", "ETP"},
       {"micro_batch", "MBS"},
       {"global_batch", "GBS"},
       {"devices", "GPUs"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "headroom/core/error.hpp"
 #include "headroom/search/feasibility.hpp"
 #include "headroom/search/obstacle.hpp"
 

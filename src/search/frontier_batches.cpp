@@ -1,6 +1,7 @@
 #include "headroom/search/frontier_batches.hpp"
 
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/legality.hpp"
 
 namespace headroom {
 std::vector<BatchChoice> batch_choices(const Request& request, Bytes budget) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headroom/memory/backward.hpp"
+#include "headroom/parallel/legality.hpp"
 
 namespace headroom {
 

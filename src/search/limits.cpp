@@ -1,5 +1,6 @@
 #include "headroom/search/limits.hpp"
 
+#include "headroom/parallel/legality.hpp"
 #include "headroom/plan/changes.hpp"
 #include "headroom/plan/composer.hpp"
 
@@ -28,7 +29,8 @@ std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
 }
 
 std::vector<Found> relief(const Request& base, const Space& space) {
-  const auto [batch, sequence] = base.workload;
+  const std::int64_t batch = base.workload.global_batch;
+  const std::int64_t sequence = base.workload.sequence;
   // Lengths that kernels are made for, where there is room for them.
   const std::int64_t step = sequence > usual_sequence_step ? usual_sequence_step : 1;
   return {find(base, space, {.extreme = Extreme::min_devices, .most = usual_most_devices}),

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <tuple>
 
+#include "headroom/core/error.hpp"
 #include "headroom/plan/composer.hpp"
 #include "search/best_found.hpp"
 

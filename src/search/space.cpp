@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/parallel/legality.hpp"
 
 namespace headroom {
 namespace {
@@ -16,7 +17,7 @@ std::vector<std::int64_t> allowed_divisors(std::int64_t whole, const Counts& cou
 class LayoutVisit {
  public:
   LayoutVisit(const Request& base, const Space& space, const VisitLayout& visit, const RejectLayout& reject)
-      : base_(base), space_(space), visit_(visit), reject_(reject) {
+      : base_(base), space_(space), visit_(visit), reject_(reject), experts_(any_experts(base.model)) {
     if (space.layouts == Layouts::any) ends_ = end_loads(base.model);
   }
 
@@ -29,7 +30,7 @@ class LayoutVisit {
       for (const std::int64_t p : allowed_divisors(space_.devices / t, space_.pipeline_parallel)) {
         layout_.pipeline_parallel = p;
         layout_.data_parallel = space_.devices / t / p;
-        if (allows(space_.data_parallel, layout_.data_parallel) && !visit_virtual_pipelines()) return;
+        if (allows(space_.data_parallel, layout_.data_parallel) && !visit_expert_parallels()) return;
       }
     }
   }
@@ -40,7 +41,7 @@ class LayoutVisit {
     layout_.virtual_pipeline = 1;
     layout_.stage_layers.clear();
     layout_.micro_batch = 1;
-    layout_.sequence_parallel = false;
+    layout_.sequence_parallel = experts_ && layout_.tensor_parallel > 1;  // which it takes
     layout_.schedule = ScheduleKind::one_forward_one_backward;
     return rejected();
   }
@@ -53,6 +54,20 @@ class LayoutVisit {
   }
 
   // False ends the visit, here and below.
+  bool visit_expert_parallels() {
+    layout_.expert_parallel = layout_.expert_tensor_parallel = 1;
+    if (!experts_) return visit_virtual_pipelines();
+    const std::int64_t stage = layout_.tensor_parallel * layout_.data_parallel;
+    for (const std::int64_t z : allowed_divisors(stage, space_.expert_tensor_parallel)) {
+      layout_.expert_tensor_parallel = z;
+      for (const std::int64_t y : allowed_divisors(stage / z, space_.expert_parallel)) {
+        layout_.expert_parallel = y;
+        if (!visit_virtual_pipelines()) return false;
+      }
+    }
+    return true;
+  }
+
   bool visit_virtual_pipelines() {
     if (rejected_whatever_follows()) return true;
     const std::int64_t p = layout_.pipeline_parallel;
@@ -101,6 +116,7 @@ class LayoutVisit {
   const VisitLayout& visit_;
   const RejectLayout& reject_;
   EndLoads ends_;
+  bool experts_ = false;
   Strategy layout_;
 };
 

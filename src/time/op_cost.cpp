@@ -92,7 +92,7 @@ class Pricing {
   }
 
   [[nodiscard]] std::int64_t extent(const Monomial& count) const {
-    return std::llround(count.evaluate(setting_.letters));
+    return std::max(std::llround(count.evaluate(setting_.letters)), 1LL);
   }
 
   Seconds time_of(CollectiveKind kind, Bytes bytes, const Group& group) {
@@ -269,17 +269,16 @@ OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted
   for (const Collective& collective : inserted) {
     if (collective.op == static_cast<int>(op)) work.collectives.push_back(collective);
   }
-  const auto of_rank = [&](const Amount& amount) { return amount.count * share(amount.placement, sharding); };
   for (const MatrixProduct& product : row.products) {
     // The gradient of a value has its type; what is cast to be a factor is cast in the same kernel.
     ProductWork extents{.dtype = product.dtype,
                         .result = table[row.outputs[0]].dtype,
                         .left_gradient = table[row.inputs[0]].dtype,
                         .right_gradient = row.inputs.size() > 1 ? table[row.inputs[1]].dtype : Dtype::half,
-                        .batch = of_rank(product.batch),
-                        .rows = of_own_tokens(of_rank(product.rows), sharding),
-                        .inner = of_rank(product.inner)};
-    for (const Amount& outer : product.outer) extents.outer.push_back(of_rank(outer));
+                        .batch = on_rank(product.batch, sharding),
+                        .rows = of_own_tokens(on_rank(product.rows, sharding), sharding),
+                        .inner = on_rank(product.inner, sharding)};
+    for (const Amount& outer : product.outer) extents.outer.push_back(on_rank(outer, sharding));
     work.products.push_back(extents);
   }
   if (row.kind == OpKind::flash_attention) {

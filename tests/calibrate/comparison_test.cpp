@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/core/error.hpp"
 #include "headroom/io/measurements_file.hpp"
 #include "headroom/io/spreads_file.hpp"
 

@@ -39,7 +39,12 @@ EXAMPLES = {
     "main_params_dtype": ("none", []),
     "exp_avg_dtype": ("int8", []),
     "exp_avg_sq_dtype": ("bf16", []),
+    "expert_parallel": ("4", ["--data-parallel", "4"]),
+    "expert_tensor_parallel": ("2", ["--data-parallel", "4"]),
+    "moe_imbalance": ("1.5", []),
 }
+# Fields of models with experts.
+MODELS = {name: "mixtral-8x7b" for name in ("expert_parallel", "expert_tensor_parallel", "moe_imbalance")}
 # No search and no frontier has strategies with these.
 NEVER_PRINTED = {"recompute_method", "distribute_saved_activations"}
 
@@ -69,7 +74,8 @@ def text_of(value):
 
 
 def workload_flags(report):
-    return "".join(f"--{key.replace('_', '-')}={report['workload'][key]} " for key in ("global_batch", "sequence"))
+    return "".join(f"--{key.replace('_', '-')}={report['workload'][key]} " 
+                   for key in ("global_batch", "sequence", "moe_imbalance"))
 
 
 def flag(name, value):
@@ -78,24 +84,25 @@ def flag(name, value):
 
 def check_field(program, field, mistakes):
     value, beside = EXAMPLES[field["name"]]
+    model = MODELS.get(field["name"], MODEL)
     if "global_batch" != field["name"]:
         beside = [*beside, "--global-batch", "96"]
 
     def wrong(what):
         mistakes.append(f"{field['name']}: {what}")
 
-    arguments = [MODEL, *beside, *flag(field["flag"], value)]
+    arguments = [model, *beside, *flag(field["flag"], value)]
     report = program.report("estimate", *arguments)
     if text_of(member(report, field["json"])) != value:
         wrong(f"{field['flag']} {value} makes {field['json']} {member(report, field['json'])}")
-    if text_of(member(program.report("estimate", MODEL, *beside), field["json"])) == value:
+    if text_of(member(program.report("estimate", model, *beside), field["json"])) == value:
         wrong("its example is what it is without the flag")
     for alias in field["aliases"]:
-        if program.report("estimate", MODEL, *beside, *flag(alias, value)) != report:
+        if program.report("estimate", model, *beside, *flag(alias, value)) != report:
             wrong(f"{alias} is another flag than {field['flag']}")
 
     values = f"{value};{value}" if "," in value else value  # of lists semicolons part the values
-    row = program.report("sweep", MODEL, *beside, "--vary", f"{field['name']}={values}")["rows"][0]
+    row = program.report("sweep", model, *beside, "--vary", f"{field['name']}={values}")["rows"][0]
     found = (row.get("peak_bytes"), row.get("iteration_seconds"))
     if found != (report["memory"]["peak_bytes"], report["time"]["iteration_seconds"]):
         wrong(f"a sweep finds {row}")
@@ -104,7 +111,7 @@ def check_field(program, field, mistakes):
         return
     told = 0
     for flags, found in printed(program, field, report, arguments):
-        again = program.report("estimate", MODEL, *shlex.split(flags))
+        again = program.report("estimate", model, *shlex.split(flags))
         told += text_of(member(again, field["json"])) != field["default"]
         if not found.items() <= summary(again).items():
             wrong(f"'{flags}' is printed for {found}, and makes {summary(again)}")

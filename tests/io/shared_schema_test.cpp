@@ -39,6 +39,8 @@ template <class T>
 Json expected(const Member<T>&, const StrategyField& field) {
   if constexpr (std::is_same_v<T, std::int64_t>) {
     return {{"type", "integer"}, {"minimum", least_in_files(field)}};
+  } else if constexpr (std::is_same_v<T, double>) {
+    return {{"type", "number"}, {"minimum", field.least}};
   } else if constexpr (std::is_same_v<T, bool>) {
     return {{"type", "boolean"}};
   } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {

@@ -10,6 +10,7 @@
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/memory/state.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 #include "headroom/parallel/stage_places.hpp"
 #include "headroom/plan/plan.hpp"

@@ -31,7 +31,10 @@ constexpr OpTable toy_ops(const Architecture& architecture) {
   OpTable table;
   for (const Value& value : layer.table.values()) table.value(value);
   for (Op op : layer.table.ops()) {
-    if (op.name == "toy_widen") op.weights = WeightClass::expert;
+    if (op.name == "toy_widen") {
+      op.weights = WeightClass::expert;
+      op.products[0].inner.placement = Placement::expert_split;
+    }
     table.op(op);
   }
   return table;

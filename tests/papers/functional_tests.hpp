@@ -10,6 +10,7 @@
 
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom::tests {

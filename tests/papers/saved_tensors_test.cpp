@@ -12,6 +12,7 @@
 
 #include "headroom/memory/stage.hpp"
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "paths.hpp"
 
 namespace headroom {

@@ -7,6 +7,7 @@
 #include <rapidcheck.h>
 
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/parallel/legality.hpp"
 
 namespace headroom {
 namespace {

@@ -8,6 +8,7 @@
 #include <rapidcheck.h>
 
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "search/requests.hpp"
 
 namespace headroom {

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/parallel/legality.hpp"
 #include "plan/requests.hpp"
 
 namespace headroom {

@@ -3,6 +3,7 @@
 
 #include "headroom/answer/explain.hpp"
 #include "headroom/answer/trace.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "headroom/plan/composer.hpp"
 #include "plan/requests.hpp"
 

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/core/error.hpp"
 #include "headroom/search/search.hpp"
 #include "search/requests.hpp"
 

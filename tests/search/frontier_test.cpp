@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/core/error.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/core/error.hpp"
 #include "headroom/plan/composer.hpp"
 #include "search/requests.hpp"
 

@@ -119,7 +119,7 @@ TEST_CASE("layer cost: every embedded model is priced, flash attention as an ass
   for (const Transformer& model : list_models()) {
     CAPTURE(model.name);
     const Strategy strategy{.tensor_parallel = 1};
-    const Setting setting = setting_of(model, strategy, {.global_batch = 1, .sequence = 1024}, 8,
+    const Setting setting = setting_of(model, strategy, {.global_batch = 1, .sequence = model.sequence}, 8,
                                        performance(), tests::megatron());
     const ModelCost cost = model_cost(model, strategy, setting);
     CHECK(device_time(cost.kinds[0].forward) > Seconds(0));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headroom/answer/grid.hpp"
+#include "headroom/core/error.hpp"
 #include "headroom/search/search.hpp"
 
 namespace headroom {

@@ -34,8 +34,8 @@ inline constexpr std::size_t axis_count = 6;
 inline constexpr std::array<AxisRow, axis_count> parallel_axes{{
     {ParallelAxis::tensor, "tensor", 't', Divides::weights},
     {ParallelAxis::context, "context", 'c', Divides::tokens},
-    {ParallelAxis::expert_tensor, "expert_tensor", 'T', Divides::expert_weights},
-    {ParallelAxis::expert, "expert", 'E', Divides::experts},
+    {ParallelAxis::expert_tensor, "expert_tensor", 'z', Divides::expert_weights},
+    {ParallelAxis::expert, "expert", 'y', Divides::experts},
     {ParallelAxis::data, "data", 'd', Divides::replicas},
     {ParallelAxis::pipeline, "pipeline", 'p', Divides::layers},
 }};

@@ -23,7 +23,8 @@ enum class Dtype : std::uint8_t {
   fp4,
   fp8_blockwise,
   mxfp8,
-  nvfp4
+  nvfp4,
+  int32
 };
 
 // What computes with a type on a device. half: the tensor cores, at 16 bits. none: nothing that a peak is given for.
@@ -36,7 +37,7 @@ struct DtypeRow {
   Arithmetic arithmetic;
 };
 
-inline constexpr std::array<DtypeRow, 11> dtypes{{
+inline constexpr std::array<DtypeRow, 12> dtypes{{
     {Dtype::boolean, "boolean", 8, Arithmetic::none},
     {Dtype::half, "half", 16, Arithmetic::half},
     {Dtype::fp32, "fp32", 32, Arithmetic::fp32},
@@ -48,6 +49,7 @@ inline constexpr std::array<DtypeRow, 11> dtypes{{
     {Dtype::fp8_blockwise, "fp8_blockwise", 8, Arithmetic::fp8},
     {Dtype::mxfp8, "mxfp8", 8, Arithmetic::fp8},
     {Dtype::nvfp4, "nvfp4", 4, Arithmetic::fp4},
+    {Dtype::int32, "int32", 32, Arithmetic::none},
 }};
 
 constexpr const DtypeRow& row_of(Dtype dtype) { return dtypes[static_cast<std::size_t>(dtype)]; }
@@ -102,6 +104,7 @@ inline constexpr std::array<Spelling<Dtype>, dtypes.size()> spellings<Dtype>{{
     {Dtype::fp8_blockwise, dtypes[8].name},
     {Dtype::mxfp8, dtypes[9].name},
     {Dtype::nvfp4, dtypes[10].name},
+    {Dtype::int32, dtypes[11].name},
 }};
 
 }  // namespace headroom

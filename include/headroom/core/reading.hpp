@@ -27,6 +27,9 @@ std::string read_count(std::string_view text, std::int64_t& value, std::int64_t 
 // A number from 1 to 10^18, which may end in K, M, B (10^9) or T: "300B", "1.4T", "3e11".
 std::string read_amount(std::string_view text, double& value);
 
+// A number from `least` to 10^18, without a unit: "1.5".
+std::string read_number(std::string_view text, double& value, double least);
+
 // A unit, and how many of the base unit it is; without text: none is written.
 struct Unit {
   std::string_view text;

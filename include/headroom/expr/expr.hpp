@@ -139,14 +139,31 @@ class Expr {
  private:
   // The symbols that decide which term comes first, higher powers winning: the part not divided by t leads,
   // as in K22, then what all layers share, then what is widest in h.
-  static constexpr std::array<Symbol, symbol_count> precedence{
-      Symbol::context_parallel, Symbol::expert_parallel, Symbol::expert_tensor_parallel,
-      Symbol::tensor_parallel,  Symbol::layers,          Symbol::pipeline_parallel,
-      Symbol::virtual_pipeline, Symbol::data_parallel,   Symbol::microbatches,
-      Symbol::hidden,           Symbol::feedforward,     Symbol::vocabulary,
-      Symbol::max_positions,    Symbol::head_size,       Symbol::heads,
-      Symbol::key_value_heads,  Symbol::sequence,        Symbol::micro_batch,
-      Symbol::global_batch};
+  static constexpr std::array<Symbol, symbol_count> precedence{Symbol::context_parallel,
+                                                               Symbol::expert_parallel,
+                                                               Symbol::expert_tensor_parallel,
+                                                               Symbol::tensor_parallel,
+                                                               Symbol::layers,
+                                                               Symbol::pipeline_parallel,
+                                                               Symbol::virtual_pipeline,
+                                                               Symbol::data_parallel,
+                                                               Symbol::microbatches,
+                                                               Symbol::imbalance,
+                                                               Symbol::experts_per_token,
+                                                               Symbol::expert_ranks_per_token,
+                                                               Symbol::experts,
+                                                               Symbol::hidden,
+                                                               Symbol::feedforward,
+                                                               Symbol::expert_feedforward,
+                                                               Symbol::shared_feedforward,
+                                                               Symbol::vocabulary,
+                                                               Symbol::max_positions,
+                                                               Symbol::head_size,
+                                                               Symbol::heads,
+                                                               Symbol::key_value_heads,
+                                                               Symbol::sequence,
+                                                               Symbol::micro_batch,
+                                                               Symbol::global_batch};
 
   // Negative when the powers of x come first, zero when they are the same.
   static constexpr int order(const Monomial& x, const Monomial& y) {
@@ -193,11 +210,17 @@ namespace symbols {
 inline constexpr Monomial B{Symbol::global_batch};
 inline constexpr Monomial a{Symbol::heads};
 inline constexpr Monomial k{Symbol::key_value_heads};
+inline constexpr Monomial E{Symbol::experts};
+inline constexpr Monomial q{Symbol::experts_per_token};
+inline constexpr Monomial r{Symbol::expert_ranks_per_token};
+inline constexpr Monomial I{Symbol::imbalance};
 inline constexpr Monomial s{Symbol::sequence};
 inline constexpr Monomial b{Symbol::micro_batch};
 inline constexpr Monomial h{Symbol::hidden};
 inline constexpr Monomial e{Symbol::head_size};
 inline constexpr Monomial f{Symbol::feedforward};
+inline constexpr Monomial g{Symbol::expert_feedforward};
+inline constexpr Monomial u{Symbol::shared_feedforward};
 inline constexpr Monomial v{Symbol::vocabulary};
 inline constexpr Monomial x{Symbol::max_positions};
 inline constexpr Monomial L{Symbol::layers};
@@ -207,8 +230,8 @@ inline constexpr Monomial m{Symbol::virtual_pipeline};
 inline constexpr Monomial p{Symbol::pipeline_parallel};
 inline constexpr Monomial t{Symbol::tensor_parallel};
 inline constexpr Monomial c{Symbol::context_parallel};
-inline constexpr Monomial E{Symbol::expert_parallel};
-inline constexpr Monomial T{Symbol::expert_tensor_parallel};
+inline constexpr Monomial y{Symbol::expert_parallel};
+inline constexpr Monomial z{Symbol::expert_tensor_parallel};
 }  // namespace symbols
 
 }  // namespace headroom

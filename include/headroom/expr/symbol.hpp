@@ -13,11 +13,17 @@ enum class Symbol : std::uint8_t {
   global_batch,
   heads,
   key_value_heads,
+  experts,
+  experts_per_token,
+  expert_ranks_per_token,
+  imbalance,
   sequence,
   micro_batch,
   hidden,
   head_size,
   feedforward,
+  expert_feedforward,
+  shared_feedforward,
   vocabulary,
   max_positions,
   layers,
@@ -31,7 +37,7 @@ enum class Symbol : std::uint8_t {
   expert_tensor_parallel,
 };
 
-inline constexpr std::size_t symbol_count = 19;
+inline constexpr std::size_t symbol_count = 25;
 
 struct Notation {
   Symbol symbol;
@@ -43,11 +49,17 @@ inline constexpr std::array<Notation, symbol_count> notation{{
     {Symbol::global_batch, 'B', "sequences per iteration"},
     {Symbol::heads, 'a', "attention heads"},
     {Symbol::key_value_heads, 'k', "key/value heads"},
+    {Symbol::experts, 'E', "routed experts of a layer"},
+    {Symbol::experts_per_token, 'q', "experts that a token goes to"},
+    {Symbol::expert_ranks_per_token, 'r', "copies of a token that dispatch sends"},
+    {Symbol::imbalance, 'I', "load of the fullest expert rank, times the mean"},
     {Symbol::sequence, 's', "sequence length, tokens"},
     {Symbol::micro_batch, 'b', "microbatch size, sequences"},
     {Symbol::hidden, 'h', "hidden size"},
     {Symbol::head_size, 'e', "size of one head"},
     {Symbol::feedforward, 'f', "feed-forward width"},
+    {Symbol::expert_feedforward, 'g', "width of an expert"},
+    {Symbol::shared_feedforward, 'u', "width of the shared experts"},
     {Symbol::vocabulary, 'v', "vocabulary size, padded"},
     {Symbol::max_positions, 'x', "rows of the position table"},
     {Symbol::layers, 'L', "transformer layers"},
@@ -57,8 +69,8 @@ inline constexpr std::array<Notation, symbol_count> notation{{
     {Symbol::pipeline_parallel, 'p', "pipeline-parallel size"},
     {Symbol::tensor_parallel, 't', "tensor-parallel size"},
     {Symbol::context_parallel, 'c', "context-parallel size"},
-    {Symbol::expert_parallel, 'E', "expert-parallel size"},
-    {Symbol::expert_tensor_parallel, 'T', "tensor-parallel size of experts"},
+    {Symbol::expert_parallel, 'y', "expert-parallel size"},
+    {Symbol::expert_tensor_parallel, 'z', "tensor-parallel size of experts"},
 }};
 
 constexpr std::size_t index_of(Symbol symbol) { return static_cast<std::size_t>(symbol); }

@@ -37,6 +37,11 @@ struct LayerKind {
   KindSizes sizes = {};
 };
 
+// Of an op among those of several kinds: "wide.mlp_up".
+inline std::string qualified_name(const LayerKind& kind, const Op& op) {
+  return kind.name + "." + std::string(op.name);
+}
+
 // Most kinds of a model, its two ends among them. Counts by kind have a place for each, so that a search allocates
 // nothing for them.
 inline constexpr std::size_t most_kinds = 12;

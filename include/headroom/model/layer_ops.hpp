@@ -2,11 +2,11 @@
 // beside K22 section 4.1. With the default Architecture it is the paper's layer.
 //
 //   norm_1  qkv  [rotary]  core attention  projection  residual_1
-//   norm_2  mlp_up  activation  mlp_down  residual_2
+//   norm_2  mlp_up  activation  mlp_down  residual_2        or, of a mixture of experts, the rows of expert_ops.hpp
 #pragma once
 
 #include "headroom/model/attention_ops.hpp"
-#include "headroom/model/mlp_ops.hpp"
+#include "headroom/model/expert_ops.hpp"
 
 namespace headroom {
 
@@ -16,7 +16,8 @@ constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence 
   const ValueId input = layer.table.value({"layer input", s * b * h, architecture.kernels.residual_dtype});
   const ValueId attended = attention(layer, layer.norm("norm_1", input));
   const ValueId middle = layer.residual("residual_1", attended, input);
-  const ValueId expanded = mlp(layer, layer.norm("norm_2", middle));
+  const ValueId normalized = layer.norm("norm_2", middle);
+  const ValueId expanded = architecture.experts ? mixture(layer, normalized) : mlp(layer, normalized);
   layer.residual("residual_2", expanded, middle);
   return layer.table;
 }

@@ -5,21 +5,32 @@
 
 namespace headroom {
 
-constexpr ValueId activation(OpBuilder& layer, ValueId input) {
+// A feed-forward block of a layer: the names of its rows and its width.
+struct Feedforward {
+  std::string_view up = "mlp_up";
+  std::string_view activation = "activation";
+  std::string_view down = "mlp_down";
+  Monomial width = symbols::f;
+};
+
+// Of `elements` values, one for each of the width. `factor`, if there is one, multiplies them in the same kernel: a number
+// for each row of values.
+constexpr ValueId activation(OpBuilder& layer, ValueId input, std::string_view name, const Monomial& elements,
+                             ValueId factor = nowhere) {
   using namespace symbols;
-  Op op{.name = "activation", .region = Placement::split, .inputs = {input}};
-  const ValueId output = layer.table.value({"activated", s * b * f, Dtype::half, Placement::split});
+  Op op{.name = name, .region = Placement::split, .inputs = {input}};
+  const ValueId output = layer.table.value({"activated", elements, Dtype::half, Placement::split});
   op.outputs = {output};
   const bool unfused = layer.arch.kernels.activation == Fusion::unfused;
   switch (layer.arch.activation) {
     case Activation::relu: op.saves.push_back({output, "its sign is the gradient"}); break;
     case Activation::squared_relu:
-      layer.keep(op, {"rectified", s * b * f, Dtype::half, Placement::split}, why::input_gradient);
+      layer.keep(op, {"rectified", elements, Dtype::half, Placement::split}, why::input_gradient);
       break;
     case Activation::gelu:
       op.saves.push_back({input, why::input_gradient});
       if (unfused) {  // x/2 (1 + tanh(c x (1 + d x x))) as a chain of products, each keeping its factors
-        layer.keep(op, {"tanh chain", 6 * s * b * f, Dtype::half, Placement::split}, why::other_factor);
+        layer.keep(op, {"tanh chain", 6 * elements, Dtype::half, Placement::split}, why::other_factor);
         layer.keep(op, {"constants", 6, Dtype::fp32, Placement::whole, Detail::exact}, why::other_factor);
       }
       break;
@@ -27,28 +38,34 @@ constexpr ValueId activation(OpBuilder& layer, ValueId input) {
     case Activation::geglu:
       op.saves.push_back({input, why::input_gradient});
       if (unfused)
-        layer.keep(op, {"activated gate", s * b * f, Dtype::half, Placement::split}, why::other_factor);
+        layer.keep(op, {"activated gate", elements, Dtype::half, Placement::split}, why::other_factor);
       break;
+  }
+  if (factor != nowhere) {
+    op.inputs.push_back(factor);
+    op.saves.push_back({factor, why::other_factor});
   }
   layer.table.op(op);
   return output;
 }
 
-constexpr ValueId mlp(OpBuilder& layer, ValueId input) {
+constexpr ValueId mlp(OpBuilder& layer, ValueId input, const Feedforward& of = {}) {
   using namespace symbols;
   const bool gated = is_gated(layer.arch.activation);
   const int projections = gated ? 2 : 1;
   const ValueId up = layer.table.value(
-      {gated ? "gate and up" : "up", projections * s * b * f, Dtype::half, Placement::split});
+      {gated ? "gate and up" : "up", projections * s * b * of.width, Dtype::half, Placement::split});
   FixedVector<Amount, 4> bias;
-  if (layer.arch.linear_bias) bias = {{projections * f, Placement::split}};
-  layer.linear("mlp_up", input, {up},
-               {OpBuilder::of_tokens({h, Placement::whole}, {{projections * f, Placement::split}})}, bias);
+  if (layer.arch.linear_bias) bias = {{projections * of.width, Placement::split}};
+  layer.linear(of.up, input, {up},
+               {OpBuilder::of_tokens({h, Placement::whole}, {{projections * of.width, Placement::split}})},
+               bias);
 
-  const ValueId active = activation(layer, up);
+  const ValueId active = activation(layer, up, of.activation, s * b * of.width);
   const ValueId output = layer.table.value({"mlp output", s * b * h});
-  layer.linear("mlp_down", active, {output},
-               {OpBuilder::of_tokens({f, Placement::split}, {{h, Placement::whole}})}, layer.row_bias());
+  layer.linear(of.down, active, {output},
+               {OpBuilder::of_tokens({of.width, Placement::split}, {{h, Placement::whole}})},
+               layer.row_bias());
   return output;
 }
 

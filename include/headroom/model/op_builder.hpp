@@ -81,9 +81,11 @@ struct OpBuilder {
     op.overlaps = true;
     for (const MatrixProduct& product : products) {
       if (!arch.kernels.weight_copies) continue;
-      for (const Amount& weights : right_factor(product)) {
+      for (const Amount& outer : product.outer) {
+        const bool rows_whole = product.inner.placement == Placement::whole;
         const ValueId copy =
-            table.value({"half-precision weights", weights.count, Dtype::half, weights.placement});
+            table.value({"half-precision weights", product.inner.count * outer.count, Dtype::half,
+                         rows_whole ? outer.placement : product.inner.placement});
         op.outputs.push_back(copy);
         op.saves.push_back({copy, "the input gradient is a product with it"});
       }

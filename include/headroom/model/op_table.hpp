@@ -19,7 +19,20 @@ namespace headroom {
 // whole: every tensor-parallel rank holds all of it. boundary: likewise, until sequence parallelism splits it
 // into sequence shards. split: each rank holds 1/t. kv_split: split over the key/value heads, of which a rank
 // holds at least one: 1/t, or 1/k where k < t.
-enum class Placement : std::uint8_t { whole, boundary, split, kv_split };
+//
+// Experts are divided along axes of their own. experts: the experts of a layer, 1/y. expert_split: the width of each, 1/z.
+// routed: what a rank of experts gets of a token, which its z ranks all compute on: the share of a sequence shard, times
+// z. expert_rows: the same of one expert, y times as much.
+enum class Placement : std::uint8_t {
+  whole,
+  boundary,
+  split,
+  kv_split,
+  experts,
+  expert_split,
+  routed,
+  expert_rows
+};
 
 enum class OpKind : std::uint8_t {
   normalization,
@@ -31,6 +44,7 @@ enum class OpKind : std::uint8_t {
   copy,
   embedding,
   loss,
+  transfer,  // no kernel: what its exchanges bring
 };
 
 // `paper` rows are those of K22 section 4.1; `exact` rows are the small buffers that the paper leaves out.
@@ -69,7 +83,7 @@ struct Amount {
 
 // Products of matrices, `batch` of them, each [rows x inner] [inner x outer]. The outer extent may have two parts side
 // by side (q beside k and v), since tensor parallelism may divide them differently. From this shape follow the
-// FLOPs, the weights of a linear, and the products of the backward pass: the gradient of the left factor is
+// FLOPs, the weights of a linear (of each of the batch, which are experts), and the products of the backward pass: the gradient of the left factor is
 // [rows x outer] [outer x inner], that of the right one [outer x rows] [rows x inner].
 struct MatrixProduct {
   Amount batch{1, Placement::whole};
@@ -86,32 +100,6 @@ struct MatrixProduct {
     return true;
   }
 };
-
-// What the placements of two factors make of their product: at most one of them is divided.
-constexpr Placement combined(Placement x, Placement y) {
-  EXPECTS(x == Placement::whole || y == Placement::whole);
-  return x == Placement::whole ? y : x;
-}
-
-// Elements of the right factor: the weights, where the product is a linear's.
-constexpr FixedVector<Amount, 2> right_factor(const MatrixProduct& product) {
-  FixedVector<Amount, 2> parts;
-  for (const Amount& outer : product.outer) {
-    parts.push_back({product.inner.count * outer.count, combined(product.inner.placement, outer.placement)});
-  }
-  return parts;
-}
-
-// A multiplication and an addition for each row, inner and outer element.
-constexpr FixedVector<Amount, 2> flops(const MatrixProduct& product) {
-  const Placement of_rows = combined(product.batch.placement, product.rows.placement);
-  FixedVector<Amount, 2> parts;
-  for (const Amount& weights : right_factor(product)) {
-    parts.push_back(
-        {2 * product.batch.count * product.rows.count * weights.count, combined(of_rows, weights.placement)});
-  }
-  return parts;
-}
 
 // Memory traffic that no value of the table shows: a kernel that reorders, a chain that reads its values several
 // times. Everything else follows from the values an op reads, makes and keeps (time/traffic.hpp).
@@ -138,7 +126,7 @@ struct Op {
   FixedVector<Amount, 4> parameters{};       // beside the weights of a linear's products
   FixedVector<Traffic, 2> traffic{};
   bool adds = false;  // the last input is added, so that its gradient is the output's, without a kernel
-  FixedVector<Exchange, 2> exchanges{};
+  FixedVector<Exchange, 4> exchanges{};
   bool overlaps = false;  // collectives before it may run beside its products
   WeightClass weights = WeightClass::dense;
   bool in_place = false;  // its backward pass writes the gradient of its input over what it saved
@@ -177,14 +165,18 @@ class OpTable {
 };
 
 template <>
-inline constexpr std::array<Spelling<Placement>, 4> spellings<Placement>{{
+inline constexpr std::array<Spelling<Placement>, 8> spellings<Placement>{{
     {Placement::whole, "whole"},
     {Placement::boundary, "boundary"},
     {Placement::split, "split"},
     {Placement::kv_split, "kv_split"},
+    {Placement::experts, "experts"},
+    {Placement::expert_split, "expert_split"},
+    {Placement::routed, "routed"},
+    {Placement::expert_rows, "expert_rows"},
 }};
 template <>
-inline constexpr std::array<Spelling<OpKind>, 9> spellings<OpKind>{{
+inline constexpr std::array<Spelling<OpKind>, 10> spellings<OpKind>{{
     {OpKind::normalization, "normalization"},
     {OpKind::linear, "linear"},
     {OpKind::batched_matmul, "batched_matmul"},
@@ -194,6 +186,7 @@ inline constexpr std::array<Spelling<OpKind>, 9> spellings<OpKind>{{
     {OpKind::copy, "copy"},
     {OpKind::embedding, "embedding"},
     {OpKind::loss, "loss"},
+    {OpKind::transfer, "transfer"},
 }};
 template <>
 inline constexpr std::array<Spelling<Detail>, 2> spellings<Detail>{{

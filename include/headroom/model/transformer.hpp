@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,29 @@ struct Kernels {
   friend bool operator==(const Kernels&, const Kernels&) = default;
 };
 
+// How a router makes probabilities of its logits: a softmax over those of the chosen experts, one over all of them before
+// the choice, or a sigmoid of each, normalized over the chosen [Megatron-LM, --moe-router-score-function,
+// --moe-router-pre-softmax].
+enum class RouterScores : std::uint8_t { softmax, softmax_before_choice, sigmoid };
+
+// Copies of a token that leave its rank: one for each of its experts, or one for each rank that has some of them
+// [DeepEP].
+enum class Dispatcher : std::uint8_t { all_to_all, once_per_rank };
+
+// The mixture of experts of a layer.
+struct Experts {
+  std::int64_t count = 0;               // E
+  std::int64_t per_token = 0;           // q
+  std::int64_t feedforward = 0;         // g, the width of one
+  std::int64_t shared_feedforward = 0;  // u, the width of all shared ones together; 0: there are none
+  bool shared_gate = false;             // their output is multiplied by a score of each token
+  RouterScores scores = RouterScores::softmax;
+  bool auxiliary_loss = true;        // for an even load, on scores of its own
+  Dtype router_dtype = Dtype::fp32;  // of logits and probabilities
+  Dispatcher dispatcher = Dispatcher::all_to_all;
+  friend bool operator==(const Experts&, const Experts&) = default;
+};
+
 // The choices of op table rows. A literal type, so that tables can be composed at compile time.
 struct Architecture {
   Activation activation = Activation::gelu;
@@ -76,6 +100,7 @@ struct Architecture {
   bool hidden_dropout = true;     // after attention, MLP and embedding
   bool attention_dropout = true;  // on the softmax output
   bool tied_embeddings = true;
+  std::optional<Experts> experts;  // in place of the MLP
   Kernels kernels;
   friend bool operator==(const Architecture&, const Architecture&) = default;
 };
@@ -142,6 +167,10 @@ bool any_layer(const Transformer& model, Rule rule) {
   return false;
 }
 
+inline bool any_experts(const Transformer& model) {
+  return any_layer(model, [](const Architecture& layer) { return layer.experts.has_value(); });
+}
+
 inline bool any_flash_attention(const Transformer& model) {
   return any_layer(
       model, [](const Architecture& layer) { return layer.kernels.attention == AttentionKernel::flash; });
@@ -154,6 +183,17 @@ constexpr Dtype compute_dtype(const Transformer&) { return Dtype::half; }
 // [Megatron-LM, --make-vocab-size-divisible-by].
 std::int64_t padded_vocabulary(const Transformer& model, std::int64_t tensor_parallel);
 
+template <>
+inline constexpr std::array<Spelling<RouterScores>, 3> spellings<RouterScores>{{
+    {RouterScores::softmax, "softmax"},
+    {RouterScores::softmax_before_choice, "softmax_before_choice"},
+    {RouterScores::sigmoid, "sigmoid"},
+}};
+template <>
+inline constexpr std::array<Spelling<Dispatcher>, 2> spellings<Dispatcher>{{
+    {Dispatcher::all_to_all, "all_to_all"},
+    {Dispatcher::once_per_rank, "once_per_rank"},
+}};
 template <>
 inline constexpr std::array<Spelling<Activation>, 5> spellings<Activation>{{
     {Activation::gelu, "gelu"},

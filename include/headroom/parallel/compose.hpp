@@ -6,86 +6,13 @@
 #include <span>
 #include <string_view>
 
-#include "headroom/core/axis.hpp"
 #include "headroom/core/bit_set.hpp"
 #include "headroom/core/fixed_vector.hpp"
 #include "headroom/expr/expr.hpp"
 #include "headroom/model/op_table.hpp"
+#include "headroom/parallel/sharding.hpp"
 
 namespace headroom {
-
-// An axis beside the tensor-parallel one that a layer is divided along, and its number of ranks, a symbol.
-struct AxisShare {
-  ParallelAxis axis = ParallelAxis::context;
-  Monomial ranks = symbols::c;
-  friend bool operator==(const AxisShare&, const AxisShare&) = default;
-};
-
-// How a layer is divided over the ranks that hold it together. The sizes themselves stay symbols.
-struct Sharding {
-  bool tensor = false;               // t > 1
-  bool sequence = false;             // boundary values are sequence shards [K22 section 4.2.2]
-  bool kv_replicated = false;        // k < t: ranks share key/value heads, each holding one
-  bool save_gathered_input = false;  // a linear's input is saved whole, not gathered again for the backward
-  FixedVector<AxisShare, 3> beside{};
-  friend bool operator==(const Sharding&, const Sharding&) = default;
-};
-
-// What tensor parallelism leaves one rank of a value, of FLOPs or of parameters.
-constexpr Monomial share(Placement placement, const Sharding& sharding) {
-  using namespace symbols;
-  if (!sharding.tensor) return 1;
-  switch (placement) {
-    case Placement::whole: return 1;
-    case Placement::boundary: return sharding.sequence ? 1 / t : 1;
-    case Placement::split: return 1 / t;
-    case Placement::kv_split: return sharding.kv_replicated ? 1 / k : 1 / t;
-  }
-  EXPECTS(!"unknown placement");
-  return 1;
-}
-
-constexpr bool divided_along(const Sharding& sharding, ParallelAxis axis) {
-  if (axis == ParallelAxis::tensor) return sharding.tensor;
-  for (const AxisShare& along : sharding.beside) {
-    if (along.axis == axis) return true;
-  }
-  return false;
-}
-
-// What the axes of a kind leave one rank.
-constexpr Monomial share_along(Divides divides, const Sharding& sharding) {
-  Monomial part = 1;
-  for (const AxisShare& along : sharding.beside) {
-    if (row_of(along.axis).divides == divides) part = part / along.ranks;
-  }
-  return part;
-}
-
-// The tokens of a rank, in a count that has them as a factor; other counts (weights, their copies, single numbers) are
-// as they were. Of rows of scores, one for every pair of tokens, a rank has those of its own tokens.
-constexpr Monomial of_own_tokens(const Monomial& count, const Sharding& sharding) {
-  if (sharding.beside.empty() || count.power(Symbol::sequence) <= 0) return count;
-  return count * share_along(Divides::tokens, sharding);
-}
-
-// Weights of a class that one rank holds. Those of experts are divided among the ranks that share experts, and each
-// expert by its own tensor parallelism.
-constexpr Monomial weights_on_rank(const Amount& amount, WeightClass weights, const Sharding& sharding) {
-  if (weights == WeightClass::dense) return amount.count * share(amount.placement, sharding);
-  const bool split = amount.placement == Placement::split;
-  return amount.count * share_along(Divides::experts, sharding) *
-         (split ? share_along(Divides::expert_weights, sharding) : 1);
-}
-
-// Bytes of a value before tensor parallelism divides it: of all tokens of a rank.
-constexpr Monomial whole_bytes(const Value& value, const Sharding& sharding) {
-  return of_own_tokens(value.elements * Rational(bits_of(value.dtype), 8), sharding);
-}
-
-constexpr Monomial bytes_on_rank(const Value& value, Placement placement, const Sharding& sharding) {
-  return whole_bytes(value, sharding) * share(placement, sharding);
-}
 
 // A set of ops of one table.
 using OpSet = BitSet<OpTable::max_ops>;
@@ -313,8 +240,7 @@ constexpr Expr forward_flops(const OpTable& table, const Sharding& sharding, OpS
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     if ((ops & op_bit(i)) == 0) continue;
     for (const MatrixProduct& product : table.ops()[i].products) {
-      for (const Amount& part : flops(product))
-        sum += of_own_tokens(part.count, sharding) * share(part.placement, sharding);
+      sum += flops_on_rank(product, sharding);
     }
   }
   return sum;
@@ -323,11 +249,9 @@ constexpr Expr forward_flops(const OpTable& table, const Sharding& sharding, OpS
 // Weights and biases of a class that one rank holds of an op.
 constexpr Expr parameters(const Op& op, const Sharding& sharding) {
   Expr sum;
-  for (const Amount& part : op.parameters) sum += weights_on_rank(part, op.weights, sharding);
+  for (const Amount& part : op.parameters) sum += on_rank(part, sharding);
   if (op.kind != OpKind::linear) return sum;
-  for (const MatrixProduct& product : op.products) {
-    for (const Amount& weights : right_factor(product)) sum += weights_on_rank(weights, op.weights, sharding);
-  }
+  for (const MatrixProduct& product : op.products) sum += weights_on_rank(product, sharding);
   return sum;
 }
 

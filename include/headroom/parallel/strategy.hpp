@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "headroom/core/error.hpp"
 #include "headroom/core/names.hpp"
 #include "headroom/model/layer_kinds.hpp"
 #include "headroom/model/transformer.hpp"
@@ -85,11 +84,13 @@ struct OptimizerDtypes {
 };
 
 struct Strategy {
-  std::int64_t tensor_parallel = 1;    // t
-  std::int64_t pipeline_parallel = 1;  // p
-  std::int64_t virtual_pipeline = 1;   // m, chunks per pipeline rank
-  std::int64_t data_parallel = 1;      // d
-  std::int64_t micro_batch = 1;        // b
+  std::int64_t tensor_parallel = 1;         // t
+  std::int64_t pipeline_parallel = 1;       // p
+  std::int64_t virtual_pipeline = 1;        // m, chunks per pipeline rank
+  std::int64_t data_parallel = 1;           // d
+  std::int64_t expert_parallel = 1;         // y, ranks of t c d that share the experts of a layer
+  std::int64_t expert_tensor_parallel = 1;  // z, ranks that share an expert
+  std::int64_t micro_batch = 1;             // b
   bool sequence_parallel = false;
   bool save_gathered_input = false;  // save gathered inputs whole instead of gathering twice
   Recomputation recompute;
@@ -105,6 +106,7 @@ struct Strategy {
 struct Workload {
   std::int64_t global_batch = 1;  // B
   std::int64_t sequence = 0;      // s
+  double moe_imbalance = 1;       // I, load of the rank whose experts are wanted most, times the mean
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
@@ -113,10 +115,12 @@ struct AxisField {
   ParallelAxis axis;
   std::int64_t Strategy::*size;
 };
-inline constexpr std::array<AxisField, 3> axis_fields{{
+inline constexpr std::array<AxisField, 5> axis_fields{{
     {ParallelAxis::tensor, &Strategy::tensor_parallel},
     {ParallelAxis::data, &Strategy::data_parallel},
     {ParallelAxis::pipeline, &Strategy::pipeline_parallel},
+    {ParallelAxis::expert, &Strategy::expert_parallel},
+    {ParallelAxis::expert_tensor, &Strategy::expert_tensor_parallel},
 }};
 
 constexpr AxisSizes axis_sizes(const Strategy& strategy) {
@@ -131,11 +135,6 @@ constexpr std::int64_t devices(const Strategy& strategy) { return ranks(grid_of(
 constexpr std::int64_t microbatches(const Strategy& strategy, const Workload& workload) {
   return workload.global_batch / (strategy.micro_batch * strategy.data_parallel);
 }
-
-// What is wrong with running this strategy on this model and batch, each problem named by its field: the rules
-// of Megatron-LM's argument checks. Empty when it is legal; everything below expects that.
-std::vector<Problem> illegalities(const Transformer& model, const Strategy& strategy,
-                                  const Workload& workload);
 
 // The one place where the paper's letters meet numbers: those of a model, and what they stand for in layers of a kind.
 Bindings bindings(const Transformer& model, const Strategy& strategy, const Workload& workload);

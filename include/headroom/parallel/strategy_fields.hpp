@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "headroom/core/error.hpp"
 #include "headroom/parallel/strategy.hpp"
 
 namespace headroom {
@@ -51,9 +52,9 @@ constexpr auto member() {
 }
 
 using FieldMember =
-    std::variant<Member<std::int64_t>, Member<bool>, Member<ScheduleKind>, Member<RecomputePolicy>,
-                 Member<RecomputeMethod>, Member<Dtype>, Member<MainParams>, Member<MomentDtype>,
-                 Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
+    std::variant<Member<std::int64_t>, Member<double>, Member<bool>, Member<ScheduleKind>,
+                 Member<RecomputePolicy>, Member<RecomputeMethod>, Member<Dtype>, Member<MainParams>,
+                 Member<MomentDtype>, Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
 
 // Where the flag of a field stands in the help, and which commands have it.
 enum class FieldGroup : std::uint8_t {
@@ -97,6 +98,15 @@ inline constexpr std::array strategy_fields{
     StrategyField{"data_parallel", member<&Strategy::data_parallel>(), "strategy/data_parallel", "d",
                   "dp,data-parallel-size", 1, FieldGroup::layout, FieldDistance::none, true, "D",
                   "Data-parallel (DP) size (default 1)"},
+    StrategyField{
+        "expert_parallel", member<&Strategy::expert_parallel>(), "strategy/expert_parallel", "",
+        "ep,expert-parallel-size,expert-model-parallel-size", 1, FieldGroup::layout, FieldDistance::doublings,
+        true, "EP",
+        "Expert-parallel (EP) size: ranks of TP x DP that share the experts of a layer (default 1)"},
+    StrategyField{"expert_tensor_parallel", member<&Strategy::expert_tensor_parallel>(),
+                  "strategy/expert_tensor_parallel", "", "etp,expert-tensor-parallel-size", 1,
+                  FieldGroup::layout, FieldDistance::doublings, true, "ETP",
+                  "Ranks that share each expert (ETP, default 1; Megatron-LM's is TP)"},
     StrategyField{"micro_batch", member<&Strategy::micro_batch>(), "strategy/micro_batch", "b",
                   "mbs,micro-batch-size", 1, FieldGroup::layout, FieldDistance::doublings, true, "B",
                   "Sequences in a microbatch (MBS, default 1)"},
@@ -106,6 +116,9 @@ inline constexpr std::array strategy_fields{
     StrategyField{"sequence", member<&Workload::sequence>(), "workload/sequence", "", "seq-length", 1,
                   FieldGroup::model, FieldDistance::none, false, "TOKENS",
                   "Sequence length; by default the model's"},
+    StrategyField{"moe_imbalance", member<&Workload::moe_imbalance>(), "workload/moe_imbalance", "", "", 1,
+                  FieldGroup::model, FieldDistance::none, false, "X",
+                  "Load of the rank whose experts are wanted most, times the mean (default 1: even)"},
     StrategyField{"schedule", member<&Strategy::schedule>(), "strategy/schedule", "", "pipeline-schedule", 0,
                   FieldGroup::layout, FieldDistance::none, true, "KIND",
                   "gpipe, 1f1b, interleaved or zero-bubble-h1; by default what VP implies"},

@@ -42,7 +42,9 @@ struct Space {
   Counts pipeline_parallel;  // divisors of what is left
   Counts virtual_pipeline;   // of those that the layouts admit
   Counts data_parallel;
-  Counts micro_batch;  // divisors of a replica's batch
+  Counts expert_parallel;                      // divisors of t d and of the experts
+  Counts expert_tensor_parallel{.only = {1}};  // divisors of what is left
+  Counts micro_batch;                          // divisors of a replica's batch
   // even: virtual stages that hold as many layers each, so that p m divides the layers. any: also others, with the
   // layers as even as can be, and laid so that no stage takes longer than it must.
   Layouts layouts = Layouts::even;
@@ -78,6 +80,9 @@ inline constexpr std::array space_fields{
     SpaceField{"virtual_pipeline", &Space::virtual_pipeline,
                "Virtual pipeline (VP) stages on each PP rank; by default those that the layout admits"},
     SpaceField{"data_parallel", &Space::data_parallel, "Data-parallel (DP) sizes"},
+    SpaceField{"expert_parallel", &Space::expert_parallel, "Expert-parallel (EP) sizes"},
+    SpaceField{"expert_tensor_parallel", &Space::expert_tensor_parallel,
+               "Ranks that share each expert (ETP; default 1)"},
     SpaceField{"micro_batch", &Space::micro_batch, "Sequences in a microbatch (MBS)"},
     SpaceField{"sequence_parallel", &Space::sequence_parallel, "Sequence parallelism (default both)"},
     SpaceField{"distributed_optimizer", &Space::distributed_optimizer,

@@ -140,6 +140,7 @@ constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, c
       break;
     case OpKind::batched_matmul:
     case OpKind::flash_attention:
+    case OpKind::transfer:
     case OpKind::loss: break;
   }
   for (const Traffic& extra : op.traffic) {
@@ -170,9 +171,7 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
       if (!op.parameters.empty()) kernels.push_back({"bias_gradient", incoming, 1, true});
       for (const MatrixProduct& product : op.products) {
         if (adds_in_product(options)) continue;
-        Expr weights;
-        for (const Amount& part : right_factor(product))
-          weights += weights_on_rank(part, op.weights, sharding);
+        const Expr weights = weights_on_rank(product, sharding);
         kernels.push_back({"accumulate", detail::accumulation(weights, options), 1, true});
       }
       if (op.products.size() > 1) {  // each linear has a gradient of the shared input
@@ -195,7 +194,7 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
       break;
     case OpKind::embedding: {
       Expr weights;
-      for (const Amount& part : op.parameters) weights += weights_on_rank(part, op.weights, sharding);
+      for (const Amount& part : op.parameters) weights += on_rank(part, sharding);
       const Expr zeroed = weights * size_of(Dtype::half);
       kernels.push_back({op.name, zeroed + 2 * whole_bytes(table[op.outputs[0]], sharding), 2, true});
       kernels.push_back({"accumulate", detail::accumulation(weights, options), 1, true});
@@ -203,6 +202,7 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
     }
     case OpKind::batched_matmul:
     case OpKind::flash_attention:
+    case OpKind::transfer:
     case OpKind::loss: break;
   }
   for (const ValueId input : op.inputs) {

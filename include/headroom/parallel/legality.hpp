@@ -1,0 +1,16 @@
+// Whether a strategy can run a model on a batch, and why not.
+#pragma once
+
+#include <vector>
+
+#include "headroom/core/error.hpp"
+#include "headroom/parallel/strategy.hpp"
+
+namespace headroom {
+
+// What is wrong with running this strategy on this model and batch, each problem named by its field: the rules
+// of Megatron-LM's argument checks. Empty when it is legal; everything below expects that.
+std::vector<Problem> illegalities(const Transformer& model, const Strategy& strategy,
+                                  const Workload& workload);
+
+}  // namespace headroom

@@ -1,0 +1,263 @@
+#include "headroom/parallel/legality.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "headroom/core/contains.hpp"
+#include "headroom/core/counts.hpp"
+
+namespace headroom {
+namespace {
+
+std::string of_layers(std::string_view kind) {
+  return kind.empty() ? std::string() : " of '" + std::string(kind) + "' layers";
+}
+
+class Rules {
+ public:
+  // `rule` is a text, or makes one: search asks a million times whether a strategy is legal, and rarely why not.
+  template <class Rule>
+  void require(bool holds, const char* flag, const Rule& rule) {
+    if (holds) return;
+    if constexpr (std::is_invocable_v<Rule>) {
+      problems.push_back({flag, rule()});
+    } else {
+      problems.push_back({flag, rule});
+    }
+  }
+
+  // `whole` of `what`, which layers of a kind may have of their own, is split evenly into `parts`.
+  void require_divides(std::int64_t parts, std::int64_t whole, const char* flag, const char* what,
+                       std::string_view kind = {}) {
+    if (parts < 1) return;  // reported as such
+    require(whole % parts == 0, flag, [&] {
+      return std::string("must divide ") + what + of_layers(kind) + " (" + std::to_string(whole) + " % " +
+             std::to_string(parts) + " = " + std::to_string(whole % parts) + ")";
+    });
+  }
+
+  void require_at_least_one(std::int64_t value, const char* flag) {
+    require(value >= 1, flag, [&] { return "must be at least 1, not " + std::to_string(value); });
+  }
+
+  std::vector<Problem> problems;
+};
+
+// b d, or 0 when it leaves 64 bits.
+std::int64_t sequences_per_round(const Strategy& strategy) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(strategy.micro_batch, strategy.data_parallel, &product) ? 0 : product;
+}
+
+void check_tensor_parallel(Rules& rules, const Transformer& model, const Strategy& strategy,
+                           const Workload& workload) {
+  const std::int64_t t = strategy.tensor_parallel;
+  const auto check = [&](const auto& layer, std::string_view kind) {
+    rules.require_divides(t, layer.heads, "tensor_parallel", "the attention heads", kind);
+    if (!layer.architecture.experts) {
+      rules.require_divides(t, layer.feedforward, "tensor_parallel", "the feed-forward width", kind);
+    }
+    const std::int64_t k = layer.key_value_heads;
+    rules.require(t < 1 || k % t == 0 || t % k == 0, "tensor_parallel", [&] {
+      return "must divide the key/value heads" + of_layers(kind) + " or be a multiple of them (" +
+             std::to_string(k) + " heads, " + std::to_string(t) + " ranks)";
+    });
+  };
+  if (model.layer_kinds.empty()) check(model, "");
+  for (const LayerDescription& kind : model.layer_kinds) check(kind, kind.name);
+  if (strategy.sequence_parallel) {
+    rules.require_divides(t, workload.sequence, "tensor_parallel",
+                          "the sequence length under `sequence_parallel`");
+  }
+}
+
+void check_pipeline(Rules& rules, const Transformer& model, const Strategy& strategy) {
+  const std::int64_t p = strategy.pipeline_parallel;
+  const std::int64_t m = strategy.virtual_pipeline;
+  const bool interleaved = strategy.schedule == ScheduleKind::interleaved;
+  rules.require(
+      m <= 1 || p > 1, "virtual_pipeline",
+      "needs `pipeline_parallel` of at least 2: chunks of one rank have nothing to interleave with");
+  rules.require(m <= 1 || interleaved, "schedule", "must be interleaved when `virtual_pipeline` is above 1");
+  rules.require(m > 1 || !interleaved, "virtual_pipeline", "must be at least 2 for `schedule` interleaved");
+  const bool sizes = p >= 1 && m >= 1;  // reported where they are not
+  // Where a rank has other chunks, the one with the embedding or the head may hold nothing else.
+  const bool bare_ends = m > 1 && !strategy.stage_layers.empty();
+  const bool fits = !sizes || p <= (model.layers + (bare_ends ? 2 : 0)) / m;
+  rules.require(fits, "pipeline_parallel", [&] {
+    return "times `virtual_pipeline` must not exceed the " + std::to_string(model.layers) + " layers (" +
+           std::to_string(p) + " x " + std::to_string(m) + ")";
+  });
+  if (strategy.stage_layers.empty() || !sizes || !fits) return;
+  const auto stages = static_cast<std::int64_t>(strategy.stage_layers.size());
+  rules.require(stages == p * m, "stage_layers", [&] {
+    return "must name " + std::to_string(p * m) + " virtual stages, not " + std::to_string(stages);
+  });
+  std::int64_t sum = 0;
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    const std::int64_t layers = strategy.stage_layers[static_cast<std::size_t>(stage)];
+    if (layers == 0 && bare_ends && (stage == 0 || stage == stages - 1)) continue;
+    rules.require(layers >= 1 && layers <= model.layers, "stage_layers", [&] {
+      return "must give each virtual stage between 1 and " + std::to_string(model.layers) + " layers, not " +
+             std::to_string(layers);
+    });
+    if (layers >= 1 && layers <= model.layers) sum += layers;
+  }
+  rules.require(sum == model.layers, "stage_layers", [&] {
+    return "must add up to the " + std::to_string(model.layers) + " layers, not " + std::to_string(sum);
+  });
+}
+
+void check_devices(Rules& rules, const Strategy& strategy) {
+  std::int64_t replica = 0;
+  std::int64_t all = 0;
+  const bool countable =
+      !__builtin_mul_overflow(strategy.tensor_parallel, strategy.pipeline_parallel, &replica) &&
+      !__builtin_mul_overflow(replica, strategy.data_parallel, &all) && all <= most_count;
+  rules.require(countable, "data_parallel",
+                [&] { return "must leave at most " + std::to_string(most_count) + " devices"; });
+}
+
+void check_batch(Rules& rules, const Strategy& strategy, const Workload& workload) {
+  if (strategy.micro_batch < 1 || strategy.data_parallel < 1 || workload.global_batch < 1) return;
+  const std::int64_t round = sequences_per_round(strategy);
+  const bool divides = round > 0 && workload.global_batch % round == 0;
+  rules.require(divides, "global_batch", [&] {
+    return "must be a multiple of `micro_batch` times `data_parallel` (" +
+           std::to_string(workload.global_batch) + " is not a multiple of " +
+           std::to_string(strategy.micro_batch) + " x " + std::to_string(strategy.data_parallel) + ")";
+  });
+  if (!divides) return;
+  const std::int64_t n = workload.global_batch / round;
+  rules.require(n <= most_microbatches, "global_batch", [&] {
+    return "must give each pipeline at most " + std::to_string(most_microbatches) + " microbatches, not " +
+           std::to_string(n);
+  });
+  if (strategy.schedule != ScheduleKind::interleaved) return;
+  rules.require(strategy.pipeline_parallel < 1 || n % strategy.pipeline_parallel == 0, "global_batch", [&] {
+    return "must give a multiple of `pipeline_parallel` microbatches to an interleaved schedule (" +
+           std::to_string(n) + " microbatches, " + std::to_string(strategy.pipeline_parallel) + " ranks)";
+  });
+}
+
+void check_recompute(Rules& rules, const Transformer& model, const Strategy& strategy) {
+  const Recomputation& recompute = strategy.recompute;
+  rules.require(recompute.layers >= 0 && recompute.layers <= model.layers, "recompute_layers", [&] {
+    return "must be between 1 and the " + std::to_string(model.layers) + " layers, not " +
+           std::to_string(recompute.layers);
+  });
+  const bool full = recompute.policy == RecomputePolicy::full;
+  const bool some_layers = full || (recompute.policy == RecomputePolicy::ops && !recompute.ops.empty());
+  rules.require(some_layers || recompute.layers == 0, "recompute_layers",
+                "needs `recompute` full or `recompute_ops`");
+  rules.require(
+      !recompute.window || recompute.policy != RecomputePolicy::none, "recompute_window",
+      "needs `recompute` selective or full: without recomputation there is nothing to exempt from it");
+  rules.require(!recompute.window || !has_weight_passes(strategy.schedule), "recompute_window",
+                "needs a `schedule` whose backward passes are whole, not zero-bubble-h1");
+  rules.require(full || !recompute.distribute_saved_activations, "distribute_saved_activations",
+                "needs `recompute` full");
+  rules.require(
+      !recompute.distribute_saved_activations ||
+          (strategy.tensor_parallel > 1 && !strategy.sequence_parallel),
+      "distribute_saved_activations",
+      "needs `tensor_parallel` above 1 without `sequence_parallel`, which shards checkpoints already");
+  rules.require(recompute.method == RecomputeMethod::block || (full && recompute.layers > 0),
+                "recompute_method",
+                "uniform needs `recompute` full and `recompute_layers`, the layers that share a checkpoint");
+  if (recompute.ops.empty()) return;
+  const ModelLayers layers = layers_of(model);
+  std::vector<std::string_view> known;
+  std::vector<std::string> of_one_kind;
+  for (const LayerKind& kind : layers.kinds) {
+    if (kind.position != KindPosition::layer) continue;
+    for (const Op& op : kind.ops.ops()) {
+      if (!contains(known, op.name)) known.push_back(op.name);
+      if (layer_kind_count(layers) > 1) of_one_kind.push_back(qualified_name(kind, op));
+    }
+  }
+  for (auto it = recompute.ops.begin(); it != recompute.ops.end(); ++it) {
+    const std::string& name = *it;
+    rules.require(std::find(recompute.ops.begin(), it, name) == it, "recompute_ops",
+                  [&] { return "names '" + name + "' twice"; });
+    const bool found = contains(known, name) || contains(of_one_kind, name);
+    std::string list;
+    for (const std::string_view op : known) list += (list.empty() ? "" : ", ") + std::string(op);
+    rules.require(found, "recompute_ops", [&] {
+      const bool by_kind = !of_one_kind.empty();
+      return "'" + name + "' is not an op of " + (by_kind ? "these layers" : "this layer") +
+             did_you_mean(name, known) + "; they are " + list +
+             (by_kind ? ", or of one kind, such as " + of_one_kind.front() : "");
+    });
+  }
+}
+
+// Autocast keeps fp32 weights: autograd gives them fp32 gradients, and no other copy is stepped.
+void check_dtypes(Rules& rules, const Transformer& model, const Strategy& strategy) {
+  if (!model.architecture.kernels.weight_copies) return;
+  const std::string because = " where `kernels.weight_copies` keeps fp32 weights";
+  rules.require(strategy.gradient_dtype == Dtype::fp32, "gradient_dtype",
+                [&] { return "must be fp32" + because + ": their gradients have their dtype"; });
+  rules.require(strategy.optimizer.main_params == MainParams::fp32, "main_params_dtype",
+                [&] { return "must be fp32" + because + ", which the optimizer steps"; });
+}
+
+// How ranks share experts [Megatron-LM, core/parallel_state.py, core/transformer/moe/moe_layer.py].
+void check_experts(Rules& rules, const Transformer& model, const Strategy& strategy) {
+  const std::int64_t y = strategy.expert_parallel;
+  const std::int64_t z = strategy.expert_tensor_parallel;
+  if (y < 1 || z < 1 || strategy.tensor_parallel < 1 || strategy.data_parallel < 1) return;
+  if (!any_experts(model)) {
+    rules.require(y == 1, "expert_parallel", "needs a model with experts");
+    rules.require(z == 1, "expert_tensor_parallel", "needs a model with experts");
+    return;
+  }
+  const auto check = [&](const Architecture& layer, std::string_view kind) {
+    if (!layer.experts) return;
+    rules.require_divides(y, layer.experts->count, "expert_parallel", "the experts", kind);
+    rules.require_divides(z, layer.experts->feedforward, "expert_tensor_parallel", "the width of the experts",
+                          kind);
+    rules.require_divides(strategy.tensor_parallel, layer.experts->shared_feedforward, "tensor_parallel",
+                          "the width of the shared experts", kind);
+  };
+  if (model.layer_kinds.empty()) check(model.architecture, "");
+  for (const LayerDescription& kind : model.layer_kinds) check(kind.architecture, kind.name);
+  std::int64_t of_stage = 0;
+  std::int64_t of_expert = 0;
+  if (__builtin_mul_overflow(strategy.tensor_parallel, strategy.data_parallel, &of_stage)) return;
+  const bool divides = !__builtin_mul_overflow(y, z, &of_expert) && of_stage % of_expert == 0;
+  rules.require(divides, "expert_parallel", [&] {
+    return "times `expert_tensor_parallel` must divide the " + std::to_string(of_stage) +
+           " devices of a pipeline rank (" + std::to_string(y) + " x " + std::to_string(z) + ")";
+  });
+  rules.require(strategy.tensor_parallel == 1 || strategy.sequence_parallel, "sequence_parallel",
+                "must be on where `tensor_parallel` is above 1 and the model has experts");
+}
+
+}  // namespace
+
+std::vector<Problem> illegalities(const Transformer& model, const Strategy& strategy,
+                                  const Workload& workload) {
+  Rules rules;
+  rules.require_at_least_one(strategy.tensor_parallel, "tensor_parallel");
+  rules.require_at_least_one(strategy.pipeline_parallel, "pipeline_parallel");
+  rules.require_at_least_one(strategy.virtual_pipeline, "virtual_pipeline");
+  rules.require_at_least_one(strategy.data_parallel, "data_parallel");
+  rules.require_at_least_one(strategy.expert_parallel, "expert_parallel");
+  rules.require_at_least_one(strategy.expert_tensor_parallel, "expert_tensor_parallel");
+  rules.require_at_least_one(strategy.micro_batch, "micro_batch");
+  rules.require_at_least_one(workload.global_batch, "global_batch");
+  rules.require_at_least_one(workload.sequence, "sequence");
+  check_tensor_parallel(rules, model, strategy, workload);
+  check_experts(rules, model, strategy);
+  check_pipeline(rules, model, strategy);
+  check_devices(rules, strategy);
+  check_batch(rules, strategy, workload);
+  check_recompute(rules, model, strategy);
+  check_dtypes(rules, model, strategy);
+  return std::move(rules.problems);
+}
+
+}  // namespace headroom

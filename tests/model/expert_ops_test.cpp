@@ -1,0 +1,178 @@
+// Theorems about the op table of a mixture of experts.
+#include <doctest/doctest.h>
+
+#include "headroom/io/model_file.hpp"
+#include "headroom/memory/state.hpp"
+#include "headroom/model/layer_kinds.hpp"
+#include "headroom/parallel/collectives.hpp"
+#include "headroom/parallel/flops.hpp"
+#include "headroom/parallel/legality.hpp"
+
+namespace headroom {
+namespace {
+
+using namespace symbols;
+
+constexpr Architecture llama{.activation = Activation::swiglu,
+                             .normalization = Normalization::rms_norm,
+                             .positions = Positions::rotary,
+                             .linear_bias = false,
+                             .qkv_bias = false,
+                             .hidden_dropout = false,
+                             .attention_dropout = false,
+                             .kernels = {.attention = AttentionKernel::flash}};
+
+constexpr Architecture mixture_of(const Experts& experts) {
+  Architecture architecture = llama;
+  architecture.experts = experts;
+  return architecture;
+}
+
+constexpr Architecture sparse = mixture_of({.count = 8, .per_token = 2});
+constexpr Architecture with_shared = mixture_of({.count = 8, .per_token = 2, .shared_feedforward = 1});
+
+constexpr Sharding unshared{.tensor = true, .sequence = true};
+constexpr Sharding shared{
+    .tensor = true,
+    .sequence = true,
+    .beside = {{ParallelAxis::context, c}, {ParallelAxis::expert, y}, {ParallelAxis::expert_tensor, z}}};
+
+constexpr Expr saved(const Architecture& architecture, const Sharding& sharding) {
+  return kept_bytes(stored_tensors(layer_ops(architecture), sharding));
+}
+
+constexpr OpSet named(const OpTable& table, std::initializer_list<std::string_view> names) {
+  OpSet set;
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    for (const std::string_view name : names) {
+      if (table.ops()[i].name == name) set |= op_bit(i);
+    }
+  }
+  return set;
+}
+
+// Of a token, and without what is kept of the choice of experts.
+constexpr Expr saved_by_experts(const Sharding& sharding) {
+  const OpTable table = layer_ops(sparse);
+  Expr sum;
+  for (const StoredTensor& tensor : stored_tensors(table, sharding)) {
+    const std::string_view op = table.ops()[static_cast<std::size_t>(tensor.op)].name;
+    if (op == "expert_up" || op == "expert_down") sum += tensor.bytes;
+    if (op == "expert_activation" && tensor.name != "expert probabilities") sum += tensor.bytes;
+  }
+  return sum / (s * b);
+}
+
+}  // namespace
+
+TEST_CASE("experts: what a rank saves does not depend on how many ranks share the experts") {
+  constexpr Sharding many{.tensor = true, .sequence = true, .beside = {{ParallelAxis::expert, y}}};
+  static_assert(saved(sparse, many) == saved(sparse, unshared));
+  static_assert(saved(with_shared, many) == saved(with_shared, unshared));
+}
+
+TEST_CASE("experts: a rank saves R (2h + 6g/z) bytes of the experts' work, R = z q T I/t") {
+  static_assert(saved_by_experts(shared) == q * I * z / (c * t) * (2 * h + 6 * g / z));
+}
+
+TEST_CASE("experts: weights are divided by the axes of experts only, and router and norms by none") {
+  constexpr OpTable table = layer_ops(sparse);
+  static_assert(parameters(table, shared, WeightClass::expert) == 3 * E * h * g / (y * z));
+  static_assert(parameters(table, unshared, WeightClass::expert) == 3 * E * h * g);
+  static_assert(parameters(table, shared, WeightClass::dense) ==
+                parameters(table, unshared, WeightClass::dense));
+  static_assert(parameters(table, shared, WeightClass::dense) ==
+                2 * h + E * h + (2 * a * e * h + 2 * k * e * h) / t);
+  static_assert(parameters(layer_ops(with_shared), shared, WeightClass::dense) -
+                    parameters(table, shared, WeightClass::dense) ==
+                3 * h * u / t);
+}
+
+TEST_CASE("experts: a rank computes 6 q h g of each of its tokens, however experts are shared") {
+  constexpr OpTable table = layer_ops(sparse);
+  constexpr OpSet experts = named(table, {"expert_up", "expert_down"});
+  static_assert(forward_flops(table, shared, experts) == 6 * q * I * s * b * h * g / (c * t));
+  static_assert(forward_flops(table, shared, named(table, {"router"})) == 2 * E * s * b * h / (c * t));
+}
+
+TEST_CASE("experts: one expert for every token is the dense layer, and what routing adds") {
+  const auto as_dense = [](const Expr& expr) {
+    return expr.substitute(Symbol::experts, 1)
+        .substitute(Symbol::experts_per_token, 1)
+        .substitute(Symbol::imbalance, 1)
+        .substitute(Symbol::expert_feedforward, f);
+  };
+  const OpTable dense = layer_ops(llama);
+  const OpTable one = layer_ops(sparse);
+  CHECK(as_dense(parameters(one, {})) == parameters(dense, {}) + h);
+  CHECK(as_dense(forward_flops(one, {}, every_op(one))) ==
+        forward_flops(dense, {}, every_op(dense)) + 2 * s * b * h);
+  // Beside the rows of the router, an expert's input is a copy of the normalized tokens.
+  Expr routing;
+  for (const StoredTensor& tensor : stored_tensors(one, {})) {
+    const std::string_view op = one.ops()[static_cast<std::size_t>(tensor.op)].name;
+    const bool of_choice = op == "route" || op == "permute" || op == "sort" || op == "router";
+    if (of_choice || tensor.name == "expert probabilities") routing += tensor.bytes;
+  }
+  CHECK(as_dense(saved(sparse, {})) == saved(llama, {}) + as_dense(routing));
+}
+
+TEST_CASE("experts: all-to-all carries the rows, experts that ranks share gather and scatter them") {
+  constexpr OpTable table = layer_ops(sparse);
+  const Collectives inserted = collectives(table, shared);
+  Expr sent;
+  Expr gathered;
+  for (const Collective& collective : inserted) {
+    if (collective.axis == ParallelAxis::expert) sent += collective.bytes;
+    if (collective.axis == ParallelAxis::expert_tensor) gathered += collective.bytes;
+  }
+  // Tokens go and return at 2 bytes, probabilities go at 4.
+  CHECK(sent == (4 * h + 4) * q * I * s * b / (c * t));
+  CHECK(gathered == 2 * 2 * q * I * s * b * h * z / (c * t));
+  for (const Collective& collective : collectives(table, unshared)) {
+    CHECK(collective.axis == ParallelAxis::tensor);
+  }
+}
+
+TEST_CASE("experts: a dispatcher that sends a token once to each rank sends fewer rows") {
+  Transformer model = read_model("mixtral-8x7b");
+  const Strategy strategy{.data_parallel = 8, .expert_parallel = 4};
+  const auto rows = [&](std::int64_t per_token) {
+    model.architecture.experts->per_token = per_token;
+    return bindings(model, strategy, {.global_batch = 8, .sequence = 4096})[Symbol::expert_ranks_per_token];
+  };
+  CHECK(rows(1) == doctest::Approx(1));
+  // Two of eight experts are on one rank of four in 4 of 28 pairs.
+  CHECK(rows(2) == doctest::Approx(2 - 4.0 / 28));
+  CHECK(rows(8) == doctest::Approx(4));
+}
+
+TEST_CASE("experts: Mixtral 8x7B has 46.7B parameters [arXiv:2401.04088]") {
+  const Transformer model = read_model("mixtral-8x7b");
+  CHECK(parameter_count(model) == 46'702'792'704);
+}
+
+TEST_CASE("experts: what ranks share must divide what they share") {
+  const Transformer model = read_model("mixtral-8x7b");
+  const Workload workload{.global_batch = 16, .sequence = 4096};
+  const auto fields = [&](const Strategy& strategy) {
+    std::vector<std::string> where;
+    for (const Problem& problem : illegalities(model, strategy, workload)) where.push_back(problem.where);
+    return where;
+  };
+  using Fields = std::vector<std::string>;
+  CHECK(fields({.data_parallel = 8, .expert_parallel = 8}) == Fields{});
+  CHECK(fields({.tensor_parallel = 2, .data_parallel = 4, .expert_parallel = 8, .sequence_parallel = true}) ==
+        Fields{});
+  CHECK(fields({.data_parallel = 8, .expert_parallel = 3}) ==
+        Fields{"expert_parallel", "expert_parallel"});  // neither 8 experts nor 8 devices
+  CHECK(fields({.data_parallel = 4, .expert_parallel = 8}) == Fields{"expert_parallel"});
+  CHECK(fields({.data_parallel = 8, .expert_parallel = 4, .expert_tensor_parallel = 4}) ==
+        Fields{"expert_parallel"});
+  CHECK(fields({.tensor_parallel = 2, .data_parallel = 4}) == Fields{"sequence_parallel"});
+  const Transformer dense = read_model("llama-3-8b");
+  CHECK(illegalities(dense, {.data_parallel = 8, .expert_parallel = 8}, workload).front() ==
+        Problem{"expert_parallel", "needs a model with experts"});
+}
+
+}  // namespace headroom
