@@ -19,7 +19,7 @@ class BackwardWalk {
       : kind_(kind),
         table_(kind.ops),
         sharding_(sharding),
-        replay_(recomputed),
+        recomputed_(recomputed),
         software_(software),
         letters_(letters) {
     for (const StoredTensor& tensor : stored_tensors(table_, sharding, recomputed, detail)) {
@@ -40,8 +40,8 @@ class BackwardWalk {
     }
     BackwardPeak highest;
     for (int op = ops - 1; op >= 0; --op) {
-      if ((replay_.ops & op_bit(place(op))) != 0 && !replaying_) {
-        replaying_ = true;
+      if ((recomputed_.ops & op_bit(place(op))) != 0 && !recomputing_) {
+        recomputing_ = true;
         now_.recompute = recomputed;
       }
       const BackwardPeak during = go_through(op);
@@ -76,7 +76,7 @@ class BackwardWalk {
   // The first op of the table that saved a value or is run again from it: the last whose backward pass needs it.
   [[nodiscard]] int first_reader(ValueId value) const {
     const ValueUse use = use_of(table_, value);
-    const OpSet needed_by = use.savers | (use.readers & replay_.ops);
+    const OpSet needed_by = use.savers | (use.readers & recomputed_.ops);
     if (needed_by == 0) return table_[value].producer;  // a view into the same allocation is needed
     int op = 0;
     while ((needed_by & op_bit(place(op))) == 0) ++op;
@@ -135,7 +135,7 @@ class BackwardWalk {
       Stored& stored = stored_[value];
       if (stored.until != index) continue;
       now_.freed += stored.kept;
-      if (replaying_) now_.recompute -= stored.made_again;
+      if (recomputing_) now_.recompute -= stored.made_again;
       stored = {};
     }
     return now;
@@ -150,13 +150,13 @@ class BackwardWalk {
   const LayerKind& kind_;
   const OpTable& table_;
   const Sharding& sharding_;
-  const RecomputedOps& replay_;
+  const RecomputedOps& recomputed_;
   const Software& software_;
   const Bindings& letters_;
   std::array<Stored, OpTable::max_values> stored_{};
   std::array<Gradient, OpTable::max_values> gradients_{};
   BackwardPeak now_;  // what is freed and recomputed so far
-  bool replaying_ = false;
+  bool recomputing_ = false;
 };
 
 std::int64_t tensor_ranks(const Bindings& letters) {

@@ -164,7 +164,8 @@ namespace {
 void set_end_activations(StageActivations& stage, const ModelActivations& parts, const StagePlace& place) {
   stage.layers.clear();
   stage.embedding = stage.head = stage.embedding_deferred = stage.head_deferred = Bytes(0);
-  stage.embedding_backward = stage.head_backward = {};
+  if (stage.embedding_backward.during.op != nowhere) stage.embedding_backward = {};
+  if (stage.head_backward.during.op != nowhere) stage.head_backward = {};
   stage.output = place.last ? Bytes(0) : parts.output;
   for (std::size_t i = 0; i < parts.kinds.size(); ++i) {
     const KindActivations& kind = parts.kinds[i];

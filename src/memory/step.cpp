@@ -25,27 +25,39 @@ Activations at_moment(const BackwardPeak& peak, Bytes Activations::*part, const 
 // worst moment. Nothing, when neither a recomputation nor what an op has alive outweighs what was freed before it.
 Excess backward_excess(const StageActivations& stage) {
   Excess worst;
-  const auto consider = [&](const BackwardPeak& peak, Bytes Activations::*part, const Activations& freed) {
-    const Activations excess = at_moment(peak, part, freed);
-    if (total(excess) > total(worst.bytes)) worst = {excess, peak.during};
-  };
-  consider(stage.head_backward, &Activations::head, {});
+  Bytes highest;
   Activations freed{.head = stage.head - stage.head_deferred};
+  const auto consider = [&](const BackwardPeak& peak, Bytes Activations::*part, const Activations& before) {
+    const Activations excess = at_moment(peak, part, before);
+    if (total(excess) <= highest) return;
+    highest = total(excess);
+    worst = {excess, peak.during};
+  };
+  // A search asks this of every stage of every strategy. Where the stack counts nothing during ops, one look at the total
+  // says whether a moment matters: the terms of total() that are not zero, in its order.
+  const auto recompute = [&](const CheckpointRun& run, const Activations& before) {
+    if (run.backward.during.op != nowhere) {
+      consider(run.backward, &Activations::layers, before);
+    } else if (Bytes(0) - before.layers - before.head + run.recomputed > highest) {
+      consider({.recompute = run.recomputed}, &Activations::layers, before);
+    }
+  };
+  if (stage.head_backward.during.op != nowhere) consider(stage.head_backward, &Activations::head, {});
   for (std::size_t i = stage.layers.size(); i-- > 0;) {
     const CheckpointRun& run = stage.layers[i];
-    const bool counted = run.backward.during.op != nowhere;
-    const BackwardPeak peak = counted ? run.backward : BackwardPeak{.recompute = run.recomputed};
-    consider(peak, &Activations::layers, freed);
+    recompute(run, freed);
     const Bytes of_each = run.kept - run.deferred;
     // Where each leaves more than it kept, the last recomputation of the run is the worst.
     if (of_each < Bytes(0)) {
       Activations freed_before = freed;
       freed_before.layers += static_cast<double>(run.count - 1) * of_each;
-      consider(peak, &Activations::layers, freed_before);
+      recompute(run, freed_before);
     }
     freed.layers += static_cast<double>(run.count) * of_each;
   }
-  consider(stage.embedding_backward, &Activations::embedding, freed);
+  if (stage.embedding_backward.during.op != nowhere || freed.layers + freed.head < Bytes(0)) {
+    consider(stage.embedding_backward, &Activations::embedding, freed);
+  }
   return worst;
 }
 

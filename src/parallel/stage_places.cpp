@@ -4,29 +4,46 @@
 
 namespace headroom {
 
-std::vector<StagePlace> stage_places(const ModelLayers& layers, const Strategy& strategy) {
-  StagePlace none;
-  for (std::size_t i = 0; i < layers.kinds.size(); ++i) none.of_kind.push_back(0);
+void visit_stage_places(const ModelLayers& layers, const Strategy& strategy,
+                        const std::function<void(const StagePlace&)>& visit) {
+  const KindCounts counts = counts_of(layers);
   const std::vector<std::int64_t> by_stage = layers_by_stage(layer_count(layers), strategy);
-  std::vector<StagePlace> places(by_stage.size(), none);
-  places.front().first = true;
-  places.back().last = true;
-  std::size_t stage = 0;
-  for (const LayerRun& run : layers.runs) {
-    const KindPosition position = layers.kinds[run.kind].position;
-    if (position != KindPosition::layer) {
-      (position == KindPosition::first ? places.front() : places.back()).of_kind[run.kind] += run.count;
-      continue;
+  StagePlace place;
+  auto run = layers.runs.begin();
+  std::int64_t taken_of_run = 0;
+  for (std::size_t stage = 0; stage < by_stage.size(); ++stage) {
+    place.layers = by_stage[stage];
+    place.first = stage == 0;
+    place.last = stage + 1 == by_stage.size();
+    place.of_kind.clear();
+    for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
+      const KindPosition position = layers.kinds[i].position;
+      const bool here =
+          (position == KindPosition::first && place.first) || (position == KindPosition::last && place.last);
+      place.of_kind.push_back(here ? counts[i] : 0);
     }
-    for (std::int64_t left = run.count; left > 0;) {
-      while (places[stage].layers == by_stage[stage]) ++stage;
-      const std::int64_t taken = std::min(left, by_stage[stage] - places[stage].layers);
-      places[stage].layers += taken;
-      places[stage].of_kind[run.kind] += taken;
-      places[stage].runs.push_back({run.kind, taken});
-      left -= taken;
+    place.runs.clear();
+    for (std::int64_t left = place.layers; left > 0;) {
+      const bool of_layers = layers.kinds[run->kind].position == KindPosition::layer;
+      const std::int64_t taken = of_layers ? std::min(left, run->count - taken_of_run) : 0;
+      if (taken > 0) {
+        place.of_kind[run->kind] += taken;
+        place.runs.push_back({run->kind, taken});
+        left -= taken;
+        taken_of_run += taken;
+      }
+      if (!of_layers || taken_of_run == run->count) {
+        ++run;
+        taken_of_run = 0;
+      }
     }
+    visit(place);
   }
+}
+
+std::vector<StagePlace> stage_places(const ModelLayers& layers, const Strategy& strategy) {
+  std::vector<StagePlace> places;
+  visit_stage_places(layers, strategy, [&](const StagePlace& place) { places.push_back(place); });
   return places;
 }
 

@@ -38,11 +38,11 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
 void Composer::find_stages() {
   stages_.distinct.clear();
   stages_.of.clear();
-  for (StagePlace& place : stage_places(layers_.layers(), layout_)) {
+  visit_stage_places(layers_.layers(), layout_, [&](const StagePlace& place) {
     const auto same = std::find(stages_.distinct.begin(), stages_.distinct.end(), place);
     stages_.of.push_back(index(same - stages_.distinct.begin()));
-    if (same == stages_.distinct.end()) stages_.distinct.push_back(std::move(place));
-  }
+    if (same == stages_.distinct.end()) stages_.distinct.push_back(place);
+  });
   activations_.resize(stages_.distinct.size());
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "headroom/model/layer_kinds.hpp"
@@ -23,6 +24,9 @@ struct StagePlace {
 // Of every virtual stage, in the order of the model: p m of them.
 std::vector<StagePlace> stage_places(const ModelLayers& layers, const Strategy& strategy);
 std::vector<StagePlace> stage_places(const Transformer& model, const Strategy& strategy);
+// The same one after the other, in one value: a search asks for many, most of them alike.
+void visit_stage_places(const ModelLayers& layers, const Strategy& strategy,
+                        const std::function<void(const StagePlace&)>& visit);
 
 // How many layers of each kind a virtual stage recomputes: recomputed_layers() of them, from its first on.
 KindCounts recomputed_of_kind(const StagePlace& place, const Recomputation& recompute);
