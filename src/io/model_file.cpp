@@ -6,6 +6,7 @@
 
 #include "file_formats.hpp"
 #include "headroom/io/catalog.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "layer_lists.hpp"
 #include "model_fields.hpp"
 #include "object_reader.hpp"
@@ -66,8 +67,17 @@ nlohmann::ordered_json json_of(const Transformer& model) {
 
 Transformer read_model(const std::string& source, const std::vector<std::string>& overrides) {
   Document document = open_document(source, "model");
+  Json runs;  // where layers are of several kinds: `layers` may be set to another number of them
+  if (document.root.is_object() && document.root.contains("layers")) runs = document.root["layers"];
   apply_overrides(document, overrides, "set");
-  return model_of(std::move(document));
+  if (!runs.is_array() || !document.root["layers"].is_number_integer()) return model_of(std::move(document));
+  const auto layers = document.root["layers"].get<std::int64_t>();
+  if (layers < layer_counts.least || layers > layer_counts.most) {
+    document.report(JsonPointer("/layers"), fmt::format("must be an integer from {} to {} (found {})",
+                                                        layer_counts.least, layer_counts.most, layers));
+  }
+  document.root["layers"] = std::move(runs);
+  return with_layers(model_of(std::move(document)), layers);
 }
 
 Transformer parse_model(std::string_view text, const std::string& file) {

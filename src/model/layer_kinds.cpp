@@ -1,6 +1,10 @@
 #include "headroom/model/layer_kinds.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "headroom/core/counts.hpp"
 
 namespace headroom {
 namespace {
@@ -83,6 +87,54 @@ ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch) {
   }
   layers.runs.push_back({order.size() + 1, 1});
   return layers;
+}
+
+namespace {
+
+// Of the end of a sequence: how long what repeats is, and where its first one starts.
+struct Repeated {
+  std::size_t first = 0;
+  std::size_t length = 0;
+};
+
+// That with the least sum of both, of those that stand at least twice at the end; else the whole sequence.
+Repeated repeated_end(const std::vector<std::size_t>& kinds) {
+  Repeated best{.first = 0, .length = kinds.size()};
+  for (std::size_t length = 1; 2 * length <= kinds.size() && length < best.first + best.length; ++length) {
+    std::size_t first = kinds.size() - length;
+    while (first > 0 && kinds[first - 1] == kinds[first - 1 + length]) --first;
+    if (kinds.size() - first < 2 * length || first + length >= best.first + best.length) continue;
+    best = {.first = first, .length = length};
+  }
+  return best;
+}
+
+}  // namespace
+
+Transformer with_layers(Transformer model, std::int64_t layers) {
+  EXPECTS(layers >= 1);
+  model.layers = layers;
+  if (model.layer_runs.empty()) return model;
+  std::vector<std::size_t> kinds;  // of each layer
+  for (const LayerRun& run : model.layer_runs) kinds.insert(kinds.end(), index(run.count), run.kind);
+  const auto [first, length] = repeated_end(kinds);
+  const std::vector<LayerDescription> described = std::move(model.layer_kinds);
+  std::vector<std::optional<std::size_t>> place(described.size());
+  model.layer_kinds.clear();
+  model.layer_runs.clear();
+  for (std::size_t i = 0; i < index(layers); ++i) {
+    const std::size_t kind = kinds[i < kinds.size() ? i : first + (i - first) % length];
+    if (!place[kind]) {
+      place[kind] = model.layer_kinds.size();
+      model.layer_kinds.push_back(described[kind]);
+    }
+    if (!model.layer_runs.empty() && model.layer_runs.back().kind == *place[kind]) {
+      ++model.layer_runs.back().count;
+    } else {
+      model.layer_runs.push_back({*place[kind], 1});
+    }
+  }
+  return model;
 }
 
 std::int64_t layer_count(const ModelLayers& layers) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <queue>
 
 #include "headroom/core/counts.hpp"
@@ -14,6 +15,80 @@ struct NextLayer {
   double load = 0;
   std::int64_t order = 0;  // among equal loads
   std::size_t stage = 0;
+};
+
+Bindings bindings_at_own_length(const Transformer& model) {
+  return bindings(model, {}, {.global_batch = 1, .sequence = model.sequence});
+}
+
+// Layers of unlike loads in a row, cut into stages.
+class Partition {
+ public:
+  Partition(std::span<const double> loads, std::size_t stages, const EndLoads& ends)
+      : before_(loads.size() + 1), stages_(stages), ends_(ends) {
+    std::partial_sum(loads.begin(), loads.end(), before_.begin() + 1);
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> layers() const {
+    const double heaviest = least_heaviest();
+    const std::vector<std::size_t> furthest = reach(heaviest);
+    std::vector<std::int64_t> result(stages_);
+    std::size_t end = before_.size() - 1;
+    double rest = before_.back() + ends_.first + ends_.last;
+    for (std::size_t stage = stages_; stage-- > 0;) {
+      std::size_t first = 0;
+      if (stage > 0) {
+        // As near as can be to the share of each stage up to this one, of what those before it can take the rest of.
+        first = std::min(furthest[stage - 1], end - 1);
+        const double share = rest / static_cast<double>(stage + 1);
+        const auto off = [&](std::size_t from) { return std::abs(load(stage, from, end) - share); };
+        while (first > stage && load(stage, first - 1, end) <= heaviest && off(first - 1) <= off(first)) {
+          --first;
+        }
+      }
+      rest -= load(stage, first, end);
+      result[stage] = static_cast<std::int64_t>(end - first);
+      end = first;
+    }
+    return result;
+  }
+
+ private:
+  [[nodiscard]] double load(std::size_t stage, std::size_t first, std::size_t end) const {
+    return before_[end] - before_[first] + (stage == 0 ? ends_.first : 0) +
+           (stage + 1 == stages_ ? ends_.last : 0);
+  }
+
+  // Where each stage ends at the furthest, none heavier than `heaviest` and a layer left for each that follows; short of
+  // all layers where there is no such way, and empty where a stage cannot even take one.
+  [[nodiscard]] std::vector<std::size_t> reach(double heaviest) const {
+    std::vector<std::size_t> ends;
+    std::size_t end = 0;
+    for (std::size_t stage = 0; stage < stages_; ++stage) {
+      const std::size_t first = end;
+      const std::size_t most = before_.size() - (stages_ - stage);
+      while (end < most && load(stage, first, end + 1) <= heaviest) ++end;
+      if (end == first) return {};
+      ends.push_back(end);
+    }
+    return ends;
+  }
+
+  // By bisection, to the last bit that matters.
+  [[nodiscard]] double least_heaviest() const {
+    double good = before_.back() + ends_.first + ends_.last;
+    double bad = 0;
+    for (double middle = good / 2; middle > bad && middle < good && good - bad > 1e-12 * good;
+         middle = bad + (good - bad) / 2) {
+      const std::vector<std::size_t> ends = reach(middle);
+      (!ends.empty() && ends.back() + 1 == before_.size() ? good : bad) = middle;
+    }
+    return good;
+  }
+
+  std::vector<double> before_;  // loads of the layers before each
+  std::size_t stages_;
+  EndLoads ends_;
 };
 
 bool all_equal(std::span<const std::int64_t> counts) {
@@ -41,7 +116,7 @@ StageLayout stage_layout(std::int64_t layers, const Strategy& strategy) {
 
 EndLoads end_loads(const Transformer& model) {
   const ModelLayers layers = layers_of(model);
-  const Bindings letters = bindings(model, {}, {.global_batch = 1, .sequence = model.sequence});
+  const Bindings letters = bindings_at_own_length(model);
   std::array<double, 3> flops{};  // by position
   for (const LayerKind& kind : layers.kinds) {
     const Expr of_kind = kind.count * forward_flops(kind.ops, {}, every_op(kind.ops));
@@ -77,6 +152,28 @@ std::vector<std::int64_t> balanced_layers(std::int64_t layers, std::int64_t stag
     next.push(taken);
   }
   return by_stage;
+}
+
+std::vector<double> layer_loads(const Transformer& model) {
+  const ModelLayers layers = layers_of(model);
+  if (layer_kind_count(layers) == 1) return {};
+  const Bindings letters = bindings_at_own_length(model);
+  std::vector<double> loads;
+  for (const LayerRun& run : layers.runs) {
+    const LayerKind& kind = layers.kinds[run.kind];
+    if (kind.position != KindPosition::layer) continue;
+    const Expr flops = forward_flops(kind.ops, {}, every_op(kind.ops));
+    loads.insert(loads.end(), index(run.count), flops.evaluate(bindings_of(kind.sizes, letters)));
+  }
+  const double mean = std::accumulate(loads.begin(), loads.end(), 0.0) / real(model.layers);
+  for (double& load : loads) load /= mean;
+  return loads;
+}
+
+std::vector<std::int64_t> balanced_layers(std::span<const double> loads, std::int64_t stages,
+                                          const EndLoads& ends) {
+  EXPECTS(stages >= 1 && std::ssize(loads) >= stages);
+  return Partition(loads, index(stages), ends).layers();
 }
 
 std::string megatron_layout(std::span<const std::int64_t> layers_by_stage) {

@@ -53,6 +53,17 @@ std::string looked_at(const Question& question) {
   return text.empty() ? text : " (" + text + ")";
 }
 
+// Of a model that was made deeper; nothing where all are alike.
+std::string layers_of_kinds(const Transformer& model) {
+  std::string text;
+  for (std::size_t kind = 0; kind < model.layer_kinds.size(); ++kind) {
+    std::int64_t layers = 0;
+    for (const LayerRun& run : model.layer_runs) layers += run.kind == kind ? run.count : 0;
+    text += fmt::format("{}{} '{}'", text.empty() ? ": " : ", ", layers, model.layer_kinds[kind].name);
+  }
+  return text.empty() ? text : text + ", in the model's order, which goes on as it ends";
+}
+
 std::string largest_batch(const Found& found, std::int64_t devices, const std::optional<InTime>& asked) {
   const auto& [question, value, least, micro_batch, at_least, obstacle, most_model_parallel] = found;
   if (micro_batch) {
@@ -95,7 +106,8 @@ std::string found_text(const Found& found, const Request& base, std::int64_t dev
       return fmt::format("Sequences of {} tokens are the longest that fit{}.", *value, looked_at(question));
     case Extreme::max_layers:
       if (!value) return fmt::format("No depth fits{}{}", looked_at(question), no_layout(found, devices));
-      return fmt::format("A model of this width fits with up to {} layers{}.", *value, looked_at(question));
+      return fmt::format("A model of this width fits with up to {} layers{}{}.", *value, looked_at(question),
+                         layers_of_kinds(base.model));
   }
   EXPECTS(!"unknown extreme");
   return {};

@@ -53,7 +53,11 @@ std::int64_t devices_lower_bound(const Request& base, std::optional<Seconds> wit
 }
 
 bool Feasibility::fits(const Space& space) {
-  const Space lean = leanest(space);
+  Space lean = leanest(space);
+  if (!base_.model.layer_kinds.empty()) {  // interleaved, a rank may hold fewer of the heavy ones
+    lean.virtual_pipeline = space.virtual_pipeline;
+    lean.schedules = space.schedules;
+  }
   return any_layout(base_, lean, [&](const Strategy& layout) {
     composer_.set_layout(layout);
     Strategy strategy = layout;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "headroom/core/error.hpp"
 #include "headroom/search/feasibility.hpp"
@@ -142,8 +143,27 @@ class Finder {
     }
   }
 
+  // Of several kinds of layers: with more of them a heavy one may move to a rank that has more room, so that what fits is
+  // not bisected. Each depth is tried, from the deepest whose state all devices together can hold.
+  void max_layers_of_kinds() {
+    const std::int64_t step = question_.step;
+    const auto holds_state = [&](std::int64_t layers) {
+      Request request = base_;
+      request.model = with_layers(base_.model, layers);
+      return devices_lower_bound(request, {}) <= space_.devices;
+    };
+    const std::int64_t most = std::min(question_.most, most_layers) / step * step;
+    for (std::int64_t layers = largest(step, step, most, holds_state).value_or(0); layers > 0;
+         layers -= step) {
+      if (!holds(layers, space_)) continue;
+      found_.value = layers;
+      return;
+    }
+  }
+
   // On p stages of m chunks a deeper model never needs less memory, and all depths that the chunks admit are legal.
   void max_layers() {
+    if (!base_.model.layer_kinds.empty()) return max_layers_of_kinds();
     const Space lean = leanest(space_);
     const std::int64_t most = std::min(question_.most, most_layers);
     std::int64_t best = 0;
@@ -247,9 +267,6 @@ Found find(const Request& base, const Space& space, const Question& question) {
   if (question.within && !base.system.performance) {
     throw InputError("system", "has no performance figures, without which no iteration is timed");
   }
-  if (question.extreme == Extreme::max_layers && !base.model.layer_kinds.empty()) {
-    throw InputError("find", "max-layers needs a model whose layers are all of one kind");
-  }
   return Finder(base, space, question).run();
 }
 
@@ -258,7 +275,7 @@ void put(Extreme extreme, std::int64_t value, Request& base, Space& space) {
     case Extreme::min_devices: space.devices = value; return;
     case Extreme::max_batch: base.workload.global_batch = value; return;
     case Extreme::max_sequence: base.workload.sequence = value; return;
-    case Extreme::max_layers: base.model.layers = value; return;
+    case Extreme::max_layers: base.model = with_layers(std::move(base.model), value); return;
   }
   EXPECTS(!"unknown extreme");
 }

@@ -18,7 +18,9 @@ class LayoutVisit {
  public:
   LayoutVisit(const Request& base, const Space& space, const VisitLayout& visit, const RejectLayout& reject)
       : base_(base), space_(space), visit_(visit), reject_(reject), experts_(any_experts(base.model)) {
-    if (space.layouts == Layouts::any) ends_ = end_loads(base.model);
+    if (space.layouts == Layouts::even) return;
+    ends_ = end_loads(base.model);
+    loads_ = layer_loads(base.model);
   }
 
   void run() {
@@ -91,7 +93,8 @@ class LayoutVisit {
   bool lay_balanced() {
     if (space_.layouts == Layouts::even) return false;
     const std::vector<std::int64_t> usual = layers_by_stage(base_.model, layout_);
-    layout_.stage_layers = balanced_layers(base_.model.layers, std::ssize(usual), ends_);
+    layout_.stage_layers = loads_.empty() ? balanced_layers(base_.model.layers, std::ssize(usual), ends_)
+                                          : balanced_layers(loads_, std::ssize(usual), ends_);
     return layout_.stage_layers != usual;
   }
 
@@ -117,6 +120,7 @@ class LayoutVisit {
   const RejectLayout& reject_;
   EndLoads ends_;
   bool experts_ = false;
+  std::vector<double> loads_;  // of each layer, where they are of several kinds
   Strategy layout_;
 };
 

@@ -63,6 +63,15 @@ TEST_CASE("model: what is wrong with runs and kinds of layers") {
                  "/layer_kinds/wide: no run of `layers` is of this kind"));
   CHECK(contains(with_kinds("96", wide), "/layer_kinds: needs `layers` as a list of runs"));
   CHECK(contains(with_kinds("[]", wide), "/layers: must have at least one run"));
+  std::string runs;
+  std::string kinds;
+  for (int i = 0; i < 11; ++i) {
+    const std::string name = '"' + std::string("kind_") + std::to_string(i) + '"';
+    runs += (i == 0 ? "" : ", ") + std::string(R"({"count": 8, "kind": )") + name + '}';
+    kinds += (i == 0 ? "" : ", ") + name + R"(: {"feedforward": )" + std::to_string(512 * (i + 1)) + '}';
+  }
+  CHECK(contains(with_kinds('[' + runs + ']', '{' + kinds + '}'),
+                 "/layers: must be of at most 10 kinds, not 11"));
   CHECK(contains(with_kinds(R"([{"kind": "wide", "pattern": ["wide"], "count": 96}])", wide),
                  "/layers/0: must have a kind or a pattern of kinds, and not both"));
   CHECK(contains(with_kinds(R"([{"kind": "wide", "count": 96}])",

@@ -111,6 +111,37 @@ TEST_CASE("layer kinds: unlike names of the same table keep the same, to the bit
   }
 }
 
+TEST_CASE("layer kinds: a deeper model goes on as it ends, a shallower one stops earlier") {
+  Transformer model = two_kinds();
+  using Runs = std::vector<LayerRun>;
+  const auto runs = [&](Runs from, std::int64_t layers) {
+    model.layer_runs = std::move(from);
+    model.layers = 0;
+    for (const LayerRun& run : model.layer_runs) model.layers += run.count;
+    const Transformer other = with_layers(model, layers);
+    CHECK(other.layers == layers);
+    return other.layer_runs;
+  };
+  // Three dense ones, then wide ones.
+  CHECK(runs({{0, 3}, {1, 5}}, 20) == Runs{{0, 3}, {1, 17}});
+  CHECK(runs({{0, 3}, {1, 5}}, 4) == Runs{{0, 3}, {1, 1}});
+  CHECK(runs({{0, 3}, {1, 5}}, 8) == Runs{{0, 3}, {1, 5}});
+  // In turn, and in turn after a first one of its own.
+  CHECK(runs({{0, 1}, {1, 1}, {0, 1}, {1, 1}}, 7) ==
+        Runs{{0, 1}, {1, 1}, {0, 1}, {1, 1}, {0, 1}, {1, 1}, {0, 1}});
+  CHECK(runs({{0, 3}, {1, 1}, {0, 1}, {1, 1}, {0, 1}}, 9) ==
+        Runs{{0, 3}, {1, 1}, {0, 1}, {1, 1}, {0, 1}, {1, 1}, {0, 1}});
+  // Two and one, with a part of the third: the first ones are of what repeats.
+  CHECK(runs({{0, 2}, {1, 1}, {0, 2}, {1, 1}, {0, 1}}, 10) ==
+        Runs{{0, 2}, {1, 1}, {0, 2}, {1, 1}, {0, 2}, {1, 1}, {0, 1}});
+  // Nothing comes twice at the end: all of it does.
+  CHECK(runs({{0, 2}, {1, 1}}, 6) == Runs{{0, 2}, {1, 1}, {0, 2}, {1, 1}});
+  // What no layer is of any more is no kind of the model.
+  model = two_kinds();
+  CHECK(with_layers(model, 2).layer_runs == Runs{{0, 2}});
+  CHECK(with_layers(model, 2).layer_kinds.size() == 1);
+}
+
 TEST_CASE("layer kinds: parameters, FLOPs and memory are sums over layers") {
   const Transformer model = two_kinds();
   const Transformer dense = only(model, 0, 1);

@@ -100,6 +100,53 @@ TEST_CASE("stage layout: without loads at the ends, layers lie as they do where 
   }
 }
 
+TEST_CASE("stage layout: no way to cut unlike layers has a lighter heaviest stage") {
+  CHECK(rc::check([] {
+    const auto stages = *rc::gen::inRange<std::size_t>(1, 5);
+    const auto layers = *rc::gen::inRange<std::size_t>(stages, 12);
+    const EndLoads ends{.first = *rc::gen::element(0.0, 1.3), .last = *rc::gen::element(0.0, 0.4, 3.7)};
+    std::vector<double> loads;
+    for (std::size_t i = 0; i < layers; ++i) loads.push_back(*rc::gen::element(0.5, 1.0, 2.7));
+    const auto heaviest_of = [&](const std::vector<std::int64_t>& by_stage) {
+      double most = 0;
+      std::size_t next = 0;
+      for (std::size_t stage = 0; stage < stages; ++stage) {
+        double load = (stage == 0 ? ends.first : 0) + (stage + 1 == stages ? ends.last : 0);
+        for (std::int64_t i = 0; i < by_stage[stage]; ++i) load += loads[next++];
+        most = std::max(most, load);
+      }
+      return most;
+    };
+    double least = 1e9;
+    std::vector<std::int64_t> by_stage(stages, 1);
+    const auto place = [&](auto& self, std::size_t stage, std::size_t left) -> void {
+      if (stage + 1 == stages) {
+        by_stage[stage] = static_cast<std::int64_t>(left);
+        least = std::min(least, heaviest_of(by_stage));
+        return;
+      }
+      for (std::size_t taken = 1; taken + (stages - stage - 1) <= left; ++taken) {
+        by_stage[stage] = static_cast<std::int64_t>(taken);
+        self(self, stage + 1, left - taken);
+      }
+    };
+    place(place, 0, layers);
+    const std::vector<std::int64_t> balanced =
+        balanced_layers(loads, static_cast<std::int64_t>(stages), ends);
+    RC_ASSERT(std::accumulate(balanced.begin(), balanced.end(), std::int64_t{0}) ==
+              static_cast<std::int64_t>(layers));
+    RC_ASSERT(*std::min_element(balanced.begin(), balanced.end()) >= 1);
+    RC_ASSERT(heaviest_of(balanced) <= least * (1 + 1e-9));
+  }));
+}
+
+TEST_CASE("stage layout: heavy layers share a stage with fewer others") {
+  const std::vector<double> loads{1, 1, 1, 1, 1, 1, 3, 3};
+  CHECK(balanced_layers(loads, 2, {}) == std::vector<std::int64_t>{6, 2});
+  CHECK(balanced_layers(loads, 4, {}) == std::vector<std::int64_t>{3, 3, 1, 1});
+  CHECK(balanced_layers(loads, 4, {.last = 3}) == std::vector<std::int64_t>{3, 3, 1, 1});
+}
+
 TEST_CASE("stage layout: the last stage makes room for the head") {
   // 128,256 x 4096 against 218 million weights a layer: the head is worth 2.4 layers.
   const EndLoads llama = end_loads(read_model("llama-3-8b"));

@@ -65,6 +65,34 @@ TEST_CASE("find: the deepest model is that of trying every depth") {
   }));
 }
 
+// Layers of a second kind among those of the first, as a list of runs that need not repeat.
+Request small_request_of_kinds() {
+  Request request = small_request();
+  Transformer& model = request.model;
+  LayerDescription wide = own_layer(model);
+  wide.name = "wide";
+  wide.feedforward *= *rc::gen::element<std::int64_t>(2, 6);
+  model.layer_kinds = {own_layer(model), wide};
+  model.layer_runs.clear();
+  model.layers = 0;
+  const auto runs = *rc::gen::inRange<std::size_t>(2, 6);
+  for (std::size_t run = 0; run < runs; ++run) {
+    model.layer_runs.push_back({run % 2, *rc::gen::inRange<std::int64_t>(1, 4)});
+    model.layers += model.layer_runs.back().count;
+  }
+  return request;
+}
+
+TEST_CASE("find: the deepest model of several kinds of layers is that of trying every depth") {
+  CHECK(rc::check([] {
+    const Request request = small_request_of_kinds();
+    const Space space = small_space();
+    const Question question{
+        .extreme = Extreme::max_layers, .step = *rc::gen::element<std::int64_t>(1, 2, 3), .most = 24};
+    RC_ASSERT(find(request, space, question).value == largest_by_trying(request, space, question));
+  }));
+}
+
 TEST_CASE("find: the largest batch is that of trying every batch") {
   CHECK(rc::check([] {
     const Request request = small_request();

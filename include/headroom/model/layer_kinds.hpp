@@ -66,6 +66,12 @@ struct ModelLayers {
 // are described alike are one kind, named after the first of them.
 ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch = 2);
 
+// The model with so many layers, fewer or more. Of several kinds, layers are taken in the order of the model, and beyond
+// its last one they go on as they ended: a sequence of kinds that came at least twice in a row at the end is repeated, the
+// one by which least of the model has to be said (3 dense layers and 58 wide ones: wide ones; local and global ones in
+// turn: in turn), and without one the whole model. Kinds that no layer is of any more are left out.
+Transformer with_layers(Transformer model, std::int64_t layers);
+
 // What a pipeline divides.
 std::int64_t layer_count(const ModelLayers& layers);
 

@@ -39,6 +39,14 @@ EndLoads end_loads(const Transformer& model);
 // makes no stage lighter. Expects at least as many layers as stages.
 std::vector<std::int64_t> balanced_layers(std::int64_t layers, std::int64_t stages, const EndLoads& ends);
 
+// The same where layers are of several kinds: what each layer takes, as EndLoads counts it; none where all are alike.
+std::vector<double> layer_loads(const Transformer& model);
+
+// No way to lay such layers in a row has a lighter heaviest stage; beyond that stages are as alike as they get, from the
+// last on. Expects at least as many layers as stages.
+std::vector<std::int64_t> balanced_layers(std::span<const double> loads, std::int64_t stages,
+                                          const EndLoads& ends);
+
 // The value of Megatron-Core's --pipeline-model-parallel-layout: stages in the order of the model between bars, E the
 // embedding, t a layer, L the loss; x*n and (x)*n repeat [Megatron-LM, megatron/core/transformer/
 // pipeline_parallel_layer_layout.py]: "Et*7|(t*8|)*14,t*7,L".
