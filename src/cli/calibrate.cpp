@@ -68,7 +68,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& given,
   for (const std::string& text : given) {
     const bool whole =
         std::any_of(runs.begin(), runs.end(), [&](const MeasuredRun& run) { return run.name == text; });
-    const std::vector<std::string> parts = whole ? std::vector{text} : split_at_commas(text);
+    const std::vector<std::string> parts = whole ? std::vector{text} : split_list(text);
     names.insert(names.end(), parts.begin(), parts.end());
   }
   return names;

@@ -27,8 +27,9 @@ std::string flag_names(const StrategyField& field) {
   return short_flag_of(field) + ',' + flag;
 }
 
-std::vector<std::string> split_at_commas(const FlagText& text) {
-  return text ? split(*text, ',') : std::vector<std::string>();
+std::vector<std::string> split_list(const FlagText& text) {
+  if (!text) return {};
+  return split(*text, text->find(';') == std::string::npos ? ',' : ';');
 }
 
 void read_count(const std::string& flag, const FlagText& text, std::int64_t& value,

@@ -16,7 +16,7 @@
 namespace headroom::cli {
 
 // The parts of a list, empty ones included; none when the flag is not given.
-std::vector<std::string> split_at_commas(const FlagText& text);
+std::vector<std::string> split_list(const FlagText& text);
 
 // A whole number from `least` to 2^31 - 1. A flag that is not given leaves `value` as it is.
 void read_count(const std::string& flag, const FlagText& text, std::int64_t& value,

@@ -23,7 +23,7 @@ struct FrontierFlags {
 
 std::vector<Bytes> read_budgets(const FlagText& text, std::vector<Problem>& problems) {
   std::vector<Bytes> budgets;
-  for (const std::string& part : split_at_commas(text)) {
+  for (const std::string& part : split_list(text)) {
     const Parsed<Bytes> parsed = parse_bytes(part);
     if (const auto* rule = std::get_if<std::string>(&parsed)) {
       problems.push_back({"--budget", *rule});

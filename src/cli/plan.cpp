@@ -52,7 +52,7 @@ void put_found(const PlanTask& task, RequestFlags& flags) {
 // The distinct numbers of devices, in the order given.
 std::vector<std::int64_t> read_devices(const PlanFlags& flags, std::vector<Problem>& problems) {
   std::vector<std::int64_t> counts;
-  for (const std::string& part : split_at_commas(flags.space.devices)) {
+  for (const std::string& part : split_list(flags.space.devices)) {
     std::int64_t count = 1;
     read_count("--devices", part, count, problems);
     if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);

@@ -39,7 +39,7 @@ void add_field(Command command, const SpaceField& dimension, SpaceFlag& flag) {
 
 void read_values(const SpaceField& dimension, const SpaceFlag& flag, Counts& counts,
                  std::vector<Problem>& problems) {
-  for (const std::string& part : split_at_commas(flag.values)) {
+  for (const std::string& part : split_list(flag.values)) {
     counts.only.push_back(0);
     read_count(flag_of(dimension.field), part, counts.only.back(), problems);
   }
@@ -68,7 +68,7 @@ void read_values(const SpaceField& dimension, const SpaceFlag& flag, std::vector
                  std::vector<Problem>& problems) {
   if (!flag.values) return;
   values.clear();
-  for (const std::string& part : split_at_commas(flag.values)) {
+  for (const std::string& part : split_list(flag.values)) {
     values.emplace_back();
     read_choice(flag_of(dimension.field), part, values.back(), problems);
   }

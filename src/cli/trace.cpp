@@ -20,7 +20,9 @@ ExitCode trace(const TraceFlags& flags) {
   read_system_flags(flags.system, request, problems);
   if (!problems.empty()) throw InputError(problems);
   const TraceReply reply = answer(TraceQuestion{.request = std::move(request)});
-  write(flags.output, chrome_trace(reply.trace));
+  Output output(flags.output);
+  chrome_trace(reply.trace, [&](const std::string& text) { output.write(text); });
+  output.finish();
   return std::holds_alternative<Plan>(reply.evaluation) ? ExitCode::done : ExitCode::infeasible;
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Without the commas between groups of three digits. Where they do not stand there they stay, and make it no number.
+}  // namespace
+
 std::string without_commas(std::string_view text) {
   const std::size_t first = std::min(text.find(','), text.size());
   bool groups = first >= 1 && first <= 3 && (text.size() - first) % 4 == 0;
@@ -22,8 +23,6 @@ std::string without_commas(std::string_view text) {
   if (groups) digits.erase(std::remove(digits.begin(), digits.end(), ','), digits.end());
   return digits;
 }
-
-}  // namespace
 
 std::optional<std::int64_t> count_of(std::string_view text) {
   std::int64_t unit = 1;

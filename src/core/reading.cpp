@@ -42,9 +42,11 @@ constexpr double most_amount = 1e18;
 
 std::string read_amount(std::string_view text, double& value) {
   constexpr std::string_view suffixes = "KMBT";
+  const std::size_t figures = std::min(text.find_first_not_of("0123456789,"), text.size());
+  const std::string plain = without_commas(text.substr(0, figures)) + std::string(text.substr(figures));
   double number = 0;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, number);
+  const char* const last = plain.data() + plain.size();
+  const auto [end, error] = std::from_chars(plain.data(), last, number);
   const std::size_t suffix = end + 1 == last ? suffixes.find(*end) : std::string_view::npos;
   const bool read = error == std::errc() && (end == last || suffix != std::string_view::npos);
   if (read && suffix != std::string_view::npos) number *= std::pow(1000.0, static_cast<double>(suffix) + 1);

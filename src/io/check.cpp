@@ -30,7 +30,7 @@ std::string_view check_file(const std::string& path) {
     parse_samples(text, path);
     return "samples";
   }
-  Document document = read_document(text, path);
+  Document document = read_document(text, path, longest_list_of_rows);
   if (document.root.is_array()) {
     parse_runs(text, path);
     return "runs";

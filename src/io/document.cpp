@@ -84,9 +84,9 @@ void Document::finish() const {
   if (!problems.empty()) throw InputError(problems);
 }
 
-Document read_document(std::string_view text, std::string file) {
+Document read_document(std::string_view text, std::string file, std::size_t longest) {
   Document document{.file = std::move(file), .root = {}, .overridden = {}, .overrides = {}, .problems = {}};
-  document.root = parse_json(text, document.file, document.problems);
+  document.root = parse_json(text, document.file, document.problems, longest);
   return document;
 }
 

@@ -24,8 +24,8 @@ struct Document {
   void finish() const;
 };
 
-// Throws InputError when the text is not JSON.
-Document read_document(std::string_view text, std::string file);
+// Throws InputError when the text is not JSON or has a list of more than `longest` entries.
+Document read_document(std::string_view text, std::string file, std::size_t longest = longest_list);
 
 // Lays "kernels.attention=flash", a value of `flag`, over the document, before it is checked. A value that reads as a
 // JSON number or boolean is one, any other is a string. Notes what is not KEY=VALUE, and what is set twice.

@@ -16,7 +16,6 @@ namespace headroom {
 namespace {
 
 constexpr std::size_t longest_text_bytes = 4000;
-constexpr std::size_t longest_list = 1000;
 constexpr double exact_bytes_end = 9007199254740992.0;  // 2^53, from where on a double skips integers
 
 std::string found(const Json& value) {
@@ -133,10 +132,9 @@ void ObjectReader::take(std::string_view key, Bytes& value) {
   if (!json.is_string()) return report(key, "must be text with a unit, such as \"80 GiB\"" + found(json));
   const Parsed<Bytes> parsed = parse_bytes(json.get_ref<const std::string&>());
   if (const auto* rule = std::get_if<std::string>(&parsed)) return report(key, *rule);
-  const Bytes bytes = std::get<Bytes>(parsed);
-  if (bytes.count() < 1 || bytes.count() >= exact_bytes_end || bytes.count() != std::floor(bytes.count())) {
-    return report(key, "must be a whole number of bytes, at least 1 and below 2^53" + found(json));
-  }
+  const Bytes bytes(std::round(std::get<Bytes>(parsed).count()));  // 75.6 GiB is none without
+  if (bytes.count() < 1 || bytes.count() >= exact_bytes_end)
+    return report(key, "must be at least 1 byte and below 2^53" + found(json));
   value = bytes;
 }
 

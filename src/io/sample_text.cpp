@@ -208,6 +208,10 @@ SampleSet parse_sample_csv(std::string_view text, const std::string& file) {
   if (lines.size() > most_samples) {
     throw InputError(file, fmt::format("must hold at most {} samples", most_samples));
   }
+  if (!text.ends_with('\n')) {
+    throw InputError(fmt::format("{}:{}", file, lines.size()),
+                     "has no line end, so that it may be cut inside its last number: end it with one");
+  }
   SampleSet set{.file = file};
   LineProblems problems(file);
   for (std::size_t i = 1; i < lines.size(); ++i) {

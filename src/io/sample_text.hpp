@@ -8,10 +8,11 @@
 
 #include "headroom/calibrate/sample.hpp"
 #include "headroom/core/error.hpp"
+#include "strict_json.hpp"
 
 namespace headroom {
 
-inline constexpr std::size_t most_samples = 200'000;
+inline constexpr std::size_t most_samples = longest_list_of_rows;
 
 // Mistakes of a file, up to a number that is enough to mend it by.
 class LineProblems {

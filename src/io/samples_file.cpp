@@ -163,14 +163,13 @@ void complete(Written& written, const JsonPointer& at, Document& document) {
 }
 
 SampleSet parse_sample_json(std::string_view text, const std::string& file) {
-  Document document = read_document(text, file);
+  Document document = read_document(text, file, most_samples);
   if (!document.root.is_object()) throw InputError(file, "must be an object with \"device\" and \"samples\"");
   Json list = Json::array();
   if (!document.root.contains("samples")) {
     document.report(JsonPointer("/samples"), "is missing");
-  } else if (!document.root["samples"].is_array() || document.root["samples"].size() > most_samples) {
-    document.report(JsonPointer("/samples"),
-                    fmt::format("must be a list of at most {} samples", most_samples));
+  } else if (!document.root["samples"].is_array()) {
+    document.report(JsonPointer("/samples"), "must be a list");
     document.root.erase("samples");
   } else {
     list = document.root["samples"];

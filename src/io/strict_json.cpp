@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/count_text.hpp"
 #include "text.hpp"
 
 namespace headroom {
@@ -43,8 +44,8 @@ std::string syntax_rule(std::string_view message, std::string_view read) {
 // Builds the value event by event; returning false stops the parser.
 class Builder final : public nlohmann::json_sax<Json> {
  public:
-  Builder(std::string_view text, const std::string& file, std::vector<Problem>& problems)
-      : text_(text), file_(file), problems_(problems) {}
+  Builder(std::string_view text, const std::string& file, std::vector<Problem>& problems, std::size_t longest)
+      : text_(text), file_(file), problems_(problems), longest_(longest) {}
 
   [[nodiscard]] Json take() { return std::move(root_); }
 
@@ -84,7 +85,10 @@ class Builder final : public nlohmann::json_sax<Json> {
   Json* place(Json value) {
     if (open_.empty()) return &(root_ = std::move(value));
     auto& [node, key] = open_.back();
-    if (node->is_array()) return &node->emplace_back(std::move(value));
+    if (node->is_array()) {
+      if (node->size() == longest_) refuse_list();
+      return &node->emplace_back(std::move(value));
+    }
     return &((*node)[key] = std::move(value));
   }
 
@@ -101,6 +105,12 @@ class Builder final : public nlohmann::json_sax<Json> {
     return true;
   }
 
+  // That of the innermost level, which is full.
+  [[noreturn]] void refuse_list() const {
+    throw InputError(field_of_file(file_, here().parent_pointer()),
+                     fmt::format("must be a list of at most {}", longest_));
+  }
+
   [[nodiscard]] JsonPointer here() const {
     JsonPointer pointer;
     for (const auto& [node, key] : open_) {
@@ -112,6 +122,7 @@ class Builder final : public nlohmann::json_sax<Json> {
   std::string_view text_;
   const std::string& file_;
   std::vector<Problem>& problems_;
+  std::size_t longest_;
   Json root_;
   std::vector<Level> open_;
 };
@@ -124,10 +135,13 @@ std::string field_of_file(const std::string& file, const JsonPointer& field) {
 
 Json scalar(std::string_view text) {
   const Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return value.is_number() || value.is_boolean() ? value : Json(text);
+  if (value.is_number() || value.is_boolean()) return value;
+  if (const std::optional<std::int64_t> count = count_of(text)) return *count;
+  return text;
 }
 
-Json parse_json(std::string_view text, const std::string& file, std::vector<Problem>& problems) {
+Json parse_json(std::string_view text, const std::string& file, std::vector<Problem>& problems,
+                std::size_t longest) {
   if (text.starts_with("\xEF\xBB\xBF")) {
     throw InputError(file, "starts with a byte order mark; save it as UTF-8 without one");
   }
@@ -136,7 +150,7 @@ Json parse_json(std::string_view text, const std::string& file, std::vector<Prob
                                        static_cast<unsigned char>(text[*offset]), *offset));
   }
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) throw InputError(file, "is empty");
-  Builder builder(text, file, problems);
+  Builder builder(text, file, problems, longest);
   Json::sax_parse(text, &builder);
   return builder.take();
 }

@@ -17,14 +17,22 @@ using JsonPointer = Json::json_pointer;
 
 inline constexpr std::size_t deepest_nesting = 32;
 
+// The most entries of a list in a file that is no list of rows itself.
+inline constexpr std::size_t longest_list = 1000;
+// Of any list: the samples of a file.
+inline constexpr std::size_t longest_list_of_rows = 200'000;
+
 // Enough to mend a file by; a garbled file of 64 MiB has millions.
 inline constexpr std::size_t most_problems_listed = 50;
 
 // The value that the text holds. Throws InputError with "file:line:column" where it stops being JSON; keys
-// given twice go to `problems`, since the rest of the file can still be checked.
-Json parse_json(std::string_view text, const std::string& file, std::vector<Problem>& problems);
+// given twice go to `problems`, since the rest of the file can still be checked. A list that is longer than `longest` is
+// refused where it becomes so.
+Json parse_json(std::string_view text, const std::string& file, std::vector<Problem>& problems,
+                std::size_t longest = longest_list_of_rows);
 
-// A value that a user gave as text: a number or a boolean where it reads as one, else the text.
+// A value that a user gave as text: a number or a boolean where it reads as one, a count as count_of() reads it ("8k",
+// "1,000,000"), else the text.
 Json scalar(std::string_view text);
 
 // "models/gpt3.json: /hidden"

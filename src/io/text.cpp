@@ -4,7 +4,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -50,7 +52,9 @@ bool is_control(std::string_view character) {
 
 }  // namespace
 
-std::string read_file(const std::string& path) {
+namespace {
+
+std::string read_whole(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) throw InputError(path, "is a directory, not a file");
   const auto size = std::filesystem::file_size(path, error);
@@ -71,6 +75,21 @@ std::string read_file(const std::string& path) {
   }
   if (std::ferror(file.get()) != 0) throw unreadable();
   return text;
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error) || std::filesystem::is_regular_file(path, error) ||
+      std::filesystem::is_directory(path, error)) {
+    return read_whole(path);
+  }
+  static std::mutex reading;
+  static std::map<std::string, std::string> texts;
+  const std::lock_guard<std::mutex> lock(reading);
+  const auto known = texts.find(path);
+  return known != texts.end() ? known->second : texts.emplace(path, read_whole(path)).first->second;
 }
 
 std::optional<std::size_t> first_non_text_byte(std::string_view text) {

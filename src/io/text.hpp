@@ -12,7 +12,8 @@ namespace headroom {
 inline constexpr std::size_t largest_file_bytes = std::size_t{64} << 20;
 
 // The bytes of a file. Throws InputError when it is a directory, cannot be opened or is too large; never
-// reads more than largest_file_bytes + 1, so that an endless device is refused too.
+// reads more than largest_file_bytes + 1, so that an endless device is refused too. What is no regular file, such as a pipe
+// under /dev/fd, is read once, and its text is kept for whoever asks for it again, since it would be empty then.
 std::string read_file(const std::string& path);
 
 // The offset of the first byte that cannot be in UTF-8 text: ill-formed, or a control other than tab and

@@ -27,11 +27,13 @@ Seconds sum(const Breakdown& x) {
 // One microbatch forward and backward through one virtual stage, without recomputation.
 Breakdown breakdown_of(const StageCost& stage, const PassTimes& times) {
   const PassCost cost = stage.forward + stage.backward;
+  const Seconds passes = times.forward + times.backward + times.backward_weight;
   return {.gemm = cost.gemm,
           .attention = cost.attention,
           .memory_bound = cost.memory_bound,
           .tensor_communication = cost.communication,
-          .launch_overhead = times.forward + times.backward + times.backward_weight - device_time(cost)};
+          // Where it is next to nothing, rounding may leave it below zero.
+          .launch_overhead = std::max(passes - device_time(cost), Seconds(0))};
 }
 
 std::size_t busiest(const std::vector<ReplayedRank>& ranks) {

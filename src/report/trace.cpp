@@ -11,18 +11,28 @@ namespace {
 
 double microseconds(Seconds time) { return time.count() * 1e6; }
 
-// Appends events, one a line: a document in memory would be many times the size of the text.
+// Writes events, one a line, in parts: the whole text, let alone a document, may be larger than memory.
 class EventWriter {
  public:
+  explicit EventWriter(const std::function<void(const std::string& text)>& write) : write_(write) {}
+
   template <class... Values>
   void write(fmt::format_string<Values...> event, Values&&... values) {
-    text_ += text_.empty() ? "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" : ",\n";
+    text_ += first_ ? "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" : ",\n";
+    first_ = false;
     fmt::format_to(std::back_inserter(text_), event, std::forward<Values>(values)...);
+    if (text_.size() < part_bytes) return;
+    write_(text_);
+    text_.clear();
   }
-  std::string finish() && { return std::move(text_) + "\n]}\n"; }
+  void finish() { write_(text_ + "\n]}\n"); }
 
  private:
+  static constexpr std::size_t part_bytes = 1 << 16;
+
+  const std::function<void(const std::string& text)>& write_;
   std::string text_;
+  bool first_ = true;
 };
 
 void write_names(EventWriter& out, std::int64_t ranks) {
@@ -96,9 +106,9 @@ class MemoryCounter {
 
 }  // namespace
 
-std::string chrome_trace(const Trace& trace) {
+void chrome_trace(const Trace& trace, const std::function<void(const std::string& text)>& write) {
   EXPECTS(trace.activations.size() == trace.resident.size());
-  EventWriter out;
+  EventWriter out(write);
   write_names(out, std::ssize(trace.resident));
   std::vector<MemoryCounter> counters;
   for (const ResidentMemory& resident : trace.resident)
@@ -113,7 +123,7 @@ std::string chrome_trace(const Trace& trace) {
   }
   for (const TraceSpan& span : trace.spans) write_span(out, span.name, span.rank, span.start, span.end, "");
   for (MemoryCounter& counter : counters) counter.finish(trace.end);
-  return std::move(out).finish();
+  out.finish();
 }
 
 }  // namespace headroom

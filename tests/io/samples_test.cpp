@@ -68,7 +68,7 @@ TEST_CASE("samples: CSV of products and of collectives, with either line end") {
   CHECK(products.samples[0].where == "line 2");
   for (const char* header : {"collective,gpus,message_bytes,milliseconds", "kind,gpus,bytes,milliseconds"}) {
     const SampleSet set =
-        parse_samples(std::string(header) + "\nalltoall,4,1024,0.5\nall_gather,2,512,0.25", "c.csv");
+        parse_samples(std::string(header) + "\nalltoall,4,1024,0.5\nall_gather,2,512,0.25\n", "c.csv");
     REQUIRE(set.samples.size() == 2);
     CHECK(set.samples[0].kind == SampleKind::all_to_all);
     CHECK(set.samples[1].bytes == Bytes(512));
@@ -221,7 +221,23 @@ TEST_CASE("samples: JSON, wrong") {
   CHECK(samples_mistake(R"({"format": 1, "device": "d", "samples": []})", "s.json") ==
         "s.json: holds no samples");
   CHECK(samples_mistake(R"({"format": 1, "device": "d", "samples": 3})", "s.json") ==
-        "s.json: /samples: must be a list of at most 200000 samples");
+        "s.json: /samples: must be a list");
+}
+
+TEST_CASE("a list is refused where it becomes too long, whatever follows") {
+  std::string many = R"({"format": 1, "device": "d", "samples": [0)";
+  for (std::size_t i = 0; i < 200'000; ++i) many += ",0";
+  CHECK(samples_mistake(many + ", this is never read", "s.json") ==
+        "s.json: /samples: must be a list of at most 200000");
+}
+
+TEST_CASE("a CSV without a line end may be cut inside its last number") {
+  const std::string whole = "m,n,k,milliseconds\n1024,1024,1024,0.25\n1024,1024,2048,0.51\n";
+  CHECK(parse_samples(whole, "s.csv").samples.size() == 2);
+  CHECK(samples_mistake(whole.substr(0, whole.size() - 1), "s.csv") ==
+        "s.csv:3: has no line end, so that it may be cut inside its last number: end it with one");
+  CHECK(samples_mistake(whole.substr(0, whole.size() - 2), "s.csv") ==
+        "s.csv:3: has no line end, so that it may be cut inside its last number: end it with one");
 }
 
 }  // namespace headroom

@@ -58,7 +58,7 @@ TEST_CASE("system: memory with a misspelt unit") {
 
 TEST_CASE("system: no memory") {
   CHECK(system_mistake("80 GiB", "0 GiB") ==
-        "dgx.json: /memory: must be a whole number of bytes, at least 1 and below 2^53 (found \"0 GiB\")");
+        "dgx.json: /memory: must be at least 1 byte and below 2^53 (found \"0 GiB\")");
 }
 
 TEST_CASE("system: negative memory") {
@@ -66,7 +66,7 @@ TEST_CASE("system: negative memory") {
 }
 
 TEST_CASE("system: memory beyond exact arithmetic") {
-  CHECK(contains(system_mistake("80 GiB", "1e30 GiB"), "dgx.json: /memory: must be a whole number of bytes"));
+  CHECK(contains(system_mistake("80 GiB", "1e30 GiB"), "dgx.json: /memory: must be at least 1 byte and below 2^53"));
 }
 
 TEST_CASE("system: no devices in a node") {
@@ -91,7 +91,7 @@ TEST_CASE("system: reserves without end") {
   std::string many = "1";
   for (int i = 0; i < 1000; ++i) many += ", 1";
   CHECK(system_mistake("\"reserves\": [", "\"reserves\": [" + many + ", ") ==
-        "dgx.json: /reserves: must be a list of at most 1000 (found 1003)");
+        "dgx.json: /reserves: must be a list of at most 1000");
 }
 
 TEST_CASE("system: a reserve that is no object") {
@@ -137,7 +137,7 @@ TEST_CASE("check: tells a file's kind by its keys") {
                   "samples": [{"kind": "empty_kernel", "median_seconds": 1e-6}]})") == "samples");
   CHECK(check("m,n,k,milliseconds\n1,2,3,0.5\n") == "samples");
   CHECK(contains(message_of([&] { return check("m,n,k,milliseconds\n1,2,3,nan\n"); }), "above zero"));
-  CHECK(contains(message_of([&] { return check("[]"); }), "must hold between 1 and 10000 runs"));
+  CHECK(contains(message_of([&] { return check("[]"); }), "holds no runs"));
   CHECK(contains(message_of([&] { return check(R"({"cases": []})"); }), "/source: is missing"));
   CHECK(contains(message_of([&] { return check(R"({"format": 1})"); }),
                  ": is no model (hidden, layers, ...), system (device, memory, ...), software "

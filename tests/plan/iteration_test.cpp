@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/io/model_file.hpp"
 #include "plan/requests.hpp"
 
 namespace headroom {
@@ -32,6 +33,14 @@ TEST_CASE("iteration: the parts add up to the whole, and none is negative") {
       CHECK((iteration.breakdown.data_communication > iteration.breakdown.optimizer) == (replicas > 1));
     }
   }
+}
+
+TEST_CASE("iteration: launch overhead that is next to nothing is not below zero for being rounded") {
+  Request request = gpt3_timed();
+  request.model = read_model("gpt-1t");
+  request.strategy = {.tensor_parallel = 2, .micro_batch = 32};
+  request.workload = {.global_batch = 3840, .sequence = 32768};
+  CHECK(timing_of(request).iteration.breakdown.launch_overhead >= Seconds(0));
 }
 
 TEST_CASE("iteration: a window of microbatches recomputes less and takes more memory, within capacity") {

@@ -29,9 +29,15 @@ Trace trace_of(const ScheduleShape& shape, const ScheduleTimes& times,
   return trace;
 }
 
+std::string text_of(const Trace& trace) {
+  std::string text;
+  chrome_trace(trace, [&](const std::string& part) { text += part; });
+  return text;
+}
+
 std::vector<Json> events_of(const Trace& trace, const std::string& phase) {
   std::vector<Json> events;
-  const Json json = Json::parse(chrome_trace(trace));
+  const Json json = Json::parse(text_of(trace));
   for (const Json& event : json["traceEvents"]) {
     if (event["ph"] == phase) events.push_back(event);
   }
@@ -62,6 +68,24 @@ std::map<std::string, Curve> curves_of(const Trace& trace) {
 }
 
 }  // namespace
+
+TEST_CASE("trace: the text comes in parts, whatever its length") {
+  const ScheduleShape shape{.ranks = 4, .microbatches = 512};
+  const std::vector<PassTimes> passes(4, {Seconds(1), Seconds(1), Seconds(2)});
+  const ScheduleTimes times{.stages = passes, .links = std::vector<Seconds>(4, Seconds(0))};
+  const std::vector<StageActivations> stages(4, {.layers = {{1, 8_GiB, 0_GiB}}});
+  std::size_t parts = 0;
+  std::size_t longest = 0;
+  std::string text;
+  chrome_trace(trace_of(shape, times, stages, stages), [&](const std::string& part) {
+    ++parts;
+    longest = std::max(longest, part.size());
+    text += part;
+  });
+  CHECK(parts > 5);
+  CHECK(longest < (1 << 16) + 1000);
+  CHECK(Json::parse(text)["traceEvents"].size() > 4 * 512 * 3);
+}
 
 TEST_CASE("trace: one process with a track for each rank") {
   const std::vector<Json> names = events_of(small_trace(), "M");

@@ -3,6 +3,7 @@
 // [Trace Event Format, Google, 2016]
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "headroom/answer/trace.hpp"
@@ -15,7 +16,7 @@ namespace headroom {
 // its last value stands at the iteration's end.
 //
 // Up to 5 spans and 4 values of the counter a microbatch, virtual stage and rank, about 1 kB: 34 MB for p = 64 and
-// n = 512, all in the one string.
-std::string chrome_trace(const Trace& trace);
+// n = 512. The text goes to `write` in order, in parts of about 64 KiB.
+void chrome_trace(const Trace& trace, const std::function<void(const std::string& text)>& write);
 
 }  // namespace headroom
