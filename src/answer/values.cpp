@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "headroom/core/count_text.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/reading.hpp"
 
@@ -163,6 +164,10 @@ std::vector<std::string> values_of(const std::string& where, std::string_view te
     if (static_cast<std::int64_t>(values.size()) > most_values) {
       throw InputError(where, "must have at most " + std::to_string(most_values) + " values");
     }
+  }
+  for (std::string& value : values) {  // "8k" and "1,000,000" are shown as what they are
+    if (value.find_first_of("kKM,") == std::string::npos) continue;
+    if (const std::optional<std::int64_t> count = count_of(value)) value = std::to_string(*count);
   }
   return values;
 }

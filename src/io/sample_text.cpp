@@ -208,10 +208,6 @@ SampleSet parse_sample_csv(std::string_view text, const std::string& file) {
   if (lines.size() > most_samples) {
     throw InputError(file, fmt::format("must hold at most {} samples", most_samples));
   }
-  if (!text.ends_with('\n')) {
-    throw InputError(fmt::format("{}:{}", file, lines.size()),
-                     "has no line end, so that it may be cut inside its last number: end it with one");
-  }
   SampleSet set{.file = file};
   LineProblems problems(file);
   for (std::size_t i = 1; i < lines.size(); ++i) {
@@ -224,6 +220,10 @@ SampleSet parse_sample_csv(std::string_view text, const std::string& file) {
     sample.where = fmt::format("line {}", number);
   }
   problems.finish();
+  if (!text.ends_with('\n')) {
+    throw InputError(fmt::format("{}:{}", file, lines.size()),
+                     "has no line end, so that it may be cut inside its last number: end it with one");
+  }
   return set;
 }
 

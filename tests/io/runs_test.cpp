@@ -55,8 +55,7 @@ TEST_CASE("a measured time takes precedence over a derived one") {
 
 TEST_CASE("mistakes of a runs file are named by row and field") {
   CHECK(message_of([] { return parse_runs("{}", "r.json"); }) == "r.json: must be a list of runs");
-  CHECK(message_of([] { return parse_runs("[]", "r.json"); }) ==
-        "r.json: holds no runs");
+  CHECK(message_of([] { return parse_runs("[]", "r.json"); }) == "r.json: holds no runs");
   CHECK(contains(message_of([] { return parse_runs("[3]", "r.json"); }), "r.json: /0: must be an object"));
   CHECK(runs_mistake("\"id\": \"mine\", ", "") == "r.json: /0/id: is missing");
   CHECK(contains(runs_mistake("\"tp\": 1", "\"tp\": 1.5"), "r.json: /0/parallel/tp: must be an integer"));

@@ -66,7 +66,8 @@ TEST_CASE("system: negative memory") {
 }
 
 TEST_CASE("system: memory beyond exact arithmetic") {
-  CHECK(contains(system_mistake("80 GiB", "1e30 GiB"), "dgx.json: /memory: must be at least 1 byte and below 2^53"));
+  CHECK(contains(system_mistake("80 GiB", "1e30 GiB"),
+                 "dgx.json: /memory: must be at least 1 byte and below 2^53"));
 }
 
 TEST_CASE("system: no devices in a node") {
