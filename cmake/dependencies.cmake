@@ -12,6 +12,8 @@ endmacro()
 
 find_package(Threads REQUIRED)
 headroom_require(fmt libfmt-dev 9.1)
+# The distribution has no archive of it to link in.
+set(headroom_fmt $<IF:$<BOOL:${HEADROOM_SELF_CONTAINED}>,fmt::fmt-header-only,fmt::fmt>)
 headroom_require(nlohmann_json nlohmann-json3-dev 3.11)
 headroom_require(Eigen3 libeigen3-dev 3.4)
 headroom_require(CLI11 libcli11-dev 2.1)

@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/headroom)
 
-install(TARGETS headroom_cli)
+install(TARGETS headroom_cli COMPONENT program)
 install(TARGETS headroom EXPORT headroom-targets FILE_SET HEADERS)
 install(EXPORT headroom-targets NAMESPACE headroom:: DESTINATION ${package_folder})
 
@@ -15,3 +15,27 @@ install(FILES ${PROJECT_BINARY_DIR}/headroom-config.cmake ${PROJECT_BINARY_DIR}/
   DESTINATION ${package_folder})
 
 install(DIRECTORY models presets schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/headroom)
+
+# Manual pages and completions, which the program itself writes from its flags.
+if(NOT CMAKE_CROSSCOMPILING)
+  set(manual ${PROJECT_BINARY_DIR}/manual)
+  add_custom_command(OUTPUT ${manual}/written
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${manual}/man1 ${manual}/completions
+    COMMAND headroom_cli man --all ${manual}/man1
+    COMMAND headroom_cli completions bash -o ${manual}/completions/headroom
+    COMMAND headroom_cli completions zsh -o ${manual}/completions/_headroom
+    COMMAND headroom_cli completions fish -o ${manual}/completions/headroom.fish
+    COMMAND ${CMAKE_COMMAND} -E touch ${manual}/written
+    DEPENDS headroom_cli
+    COMMENT "Writing manual pages and completions"
+    VERBATIM)
+  add_custom_target(headroom_manual ALL DEPENDS ${manual}/written)
+  install(DIRECTORY ${manual}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT program)
+  install(FILES ${manual}/completions/headroom
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program)
+  install(FILES ${manual}/completions/_headroom
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT program)
+  install(FILES ${manual}/completions/headroom.fish
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
+endif()
+install(FILES LICENSE NOTICE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)

@@ -127,6 +127,31 @@ UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
   return {"'" + unexpected.front() + "' is not expected here" + suggestion(*app, unexpected.front()), name};
 }
 
+OptionText text_of(const CLI::Option& option) {
+  OptionText text{.names = {},
+                  .value = option.get_type_name(),
+                  .fallback = option.get_default_str(),
+                  .help = option.get_description(),
+                  .group = option.get_group(),
+                  .required = option.get_required()};
+  for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) text.names.push_back("--" + name);
+  if (option.get_expected_max() == 0) text.value = "";
+  return text;
+}
+
+CommandText text_of(const CLI::App& app, const std::string& above) {
+  CommandText text{.name = above + app.get_name(),
+                   .help = app.get_description(),
+                   .footer = app.get_footer(),
+                   .options = {},
+                   .commands = {}};
+  for (const CLI::Option* const option : app.get_options()) text.options.push_back(text_of(*option));
+  for (const CLI::App* const below : app.get_subcommands([](const CLI::App*) { return true; }))
+    text.commands.push_back(text_of(*below, text.name + " "));
+  return text;
+}
+
 }  // namespace
 
 Option& Option::group(const std::string& name) {
@@ -210,6 +235,8 @@ std::vector<Option> Command::options() const {
   for (CLI::Option* const option : app_->get_options()) options.emplace_back(*option);
   return options;
 }
+
+CommandText Command::text() const { return text_of(*app_, ""); }
 
 void Command::on_run(std::function<void()> run) const {
   app_->callback([app = app_, run = std::move(run)] {

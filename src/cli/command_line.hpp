@@ -44,6 +44,25 @@ class Option {
   CLI::Option* option_;
 };
 
+// What the help says of an option, for manual pages and the completions of shells.
+struct OptionText {
+  std::vector<std::string> names;  // "-t", "--tensor-parallel"; empty for a positional argument
+  std::string value;               // what stands for the value, "T"; empty for a flag without one
+  std::string fallback;            // the default, where the help shows one
+  std::string help;
+  std::string group;
+  bool required = false;
+};
+
+// And of a command, with those below it.
+struct CommandText {
+  std::string name;  // whole: "headroom sweep plan"
+  std::string help;
+  std::string footer;
+  std::vector<OptionText> options;
+  std::vector<CommandText> commands;
+};
+
 // A command or one of its subcommands: a name of it, cheap to copy, valid as long as its CommandLine.
 class Command {
  public:
@@ -70,6 +89,8 @@ class Command {
   [[nodiscard]] Option find(const std::string& name) const;
   [[nodiscard]] bool is_given(const std::string& name) const;
   [[nodiscard]] std::vector<Option> options() const;
+
+  [[nodiscard]] CommandText text() const;
 
   // What the command does once all is read. It is not called where a subcommand was given, nor where a file that would
   // be written is one of those that are read.

@@ -47,6 +47,8 @@ ExitCode run(int argc, const char* const* argv) {
   add_check(program, exit_code);
   add_list(program, exit_code);
   add_validate(program, exit_code);
+  add_completions(program, exit_code);
+  add_man(program, exit_code);
   try {
     command_line.run(argc, argv);
     return exit_code;

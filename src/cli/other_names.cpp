@@ -72,10 +72,15 @@ constexpr std::array unmodelled{
     Unmodelled{"--use-custom-fsdp", full_sharding},
     Unmodelled{"--data-parallel-sharding-strategy", full_sharding},
     Unmodelled{"--data-sharding", full_sharding},
+    Unmodelled{"--sharding-strategy", full_sharding},
+    Unmodelled{"--fsdp-sharding-strategy", full_sharding},
+    Unmodelled{"--data-parallel-shard-degree", full_sharding},
     Unmodelled{"--zero3", full_sharding},
     Unmodelled{"--fp8", eight_bits},
     Unmodelled{"--fp8-format", eight_bits},
     Unmodelled{"--fp8-recipe", eight_bits},
+    Unmodelled{"--fp8-hybrid", eight_bits},
+    Unmodelled{"--fp8-param-gather", eight_bits},
     Unmodelled{"--fp4", eight_bits},
     Unmodelled{"--fp4-format", eight_bits},
     Unmodelled{"--num-experts", experts},
@@ -149,7 +154,7 @@ class Translation {
       result_.push_back(flag_of(field->name) + rest);
       return true;
     }
-    if (flag == "--zero-stage") {
+    if (flag == "--zero-stage" || flag == "--zero") {
       read_zero_stage(flag, value(rest));
     } else if (const Unmodelled* const size = find_row(unmodelled_sizes, flag)) {
       if (value(rest) != "1") not_modelled(flag, size->what);
@@ -191,6 +196,18 @@ class Translation {
 };
 
 }  // namespace
+
+std::string rule_of_varied(const std::string& field) {
+  std::string flag = "--" + field;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  if (flag == "--zero-stage" || flag == "--zero")
+    return "is varied as distributed_optimizer=no,yes (ZeRO 0 and 1; 2 and 3 are not modelled yet)";
+  if (const Unmodelled* const size = find_row(unmodelled_sizes, flag))
+    return "is not modelled yet: " + std::string(size->what);
+  if (const Unmodelled* const none = find_row(unmodelled, flag))
+    return "is not modelled yet: " + std::string(none->what);
+  return {};
+}
 
 std::vector<std::string> in_own_names(const std::vector<std::string>& arguments,
                                       const std::function<bool(const std::string& flag)>& known) {

@@ -14,4 +14,7 @@ namespace headroom::cli {
 std::vector<std::string> in_own_names(const std::vector<std::string>& arguments,
                                       const std::function<bool(const std::string& flag)>& known);
 
+// What is wrong with varying a field in a sweep that others have and Headroom has not yet; empty for all other names.
+std::string rule_of_varied(const std::string& field);
+
 }  // namespace headroom::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/other_names.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
@@ -66,6 +67,10 @@ std::vector<Field> find_fields(SweepKind kind, const std::vector<std::string>& n
     }
     if (field != known.end()) {
       fields.push_back(field->second);
+      continue;
+    }
+    if (std::string rule = rule_of_varied(name); !rule.empty()) {
+      problems.push_back({"--vary " + name, std::move(rule)});
       continue;
     }
     std::vector<std::string_view> candidates;

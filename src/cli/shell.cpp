@@ -1,0 +1,87 @@
+// The commands of which an installation is made: `completions` and `man`.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/completions.hpp"
+#include "cli/flags.hpp"
+#include "cli/manual.hpp"
+#include "cli/output.hpp"
+#include "cli/version.hpp"
+#include "io/text.hpp"
+
+namespace headroom::cli {
+namespace {
+
+struct ManFlags {
+  std::vector<std::string> words;
+  std::string folder;
+  OutputFlags output;
+};
+
+const CommandText& command_of(const CommandText& program, const std::vector<std::string>& words) {
+  const CommandText* command = &program;
+  for (const std::string& word : words) {
+    const auto found =
+        std::find_if(command->commands.begin(), command->commands.end(),
+                     [&](const CommandText& below) { return below.name == command->name + " " + word; });
+    if (found == command->commands.end())
+      throw InputError(printable(word), "is no command of " + command->name);
+    command = &*found;
+  }
+  return *command;
+}
+
+void write_pages(const CommandText& command, const std::string& folder) {
+  write({.file = folder + "/" + page_name(command) + ".1"}, manual_page(command, version()));
+  for (const CommandText& below : command.commands) write_pages(below, folder);
+}
+
+void man(const CommandText& program, const ManFlags& flags) {
+  const CommandText& command = command_of(program, flags.words);
+  if (flags.folder.empty()) return write(flags.output, manual_page(command, version()));
+  std::error_code error;
+  if (!std::filesystem::is_directory(flags.folder, error)) throw InputError(flags.folder, "is no folder");
+  write_pages(command, flags.folder);
+}
+
+}  // namespace
+
+void add_completions(Command program, ExitCode& exit_code) {
+  Command command = program.add_command("completions", "What bash, zsh or fish reads to complete commands");
+  const auto shell = std::make_shared<FlagText>();
+  const auto output = std::make_shared<OutputFlags>();
+  command.option("shell", *shell, "SHELL", "bash, zsh or fish").required();
+  command.output("-o,--output", output->file, "Write to FILE instead of standard output");
+  command.footer(
+      "Examples:\n"
+      "  source <(headroom completions bash)\n"
+      "  headroom completions zsh -o ~/.zfunc/_headroom\n"
+      "  headroom completions fish -o ~/.config/fish/completions/headroom.fish");
+  command.on_run([program, shell, output, &exit_code] {
+    std::vector<Problem> problems;
+    Shell chosen{};
+    read_choice("shell", *shell, chosen, problems);
+    if (!problems.empty()) throw InputError(problems);
+    write(*output, completions(program.text(), chosen));
+    exit_code = ExitCode::done;
+  });
+}
+
+void add_man(Command program, ExitCode& exit_code) {
+  Command command = program.add_command("man", "The manual page of a command, for man(1)");
+  const auto flags = std::make_shared<ManFlags>();
+  command.option("command", flags->words, "COMMAND",
+                 "A command, such as plan or sweep plan; without, the program");
+  command.option("--all", flags->folder, "FOLDER",
+                 "Write it and the pages of the commands below it as files");
+  command.output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
+  command.footer("Examples:\n  headroom man plan | man -l -\n  headroom man --all ~/.local/share/man/man1");
+  command.on_run([program, flags, &exit_code] {
+    man(program.text(), *flags);
+    exit_code = ExitCode::done;
+  });
+}
+
+}  // namespace headroom::cli
