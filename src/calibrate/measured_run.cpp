@@ -4,7 +4,9 @@
 #include <array>
 #include <utility>
 
+#include "headroom/core/reading.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/recompute_modules.hpp"
 #include "overlap_words.hpp"
 
 namespace headroom {
@@ -24,10 +26,27 @@ RunSettings settings_of(const MeasuredRun& run, const PublishedSource* source) {
   return laid_over(run.settings, settings);
 }
 
-std::optional<RecomputePolicy> recomputation_of(const MeasuredRun& run, const RunSettings& settings) {
-  if (!run.recompute) return settings.recompute;
-  const auto policy = from_name<RecomputePolicy>(*run.recompute);
-  return policy == RecomputePolicy::ops ? std::nullopt : policy;
+// "modules: layernorm, moe_act", by Megatron-Core's names.
+std::optional<Recomputation> recomputed_modules(std::string_view words) {
+  constexpr std::string_view start = "modules: ";
+  if (!words.starts_with(start)) return std::nullopt;
+  Recomputation recompute{.policy = RecomputePolicy::ops};
+  for (std::string_view name : parts_of(words.substr(start.size()))) {
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    if (find_module(name) == nullptr) return std::nullopt;
+    recompute.ops.emplace_back(name);
+  }
+  return recompute;
+}
+
+std::optional<Recomputation> recomputation_of(const MeasuredRun& run, const RunSettings& settings) {
+  const auto whole = [](std::optional<RecomputePolicy> policy) -> std::optional<Recomputation> {
+    if (!policy || policy == RecomputePolicy::ops) return std::nullopt;
+    return Recomputation{.policy = *policy};
+  };
+  if (!run.recompute) return whole(settings.recompute);
+  if (auto modules = recomputed_modules(*run.recompute)) return modules;
+  return whole(from_name<RecomputePolicy>(*run.recompute));
 }
 
 std::optional<ScheduleKind> schedule_of(const MeasuredRun& run) {
@@ -47,8 +66,6 @@ struct Unmodelled {
 };
 
 constexpr std::array unmodelled{
-    Unmodelled{"mixture of experts",
-               [](const MeasuredRun& run) { return !run.dense || run.expert_parallel > 1; }},
     Unmodelled{"context parallelism", [](const MeasuredRun& run) { return run.context_parallel > 1; }},
     Unmodelled{"parameters or gradients sharded over data-parallel ranks (FSDP, ZeRO 2 and 3)",
                [](const MeasuredRun& run) { return run.fully_sharded || run.zero_stage.value_or(0) > 1; }},
@@ -77,6 +94,10 @@ void collect_unmodelled(const MeasuredRun& run, std::vector<std::string>& reason
   if (reasons.size() == others && !has_16_bits(run.dtype)) add("GEMMs in '" + run.dtype + "'");
 }
 
+bool has_experts(const MeasuredRun& run) {
+  return run.model ? any_experts(*run.model) : run.experts.has_value();
+}
+
 void collect_lacking(const MeasuredRun& run, const RunSettings& settings, std::vector<std::string>& reasons) {
   const auto add = [&](const std::string& member) { reasons.push_back("not stated: " + member); };
   for (const std::string& member : run.lacking) add(member);
@@ -84,6 +105,27 @@ void collect_lacking(const MeasuredRun& run, const RunSettings& settings, std::v
   if (!run.model && !run.vocabulary && !settings.vocabulary) add("model.vocab");
   if (!run.recompute && !settings.recompute) add("recompute");
   if (run.tensor_parallel > 1 && !run.sequence_parallel) add("parallel.sp");
+  if (!run.dense && !has_experts(run)) add("model.moe");
+}
+
+// Layers with experts among dense ones.
+void add_experts(Transformer& model, const MeasuredRun& run) {
+  if (!run.experts) return;
+  LayerDescription sparse = own_layer(model);
+  sparse.name = "moe";
+  sparse.architecture.experts = run.experts;
+  if (run.dense_layers == 0 && run.expert_layer_every == 1) {
+    model.architecture.experts = run.experts;
+    return;
+  }
+  model.layer_kinds = {own_layer(model), std::move(sparse)};
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const std::int64_t place = layer - run.dense_layers + 1;
+    const std::size_t kind = place > 0 && place % run.expert_layer_every == 0 ? 1 : 0;
+    if (model.layer_runs.empty() || model.layer_runs.back().kind != kind)
+      model.layer_runs.push_back({kind, 0});
+    ++model.layer_runs.back().count;
+  }
 }
 
 Transformer described_model(const MeasuredRun& run, const RunSettings& settings) {
@@ -120,6 +162,7 @@ Transformer model_of(const MeasuredRun& run, const RunSettings& settings) {
   set(architecture.qkv_bias, run.qkv_bias);
   set(architecture.positions, settings.positions);
   set(architecture.tied_embeddings, settings.tied_embeddings);
+  if (!run.model) add_experts(model, run);
   return model;
 }
 
@@ -139,10 +182,13 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
                     .pipeline_parallel = run.pipeline_parallel,
                     .virtual_pipeline = run.virtual_pipeline.value_or(1),
                     .data_parallel = run.data_parallel,
+                    .expert_parallel = run.expert_parallel,
+                    .expert_tensor_parallel =
+                        has_experts(run) ? run.expert_tensor_parallel.value_or(run.tensor_parallel) : 1,
                     .micro_batch = run.micro_batch,
                     .sequence_parallel = run.sequence_parallel.value_or(false),
                     .schedule = *schedule_of(run)};
-  strategy.recompute.policy = *recomputation_of(run, settings);
+  strategy.recompute = *recomputation_of(run, settings);
   strategy.distributed_optimizer = run.zero_stage == 1;
   strategy.gradient_dtype = settings.gradient_dtype.value_or(Dtype::fp32);
   const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };

@@ -52,7 +52,6 @@ struct Unmodelled {
 };
 
 constexpr std::string_view context_parallelism = "context parallelism";
-constexpr std::string_view experts = "mixture of experts";
 constexpr std::string_view full_sharding =
     "parameters or gradients sharded over data-parallel ranks (ZeRO 2 and 3, FSDP); optimizer state is, with "
     "--distributed-optimizer (ZeRO 1)";
@@ -83,8 +82,6 @@ constexpr std::array unmodelled{
     Unmodelled{"--fp8-param-gather", eight_bits},
     Unmodelled{"--fp4", eight_bits},
     Unmodelled{"--fp4-format", eight_bits},
-    Unmodelled{"--num-experts", experts},
-    Unmodelled{"--moe-router-topk", experts},
     Unmodelled{"--cpu-offloading", offloading},
     Unmodelled{"--optimizer-cpu-offload", offloading},
 };
@@ -96,6 +93,8 @@ struct Otherwise {
 };
 
 constexpr std::array otherwise{
+    Otherwise{"--num-experts", "a field of the model here: --set experts.count=N"},
+    Otherwise{"--moe-router-topk", "a field of the model here: --set experts.per_token=N"},
     Otherwise{"--nodes", "not asked for: give all GPUs, nodes times GPUs of each, as --devices"},
     Otherwise{"--num-nodes", "not asked for: give all GPUs, nodes times GPUs of each, as --devices"},
     Otherwise{"--nnodes", "not asked for: give all GPUs, nodes times GPUs of each, as --devices"},

@@ -41,7 +41,19 @@ constexpr std::string_view described[] = {"/quality",
                                           "/model/name",
                                           "/model/params_b",
                                           "/model/full_attention_every",
-                                          "/parallel/etp",
+                                          "/model/moe/note",
+                                          "/model/moe/attention",
+                                          "/model/moe/q_lora",
+                                          "/model/moe/qk_nope",
+                                          "/model/moe/qk_rope",
+                                          "/model/moe/v_head",
+                                          "/model/moe/shared_experts",
+                                          "/model/moe/router_bias",
+                                          "/model/moe/capacity_factor",
+                                          "/moe_run/capacity_factor",
+                                          "/moe_run/forced_balance",
+                                          "/moe_run/grouped_gemm",
+                                          "/moe_run/paged_stash",
                                           "/parallel/cp_comm_type",
                                           "/parallel/layout",
                                           "/parallel/nvlink_domain",
@@ -82,7 +94,7 @@ struct UnmodelledMember {
 };
 
 constexpr std::array unmodelled_members{
-    UnmodelledMember{"/model/moe", "mixture of experts"},
+    UnmodelledMember{"/model/moe/latent", "experts behind a latent projection"},
     UnmodelledMember{"/model/moe/kv_lora", "multi-head latent attention"},
     UnmodelledMember{"/model/mamba", "Mamba layers"},
     UnmodelledMember{"/model/hybrid_pattern", "Mamba layers"},
@@ -105,11 +117,23 @@ struct WrittenRun {
   std::optional<std::int64_t> sequence;  // of the batch, over the model's
   std::optional<std::string> norm;
   std::optional<bool> tensor_overlap;
+  std::optional<std::string> dispatcher;
 };
 
 constexpr auto source_fields = [](auto& fields, auto& it) {
   fields.optional("key", it.run.key);
   fields.optional("title", it.run.source);
+};
+
+constexpr auto run_expert_fields = [](auto& fields, auto& it) {
+  Experts experts;
+  fields.wanted("experts", experts.count, it.run.lacking, run_counts);
+  fields.wanted("topk", experts.per_token, it.run.lacking, run_counts);
+  fields.wanted("moe_ffn", experts.feedforward, it.run.lacking, sizes);
+  fields.optional("shared_ffn", experts.shared_feedforward, Range{0, sizes.most});
+  fields.optional("first_dense_layers", it.run.dense_layers, Range{0, run_counts.most});
+  fields.optional("every", it.run.expert_layer_every, run_counts);
+  it.run.experts = experts;
 };
 
 constexpr auto run_model_fields = [](auto& fields, auto& it) {
@@ -125,6 +149,7 @@ constexpr auto run_model_fields = [](auto& fields, auto& it) {
   fields.optional("norm", it.norm);
   fields.optional("qkv_bias", it.run.qkv_bias);
   fields.optional("tied_embeddings", it.run.settings.tied_embeddings);
+  fields.object("moe", it, run_expert_fields);
 };
 
 constexpr auto parallel_fields = [](auto& fields, auto& it) {
@@ -134,11 +159,14 @@ constexpr auto parallel_fields = [](auto& fields, auto& it) {
   fields.optional("vpp", it.run.virtual_pipeline, run_counts);
   fields.optional("cp", it.run.context_parallel, run_counts);
   fields.optional("ep", it.run.expert_parallel, run_counts);
+  fields.optional("etp", it.run.expert_tensor_parallel, run_counts);
   fields.wanted("dp", it.run.data_parallel, it.run.lacking, run_counts);
   fields.optional("zero_stage", it.run.zero_stage, stages);
   fields.optional("fsdp", it.run.fully_sharded);
   fields.optional("schedule", it.run.schedule);
 };
+
+constexpr auto moe_run_fields = [](auto& fields, auto& it) { fields.optional("dispatcher", it.dispatcher); };
 
 constexpr auto batch_fields = [](auto& fields, auto& it) {
   fields.wanted("global", it.run.global_batch, it.run.lacking, run_counts);
@@ -182,6 +210,7 @@ constexpr auto run_fields = [](auto& fields, auto& it) {
   if (!it.model) fields.wanted_object("model", it, it.run.lacking, run_model_fields);
   fields.wanted_object("parallel", it, it.run.lacking, parallel_fields);
   fields.wanted_object("batch", it, it.run.lacking, batch_fields);
+  fields.object("moe_run", it, moe_run_fields);
   fields.optional("recompute", it.run.recompute);
   fields.optional("dtype", it.run.dtype);
   fields.optional("flash_attention", it.run.flash_attention);
@@ -235,7 +264,6 @@ void normalize(Json& run, WrittenRun& written) {
     if (has(run, member)) written.run.unmodelled.emplace_back(member.what);
   }
   for (const UnmodelledMember& member : unmodelled_members) erase(run, member.path);
-  erase(run, "/moe_run");
   for (const std::string_view path : described) erase(run, path);
   if (const Json* sharded = find(run, "/parallel/fsdp"); sharded != nullptr && sharded->is_string())
     run["parallel"]["fsdp"] = true;
@@ -263,6 +291,8 @@ void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
   if (written.tensor_overlap && !run.settings.overlap_tensor_parallel)
     run.settings.overlap_tensor_parallel =
         *written.tensor_overlap ? TensorOverlap::full : TensorOverlap::backward;
+  if (run.experts && written.dispatcher && written.dispatcher->starts_with("flex"))
+    run.experts->dispatcher = Dispatcher::once_per_rank;
   if (written.norm == "rms" || written.norm == "rms_norm") run.normalization = Normalization::rms_norm;
   if (written.norm == "layer" || written.norm == "layer_norm") run.normalization = Normalization::layer_norm;
   if (written.norm && !run.normalization)

@@ -7,6 +7,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/recompute_modules.hpp"
 
 namespace headroom {
 namespace {
@@ -173,9 +174,13 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
   std::vector<std::string> of_one_kind;
   for (const LayerKind& kind : layers.kinds) {
     if (kind.position != KindPosition::layer) continue;
-    for (const Op& op : kind.ops.ops()) {
-      if (!contains(known, op.name)) known.push_back(op.name);
-      if (layer_kind_count(layers) > 1) of_one_kind.push_back(qualified_name(kind, op));
+    const auto add = [&](std::string_view name) {
+      if (!contains(known, name)) known.push_back(name);
+      if (layer_kind_count(layers) > 1) of_one_kind.push_back(qualified_name(kind, name));
+    };
+    for (const Op& op : kind.ops.ops()) add(op.name);
+    for (const RecomputeModule& part : recompute_modules) {
+      if (ops_of(part, kind.ops) != 0) add(part.name);
     }
   }
   for (auto it = recompute.ops.begin(); it != recompute.ops.end(); ++it) {
@@ -187,7 +192,7 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
     for (const std::string_view op : known) list += (list.empty() ? "" : ", ") + std::string(op);
     rules.require(found, "recompute_ops", [&] {
       const bool by_kind = !of_one_kind.empty();
-      return "'" + name + "' is not an op of " + (by_kind ? "these layers" : "this layer") +
+      return "'" + name + "' is neither an op nor a module of " + (by_kind ? "these layers" : "this layer") +
              did_you_mean(name, known) + "; they are " + list +
              (by_kind ? ", or of one kind, such as " + of_one_kind.front() : "");
     });

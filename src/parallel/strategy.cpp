@@ -4,6 +4,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/recompute_modules.hpp"
 
 namespace headroom {
 namespace {
@@ -83,6 +84,25 @@ Sharding sharding_of(const Transformer& model, const Strategy& strategy) {
   return sharding;
 }
 
+namespace {
+
+// An op by its name, whose output is dropped too, or a module.
+void add_named(RecomputedOps& recomputed, const OpTable& table, std::string_view name) {
+  if (const RecomputeModule* const part = find_module(name)) {
+    const OpSet ops = ops_of(*part, table);
+    recomputed.ops |= ops;
+    if (part->discards) recomputed.discarded |= ops;
+    return;
+  }
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    if (table.ops()[i].name != name) continue;
+    recomputed.ops |= op_bit(i);
+    recomputed.discarded |= op_bit(i);
+  }
+}
+
+}  // namespace
+
 RecomputedOps recomputed_ops_of(const OpTable& table, const Recomputation& recompute) {
   switch (recompute.policy) {
     case RecomputePolicy::none: return {};
@@ -91,12 +111,8 @@ RecomputedOps recomputed_ops_of(const OpTable& table, const Recomputation& recom
       return {.ops = every_op(table), .shard_checkpoint = recompute.distribute_saved_activations};
     case RecomputePolicy::ops: break;
   }
-  RecomputedOps recomputed{.discard_outputs = true};
-  for (const std::string& name : recompute.ops) {
-    for (std::size_t i = 0; i < table.ops().size(); ++i) {
-      if (table.ops()[i].name == name) recomputed.ops |= op_bit(i);
-    }
-  }
+  RecomputedOps recomputed;
+  for (const std::string& name : recompute.ops) add_named(recomputed, table, name);
   return recomputed;
 }
 
@@ -104,8 +120,8 @@ RecomputedOps recomputed_ops_of(const LayerKind& kind, const Recomputation& reco
   if (kind.position != KindPosition::layer) return {};
   RecomputedOps recomputed = recomputed_ops_of(kind.ops, recompute);
   if (recompute.policy != RecomputePolicy::ops) return recomputed;
-  for (std::size_t i = 0; i < kind.ops.ops().size(); ++i) {
-    if (contains(recompute.ops, qualified_name(kind, kind.ops.ops()[i]))) recomputed.ops |= op_bit(i);
+  for (const std::string& name : recompute.ops) {
+    if (name.starts_with(kind.name + ".")) add_named(recomputed, kind.ops, name.substr(kind.name.size() + 1));
   }
   return recomputed;
 }

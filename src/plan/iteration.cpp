@@ -31,8 +31,11 @@ Breakdown breakdown_of(const StageCost& stage, const PassTimes& times) {
   return {.gemm = cost.gemm,
           .attention = cost.attention,
           .memory_bound = cost.memory_bound,
-          .tensor_communication = cost.communication,
           // Where it is next to nothing, rounding may leave it below zero.
+          .tensor_communication = std::max(
+              cost.communication - cost.expert_communication - cost.context_communication, Seconds(0)),
+          .expert_communication = cost.expert_communication,
+          .context_communication = cost.context_communication,
           .launch_overhead = std::max(passes - device_time(cost), Seconds(0))};
 }
 

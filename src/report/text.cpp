@@ -101,10 +101,12 @@ std::string changes_text(const Alternative& alternative) {
 }
 
 std::string words(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> spoken{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> spoken{{
       {"gemm", "GEMMs"},
       {"memory_bound", "memory-bound kernels"},
       {"tensor_communication", "exposed TP communication"},
+      {"expert_communication", "exposed EP communication"},
+      {"context_communication", "exposed CP communication"},
       {"pipeline_communication", "exposed PP communication"},
       {"data_communication", "exposed DP communication"},
       {"head", "output layer"},

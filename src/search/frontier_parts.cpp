@@ -80,7 +80,7 @@ void Frontier::Parts::set_backward_peaks(LayerFront& front, std::size_t kind) {
   const LayerPrices& layers = composer.layers();
   const Bindings letters = layers.letters(kind);
   for (LayerChoice& choice : front.choices) {
-    const RecomputedOps recomputed{.ops = choice.ops, .discard_outputs = true};
+    const RecomputedOps recomputed{.ops = choice.ops, .discarded = choice.ops};
     choice.bytes.backward = backward_peak(layers.layers().kinds[kind], layers.sharding(kind), recomputed,
                                           choice.bytes.recomputed, request.detail, request.software, letters);
     choice.bytes.backward.during.kind = static_cast<int>(kind);

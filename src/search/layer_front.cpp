@@ -35,7 +35,7 @@ void LayerSets::add_bytes(LayerActivations& sum, std::span<const Storable> value
 }
 
 LayerChoice LayerSets::choice(OpSet ops) const {
-  const RecomputedOps recomputed{.ops = ops, .discard_outputs = true};
+  const RecomputedOps recomputed{.ops = ops, .discarded = ops};
   LayerChoice choice{.ops = ops};
   add_bytes(choice.bytes, values_, sizes_, recomputed);
   if (saves_random_state(recomputed, detail_)) choice.bytes.kept += Bytes(checkpoint_random_state_bytes);
@@ -131,7 +131,7 @@ class LayerFrontSearch {
 
   // What op `last` decides of a partial set of the ops up to it, and what stays open.
   void decide(Partial& one, std::size_t last) const {
-    const RecomputedOps recomputed{.ops = one.choice.ops, .discard_outputs = true};
+    const RecomputedOps recomputed{.ops = one.choice.ops, .discarded = one.choice.ops};
     const OpSet seen = OpSet::first(last + 1);
     one.open.clear();
     one.time = device_time(one.choice.recompute);

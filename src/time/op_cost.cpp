@@ -68,6 +68,7 @@ class Pricing {
     const bool overlaps = setting_.software.overlap_tensor_parallel != TensorOverlap::none;
     overlap(cost_.backward_data, !overlaps ? Seconds(0) : weight > Seconds(0) ? weight : data, reduce);
     stream();
+    attribute();
     return cost_;
   }
 
@@ -216,6 +217,17 @@ class Pricing {
     const Bytes numbers((tokens * size_of(Dtype::fp32)).evaluate(setting_.letters));
     const Group& group = setting_.groups[ParallelAxis::tensor];
     for (int i = 0; i < 3; ++i) communicate(cost_.forward, CollectiveKind::all_reduce, numbers, group);
+  }
+
+  // An op has collectives of tensor parallelism or those that it asks for.
+  void attribute() {
+    if (work_.collectives.empty()) return;
+    const ParallelAxis axis = work_.collectives.front().axis;
+    if (axis == ParallelAxis::tensor) return;
+    for (PassCost* const pass : {&cost_.forward, &cost_.backward_data}) {
+      (axis == ParallelAxis::context ? pass->context_communication : pass->expert_communication) =
+          pass->communication;
+    }
   }
 
   void stream() {

@@ -230,7 +230,7 @@ TEST_CASE("what cannot be predicted is skipped with the reason") {
         "not stated: an iteration time or a peak memory");
   CHECK(changed([](auto& run) { run.lacking = {"model.gated_mlp"}; }) == "not stated: model.gated_mlp");
   CHECK(changed([](auto& run) { run.unmodelled = {"Mamba layers"}; }) == "not modelled yet: Mamba layers");
-  CHECK(changed([](auto& run) { run.dense = false; }) == "not modelled yet: mixture of experts");
+  CHECK(changed([](auto& run) { run.dense = false; }) == "not stated: model.moe");
   CHECK(changed([](auto& run) { run.context_parallel = 2; }) == "not modelled yet: context parallelism");
   CHECK(changed([](auto& run) { run.fully_sharded = true; }) == sharded);
   CHECK(changed([](auto& run) { run.zero_stage = 3; }) == sharded);
@@ -248,18 +248,37 @@ TEST_CASE("what cannot be predicted is skipped with the reason") {
   CHECK(changed([](auto& run) { run.global_batch = 33; }).starts_with("global_batch must be a multiple"));
 }
 
+TEST_CASE("a run with experts: their layers among dense ones, and modules that it recomputes") {
+  MeasuredRun run = own_run();
+  run.dense = false;
+  run.layers = 8;
+  run.gated = true;
+  run.experts = Experts{.count = 8, .per_token = 2, .feedforward = 1024};
+  run.dense_layers = 2;
+  run.expert_layer_every = 3;
+  run.recompute = "modules: layernorm, moe_act";
+  run.expert_parallel = 2;
+  const RunCase found = case_of(run, nullptr, read_system("dgx-a100-80g"), read_software("megatron-2022"));
+  REQUIRE(std::holds_alternative<MeasuredCase>(found));
+  const Request& request = std::get<MeasuredCase>(found).request;
+  CHECK(request.model.layer_runs == std::vector<LayerRun>{{0, 4}, {1, 1}, {0, 2}, {1, 1}});
+  CHECK(request.model.layer_kinds[1].architecture.experts == run.experts);
+  CHECK(request.strategy.expert_parallel == 2);
+  CHECK(request.strategy.expert_tensor_parallel == run.tensor_parallel);
+  CHECK(request.strategy.recompute.ops == std::vector<std::string>{"layernorm", "moe_act"});
+}
+
 TEST_CASE("a run is skipped with every reason that it has, each once") {
   MeasuredRun run = own_run();
   run.lacking = {"model.heads"};
   run.dense = false;
-  run.unmodelled = {"mixture of experts", "multi-head latent attention"};
+  run.unmodelled = {"FP8 and FP4 GEMMs", "multi-head latent attention"};
   run.dtype = "mxfp8";
-  run.recompute = "modules: mlp";
-  CHECK(reasons(run) == std::vector<std::string>{"not stated: model.heads",
-                                                 "not modelled yet: mixture of experts",
+  run.recompute = "modules: mlp, mlps";
+  CHECK(reasons(run) == std::vector<std::string>{"not stated: model.heads", "not stated: model.moe",
                                                  "not modelled yet: FP8 and FP4 GEMMs",
                                                  "not modelled yet: multi-head latent attention",
-                                                 "not modelled yet: recompute 'modules: mlp'"});
+                                                 "not modelled yet: recompute 'modules: mlp, mlps'"});
   run = own_run();
   run.global_batch = 33;
   run.tensor_parallel = 3;

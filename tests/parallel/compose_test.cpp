@@ -101,8 +101,8 @@ TEST_CASE("compose: a region keeps what it makes for ops outside, and what it re
 
 TEST_CASE("compose: discarded outputs are dropped whoever keeps them") {
   using namespace symbols;
-  static_assert(kept(chain(), {.ops = middle, .discard_outputs = true}) == 2 * s + 2 * s * b);
-  static_assert(dropped(chain(), {.ops = middle, .discard_outputs = true}) == 2 * s * b * h);
+  static_assert(kept(chain(), {.ops = middle, .discarded = middle}) == 2 * s + 2 * s * b);
+  static_assert(dropped(chain(), {.ops = middle, .discarded = middle}) == 2 * s * b * h);
 }
 
 TEST_CASE("compose: a region drops what it makes and only it keeps") {
@@ -143,7 +143,8 @@ TEST_CASE(
 TEST_CASE("compose: discarding the activation's output keeps its input and drops mlp_down's") {
   using namespace symbols;
   constexpr OpTable table = layer_ops({});
-  constexpr RecomputedOps recomputed{.ops = ops_named(table, {"activation"}), .discard_outputs = true};
+  constexpr OpSet ops = ops_named(table, {"activation"});
+  constexpr RecomputedOps recomputed{.ops = ops, .discarded = ops};
   static_assert(dropped(table, recomputed) == 2 * s * b * f);
   static_assert(kept(table, {}) - kept(table, recomputed) == 2 * s * b * f);
 }
@@ -151,7 +152,8 @@ TEST_CASE("compose: discarding the activation's output keeps its input and drops
 TEST_CASE("compose: discarding the outputs of both norms keeps their inputs, which they keep anyway") {
   using namespace symbols;
   constexpr OpTable table = layer_ops({});
-  constexpr RecomputedOps recomputed{.ops = ops_named(table, {"norm_1", "norm_2"}), .discard_outputs = true};
+  constexpr OpSet ops = ops_named(table, {"norm_1", "norm_2"});
+  constexpr RecomputedOps recomputed{.ops = ops, .discarded = ops};
   static_assert(dropped(table, recomputed) == 4 * s * b * h);
 }
 

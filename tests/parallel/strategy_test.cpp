@@ -47,6 +47,23 @@ std::vector<std::int64_t> stages(Strategy strategy, std::int64_t layers) {
 
 }  // namespace
 
+TEST_CASE("recompute modules: Megatron-Core's parts of a layer as ops") {
+  constexpr OpTable table = layer_ops({});
+  const auto named = [&](std::vector<std::string> names) {
+    return recomputed_ops_of(table, {.policy = RecomputePolicy::ops, .ops = std::move(names)});
+  };
+  CHECK(named({"core_attn"}) == recomputed_ops_of(table, {.policy = RecomputePolicy::selective}));
+  // Norms drop what linears have saved; the MLP is a checkpoint, whose output nobody saves.
+  CHECK(named({"layernorm"}) == named({"norm_1", "norm_2"}));
+  CHECK(named({"mlp"}).ops == named({"mlp_up", "activation", "mlp_down"}).ops);
+  CHECK(named({"mlp"}).discarded == OpSet());
+  CHECK(named({"moe_act"}) == RecomputedOps{});
+  const Strategy strategy{.recompute = {.policy = RecomputePolicy::ops, .ops = {"moe_act"}}};
+  const std::vector<Problem> problems = illegalities(model, strategy, {.global_batch = 1, .sequence = 2048});
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].rule.starts_with("'moe_act' is neither an op nor a module of this layer"));
+}
+
 TEST_CASE("strategy: sizes start at 1") {
   CHECK(problem([](Strategy& it) { it.tensor_parallel = 0; }) ==
         Problem{"tensor_parallel", "must be at least 1, not 0"});
@@ -204,9 +221,10 @@ TEST_CASE("strategy: ops to recompute are ops of the layer") {
       problem([](Strategy& it) { it.recompute = {.policy = RecomputePolicy::ops, .ops = {"activaton"}}; });
   CHECK(found.where == "recompute_ops");
   CHECK(found.rule ==
-        "'activaton' is not an op of this layer (did you mean 'activation'?); they are norm_1, qkv, "
+        "'activaton' is neither an op nor a module of this layer (did you mean 'activation'?); they are "
+        "norm_1, qkv, "
         "scores, softmax, softmax_dropout, context, projection, residual_1, norm_2, mlp_up, activation, "
-        "mlp_down, residual_2");
+        "mlp_down, residual_2, core_attn, mlp, layernorm");
 }
 
 TEST_CASE("strategy: huge and negative numbers are problems, not overflows") {
@@ -290,7 +308,7 @@ TEST_CASE("strategy: what a policy recomputes") {
         RecomputedOps{.ops = core_attention_ops(table)});
   CHECK(recomputed_ops_of(table, {.policy = RecomputePolicy::full}) == RecomputedOps{.ops = every_op(table)});
   CHECK(recomputed_ops_of(table, {.policy = RecomputePolicy::ops, .ops = {"norm_1", "qkv"}}) ==
-        RecomputedOps{.ops = 3, .discard_outputs = true});
+        RecomputedOps{.ops = 3, .discarded = 3});
 }
 
 TEST_CASE("legality: autocast gives fp32 gradients and steps fp32 weights, whatever is asked") {

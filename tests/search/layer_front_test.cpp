@@ -114,7 +114,7 @@ TEST_CASE("to keep some of what a recomputation makes takes no less time and no 
     const OpSet ops = *rc::gen::inRange<std::uint64_t>(0, std::uint64_t{1} << table.ops().size());
     const auto bytes = [&](bool discard) {
       const StoredTensors tensors =
-          stored_tensors(table, sharding, {.ops = ops, .discard_outputs = discard}, layer.detail);
+          stored_tensors(table, sharding, {.ops = ops, .discarded = discard ? ops : OpSet()}, layer.detail);
       return std::pair(kept_bytes(tensors).evaluate(letters), dropped_bytes(tensors).evaluate(letters));
     };
     const auto [kept, recomputed] = bytes(true);

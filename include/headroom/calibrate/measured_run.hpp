@@ -37,6 +37,10 @@ struct MeasuredRun {
   std::optional<std::int64_t> vocabulary;
   std::int64_t sequence = 0;
   bool gated = false;
+  std::optional<Experts> experts;  // of the layers from `dense_layers` on, or of every so-manieth of them
+  std::int64_t dense_layers = 0;   // at the start, before those with experts
+  std::int64_t expert_layer_every =
+      1;  // a layer with experts, counted so that the last of each so many has them
   std::optional<Normalization> normalization;
   std::optional<bool> qkv_bias;
 
@@ -46,6 +50,7 @@ struct MeasuredRun {
   std::optional<std::int64_t> virtual_pipeline;
   std::int64_t context_parallel = 1;
   std::int64_t expert_parallel = 1;
+  std::optional<std::int64_t> expert_tensor_parallel;  // Megatron-LM's is tensor_parallel
   std::int64_t data_parallel = 1;
   std::optional<std::int64_t> zero_stage;
   bool fully_sharded = false;

@@ -38,8 +38,8 @@ struct LayerKind {
 };
 
 // Of an op among those of several kinds: "wide.mlp_up".
-inline std::string qualified_name(const LayerKind& kind, const Op& op) {
-  return kind.name + "." + std::string(op.name);
+inline std::string qualified_name(const LayerKind& kind, std::string_view op) {
+  return kind.name + "." + std::string(op);
 }
 
 // Most kinds of a model, its two ends among them. Counts by kind have a place for each, so that a search allocates

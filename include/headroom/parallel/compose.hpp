@@ -36,11 +36,11 @@ constexpr OpSet core_attention_ops(const OpTable& table) {
 // Which ops the backward pass runs again, and what that lets the forward pass drop.
 //
 // As a region (a checkpoint, as K22 and Megatron's core_attn): what the ops make and only they keep is
-// dropped; what they make for ops outside stays. With discard_outputs (Megatron's output-discarding checkpoint):
-// all that they make is dropped, whoever keeps it. Either way what they read from outside must be kept.
+// dropped; what they make for ops outside stays. What `discarded` ops make (Megatron's
+// output-discarding checkpoint) is dropped, whoever keeps it. Either way what they read from outside must be kept.
 struct RecomputedOps {
   OpSet ops = 0;
-  bool discard_outputs = false;
+  OpSet discarded = 0;            // some of them
   bool shard_checkpoint = false;  // each rank saves 1/t of a boundary input and gathers it to recompute
   friend bool operator==(const RecomputedOps&, const RecomputedOps&) = default;
 };
@@ -98,7 +98,8 @@ struct Fate {
 constexpr Fate fate_of(const ValueUse& use, const RecomputedOps& recomputed) {
   const bool made_again = (use.producer & recomputed.ops) != 0;
   const bool recomputation_starts_from_it = !made_again && (use.readers & recomputed.ops) != 0;
-  const bool kept = !made_again || (!recomputed.discard_outputs && (use.savers & ~recomputed.ops) != 0);
+  const bool kept =
+      !made_again || ((use.producer & recomputed.discarded) == 0 && (use.savers & ~recomputed.ops) != 0);
   return {.needed = use.savers != 0 || recomputation_starts_from_it,
           .kept = kept,
           .gathered = (kept ? use.split_savers & ~recomputed.ops : use.split_savers) != 0};

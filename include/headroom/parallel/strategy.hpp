@@ -31,8 +31,10 @@ struct Recomputation {
   RecomputeMethod method = RecomputeMethod::block;
   std::int64_t layers = 0;                    // K; 0: all layers, a checkpoint each
   bool distribute_saved_activations = false;  // K22 section 5: 2sbh/t a layer, at one more all-gather
-  bool window = false;           // exempt as many in-flight microbatches as memory allows [K22 appendix C]
-  std::vector<std::string> ops;  // of all kinds of layers, or of one: "activation", "wide.activation"
+  bool window = false;  // exempt as many in-flight microbatches as memory allows [K22 appendix C]
+  std::vector<std::string>
+      ops;  // or modules (recompute_modules.hpp), of all kinds of layers or of one: "activation",
+            // "wide.activation", "moe_act"
   friend bool operator==(const Recomputation&, const Recomputation&) = default;
 };
 

@@ -19,6 +19,8 @@ struct Breakdown {
   Seconds attention;               // QK^T and the product with V, or flash attention
   Seconds memory_bound;            // kernels: normalizations, softmax, dropout, activations, ...
   Seconds tensor_communication;    // exposed collectives of tensor parallelism
+  Seconds expert_communication;    // exposed, between ranks that share experts
+  Seconds context_communication;   // exposed, between ranks that share a sequence
   Seconds recompute;               // its GEMMs, kernels and collectives together
   Seconds launch_overhead;         // what launching kernels adds where the GPU runs dry
   Seconds pipeline_communication;  // sending to the next rank
@@ -33,11 +35,13 @@ struct BreakdownPart {
   Seconds Breakdown::*part;
 };
 
-inline constexpr std::array<BreakdownPart, 10> breakdown_parts{{
+inline constexpr std::array<BreakdownPart, 12> breakdown_parts{{
     {"gemm", &Breakdown::gemm},
     {"attention", &Breakdown::attention},
     {"memory_bound", &Breakdown::memory_bound},
     {"tensor_communication", &Breakdown::tensor_communication},
+    {"expert_communication", &Breakdown::expert_communication},
+    {"context_communication", &Breakdown::context_communication},
     {"recompute", &Breakdown::recompute},
     {"launch_overhead", &Breakdown::launch_overhead},
     {"pipeline_communication", &Breakdown::pipeline_communication},

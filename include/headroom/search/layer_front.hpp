@@ -1,7 +1,7 @@
 // What a layer can recompute: sets of ops of its table, with the bytes that it keeps, those that its recomputation
 // makes again, and what the recomputation costs; and of all sets those that no other one beats.
 //
-// A set drops all that its ops make (RecomputedOps::discard_outputs). To keep some of it would take the same
+// A set drops all that its ops make (RecomputedOps::discarded). To keep some of it would take the same
 // recomputation and more memory, so that these sets are the best among all ways to keep, drop and recompute what the
 // table holds: K22's checkpoint of core attention, which keeps its output, is one of those ways.
 #pragma once

@@ -18,6 +18,8 @@ struct PassCost {
   Seconds memory_bound;
   Seconds communication;  // exposed, of collectives around ops
   std::int64_t operations = 0;
+  Seconds expert_communication;   // of `communication`: between ranks that share experts,
+  Seconds context_communication;  // and between those that share a sequence
   friend bool operator==(const PassCost&, const PassCost&) = default;
 };
 
@@ -31,14 +33,21 @@ constexpr PassCost& operator+=(PassCost& x, const PassCost& y) {
   x.memory_bound += y.memory_bound;
   x.communication += y.communication;
   x.operations += y.operations;
+  x.expert_communication += y.expert_communication;
+  x.context_communication += y.context_communication;
   return x;
 }
 constexpr PassCost operator+(PassCost x, const PassCost& y) { return x += y; }
 
 constexpr PassCost operator*(std::int64_t count, const PassCost& cost) {
   const auto times = static_cast<double>(count);
-  return {times * cost.gemm, times * cost.attention, times * cost.memory_bound, times * cost.communication,
-          count * cost.operations};
+  return {times * cost.gemm,
+          times * cost.attention,
+          times * cost.memory_bound,
+          times * cost.communication,
+          count * cost.operations,
+          times * cost.expert_communication,
+          times * cost.context_communication};
 }
 
 // Where a cost goes beyond what its rates were fitted on, or is known to be rough.

@@ -1,0 +1,59 @@
+// The parts of a layer that Megatron-Core recomputes by name [--recompute-modules, core/transformer/transformer_config.py],
+// as ops of our tables. A module that discards drops its output too, and makes it again before the op that reads it
+// needs it for a gradient; another one is a checkpoint, whose output stays where somebody outside has saved it.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "headroom/parallel/compose.hpp"
+
+namespace headroom {
+
+struct RecomputeModule {
+  std::string_view name;
+  bool discards;
+  std::string_view ops;  // with spaces between; empty: core attention
+};
+
+inline constexpr std::array recompute_modules{
+    RecomputeModule{"core_attn", false, ""},
+    RecomputeModule{"mlp", false, "mlp_up activation mlp_down"},
+    RecomputeModule{
+        "moe", false,
+        "router route permute dispatch sort expert_up expert_activation expert_down unsort combine "
+        "unpermute shared_up shared_activation shared_down shared_gate apply_shared_gate add_shared"},
+    RecomputeModule{"shared_experts", false,
+                    "shared_up shared_activation shared_down shared_gate apply_shared_gate"},
+    RecomputeModule{"moe_act", true, "expert_activation"},
+    RecomputeModule{"layernorm", true, "norm_1 norm_2"},
+};
+
+constexpr bool is_of(const RecomputeModule& part, const Op& op) {
+  if (part.ops.empty()) return op.core_attention;
+  for (std::size_t at = part.ops.find(op.name); at != std::string_view::npos;
+       at = part.ops.find(op.name, at + 1)) {
+    const std::size_t end = at + op.name.size();
+    const bool starts = at == 0 || part.ops[at - 1] == ' ';
+    if (starts && (end == part.ops.size() || part.ops[end] == ' ')) return true;
+  }
+  return false;
+}
+
+constexpr const RecomputeModule* find_module(std::string_view name) {
+  for (const RecomputeModule& part : recompute_modules) {
+    if (part.name == name) return &part;
+  }
+  return nullptr;
+}
+
+// Of a table; none where it has no such part.
+constexpr OpSet ops_of(const RecomputeModule& part, const OpTable& table) {
+  OpSet set;
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    if (is_of(part, table.ops()[i])) set |= op_bit(i);
+  }
+  return set;
+}
+
+}  // namespace headroom
