@@ -44,6 +44,7 @@ inline constexpr auto expert_fields = [](auto& fields, auto& experts) {
   fields.optional("scores", experts.scores);
   fields.optional("auxiliary_loss", experts.auxiliary_loss);
   fields.optional("router_dtype", experts.router_dtype, floating);
+  fields.optional("weighting", experts.weighting);
   fields.optional("dispatcher", experts.dispatcher);
 };
 

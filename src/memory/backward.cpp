@@ -130,6 +130,7 @@ class BackwardWalk {
         gradient = {.alive = true, .bytes = shard(input)};
       }
     }
+    for (const ValueId temporary : op.temporaries) now.gradients += shard(temporary);
     for (const ValueId output : op.outputs) gradients_[place(output)] = {};
     for (std::size_t value = 0; value < table_.values().size(); ++value) {
       Stored& stored = stored_[value];

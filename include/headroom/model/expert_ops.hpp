@@ -1,7 +1,7 @@
 // The rows of a mixture of experts between its normalization and its residual add, as Megatron-Core runs them with grouped
 // products and fused permutation [Megatron-LM, core/transformer/moe: router, token_dispatcher, experts, shared_experts].
 //
-//   router  route  permute  dispatch  sort  expert_up  expert_activation  expert_down  unsort  combine  unpermute
+//   router  route  permute  dispatch  sort  expert_up  expert_activation  [weigh]  expert_down  unsort  combine  unpermute
 //   [shared_up  shared_activation  shared_down  [shared_gate]]  add_shared
 //
 // Every token goes to q of E experts, so that a rank sends q s b rows, or r s b where a row goes once to each rank that has
@@ -115,7 +115,20 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const Routed& routed) {
   const bool gated = projections == 2;
   const ValueId up = value(gated ? "gate and up" : "up", projections * rows * g, Placement::split);
   linear("expert_up", input, up, {h, Placement::whole}, {projections * g, Placement::expert_split});
-  const ValueId active = activation(layer, up, "expert_activation", rows * g, factors);
+  const bool fused = layer.arch.experts->weighting == Fusion::fused;
+  ValueId active = activation(layer, up, "expert_activation", rows * g, fused ? factors : nowhere);
+  if (!fused) {  // a product of half and fp32 is in fp32, and so are its gradients
+    const ValueId weighted = value("weighted", rows * g, Placement::split);
+    layer.table.op({.name = "weigh",
+                    .region = Placement::split,
+                    .inputs = {active, factors},
+                    .outputs = {weighted},
+                    .saves = {{active, why::other_factor}, {factors, why::other_factor}},
+                    .temporaries = {value("fp32 gradient", rows * g, Placement::split, Dtype::fp32),
+                                    value("fp32 products", rows * g, Placement::split, Dtype::fp32)},
+                    .input_gradient = Dtype::fp32});
+    active = weighted;
+  }
   const ValueId output = value("expert output", rows * h, Placement::routed);
   linear("expert_down", active, output, {g, Placement::expert_split}, {h, Placement::whole});
 

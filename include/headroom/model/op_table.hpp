@@ -130,6 +130,7 @@ struct Op {
   bool overlaps = false;  // collectives before it may run beside its products
   WeightClass weights = WeightClass::dense;
   bool in_place = false;  // its backward pass writes the gradient of its input over what it saved
+  FixedVector<ValueId, 2> temporaries{};  // alive while its backward pass runs, and only then
   std::optional<Dtype> input_gradient{};  // while its backward pass runs, where it is not the input's dtype
 };
 

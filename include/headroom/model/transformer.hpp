@@ -86,6 +86,8 @@ struct Experts {
   RouterScores scores = RouterScores::softmax;
   bool auxiliary_loss = true;        // for an even load, on scores of its own
   Dtype router_dtype = Dtype::fp32;  // of logits and probabilities
+  // Whether the activation's kernel multiplies by the probabilities, or a chain of kernels in fp32 behind it.
+  Fusion weighting = Fusion::fused;
   Dispatcher dispatcher = Dispatcher::all_to_all;
   friend bool operator==(const Experts&, const Experts&) = default;
 };

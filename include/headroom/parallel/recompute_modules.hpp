@@ -21,7 +21,7 @@ inline constexpr std::array recompute_modules{
     RecomputeModule{"mlp", false, "mlp_up activation mlp_down"},
     RecomputeModule{
         "moe", false,
-        "router route permute dispatch sort expert_up expert_activation expert_down unsort combine "
+        "router route permute dispatch sort expert_up expert_activation weigh expert_down unsort combine "
         "unpermute shared_up shared_activation shared_down shared_gate apply_shared_gate add_shared"},
     RecomputeModule{"shared_experts", false,
                     "shared_up shared_activation shared_down shared_gate apply_shared_gate"},
