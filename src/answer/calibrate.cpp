@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "headroom/core/error.hpp"
+#include "headroom/io/spreads_file.hpp"
 
 namespace headroom {
 namespace {
@@ -42,7 +43,8 @@ CalibrateToRunsReply answer(const CalibrateToRunsQuestion& question) {
                                          "', for one, is skipped: " + text_of(skipped.front()));
   }
   CalibrateToRunsReply reply{
-      .calibration = calibrate_to_runs(fitted, held_out, question.base, question.files), .skipped = skipped};
+      .calibration = calibrate_to_runs(fitted, held_out, question.base, embedded_spreads(), question.files),
+      .skipped = skipped};
   const std::vector<RunError>& runs = reply.calibration.runs;
   reply.fitted_before = errors_of_runs(runs, true, &RunError::before);
   reply.fitted_after = errors_of_runs(runs, true, &RunError::after);

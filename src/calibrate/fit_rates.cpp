@@ -321,6 +321,7 @@ Calibration calibrate(const std::vector<SampleSet>& sets, const System& base) {
   const std::vector<Sample> samples = all_samples(sets);
   const SortedSamples by_rate = sorted(samples);
   Performance& performance = *result.system.performance;
+  performance.run_spread.reset();  // of other rates
   performance.rates = fit_rates(samples, *base.performance);
   const Performance unfitted = with_rates_of(by_rate, *base.performance);
   set_ranges(by_rate, performance.rates);

@@ -12,6 +12,7 @@
 #include "headroom/core/error.hpp"
 #include "headroom/core/expects.hpp"
 #include "rate_parameters.hpp"
+#include "run_spread.hpp"
 
 namespace headroom {
 namespace {
@@ -45,20 +46,6 @@ std::vector<double> errors_under(const std::vector<MeasuredCase>& runs, const Ra
 double median_absolute(std::vector<double> errors) {
   for (double& error : errors) error = std::abs(error);
   return median(std::move(errors));
-}
-
-// For each run the number of its configuration: runs that repeat one are left out together.
-Indices configurations_of(const std::vector<MeasuredCase>& runs) {
-  std::vector<Request> seen;
-  Indices numbers;
-  for (const MeasuredCase& run : runs) {
-    Request request = run.request;
-    request.model.name = request.model.source = "";
-    const auto found = std::find(seen.begin(), seen.end(), request);
-    numbers.push_back(static_cast<std::size_t>(found - seen.begin()));
-    if (found == seen.end()) seen.push_back(std::move(request));
-  }
-  return numbers;
 }
 
 // The fit of some of the runs.
@@ -261,11 +248,16 @@ void warn_of_untold(const std::vector<MeasuredCase>& held_out, const std::vector
   }
 }
 
+std::vector<MeasuredCase> on_system(std::vector<MeasuredCase> runs, const System& system) {
+  for (MeasuredCase& run : runs) run.request.system = system;
+  return runs;
+}
+
 }  // namespace
 
 RunCalibration calibrate_to_runs(const std::vector<MeasuredCase>& fitted,
                                  const std::vector<MeasuredCase>& held_out, const System& base,
-                                 const std::string& file) {
+                                 const Spreads& spreads, const std::string& file) {
   EXPECTS(base.performance.has_value());
   check_names(fitted, held_out, file);
   check_explained(fitted, base, file);
@@ -315,6 +307,13 @@ RunCalibration calibrate_to_runs(const std::vector<MeasuredCase>& fitted,
         "{} reached a bound of its range: what is still wrong with the predictions has another cause",
         rate.name));
   }
+  // Unless held-out runs tell one: that of before, or, where the clock ended at a bound, that of an assumed one.
+  const Spread on_base = widest_spread(fitted, spreads);
+  result.spread_before = on_base.logarithm;
+  result.system.performance->run_spread.reset();
+  const Spread now = widest_spread(on_system(fitted, result.system), spreads);
+  const Spread& untold = now.logarithm > on_base.logarithm ? now : on_base;
+  result.system.performance->run_spread = run_spread(fitted, held_out, result.runs, untold, file);
   warn_of_worth(result, result.warnings);
   warn_of_extrapolation(fitted, result.warnings);
   warn_of_untold(held_out, told, base, result.warnings);

@@ -11,7 +11,9 @@ namespace headroom {
 namespace {
 
 constexpr auto spread_fields = [](auto& fields, auto& spread) {
+  fields.optional("centre", spread.centre);
   fields.required("logarithm", spread.logarithm);
+  fields.optional("slower", spread.slower);
   fields.required("source", spread.source);
 };
 

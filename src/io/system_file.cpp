@@ -18,6 +18,7 @@ namespace headroom {
 namespace {
 
 constexpr Range node_sizes{1, 1 << 16};
+constexpr Range configuration_counts{0, 1 << 16};
 
 constexpr auto reserve_fields = [](auto& fields, auto& reserve) {
   fields.required("name", reserve.name);
@@ -110,10 +111,20 @@ constexpr auto network_fields = [](auto& fields, auto& network) {
   fields.required_object("oversubscription", network.oversubscription, sourced_fields);
 };
 
+constexpr auto run_spread_fields = [](auto& fields, auto& spread) {
+  fields.required("logarithm", spread.logarithm);
+  fields.required("configurations", spread.configurations, configuration_counts);
+  fields.required("flash_attention", spread.flash_attention);
+  fields.optional("slower", spread.slower);
+  fields.required("origin", spread.origin);
+  fields.required("source", spread.source);
+};
+
 constexpr auto performance_fields = [](auto& fields, auto& performance) {
   fields.required_object("device", performance.device, device_fields);
   fields.required_object("network", performance.network, network_fields);
   fields.required_object("rates", performance.rates, rate_fields);
+  fields.object("iteration_spread", performance.run_spread, run_spread_fields);
 };
 
 constexpr auto system_fields = [](auto& fields, auto& system) {

@@ -29,30 +29,46 @@ double standard_deviation(const Spread& spread) {
 StepRates step_rates(const Request& request) {
   EXPECTS(request.system.performance.has_value());
   const Rates& rates = request.system.performance->rates;
-  const bool flash = any_flash_attention(request.model);
-  const bool assumed_flash = rates.flash_attention.forward.origin == Origin::assumed ||
-                             rates.flash_attention.backward.origin == Origin::assumed;
+  const std::optional<RunSpread>& own = request.system.performance->run_spread;
+  const bool assumed_flash =
+      any_flash_attention(request.model) && (rates.flash_attention.forward.origin == Origin::assumed ||
+                                             rates.flash_attention.backward.origin == Origin::assumed);
+  // Runs whose models use flash attention tell how far it is off, too.
+  if (own && (own->flash_attention || !assumed_flash)) return StepRates::own_runs;
   const bool assumed_clock = rates.products.sustained.origin == Origin::assumed;
-  return assumed_clock || (flash && assumed_flash) ? StepRates::transferred : StepRates::fitted;
+  return assumed_clock || assumed_flash ? StepRates::transferred : StepRates::fitted;
 }
 
 IterationSpread iteration_spread(const Request& request, const Spreads& spreads) {
   const StepRates rates = step_rates(request);
-  return {.rates = rates, .spread = rates == StepRates::fitted ? spreads.fitted : spreads.transferred};
+  switch (rates) {
+    case StepRates::own_runs: {
+      const RunSpread& own = *request.system.performance->run_spread;
+      return {.rates = rates,
+              .spread = {.logarithm = own.logarithm, .slower = own.slower, .source = own.source}};
+    }
+    case StepRates::fitted: return {.rates = rates, .spread = spreads.fitted};
+    case StepRates::transferred: return {.rates = rates, .spread = spreads.transferred};
+  }
+  EXPECTS(!"unknown rates");
+  return {};
 }
 
 IterationInterval iteration_interval(Seconds predicted, const Spread& spread) {
-  const double factor = std::exp(spread.logarithm);
-  return {.low = predicted / factor, .high = predicted * factor};
+  return {.low = predicted * std::exp(spread.centre - spread.logarithm),
+          .high = predicted * std::exp(spread.centre + spread.logarithm)};
 }
 
 double odds_within(Seconds predicted, Seconds limit, const Spread& spread) {
-  return standard_normal(std::log(limit / predicted) / standard_deviation(spread));
+  const double odds =
+      standard_normal((std::log(limit / predicted) - spread.centre) / standard_deviation(spread));
+  return spread.slower ? std::max(0.0, 2 * odds - 1) : odds;
 }
 
 Seconds predicted_for(Seconds limit, double odds, const Spread& spread) {
   EXPECTS(0 < odds && odds < 1);
-  return limit / std::exp(normal_quantile(odds) * standard_deviation(spread));
+  const double reached = spread.slower ? (1 + odds) / 2 : odds;
+  return limit / std::exp(spread.centre + normal_quantile(reached) * standard_deviation(spread));
 }
 
 Bytes allocated(const Plan& plan) {
@@ -67,9 +83,11 @@ const Spread& allocated_spread(const Spreads& spreads, const Software& software)
 
 AllocatedInterval allocated_interval(const Plan& plan, const Spreads& spreads) {
   const Bytes most = allocated(plan);
-  const auto& [logarithm, source] = allocated_spread(spreads, plan.request.software);
-  const double factor = std::exp(logarithm);
-  return {.predicted = most, .low = most / factor, .high = most * factor, .source = source};
+  const Spread& spread = allocated_spread(spreads, plan.request.software);
+  return {.predicted = most,
+          .low = most * std::exp(spread.centre - spread.logarithm),
+          .high = most * std::exp(spread.centre + spread.logarithm),
+          .source = spread.source};
 }
 
 }  // namespace headroom

@@ -1,5 +1,7 @@
 #include "headroom/report/run_calibration.hpp"
 
+#include <cmath>
+
 #include "report/json.hpp"
 #include "report/text.hpp"
 
@@ -60,6 +62,37 @@ Table worth_table(const CalibrateToRunsReply& reply) {
   return table;
 }
 
+// "35%": the upper end of an interval.
+std::string above(double logarithm) { return percent(std::exp(logarithm) - 1); }
+
+// What calibration does to the interval of an iteration time.
+std::string interval_text(const RunCalibration& calibration) {
+  const RunSpread& now = *calibration.system.performance->run_spread;
+  const double before = calibration.spread_before;
+  if (now.origin == Origin::assumed) {
+    return fmt::format(
+        "The 80% interval of an iteration time {} {} above prediction: {} configurations were held out, and "
+        "{} "
+        "are needed to tell one.\n",
+        now.logarithm > before ? "widens to" : "stays at", above(now.logarithm), now.configurations,
+        least_held_out);
+  }
+  return fmt::format(
+      "The 80% interval of an iteration time {} from {} to {} above prediction, which is what {} "
+      "configurations allow that were held out.\n",
+      now.logarithm < before   ? "narrows"
+      : now.logarithm > before ? "widens"
+                               : "stays,",
+      above(before), above(now.logarithm), now.configurations);
+}
+
+OrderedJson spread_json(const RunCalibration& calibration) {
+  const RunSpread& now = *calibration.system.performance->run_spread;
+  return {{"level", interval_level},       {"logarithm_before", calibration.spread_before},
+          {"logarithm", now.logarithm},    {"configurations", now.configurations},
+          {"origin", name_of(now.origin)}, {"source", now.source}};
+}
+
 OrderedJson json_of(const RunErrors& errors) {
   if (errors.runs == 0) return nullptr;
   return {{"runs", errors.runs},
@@ -78,6 +111,7 @@ std::string json_text(const CalibrateToRunsReply& reply) {
                      {"left_out", json_of(reply.left_out)},
                      {"held_out_before", json_of(reply.held_out_before)},
                      {"held_out_after", json_of(reply.held_out_after)}}},
+                   {"iteration_spread", spread_json(calibration)},
                    {"runs", OrderedJson::array()},
                    {"skipped", OrderedJson::array()},
                    {"warnings", calibration.warnings}};
@@ -107,7 +141,8 @@ std::string render(const CalibrateToRunsReply& reply, const Style& style) {
   if (style.format == Format::csv) return csv_of(calibration);
   std::string text = render_table(rate_table(calibration), style) + '\n';
   text += render_table(run_table(calibration), style) + '\n';
-  text += render_table(worth_table(reply), style);
+  text += render_table(worth_table(reply), style) + '\n';
+  text += interval_text(calibration);
   if (!calibration.warnings.empty() || !reply.skipped.empty()) text += '\n';
   for (const std::string& warning : calibration.warnings) text += "note: " + warning + '\n';
   for (const SkippedRun& run : reply.skipped)

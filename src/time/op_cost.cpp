@@ -121,7 +121,8 @@ class Pricing {
   }
 
   Seconds product(const Gemm& gemm) {
-    const auto& [device, network, rates] = setting_.performance;
+    const Device& device = setting_.performance.device;
+    const Rates& rates = setting_.performance.rates;
     // Batched products of attention have no samples of their own: they take the rates of plain ones at any size.
     if (gemm.batch == 1 && !within_fit(gemm, product_rates(rates, gemm.dtype)))
       cost_.beyond.product_size = true;

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include <doctest/doctest.h>
 
 #include "headroom/io/run_cases.hpp"
 #include "headroom/io/runs_file.hpp"
+#include "headroom/io/spreads_file.hpp"
 #include "headroom/plan/interval.hpp"
 #include "io/messages.hpp"
 #include "paths.hpp"
@@ -70,7 +72,7 @@ Rates changed_rates() {
 
 RunCalibration calibrated(const std::vector<MeasuredCase>& fitted,
                           const std::vector<MeasuredCase>& held_out = {}) {
-  return calibrate_to_runs(fitted, held_out, a100(), "log.json");
+  return calibrate_to_runs(fitted, held_out, a100(), embedded_spreads(), "log.json");
 }
 std::string mistake(const std::vector<MeasuredCase>& fitted) {
   return message_of([&] { return calibrated(fitted); });
@@ -99,6 +101,35 @@ TEST_CASE("calibrate to runs: efficiencies come back, and nothing else changes")
   CHECK(rates.collectives == performance().rates.collectives);
   CHECK(rates.network.nic_efficiency == performance().rates.network.nic_efficiency);
   CHECK(parse_system(write_system(result.system), "a100.json").performance == result.system.performance);
+  const RunSpread spread = result.system.performance->run_spread.value();
+  CHECK(spread.origin == Origin::calibrated);
+  CHECK(spread.configurations == 5);
+  CHECK(spread.logarithm < result.spread_before);
+  for (const RunError& run : result.runs) {
+    CHECK(std::abs(std::log(1 + run.left_out.value())) <= spread.logarithm);  // of five, all
+  }
+}
+
+TEST_CASE("calibrate to runs: no interval is narrower than what was held out, and errors widen it") {
+  std::vector<MeasuredCase> noisy = measured(runs(), changed_rates());
+  for (std::size_t i = 0; i < noisy.size(); ++i) noisy[i].figures.front().value *= i % 2 == 0 ? 1.15 : 0.87;
+  const RunCalibration result = calibrated(noisy);
+  const RunSpread spread = result.system.performance->run_spread.value();
+  double widest = 0;
+  for (const RunError& run : result.runs) {
+    widest = std::max(widest, std::abs(std::log(1 + run.left_out.value())));
+  }
+  CHECK(spread.logarithm >= widest);
+  CHECK(spread.logarithm < widest + 0.001);
+  CHECK(spread.logarithm > result.spread_before);
+  Request request = noisy.front().request;
+  request.system = result.system;
+  const IterationSpread of_request = iteration_spread(request, embedded_spreads());
+  CHECK(of_request.rates == StepRates::own_runs);
+  CHECK(of_request.spread.logarithm == spread.logarithm);
+  // A model whose flash attention none of these runs has is as uncertain as before.
+  request.model.architecture.kernels.attention = AttentionKernel::flash;
+  CHECK(iteration_spread(request, embedded_spreads()).rates == StepRates::transferred);
 }
 
 TEST_CASE("calibrate to runs: one run tells one scalar, and nothing is held out") {
@@ -109,6 +140,11 @@ TEST_CASE("calibrate to runs: one run tells one scalar, and nothing is held out"
   CHECK(std::abs(result.runs[0].after) < 0.001);
   CHECK_FALSE(result.runs[0].left_out.has_value());
   CHECK(warns(result, "no run is held out"));
+  // Nor is an interval told: it stays as wide as before.
+  const RunSpread spread = result.system.performance->run_spread.value();
+  CHECK(spread.origin == Origin::assumed);
+  CHECK(spread.configurations == 0);
+  CHECK(spread.logarithm == result.spread_before);
 }
 
 TEST_CASE("calibrate to runs: the scalars follow from configurations and not from times") {
@@ -177,7 +213,8 @@ TEST_CASE("calibrate to runs: a bound holds, and is named") {
   CHECK(sustained.source.starts_with("At a bound"));
   Request request = rows[0].request;
   request.system = result.system;
-  CHECK(step_rates(request) == StepRates::transferred);
+  CHECK(iteration_spread(request, embedded_spreads()).spread.logarithm ==
+        embedded_spreads().transferred.logarithm);
 }
 
 TEST_CASE("calibrate to runs: what no efficiency explains is refused") {
@@ -193,34 +230,43 @@ TEST_CASE("calibrate to runs: what no efficiency explains is refused") {
   CHECK(contains(mistake(std::vector(most_fitted_runs + 1, good[0])), "at most 200 can be"));
 }
 
+namespace {
+
+struct Cluster {
+  const char* title;
+  const char* key;
+  const char* base;
+  double before, left_out;  // medians of absolute errors
+};
+constexpr Cluster clusters[] = {
+    {"InternEvo training performance (7B)", "", "dgx-a100-80g", 0.19, 0.07},
+    {"SimuMax v1.2 B200 real measurements (Megatron-LM core 0.14-era)", "", "dgx-b200-180g", 0.27, 0.06},
+    {"BigScience BLOOM tr11-176B-ml chronicles-prequel", "bloom", "jean-zay-a100-80g", 0.04, 0.03},
+    {"vTrain (MICRO 2024) measured validation data, multi-node", "vtrain-multi-node", "vtrain-a100-80g", 0.06,
+     0.05}};
+
+ChosenRuns runs_of(const Cluster& cluster, const std::filesystem::path& file) {
+  std::vector<MeasuredRun> rows = read_runs(file.string());
+  std::erase_if(rows, [&](const MeasuredRun& row) { return row.source != cluster.title; });
+  for (MeasuredRun& row : rows) {
+    row.key = cluster.key;
+    // The words of SimuMax's rows, as a setting.
+    if (row.overlap.find("TP comm overlap AG/RS disabled") != std::string::npos)
+      row.settings.overlap_tensor_parallel = TensorOverlap::backward;
+  }
+  return choose_runs(rows, {}, cluster.base, std::nullopt);
+}
+
+}  // namespace
+
 SHARED_TEST_CASE("calibrate to runs: development rows of four clusters are predicted better when left out") {
   const auto file = tests::shared_file("data/measured/runs.json");
   if (!file) return;
-  struct Cluster {
-    const char* title;
-    const char* key;
-    const char* base;
-    double before, left_out;  // medians of absolute errors
-  };
-  for (const Cluster& cluster :
-       {Cluster{"InternEvo training performance (7B)", "", "dgx-a100-80g", 0.19, 0.07},
-        Cluster{"SimuMax v1.2 B200 real measurements (Megatron-LM core 0.14-era)", "", "dgx-b200-180g", 0.27,
-                0.06},
-        Cluster{"BigScience BLOOM tr11-176B-ml chronicles-prequel", "bloom", "jean-zay-a100-80g", 0.04, 0.03},
-        Cluster{"vTrain (MICRO 2024) measured validation data, multi-node", "vtrain-multi-node",
-                "vtrain-a100-80g", 0.06, 0.05}}) {
+  for (const Cluster& cluster : clusters) {
     CAPTURE(cluster.title);
-    std::vector<MeasuredRun> rows = read_runs(file->string());
-    std::erase_if(rows, [&](const MeasuredRun& row) { return row.source != cluster.title; });
-    for (MeasuredRun& row : rows) {
-      row.key = cluster.key;
-      // The words of SimuMax's rows, as a setting.
-      if (row.overlap.find("TP comm overlap AG/RS disabled") != std::string::npos)
-        row.settings.overlap_tensor_parallel = TensorOverlap::backward;
-    }
-    const ChosenRuns chosen = choose_runs(rows, {}, cluster.base, std::nullopt);
-    const RunCalibration result =
-        calibrate_to_runs(chosen.fitted, chosen.held_out, read_system(cluster.base), "runs.json");
+    const ChosenRuns chosen = runs_of(cluster, *file);
+    const RunCalibration result = calibrate_to_runs(chosen.fitted, chosen.held_out, read_system(cluster.base),
+                                                    embedded_spreads(), "runs.json");
     std::vector<double> before;
     std::vector<double> left_out;
     for (const RunError& row : result.runs) {
@@ -231,6 +277,46 @@ SHARED_TEST_CASE("calibrate to runs: development rows of four clusters are predi
     CHECK(median(before) <= cluster.before);
     CHECK(median(left_out) <= cluster.left_out);
   }
+}
+
+SHARED_TEST_CASE("calibrate to runs: intervals that half of a cluster's rows tell hold the other half's") {
+  const auto file = tests::shared_file("data/measured/runs.json");
+  if (!file) return;
+  int rows = 0;
+  int covered = 0;
+  for (const Cluster& cluster : clusters) {
+    const std::vector<MeasuredCase> all = runs_of(cluster, *file).fitted;
+    // Configurations in turn, so that no row of one half repeats one of the other.
+    std::vector<Request> seen;
+    std::vector<std::vector<MeasuredCase>> halves(2);
+    for (const MeasuredCase& it : all) {
+      Request request = it.request;
+      request.model.name = request.model.source = "";
+      const auto found = std::find(seen.begin(), seen.end(), request);
+      halves[static_cast<std::size_t>(found - seen.begin()) % 2].push_back(it);
+      if (found == seen.end()) seen.push_back(std::move(request));
+    }
+    int of_cluster = 0;
+    int within = 0;
+    for (std::size_t half = 0; half < 2; ++half) {
+      const RunCalibration result =
+          calibrate_to_runs(halves[half], {}, read_system(cluster.base), embedded_spreads(), "runs.json");
+      const double spread = result.system.performance->run_spread.value().logarithm;
+      for (MeasuredCase it : halves[1 - half]) {
+        it.request.system = result.system;
+        const Seconds predicted = account(evaluate(it.request)).timing->iteration.total;
+        ++of_cluster;
+        if (std::abs(std::log(it.figures.front().value / predicted.count())) <= spread) ++within;
+      }
+      MESSAGE(std::string(cluster.title) << ": " << result.spread_before << " to " << spread);
+    }
+    MESSAGE(std::string(cluster.title) << ": " << within << " of " << of_cluster << " within");
+    rows += of_cluster;
+    covered += within;
+  }
+  MESSAGE("all: " << covered << " of " << rows);
+  CHECK(double(covered) / rows >= 0.70);
+  CHECK(double(covered) / rows <= 0.95);
 }
 
 }  // namespace headroom

@@ -74,11 +74,18 @@ TEST_CASE("interval: the odds at its ends are 10 and 90%, and at the prediction 
   CHECK(odds_within(predicted, low, spread) == doctest::Approx(0.1));
   CHECK(odds_within(predicted, predicted, spread) == doctest::Approx(0.5));
   CHECK(odds_within(predicted, high, spread) == doctest::Approx(0.9));
+  // Where runs are slower than predicted, an error on the wrong side is as likely as any.
+  Spread slower = spread;
+  slower.slower = true;
+  CHECK(odds_within(predicted, low, slower) == 0);
+  CHECK(odds_within(predicted, predicted, slower) == doctest::Approx(0));
+  CHECK(odds_within(predicted, high, slower) == doctest::Approx(0.8));
 }
 
 TEST_CASE("interval: what may be predicted for given odds has them, and is less for higher ones") {
   rc::check([] {
-    const Spread spread{.logarithm = *rc::gen::inRange(1, 700) / 1000.0, .source = ""};
+    const Spread spread{
+        .logarithm = *rc::gen::inRange(1, 700) / 1000.0, .slower = *rc::gen::arbitrary<bool>(), .source = ""};
     const Seconds limit(*rc::gen::inRange(1, 100000) / 100.0);
     const double odds = *rc::gen::inRange(1, 999) / 1000.0;
     const Seconds predicted = predicted_for(limit, odds, spread);

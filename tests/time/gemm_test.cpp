@@ -130,7 +130,8 @@ TEST_CASE("gemm: the fitted range") {
 TEST_CASE("gemm: never faster than the peak, the power cap or the memory") {
   holds_for_all([] {
     const Gemm gemm = any_gemm();
-    const auto& [device, network, rates] = performance();
+    const Device& device = performance().device;
+    const Rates& rates = performance().rates;
     const Bytes result(2.0 * static_cast<double>(gemm.batch * gemm.rows * gemm.columns));
     RC_ASSERT(burst(gemm) >= flops(gemm) / device.half_peak);
     RC_ASSERT(burst(gemm) >= flops(gemm) / rates.products.power_cap.value);

@@ -9,6 +9,10 @@
 //   network.shared_nic_efficiency  of NICs that several rings share
 // Which of them are fitted follows from the configurations alone, not from the times: at most one for every two
 // configurations (one for a single run), and only where times follow it enough, and apart from the others.
+//
+// The spread of iteration times on the system becomes what the errors of held-out configurations allow, wider or narrower:
+// of n of them that with rank 0.8 (n + 1), rounded up, so that a further one lies within with odds of at least 80% if they
+// are alike (conformal prediction, Vovk et al. 2005). Too few of them leave the spread that predictions on the base have.
 #pragma once
 
 #include <optional>
@@ -34,11 +38,16 @@ struct RunCalibration {
   System system;                   // the base with fitted efficiencies in place of its own
   std::vector<FittedRate> fitted;  // with the base's values
   std::vector<RunError> runs;      // those that were fitted, then those held out
+  double spread_before =
+      0;  // of iteration times on the base, where the system has what held-out errors allow
   std::vector<std::string> warnings;
   friend bool operator==(const RunCalibration&, const RunCalibration&) = default;
 };
 
 inline constexpr std::size_t most_fitted_runs = 200;
+
+// Fewer held-out configurations tell no 80% interval: a further one lies beyond all n of them with odds of 1 in n + 1.
+inline constexpr std::size_t least_held_out = 4;
 
 // `fitted` and `held_out` are cases with an iteration time, all requests on `base`; `file` names where they come from.
 // Throws InputError when there are none to fit, or more than most_fitted_runs, when two have one name, when a fitted
@@ -46,6 +55,6 @@ inline constexpr std::size_t most_fitted_runs = 200;
 // a base with performance figures.
 RunCalibration calibrate_to_runs(const std::vector<MeasuredCase>& fitted,
                                  const std::vector<MeasuredCase>& held_out, const System& base,
-                                 const std::string& file);
+                                 const Spreads& spreads, const std::string& file);
 
 }  // namespace headroom

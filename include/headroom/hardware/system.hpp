@@ -45,11 +45,24 @@ struct Network {
   friend bool operator==(const Network&, const Network&) = default;
 };
 
+// How far the iteration times of runs on a system lay from what rates predict that were fitted to others of them: 80% of the
+// logarithms of measured over predicted stay within `logarithm`, whatever their sign. Assumed where too few runs told it.
+struct RunSpread {
+  double logarithm = 0;
+  std::int64_t configurations = 0;  // that were held out
+  bool flash_attention = false;     // whether models of these runs use it
+  bool slower = false;              // whether odds count every error as a longer time (plan/interval.hpp)
+  Origin origin = Origin::assumed;
+  std::string source;
+  friend bool operator==(const RunSpread&, const RunSpread&) = default;
+};
+
 // What predictions of time need. Device figures are those of System::source.
 struct Performance {
   Device device;
   Network network;
   Rates rates;
+  std::optional<RunSpread> run_spread;  // where the rates were fitted to training runs on the system
   friend bool operator==(const Performance&, const Performance&) = default;
 };
 

@@ -1,8 +1,8 @@
 // How far a number can be trusted: the interval in which a measurement should lie, which follows from how far
 // predictions of measured runs of the same kind were off.
 //
-// An interval is symmetric in the logarithm, from x / f to x f, since the sign of an error differs from cluster to
-// cluster. Eight in ten of the runs known of a kind lie within it. How wide it is, is data (presets/spreads/, read by
+// An interval of a time is symmetric in the logarithm, from x / f to x f, since the sign of an error differs from cluster to
+// cluster; one of memory is so about the middle of what runs held. Eight in ten of the runs known of a kind lie within it. How wide it is, is data (presets/spreads/, read by
 // io/spreads_file.hpp); tests/papers/intervals_test.cpp derives it again from the runs, and checks the coverage where
 // each source of runs is predicted by the spread of the others.
 #pragma once
@@ -16,16 +16,20 @@ namespace headroom {
 
 inline constexpr double interval_level = 0.8;
 
-// The rates of a training step are `fitted` where they were fitted to training steps on the system's device. They are
-// `transferred` where its clock was assumed, or flash attention that the model uses.
-enum class StepRates : std::uint8_t { fitted, transferred };
+// The rates of a training step are of `own_runs` where they were fitted to runs on the very system, whose file then says
+// how far these were off; `fitted` where they were to training steps on its device. They are `transferred` where its clock
+// was assumed, or flash attention that the model uses.
+enum class StepRates : std::uint8_t { own_runs, fitted, transferred };
 
 StepRates step_rates(const Request& request);
 
-// What the logarithm of measured over predicted stays within, whatever its sign, in 80% of the runs known; and which
-// runs those are.
+// What the logarithm of measured over predicted stays within on either side of `centre`, in 80% of the runs known; and
+// which runs those are. `slower`: as good as all of them took longer than predicted. An interval is as wide on both sides all the same,
+// since the next cluster may be faster, but odds of a time count every error as a longer one.
 struct Spread {
+  double centre = 0;
   double logarithm = 0;
+  bool slower = false;
   std::string source;
   friend bool operator==(const Spread&, const Spread&) = default;
 };
@@ -57,7 +61,7 @@ struct IterationInterval {
 IterationInterval iteration_interval(Seconds predicted, const Spread& spread);
 
 // The odds that a measured iteration takes no longer than `limit`: a spread is that of a normal distribution of the
-// logarithm of measured over predicted, about 0.
+// logarithm of measured over predicted, or of its half above the centre where runs are slower.
 double odds_within(Seconds predicted, Seconds limit, const Spread& spread);
 
 // What may be predicted for a measured iteration to take no longer than `limit` with these odds. Expects odds between 0
@@ -78,7 +82,8 @@ const Spread& allocated_spread(const Spreads& spreads, const Software& software)
 AllocatedInterval allocated_interval(const Plan& plan, const Spreads& spreads);
 
 template <>
-inline constexpr std::array<Spelling<StepRates>, 2> spellings<StepRates>{{
+inline constexpr std::array<Spelling<StepRates>, 3> spellings<StepRates>{{
+    {StepRates::own_runs, "own_runs"},
     {StepRates::fitted, "fitted"},
     {StepRates::transferred, "transferred"},
 }};
