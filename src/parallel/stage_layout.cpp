@@ -114,6 +114,12 @@ StageLayout stage_layout(std::int64_t layers, const Strategy& strategy) {
   return all_equal(layers_by_stage(layers, strategy)) ? StageLayout::even : StageLayout::uneven;
 }
 
+std::int64_t longest_stage(std::int64_t layers, const Strategy& strategy) {
+  if (strategy.stage_layers.empty())
+    return ceiling(layers, strategy.pipeline_parallel * strategy.virtual_pipeline);
+  return *std::max_element(strategy.stage_layers.begin(), strategy.stage_layers.end());
+}
+
 EndLoads end_loads(const Transformer& model) {
   const ModelLayers layers = layers_of(model);
   const Bindings letters = bindings_at_own_length(model);

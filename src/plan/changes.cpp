@@ -47,9 +47,7 @@ void change_policy(Changes& changes, const Request& request) {
     changes.add({{"recompute", "selective"}});
   }
   if (policy != RecomputePolicy::full || strategy.recompute.layers > 0) {
-    const std::int64_t chunk =
-        request.model.layers / (strategy.pipeline_parallel * strategy.virtual_pipeline);
-    for (const std::int64_t k : doublings(1, chunk - 1)) {
+    for (const std::int64_t k : doublings(1, longest_stage(request.model.layers, strategy) - 1)) {
       changes.add({{"recompute", "full"}, {"recompute_layers", std::to_string(k)}});
     }
     changes.add({{"recompute", "full"}});

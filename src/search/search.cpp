@@ -79,11 +79,11 @@ class Worker {
     return headroom::has_closed_form(strategy.schedule) && !strategy.recompute.window;
   }
 
-  // They depend on the schedule and on the number of virtual stages, which rarely change from one layout to the next.
+  // They depend on the schedule and on the longest virtual stage, which rarely change from one layout to the next.
   void list_recomputations(const Strategy& layout) {
-    const std::int64_t stages = layout.pipeline_parallel * layout.virtual_pipeline;
-    if (stages == listed_stages_ && layout.schedule == listed_schedule_) return;
-    listed_stages_ = stages;
+    const std::int64_t longest = longest_stage(base_.model.layers, layout);
+    if (longest == listed_longest_ && layout.schedule == listed_schedule_) return;
+    listed_longest_ = longest;
     listed_schedule_ = layout.schedule;
     recomputations_ = recomputations(base_, space_, layout);
   }
@@ -125,7 +125,7 @@ class Worker {
   const Space& space_;
   const Shard shard_;
   Composer composer_;
-  std::int64_t listed_stages_ = 0;
+  std::int64_t listed_longest_ = 0;
   ScheduleKind listed_schedule_ = ScheduleKind::one_forward_one_backward;
   std::vector<Recomputation> recomputations_;
 };

@@ -161,8 +161,7 @@ std::vector<Recomputation> recomputations(const Request& base, const Space& spac
     list.push_back(recompute);
     list.back().window = true;
   };
-  const std::int64_t stages = layout.pipeline_parallel * layout.virtual_pipeline;
-  const std::int64_t most = ceiling(base.model.layers, stages);
+  const std::int64_t most = longest_stage(base.model.layers, layout);
   list.reserve(static_cast<std::size_t>(most) + 5);
   for (const RecomputePolicy policy :
        {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full}) {

@@ -201,6 +201,18 @@ TEST_CASE("search: of plans that are equal in time and memory the first of the s
   }
 }
 
+TEST_CASE("search: of the first K layers of a stage are replayed as many as its longest stage holds") {
+  const Request request = request_for("gpt2-xl", 8);
+  const Space space{.devices = 4, .layouts = Layouts::any};
+  // The head takes as much as two layers, so that another stage holds 14 of the 48, where the mean is 12.
+  const Strategy layout{.pipeline_parallel = 4, .stage_layers = {12, 12, 14, 10}};
+  std::int64_t most = 0;
+  for (const Recomputation& recompute : recomputations(request, space, layout)) {
+    most = std::max(most, recompute.layers);
+  }
+  CHECK(most == 13);
+}
+
 TEST_CASE("search: no parts are an empty result") { CHECK(merged({}) == SearchResult{}); }
 
 TEST_CASE("search: every score is the evaluation's, to the last bit") {

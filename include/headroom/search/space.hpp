@@ -121,8 +121,8 @@ inline constexpr std::int64_t most_uneven_virtual_pipeline = 64;
 bool lays(const Space& space, std::int64_t layers, std::int64_t pipeline_parallel,
           std::int64_t virtual_pipeline);
 
-// The recomputations that a layout of the space can have, from the least recomputed to the most. Layouts with as many
-// stage chunks, p m, of the same schedule have the same.
+// The recomputations that a layout of the space can have, from the least recomputed to the most. Layouts of the same schedule whose longest
+// virtual stage is as long have the same.
 std::vector<Recomputation> recomputations(const Request& base, const Space& space, const Strategy& layout);
 
 }  // namespace headroom
