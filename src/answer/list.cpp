@@ -26,7 +26,7 @@ std::vector<ListedSystem> listed_systems() {
   for (System& system : list_systems()) {
     // By a dense model that is divided every way.
     const Strategy divided{.tensor_parallel = 2, .pipeline_parallel = 2, .data_parallel = 2};
-    ListedSystem listed{.system = {}, .reserved = reserved(system, divided), .peaks = {}};
+    ListedSystem listed{.system = {}, .reserved = reserved(system, Software{}, divided), .peaks = {}};
     for (const Dtype dtype : {Dtype::bf16, Dtype::fp8, Dtype::fp4}) {
       if (!system.performance || !has_peak(system.performance->device, dtype)) continue;
       listed.peaks.push_back({.dtype = dtype, .dense = peak_of(system.performance->device, dtype)});

@@ -24,6 +24,7 @@ constexpr auto reserve_fields = [](auto& fields, auto& reserve) {
   fields.required("name", reserve.name);
   fields.required("bytes", reserve.bytes);
   fields.optional("per", reserve.per);
+  fields.optional("workspace", reserve.workspace);
   fields.required("origin", reserve.origin);
   fields.required("source", reserve.source);
 };

@@ -125,7 +125,7 @@ std::vector<Assumption> assumptions_of(const System& system, const Software& sof
                                        const Strategy& strategy) {
   std::vector<Assumption> assumptions;
   for (const Reserve& reserve : system.reserves) {
-    const Bytes bytes = reserved(reserve, strategy);
+    const Bytes bytes = reserved(reserve, software, strategy);
     if (reserve.origin != Origin::assumed || bytes == Bytes()) continue;
     const auto mebibytes = static_cast<std::int64_t>(bytes.count() / mebi);
     assumptions.push_back(

@@ -20,7 +20,7 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
                            has_weight_passes(layout.schedule) == has_weight_passes(layout_.schedule);
   layout_ = layout;
   devices_ = devices(layout);
-  reserved_ = reserved(base_.system, layout);
+  reserved_ = reserved(base_.system, base_.software, layout);
   layers_.select(layout);
   shape_ = schedule_shape(layout, microbatches(layout, base_.workload));
   if (!same_stages) {

@@ -42,7 +42,8 @@ Bytes least_state(const Request& base) {
 }
 
 std::int64_t devices_lower_bound(const Request& base, std::optional<Seconds> within) {
-  const Bytes available = (1 - base.margin) * base.system.memory - reserved(base.system, Strategy{});
+  const Bytes available =
+      (1 - base.margin) * base.system.memory - reserved(base.system, base.software, Strategy{});
   double bound = std::max(1.0, least_state(base) / available);
   if (within) {
     const Flops flops = iteration_flops(base.model, layers_of(base.model), base.workload).model_causal;

@@ -82,7 +82,8 @@ TEST_CASE("what a tensor allocator sees leaves reserves out") {
   it.figures = {{.measure = Measure::allocated_bytes, .value = 1},
                 {.measure = Measure::device_bytes, .value = 1}};
   const std::vector<Comparison> rows = compare({it}, {}, embedded_spreads());
-  CHECK(rows[1].predicted - rows[0].predicted == reserved(it.request.system, it.request.strategy).count());
+  CHECK(rows[1].predicted - rows[0].predicted ==
+        reserved(it.request.system, it.request.software, it.request.strategy).count());
 }
 
 TEST_CASE("a utilization at a rounded time may differ by what the rounding allows") {

@@ -15,10 +15,6 @@
 
 namespace headroom::tests {
 
-// Transformer Engine's dummies, and 32 MiB of workspace each for it, PyTorch's forward thread and its backward thread.
-inline const StackMemory transformer_engine_on_b200{
-    .backward_buffers = true, .dummy_gradients = DummyGradients::kept_by_shape, .workspaces = 96_MiB};
-
 using FlagRow = std::map<std::string, std::string>;
 
 inline std::vector<FlagRow> csv_rows(const std::filesystem::path& file) {

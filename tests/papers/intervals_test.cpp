@@ -203,7 +203,8 @@ std::vector<Residual> memory_rows(const std::filesystem::path& runs, const std::
     return residuals_of(std::move(cases), Measure::allocated_bytes);
   };
   std::vector<Residual> rows = with(published_cases(runs.string(), "zero-bubble"), std::nullopt);
-  append(rows, with(cases_from(runs.string(), simu_max, "dgx-b200-180g"), tests::transformer_engine_on_b200));
+  append(rows, with(cases_from(runs.string(), simu_max, "dgx-b200-180g"),
+                    read_software("megatron-core-2025").memory));
   // Of requests with the same prediction, the middle of what was measured.
   std::map<Bytes, std::vector<double>> measured;
   for (tests::FunctionalTest& test : tests::functional_tests(tests)) {

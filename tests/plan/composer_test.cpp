@@ -148,7 +148,7 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
     for (std::size_t rank = 0; rank < parameters.size(); ++rank) {
       const RankMemory& memory = plan.ranks[rank];
       RC_ASSERT(memory.state == model_state(model, strategy, parameters[rank]));
-      RC_ASSERT(memory.reserved == reserved(system, strategy));
+      RC_ASSERT(memory.reserved == reserved(system, software, strategy));
       RC_ASSERT(memory.workspaces == software.memory.workspaces.value_or(0_B));
       const bool keeps = software.memory.dummy_gradients == DummyGradients::kept_by_shape;
       RC_ASSERT((memory.dummy_gradients > 0_B) == keeps);

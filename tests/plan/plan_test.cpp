@@ -34,6 +34,18 @@ TEST_CASE("plan: GPT-3 with sequence parallelism and selective recomputation fit
   CHECK(&account(evaluation) == &plan);
 }
 
+TEST_CASE("plan: a workspace of matrix products is counted once, by the stack or by the system") {
+  Request request = gpt3_on_a100();
+  request.system.reserves.push_back({.name = "cublas_workspace", .bytes = 32_MiB, .workspace = true});
+  const RankMemory by_system = plan_of(request).ranks.front();
+  CHECK(by_system.reserved - plan_of(gpt3_on_a100()).ranks.front().reserved == 32_MiB);
+  CHECK(by_system.workspaces == 0_B);
+  request.software.memory.workspaces = 96_MiB;
+  const RankMemory by_stack = plan_of(request).ranks.front();
+  CHECK(by_stack.reserved == plan_of(gpt3_on_a100()).ranks.front().reserved);
+  CHECK(by_stack.workspaces == 96_MiB);
+}
+
 TEST_CASE("plan: GPT-3 without them does not fit, with the whole account") {
   const Evaluation evaluation = evaluate(gpt3_on_a100());
   REQUIRE(std::holds_alternative<Infeasible>(evaluation));

@@ -57,7 +57,7 @@ TEST_CASE("feasibility: no devices hold less than the model's state or compute f
   CHECK(rc::check([] {
     const Request request = small_request();
     const Space space = small_space();
-    const Bytes taken = reserved(request.system, Strategy{});
+    const Bytes taken = reserved(request.system, request.software, Strategy{});
     for (const Strategy& strategy : strategies(request, space)) {
       Request asked = request;
       asked.strategy = strategy;

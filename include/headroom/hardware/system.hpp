@@ -26,6 +26,8 @@ struct Reserve {
   ReservePer per = ReservePer::device;
   Origin origin = Origin::assumed;
   std::string source;
+  // Of matrix products: not counted where the training stack counts its own (StackMemory::workspaces).
+  bool workspace = false;
   friend bool operator==(const Reserve&, const Reserve&) = default;
 };
 

@@ -1,28 +1,30 @@
 // Device memory that a run takes beside what the model needs (hardware/system.hpp, Reserve).
 #pragma once
 
+#include "headroom/hardware/software.hpp"
 #include "headroom/hardware/system.hpp"
 #include "headroom/parallel/strategy.hpp"
 
 namespace headroom {
 
-inline Bytes reserved(const Reserve& reserve, const Strategy& strategy) {
+inline Bytes reserved(const Reserve& reserve, const Software& software, const Strategy& strategy) {
+  if (reserve.workspace && software.memory.workspaces) return Bytes(0);
   const bool once = reserve.per == ReservePer::device;
   return static_cast<double>(once ? 1 : communicators(axis_sizes(strategy))) * reserve.bytes;
 }
 
 // By every device of the system.
-inline Bytes reserved(const System& system, const Strategy& strategy) {
+inline Bytes reserved(const System& system, const Software& software, const Strategy& strategy) {
   Bytes sum;
-  for (const Reserve& reserve : system.reserves) sum += reserved(reserve, strategy);
+  for (const Reserve& reserve : system.reserves) sum += reserved(reserve, software, strategy);
   return sum;
 }
 
-// Of any strategy.
+// Of any strategy and any training stack.
 inline Bytes most_reserved(const System& system) {
   Strategy strategy;
   for (const auto& [axis, size] : axis_fields) strategy.*size = 2;
-  return reserved(system, strategy);
+  return reserved(system, Software{}, strategy);
 }
 
 }  // namespace headroom
