@@ -105,13 +105,15 @@ ExplainedTable explain_kind(const LayerKind& kind, std::int64_t count, const Rec
 // How many virtual stages of microbatches the first rank holds, in symbols; the schedule's own count confirms it.
 Expr chunks_in_flight_in_symbols(const ScheduleShape& shape, const Bindings& letters) {
   using namespace symbols;
-  const bool enough = shape.microbatches > shape.ranks;
+  const bool enough = shape.microbatches > group_size(shape);
   const auto in_symbols = [&]() -> Expr {
     switch (shape.kind) {
       case ScheduleKind::gpipe: return n;
       case ScheduleKind::one_forward_one_backward:
       case ScheduleKind::zero_bubble_h1: return enough ? p : n;
-      case ScheduleKind::interleaved: return enough ? p * m + p - 1 : Expr(n * m);
+      case ScheduleKind::interleaved:
+        if (shape.group > shape.ranks && enough) return shape.group * (m - 1) + 2 * p - 1;
+        return enough ? p * m + p - 1 : Expr(n * m);
     }
     EXPECTS(!"unknown schedule");
     return 0;

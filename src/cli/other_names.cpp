@@ -27,6 +27,7 @@ constexpr std::array other_names{
     OtherName{"--seqlen", "--sequence"},
     OtherName{"--sequence-length", "--sequence"},
     OtherName{"--num-virtual-stages-per-pipeline-rank", "--virtual-pipeline"},
+    OtherName{"--microbatch-group-size-per-virtual-pipeline-stage", "--microbatch-group-size"},
     OtherName{"--json", "--format=json"},
     OtherName{"--csv", "--format=csv"},
     OtherName{"--markdown", "--format=markdown"},

@@ -44,6 +44,7 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.required("norm_backward", software.norm_backward);
   fields.required("gradient_reduction", software.gradient_reduction);
   fields.optional("uneven_stages", software.uneven_stages);
+  fields.optional("microbatch_groups", software.microbatch_groups);
   fields.required("serial_transfers", software.serial_transfers);
   fields.required("blocking_launches", software.blocking_launches);
   fields.required_object("product_rate", software.product_rate, factor_fields);

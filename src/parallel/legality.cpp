@@ -121,6 +121,30 @@ void check_devices(Rules& rules, const Strategy& strategy) {
                 [&] { return "must leave at most " + std::to_string(most_count) + " devices"; });
 }
 
+// Of the n microbatches of a pipeline.
+void check_groups(Rules& rules, const Strategy& strategy, std::int64_t n) {
+  const std::int64_t p = strategy.pipeline_parallel;
+  const std::int64_t size = strategy.microbatch_group_size;
+  if (strategy.schedule != ScheduleKind::interleaved || p < 1) {
+    rules.require(size == 0, "microbatch_group_size", "needs `schedule` interleaved");
+  } else if (size == 0) {
+    rules.require(n % p == 0, "global_batch", [&] {
+      const std::int64_t least = least_group_size(p, n);
+      return "must give a multiple of `pipeline_parallel` microbatches to an interleaved schedule (" +
+             std::to_string(n) + " microbatches, " + std::to_string(p) + " ranks)" +
+             (least > 0 ? ", unless `microbatch_group_size` says otherwise (" + std::to_string(least) + ")"
+                        : "");
+    });
+  } else {
+    rules.require(is_group_size(size, p, n), "microbatch_group_size", [&] {
+      return "must be between `pipeline_parallel` and the " + std::to_string(n) +
+             " microbatches, and leave none of them or at least " + std::to_string(p) +
+             " for the last group, not " + std::to_string(n % size) + " (" + std::to_string(size) +
+             " in a group)";
+    });
+  }
+}
+
 void check_batch(Rules& rules, const Strategy& strategy, const Workload& workload) {
   if (strategy.micro_batch < 1 || strategy.data_parallel < 1 || workload.global_batch < 1) return;
   const std::int64_t round = sequences_per_round(strategy);
@@ -136,11 +160,7 @@ void check_batch(Rules& rules, const Strategy& strategy, const Workload& workloa
     return "must give each pipeline at most " + std::to_string(most_microbatches) + " microbatches, not " +
            std::to_string(n);
   });
-  if (strategy.schedule != ScheduleKind::interleaved) return;
-  rules.require(strategy.pipeline_parallel < 1 || n % strategy.pipeline_parallel == 0, "global_batch", [&] {
-    return "must give a multiple of `pipeline_parallel` microbatches to an interleaved schedule (" +
-           std::to_string(n) + " microbatches, " + std::to_string(strategy.pipeline_parallel) + " ranks)";
-  });
+  check_groups(rules, strategy, n);
 }
 
 void check_recompute(Rules& rules, const Transformer& model, const Strategy& strategy) {

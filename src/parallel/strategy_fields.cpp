@@ -163,7 +163,10 @@ std::string apply(const Edit& edit, Strategy& strategy, Workload& workload) {
   if (field->name == "recompute") strategy.recompute = {};
   std::string broken = set_value(*field, edit.value, strategy, workload);
   if (field->name == "recompute_ops") strategy.recompute.policy = RecomputePolicy::ops;
-  if (field->name == "virtual_pipeline") strategy.schedule = implied_schedule(strategy.virtual_pipeline);
+  if (field->name == "virtual_pipeline") {
+    strategy.schedule = implied_schedule(strategy.virtual_pipeline);
+    if (strategy.schedule != ScheduleKind::interleaved) strategy.microbatch_group_size = 0;
+  }
   return broken;
 }
 

@@ -19,6 +19,17 @@ std::vector<std::int64_t> halvings(std::int64_t value) {
   return values;
 }
 
+// Whether a strategy has as many microbatches, ranks and microbatches in a group as the request's.
+bool keeps_groups(const Request& request, const Strategy& strategy) {
+  return strategy.schedule == request.strategy.schedule &&
+         group_size(strategy) == group_size(request.strategy) &&
+         strategy.pipeline_parallel == request.strategy.pipeline_parallel &&
+         microbatches(strategy, request.workload) == microbatches(request.strategy, request.workload);
+}
+
+// Whether the stack runs groups of more microbatches than ranks in layouts that a search tries by default.
+bool runs_groups(const Software& software) { return software.uneven_stages && software.microbatch_groups; }
+
 struct Changes {
   std::vector<Edits> list;
 
@@ -89,6 +100,22 @@ void trade(Changes& changes, const Strategy& strategy, std::int64_t devices_per_
   }
 }
 
+// Microbatches in groups of other sizes where the change needs it.
+void set_group_size(Edits& change, const Request& request) {
+  const Strategy strategy = changed(request, change).strategy;
+  const std::int64_t round = strategy.micro_batch * strategy.data_parallel;
+  if (!runs_groups(request.software) || strategy.schedule != ScheduleKind::interleaved ||
+      request.workload.global_batch % round != 0) {
+    return;
+  }
+  const std::int64_t n = microbatches(strategy, request.workload);
+  if (keeps_groups(request, strategy) && is_group_size(group_size(strategy), strategy.pipeline_parallel, n))
+    return;
+  const std::int64_t least = least_group_size(strategy.pipeline_parallel, n);
+  if (least > 0 && least != group_size(strategy))
+    change.push_back({"microbatch_group_size", std::to_string(least)});
+}
+
 }  // namespace
 
 Request changed(const Request& request, const Edits& change) {
@@ -102,6 +129,7 @@ std::vector<Edits> changes_on_same_devices(const Request& request) {
   change_policy(changes, request);
   change_batching(changes, request.strategy);
   trade(changes, request.strategy, request.system.devices_per_node);
+  for (Edits& change : changes.list) set_group_size(change, request);
   return std::move(changes.list);
 }
 
@@ -109,7 +137,12 @@ bool launchable(const Request& request, const Strategy& strategy) {
   const auto even = [&](const Strategy& one) {
     return stage_layout(request.model.layers, one) == StageLayout::even;
   };
-  return request.software.uneven_stages || even(strategy) || !even(request.strategy);
+  if (!request.software.uneven_stages && !even(strategy) && even(request.strategy)) return false;
+  if (strategy.schedule != ScheduleKind::interleaved || keeps_groups(request, strategy)) return true;
+  const std::int64_t p = strategy.pipeline_parallel;
+  const std::int64_t size = group_size(strategy);
+  return size == p || (runs_groups(request.software) &&
+                       size == least_group_size(p, microbatches(strategy, request.workload)));
 }
 
 }  // namespace headroom

@@ -127,7 +127,7 @@ RankActivations Composer::activations_of(RankKind& kind, std::int64_t rank) {
 const std::vector<LiveMoment>& Composer::moments_of(const ChunkGroups& groups, std::int64_t rank) {
   const ScheduleShape shape = same_liveness(shape_);
   const auto [entry, added] =
-      moments_.try_emplace({shape.ranks, shape.chunks, shape.microbatches, rank, groups});
+      moments_.try_emplace({shape.ranks, shape.chunks, shape.microbatches, group_size(shape), rank, groups});
   if (added) entry->second = live_moments(groups, shape, rank);
   return entry->second;
 }

@@ -32,6 +32,9 @@ std::string choice_text(const PlanReply& report) {
   std::string text =
       fmt::format("\nBest: {}\n      {}\n", layout_line(best.request.strategy, best.request.workload),
                   policy_line(best.request.strategy));
+  if (const std::string launch = launch_line(best.request.model.layers, best.request.strategy);
+      !launch.empty())
+    text += "      " + launch + "\n";
   if (plans.size() > 1) {
     const Plan& second = account(report.accounts[1].evaluation);
     text += fmt::format("- plan 2 takes {:.1f}% longer: {}\n",

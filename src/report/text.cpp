@@ -60,14 +60,22 @@ std::string layout_line(const Strategy& strategy, const Workload& workload) {
                             strategy.micro_batch);
 }
 
-std::string stages_line(std::int64_t layers, const Strategy& strategy) {
-  if (stage_layout(layers, strategy) == StageLayout::even) return {};
-  const std::vector<std::int64_t> by_stage = layers_by_stage(layers, strategy);
-  std::string text = fmt::format("uneven stages: Megatron-Core's --pipeline-model-parallel-layout '{}'",
-                                 megatron_layout(by_stage));
-  if (const auto ends = end_ranks(by_stage, strategy.pipeline_parallel)) {
-    text += fmt::format(", or --decoder-first-pipeline-num-layers {} --decoder-last-pipeline-num-layers {}",
-                        ends->first, ends->last);
+std::string launch_line(std::int64_t layers, const Strategy& strategy) {
+  std::string text;
+  if (stage_layout(layers, strategy) == StageLayout::uneven) {
+    const std::vector<std::int64_t> by_stage = layers_by_stage(layers, strategy);
+    text = fmt::format("uneven stages: Megatron-Core's --pipeline-model-parallel-layout '{}'",
+                       megatron_layout(by_stage));
+    if (const auto ends = end_ranks(by_stage, strategy.pipeline_parallel)) {
+      text += fmt::format(", or --decoder-first-pipeline-num-layers {} --decoder-last-pipeline-num-layers {}",
+                          ends->first, ends->last);
+    }
+  }
+  if (strategy.microbatch_group_size > strategy.pipeline_parallel) {
+    text += fmt::format(
+        "{}microbatches in groups of {}: Megatron-Core's "
+        "--microbatch-group-size-per-virtual-pipeline-stage {}",
+        text.empty() ? "" : "; ", strategy.microbatch_group_size, strategy.microbatch_group_size);
   }
   return text;
 }

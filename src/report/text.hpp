@@ -79,8 +79,9 @@ double in_flight(const Plan& plan, const RankMemory& rank);
 
 // One line: parallel sizes, microbatch and batch.
 std::string layout_line(const Strategy& strategy, const Workload& workload);
-// How layers lie on the stages where they do so unevenly, with the flag that tells Megatron-Core; else nothing.
-std::string stages_line(std::int64_t layers, const Strategy& strategy);
+// What Megatron-Core has to be told: how layers lie where they do so unevenly, and of groups of more microbatches than
+// ranks; else nothing.
+std::string launch_line(std::int64_t layers, const Strategy& strategy);
 
 // One line: the choices that trade memory for time.
 std::string policy_line(const Strategy& strategy);

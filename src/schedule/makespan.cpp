@@ -83,14 +83,15 @@ class Interleaved {
  public:
   Interleaved(const ScheduleShape& shape, std::span<const std::span<const ChunkSpans>> pipelines)
       : shape_(shape), passes_(shape.microbatches * shape.chunks) {
-    // A rank is at most its warm-up and a pass ahead of those that it feeds, or p passes of a chunk.
-    kept_ = std::bit_ceil(index(std::min(passes_, (shape.chunks + 1) * shape.ranks) + 1));
+    // A rank is at most its warm-up and a pass ahead of those that it feeds, or a group's passes of a chunk.
+    kept_ = std::bit_ceil(index(std::min(passes_, (shape.chunks + 1) * group_size(shape)) + 1));
     ends_ = std::make_unique_for_overwrite<Lanes<Pipelines>[]>(2 * kept_ * index(shape.ranks));
     ranks_.resize(index(shape.ranks));
     for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
-      ranks_[index(rank)] = {.ahead = warm_up_passes(shape, rank),
-                             .forwards = {.left = shape.ranks},
-                             .backwards = {.chunk = shape.chunks - 1, .left = shape.ranks}};
+      ranks_[index(rank)] = {
+          .ahead = warm_up_passes(shape, rank),
+          .forwards = {.group = group_size(shape), .left = group_size(shape)},
+          .backwards = {.chunk = shape.chunks - 1, .group = group_size(shape), .left = group_size(shape)}};
     }
     spans_.resize(index(shape.ranks * shape.chunks));
     for (std::size_t lane = 0; lane < Pipelines; ++lane) {
@@ -117,11 +118,12 @@ class Interleaved {
   }
 
  private:
-  // A rank's passes of one direction: how many it has run, and the chunk of the next with how many more go through it
-  // before the next chunk's turn.
+  // A rank's passes of one direction: how many it has run, and the chunk of the next with how many of the group's
+  // microbatches more go through it before the next chunk's turn.
   struct Passes {
     std::int64_t done = 0;
     std::int64_t chunk = 0;
+    std::int64_t group = 0;
     std::int64_t left = 0;
   };
   struct Rank {
@@ -134,6 +136,11 @@ class Interleaved {
     Lanes<Pipelines> forward;
     Lanes<Pipelines> backward;
   };
+
+  // How many microbatches go on together when a group is through: fewer, where fewer are left.
+  [[nodiscard]] std::int64_t next_group(const Passes& passes) const {
+    return std::min(passes.group, shape_.microbatches - passes.done / shape_.chunks);
+  }
 
   static void wait_for(Lanes<Pipelines>& clock, const Lanes<Pipelines>& arrived) {
     for (std::size_t i = 0; i < Pipelines; ++i) clock[i] = clock[i] > arrived[i] ? clock[i] : arrived[i];
@@ -155,7 +162,7 @@ class Interleaved {
     const bool first = number_of_rank == 0;
     const bool last = number_of_rank + 1 == shape_.ranks;
     // Rank 0 has the microbatches, and what the last rank sent of the chunk before; the last rank turns its own passes
-    // through the last chunk round, and has what rank 0 sent of the chunk behind. Both are p passes away.
+    // through the last chunk round, and has what rank 0 sent of the chunk behind. Both are a group's passes away.
     const std::int64_t before = first ? shape_.ranks - 1 : number_of_rank - 1;
     const std::int64_t behind = last ? 0 : number_of_rank + 1;
     const std::int64_t forwards_sent = ranks_[index(before)].forwards.done;
@@ -172,30 +179,36 @@ class Interleaved {
     while (backwards.done < passes_) {
       if (forwards.done < passes_ && forwards.done <= backwards.done + rank.ahead) {
         if (!first || forwards.chunk > 0) {
-          const std::int64_t k = first ? forwards.done - shape_.ranks : forwards.done;
+          const std::int64_t k = first ? forwards.done - forwards.group : forwards.done;
           if ((alone ? forwards.done : forwards_sent) <= k) break;
           wait_for(clock, forward_inputs[slot(k)]);
         }
         advance(clock, spans[index(forwards.chunk * shape_.ranks)].forward);
         forward_outputs[slot(forwards.done++)] = clock;
         if (--forwards.left == 0) {
-          forwards.left = shape_.ranks;
-          forwards.chunk = forwards.chunk + 1 == shape_.chunks ? 0 : forwards.chunk + 1;
+          if (++forwards.chunk == shape_.chunks) {
+            forwards.chunk = 0;
+            forwards.group = next_group(forwards);
+          }
+          forwards.left = forwards.group;
         }
       } else {
         if (!last || backwards.chunk + 1 < shape_.chunks) {
-          const std::int64_t k = last ? backwards.done - shape_.ranks : backwards.done;
+          const std::int64_t k = last ? backwards.done - backwards.group : backwards.done;
           if ((alone ? backwards.done : backwards_sent) <= k) break;
           wait_for(clock, backward_inputs[slot(k)]);
         } else {
           // The forward pass through the last chunk of the model: this rank's own, so it has ended.
-          EXPECTS(forwards.done > backwards.done + (shape_.chunks - 1) * shape_.ranks);
+          EXPECTS(forwards.done > backwards.done + (shape_.chunks - 1) * backwards.group);
         }
         advance(clock, spans[index(backwards.chunk * shape_.ranks)].backward);
         backward_outputs[slot(backwards.done++)] = clock;
         if (--backwards.left == 0) {
-          backwards.left = shape_.ranks;
-          backwards.chunk = backwards.chunk == 0 ? shape_.chunks - 1 : backwards.chunk - 1;
+          if (--backwards.chunk < 0) {
+            backwards.chunk = shape_.chunks - 1;
+            backwards.group = next_group(backwards);
+          }
+          backwards.left = backwards.group;
         }
       }
     }

@@ -5,8 +5,8 @@
 namespace headroom {
 std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank) {
   EXPECTS(rank >= 0 && rank < shape.ranks);
-  EXPECTS(shape.chunks == 1 ||
-          (shape.kind == ScheduleKind::interleaved && shape.microbatches % shape.ranks == 0));
+  EXPECTS(shape.chunks == 1 || (shape.kind == ScheduleKind::interleaved &&
+                                is_group_size(group_size(shape), shape.ranks, shape.microbatches)));
   const std::int64_t passes = shape.microbatches * shape.chunks;
   const std::int64_t ranks_after = shape.ranks - rank - 1;
   switch (shape.kind) {
@@ -15,7 +15,7 @@ std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank) {
     case ScheduleKind::zero_bubble_h1: return std::min(passes, ranks_after);
     case ScheduleKind::interleaved:
       // Twice the ranks after this one, and the chunks before the last, need to be under way.
-      return std::min(passes, 2 * ranks_after + (shape.chunks - 1) * shape.ranks);
+      return std::min(passes, 2 * ranks_after + (shape.chunks - 1) * group_size(shape));
   }
   EXPECTS(!"unknown schedule");
   return 0;
@@ -29,7 +29,8 @@ ScheduleShape schedule_shape(const Strategy& strategy, std::int64_t microbatches
   return {.kind = strategy.schedule,
           .ranks = strategy.pipeline_parallel,
           .chunks = strategy.virtual_pipeline,
-          .microbatches = microbatches};
+          .microbatches = microbatches,
+          .group = strategy.microbatch_group_size};
 }
 
 std::vector<Step> steps_of_rank(const ScheduleShape& shape, std::int64_t rank) {
@@ -41,8 +42,11 @@ std::vector<Step> steps_of_rank(const ScheduleShape& shape, std::int64_t rank) {
 ScheduleShape same_liveness(const ScheduleShape& shape) {
   if (shape.kind == ScheduleKind::gpipe) return shape;
   ScheduleShape cut = shape;
-  // Warm-up and cool-down take fewer than 2 p microbatches each at the most; one period lies between.
-  cut.microbatches = std::min(shape.microbatches, 5 * shape.ranks);
+  // Warm-up and cool-down take fewer than two groups each at the most; one lies between, and what is left for the last
+  // group stays.
+  const std::int64_t group = group_size(shape);
+  const std::int64_t left = shape.chunks > 1 ? shape.microbatches % group : 0;
+  cut.microbatches = std::min(shape.microbatches, 5 * group + left);
   return cut;
 }
 

@@ -230,6 +230,14 @@ class Finder {
         unbounded_ = unbounded_ || (saturated && !question_.within);
       }
       best = largest(unit, round_up(best + 1, unit), most, fits).value_or(best);
+      if (round > 1 && runs_groups(base_.software, part)) {
+        // Of the numbers of microbatches between two multiples of the ranks each has groups of its own.
+        const std::int64_t between = std::lcm(question_.step, b * d);
+        const std::int64_t last = std::min(best / unit * unit + unit, question_.most / between * between);
+        for (std::int64_t batch = last; batch > best; batch -= between) {
+          if (batch >= b * d * round && batch / (b * d) <= most_microbatches && fits(batch)) best = batch;
+        }
+      }
       if (best > before) at_least_ = best == most && question_.most / (b * d) > most_microbatches;
     }
   }

@@ -45,6 +45,7 @@ class LayoutVisit {
     layout_.micro_batch = 1;
     layout_.sequence_parallel = experts_ && layout_.tensor_parallel > 1;  // which it takes
     layout_.schedule = ScheduleKind::one_forward_one_backward;
+    layout_.microbatch_group_size = 0;
     return rejected();
   }
 
@@ -98,6 +99,13 @@ class LayoutVisit {
     return layout_.stage_layers != usual;
   }
 
+  // The smallest, where the stack has groups and these microbatches need them.
+  [[nodiscard]] std::int64_t group_size_of(std::int64_t microbatches) const {
+    const std::int64_t p = layout_.pipeline_parallel;
+    const bool asked = layout_.schedule == ScheduleKind::interleaved && runs_groups(base_.software, space_);
+    return asked && microbatches % p != 0 ? least_group_size(p, microbatches) : 0;
+  }
+
   bool visit_micro_batches() {
     const std::int64_t replica = base_.workload.global_batch / layout_.data_parallel;
     for (const std::int64_t b : allowed_divisors(replica, space_.micro_batch)) {
@@ -107,6 +115,7 @@ class LayoutVisit {
         for (const ScheduleKind schedule : space_.schedules) {
           if ((schedule == ScheduleKind::interleaved) != (layout_.virtual_pipeline > 1)) continue;
           layout_.schedule = schedule;
+          layout_.microbatch_group_size = group_size_of(replica / b);
           if (!rejected() && !visit_(layout_)) return false;
         }
       }

@@ -25,6 +25,7 @@ EXAMPLES = {
     "sequence": ("512", []),
     "schedule": ("gpipe", PIPELINE),
     "stage_layers": ("5,7", PIPELINE),
+    "microbatch_group_size": ("3", [*PIPELINE, "--virtual-pipeline", "2"]),
     "sequence_parallel": ("yes", ["--tensor-parallel", "2"]),
     "recompute": ("full", []),
     "recompute_ops": ("norm_1,activation", []),

@@ -7,6 +7,8 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "schedule/any_schedule.hpp"
+
 namespace headroom {
 namespace {
 
@@ -72,6 +74,7 @@ ScheduleShape any_rank_shape() {
                                       ScheduleKind::interleaved);
   const std::int64_t p = *rc::gen::inRange(1, 6);
   if (kind != ScheduleKind::interleaved) return {kind, p, 1, *rc::gen::inRange(1, 40)};
+  if (*rc::gen::arbitrary<bool>()) return tests::any_in_groups(p, 12 * p);
   return {kind, p, *rc::gen::inRange(1, 4), p * *rc::gen::inRange(1, 10)};
 }
 

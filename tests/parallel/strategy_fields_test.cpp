@@ -26,6 +26,7 @@ constexpr Example examples[] = {{"tensor_parallel", "8"},
                                 {"moe_imbalance", "1.5"},
                                 {"schedule", "gpipe"},
                                 {"stage_layers", "3,4,0"},
+                                {"microbatch_group_size", "5"},
                                 {"sequence_parallel", "yes"},
                                 {"recompute", "selective"},
                                 {"recompute_ops", "gelu,norm_1"},
@@ -115,7 +116,8 @@ TEST_CASE("strategy fields: edits make the strategy that they were taken from") 
                .distributed_optimizer = true,
                .gradient_dtype = Dtype::half,
                .optimizer = {MainParams::remainder, MomentDtype::bf16, MomentDtype::fp8},
-               .stage_layers = {1, 2, 3, 4, 5, 6, 7, 8}};
+               .stage_layers = {1, 2, 3, 4, 5, 6, 7, 8},
+               .microbatch_group_size = 7};
   for (int i = 0; i < 4; ++i) {
     Strategy made;
     Workload workload;

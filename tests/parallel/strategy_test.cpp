@@ -178,9 +178,10 @@ TEST_CASE("strategy: an interleaved schedule works on groups of p microbatches")
           strategy.virtual_pipeline = 2;
           strategy.schedule = ScheduleKind::interleaved;
           workload.global_batch = 60;
-        }) == Problem{"global_batch",
-                      "must give a multiple of `pipeline_parallel` microbatches to an interleaved "
-                      "schedule (15 microbatches, 2 ranks)"});
+        }) ==
+        Problem{"global_batch",
+                "must give a multiple of `pipeline_parallel` microbatches to an interleaved "
+                "schedule (15 microbatches, 2 ranks), unless `microbatch_group_size` says otherwise (3)"});
 }
 
 TEST_CASE("strategy: a pipeline gets no more microbatches than can be replayed") {

@@ -49,6 +49,7 @@ std::optional<Strategy> any_strategy(const Request& request) {
   strategy.recompute = any_recomputation(request);
   if (strategy.virtual_pipeline > 1) {
     strategy.schedule = ScheduleKind::interleaved;
+    strategy.microbatch_group_size = *rc::gen::element<std::int64_t>(0, 0, 3, 5, 6);
   } else {
     strategy.schedule = *rc::gen::element(ScheduleKind::gpipe, ScheduleKind::one_forward_one_backward,
                                           ScheduleKind::zero_bubble_h1);
@@ -59,7 +60,7 @@ std::optional<Strategy> any_strategy(const Request& request) {
 
 Request any_request() {
   Request request = small_request();
-  request.workload.global_batch = *rc::gen::element<std::int64_t>(8, 16);
+  request.workload.global_batch = *rc::gen::element<std::int64_t>(8, 10, 16);
   request.model.layers = *rc::gen::inRange<std::int64_t>(4, 10);
   request.detail = *rc::gen::element(Detail::paper, Detail::exact);
   request.software.overlap_grad_reduce = *rc::gen::arbitrary<bool>();

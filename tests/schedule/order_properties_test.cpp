@@ -8,7 +8,8 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-#include "headroom/schedule/order.hpp"
+#include "headroom/parallel/legality.hpp"
+#include "schedule/any_schedule.hpp"
 
 namespace headroom {
 namespace {
@@ -18,6 +19,7 @@ ScheduleShape any_order_shape() {
                                       ScheduleKind::interleaved);
   const std::int64_t p = *rc::gen::inRange(1, 7);
   if (kind != ScheduleKind::interleaved) return {kind, p, 1, *rc::gen::inRange(1, 60)};
+  if (*rc::gen::arbitrary<bool>()) return tests::any_in_groups(p, 14 * p);
   return {kind, p, *rc::gen::inRange(1, 5), p * *rc::gen::inRange(1, 12)};
 }
 
@@ -107,10 +109,55 @@ TEST_CASE("schedule: chunks in flight") {
       const std::map<ScheduleKind, std::int64_t> most{
           {ScheduleKind::gpipe, passes},
           {ScheduleKind::one_forward_one_backward, std::min(passes, after + 1)},
-          {ScheduleKind::interleaved, std::min(passes, 2 * after + (shape.chunks - 1) * shape.ranks + 1)}};
+          {ScheduleKind::interleaved,
+           std::min(passes, 2 * after + (shape.chunks - 1) * group_size(shape) + 1)}};
       RC_ASSERT(chunks_in_flight(shape, rank) == most.at(shape.kind));
     }
   }));
+}
+
+TEST_CASE("schedule: groups of microbatches are at least as many as the ranks, and so is the last of them") {
+  const Transformer model{.hidden = 1024,
+                          .feedforward = 4096,
+                          .heads = 16,
+                          .key_value_heads = 16,
+                          .head_size = 64,
+                          .layers = 24,
+                          .vocabulary = 51200,
+                          .sequence = 2048,
+                          .max_positions = 2048};
+  const auto broken = [&](std::int64_t size, std::int64_t sequences) {
+    Strategy strategy{.pipeline_parallel = 4,
+                      .virtual_pipeline = 2,
+                      .schedule = ScheduleKind::interleaved,
+                      .microbatch_group_size = size};
+    return illegalities(model, strategy, {.global_batch = sequences, .sequence = 2048});
+  };
+  CHECK(broken(4, 8).empty());
+  CHECK(broken(5, 9).empty());   // 5 and 4
+  CHECK(broken(9, 9).empty());   // all together
+  CHECK(broken(6, 16).empty());  // 6, 6 and 4
+  CHECK(broken(6, 9) ==
+        std::vector<Problem>{{"microbatch_group_size",
+                              "must be between `pipeline_parallel` and the 9 microbatches, and leave "
+                              "none of them or at least 4 for the last group, not 3 (6 in a group)"}});
+  CHECK(broken(3, 9).size() == 1);
+  CHECK(broken(10, 9).size() == 1);
+  const Strategy alone{.pipeline_parallel = 4, .microbatch_group_size = 4};
+  CHECK(illegalities(model, alone, {.global_batch = 8, .sequence = 2048}) ==
+        std::vector<Problem>{{"microbatch_group_size", "needs `schedule` interleaved"}});
+}
+
+TEST_CASE("schedule: the smallest group of microbatches is the first that is legal") {
+  for (std::int64_t p = 1; p <= 12; ++p) {
+    for (std::int64_t n = 1; n <= 60; ++n) {
+      const std::int64_t least = least_group_size(p, n);
+      CHECK((least == 0) == (n < p));
+      CHECK((least == p) == (n % p == 0));
+      CHECK((least == 0 || is_group_size(least, p, n)));
+      for (std::int64_t size = 1; size < least; ++size) CHECK_FALSE(is_group_size(size, p, n));
+    }
+  }
 }
 
 }  // namespace headroom

@@ -53,6 +53,14 @@ TEST_CASE("schedule: interleaved with as many microbatches as ranks") {
   CHECK(order(shape, 0) == "F0a F1a F0b F1b B0b B1b B0a B1a");
 }
 
+// The example in Megatron-Core's forward_backward_pipelining_with_interleaving, PP2 N3M5 with VP2: forward passes of
+// microbatches 0 1 2 0 1 2 3 4 3 4 through chunks 0 0 0 1 1 1 0 0 1 1. Rank 0 runs 2 + 3 of them ahead, rank 1 runs 3.
+TEST_CASE("schedule: interleaved in groups of three of five microbatches") {
+  const ScheduleShape shape{ScheduleKind::interleaved, 2, 2, 5, 3};
+  CHECK(order(shape, 0) == "F0a F1a F2a F0b F1b F2b B0b F3a B1b F4a B2b F3b B0a F4b B1a B2a B3b B4b B3a B4a");
+  CHECK(order(shape, 1) == "F0a F1a F2a F0b B0b F1b B1b F2b B2b F3a B0a F4a B1a F3b B2a F4b B3b B4b B3a B4a");
+}
+
 TEST_CASE("schedule: one rank takes microbatches one by one") {
   CHECK(order({ScheduleKind::one_forward_one_backward, 1, 1, 3}, 0) == "F0 B0 F1 B1 F2 B2");
 }

@@ -45,6 +45,7 @@ inline Request small_request() {
   request.system.devices_per_node = *rc::gen::element<std::int64_t>(4, 8);
   request.workload = {.global_batch = *rc::gen::inRange<std::int64_t>(1, 33),
                       .sequence = 12 * *rc::gen::inRange<std::int64_t>(1, 100)};
+  request.software.microbatch_groups = *rc::gen::arbitrary<bool>();
   request.strategy.keep_pipeline_outputs = *rc::gen::arbitrary<bool>();
   request.strategy.gradient_dtype = *rc::gen::element(Dtype::fp32, Dtype::half);
   request.system.memory =

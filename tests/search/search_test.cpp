@@ -113,7 +113,7 @@ Space any_space() {
 }
 
 Request any_request() {
-  Request request = request_for("gpt2-xl", *rc::gen::element<std::int64_t>(1, 4, 6, 8));
+  Request request = request_for("gpt2-xl", *rc::gen::element<std::int64_t>(1, 4, 6, 8, 10));
   // Few layers, so that there are few numbers of them to recompute.
   request.model.layers = *rc::gen::element<std::int64_t>(6, 8, 12);
   // From nothing fits to everything fits.
@@ -121,6 +121,7 @@ Request any_request() {
   request.software.overlap_grad_reduce = *rc::gen::arbitrary<bool>();
   request.software.overlap_param_gather = *rc::gen::arbitrary<bool>();
   request.software.overlap_p2p = *rc::gen::arbitrary<bool>();
+  request.software.microbatch_groups = *rc::gen::arbitrary<bool>();
   return request;
 }
 
@@ -201,7 +202,25 @@ TEST_CASE("search: of plans that are equal in time and memory the first of the s
   }
 }
 
-TEST_CASE("search: of the first K layers of a stage are replayed as many as its longest stage holds") {
+TEST_CASE(
+    "search: where the stack has groups of microbatches, ranks need not divide them to be interleaved") {
+  Request request = request_for("gpt2-xl", 10);
+  Space space{.devices = 4,
+              .pipeline_parallel = {.only = {4}},
+              .micro_batch = {.only = {1}},
+              .schedules = {ScheduleKind::interleaved}};
+  for (const Layouts layouts : {Layouts::even, Layouts::any}) {
+    for (const bool groups : {false, true}) {
+      space.layouts = layouts;
+      request.software.microbatch_groups = groups;
+      const SearchResult found = search(request, space);
+      CHECK((found.evaluated > 0) == (groups && layouts == Layouts::any));
+      for (const Candidate& plan : found.plans) CHECK(plan.strategy.microbatch_group_size == 5);
+    }
+  }
+}
+
+TEST_CASE("search: of the first K layers of a stage are recomputed as many as its longest stage holds") {
   const Request request = request_for("gpt2-xl", 8);
   const Space space{.devices = 4, .layouts = Layouts::any};
   // The head takes as much as two layers, so that another stage holds 14 of the 48, where the mean is 12.

@@ -24,6 +24,7 @@ TEST_CASE("suggestions: none for a strategy of the space beats the best plan of 
   CHECK(rc::check([] {
     Request request = small_request();
     request.software.uneven_stages = *rc::gen::arbitrary<bool>();
+    request.software.microbatch_groups = *rc::gen::arbitrary<bool>();
     Space space{.devices = *rc::gen::element<std::int64_t>(2, 4, 8, 16)};
     space.layouts = layouts_of(request.software);
     const std::vector<Strategy> all = strategies(request, space);
@@ -35,6 +36,9 @@ TEST_CASE("suggestions: none for a strategy of the space beats the best plan of 
     RC_CLASSIFY(!found.empty(), "something is suggested");
     const SearchResult searched = search(request, space);
     for (const Alternative& alternative : found) {
+      const Strategy& suggested = alternative.plan.request.strategy;
+      RC_ASSERT(runs_groups(request.software, space) || suggested.microbatch_group_size == 0);
+      RC_CLASSIFY(suggested.microbatch_group_size > suggested.pipeline_parallel, "in larger groups");
       RC_ASSERT(devices(alternative.plan.request.strategy) == space.devices);
       const std::optional<Seconds> best = fastest(searched, alternative.plan.verdict);
       RC_ASSERT(best.has_value());

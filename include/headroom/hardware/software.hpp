@@ -47,13 +47,14 @@ struct StackMemory {
 enum class TensorOverlap : std::uint8_t { none, backward, full };
 
 // The choices of a stack, as its file names them; product_rate has a source of its own.
-inline constexpr std::array<std::string_view, 12> stack_choices{
+inline constexpr std::array<std::string_view, 13> stack_choices{
     "overlap_tensor_parallel", "overlap_grad_reduce",
     "overlap_param_gather",    "overlap_p2p",
     "bucket_parameters",       "bucket_parameters_per_replica",
     "gradient_accumulation",   "norm_backward",
     "gradient_reduction",      "uneven_stages",
-    "serial_transfers",        "blocking_launches"};
+    "microbatch_groups",       "serial_transfers",
+    "blocking_launches"};
 
 // Where each of them is documented, in that order.
 using ChoiceSources = std::array<std::string, stack_choices.size()>;
@@ -73,7 +74,9 @@ struct Software {
   GradientAccumulation gradient_accumulation = GradientAccumulation::fused;
   NormBackward norm_backward = NormBackward::one_pass;
   GradientReduction gradient_reduction = GradientReduction::reduce_scatter;
-  bool uneven_stages = false;      // pipeline stages may hold unequal numbers of layers
+  bool uneven_stages = false;  // pipeline stages may hold unequal numbers of layers
+  // Interleaved schedules run groups of more microbatches than pipeline ranks, which then need not divide them.
+  bool microbatch_groups = false;
   bool serial_transfers = false;   // pipeline ranks send and receive one at a time [DeepSpeed pipe engine]
   bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: host and device take turns
   Sourced<double> product_rate{1, Origin::exact, "the libraries that the rates were fitted on"};  // factor

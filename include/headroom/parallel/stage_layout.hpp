@@ -24,7 +24,7 @@ enum class Layouts : std::uint8_t { even, any };
 // Of `layers` in all. Expects a legal strategy.
 StageLayout stage_layout(std::int64_t layers, const Strategy& strategy);
 
-// Layers of the stage chunk that holds most. Expects a legal strategy.
+// Layers of the virtual stage that holds most. Expects a legal strategy.
 std::int64_t longest_stage(std::int64_t layers, const Strategy& strategy);
 
 // What the ends of a model take beside its layers, counted in layers, of several kinds in their mean: by the FLOPs of their matrix products at the model's

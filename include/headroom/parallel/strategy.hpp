@@ -102,6 +102,8 @@ struct Strategy {
   Dtype gradient_dtype = Dtype::fp32;  // half: 16 bytes a parameter in all; fp32: 18
   OptimizerDtypes optimizer;
   std::vector<std::int64_t> stage_layers;  // layers of each virtual stage in order; empty: as even as can be
+  std::int64_t microbatch_group_size =
+      0;  // where interleaved: that go through a virtual stage in a row; 0: p
   friend bool operator==(const Strategy&, const Strategy&) = default;
 };
 
@@ -136,6 +138,25 @@ constexpr std::int64_t devices(const Strategy& strategy) { return ranks(grid_of(
 // n = B/(b d). Meaningful for legal strategies only.
 constexpr std::int64_t microbatches(const Strategy& strategy, const Workload& workload) {
   return workload.global_batch / (strategy.micro_batch * strategy.data_parallel);
+}
+
+// An interleaved schedule sends microbatches through its virtual stages in groups: by default of p, which then divides n, or
+// of more. The last group is what is left, and no smaller than p either, for otherwise its passes would wait for each
+// other [Megatron-Core, core/pipeline_parallel/schedules.py, microbatch_group_size_per_vp_stage].
+constexpr bool is_group_size(std::int64_t size, std::int64_t ranks, std::int64_t microbatches) {
+  return ranks <= size && size <= microbatches && (microbatches % size == 0 || microbatches % size >= ranks);
+}
+
+// The smallest group, which keeps fewest passes alive; 0 where there are fewer microbatches than ranks.
+constexpr std::int64_t least_group_size(std::int64_t ranks, std::int64_t microbatches) {
+  for (std::int64_t size = ranks; size <= microbatches; ++size) {
+    if (is_group_size(size, ranks, microbatches)) return size;
+  }
+  return 0;
+}
+
+constexpr std::int64_t group_size(const Strategy& strategy) {
+  return strategy.microbatch_group_size > 0 ? strategy.microbatch_group_size : strategy.pipeline_parallel;
 }
 
 // The one place where the paper's letters meet numbers: those of a model, and what they stand for in layers of a kind.

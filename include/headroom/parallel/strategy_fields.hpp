@@ -125,6 +125,10 @@ inline constexpr std::array strategy_fields{
     StrategyField{"stage_layers", member<&Strategy::stage_layers>(), "strategy/stage_layers", "", "", 0,
                   FieldGroup::layout, FieldDistance::none, true, "N,N,...",
                   "Layers of each virtual stage, in the order of the model; 8*14 for fourteen of 8"},
+    StrategyField{"microbatch_group_size", member<&Strategy::microbatch_group_size>(),
+                  "strategy/microbatch_group_size", "", "microbatch-group-size-per-vp-stage", 1,
+                  FieldGroup::layout, FieldDistance::none, true, "N",
+                  "Microbatches that go through a virtual stage in a row where interleaved (default PP)"},
     StrategyField{"sequence_parallel", member<&Strategy::sequence_parallel>(), "strategy/sequence_parallel",
                   "sp", "", 0, FieldGroup::sharing, FieldDistance::differs, true, "",
                   "Split norms, dropouts and block inputs along the sequence"},
@@ -217,7 +221,7 @@ struct Edit {
 using Edits = std::vector<Edit>;
 
 // Sets the field and what it implies: `recompute` starts the whole of it anew, `recompute_ops` makes that the policy, and
-// `virtual_pipeline` sets the schedule. What the value breaks, or empty. Expects the name of a field.
+// `virtual_pipeline` sets the schedule, and where that has no groups of microbatches drops their size. What the value breaks, or empty. Expects the name of a field.
 std::string apply(const Edit& edit, Strategy& strategy, Workload& workload);
 
 // One after the other. Expects values that the fields can have.

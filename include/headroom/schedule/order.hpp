@@ -3,6 +3,7 @@
 // is 1F1B with the gradients of weights in passes of their own [arXiv 2401.10241, section 2.1 and figure 2].
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -14,9 +15,15 @@ struct ScheduleShape {
   ScheduleKind kind = ScheduleKind::one_forward_one_backward;
   std::int64_t ranks = 1;         // p
   std::int64_t chunks = 1;        // m, virtual stages a rank
-  std::int64_t microbatches = 1;  // n; a multiple of p where interleaved
+  std::int64_t microbatches = 1;  // n
+  std::int64_t group =
+      0;  // microbatches that go through a chunk in a row where interleaved; 0: p, which divides n
   friend bool operator==(const ScheduleShape&, const ScheduleShape&) = default;
 };
+
+constexpr std::int64_t group_size(const ScheduleShape& shape) {
+  return shape.group > 0 ? shape.group : shape.ranks;
+}
 
 constexpr bool has_weight_passes(const ScheduleShape& shape) { return has_weight_passes(shape.kind); }
 
@@ -51,13 +58,17 @@ struct RankOrder {
 
 RankOrder order_of(const ScheduleShape& shape, std::int64_t rank);
 
-// The k-th forward or backward pass of a rank. Groups of p microbatches go through chunk after chunk, forward in
-// the order of the model, backward against it; with one chunk that is one microbatch after the other.
+// The k-th forward or backward pass of a rank. Groups of microbatches, the last of which may be smaller, go through chunk
+// after chunk, forward in the order of the model, backward against it; with one chunk that is one microbatch after the
+// other.
 constexpr Step pass_of_rank(const ScheduleShape& shape, Pass pass, std::int64_t k) {
-  const std::int64_t group = shape.ranks * shape.chunks;
-  const std::int64_t chunk = k % group / shape.ranks;
+  const std::int64_t group = group_size(shape);
+  const std::int64_t first = k / (group * shape.chunks) * group;
+  const std::int64_t size = std::min(group, shape.microbatches - first);
+  const std::int64_t place = k - first * shape.chunks;
+  const std::int64_t chunk = place / size;
   return {.pass = pass,
-          .microbatch = k / group * shape.ranks + k % shape.ranks,
+          .microbatch = first + place % size,
           .chunk = pass == Pass::forward ? chunk : shape.chunks - 1 - chunk};
 }
 
@@ -115,8 +126,8 @@ constexpr std::int64_t stage_of(const ScheduleShape& shape, std::int64_t rank, s
 }
 
 // The same schedule cut down to as many microbatches as it takes for every rank to have seen every combination of
-// live chunks: warm-up, whole periods of the steady state and cool-down. Steps repeat with a period of p
-// microbatches once all ranks are warm, so what is alive at the same time does not depend on n beyond that. GPipe
+// live chunks: warm-up, whole periods of the steady state and cool-down. Steps repeat with a period of a
+// group of microbatches (p of them) once all ranks are warm, until the last group, so what is alive at the same time does not depend on n beyond that. GPipe
 // has no steady state and is returned as it is.
 ScheduleShape same_liveness(const ScheduleShape& shape);
 

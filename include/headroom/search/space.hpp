@@ -46,7 +46,8 @@ struct Space {
   Counts expert_tensor_parallel{.only = {1}};  // divisors of what is left
   Counts micro_batch;                          // divisors of a replica's batch
   // even: virtual stages that hold as many layers each, so that p m divides the layers. any: also others, with the
-  // layers as even as can be, and laid so that no stage takes longer than it must.
+  // layers as even as can be, and laid so that no stage takes longer than it must; and where the stack has groups of
+  // microbatches, interleaved schedules whose ranks do not divide the microbatches, in the smallest groups.
   Layouts layouts = Layouts::even;
   std::vector<bool> sequence_parallel{true, false};
   std::vector<bool> distributed_optimizer{true, false};
@@ -98,6 +99,12 @@ inline constexpr std::array space_fields{
 // What a stack launches by itself.
 constexpr Layouts layouts_of(const Software& software) {
   return software.uneven_stages ? Layouts::any : Layouts::even;
+}
+
+// Whether interleaved schedules are tried with any number of microbatches, from that of the ranks on: the stack has groups of
+// them, and a layout need not be one that any launcher takes.
+constexpr bool runs_groups(const Software& software, const Space& space) {
+  return software.microbatch_groups && space.layouts == Layouts::any;
 }
 
 // The tensor-parallel sizes: those of the space, which stay within a node where it says nothing.
