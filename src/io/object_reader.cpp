@@ -165,6 +165,10 @@ void ObjectReader::take(std::string_view key, FlopsPerSecond& value) {
   take_quantity(key, value, parse_flops_per_second, "312 TFLOP/s");
 }
 
+void ObjectReader::take(std::string_view key, Watts& value) {
+  take_quantity(key, value, parse_watts, "700 W");
+}
+
 void ObjectReader::take(std::string_view key, double& value) {
   const Json& json = object_->at(key);
   const double number = json.is_number() ? json.get<double>() : 0;

@@ -127,6 +127,7 @@ class ObjectReader {
   // Speeds and plain numbers are above zero: the time model divides by them.
   void take(std::string_view key, BytesPerSecond& value);
   void take(std::string_view key, FlopsPerSecond& value);
+  void take(std::string_view key, Watts& value);
   void take(std::string_view key, double& value);
   template <class Q>
   void take_quantity(std::string_view key, Q& value, Parsed<Q> (*parse)(std::string_view),

@@ -75,6 +75,7 @@ class ObjectWriter {
   static std::string json(Quantity<B, F, S> value) {
     return to_text(value);
   }
+  static std::string json(Watts value) { return to_text(value); }
   template <class E>
   static std::string_view json(const E& value) {
     return name_of(value);

@@ -32,6 +32,8 @@ constexpr Unit byte_rate_units[] = {{"TB/s", 1e12}, {"GiB/s", gibi}, {"GB/s", 1e
 constexpr Unit flop_rate_units[] = {
     {"PFLOP/s", 1e15}, {"TFLOP/s", 1e12}, {"GFLOP/s", 1e9}, {"MFLOP/s", 1e6}, {"FLOP/s"}};
 
+constexpr Unit watt_units[] = {{"kW", 1e3}, {"W"}};
+
 std::vector<std::string_view> texts(std::span<const Unit> units) {
   std::vector<std::string_view> names;
   for (const Unit& unit : units) names.push_back(unit.text);
@@ -118,9 +120,12 @@ Parsed<FlopsPerSecond> parse_flops_per_second(std::string_view text) {
   return parse_as<FlopsPerSecond>(text, flop_rate_units);
 }
 
+Parsed<Watts> parse_watts(std::string_view text) { return parse_as<Watts>(text, watt_units); }
+
 std::string to_text(Bytes bytes) { return print(bytes.count(), byte_units); }
 std::string to_text(Seconds seconds) { return print(seconds.count(), second_units); }
 std::string to_text(BytesPerSecond rate) { return print(rate.count(), byte_rate_units); }
 std::string to_text(FlopsPerSecond rate) { return print(rate.count(), flop_rate_units); }
+std::string to_text(Watts power) { return print(power.count(), watt_units); }
 
 }  // namespace headroom

@@ -135,6 +135,7 @@ constexpr auto system_fields = [](auto& fields, auto& system) {
   fields.optional_texts("runs_of", system.runs_of);
   fields.required("memory", system.memory);
   fields.required("devices_per_node", system.devices_per_node, node_sizes);
+  fields.object("tdp", system.tdp, sourced_fields);
   fields.list("reserves", system.reserves, reserve_fields);
   fields.optional("default_software", system.default_software);
   fields.object("performance", system.performance, performance_fields);

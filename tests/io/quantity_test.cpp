@@ -83,6 +83,8 @@ TEST_CASE("quantity: printed in the largest unit that stays readable") {
   CHECK(to_text(Seconds(90)) == "90 s");
   CHECK(to_text(BytesPerSecond(300e9)) == "300 GB/s");
   CHECK(to_text(FlopsPerSecond(312e12)) == "312 TFLOP/s");
+  CHECK(to_text(std::get<Watts>(parse_watts("0.7 kW"))) == "700 W");
+  CHECK(to_text(Watts(1000)) == "1 kW");
 }
 
 TEST_CASE("quantity: printing and parsing give the same value back") {

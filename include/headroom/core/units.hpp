@@ -55,6 +55,19 @@ using Seconds = Quantity<0, 0, 1>;
 using BytesPerSecond = Quantity<1, 0, -1>;
 using FlopsPerSecond = Quantity<0, 1, -1>;
 
+// Power. What it makes in some time, energy, is only ever written in kilowatt-hours.
+class Watts {
+ public:
+  constexpr Watts() = default;
+  constexpr explicit Watts(double watts) : value_(watts) {}
+  [[nodiscard]] constexpr double count() const { return value_; }
+  friend constexpr bool operator==(Watts, Watts) = default;
+  friend constexpr auto operator<=>(Watts, Watts) = default;
+
+ private:
+  double value_ = 0;
+};
+
 inline constexpr double kibi = 1024;
 inline constexpr double mebi = kibi * kibi;
 inline constexpr double gibi = kibi * mebi;

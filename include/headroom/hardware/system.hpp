@@ -76,6 +76,7 @@ struct System {
   std::vector<std::string> runs_of;
   Bytes memory;                       // capacity of one device; the "80 GB" A100 holds 80 GiB
   std::int64_t devices_per_node = 1;  // devices that NVLink connects, whatever the number of hosts
+  std::optional<Sourced<Watts>> tdp;  // the power that the data sheet designs one device for
   std::vector<Reserve> reserves;
   std::string default_software = "megatron-2022";  // the stack of runs on it, where nobody names one
   std::optional<Performance> performance;          // without it a run can be planned for memory, not for time

@@ -21,11 +21,13 @@ Parsed<Bytes> parse_bytes(std::string_view text);
 Parsed<Seconds> parse_seconds(std::string_view text);
 Parsed<BytesPerSecond> parse_bytes_per_second(std::string_view text);
 Parsed<FlopsPerSecond> parse_flops_per_second(std::string_view text);
+Parsed<Watts> parse_watts(std::string_view text);
 
 // The shortest text in the largest unit that reads back as the same value. Expects what parsing accepts.
 std::string to_text(Bytes bytes);
 std::string to_text(Seconds seconds);
 std::string to_text(BytesPerSecond rate);
 std::string to_text(FlopsPerSecond rate);
+std::string to_text(Watts power);
 
 }  // namespace headroom
