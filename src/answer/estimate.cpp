@@ -10,15 +10,16 @@ constexpr std::size_t most_alternatives = 3;
 }  // namespace
 
 EstimateReply estimated(Evaluation evaluation, const Training& training) {
-  EstimateReply reply{.evaluation = std::move(evaluation), .training = training};
+  EstimateReply reply{.evaluation = std::move(evaluation)};
   const Plan& plan = account(reply.evaluation);
+  reply.training = training_on(training, plan.request.system);
   reply.allocated = allocated_interval(plan, embedded_spreads());
   if (!plan.timing) return reply;
   const Seconds iteration = plan.timing->iteration.total;
   reply.spread = iteration_spread(plan.request, embedded_spreads());
   reply.interval = iteration_interval(iteration, reply.spread->spread);
   if (training.tokens > 0) {
-    reply.cost = training_interval(training, plan.request.workload, iteration, *reply.interval,
+    reply.cost = training_interval(reply.training, plan.request.workload, iteration, *reply.interval,
                                    devices(plan.request.strategy));
   }
   return reply;

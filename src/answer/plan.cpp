@@ -1,22 +1,21 @@
 #include "headroom/answer/plan.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "headroom/core/expects.hpp"
 #include "headroom/io/spreads_file.hpp"
-#include "headroom/search/device_counts.hpp"
 #include "headroom/search/obstacle.hpp"
 
 namespace headroom {
 namespace {
 
 // What an iteration may take, where that is asked.
-std::optional<Seconds> limit_of(const PlanQuestion& question) {
-  if (question.deadline) {
-    EXPECTS(question.training.tokens > 0);
-    return iteration_by(question.training, question.base.workload, *question.deadline);
-  }
-  return question.find ? question.find->within : std::nullopt;
+std::optional<Seconds> limit_of(const PlanQuestion& question, const Workload& workload,
+                                std::int64_t devices) {
+  if (!question.deadline) return question.find ? question.find->within : std::nullopt;
+  const Training training = training_on(question.training, question.base.system);
+  return iteration_by(training, workload, devices, *question.deadline);
 }
 
 // The inverse question, where there is one; a deadline is one. It speaks of predicted times.
@@ -25,15 +24,38 @@ std::optional<Question> inverse_of(const PlanQuestion& question) {
   if (question.deadline && !inverse) {
     inverse = Question{.extreme = Extreme::min_devices, .most = usual_most_devices};
   }
-  EXPECTS(!question.deadline || inverse->extreme == Extreme::min_devices);
-  const std::optional<Seconds> limit = limit_of(question);
-  if (!limit) return inverse;
-  inverse->within = limit;
+  if (!inverse) return inverse;
+  double share = 1;
   if (question.odds && question.base.system.performance) {
     const Spread spread = iteration_spread(question.base, embedded_spreads()).spread;
-    inverse->within = predicted_for(*limit, *question.odds, spread);
+    share = predicted_for(Seconds(1), *question.odds, spread).count();
+  }
+  if (question.deadline) {
+    EXPECTS(inverse->extreme == Extreme::min_devices && question.training.tokens > 0);
+    inverse->run = RunLimit{.training = training_on(question.training, question.base.system),
+                            .deadline = *question.deadline,
+                            .share = share};
+  } else if (inverse->within) {
+    inverse->within = share * *inverse->within;
   }
   return inverse;
+}
+
+// What is compared: without other systems, devices or batches, the question's own.
+Compared comparison_of(const PlanQuestion& question) {
+  Compared comparison{.offers = question.offers,
+                      .device_counts = question.device_counts,
+                      .global_batches = question.global_batches};
+  if (comparison.offers.empty()) {
+    comparison.offers.push_back({.system = question.base.system,
+                                 .software = question.base.software,
+                                 .layouts = question.space.layouts,
+                                 .price_per_device_hour = question.training.price_per_device_hour});
+  }
+  if (comparison.device_counts.empty()) comparison.device_counts.push_back(question.space.devices);
+  if (comparison.global_batches.empty())
+    comparison.global_batches.push_back(question.base.workload.global_batch);
+  return comparison;
 }
 
 // Makes a task that of what was found, or of the least that was asked for where nothing fits.
@@ -46,16 +68,29 @@ void put_found(PlanTask& task) {
     task.space.micro_batch = {.only = {*task.found->micro_batch}};
   }
   put(question.extreme, value, task.base, task.space);
+  if (devices) task.comparison.device_counts = {task.space.devices};
+  if (question.extreme == Extreme::max_batch) {
+    task.comparison.global_batches = {task.base.workload.global_batch};
+  }
 }
 
 std::vector<Outlook> outlooks_of(const PlanReply& reply, const std::vector<Candidate>& candidates) {
   std::vector<Outlook> outlooks;
   if (!reply.spread) return outlooks;
   outlooks.reserve(candidates.size());
+  std::vector<IterationSpread> spreads;
+  for (const Offer& offer : reply.comparison.offers) {
+    Request request = reply.base;
+    request.system = offer.system;
+    spreads.push_back(iteration_spread(request, embedded_spreads()));
+  }
   for (const auto& candidate : candidates) {
-    Outlook outlook{.iteration = iteration_interval(candidate.iteration, reply.spread->spread)};
+    const Variant& variant = variant_of(reply, candidate);
+    Outlook outlook{.iteration = iteration_interval(candidate.iteration, spreads[variant.offer].spread)};
     if (reply.training.tokens > 0) {
-      outlook.training = training_interval(reply.training, reply.base.workload, candidate.iteration,
+      Workload workload = reply.base.workload;
+      workload.global_batch = variant.global_batch;
+      outlook.training = training_interval(training_of(reply, candidate), workload, candidate.iteration,
                                            outlook.iteration, devices(candidate.strategy));
     }
     outlooks.push_back(std::move(outlook));
@@ -65,29 +100,80 @@ std::vector<Outlook> outlooks_of(const PlanReply& reply, const std::vector<Candi
 
 std::vector<EstimateReply> accounts_of(const PlanReply& reply, std::size_t most) {
   std::vector<EstimateReply> accounts;
-  Request request = reply.base;
   for (std::size_t i = 0; i < std::min(most, reply.result.plans.size()); ++i) {
-    request.strategy = reply.result.plans[i].strategy;
-    accounts.push_back(estimated(evaluate(request), reply.training));
+    const Candidate& candidate = reply.result.plans[i];
+    Request request = request_of(reply.base, reply.comparison, variant_of(reply, candidate));
+    request.strategy = candidate.strategy;
+    accounts.push_back(estimated(evaluate(request), training_of(reply, candidate)));
   }
   return accounts;
+}
+
+// Puts system, stack, batch and devices of a candidate in place of the first that are compared.
+void take_variant(PlanReply& reply, const Candidate& candidate) {
+  const Variant& variant = variant_of(reply, candidate);
+  reply.base = request_of(reply.base, reply.comparison, variant);
+  reply.space = space_of(reply.space, reply.comparison, variant);
+  reply.training = training_of(reply, candidate);
+}
+
+// How the batches that were asked for do beside the best.
+void compare_batches(PlanReply& reply, const std::optional<std::int64_t>& around) {
+  const Candidate& best = reply.result.plans.front();
+  const Variant& chosen = variant_of(reply, best);
+  const std::vector<std::int64_t>& batches = reply.comparison.global_batches;
+  std::map<std::int64_t, double> rates;
+  for (const Candidate& candidate : reply.result.plans) {
+    const Variant& variant = variant_of(reply, candidate);
+    if (variant.offer == chosen.offer && variant.devices == chosen.devices) {
+      rates[variant.global_batch] = tokens_per_second(reply, candidate);
+    }
+  }
+  const auto add = [&](std::int64_t batch) {
+    const auto known = std::find_if(reply.batch_rates.begin(), reply.batch_rates.end(),
+                                    [&](const BatchRate& rate) { return rate.global_batch == batch; });
+    if (known != reply.batch_rates.end()) return;
+    const auto rate = rates.find(batch);
+    reply.batch_rates.push_back({batch, rate == rates.end() ? std::nullopt : std::optional(rate->second)});
+  };
+  add(chosen.global_batch);
+  if (around) {
+    add(*around);
+  } else {
+    add(*std::min_element(batches.begin(), batches.end()));
+    add(*std::max_element(batches.begin(), batches.end()));
+  }
+  reply.batches_without_plan = std::ssize(batches) - std::ssize(rates);
+}
+
+std::optional<std::size_t> cheapest_of(const PlanReply& reply) {
+  const auto price = [&](std::size_t i) { return *reply.plan_outlooks[i].training->predicted.price; };
+  std::size_t cheapest = 0;
+  for (std::size_t i = 0; i < reply.plan_outlooks.size(); ++i) {
+    const std::optional<TrainingInterval>& training = reply.plan_outlooks[i].training;
+    if (!training || !training->predicted.price) return {};
+    if (reply.result.plans[i].verdict == Verdict::fits && price(i) < price(cheapest)) cheapest = i;
+  }
+  return cheapest > 0 ? std::optional(cheapest) : std::nullopt;
 }
 
 }  // namespace
 
 PlanTask task_of(const PlanQuestion& question) {
   PlanTask task{
-      .base = question.base, .space = question.space, .device_counts = question.device_counts, .found = {}};
+      .base = question.base, .space = question.space, .comparison = comparison_of(question), .found = {}};
+  EXPECTS(question.offers.size() <= 1 || !(question.find || question.deadline));
   const std::optional<Question> inverse = inverse_of(question);
   if (!inverse) return task;
-  task.found = find(task.base, task.space, *inverse);
+  task.found = find(task.base, task.space, *inverse, task.comparison.global_batches);
   put_found(task);
   return task;
 }
 
 SearchResult search(const PlanTask& task, const SearchOptions& options) {
-  return task.device_counts.size() > 1
-             ? search_device_counts(task.base, task.space, task.device_counts, options)
+  // A part of one search can be told from the whole.
+  return variants_of(task.comparison).size() > 1
+             ? search_variants(task.base, task.space, task.comparison, options)
              : search(task.base, task.space, options);
 }
 
@@ -95,15 +181,32 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
                    const std::optional<AskedStrategy>& why) {
   PlanReply reply{.base = std::move(task.base),
                   .space = std::move(task.space),
-                  .device_counts = std::move(task.device_counts),
+                  .comparison = std::move(task.comparison),
+                  .variants = {},
                   .found = task.found,
                   .default_batch = question.default_batch,
                   .training = question.training,
                   .result = std::move(result)};
+  reply.variants = variants_of(reply.comparison);
+  // Of power nothing is said where not all systems tell theirs.
+  const bool all_have_tdp = std::all_of(reply.comparison.offers.begin(), reply.comparison.offers.end(),
+                                        [](const Offer& offer) { return offer.system.tdp.has_value(); });
+  if (!all_have_tdp) {
+    for (Offer& offer : reply.comparison.offers) offer.system.tdp.reset();
+  }
+  if (!reply.result.plans.empty()) {
+    take_variant(reply, reply.result.plans.front());
+  } else if (reply.result.nearest) {
+    take_variant(reply, *reply.result.nearest);
+  }
+  // Batches that are compared leave an iteration different times: what is said is that of the best plan.
+  if (reply.found && reply.found->question.run) {
+    reply.found->question.within = within_of(reply.found->question, reply.base.workload, reply.space.devices);
+  }
   constexpr std::size_t least_accounts = 2;  // the best, and the next to see its margin
   reply.accounts = accounts_of(reply, std::max(question.accounts, least_accounts));
   if (reply.base.system.performance) reply.spread = iteration_spread(reply.base, embedded_spreads());
-  if (const std::optional<Seconds> limit = limit_of(question)) {
+  if (const std::optional<Seconds> limit = limit_of(question, reply.base.workload, reply.space.devices)) {
     reply.in_time = InTime{.limit = *limit, .asked = question.odds};
     if (!reply.result.plans.empty()) {
       reply.in_time->odds = odds_within(reply.result.plans.front().iteration, *limit, reply.spread->spread);
@@ -111,13 +214,15 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
   }
   reply.plan_outlooks = outlooks_of(reply, reply.result.plans);
   reply.pareto_outlooks = outlooks_of(reply, reply.result.pareto);
+  if (compares_batches(reply) && !reply.result.plans.empty()) compare_batches(reply, question.around_batch);
+  if (!reply.result.plans.empty()) reply.cheapest = cheapest_of(reply);
   if (!reply.accounts.empty()) {
     reply.blocked = blocked_by_memory(account(reply.accounts.front().evaluation));
   } else {
-    if (!reply.result.nearest && reply.device_counts.size() <= 1) {
+    if (!reply.result.nearest && !compares(reply)) {
       reply.obstacle = obstacle(reply.base, reply.space);
     }
-    if (!reply.found) reply.relief = relief(reply.base, reply.space);
+    if (!reply.found && !compares(reply)) reply.relief = relief(reply.base, reply.space);
     // What no value helps was said once.
     if (reply.obstacle) std::erase_if(reply.relief, [](const Found& found) { return !found.value; });
   }
@@ -138,6 +243,49 @@ PlanReply answer(const PlanQuestion& question, const SearchOptions& options) {
   SearchResult result = search(task, options);
   return reply_to(question, std::move(task), std::move(result), question.why);
 }
+
+const Variant& variant_of(const PlanReply& reply, const Candidate& candidate) {
+  return reply.variants[candidate.variant];
+}
+
+const System& system_of(const PlanReply& reply, const Candidate& candidate) {
+  return reply.comparison.offers[variant_of(reply, candidate).offer].system;
+}
+
+Training training_of(const PlanReply& reply, const Candidate& candidate) {
+  const Offer& offer = reply.comparison.offers[variant_of(reply, candidate).offer];
+  Training training = reply.training;
+  training.price_per_device_hour = offer.price_per_device_hour;
+  if (training.watts_of_data_sheet) training.device_watts.reset();
+  return training_on(std::move(training), offer.system);
+}
+
+double slower_by(const PlanReply& reply, const Candidate& candidate) {
+  const Candidate& best = reply.result.plans.front();
+  const Variant& variant = variant_of(reply, candidate);
+  if (variant.global_batch == variant_of(reply, best).global_batch) {
+    return candidate.iteration / best.iteration - 1;
+  }
+  return seconds_per_sequence(candidate, variant) / seconds_per_sequence(best, variant_of(reply, best)) - 1;
+}
+
+double tokens_per_second(const PlanReply& reply, const Candidate& candidate) {
+  return static_cast<double>(reply.base.workload.sequence) /
+         seconds_per_sequence(candidate, variant_of(reply, candidate));
+}
+
+const Candidate* faster_but_marginal(const PlanReply& reply) {
+  const SearchResult& result = reply.result;
+  if (result.plans.empty() || result.plans.front().verdict == Verdict::marginal) return nullptr;
+  // Nothing is faster than the first of the front.
+  const Candidate& fastest = result.pareto.front();
+  return slower_by(reply, fastest) < 0 ? &fastest : nullptr;
+}
+
+bool compares_devices(const PlanReply& reply) { return reply.comparison.device_counts.size() > 1; }
+bool compares_batches(const PlanReply& reply) { return reply.comparison.global_batches.size() > 1; }
+bool compares_systems(const PlanReply& reply) { return reply.comparison.offers.size() > 1; }
+bool compares(const PlanReply& reply) { return reply.variants.size() > 1; }
 
 bool unanswered(const PlanReply& reply) {
   return reply.found && !reply.found->value && !reply.found->micro_batch;

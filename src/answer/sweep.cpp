@@ -48,7 +48,7 @@ std::string problem_text(const SweepRow& row) {
   return text;
 }
 
-SweepRow row_of(const Evaluation& evaluation) {
+SweepRow row_of(const Evaluation& evaluation, const Training& training) {
   const Plan& plan = account(evaluation);
   SweepRow row{.verdict = plan.verdict,
                .strategy = {},
@@ -69,11 +69,24 @@ SweepRow row_of(const Evaluation& evaluation) {
     row.figures.hfu = rates.hfu;
     row.figures.tokens_per_second = rates.tokens_per_second;
     row.figures.tokens_per_second_per_device = rates.tokens_per_second_per_device;
+    if (training.tokens > 0) {
+      const auto [predicted, low_cost, high_cost] =
+          training_interval(training_on(training, plan.request.system), plan.request.workload, iteration,
+                            {low, high}, devices(plan.request.strategy));
+      row.figures.days = predicted.days;
+      row.figures.low_days = low_cost.days;
+      row.figures.high_days = high_cost.days;
+      row.figures.price = predicted.price;
+      row.figures.low_price = low_cost.price;
+      row.figures.high_price = high_cost.price;
+      row.figures.kilowatt_hours = predicted.kilowatt_hours;
+      if (predicted.goodput) row.figures.goodput = predicted.goodput->productive;
+    }
   }
   return row;
 }
 
-SweepRow row_of(const Request& base, const SearchResult& result) {
+SweepRow row_of(const Request& base, const SearchResult& result, const Training& training) {
   const Candidate* const candidate = !result.plans.empty() ? &result.plans.front()
                                      : result.nearest      ? &*result.nearest
                                                            : nullptr;
@@ -82,7 +95,7 @@ SweepRow row_of(const Request& base, const SearchResult& result) {
   if (candidate != nullptr) {
     Request request = base;
     request.strategy = candidate->strategy;
-    row = row_of(evaluate(request));
+    row = row_of(evaluate(request), training);
     row.strategy = candidate->strategy;
   }
   row.figures.evaluated = static_cast<double>(result.evaluated);
@@ -91,8 +104,8 @@ SweepRow row_of(const Request& base, const SearchResult& result) {
 }
 
 SweepRow answer(const PointQuestion& question) {
-  const auto& [request, space] = question;
-  return space ? row_of(request, search(request, *space)) : row_of(evaluate(request));
+  const auto& [request, space, training] = question;
+  return space ? row_of(request, search(request, *space), training) : row_of(evaluate(request), training);
 }
 
 PointAt varied(PointQuestion base, const Grid& grid) {

@@ -1,4 +1,4 @@
-// The flags that ask what a whole training run takes: tokens, a price, a power.
+// The flags that ask what a whole training run takes: tokens, a price, a power, and what fails.
 #pragma once
 
 #include "cli/flags.hpp"
@@ -11,6 +11,12 @@ struct CapacityFlags {
   FlagText price;
   FlagText currency;
   FlagText power;
+  FlagText mtbf;
+  FlagText checkpoint_time;
+  FlagText checkpoint_interval;
+  FlagText restart_time;
+  FlagText spares;
+  FlagText repair_time;
 };
 
 void add_capacity_flags(Command command, CapacityFlags& flags);

@@ -3,11 +3,6 @@
 namespace headroom::cli {
 namespace {
 
-// By a year; of months nobody knows how long they are.
-constexpr Unit durations[] = {{"ms", 1e-3},    {"s", 1},        {"seconds", 1},  {"min", 60},
-                              {"minutes", 60}, {"h", 3600},     {"hours", 3600}, {"d", 86400},
-                              {"day", 86400},  {"days", 86400}, {"w", 604800},   {"weeks", 604800}};
-
 void require(bool met, const char* flag, const char* rule, std::vector<Problem>& problems) {
   if (!met) problems.push_back({flag, rule});
 }

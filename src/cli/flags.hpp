@@ -26,6 +26,12 @@ void read_count(const std::string& flag, const FlagText& text, std::int64_t& val
 void read_quantity(const std::string& flag, const FlagText& text, double& value,
                    std::vector<Problem>& problems);
 
+// By a year; of months nobody knows how long they are.
+inline constexpr Unit durations[] = {{"ms", 1e-3},    {"s", 1},           {"seconds", 1},  {"min", 60},
+                                     {"minutes", 60}, {"h", 3600},        {"hours", 3600}, {"d", 86400},
+                                     {"day", 86400},  {"days", 86400},    {"w", 604800},   {"weeks", 604800},
+                                     {"y", 31557600}, {"years", 31557600}};
+
 // A positive number with one of the units, with or without a space between: "30d", "700 W".
 void read_with_unit(const std::string& flag, const std::string& text, std::span<const Unit> units,
                     const char* example, double& value, std::vector<Problem>& problems);

@@ -38,8 +38,7 @@ std::string command(const std::string& name, const RequestFlags& request, const 
 }  // namespace
 
 std::string estimate_command(const RequestFlags& request, const SystemFlags& system) {
-  const FlagText& batch = request.text("global_batch");
-  return command("estimate", request, system) + (batch ? " --global-batch " + quoted(*batch) : "");
+  return command("estimate", request, system);
 }
 
 std::string plan_command(const RequestFlags& flags, const SystemFlags& system, const Request& request) {

@@ -10,6 +10,7 @@
 #include "cli/follow_up.hpp"
 #include "cli/inquiry.hpp"
 #include "cli/output.hpp"
+#include "cli/plan_lists.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/shards.hpp"
 #include "cli/space_flags.hpp"
@@ -21,11 +22,13 @@ namespace headroom::cli {
 namespace {
 
 struct PlanFlags {
-  RequestFlags request;  // the part that no search sets: model, sequence, batch, what is kept
-  SystemFlags system;
+  RequestFlags request;              // the part that no search sets: model, sequence, batch, what is kept
+  SystemFlags system;                // of which the first, of several systems
+  std::vector<std::string> systems;  // all that are compared
   SpaceFlags space;
   FindFlags find;
   CapacityFlags capacity;
+  ListFlags lists;
   FlagText top;
   FlagText threads;
   FlagText why;
@@ -38,10 +41,8 @@ struct PlanFlags {
 void put_found(const PlanTask& task, RequestFlags& flags) {
   if (!task.found) return;
   switch (task.found->question.extreme) {
-    case Extreme::min_devices: break;
-    case Extreme::max_batch:
-      flags.text("global_batch") = std::to_string(task.base.workload.global_batch);
-      break;
+    case Extreme::min_devices:
+    case Extreme::max_batch: break;
     case Extreme::max_sequence: flags.text("sequence") = std::to_string(task.base.workload.sequence); break;
     case Extreme::max_layers:
       flags.overrides.push_back("layers=" + std::to_string(task.base.model.layers));
@@ -49,18 +50,21 @@ void put_found(const PlanTask& task, RequestFlags& flags) {
   }
 }
 
-// The distinct numbers of devices, in the order given.
-std::vector<std::int64_t> read_devices(const PlanFlags& flags, std::vector<Problem>& problems) {
-  std::vector<std::int64_t> counts;
-  for (const std::string& part : split_list(flags.space.devices)) {
-    std::int64_t count = 1;
-    read_count("--devices", part, count, problems);
-    if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);
-  }
-  if (counts.size() > 1 && (flags.find.find || flags.find.deadline || flags.why || flags.shard)) {
+// What can be asked of one search only.
+void refuse_lists(const PlanFlags& flags, const PlanQuestion& question, std::vector<Problem>& problems) {
+  const bool inverse = flags.find.find || flags.find.deadline;
+  if (question.device_counts.size() > 1 && (inverse || flags.why || flags.shard)) {
     problems.push_back({"--devices", "must be one number for --find, --deadline, --why and --shard"});
   }
-  return counts;
+  if (question.offers.size() > 1 && (inverse || flags.why || flags.shard)) {
+    problems.push_back({"--system", "must be one system for --find, --deadline, --why and --shard"});
+  }
+  if (flags.lists.batch_range && flags.find.find == "max-batch") {
+    problems.push_back({"--batch-range", "is what --find max-batch looks for: leave it out"});
+  }
+  if (question.global_batches.size() > 1 && (flags.why || flags.shard)) {
+    problems.push_back({"--global-batch", "must be one number for --why and --shard"});
+  }
 }
 
 // Without a model: the example of the help, whatever other flags say of it.
@@ -75,18 +79,18 @@ void use_example(PlanFlags& flags) {
 PlanQuestion read_plan_question(PlanFlags& flags, std::size_t shown, std::vector<Problem>& problems) {
   use_example(flags);
   PlanQuestion question{.accounts = shown};
+  const Lists lists = take_lists(flags.request, flags.system, flags.space);
   question.base = read_search_request(flags.request, problems);
-  question.default_batch = !flags.request.text("global_batch") && flags.find.find != "max-batch";
+  question.default_batch = !lists.global_batches && flags.find.find != "max-batch";
   read_system_flags(flags.system, question.base, problems);
-  SpaceFlags beside_devices = flags.space;
-  beside_devices.devices.reset();
-  question.space = read_space(beside_devices, question.base.software, problems);
-  question.device_counts = read_devices(flags, problems);
-  if (!question.device_counts.empty()) question.space.devices = question.device_counts.front();
+  question.space = read_space(flags.space, question.base.software, problems);
   question.training = read_training(flags.capacity, problems);
-  question.find = read_question(
-      flags.find, {flags.space.devices, flags.request.text("global_batch"), flags.request.text("sequence")},
-      question.training, problems);
+  read_lists(lists, flags.lists, flags.system, flags.space, question, problems);
+  refuse_lists(flags, question, problems);
+  flags.systems = lists.systems;
+  question.find =
+      read_question(flags.find, {lists.devices, lists.global_batches, flags.request.text("sequence")},
+                    question.training, problems);
   question.deadline = read_deadline(flags.find, problems);
   question.odds = read_odds(flags.find, problems);
   return question;
@@ -109,15 +113,16 @@ Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> prob
   if (!problems.empty()) throw InputError(std::move(problems));
   asked.task = task_of(asked.question);
   put_found(asked.task, flags.request);
-  if (asked.question.default_batch) {
-    flags.request.text("global_batch") = std::to_string(asked.question.base.workload.global_batch);
-  }
   if (flags.why) {
+    flags.request.text("global_batch") = std::to_string(asked.task.base.workload.global_batch);
     asked.question.why = read_inquiry(*flags.why, flags.request, asked.task.base, asked.task.space);
   }
-  asked.words = {.estimate = estimate_command(flags.request, flags.system),
-                 .why = flags.why.value_or(""),
-                 .shown = shown};
+  asked.words = {.why = flags.why.value_or(""), .shown = shown};
+  SystemFlags one = flags.system;
+  for (const std::string& system : flags.systems) {
+    one.system = system;
+    asked.words.estimates.push_back(estimate_command(flags.request, one));
+  }
   return asked;
 }
 
@@ -172,7 +177,15 @@ void add_flags(Command command, PlanFlags& flags) {
   command.find("model").required(false).describe(
       "MODEL",
       "A model's name (see: headroom list models) or a model file; without one, gpt3-175b on 64 GPUs");
-  // A question may look for them, and several numbers may be compared.
+  // A question may look for them, and several may be compared.
+  command.find("--system")
+      .describe("SYSTEM",
+                "A system's name (see: headroom list systems) or a system file; of several, "
+                "dgx-h100-80g,dgx-b200-180g, the best plans are compared");
+  command.find("--global-batch")
+      .describe("N|N:M",
+                "Sequences in an iteration (GBS); of several, '512;1024' or 960:1536 or 960:1536:8, the "
+                "one that trains most tokens a second; by default 4M tokens");
   command.find("--devices")
       .required(false)
       .describe("N,N,...",
@@ -180,6 +193,7 @@ void add_flags(Command command, PlanFlags& flags) {
                 "--find min-devices");
   add_find_flags(command, flags.find);
   add_capacity_flags(command, flags.capacity);
+  add_list_flags(command, flags.lists);
   command.option("--top", flags.top, "N", "How many plans to show, no two of the same TP x PP x DP (10)");
   command.option("--why", flags.why, "'FLAGS'",
                  "A strategy, as flags of estimate, to say why it is not among the plans");
@@ -217,7 +231,9 @@ void add_plan(Command program, ExitCode& exit_code) {
       "  headroom plan gpt3-175b --devices 64 --global-batch 64 --why '-t 8 -p 8 --recompute none'\n"
       "  headroom plan gpt3-175b --devices 64 --global-batch 64 --find max-sequence\n"
       "  headroom plan gpt3-175b --global-batch 1536 --tokens 300B --deadline 30d --price-per-gpu-hour 2.50\n"
-      "  headroom plan gpt3-175b --devices 512,768,1024 --global-batch 1536 --tokens 300B\n"
+      "  headroom plan gpt3-175b --devices 512,768,1024 --global-batch 960:1536 --tokens 300B\n"
+      "  headroom plan llama-3-70b --devices 512 --system dgx-h100-80g,dgx-b200-180g --tokens 15T "
+      "--price h100=2.50,b200=4.10\n"
       "\nExit code: 0 done, 2 bad input, 3 nothing fits or meets what is asked.");
   command.on_run([flags, command, &exit_code] { exit_code = plan(command, *flags); });
 }

@@ -98,7 +98,7 @@ void add_search_flags(Command command, RequestFlags& request, SystemFlags& syste
 Request read_search_request(const RequestFlags& flags, std::vector<Problem>& problems,
                             const ReadModel& read) {
   Request request = read_request(flags, problems, read);
-  if (!flags.text("global_batch")) {
+  if (problems.empty() && !flags.text("global_batch")) {
     request.workload.global_batch = usual_global_batch(request.workload.sequence);
   }
   return request;

@@ -75,6 +75,15 @@ Sweep read_sweep(const Command& command, SweepKind kind, const SweepFlags& flags
   });
   sweep.head.grid = read_grid(flags.vary, flags.zip);
   sweep.fields = find_fields(kind, fields_of(sweep.head.grid));
+  const auto gives = [&](const std::string& flag) {
+    const auto starts = [&](const std::string& text) { return text.starts_with(flag + "="); };
+    return std::any_of(sweep.head.arguments.begin(), sweep.head.arguments.end(), starts) ||
+           std::any_of(sweep.fields.begin(), sweep.fields.end(),
+                       [&](const Field& field) { return starts(field.prefix); });
+  };
+  sweep.head.with_days = gives("--tokens");
+  sweep.head.with_prices = gives("--price-per-gpu-hour");
+  sweep.head.with_failures = gives("--mtbf");
   check_sweep(sweep);
   // What no point changes was read without a problem, or else the check would have found one that all points share.
   std::vector<Problem> of_what_is_varied;
@@ -217,6 +226,8 @@ void add_sweep(Command program, ExitCode& exit_code) {
       "  headroom sweep plan --vary model=llama-3-8b,llama-3-70b --vary devices=64:1024:x2 --global-batch "
       "1024 "
       "--format csv\n"
+      "  headroom sweep plan llama-3-70b --vary devices=512:2048:x2 --tokens 15T --vary "
+      "price_per_gpu_hour=2.50,4.10\n"
       "\nExit code: 0 done, 2 bad input, 3 nothing fits at any point.");
   Command plans = estimates.add_command("plan", "A search for the best strategy at each point");
   set_up(plans, SweepKind::plan, exit_code);

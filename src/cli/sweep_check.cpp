@@ -79,13 +79,14 @@ class SweepCheck {
     }
   }
 
-  // Arguments with the first values of fields that name a model, a system or a stack, which no request can do without.
+  // Arguments with the first values of fields that name a model, a system or a stack, which no request can do without,
+  // and of a training run, whose flags need each other.
   [[nodiscard]] Arguments with_names(Arguments arguments, std::size_t but) const {
     const std::vector<std::string> first = point_of(sweep_.head.grid, 0);
     for (std::size_t i = 0; i < names_.size(); ++i) {
       const FieldKind kind = sweep_.fields[i].kind;
-      const bool names =
-          kind == FieldKind::model_name || kind == FieldKind::system_name || kind == FieldKind::software_name;
+      const bool names = kind == FieldKind::model_name || kind == FieldKind::system_name ||
+                         kind == FieldKind::software_name || kind == FieldKind::training;
       if (names && i != but) arguments.push_back(sweep_.fields[i].prefix + first[i]);
     }
     return arguments;

@@ -33,6 +33,13 @@ std::map<std::string, Field> known_fields(SweepKind kind) {
       fields.emplace(field_name(name), Field{FieldKind::flag, flag + "="});
     }
   }
+  CapacityFlags capacity;
+  ArgumentReader capacity_reader;
+  add_capacity_flags(capacity_reader.command(), capacity);
+  for (const Option& option : capacity_reader.command().options()) {
+    if (const auto field = fields.find(field_name(option.flag())); field != fields.end())
+      field->second.kind = FieldKind::training;
+  }
   for (const std::string& name : model_field_names()) {
     fields.emplace(name, Field{FieldKind::model_field, "--set=" + name + "="});
   }
@@ -54,6 +61,7 @@ void add_point_flags(Command command, SweepKind kind, PointFlags& flags) {
   } else {
     add_search_flags(command, flags.request, flags.system, flags.space);
   }
+  add_capacity_flags(command, flags.capacity);
 }
 
 std::vector<Field> find_fields(SweepKind kind, const std::vector<std::string>& names) {
@@ -108,6 +116,7 @@ PointQuestion PointReader::read(const std::vector<std::string>& arguments) {
           [&] { point.request.software = software_.read(stack, named.software_overrides, read_software); });
   read_margin(named, point.request, problems);
   if (kind_ == SweepKind::plan) point.space = read_space(flags_->space, point.request.software, problems);
+  point.training = read_training(flags_->capacity, problems);
   if (!problems.empty()) throw InputError(std::move(problems));
   return point;
 }

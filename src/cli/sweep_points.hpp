@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/capacity_flags.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/space_flags.hpp"
 #include "cli/system_flags.hpp"
@@ -18,6 +19,7 @@ struct PointFlags {
   RequestFlags request;
   SystemFlags system;
   SpaceFlags space;  // of a search
+  CapacityFlags capacity;
 };
 
 // The flags of estimate, or those of plan that say what is searched.
@@ -31,6 +33,7 @@ enum class FieldKind : std::uint8_t {
   system_field,
   software_name,
   software_field,
+  training,  // a flag of what a training run takes
   flag
 };
 

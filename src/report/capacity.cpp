@@ -5,17 +5,6 @@
 namespace headroom {
 namespace {
 
-// "$1.28M", "EUR 12.8k", "$2.50".
-std::string human_price(const Training& training, double price) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  const std::string& currency = training.currency;
-  const std::string before = currency + (!currency.empty() && letter(currency.back()) ? " " : "");
-  if (price >= 1e9) return fmt::format("{}{:.2f}B", before, price / 1e9);
-  if (price >= 1e6) return fmt::format("{}{:.2f}M", before, price / 1e6);
-  if (price >= 1e4) return fmt::format("{}{:.1f}k", before, price / 1e3);
-  return fmt::format("{}{:.2f}", before, price);
-}
-
 // " (80%: 38.5 to 70.5)".
 template <class Text>
 std::string range_text(const TrainingInterval& cost, Text text) {
@@ -48,7 +37,40 @@ std::string megawatt_hours_text(const TrainingCost& cost) {
   return fmt::format("{:.1f}", *cost.kilowatt_hours / 1000);
 }
 
+// "3.1 h", "22 min", "45 s".
+std::string duration(Seconds seconds) {
+  const double count = seconds.count();
+  if (count >= 48 * 3600) return fmt::format("{:.1f} days", count / 86400);
+  if (count >= 3600) return fmt::format("{:.1f} h", count / 3600);
+  if (count >= 60) return fmt::format("{:.1f} min", count / 60);
+  return fmt::format("{:.1f} s", count);
+}
+
+std::string goodput_line(const Training& training, const TrainingCost& cost) {
+  const Goodput& goodput = *cost.goodput;
+  const Reliability& reliability = *training.reliability;
+  std::string text = fmt::format(
+      "- goodput {:.1f}%: a failure every {}, {:.0f} in all; a checkpoint after every {} of training{}",
+      100 * goodput.productive, duration(goodput.mtbf), cost.failures, duration(goodput.checkpoint_interval),
+      reliability.checkpoint_interval ? "" : " (Daly's optimum)");
+  if (reliability.repair_time) {
+    text += fmt::format("; the odds that {} spare GPUs are enough at a moment are {:.1f}%",
+                        reliability.spares, 100 * goodput.running);
+  }
+  return text + "\n";
+}
+
 }  // namespace
+
+std::string human_price(const Training& training, double price) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const std::string& currency = training.currency;
+  const std::string before = currency + (!currency.empty() && letter(currency.back()) ? " " : "");
+  if (price >= 1e9) return fmt::format("{}{:.2f}B", before, price / 1e9);
+  if (price >= 1e6) return fmt::format("{}{:.2f}M", before, price / 1e6);
+  if (price >= 1e4) return fmt::format("{}{:.1f}k", before, price / 1e3);
+  return fmt::format("{}{:.2f}", before, price);
+}
 
 std::string training_line(const Training& training, const TrainingInterval& cost) {
   const TrainingCost& predicted = cost.predicted;
@@ -60,10 +82,12 @@ std::string training_line(const Training& training, const TrainingInterval& cost
                         human_price(training, *training.price_per_device_hour));
   }
   if (predicted.kilowatt_hours) {
-    text += fmt::format(", {} MWh{} at {} W a GPU", megawatt_hours_text(predicted),
-                        range_text(cost, megawatt_hours_text), *training.device_watts);
+    text += fmt::format(", {} MWh{} at {} W a GPU{}", megawatt_hours_text(predicted),
+                        range_text(cost, megawatt_hours_text), *training.device_watts,
+                        training.watts_of_data_sheet ? ", its TDP" : "");
   }
-  return text + ", without restarts.\n";
+  if (!predicted.goodput) return text + ", without restarts.\n";
+  return text + ".\n" + goodput_line(training, predicted);
 }
 
 std::vector<Column> training_columns(const Training& training) {
@@ -115,7 +139,22 @@ OrderedJson training_json(const Training& training, const TrainingInterval& cost
   OrderedJson json{{"tokens", number(training.tokens)}, {"iterations", number(cost.predicted.iterations)}};
   json.update(figures_json(cost.predicted));
   if (training.price_per_device_hour) json["price_per_device_hour"] = *training.price_per_device_hour;
-  if (training.device_watts) json["device_watts"] = *training.device_watts;
+  if (training.device_watts) {
+    json["device_watts"] = *training.device_watts;
+    if (training.watts_of_data_sheet) json["device_watts_are_tdp"] = true;
+  }
+  if (const std::optional<Goodput>& goodput = cost.predicted.goodput) {
+    const Reliability& reliability = *training.reliability;
+    json["goodput"] = {{"productive", goodput->productive},
+                       {"running", goodput->running},
+                       {"mtbf_seconds", goodput->mtbf.count()},
+                       {"failures", cost.predicted.failures},
+                       {"checkpoint_interval_seconds", goodput->checkpoint_interval.count()},
+                       {"checkpoint_seconds", reliability.checkpoint_time.count()},
+                       {"restart_seconds", reliability.restart_time.count()},
+                       {"spares", reliability.spares}};
+    if (reliability.repair_time) json["goodput"]["repair_seconds"] = reliability.repair_time->count();
+  }
   json["interval"] = {
       {"level", interval_level}, {"low", figures_json(cost.low)}, {"high", figures_json(cost.high)}};
   return json;

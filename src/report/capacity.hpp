@@ -10,6 +10,9 @@
 
 namespace headroom {
 
+// "$1.28M", "EUR 12.8k", "$2.50": in the currency of the training run.
+std::string human_price(const Training& training, double price);
+
 std::string training_line(const Training& training, const TrainingInterval& cost);
 
 // Headers and cells in the same order; none where no tokens are given.

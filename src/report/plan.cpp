@@ -25,6 +25,56 @@ std::string spread_line(const IterationSpread& it) {
                      100 * interval_level, 100 * (1 - 1 / factor), 100 * (factor - 1));
 }
 
+// How the best global batch does beside those that were asked for; nothing where one was.
+std::string batches_line(const PlanReply& report) {
+  if (report.batch_rates.empty()) return {};
+  const BatchRate& best = report.batch_rates.front();
+  std::string text =
+      fmt::format("- of {} global batches {} trains most tokens a second, {:.0f}",
+                  report.comparison.global_batches.size(), best.global_batch, *best.tokens_per_second);
+  for (std::size_t i = 1; i < report.batch_rates.size(); ++i) {
+    const auto& [batch, rate] = report.batch_rates[i];
+    text += rate ? fmt::format("; {:.1f}% more than {}", 100 * (*best.tokens_per_second / *rate - 1), batch)
+                 : fmt::format("; at {} nothing fits", batch);
+  }
+  if (report.batches_without_plan > 0) {
+    text += fmt::format("; {} have no plan that fits", report.batches_without_plan);
+  }
+  return text + "\n";
+}
+
+// What the best plans are each of.
+std::string compared_text(const PlanReply& report) {
+  std::vector<std::string> parts;
+  if (compares_systems(report)) parts.emplace_back("system");
+  if (compares_devices(report)) parts.emplace_back("number of GPUs");
+  if (compares_batches(report)) parts.emplace_back("global batch");
+  if (parts.empty()) return "TP x PP x DP";
+  std::string text = parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) text += (i + 1 < parts.size() ? ", " : " and ") + parts[i];
+  return text;
+}
+
+std::string systems_text(const PlanReply& report) {
+  if (!compares_systems(report)) return report.base.system.name;
+  std::vector<std::string> names;
+  for (const Offer& offer : report.comparison.offers) names.push_back(offer.system.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string batch_text(const PlanReply& report) {
+  const std::vector<std::int64_t>& batches = report.comparison.global_batches;
+  if (!compares_batches(report)) {
+    return std::to_string(report.base.workload.global_batch) +
+           (report.default_batch ? " (4M tokens, default)" : "");
+  }
+  constexpr std::size_t most_listed = 6;
+  if (batches.size() <= most_listed) return fmt::format("{}", fmt::join(batches, ", "));
+  return fmt::format("{} to {}{}", *std::min_element(batches.begin(), batches.end()),
+                     *std::max_element(batches.begin(), batches.end()),
+                     report.default_batch ? " (around 4M tokens, default)" : "");
+}
+
 // Why the best plan is the best: its margin, where its time goes beside products, and what memory keeps it from.
 std::string choice_text(const PlanReply& report) {
   const std::vector<Candidate>& plans = report.result.plans;
@@ -37,10 +87,18 @@ std::string choice_text(const PlanReply& report) {
     text += "      " + launch + "\n";
   if (plans.size() > 1) {
     const Plan& second = account(report.accounts[1].evaluation);
-    text += fmt::format("- plan 2 takes {:.1f}% longer: {}\n",
-                        100 * (plans[1].iteration / plans.front().iteration - 1), more_time(best, second, 1));
+    const bool same_batch = best.request.workload == second.request.workload;
+    text += fmt::format("- plan 2 takes {:.1f}% longer{}\n", 100 * slower_by(report, plans[1]),
+                        same_batch ? ": " + more_time(best, second, 1) : " for a token");
   }
+  text += batches_line(report);
   if (const auto& cost = report.accounts.front().cost) text += "- " + training_line(report.training, *cost);
+  if (report.cheapest) {
+    const Candidate& cheapest = plans[*report.cheapest];
+    text += fmt::format(
+        "- cheapest: plan {}, {}", *report.cheapest + 1,
+        training_line(training_of(report, cheapest), *report.plan_outlooks[*report.cheapest].training));
+  }
   if (report.in_time) {
     text += fmt::format("- the odds that an iteration takes no longer than {}, as asked, are {}\n",
                         human(report.in_time->limit), odds_text(*report.in_time->odds));
@@ -60,11 +118,15 @@ std::string choice_text(const PlanReply& report) {
   };
   text += fmt::format("- beside GEMMs its time goes into {}, {}, {}\n", share(lost[0]), share(lost[1]),
                       share(lost[2]));
-  if (const Candidate* const marginal = faster_but_marginal(report.result)) {
-    text += fmt::format("- faster, but marginal: {} would take {} ({:+.1f}%) with {} free\n",
+  if (const Candidate* const marginal = faster_but_marginal(report)) {
+    text += fmt::format("- faster, but marginal: {}{}{} would take {} ({:+.1f}%{}) with {} free\n",
+                        compares_systems(report) ? system_of(report, *marginal).name + " " : "",
+                        compares_batches(report)
+                            ? fmt::format("--global-batch {} ", variant_of(report, *marginal).global_batch)
+                            : "",
                         strategy_flags(marginal->strategy), human(marginal->iteration),
-                        100 * (marginal->iteration / plans.front().iteration - 1),
-                        human(report.base.system.memory - marginal->peak));
+                        100 * slower_by(report, *marginal), compares_batches(report) ? " a token" : "",
+                        human(system_of(report, *marginal).memory - marginal->peak));
   }
   if (report.blocked) {
     text += fmt::format("- limited by memory capacity: {} would take {}, but needs {} more\n",
@@ -83,9 +145,9 @@ std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
                                       : ": every TP x PP x DP that makes the GPUs breaks a rule.") +
                      "\n";
   if (result.nearest) {
-    const Bytes missing = result.nearest->peak - report.base.system.memory;
-    text = fmt::format("\nNothing fits. What needs least, {} more than there is:\n  {} {}\n", human(missing),
-                       asked.estimate, strategy_flags(result.nearest->strategy));
+    const Bytes missing = result.nearest->peak - system_of(report, *result.nearest).memory;
+    text = fmt::format("\nNothing fits. What needs least, {} more than there is:\n  {}\n", human(missing),
+                       command_of(report, asked, *result.nearest));
   }
   if (result.rejected.contains("layout")) {
     text +=
@@ -110,45 +172,47 @@ std::string rejected_text(const SearchResult& result) {
 }
 
 std::string plan_text(const PlanReply& report, const PlanWords& asked, const Style& style) {
-  const auto& [base, space, device_counts, found, default_batch, training, result, accounts, in_time, spread,
-               plan_outlooks, pareto_outlooks, blocked, obstacle, relief, inquiry] = report;
-  const auto& [estimate, why, shown, elapsed] = asked;
+  const Request& base = report.base;
+  const SearchResult& result = report.result;
+  const auto& [estimates, why, shown, elapsed] = asked;
   const std::string blank = style.format == Format::markdown ? "\n" : "";
   std::string text = fmt::format(
-      "{}{} ({} parameters) on {} {} of {}, GBS {}{} x {} tokens\n{}{}{} strategies, {} of them fit",
+      "{}{} ({} parameters) on {} {} of {}, GBS {} x {} tokens\n{}{}{} strategies, {} of them fit",
       style.format == Format::markdown ? "## " : "", base.model.name,
       human_count(parameter_count(base.model)),
-      device_counts.size() > 1 ? fmt::format("{}", fmt::join(device_counts, ", "))
-                               : std::to_string(space.devices),
-      device_counts.size() > 1 || space.devices > 1 ? "GPUs" : "GPU", base.system.name,
-      base.workload.global_batch, report.default_batch ? " (4M tokens, default)" : "", base.workload.sequence,
-      blank, found ? found_text(*found, base, space.devices, in_time) + "\n" + blank : "", result.evaluated,
-      result.feasible);
+      compares_devices(report) ? fmt::format("{}", fmt::join(report.comparison.device_counts, ", "))
+                               : std::to_string(report.space.devices),
+      compares_devices(report) || report.space.devices > 1 ? "GPUs" : "GPU", systems_text(report),
+      batch_text(report), base.workload.sequence, blank,
+      report.found ? found_text(*report.found, base, report.space.devices, report.in_time) + "\n" + blank
+                   : "",
+      result.evaluated, result.feasible);
   if (elapsed) text += fmt::format("; {}", human(Seconds(*elapsed)));
   text += ".\n";
   if (result.plans.empty()) {
     text += infeasible_text(report, asked);
   } else {
-    const bool several = device_counts.size() > 1;
-    text += fmt::format("\nThe best plan of each {}{}:\n", several ? "number of GPUs" : "TP x PP x DP",
+    text += fmt::format("\nThe best plan of each {}{}:\n", compared_text(report),
                         unanswered(report) ? ", none of which meets that" : "") +
-            blank + render_table(candidates_table(report, result.plans, plan_outlooks, shown), style);
+            blank + render_table(candidates_table(report, result.plans, report.plan_outlooks, shown), style);
     if (result.plans.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.plans.size() - shown);
     text += choice_text(report);
     text +=
         fmt::format("\nLess memory {}for more time, each the fastest that needs no more (Pareto front):\n",
-                    several ? "or fewer GPUs " : "") +
-        blank + render_table(candidates_table(report, result.pareto, pareto_outlooks, shown), style);
+                    compares_systems(report)   ? "or money "
+                    : compares_devices(report) ? "or fewer GPUs "
+                                               : "") +
+        blank + render_table(candidates_table(report, result.pareto, report.pareto_outlooks, shown), style);
     if (result.pareto.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.pareto.size() - shown);
     text += "\nLook closer:\n";
     for (std::size_t i = 0; i < std::min<std::size_t>(3, result.plans.size()); ++i) {
-      text += fmt::format("  {} {}\n", estimate, strategy_flags(result.plans[i].strategy));
+      text += fmt::format("  {}\n", command_of(report, asked, result.plans[i]));
     }
   }
   text += rejected_text(result);
-  if (inquiry) text += inquiry_text(*inquiry, why, style);
+  if (report.inquiry) text += inquiry_text(*report.inquiry, why, style);
   return text;
 }
 

@@ -13,17 +13,15 @@
 namespace headroom {
 namespace {
 
-std::string command_of(const PlanWords& asked, const Strategy& strategy) {
-  return asked.estimate + " " + strategy_flags(strategy);
-}
-
 // The strategy's whole account, as `headroom estimate` gives it.
-OrderedJson entry_json(const EstimateReply& account_of_plan, const PlanWords& asked) {
+OrderedJson entry_json(const PlanReply& report, std::size_t i, const PlanWords& asked) {
+  const EstimateReply& account_of_plan = report.accounts[i];
   OrderedJson json = estimate_json(account_of_plan);
   for (const char* shared : {"format", "model", "system", "software", "alternatives", "assumptions"}) {
     json.erase(shared);
   }
-  json["command"] = command_of(asked, account(account_of_plan.evaluation).request.strategy);
+  if (compares_systems(report)) json["system"] = system_of(report, report.result.plans[i]).name;
+  json["command"] = command_of(report, asked, report.result.plans[i]);
   return json;
 }
 
@@ -34,16 +32,31 @@ OrderedJson point_json(const PlanReply& report, const PlanWords& asked, const Ca
                    {"verdict", name_of(candidate.verdict)},
                    {"peak_bytes", number(candidate.peak)},
                    {"peak_rank", candidate.peak_rank}};
+  if (compares_systems(report)) json["system"] = system_of(report, candidate).name;
+  if (compares_batches(report)) json["global_batch"] = variant_of(report, candidate).global_batch;
   if (candidate.iteration > Seconds(0)) {
     json["iteration_seconds"] = candidate.iteration.count();
     json["mfu"] = candidate.mfu;
     if (outlook != nullptr) {
       json["interval"] = interval_json(outlook->iteration);
-      if (outlook->training) json["budget"] = training_json(report.training, *outlook->training);
+      if (outlook->training)
+        json["budget"] = training_json(training_of(report, candidate), *outlook->training);
     }
   }
-  json["command"] = command_of(asked, candidate.strategy);
+  json["command"] = command_of(report, asked, candidate);
   return json;
+}
+
+OrderedJson batches_json(const PlanReply& report) {
+  OrderedJson rates = OrderedJson::array();
+  for (const auto& [batch, rate] : report.batch_rates) {
+    OrderedJson one{{"global_batch", batch}};
+    if (rate) one["tokens_per_second"] = *rate;
+    rates.push_back(std::move(one));
+  }
+  return {{"tried", report.comparison.global_batches.size()},
+          {"without_plan", report.batches_without_plan},
+          {"rates", std::move(rates)}};
 }
 
 OrderedJson in_time_json(const InTime& in_time) {
@@ -95,7 +108,7 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
   const SearchResult& result = report.result;
   OrderedJson plans = OrderedJson::array();
   for (std::size_t i = 0; i < std::min(asked.shown, report.accounts.size()); ++i) {
-    plans.push_back(entry_json(report.accounts[i], asked));
+    plans.push_back(entry_json(report, i, asked));
   }
   OrderedJson pareto = OrderedJson::array();
   for (std::size_t i = 0; i < result.pareto.size(); ++i) {
@@ -107,8 +120,8 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
                    {"model", to_json(report.base.model)},
                    {"system", to_json(report.base.system)},
                    {"software", to_json(report.base.software)},
-                   {"devices", report.device_counts.size() > 1 ? OrderedJson(report.device_counts)
-                                                               : OrderedJson(report.space.devices)},
+                   {"devices", compares_devices(report) ? OrderedJson(report.comparison.device_counts)
+                                                        : OrderedJson(report.space.devices)},
                    {"global_batch", report.base.workload.global_batch},
                    {"sequence", report.base.workload.sequence},
                    {"layouts", name_of(report.space.layouts)},
@@ -118,9 +131,20 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
                    {"rejected", std::move(rejected)},
                    {"plans", std::move(plans)},
                    {"pareto", std::move(pareto)}};
-  if (const Candidate* const marginal = faster_but_marginal(result)) {
+  if (const Candidate* const marginal = faster_but_marginal(report)) {
     json["faster_but_marginal"] = point_json(report, asked, *marginal, nullptr);
   }
+  if (compares_systems(report)) {
+    OrderedJson systems = OrderedJson::array();
+    for (const Offer& offer : report.comparison.offers) {
+      OrderedJson one{{"system", offer.system.name}, {"software", offer.software.name}};
+      if (offer.price_per_device_hour) one["price_per_device_hour"] = *offer.price_per_device_hour;
+      systems.push_back(std::move(one));
+    }
+    json["systems"] = std::move(systems);
+  }
+  if (compares_batches(report)) json["global_batches"] = batches_json(report);
+  if (report.cheapest) json["cheapest"] = *report.cheapest;
   if (report.default_batch) json["default_batch"] = true;
   if (report.found) json["found"] = found_json(*report.found);
   if (report.in_time) json["in_time"] = in_time_json(*report.in_time);

@@ -5,6 +5,7 @@
 #include "headroom/parallel/stage_layout.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 #include "report/capacity.hpp"
+#include "report/strategy_flags.hpp"
 #include "report/text.hpp"
 
 namespace headroom {
@@ -18,21 +19,33 @@ std::string recompute_cell(const Recomputation& recompute) {
 
 }  // namespace
 
+std::string command_of(const PlanReply& report, const PlanWords& asked, const Candidate& candidate) {
+  const Variant& variant = variant_of(report, candidate);
+  return fmt::format("{} --global-batch {} {}", asked.estimates[variant.offer], variant.global_batch,
+                     strategy_flags(candidate.strategy));
+}
+
 Table candidates_table(const PlanReply& report, const std::vector<Candidate>& candidates,
                        const std::vector<Outlook>& outlooks, std::size_t most) {
-  const bool several = report.device_counts.size() > 1;
   Table table{.columns = {{"#"}}};
-  if (several) table.columns.push_back({"GPUs"});
-  const std::vector<Column> common{{"seconds"},
+  if (compares_systems(report)) table.columns.push_back({"system", Align::left});
+  if (compares_devices(report)) table.columns.push_back({"GPUs"});
+  if (compares_batches(report)) {
+    table.columns.push_back({"GBS"});
+    table.columns.push_back({"tokens/s"});
+  }
+  // Beside what is compared there is less room; seconds of different batches do not compare.
+  const int beside_others = compares(report) ? 2 : 0;
+  const std::vector<Column> common{{"seconds", Align::right, compares_batches(report) ? 3 : 0},
                                    {fmt::format("{:.0f}% seconds", 100 * interval_level), Align::right, 2},
                                    {"MFU (causal)"},
-                                   {"peak GiB"},
+                                   {"peak GiB", Align::right, beside_others},
                                    {"free"},
                                    {"verdict", Align::left},
                                    {"TP"},
                                    {"PP"},
                                    {"VP"},
-                                   {"stages", Align::left},
+                                   {"stages", Align::left, beside_others},
                                    {"DP"},
                                    {"MBS"},
                                    {"SP", Align::left, 3},
@@ -50,14 +63,20 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
     const Strategy& strategy = one.strategy;
     const StageLayout layout = stage_layout(report.base.model.layers, strategy);
     std::vector<std::string> row{std::to_string(i + 1)};
-    if (several) row.push_back(std::to_string(devices(strategy)));
+    const Variant& variant = variant_of(report, one);
+    if (compares_systems(report)) row.push_back(system_of(report, one).name);
+    if (compares_devices(report)) row.push_back(std::to_string(variant.devices));
+    if (compares_batches(report)) {
+      row.push_back(std::to_string(variant.global_batch));
+      row.push_back(whole(tokens_per_second(report, one)));
+    }
     const auto& [low, high] = outlooks[i].iteration;
     const std::vector<std::string> cells{
         fmt::format("{:#.4g}", one.iteration.count()),
         range_cell(fmt::format("{:#.3g}", low.count()), fmt::format("{:#.3g}", high.count())),
         fmt::format("{:.1f}%", 100 * one.mfu),
         in_gib(one.peak),
-        in_gib(report.base.system.memory - one.peak),
+        in_gib(system_of(report, one).memory - one.peak),
         std::string(name_of(one.verdict)),
         std::to_string(strategy.tensor_parallel),
         std::to_string(strategy.pipeline_parallel),
@@ -74,7 +93,7 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
       row.push_back(std::to_string(strategy.expert_tensor_parallel));
     }
     if (outlooks[i].training) {
-      for (std::string& cell : training_cells(report.training, *outlooks[i].training)) {
+      for (std::string& cell : training_cells(training_of(report, one), *outlooks[i].training)) {
         row.push_back(std::move(cell));
       }
     }
@@ -84,60 +103,76 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
 }
 
 Table csv_table(const PlanReply& report) {
-  Table table{.columns = {{"devices"},
-                          {"tensor_parallel"},
-                          {"pipeline_parallel"},
-                          {"virtual_pipeline"},
-                          {"data_parallel"},
-                          {"expert_parallel"},
-                          {"expert_tensor_parallel"},
-                          {"micro_batch"},
-                          {"sequence_parallel"},
-                          {"recompute"},
-                          {"recompute_layers"},
-                          {"recompute_window"},
-                          {"schedule"},
-                          {"distributed_optimizer"},
-                          {"layout"},
-                          {"stage_layers"},
-                          {"microbatch_group_size"},
-                          {"iteration_seconds"},
-                          {"low_iteration_seconds"},
-                          {"high_iteration_seconds"},
-                          {"mfu"},
-                          {"verdict"},
-                          {"peak_bytes"},
-                          {"headroom_bytes"}}};
+  Table table;
+  if (compares_systems(report)) table.columns.push_back({"system"});
+  if (compares_batches(report)) {
+    table.columns.push_back({"global_batch"});
+    table.columns.push_back({"tokens_per_second"});
+  }
+  const std::vector<Column> common{{"devices"},
+                                   {"tensor_parallel"},
+                                   {"pipeline_parallel"},
+                                   {"virtual_pipeline"},
+                                   {"data_parallel"},
+                                   {"expert_parallel"},
+                                   {"expert_tensor_parallel"},
+                                   {"micro_batch"},
+                                   {"sequence_parallel"},
+                                   {"recompute"},
+                                   {"recompute_layers"},
+                                   {"recompute_window"},
+                                   {"schedule"},
+                                   {"distributed_optimizer"},
+                                   {"layout"},
+                                   {"stage_layers"},
+                                   {"microbatch_group_size"},
+                                   {"iteration_seconds"},
+                                   {"low_iteration_seconds"},
+                                   {"high_iteration_seconds"},
+                                   {"mfu"},
+                                   {"verdict"},
+                                   {"peak_bytes"},
+                                   {"headroom_bytes"}};
+  table.columns.insert(table.columns.end(), common.begin(), common.end());
   for (const std::string& name : training_csv_columns(report.training)) table.columns.push_back({name});
   const auto yes = [](bool value) { return std::string(value ? "true" : "false"); };
   for (std::size_t i = 0; i < report.result.plans.size(); ++i) {
     const Candidate& one = report.result.plans[i];
     const Outlook& outlook = report.plan_outlooks[i];
     const Strategy& strategy = one.strategy;
-    table.rows.push_back({std::to_string(devices(strategy)),
-                          std::to_string(strategy.tensor_parallel),
-                          std::to_string(strategy.pipeline_parallel),
-                          std::to_string(strategy.virtual_pipeline),
-                          std::to_string(strategy.data_parallel),
-                          std::to_string(strategy.expert_parallel),
-                          std::to_string(strategy.expert_tensor_parallel),
-                          std::to_string(strategy.micro_batch),
-                          yes(strategy.sequence_parallel),
-                          std::string(name_of(strategy.recompute.policy)),
-                          std::to_string(strategy.recompute.layers),
-                          yes(strategy.recompute.window),
-                          std::string(name_of(strategy.schedule)),
-                          yes(strategy.distributed_optimizer),
-                          std::string(name_of(stage_layout(report.base.model.layers, strategy))),
-                          value_of(*find_field("stage_layers"), strategy, {}),
-                          std::to_string(strategy.microbatch_group_size),
-                          fmt::format("{}", one.iteration.count()),
-                          fmt::format("{}", outlook.iteration.low.count()),
-                          fmt::format("{}", outlook.iteration.high.count()),
-                          fmt::format("{}", one.mfu),
-                          std::string(name_of(one.verdict)),
-                          whole(one.peak.count()),
-                          whole((report.base.system.memory - one.peak).count())});
+    std::vector<std::string> row;
+    if (compares_systems(report)) row.push_back(system_of(report, one).name);
+    if (compares_batches(report)) {
+      row.push_back(std::to_string(variant_of(report, one).global_batch));
+      row.push_back(fmt::format("{}", tokens_per_second(report, one)));
+    }
+    const std::vector<std::string> cells{
+        std::to_string(devices(strategy)),
+        std::to_string(strategy.tensor_parallel),
+        std::to_string(strategy.pipeline_parallel),
+        std::to_string(strategy.virtual_pipeline),
+        std::to_string(strategy.data_parallel),
+        std::to_string(strategy.expert_parallel),
+        std::to_string(strategy.expert_tensor_parallel),
+        std::to_string(strategy.micro_batch),
+        yes(strategy.sequence_parallel),
+        std::string(name_of(strategy.recompute.policy)),
+        std::to_string(strategy.recompute.layers),
+        yes(strategy.recompute.window),
+        std::string(name_of(strategy.schedule)),
+        yes(strategy.distributed_optimizer),
+        std::string(name_of(stage_layout(report.base.model.layers, strategy))),
+        value_of(*find_field("stage_layers"), strategy, {}),
+        std::to_string(strategy.microbatch_group_size),
+        fmt::format("{}", one.iteration.count()),
+        fmt::format("{}", outlook.iteration.low.count()),
+        fmt::format("{}", outlook.iteration.high.count()),
+        fmt::format("{}", one.mfu),
+        std::string(name_of(one.verdict)),
+        whole(one.peak.count()),
+        whole((system_of(report, one).memory - one.peak).count())};
+    row.insert(row.end(), cells.begin(), cells.end());
+    table.rows.push_back(std::move(row));
     if (!outlook.training) continue;
     for (std::string& cell : training_csv_cells(*outlook.training)) {
       table.rows.back().push_back(std::move(cell));

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "io/strict_json.hpp"
+#include "report/capacity.hpp"
 #include "report/json.hpp"
 #include "report/strategy_flags.hpp"
 #include "report/text.hpp"
@@ -21,6 +22,9 @@ struct FigureColumn {
 
 std::string seconds_text(double value) { return fmt::format("{:#.4g}", value); }
 std::string percent_text(double value) { return fmt::format("{:.1f}%", 100 * value); }
+std::string days_figure(double value) { return fmt::format("{:.1f}", value); }
+std::string price_figure(double value) { return human_price(Training{.currency = ""}, value); }
+std::string megawatt_hours_figure(double value) { return fmt::format("{:.1f}", value / 1000); }
 std::string gib_text(double value) { return in_gib(Bytes(value)); }
 
 static_assert(interval_level == 0.8);  // which headings name
@@ -36,6 +40,14 @@ constexpr std::array<FigureColumn, sweep_figures.size()> figure_columns{{
     {&SweepFigures::hfu, "HFU (causal)", percent_text, 8},
     {&SweepFigures::tokens_per_second, "tokens/s", whole, 3},
     {&SweepFigures::tokens_per_second_per_device, "per GPU", whole, 6},
+    {&SweepFigures::days, "days", days_figure, 0},
+    {&SweepFigures::low_days, "80% days from", days_figure, 5},
+    {&SweepFigures::high_days, "80% days to", days_figure, 4},
+    {&SweepFigures::price, "price", price_figure, 0},
+    {&SweepFigures::low_price, "80% price from", price_figure, 5},
+    {&SweepFigures::high_price, "80% price to", price_figure, 4},
+    {&SweepFigures::kilowatt_hours, "MWh", megawatt_hours_figure, 3},
+    {&SweepFigures::goodput, "goodput", percent_text, 1},
     {&SweepFigures::evaluated, "evaluated", whole, 10},
     {&SweepFigures::feasible, "feasible", whole, 9},
 }};
@@ -52,7 +64,13 @@ std::vector<FigureColumn> figures_of(const SweepHead& head) {
   std::vector<FigureColumn> columns(figure_columns.begin(), figure_columns.end());
   std::erase_if(columns, [&](const FigureColumn& column) {
     const bool counts = column.figure == &SweepFigures::evaluated || column.figure == &SweepFigures::feasible;
-    return (counts && head.kind != SweepKind::plan) ||
+    const auto is = [&](auto... figures) { return ((column.figure == figures) || ...); };
+    const bool of_days = is(&SweepFigures::days, &SweepFigures::low_days, &SweepFigures::high_days,
+                            &SweepFigures::kilowatt_hours);
+    const bool of_prices = is(&SweepFigures::price, &SweepFigures::low_price, &SweepFigures::high_price);
+    return (counts && head.kind != SweepKind::plan) || (of_days && !head.with_days) ||
+           (of_prices && !head.with_prices) ||
+           (column.figure == &SweepFigures::goodput && !head.with_failures) ||
            std::find(varied.begin(), varied.end(), key_of(column)) != varied.end();
   });
   return columns;

@@ -1,6 +1,8 @@
 #include "headroom/search/find.hpp"
 
 #include <algorithm>
+#include <array>
+#include <deque>
 #include <numeric>
 #include <utility>
 
@@ -46,8 +48,13 @@ bool divides_heads(std::int64_t t, const Transformer& model) {
 
 class Finder {
  public:
-  Finder(const Request& base, const Space& space, const Question& question)
-      : base_(base), space_(space), question_(question), found_{.question = question} {}
+  Finder(const Request& base, const Space& space, const Question& question,
+         std::span<const std::int64_t> global_batches)
+      : base_(base),
+        space_(space),
+        question_(question),
+        global_batches_(global_batches),
+        found_{.question = question} {}
 
   Found run() {
     switch (question_.extreme) {
@@ -71,21 +78,34 @@ class Finder {
 
   // Divisibility decides what is legal on a number of devices, so more of them need not fit where fewer do.
   void min_devices() {
-    const std::int64_t node = base_.system.devices_per_node;
-    found_.least = devices_lower_bound(base_, question_.within);
+    std::vector<Request> requests(global_batches_.size(), base_);
+    std::deque<Feasibility> feasibilities;
+    found_.least = most_count;
+    std::int64_t largest_batch = 1;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      Workload& workload = requests[i].workload;
+      workload.global_batch = global_batches_[i];
+      largest_batch = std::max(largest_batch, workload.global_batch);
+      feasibilities.emplace_back(requests[i]);
+      // Fewer devices fail less, and leave an iteration more time than more of them.
+      found_.least =
+          std::min(found_.least, devices_lower_bound(requests[i], within_of(question_, workload, 1)));
+    }
     // No legal t exceeds the heads, no p the layers, no d the batch.
     const double most_used = static_cast<double>(most_heads(base_.model)) *
-                             static_cast<double>(base_.model.layers) *
-                             static_cast<double>(base_.workload.global_batch);
+                             static_cast<double>(base_.model.layers) * static_cast<double>(largest_batch);
     const std::int64_t most = static_cast<double>(question_.most) > most_used
                                   ? static_cast<std::int64_t>(most_used)
                                   : question_.most;
-    Feasibility feasibility(base_);
     Space space = space_;
-    visit_device_counts(found_.least, most, node, [&](std::int64_t devices) {
+    visit_device_counts(found_.least, most, base_.system.devices_per_node, [&](std::int64_t devices) {
       space.devices = devices;
-      if (question_.within ? feasibility.fits_within(space, *question_.within) : feasibility.fits(space)) {
-        found_.value = devices;
+      for (std::size_t i = 0; i < requests.size() && !found_.value; ++i) {
+        const std::optional<Seconds> within = within_of(question_, requests[i].workload, devices);
+        if (within ? feasibilities[i].fits_within(space, *within) : feasibilities[i].fits(space)) {
+          found_.value = devices;
+        }
+        found_.question.within = within;
       }
       return !found_.value.has_value();
     });
@@ -264,6 +284,7 @@ class Finder {
   const Request& base_;
   const Space& space_;
   const Question& question_;
+  std::span<const std::int64_t> global_batches_;
   Found found_;
   bool unbounded_ = false;
   bool at_least_ = false;
@@ -271,11 +292,31 @@ class Finder {
 
 }  // namespace
 
+std::optional<Seconds> within_of(const Question& question, const Workload& workload, std::int64_t devices) {
+  if (!question.run) return question.within;
+  const auto& [training, deadline, share] = *question.run;
+  return share * iteration_by(training, workload, devices, deadline);
+}
+
 Found find(const Request& base, const Space& space, const Question& question) {
-  if (question.within && !base.system.performance) {
+  return find(base, space, question, std::array{base.workload.global_batch});
+}
+
+Found find(const Request& base, const Space& space, const Question& question,
+           std::span<const std::int64_t> global_batches) {
+  EXPECTS(!global_batches.empty() && (!question.run || question.extreme == Extreme::min_devices));
+  if ((question.within || question.run) && !base.system.performance) {
     throw InputError("system", "has no performance figures, without which no iteration is timed");
   }
-  return Finder(base, space, question).run();
+  if (question.extreme == Extreme::min_devices) return Finder(base, space, question, global_batches).run();
+  std::optional<Found> furthest;
+  for (const std::int64_t batch : global_batches) {
+    Request request = base;
+    request.workload.global_batch = batch;
+    Found found = Finder(request, space, question, std::array{batch}).run();
+    if (!furthest || found.value.value_or(0) > furthest->value.value_or(0)) furthest = std::move(found);
+  }
+  return *furthest;
 }
 
 void put(Extreme extreme, std::int64_t value, Request& base, Space& space) {

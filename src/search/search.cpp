@@ -152,13 +152,6 @@ bool operator<(const Candidate& x, const Candidate& y) {
          std::tie(y.verdict, y.iteration, y.peak, y.place);
 }
 
-const Candidate* faster_but_marginal(const SearchResult& result) {
-  if (result.plans.empty() || result.plans.front().verdict == Verdict::marginal) return nullptr;
-  // Nothing is faster than the first of the front.
-  const Candidate& fastest = result.pareto.front();
-  return fastest.iteration < result.plans.front().iteration ? &fastest : nullptr;
-}
-
 SearchResult search(const Request& base, const Space& space, const SearchOptions& options) {
   EXPECTS(1 <= options.shard.index && options.shard.index <= options.shard.count);
   if (!base.system.performance) {

@@ -29,6 +29,11 @@ COMMANDS = {
         ["gpt3-175b", "--global-batch", "1536", "--tokens", "300B", "--deadline", "60d", "--power-per-gpu", "400 W"],
         ["gpt2-xl", "--devices", "4,8", "--global-batch", "8", "--tokens", "1B", "--top", "2"],
         ["tests/cli/two_kinds.json", "--devices", "8", "--global-batch", "16"],
+        ["gpt2-xl", "--devices", "6", "-t", "4"],  # nothing divides
+        ["gpt2-xl", "--devices", "8", "--global-batch", "16", "--batch-range", "20%", "--tokens", "1B", "--top", "2",
+         "--system", "dgx-a100-80g,dgx-h100-80g", "--price", "a100=1,h100=9"],
+        ["gpt2-xl", "--devices", "8", "--global-batch", "16", "--tokens", "1B", "--mtbf", "50000h", "--checkpoint-time",
+         "10s", "--restart-time", "5min", "--repair-time", "1d", "--spares", "8"],
     ],
     "estimate": [
         PAPER + ["--sp", "--recompute", "selective", "--tokens", "300B"],
@@ -54,6 +59,8 @@ COMMANDS = {
         PAPER + ["--vary", "recompute=none,selective,full", "--vary", "micro_batch=1:3:1"],  # 3 does not divide 64
         ["gpt2-xl", "--vary", "memory=40 GiB:80 GiB:x2", "--vary", "sp=yes,no", "--vary", "kernels.attention=flash"],
         ["plan", "--vary", "model=gpt2-xl,gpt-1t", "--vary", "devices=8,16", "--global-batch", "16", "-t", "1,8"],
+        ["gpt2-xl", "--vary", "tokens=1B,2B", "--vary", "price_per_gpu_hour=1,2", "--mtbf", "50000 h", "--checkpoint-time",
+         "10s", "--restart-time", "5min"],
     ],
     "compare": [
         PAPER + ["--recompute", "full", "--to", "--sp --recompute selective"],
@@ -97,7 +104,7 @@ def main():
     jsonschema.Draft202012Validator.check_schema(part)
     for command in ("sweep", "plan"):
         for flags in COMMANDS[command]:
-            if "4,8" in flags:  # several numbers of devices are compared by one run
+            if "4,8" in flags or "--price" in flags:  # several are compared by one run
                 continue
             call = [command, *(flag for flag in flags if flag != "--timing"), "--shard", "2/3"]
             violations += violated(jsonschema.Draft202012Validator(part), printed(program, call), call)

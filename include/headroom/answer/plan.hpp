@@ -9,6 +9,7 @@
 #include "headroom/answer/inquiry.hpp"
 #include "headroom/search/limits.hpp"
 #include "headroom/search/search.hpp"
+#include "headroom/search/variants.hpp"
 
 namespace headroom {
 
@@ -21,9 +22,13 @@ struct AskedStrategy {
 struct PlanQuestion {
   Request base;  // its strategy lends what the space does not set
   Space space;
-  std::vector<std::int64_t> device_counts;  // where there are several, the space is searched on each
-  std::optional<Question> find;             // an inverse question: its answer is what is planned
-  bool default_batch = false;               // nobody named its global batch, which is the usual one
+  // Where there are several, the space is searched with each; where there are none, those of base and space are meant.
+  std::vector<std::int64_t> device_counts;
+  std::vector<std::int64_t> global_batches;
+  std::vector<Offer> offers;
+  std::optional<std::int64_t> around_batch;  // the global batch that the others lie around
+  std::optional<Question> find;              // an inverse question: its answer is what is planned
+  bool default_batch = false;                // nobody named its global batch, which is the usual one
   Training training;
   // When the training shall be over: asks for the fewest devices, of which an iteration takes short enough. Expects
   // tokens, and no other extreme.
@@ -40,8 +45,15 @@ struct PlanQuestion {
 struct PlanTask {
   Request base;
   Space space;
-  std::vector<std::int64_t> device_counts;
+  Compared comparison;
   std::optional<Found> found;
+};
+
+// How a global batch does on the system and the devices of the best plan.
+struct BatchRate {
+  std::int64_t global_batch = 0;
+  std::optional<double> tokens_per_second;  // none: nothing fits
+  friend bool operator==(const BatchRate&, const BatchRate&) = default;
 };
 
 // What is not certain of a plan's time, and of what a training run takes with it, where tokens are given.
@@ -60,18 +72,23 @@ struct InTime {
 };
 
 struct PlanReply {
-  Request base;
+  Request base;  // of several that are compared, those of the best plan: system, stack and batch
   Space space;
-  std::vector<std::int64_t> device_counts;
+  Compared comparison;
+  std::vector<Variant> variants;  // that it makes, by number
   std::optional<Found> found;
   bool default_batch = false;
-  Training training;
+  Training training;  // on the system of the best plan
   SearchResult result;
   std::vector<EstimateReply> accounts;    // of the first of its plans
   std::optional<InTime> in_time;          // where a time was asked for
   std::optional<IterationSpread> spread;  // of the time of each, where time is known
   std::vector<Outlook> plan_outlooks;     // of each of its plans
   std::vector<Outlook> pareto_outlooks;   // and of each on its Pareto front
+  // Of several global batches: the best, then the one that the others lie around, or the least and the most.
+  std::vector<BatchRate> batch_rates;
+  std::int64_t batches_without_plan = 0;  // beside the best plan's system and devices
+  std::optional<std::size_t> cheapest;    // of the plans, where they have prices and it is not the first
   std::optional<BlockedChange> blocked;   // what memory keeps the best plan from
   std::optional<Problem> obstacle;        // where no layout is legal: the size that divides nothing
   std::vector<Found> relief;              // where nothing fits: what would
@@ -86,6 +103,26 @@ PlanTask task_of(const PlanQuestion& question);
 SearchResult search(const PlanTask& task, const SearchOptions& options);
 PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult result,
                    const std::optional<AskedStrategy>& why);
+
+// What a candidate of the reply is of.
+const Variant& variant_of(const PlanReply& reply, const Candidate& candidate);
+const System& system_of(const PlanReply& reply, const Candidate& candidate);
+// What a training run takes with it: at the price of its system.
+Training training_of(const PlanReply& reply, const Candidate& candidate);
+
+// How much longer a plan takes for a token than the best one: 0.05.
+double slower_by(const PlanReply& reply, const Candidate& candidate);
+
+double tokens_per_second(const PlanReply& reply, const Candidate& candidate);
+
+// The fastest plan of all, where it is marginal and so not the best; else null.
+const Candidate* faster_but_marginal(const PlanReply& reply);
+
+// Whether several are compared.
+bool compares_devices(const PlanReply& reply);
+bool compares_batches(const PlanReply& reply);
+bool compares_systems(const PlanReply& reply);
+bool compares(const PlanReply& reply);
 
 // Whether an inverse question was asked and nothing meets it: what is planned then only comes nearest.
 bool unanswered(const PlanReply& reply);

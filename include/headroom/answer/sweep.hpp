@@ -10,6 +10,7 @@
 
 #include "headroom/answer/grid.hpp"
 #include "headroom/core/error.hpp"
+#include "headroom/plan/capacity.hpp"
 #include "headroom/search/search.hpp"
 
 namespace headroom {
@@ -30,6 +31,14 @@ struct SweepFigures {
   std::optional<double> hfu;
   std::optional<double> tokens_per_second;
   std::optional<double> tokens_per_second_per_device;
+  std::optional<double> days;  // of a training run, where tokens are given; and both ends of its interval
+  std::optional<double> low_days;
+  std::optional<double> high_days;
+  std::optional<double> price;
+  std::optional<double> low_price;
+  std::optional<double> high_price;
+  std::optional<double> kilowatt_hours;
+  std::optional<double> goodput;    // the part of the days that makes progress
   std::optional<double> evaluated;  // strategies of a search, and those of them that fit
   std::optional<double> feasible;
   friend bool operator==(const SweepFigures&, const SweepFigures&) = default;
@@ -40,7 +49,7 @@ struct SweepFigure {
   std::string_view name;
   std::optional<double> SweepFigures::*figure;
 };
-inline constexpr std::array<SweepFigure, 13> sweep_figures{{
+inline constexpr std::array<SweepFigure, 21> sweep_figures{{
     {"devices", &SweepFigures::devices},
     {"peak_rank", &SweepFigures::peak_rank},
     {"peak_bytes", &SweepFigures::peak_bytes},
@@ -52,6 +61,14 @@ inline constexpr std::array<SweepFigure, 13> sweep_figures{{
     {"hfu", &SweepFigures::hfu},
     {"tokens_per_second", &SweepFigures::tokens_per_second},
     {"tokens_per_second_per_device", &SweepFigures::tokens_per_second_per_device},
+    {"days", &SweepFigures::days},
+    {"low_days", &SweepFigures::low_days},
+    {"high_days", &SweepFigures::high_days},
+    {"price", &SweepFigures::price},
+    {"low_price", &SweepFigures::low_price},
+    {"high_price", &SweepFigures::high_price},
+    {"kilowatt_hours", &SweepFigures::kilowatt_hours},
+    {"goodput", &SweepFigures::goodput},
     {"evaluated", &SweepFigures::evaluated},
     {"feasible", &SweepFigures::feasible},
 }};
@@ -73,19 +90,24 @@ std::string problem_text(const SweepRow& row);
 struct PointQuestion {
   Request request;
   std::optional<Space> space;
+  Training training;  // what a training run takes, where its tokens are known
 };
 
 // Throws InputError where the strategy is not legal; a row can be made of that too.
 SweepRow answer(const PointQuestion& question);
 
-SweepRow row_of(const Evaluation& evaluation);
-SweepRow row_of(const Request& base, const SearchResult& result);
+SweepRow row_of(const Evaluation& evaluation, const Training& training = {});
+SweepRow row_of(const Request& base, const SearchResult& result, const Training& training = {});
 
 // What the points have in common.
 struct SweepHead {
   SweepKind kind = SweepKind::estimate;
   std::vector<std::string> arguments;  // of every point, as flags
   Grid grid;
+  // What points say of a training run, beside days.
+  bool with_days = false;
+  bool with_prices = false;
+  bool with_failures = false;
   // Those of which no point changes anything.
   std::optional<Transformer> model;
   std::optional<System> system;

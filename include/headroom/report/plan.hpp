@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "headroom/answer/plan.hpp"
 #include "headroom/report/table.hpp"
@@ -11,7 +12,8 @@ namespace headroom {
 
 // What a report says beside the reply.
 struct PlanWords {
-  std::string estimate;    // the command that looks closer, without the strategy's flags
+  // The command that looks closer, on each system that is compared, without batch and strategy.
+  std::vector<std::string> estimates;
   std::string why;         // the strategy that was asked about, as flags
   std::size_t shown = 10;  // plans in a table
   std::optional<double> elapsed_seconds;

@@ -6,10 +6,12 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "headroom/core/counts.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/names.hpp"
+#include "headroom/plan/capacity.hpp"
 #include "headroom/search/space.hpp"
 
 namespace headroom {
@@ -30,11 +32,22 @@ inline constexpr std::array<Spelling<Extreme>, 4> spellings<Extreme>{{
 inline constexpr std::int64_t usual_most_devices = 16384;
 inline constexpr std::int64_t usual_sequence_step = 128;
 
+// A training run that is to end in time: what an iteration may take follows from the batch and, as devices fail, from
+// their number.
+struct RunLimit {
+  Training training;
+  Seconds deadline;
+  double share = 1;  // of that, what its predicted time may be
+  friend bool operator==(const RunLimit&, const RunLimit&) = default;
+};
+
 struct Question {
   Extreme extreme = Extreme::min_devices;
   std::int64_t step = 1;  // only multiples of it are looked at; min_devices looks at whole nodes instead
   std::int64_t most = most_count;  // nothing above it is looked at
-  std::optional<Seconds> within;   // how long an iteration may take; for min_devices and max_batch only
+  // How long an iteration may take; for min_devices and max_batch only. An answer that is bound by a run has it too.
+  std::optional<Seconds> within;
+  std::optional<RunLimit> run;  // for min_devices only
   friend bool operator==(const Question&, const Question&) = default;
 };
 
@@ -57,6 +70,13 @@ struct Found {
 // Ignores what the request and the space say of the thing asked for. Throws InputError where `within` is asked of a
 // system whose performance is not known.
 Found find(const Request& base, const Space& space, const Question& question);
+
+// The same where the global batch is any of several: the furthest that any of them goes.
+Found find(const Request& base, const Space& space, const Question& question,
+           std::span<const std::int64_t> global_batches);
+
+// What an iteration may take for a batch on so many devices, if that is bounded.
+std::optional<Seconds> within_of(const Question& question, const Workload& workload, std::int64_t devices);
 
 // Puts the value in place of what the request and its space say of the thing asked for.
 void put(Extreme extreme, std::int64_t value, Request& base, Space& space);

@@ -21,7 +21,8 @@ struct Candidate {
   std::size_t peak_rank = 0;
   Seconds iteration;
   double mfu = 0;
-  std::int64_t place = 0;  // in the order of the whole space, whichever part of it was searched
+  std::size_t variant = 0;  // of those that are compared (search/variants.hpp)
+  std::int64_t place = 0;   // in the order of the whole space, whichever part of it was searched
   friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
@@ -57,9 +58,6 @@ struct SearchResult {
   std::optional<Candidate> nearest;  // where nothing fits: the one that needs the least memory
   friend bool operator==(const SearchResult&, const SearchResult&) = default;
 };
-
-// The fastest plan of all, where it is marginal and so not the best; else null.
-const Candidate* faster_but_marginal(const SearchResult& result);
 
 // Throws InputError where the system's performance is not known.
 SearchResult search(const Request& base, const Space& space, const SearchOptions& options = {});
