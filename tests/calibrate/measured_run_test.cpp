@@ -137,7 +137,8 @@ TEST_CASE("one's own run finds the system of its device") {
   std::set<std::string> devices;
   for (const System& system : list_systems()) {
     // One that stands on another does not take its runs.
-    CHECK(system.runs_of.empty() == !system.name.starts_with("dgx-"));
+    const bool of_a_cluster = system.name.ends_with("-a100-80g") && !system.name.starts_with("dgx-");
+    CHECK(system.runs_of.empty() == of_a_cluster);
     for (const std::string& device : system.runs_of) {
       CHECK(devices.insert(device).second);
       CHECK(system_of_device(device) == system.name);
@@ -146,6 +147,9 @@ TEST_CASE("one's own run finds the system of its device") {
   }
   CHECK(system_of_device("NVIDIA H100 80GB HBM3") == "dgx-h100-80g");
   CHECK(system_of_device("A100") == "dgx-a100-80g");
+  CHECK(system_of_device("GB200 (Blackwell, NVL72)") == "gb200-nvl72");
+  CHECK(system_of_device("NVIDIA GB300") == "gb300-nvl72");
+  CHECK(system_of_device("NVIDIA B300 SXM6 AC") == "dgx-b300");
   CHECK(system_of_device("NVIDIA A100 80GB PCIe") == "none");
   CHECK(system_of_device("V100-SXM2-32GB") == "none");
   CHECK(system_of_device("") == "none");

@@ -66,9 +66,15 @@ TEST_CASE("catalog: Llama models are as published") {
 }
 
 TEST_CASE("catalog: the systems, with the memory that nvidia-smi shows") {
-  CHECK(list_systems().size() == 8);
+  CHECK(list_systems().size() == 11);
   CHECK(read_system("dgx-a100-80g").memory == 80_GiB);
   CHECK(read_system("dgx-a100-40g").memory == 40_GiB);
+  CHECK(read_system("gb200-nvl72").memory == 189471_MiB);
+}
+
+TEST_CASE("catalog: NVLink connects a rack of 72 devices, not the four of a host") {
+  for (const char* name : {"gb200-nvl72", "gb300-nvl72"}) CHECK(read_system(name).devices_per_node == 72);
+  CHECK(read_system("dgx-b300").devices_per_node == 8);
 }
 
 TEST_CASE("catalog: a misspelt name suggests the nearest") {

@@ -30,7 +30,8 @@ TEST_CASE("interval: of the device whose training steps were measured it is narr
   const Plan fitted = account(evaluate(timed("dgx-a100-80g")));
   CHECK(iteration_spread(fitted.request, embedded_spreads()).rates == StepRates::fitted);
   CHECK_FALSE(warned(fitted, "transferred_step_rates"));
-  for (const char* system : {"dgx-h100-80g", "dgx-h200-141g", "dgx-b200-180g"}) {
+  for (const char* system :
+       {"dgx-h100-80g", "dgx-h200-141g", "dgx-b200-180g", "dgx-b300", "gb200-nvl72", "gb300-nvl72"}) {
     const Plan plan = account(evaluate(timed(system)));
     CHECK(iteration_spread(plan.request, embedded_spreads()).rates == StepRates::transferred);
     CHECK(warned(plan, "transferred_step_rates"));

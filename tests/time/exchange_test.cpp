@@ -36,7 +36,9 @@ SHARED_TEST_CASE("exchange: measured all-to-alls are met by rates fitted to othe
   for (const Table& table :
        {Table{"dgx-a100-80g", "a100-sxm-80g", 0.09, 0.22}, Table{"dgx-h100-80g", "h100-sxm-80g", 0.11, 0.21},
         Table{"dgx-h200-141g", "h200-sxm-141g", 0.09, 0.42},
-        Table{"dgx-b200-180g", "b200-sxm-180g", 0.20, 0.18}}) {
+        Table{"dgx-b200-180g", "b200-sxm-180g", 0.20, 0.18},
+        Table{"gb200-nvl72", "kernels/gb200", 0.20, 0.12}, Table{"gb300-nvl72", "kernels/gb300", 0.20, 0.20},
+        Table{"dgx-b300", "kernels/b300_sxm", 0.20, 0.22}}) {
     CAPTURE(table.system);
     const auto file = tests::shared_file(std::string("data/microbench/") + table.file + "_nccl_fp16.csv");
     if (!file) continue;
