@@ -161,7 +161,7 @@ ExplainedStage explain_first_stage(const ExplainQuestion& question, const ModelL
 }  // namespace
 
 ExplainReply answer(const ExplainQuestion& question) {
-  return answer(question, layers_of(question.model, question.strategy.micro_batch));
+  return answer(question, layers_of(question.model, question.strategy));
 }
 
 ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers) {

@@ -1,6 +1,7 @@
 #include "headroom/answer/inquiry.hpp"
 
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/precision_legality.hpp"
 #include "headroom/search/neighbours.hpp"
 
 namespace headroom {
@@ -16,7 +17,11 @@ std::vector<Problem> problems_of(const InquiryQuestion& question) {
     return {{"data_parallel",
              "makes it " + std::to_string(asked) + " GPUs, not " + std::to_string(question.space.devices)}};
   }
-  return illegalities(question.base.model, question.strategy, question.base.workload);
+  std::vector<Problem> problems =
+      illegalities(question.base.model, question.strategy, question.base.workload);
+  const std::vector<Problem> of_device = precision_illegalities(question.base.system, question.strategy);
+  problems.insert(problems.end(), of_device.begin(), of_device.end());
+  return problems;
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ Seconds backward_of(const Plan& plan) {
 Throughput throughput_at(const Plan& plan, Seconds iteration) {
   const Request& request = plan.request;
   return throughput(plan.timing->flops, iteration, request.strategy, request.workload,
-                    peak_of(request.system.performance->device, compute_dtype(request.model)));
+                    request.system.performance->device);
 }
 
 const Figure& measured_iteration(const MeasuredCase& it) {

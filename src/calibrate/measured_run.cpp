@@ -6,6 +6,7 @@
 
 #include "headroom/core/reading.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
 #include "overlap_words.hpp"
 
@@ -69,12 +70,12 @@ constexpr std::array unmodelled{
     Unmodelled{"context parallelism", [](const MeasuredRun& run) { return run.context_parallel > 1; }},
     Unmodelled{"parameters or gradients sharded over data-parallel ranks (FSDP, ZeRO 2 and 3)",
                [](const MeasuredRun& run) { return run.fully_sharded || run.zero_stage.value_or(0) > 1; }},
-    Unmodelled{"FP8 and FP4 GEMMs",
-               [](const MeasuredRun& run) {
-                 return holds(run.dtype, "fp8") || holds(run.dtype, "float8") || holds(run.dtype, "FP8") ||
-                        holds(run.dtype, "fp4");
-               }},
 };
+
+// "float8 (dynamic tensorwise)": recipes differ in memory and in time.
+bool names_narrow(const std::string& dtype) {
+  return holds(dtype, "fp8") || holds(dtype, "float8") || holds(dtype, "FP8") || holds(dtype, "fp4");
+}
 
 bool has_16_bits(const std::string& dtype) {
   return dtype.empty() || holds(dtype, "16") || holds(dtype, "half");
@@ -91,7 +92,10 @@ void collect_unmodelled(const MeasuredRun& run, std::vector<std::string>& reason
     if (of(run)) add(what);
   }
   for (const std::string& what : run.unmodelled) add(what);
-  if (reasons.size() == others && !has_16_bits(run.dtype)) add("GEMMs in '" + run.dtype + "'");
+  if (run.recipe && !from_name<Precision>(*run.recipe)) add("GEMMs of recipe '" + *run.recipe + "'");
+  if (reasons.size() == others && !run.recipe && !has_16_bits(run.dtype) && !names_narrow(run.dtype)) {
+    add("GEMMs in '" + run.dtype + "'");
+  }
 }
 
 bool has_experts(const MeasuredRun& run) {
@@ -104,6 +108,7 @@ void collect_lacking(const MeasuredRun& run, const RunSettings& settings, std::v
   if (!run.iteration && !run.memory) add("an iteration time or a peak memory");
   if (!run.model && !run.vocabulary && !settings.vocabulary) add("model.vocab");
   if (!run.recompute && !settings.recompute) add("recompute");
+  if (!run.recipe && names_narrow(run.dtype)) add("precision.recipe");
   if (run.tensor_parallel > 1 && !run.sequence_parallel) add("parallel.sp");
   if (!run.dense && !has_experts(run)) add("model.moe");
 }
@@ -191,6 +196,9 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
   strategy.recompute = *recomputation_of(run, settings);
   strategy.distributed_optimizer = run.zero_stage == 1;
   strategy.gradient_dtype = settings.gradient_dtype.value_or(Dtype::fp32);
+  strategy.precision =
+      run.recipe ? from_name<Precision>(*run.recipe).value_or(Precision::bf16) : Precision::bf16;
+  strategy.fp8_param_gather = run.fp8_param_gather && is_narrow(strategy.precision);
   const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };
   set(strategy.optimizer.main_params, run.main_params);
   set(strategy.optimizer.exp_avg, run.exp_avg);
@@ -243,6 +251,12 @@ RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const Sys
                 const Software& software) {
   std::vector<std::string> reasons = reasons_to_skip(run, source);
   if (!system.performance) reasons.push_back("system " + system.name + " has no performance figures");
+  if (reasons.empty()) {
+    for (const auto& [where, rule] :
+         precision_illegalities(system, strategy_of(run, settings_of(run, source)))) {
+      reasons.push_back(where + " " + rule);
+    }
+  }
   if (!reasons.empty()) return reasons;
   const RunSettings settings = settings_of(run, source);
   Request request{.model = model_of(run, settings),

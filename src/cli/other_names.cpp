@@ -32,6 +32,9 @@ constexpr std::array other_names{
     OtherName{"--csv", "--format=csv"},
     OtherName{"--markdown", "--format=markdown"},
     OtherName{"--bf16", ""},
+    OtherName{"--fp8", "--precision=fp8"},
+    OtherName{"--fp8-hybrid", "--precision=fp8_delayed"},
+    OtherName{"--fp4", "--precision=nvfp4"},
     OtherName{"--grad-reduce-in-bf16", "--gradient-dtype=half"},
     OtherName{"--overlap-grad-reduce", "--set-software=overlap_grad_reduce=true"},
     OtherName{"--no-overlap-grad-reduce", "--set-software=overlap_grad_reduce=false"},
@@ -56,7 +59,6 @@ constexpr std::string_view context_parallelism = "context parallelism";
 constexpr std::string_view full_sharding =
     "parameters or gradients sharded over data-parallel ranks (ZeRO 2 and 3, FSDP); optimizer state is, with "
     "--distributed-optimizer (ZeRO 1)";
-constexpr std::string_view eight_bits = "FP8 and FP4 training";
 constexpr std::string_view offloading = "offloading to the host";
 
 constexpr std::array unmodelled_sizes{
@@ -76,13 +78,6 @@ constexpr std::array unmodelled{
     Unmodelled{"--fsdp-sharding-strategy", full_sharding},
     Unmodelled{"--data-parallel-shard-degree", full_sharding},
     Unmodelled{"--zero3", full_sharding},
-    Unmodelled{"--fp8", eight_bits},
-    Unmodelled{"--fp8-format", eight_bits},
-    Unmodelled{"--fp8-recipe", eight_bits},
-    Unmodelled{"--fp8-hybrid", eight_bits},
-    Unmodelled{"--fp8-param-gather", eight_bits},
-    Unmodelled{"--fp4", eight_bits},
-    Unmodelled{"--fp4-format", eight_bits},
     Unmodelled{"--cpu-offloading", offloading},
     Unmodelled{"--optimizer-cpu-offload", offloading},
 };
@@ -115,6 +110,18 @@ constexpr std::array otherwise{
     Otherwise{"--num-query-groups", "a field of the model here: --set key_value_heads=N"},
     Otherwise{"--vocab-size", "a field of the model here: --set vocabulary=N"},
     Otherwise{"--fp16", "not told from BF16, which is as large and, on these GPUs, as fast: leave it out"},
+};
+
+// Megatron-LM's recipes, and the precisions that they are.
+struct Fp8Recipe {
+  std::string_view theirs;
+  std::string_view own;
+};
+constexpr std::array fp8_recipes{
+    Fp8Recipe{"delayed", "fp8_delayed"},
+    Fp8Recipe{"tensorwise", "fp8"},
+    Fp8Recipe{"blockwise", "fp8_blockwise"},
+    Fp8Recipe{"mxfp8", "mxfp8"},
 };
 
 template <class Rows>
@@ -156,6 +163,12 @@ class Translation {
     }
     if (flag == "--zero-stage" || flag == "--zero") {
       read_zero_stage(flag, value(rest));
+    } else if (flag == "--fp8-recipe") {
+      read_recipe(flag, value(rest));
+    } else if (flag == "--fp8-format") {
+      read_fp8_format(flag, value(rest));
+    } else if (flag == "--fp4-format") {
+      read_fp4_format(flag, value(rest));
     } else if (const Unmodelled* const size = find_row(unmodelled_sizes, flag)) {
       if (value(rest) != "1") not_modelled(flag, size->what);
     } else if (const Unmodelled* const none = find_row(unmodelled, flag)) {
@@ -183,6 +196,33 @@ class Translation {
     } else {
       problems_.push_back({flag, "must be 0 or 1 (2 and 3 are not modelled yet), not '" + stage + "'"});
     }
+  }
+
+  // Megatron-LM's --fp8-format alone means delayed scaling.
+  void read_fp8_format(const std::string& flag, const std::string& format) {
+    const bool recipe = std::any_of(arguments_.begin(), arguments_.end(), [](const std::string& other) {
+      return other.starts_with("--fp8-recipe");
+    });
+    if (format != "hybrid" && format != "e4m3") {
+      problems_.push_back(
+          {flag, "must be hybrid or e4m3, which are as large and as fast, not '" + format + "'"});
+    } else if (!recipe) {
+      result_.emplace_back("--precision=fp8_delayed");
+    }
+  }
+
+  void read_fp4_format(const std::string& flag, const std::string& format) {
+    if (format != "e2m1") problems_.push_back({flag, "must be e2m1, not '" + format + "'"});
+    result_.emplace_back("--precision=nvfp4");
+  }
+
+  void read_recipe(const std::string& flag, const std::string& recipe) {
+    for (const auto& [theirs, own] : fp8_recipes) {
+      if (recipe != theirs) continue;
+      result_.push_back("--precision=" + std::string(own));
+      return;
+    }
+    problems_.push_back({flag, "must be delayed, tensorwise, blockwise or mxfp8, not '" + recipe + "'"});
   }
 
   void not_modelled(const std::string& flag, std::string_view what) {

@@ -68,9 +68,6 @@ constexpr std::string_view described[] = {"/quality",
                                           "/overlap_flags/defer_embedding_wgrad",
                                           "/precision/fp8_format",
                                           "/precision/fp4_format",
-                                          "/precision/fp8_param_gather",
-                                          "/precision/bf16_layers",
-                                          "/precision/fp8_attention",
                                           "/optimizer/name",
                                           "/optimizer/precision_aware",
                                           "/optimizer/main_grads",
@@ -86,7 +83,7 @@ constexpr std::string_view described[] = {"/quality",
                                           "/measured/hfu_pct"};
 
 // Members of which a run that has one cannot be predicted yet. A line goes when its feature comes. Not had is what is
-// left out, null, false, 0, or "none"; with `text` only what holds it counts.
+// left out, null, false, 0, "none", or a list of such; with `text` only what holds it counts.
 struct UnmodelledMember {
   std::string_view path;
   std::string_view what;
@@ -102,10 +99,8 @@ constexpr std::array unmodelled_members{
     UnmodelledMember{"/model/attention_sinks", "attention sinks"},
     UnmodelledMember{"/model/qk_norm", "normalization of queries and keys"},
     UnmodelledMember{"/moe_run/mtp_layers", "multi-token prediction"},
-    UnmodelledMember{"/precision/recipe", "FP8 and FP4 GEMMs", "fp"},
-    UnmodelledMember{"/precision/recipe", "FP8 and FP4 GEMMs", "delayed"},
-    UnmodelledMember{"/precision/recipe", "FP8 and FP4 GEMMs", "tensorwise"},
-    UnmodelledMember{"/precision/recipe", "FP8 and FP4 GEMMs", "blockwise"},
+    UnmodelledMember{"/precision/bf16_layers", "some layers in BF16 among others"},
+    UnmodelledMember{"/precision/fp8_attention", "FP8 attention"},
     UnmodelledMember{"/offload", "offloading to the host"},
     UnmodelledMember{"/training_mode", "low-rank adapters (LoRA)", "LoRA"},
 };
@@ -183,6 +178,8 @@ constexpr auto overlap_fields = [](auto& fields, auto& it) {
 
 constexpr auto precision_fields = [](auto& fields, auto& it) {
   fields.optional("grad_reduce_dtype", it.run.settings.gradient_dtype, OneOf{dtypes_that<is_floating>});
+  fields.optional("recipe", it.run.recipe);
+  fields.optional("fp8_param_gather", it.run.fp8_param_gather);
 };
 
 constexpr auto optimizer_fields = [](auto& fields, auto& it) {
@@ -241,6 +238,7 @@ const Json* find(const Json& run, std::string_view path) {
 bool is_had(const Json& value) {
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_number()) return value != 0;
+  if (value.is_array()) return std::any_of(value.begin(), value.end(), is_had);
   return !value.is_string() || value != "none";
 }
 

@@ -67,10 +67,25 @@ class BackwardWalk {
     return number(bytes_on_rank(table_[value], table_[value].placement, sharding_));
   }
   // Of the tokens of all tensor-parallel ranks, where a region that runs on 1/t needs those of a sequence shard.
-  [[nodiscard]] Bytes gathered(const Op& op, ValueId value) const {
+  [[nodiscard]] Bytes gathered(const Op& op, ValueId value, Dtype dtype) const {
     const bool sharded = sharding_.sequence && table_[value].placement == Placement::boundary;
-    return sharded && op.region == Placement::split ? number(whole_bytes(table_[value], sharding_))
+    return sharded && op.region == Placement::split ? number(whole_bytes(table_[value], sharding_, dtype))
                                                     : Bytes(0);
+  }
+  // In the type that the op multiplies.
+  [[nodiscard]] Bytes gathered_factor(const Op& op, ValueId value) const {
+    return gathered(op, value, multiplies_narrow(op) ? op.products[0].dtype : table_[value].dtype);
+  }
+
+  // Of the gradient of an output, as rows and as columns, where the op multiplies fewer than 16 bits; what is gathered of it
+  // is one of the two.
+  [[nodiscard]] Bytes cast_gradient(const Op& op, ValueId output) const {
+    if (!multiplies_narrow(op)) return Bytes(0);
+    const Bytes whole = gathered_factor(op, output);
+    const Value& value = table_[output];
+    const Bytes own =
+        number(whole_bytes(value, sharding_, op.products[0].dtype) * share(value.placement, sharding_));
+    return whole > Bytes(0) ? whole : 2 * own;
   }
 
   // The first op of the table that saved a value or is run again from it: the last whose backward pass needs it.
@@ -113,7 +128,9 @@ class BackwardWalk {
       if (gradients_[value].alive) count(now, static_cast<ValueId>(value), gradients_[value].bytes);
     }
     for (const ValueId output : op.outputs) {
-      if (gradients_[place(output)].alive) now.gathered += gathered(op, output);
+      if (!gradients_[place(output)].alive) continue;
+      now.gathered += gathered_factor(op, output);
+      now.gradients += cast_gradient(op, output);
     }
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const ValueId input = op.inputs[i];
@@ -124,8 +141,10 @@ class BackwardWalk {
       } else if (op.adds && op.saves.empty()) {  // and to the branch, unless dropout makes another of it
         gradient.alive = true;
       } else {
-        const Bytes whole = gathered(op, input);
-        if (op.kind == OpKind::linear && !sharding_.save_gathered_input) now.gathered += whole;
+        const Bytes whole = gathered(op, input, table_[input].dtype);
+        if (op.kind == OpKind::linear && !sharding_.save_gathered_input) {
+          now.gathered += gathered_factor(op, input);
+        }
         if (!op.in_place) count(now, input, gradient_bytes(op, input) + whole);
         gradient = {.alive = true, .bytes = shard(input)};
       }

@@ -87,7 +87,9 @@ Expr deferred_bytes(const OpTable& table, const Sharding& sharding, Detail detai
     if (!makes_weight_gradients(op)) continue;
     for (const ValueId output : op.outputs) {
       const Value& value = table[output];
-      sum += bytes_on_rank(value, value.placement, sharding);
+      if (is_narrow(value.dtype)) continue;  // a copy of the input
+      const Dtype dtype = multiplies_narrow(op) ? op.products[0].dtype : value.dtype;
+      sum += whole_bytes(value, sharding, dtype) * share(value.placement, sharding);
     }
   }
   return sum;
@@ -97,7 +99,7 @@ Expr deferred_bytes(const OpTable& table, const Sharding& sharding, Detail detai
 
 LayerActivations layer_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, const Recomputation& recompute, Detail detail) {
-  const OpTable table = layer_ops(model, strategy.micro_batch);
+  const OpTable table = with_precision(layer_ops(model, strategy.micro_batch), strategy.precision);
   const auto [kept, recomputed] =
       layer_exprs(table, sharding_of(model, strategy), recomputed_ops_of(table, recompute), detail);
   const Bindings letters = bindings(model, strategy, workload);
@@ -154,9 +156,9 @@ ModelActivations evaluate(const ModelActivationExprs& exprs, const Bindings& let
 
 ModelActivations model_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, Detail detail) {
-  return evaluate(model_activation_exprs(layers_of(model, strategy.micro_batch), sharding_of(model, strategy),
-                                         strategy, detail),
-                  bindings(model, strategy, workload));
+  return evaluate(
+      model_activation_exprs(layers_of(model, strategy), sharding_of(model, strategy), strategy, detail),
+      bindings(model, strategy, workload));
 }
 
 namespace {
@@ -239,13 +241,13 @@ std::vector<StageActivations> stage_activations(const ModelLayers& layers, const
 std::vector<StageActivations> stage_activations(const Transformer& model, const Strategy& strategy,
                                                 const Workload& workload, Detail detail,
                                                 const Software& software) {
-  return stage_activations(layers_of(model, strategy.micro_batch), sharding_of(model, strategy),
+  return stage_activations(layers_of(model, strategy), sharding_of(model, strategy),
                            bindings(model, strategy, workload), strategy, detail, software);
 }
 
 DeferredActivations deferred_activations(const Transformer& model, const Strategy& strategy,
                                          const Workload& workload, Detail detail) {
-  return deferred_activations(layers_of(model, strategy.micro_batch), sharding_of(model, strategy),
+  return deferred_activations(layers_of(model, strategy), sharding_of(model, strategy),
                               bindings(model, strategy, workload), detail);
 }
 

@@ -31,7 +31,9 @@ ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Shard
     const Sharding of_kind = sharding_of(kind.sizes, sharding, tensor_parallel);
     exprs.kinds.push_back({.sizes = kind.sizes,
                            .dense = parameters(kind.ops, of_kind, WeightClass::dense),
-                           .expert = parameters(kind.ops, of_kind, WeightClass::expert)});
+                           .expert = parameters(kind.ops, of_kind, WeightClass::expert),
+                           .narrow_dense = narrow_weights(kind.ops, of_kind, WeightClass::dense),
+                           .narrow_expert = narrow_weights(kind.ops, of_kind, WeightClass::expert)});
   }
   return exprs;
 }
@@ -40,16 +42,17 @@ ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& lette
   ModelParameters parts{.kinds = {}, .shared = exprs.shared.evaluate(letters)};
   for (const KindParameterExprs& kind : exprs.kinds) {
     const Bindings of_kind = bindings_of(kind.sizes, letters);
-    parts.kinds.emplace_back(kind.dense.evaluate(of_kind), kind.expert.evaluate(of_kind));
+    parts.kinds.emplace_back(kind.dense.evaluate(of_kind), kind.expert.evaluate(of_kind),
+                             kind.narrow_dense.evaluate(of_kind), kind.narrow_expert.evaluate(of_kind));
   }
   return parts;
 }
 
 ModelParameters model_parameters(const Transformer& model, const Strategy& strategy,
                                  const Workload& workload) {
-  return evaluate(
-      model_parameter_exprs(layers_of(model), sharding_of(model, strategy), strategy.tensor_parallel),
-      bindings(model, strategy, workload));
+  return evaluate(model_parameter_exprs(layers_of(model, strategy), sharding_of(model, strategy),
+                                        strategy.tensor_parallel),
+                  bindings(model, strategy, workload));
 }
 
 std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strategy& strategy,
@@ -68,7 +71,18 @@ std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strat
   return parameters;
 }
 
-ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters) {
+double narrow_weight_size(const Strategy& strategy, int copies) {
+  const double copied = real(copies) * weight_size(compute_dtype(strategy.precision));
+  return strategy.fp8_param_gather ? copied : real(size_of(Dtype::half)) + copied;
+}
+
+double gathered_narrow_weight_size(const Strategy& strategy) {
+  const bool in_type = strategy.fp8_param_gather && strategy.precision != Precision::mxfp8;
+  return in_type ? weight_size(compute_dtype(strategy.precision)) : real(size_of(Dtype::half));
+}
+
+ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
+                       int copies) {
   const OptimizerDtypes& dtypes = strategy.optimizer;
   const double moments = size_of(dtypes.exp_avg) + size_of(dtypes.exp_avg_sq);
   const bool fp32_weights = model.architecture.kernels.weight_copies;
@@ -79,8 +93,13 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
     return Bytes(std::ceil(held * optimizer / shards));
   };
   const double all = total(parameters);
+  const double narrow = parameters.narrow_dense + parameters.narrow_expert;
   const auto gradient = static_cast<double>(size_of(fp32_weights ? Dtype::fp32 : strategy.gradient_dtype));
-  return {.weights = Bytes(all * real(size_of(fp32_weights ? Dtype::fp32 : Dtype::half))),
+  const double weight = real(size_of(fp32_weights ? Dtype::fp32 : Dtype::half));
+  double weights = all * weight;
+  if (narrow > 0)
+    weights = std::ceil((all - narrow) * weight + narrow * narrow_weight_size(strategy, copies));
+  return {.weights = Bytes(weights),
           .gradients = Bytes(all * gradient),
           .optimizer = sharded(parameters.dense, WeightClass::dense) +
                        sharded(parameters.expert, WeightClass::expert)};

@@ -54,7 +54,7 @@ std::vector<LayerRun> distinct_runs(const std::vector<LayerDescription>& kinds,
 
 }  // namespace
 
-ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch) {
+ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch, Precision precision) {
   const Architecture& architecture = model.architecture;
   ModelLayers layers{.tied_embeddings = architecture.tied_embeddings,
                      .boundary = architecture.kernels.residual_dtype};
@@ -74,7 +74,7 @@ ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch) {
     const LayerDescription& layer = described[kind];
     layers.kinds.push_back({.name = all_alike ? "layer" : layer.name,
                             .count = all_alike ? Monomial(symbols::L) : Monomial(counts[kind]),
-                            .ops = layer_ops(layer, micro_batch),
+                            .ops = with_precision(layer_ops(layer, micro_batch), precision),
                             .sizes = sizes_of(layer, model)});
   }
   layers.kinds.push_back(

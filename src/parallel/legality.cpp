@@ -7,6 +7,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
 
 namespace headroom {
@@ -282,6 +283,9 @@ std::vector<Problem> illegalities(const Transformer& model, const Strategy& stra
   check_batch(rules, strategy, workload);
   check_recompute(rules, model, strategy);
   check_dtypes(rules, model, strategy);
+  for (Problem& problem : precision_illegalities(model, strategy, workload)) {
+    rules.problems.push_back(std::move(problem));
+  }
   return std::move(rules.problems);
 }
 

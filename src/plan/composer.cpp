@@ -6,6 +6,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/precision_legality.hpp"
 #include "plan/account.hpp"
 
 namespace headroom {
@@ -84,9 +85,15 @@ void Composer::find_states() {
     kind.dummy_gradients = layers_.dummy_gradients(kind.held);
     for (const bool sharded : {false, true}) {
       strategy.distributed_optimizer = sharded;
-      kind.state[index(sharded)] = total(model_state(base_.model, strategy, kind.parameters));
+      kind.state[index(sharded)] =
+          total(model_state(base_.model, strategy, kind.parameters, weight_copies()));
     }
   }
+}
+
+int Composer::weight_copies() const {
+  if (!base_.system.performance) return 2;
+  return copies_of_factor(base_.system.performance->device, compute_dtype(layout_.precision));
 }
 
 std::size_t Composer::stage(std::int64_t rank, std::int64_t chunk) const {
@@ -153,7 +160,7 @@ const std::vector<RankMemory>& Composer::ranks_of(const Strategy& strategy) {
   ranks_.clear();
   for (std::int64_t rank = 0; rank < shape_.ranks; ++rank) {
     RankKind& kind = kinds_[kind_of_[index(rank)]];
-    RankMemory memory{.state = model_state(base_.model, strategy, kind.parameters),
+    RankMemory memory{.state = model_state(base_.model, strategy, kind.parameters, weight_copies()),
                       .dummy_gradients = kind.dummy_gradients,
                       .workspaces = base_.software.memory.workspaces.value_or(Bytes(0)),
                       .reserved = reserved_};
@@ -231,21 +238,23 @@ Timing Composer::timing_of(const Strategy& strategy) {
       iteration_flops(base_.model, layers_.layers(), strategy, base_.workload,
                       recomputed_parts(layers_.layers(), strategy, shape_, timing.iteration.schedule));
   timing.throughput = throughput(timing.flops, timing.iteration.total, strategy, base_.workload,
-                                 peak_of(base_.system.performance->device, compute_dtype(base_.model)));
+                                 base_.system.performance->device);
   return timing;
 }
 
 double Composer::mfu(Seconds iteration) {
   if (!model_flops_) {
     model_flops_ = iteration_flops(base_.model, layers_.layers(), base_.workload).model_causal;
-    peak_rate_ = peak_of(base_.system.performance->device, compute_dtype(base_.model));
   }
-  return utilization(*model_flops_, iteration, devices_, peak_rate_);
+  const Dtype dtype = compute_dtype(layout_.precision);
+  return utilization(*model_flops_, iteration, devices_, peak_of(base_.system.performance->device, dtype));
 }
 
 Evaluation Composer::evaluate(const Strategy& strategy) {
-  if (std::vector<Problem> problems = illegalities(base_.model, strategy, base_.workload);
-      !problems.empty()) {
+  std::vector<Problem> problems = illegalities(base_.model, strategy, base_.workload);
+  const std::vector<Problem> of_device = precision_illegalities(base_.system, strategy);
+  problems.insert(problems.end(), of_device.begin(), of_device.end());
+  if (!problems.empty()) {
     throw InputError(std::move(problems));
   }
   set_layout(strategy);

@@ -41,9 +41,11 @@ const ModelLayers& LayerPrices::layers_for(const Strategy& strategy) {
   const bool differ = any_layer(base_.model, [](const Architecture& layer) {
     return layer.kernels.layout == AttentionLayout::batch_first;
   });
-  if (!differ || strategy.micro_batch != 1) return several_;
-  if (!one_) one_ = layers_of(base_.model, 1);
-  return *one_;
+  const bool one = differ && strategy.micro_batch == 1;
+  if (!one && strategy.precision == Precision::bf16) return several_;
+  const auto [entry, added] = others_.try_emplace({one, strategy.precision});
+  if (added) entry->second = layers_of(base_.model, one ? 1 : 2, strategy.precision);
+  return entry->second;
 }
 
 LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
@@ -72,10 +74,10 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
 
 void LayerPrices::select(const Strategy& strategy) {
   strategy_ = strategy;
-  const auto [entry, added] = priced_.try_emplace({strategy.tensor_parallel, strategy.expert_parallel,
-                                                   strategy.expert_tensor_parallel, strategy.micro_batch,
-                                                   strategy.sequence_parallel, strategy.save_gathered_input,
-                                                   strategy.keep_pipeline_outputs, strategy.gradient_dtype});
+  const auto [entry, added] = priced_.try_emplace(
+      {strategy.tensor_parallel, strategy.expert_parallel, strategy.expert_tensor_parallel,
+       strategy.micro_batch, strategy.sequence_parallel, strategy.save_gathered_input,
+       strategy.keep_pipeline_outputs, strategy.gradient_dtype, strategy.precision});
   now_ = &entry->second;
   if (!added) return;
   now_->symbolic = &symbolic_of(strategy);

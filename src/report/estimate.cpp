@@ -14,7 +14,7 @@ namespace {
 // What goes on at the peak of a backward pass.
 std::string during(const Plan& plan, const OpPlace& place) {
   if (place.op == nowhere) return "its first recompute";
-  const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy.micro_batch);
+  const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy);
   const LayerKind& kind = layers.kinds[static_cast<std::size_t>(place.kind)];
   const bool several = kind.position == KindPosition::layer && layer_kind_count(layers) > 1;
   return fmt::format("{} of the {}", kind.ops.ops()[static_cast<std::size_t>(place.op)].name,
@@ -135,15 +135,24 @@ std::string time_line(const EstimateReply& report, const Plan& plan) {
   const Timing& timing = *plan.timing;
   const Throughput& rates = timing.throughput;
   const IterationInterval& interval = *report.interval;
+  const std::string of_half =
+      is_narrow(plan.request.strategy.precision)
+          ? fmt::format("\nOf {:.0f} TFLOP/s dense {}: MFU {:.1f}%.",
+                        plan.request.system.performance->device.half_peak.count() / 1e12,
+                        peak_name(Dtype::half), 100 * rates.mfu_half)
+          : "";
   return fmt::format(
       "Iteration {} ({:.0f}%: {} to {}), {:.0f} tokens/s ({:.0f} a GPU).\n"
       "{:.1f} TFLOP/s a GPU: MFU {:.1f}%, HFU {:.1f}% of {:.0f} TFLOP/s dense {}, with the causal half of\n"
-      "attention (in full: MFU {:.1f}%, HFU {:.1f}%).",
+      "attention (in full: MFU {:.1f}%, HFU {:.1f}%).{}",
       human(timing.iteration.total), 100 * interval_level, human(interval.low), human(interval.high),
       rates.tokens_per_second, rates.tokens_per_second_per_device, rates.flops_per_device.count() / 1e12,
       100 * rates.mfu, 100 * rates.hfu,
-      peak_of(plan.request.system.performance->device, compute_dtype(plan.request.model)).count() / 1e12,
-      peak_name(compute_dtype(plan.request.model)), 100 * rates.mfu_full, 100 * rates.hfu_full);
+      peak_of(plan.request.system.performance->device, compute_dtype(plan.request.strategy.precision))
+              .count() /
+          1e12,
+      peak_name(compute_dtype(plan.request.strategy.precision)), 100 * rates.mfu_full, 100 * rates.hfu_full,
+      of_half);
 }
 
 std::string verdict_line(const Plan& plan, const Style& style) {

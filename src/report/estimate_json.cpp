@@ -29,11 +29,11 @@ OrderedJson rank_json(const Plan& plan, const RankMemory& rank) {
     object[fmt::format("{}_bytes", part.name)] = number(part.of(rank));
   }
   json["total_bytes"] = number(total(rank));
-  json["peak"] = {{"pass", name_of(rank.activations.peak.pass)},
-                  {"microbatch", rank.activations.peak.microbatch},
-                  {"virtual_stage", rank.activations.peak.chunk},
-                  {"during", op_json(layers_of(plan.request.model, plan.request.strategy.micro_batch),
-                                     rank.activations.during)}};
+  json["peak"] = {
+      {"pass", name_of(rank.activations.peak.pass)},
+      {"microbatch", rank.activations.peak.microbatch},
+      {"virtual_stage", rank.activations.peak.chunk},
+      {"during", op_json(layers_of(plan.request.model, plan.request.strategy), rank.activations.during)}};
   return json;
 }
 
@@ -84,7 +84,7 @@ OrderedJson time_json(const EstimateReply& report, const Plan& plan) {
                       {"interval", sourced_interval_json(*report.interval, *report.spread)},
                       {"critical_rank", iteration.critical_rank},
                       {"breakdown", std::move(breakdown)}};
-  const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy.micro_batch);
+  const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy);
   const KindCounts counts = counts_of(layers);
   OrderedJson kinds = OrderedJson::array();
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
@@ -101,7 +101,7 @@ OrderedJson time_json(const EstimateReply& report, const Plan& plan) {
 
 OrderedJson throughput_json(const Timing& timing, const Request& request) {
   const Throughput& rates = timing.throughput;
-  const Dtype dtype = compute_dtype(request.model);
+  const Dtype dtype = compute_dtype(request.strategy.precision);
   const FlopsPerSecond peak = peak_of(request.system.performance->device, dtype);
   // Eq. 8 speaks of selective recomputation; counting other recomputations three times would mean nothing.
   const RecomputePolicy policy = request.strategy.recompute.policy;
@@ -118,6 +118,7 @@ OrderedJson throughput_json(const Timing& timing, const Request& request) {
           {"hfu_paper", eq_8 ? OrderedJson(rates.hfu_paper) : OrderedJson()},
           {"peak_tflops", peak.count() / 1e12},
           {"peak_dtype", name_of(dtype)},
+          {"mfu_half", rates.mfu_half},
           {"model_flops", number(timing.flops.model.count())},
           {"model_causal_flops", number(timing.flops.model_causal.count())},
           {"hardware_flops", number(timing.flops.hardware.count())},

@@ -16,6 +16,9 @@ std::string halves(const Collective& collective) {
   std::string text = fmt::format("forward {}, backward {}", half(forward_kind(collective.name)),
                                  half(backward_kind(collective.name)));
   if (collective.recomputed && forward_kind(collective.name) != CollectiveKind::none) text += ", recomputed";
+  if (!(collective.bytes == collective.backward_bytes)) {
+    text += fmt::format(" of {}", to_string(Expr(collective.backward_bytes)));
+  }
   if (collective.regathers) text += ", and again for the weight gradient";
   return text;
 }
@@ -25,6 +28,7 @@ OrderedJson collective_json(const Collective& collective) {
           {"forward", name_of(forward_kind(collective.name))},
           {"backward", name_of(backward_kind(collective.name))},
           {"bytes", to_string(Expr(collective.bytes))},
+          {"backward_bytes", to_string(Expr(collective.backward_bytes))},
           {"recomputed", collective.recomputed},
           {"regathers", collective.regathers}};
 }

@@ -87,6 +87,8 @@ std::string policy_line(const Strategy& strategy) {
   if (strategy.distributed_optimizer) text += ", distributed optimizer (ZeRO 1)";
   if (strategy.save_gathered_input) text += ", gathered inputs saved";
   if (strategy.keep_pipeline_outputs) text += ", pipeline outputs kept";
+  if (is_narrow(strategy.precision)) text += fmt::format(", {} linears", name_of(strategy.precision));
+  if (strategy.fp8_param_gather) text += ", their weights in that type alone";
   text += fmt::format(", {} gradients", name_of(strategy.gradient_dtype));
   const auto& [main_params, exp_avg, exp_avg_sq] = strategy.optimizer;
   if (main_params != MainParams::fp32) {

@@ -37,7 +37,13 @@ Space leanest(const Space& space) {
 Bytes least_state(const Request& base) {
   Strategy whole = base.strategy;
   whole.distributed_optimizer = false;
-  const ModelState state = model_state(base.model, whole, parameter_count(base.model));
+  Parameters parameters = parameter_count(base.model);
+  // Fewer bytes than 16 bits take: as if all weights had them.
+  if (whole.fp8_param_gather) parameters.narrow_dense = parameters.dense;
+  const int copies = base.system.performance
+                         ? copies_of_factor(base.system.performance->device, compute_dtype(whole.precision))
+                         : 2;
+  const ModelState state = model_state(base.model, whole, parameters, copies);
   return state.weights + state.gradients + state.optimizer;
 }
 
@@ -47,8 +53,9 @@ std::int64_t devices_lower_bound(const Request& base, std::optional<Seconds> wit
   double bound = std::max(1.0, least_state(base) / available);
   if (within) {
     const Flops flops = iteration_flops(base.model, layers_of(base.model), base.workload).model_causal;
-    bound = std::max(bound,
-                     flops / *within / peak_of(base.system.performance->device, compute_dtype(base.model)));
+    bound =
+        std::max(bound, flops / *within /
+                            peak_of(base.system.performance->device, compute_dtype(base.strategy.precision)));
   }
   return bound < real(most_count) ? static_cast<std::int64_t>(std::ceil(bound)) : most_count;
 }
@@ -62,7 +69,7 @@ bool Feasibility::fits(const Space& space) {
   return any_layout(base_, lean, [&](const Strategy& layout) {
     composer_.set_layout(layout);
     Strategy strategy = layout;
-    for (const bool sharded : choices(lean.distributed_optimizer, layout.data_parallel)) {
+    for (const bool sharded : sharding_choices(lean, layout)) {
       strategy.distributed_optimizer = sharded;
       for (const Recomputation& recompute : recomputations(base_, lean, layout)) {
         strategy.recompute = recompute;
@@ -79,7 +86,7 @@ bool Feasibility::fits_within(const Space& space, Seconds most) {
 
 bool Feasibility::fits_within(const Strategy& layout, const Space& space, Seconds most) {
   composer_.set_layout(layout);
-  for (const bool sharded : choices(space.distributed_optimizer, layout.data_parallel)) {
+  for (const bool sharded : sharding_choices(space, layout)) {
     Strategy strategy = layout;
     strategy.distributed_optimizer = sharded;
     // Recomputation adds time: where the layout is too slow without it, no policy mends it.

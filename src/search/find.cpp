@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "headroom/core/error.hpp"
+#include "headroom/parallel/precision_legality.hpp"
 #include "headroom/search/feasibility.hpp"
 #include "headroom/search/obstacle.hpp"
 
@@ -308,6 +309,7 @@ Found find(const Request& base, const Space& space, const Question& question,
   if ((question.within || question.run) && !base.system.performance) {
     throw InputError("system", "has no performance figures, without which no iteration is timed");
   }
+  require_arithmetic(base.system, base.strategy);
   if (question.extreme == Extreme::min_devices) return Finder(base, space, question, global_batches).run();
   std::optional<Found> furthest;
   for (const std::int64_t batch : global_batches) {

@@ -4,6 +4,7 @@
 
 #include "headroom/memory/backward.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/precision_legality.hpp"
 
 namespace headroom {
 
@@ -17,6 +18,8 @@ namespace {
 Request checked(Request asked) {
   asked.strategy.recompute = {};
   std::vector<Problem> problems = illegalities(asked.model, asked.strategy, asked.workload);
+  const std::vector<Problem> of_device = precision_illegalities(asked.system, asked.strategy);
+  problems.insert(problems.end(), of_device.begin(), of_device.end());
   if (!asked.system.performance) {
     problems.push_back({"system", "'" + asked.system.name + "' has no performance figures"});
   }

@@ -105,10 +105,11 @@ class LayerFrontSearch {
   };
 
   // Ops whose part in a recomputation decides the fate of a value: who makes it and, where its backward pass does not
-  // need it, who reads it; where gathered inputs are kept whole, also who needs it so.
+  // need it, who reads it; where gathered inputs are kept whole, also who needs it so; of a copy, also who could make it again.
   [[nodiscard]] OpSet deciders(const Storable& storable) const {
     OpSet ops = storable.use.producer;
     if (storable.use.savers == 0) ops |= storable.use.readers;
+    if (storable.use.copy) ops |= storable.use.savers;
     const bool boundary = sets_.table_[storable.value].placement == Placement::boundary;
     if (boundary && sets_.sharding_.save_gathered_input) ops |= storable.use.split_savers;
     return ops;

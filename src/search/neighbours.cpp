@@ -76,7 +76,7 @@ std::vector<Strategy> nearest_that_fit(const Request& base, const Space& space, 
         Strategy candidate = layout;
         for (const Recomputation& recompute : recomputations(base, space, layout)) {
           candidate.recompute = recompute;
-          for (const bool sharded : choices(space.distributed_optimizer, layout.data_parallel)) {
+          for (const bool sharded : sharding_choices(space, layout)) {
             candidate.distributed_optimizer = sharded;
             const double far = distance(strategy, candidate);
             const auto found = nearest.find(key);

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "headroom/core/error.hpp"
+#include "headroom/parallel/precision_legality.hpp"
 #include "headroom/plan/composer.hpp"
 #include "search/best_found.hpp"
 
@@ -25,7 +26,7 @@ template <class Visit>
 void visit_strategies(const Space& space, const Strategy& layout,
                       std::span<const Recomputation> recomputations, std::int64_t place, Visit visit) {
   Candidate candidate{.strategy = layout, .place = place};
-  const std::vector<bool>& sharding = choices(space.distributed_optimizer, layout.data_parallel);
+  const std::vector<bool>& sharding = sharding_choices(space, layout);
   for (const Recomputation& recompute : recomputations) {
     candidate.strategy.recompute = recompute;
     for (const bool sharded : sharding) {
@@ -59,8 +60,7 @@ class Worker {
         [&](const Strategy& layout) {
           const std::int64_t first = place;
           list_recomputations(layout);
-          place += std::ssize(recomputations_) *
-                   std::ssize(choices(space_.distributed_optimizer, layout.data_parallel));
+          place += std::ssize(recomputations_) * std::ssize(sharding_choices(space_, layout));
           if (taken()) evaluate_layout(layout, first, replays);
           return true;
         },
@@ -157,6 +157,7 @@ SearchResult search(const Request& base, const Space& space, const SearchOptions
   if (!base.system.performance) {
     throw InputError("system", "has no performance figures, without which strategies cannot be ranked");
   }
+  require_arithmetic(base.system, base.strategy);
   constexpr unsigned most_threads = 256;  // more would only repeat the pricing of layers
   std::deque<Worker> workers;
   for (unsigned i = 0; i < std::clamp(options.threads, 1U, most_threads); ++i) {

@@ -32,6 +32,7 @@ class LayoutVisit {
       for (const std::int64_t p : allowed_divisors(space_.devices / t, space_.pipeline_parallel)) {
         layout_.pipeline_parallel = p;
         layout_.data_parallel = space_.devices / t / p;
+        layout_.distributed_optimizer = sharding_choices(space_, layout_).front() && layout_.fp8_param_gather;
         if (allows(space_.data_parallel, layout_.data_parallel) && !visit_expert_parallels()) return;
       }
     }
@@ -154,6 +155,13 @@ bool lays(const Space& space, std::int64_t layers, std::int64_t pipeline_paralle
 const std::vector<bool>& choices(const std::vector<bool>& open, std::int64_t ranks) {
   static const std::vector<bool> only_whole{false};
   return ranks > 1 ? open : only_whole;
+}
+
+const std::vector<bool>& sharding_choices(const Space& space, const Strategy& layout) {
+  static const std::vector<bool> only_sharded{true};
+  const bool needed = layout.fp8_param_gather && layout.data_parallel > 1;
+  if (needed && contains(space.distributed_optimizer, true)) return only_sharded;
+  return choices(space.distributed_optimizer, layout.data_parallel);
 }
 
 void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,

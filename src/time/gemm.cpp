@@ -90,10 +90,12 @@ Seconds gemm_time(const Gemm& gemm, const Device& device, const Rates& rates, do
   return rates.kernels.launch.value + std::max({best, memory, power});
 }
 
-Seconds quantization_time(double elements, Dtype dtype, const Device& device, const Rates& rates) {
+Seconds quantization_time(double elements, Dtype dtype, const Device& device, const Rates& rates,
+                          const CastOptions& options) {
   EXPECTS(narrow_index(dtype).has_value());
-  const int passes = dtype == Dtype::fp8 ? 2 : 1;
-  const double element_bytes = real(passes * size_of(Dtype::half)) + real(bits_of(dtype)) / 8;
+  const int passes = quantization_passes(dtype, options.scale_known);
+  const double element_bytes =
+      real(passes * size_of(Dtype::half)) + real(options.copies * bits_of(dtype)) / 8;
   const Bytes moved(elements * element_bytes);
   if (const NarrowProductRates* own = narrow_rates(rates, dtype))
     return own->quantization.launch.value + moved / own->quantization.bandwidth.value;

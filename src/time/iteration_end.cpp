@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/time/gemm.hpp"
 #include "headroom/time/streaming.hpp"
 
 namespace headroom {
@@ -42,6 +43,17 @@ double optimizer_bytes(const Strategy& strategy) {
   return to_fp32 + unscale + norm_and_clip + adam + to_half;
 }
 
+// Bytes that casting a weight of products of fewer than 16 bits moves, once an iteration: from 16 bits, or, where there are none,
+// the second copy from the first, which was gathered.
+double cast_bytes(const Strategy& strategy, const Device& device) {
+  const PrecisionRow& row = row_of(strategy.precision);
+  const int copies = copies_of_factor(device, row.dtype);
+  const double copy = weight_size(row.dtype);
+  if (strategy.fp8_param_gather && strategy.precision != Precision::mxfp8) return copies == 1 ? 0 : 2 * copy;
+  const int reads = quantization_passes(row.dtype, row.scale_known);
+  return real(reads * size_of(Dtype::half)) + real(copies) * copy;
+}
+
 }  // namespace
 
 DataParallelTimes data_parallel_times(const Parameters& parameters, const Strategy& strategy,
@@ -51,18 +63,19 @@ DataParallelTimes data_parallel_times(const Parameters& parameters, const Strate
       strategy.distributed_optimizer && software.gradient_reduction == GradientReduction::reduce_scatter;
   const CollectiveKind kind = shards_sums ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
   DataParallelTimes times;
-  const auto add = [&](WeightClass weight_class, double held) {
+  const auto add = [&](WeightClass weight_class, double held, double narrow) {
     if (held == 0) return;
     const Group group = data_parallel_group(strategy, devices_per_node, weight_class);
     const Bytes gradients = gradient_bytes(held, strategy);
     times.reduction += collective_time(kind, gradients, group, performance);
     times.within_fit = times.within_fit && within_fit(gradients, group, performance.rates.collectives);
     if (!strategy.distributed_optimizer) return;
-    const Bytes weights(held * static_cast<double>(size_of(Dtype::half)));
+    const Bytes weights((held - narrow) * static_cast<double>(size_of(Dtype::half)) +
+                        narrow * gathered_narrow_weight_size(strategy));
     times.gather += collective_time(CollectiveKind::all_gather, weights, group, performance);
   };
-  add(WeightClass::dense, parameters.dense);
-  add(WeightClass::expert, parameters.expert);
+  add(WeightClass::dense, parameters.dense, parameters.narrow_dense);
+  add(WeightClass::expert, parameters.expert, parameters.narrow_expert);
   return times;
 }
 
@@ -98,8 +111,9 @@ Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy,
   // Every rank holds, and zeroes, the gradients of all its parameters, but steps its shard only.
   const double stepped =
       shard(parameters.dense, WeightClass::dense) + shard(parameters.expert, WeightClass::expert);
-  const Bytes moved =
-      gradient_bytes(total(parameters), strategy) + Bytes(stepped * optimizer_bytes(strategy));
+  Bytes moved = gradient_bytes(total(parameters), strategy) + Bytes(stepped * optimizer_bytes(strategy));
+  const double narrow = parameters.narrow_dense + parameters.narrow_expert;
+  if (narrow > 0) moved += Bytes(narrow * cast_bytes(strategy, performance.device));
   return moved / streaming_bandwidth(performance);
 }
 

@@ -32,6 +32,7 @@ class Pricing {
     Seconds reduce;        // beside the gradients of weights, where there are any
     for (const Collective& collective : work_.collectives) {
       const Bytes bytes(collective.bytes.evaluate(setting_.letters));
+      const Bytes bytes_back(collective.backward_bytes.evaluate(setting_.letters));
       const Group& group = setting_.groups[collective.axis];
       const CollectiveKind forward = forward_kind(collective.name);
       const bool in_pieces = runs_in_pieces(collective, group);
@@ -44,12 +45,12 @@ class Pricing {
       }
       const CollectiveKind backward = backward_kind(collective.name);
       if (work_.overlaps && enters(collective.name)) {
-        reduce += time_of(backward, bytes, group);
+        reduce += time_of(backward, bytes_back, group);
         if (collective.regathers) gather_again += time_of(CollectiveKind::all_gather, bytes, group);
       } else if (in_pieces) {
-        pieces_back.add(time_of(backward, bytes, group), group.ranks);
+        pieces_back.add(time_of(backward, bytes_back, group), group.ranks);
       } else {
-        communicate(cost_.backward_data, backward, bytes, group);
+        communicate(cost_.backward_data, backward, bytes_back, group);
       }
     }
     switch (work_.kind) {
@@ -68,6 +69,8 @@ class Pricing {
     const bool overlaps = setting_.software.overlap_tensor_parallel != TensorOverlap::none;
     overlap(cost_.backward_data, !overlaps ? Seconds(0) : weight > Seconds(0) ? weight : data, reduce);
     stream();
+    cast(cost_.forward, work_.forward_casts);
+    cast(cost_.backward_data, work_.backward_casts);
     attribute();
     return cost_;
   }
@@ -243,6 +246,18 @@ class Pricing {
     }
   }
 
+  void cast(PassCost& pass, const std::vector<Cast>& casts) {
+    const Device& device = setting_.performance.device;
+    const Rates& rates = setting_.performance.rates;
+    for (const Cast& it : casts) {
+      const CastOptions options{.scale_known = it.scale_known,
+                                .copies = it.both_directions ? copies_of_factor(device, it.dtype) : 1};
+      pass.memory_bound +=
+          quantization_time(it.elements.evaluate(setting_.letters), it.dtype, device, rates, options);
+      pass.operations += quantization_passes(it.dtype, it.scale_known);
+    }
+  }
+
   const OpWork& work_;
   const Setting& setting_;
   OpCost cost_;
@@ -257,7 +272,8 @@ Setting setting_of(const Transformer& model, const Strategy& strategy, const Wor
           .sharding = sharding_of(model, strategy),
           .letters = bindings(model, strategy, workload),
           .groups = Groups(axis_sizes(strategy), devices_per_node),
-          .gradients = strategy.gradient_dtype};
+          .gradients = strategy.gradient_dtype,
+          .precision = strategy.precision};
 }
 
 Setting setting_of(const KindSizes& sizes, const Setting& of_model) {
@@ -302,6 +318,10 @@ OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted
   const StreamingKernels backward = backward_traffic(table, row, sharding, traffic_options(setting));
   work.forward.assign(forward.begin(), forward.end());
   work.backward.assign(backward.begin(), backward.end());
+  const Casts casts = forward_casts(table, row, sharding, setting.precision);
+  const Casts casts_back = backward_casts(table, row, sharding, setting.precision);
+  work.forward_casts.assign(casts.begin(), casts.end());
+  work.backward_casts.assign(casts_back.begin(), casts_back.end());
   return work;
 }
 

@@ -229,7 +229,7 @@ TEST_CASE("what cannot be predicted is skipped with the reason") {
   };
   const std::string sharded =
       "not modelled yet: parameters or gradients sharded over data-parallel ranks (FSDP, ZeRO 2 and 3)";
-  const std::string narrow = "not modelled yet: FP8 and FP4 GEMMs";
+  const std::string narrow = "not stated: precision.recipe";
   CHECK(changed([](auto& run) { run.iteration.reset(); }) ==
         "not stated: an iteration time or a peak memory");
   CHECK(changed([](auto& run) { run.lacking = {"model.gated_mlp"}; }) == "not stated: model.gated_mlp");
@@ -241,6 +241,7 @@ TEST_CASE("what cannot be predicted is skipped with the reason") {
   CHECK(changed([](auto& run) { run.dtype = "fp8 (hybrid)"; }) == narrow);
   CHECK(changed([](auto& run) { run.dtype = "mxfp8"; }) == narrow);
   CHECK(changed([](auto& run) { run.dtype = "nvfp4"; }) == narrow);
+  CHECK(changed([](auto& run) { run.recipe = "rowwise"; }) == "not modelled yet: GEMMs of recipe 'rowwise'");
   CHECK(changed([](auto& run) { run.dtype = "tf32"; }) == "not modelled yet: GEMMs in 'tf32'");
   CHECK(changed([](auto& run) { run.schedule = "ZB-2p"; }) == "not modelled yet: schedule ZB-2p");
   CHECK(changed([](auto& run) { run.recompute = "some"; }) == "not modelled yet: recompute 'some'");
@@ -276,11 +277,11 @@ TEST_CASE("a run is skipped with every reason that it has, each once") {
   MeasuredRun run = own_run();
   run.lacking = {"model.heads"};
   run.dense = false;
-  run.unmodelled = {"FP8 and FP4 GEMMs", "multi-head latent attention"};
+  run.unmodelled = {"multi-head latent attention", "multi-head latent attention"};
   run.dtype = "mxfp8";
   run.recompute = "modules: mlp, mlps";
-  CHECK(reasons(run) == std::vector<std::string>{"not stated: model.heads", "not stated: model.moe",
-                                                 "not modelled yet: FP8 and FP4 GEMMs",
+  CHECK(reasons(run) == std::vector<std::string>{"not stated: model.heads", "not stated: precision.recipe",
+                                                 "not stated: model.moe",
                                                  "not modelled yet: multi-head latent attention",
                                                  "not modelled yet: recompute 'modules: mlp, mlps'"});
   run = own_run();

@@ -37,6 +37,8 @@ EXAMPLES = {
     "keep_pipeline_outputs": ("yes", PIPELINE),
     "distributed_optimizer": ("yes", ["--data-parallel", "2"]),
     "gradient_dtype": ("half", []),
+    "precision": ("fp8", ["--system", "dgx-h100-80g"]),
+    "fp8_param_gather": ("yes", ["--system", "dgx-h100-80g", "--precision", "fp8", "--distributed-optimizer"]),
     "main_params_dtype": ("none", []),
     "exp_avg_dtype": ("int8", []),
     "exp_avg_sq_dtype": ("bf16", []),
@@ -112,7 +114,7 @@ def check_field(program, field, mistakes):
         return
     told = 0
     for flags, found in printed(program, field, report, arguments):
-        again = program.report("estimate", model, *shlex.split(flags))
+        again = program.report("estimate", model, *system_of(beside), *shlex.split(flags))
         told += text_of(member(again, field["json"])) != field["default"]
         if not found.items() <= summary(again).items():
             wrong(f"'{flags}' is printed for {found}, and makes {summary(again)}")
@@ -120,6 +122,10 @@ def check_field(program, field, mistakes):
             break
     if told == 0:
         wrong("nothing that is printed has it")
+
+
+def system_of(arguments):
+    return arguments[:2] if arguments[:1] == ["--system"] else []
 
 
 def summary(report):

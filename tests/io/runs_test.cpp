@@ -97,7 +97,7 @@ TEST_CASE("a run that lacks something is skipped, and the others are predicted")
   CHECK(cases.measurements.cases.size() == 1);
   REQUIRE(cases.skipped.size() == 1);
   CHECK(text_of(cases.skipped[0]) ==
-        "not stated: model.gated_mlp; not modelled yet: FP8 and FP4 GEMMs; no system has its GPU, V100");
+        "not stated: model.gated_mlp; not stated: precision.recipe; no system has its GPU, V100");
 }
 
 TEST_CASE("a model may be a name, with a sequence of its own or the batch's") {
@@ -153,7 +153,10 @@ TEST_CASE("what is not modelled yet is told by its members") {
   CHECK(of("\"offload\": \"none\"").empty());
   CHECK(of("\"training_mode\": \"LoRA\"") == Texts{"low-rank adapters (LoRA)"});
   CHECK(of("\"training_mode\": \"pretrain\"").empty());
-  CHECK(of("\"precision\": {\"recipe\": \"mxfp8\"}") == Texts{"FP8 and FP4 GEMMs"});
+  CHECK(of("\"precision\": {\"recipe\": \"mxfp8\", \"bf16_layers\": [0, 0]}").empty());
+  CHECK(of("\"precision\": {\"recipe\": \"nvfp4\", \"bf16_layers\": [0, 14]}") ==
+        Texts{"some layers in BF16 among others"});
+  CHECK(of("\"precision\": {\"fp8_attention\": true}") == Texts{"FP8 attention"});
   CHECK(of("\"moe_run\": {\"dispatcher\": \"alltoall\", \"mtp_layers\": 1}") ==
         Texts{"multi-token prediction"});
   CHECK(of_model("\"moe\": {\"experts\": 8, \"kv_lora\": 512}") == Texts{"multi-head latent attention"});
@@ -161,6 +164,24 @@ TEST_CASE("what is not modelled yet is told by its members") {
   CHECK(of_model("\"window\": 128, \"attention_sinks\": true") ==
         Texts{"sliding-window attention", "attention sinks"});
   CHECK(of_model("\"qk_norm\": false, \"hybrid_pattern\": \"ME*\"") == Texts{"Mamba layers"});
+}
+
+TEST_CASE("a run with a recipe is one of that precision, on a device that has it") {
+  const std::string recipe =
+      R"("precision": {"recipe": "delayed", "fp8_param_gather": true}, "dtype": "fp8 hybrid", )";
+  MeasuredRun run = changed_run("\"recompute\"", recipe + "\"recompute\"");
+  run.zero_stage = 1;
+  run.device = "H100-SXM5-80GB";
+  const RunCases cases = cases_of({run}, std::nullopt, std::nullopt);
+  REQUIRE(cases.measurements.cases.size() == 1);
+  const Strategy& strategy = cases.measurements.cases[0].request.strategy;
+  CHECK(strategy.precision == Precision::fp8_delayed);
+  CHECK(strategy.fp8_param_gather);
+  run.device = "A100-SXM4-80GB";
+  const RunCases refused = cases_of({run}, std::nullopt, std::nullopt);
+  CHECK(refused.measurements.cases.empty());
+  REQUIRE(refused.skipped.size() == 1);
+  CHECK(contains(text_of(refused.skipped[0]), "fp8_delayed has no peak there"));
 }
 
 TEST_CASE("a source is told by its key, never by its title") {

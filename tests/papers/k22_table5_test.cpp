@@ -73,7 +73,7 @@ TEST_CASE("K22 table 5: the printed MFU and HFU follow from times that round to 
       const Figure& time = it->figures.front();
       const auto at = [&](double seconds) {
         return 100 * (throughput(account(evaluation).timing->flops, Seconds(seconds), it->request.strategy,
-                                 it->request.workload, it->request.system.performance->device.half_peak).*
+                                 it->request.workload, it->request.system.performance->device).*
                       utilization);
       };
       constexpr double half_a_digit = 0.05;

@@ -61,12 +61,18 @@ TEST_CASE("collectives: the embedding sums over ranks or scatters, the head gath
   using namespace symbols;
   const Collectives embedding = collectives(embedding_ops({}), sequence);
   REQUIRE(embedding.size() == 1);
-  CHECK(embedding[0] == Collective{.name = Conjugate::g_bar, .op = 0, .bytes = 2 * s * b * h});
+  CHECK(
+      embedding[0] ==
+      Collective{.name = Conjugate::g_bar, .op = 0, .bytes = 2 * s * b * h, .backward_bytes = 2 * s * b * h});
   CHECK(collectives(embedding_ops({}), tensor)[0].name == Conjugate::f_bar);
 
   const Collectives head = collectives(head_ops({}), sequence);
   REQUIRE(head.size() == 1);
-  CHECK(head[0] == Collective{.name = Conjugate::g, .op = 1, .bytes = 2 * s * b * h, .regathers = true});
+  CHECK(head[0] == Collective{.name = Conjugate::g,
+                              .op = 1,
+                              .bytes = 2 * s * b * h,
+                              .backward_bytes = 2 * s * b * h,
+                              .regathers = true});
   CHECK(collectives(head_ops({}), tensor)[0].name == Conjugate::f);
 }
 

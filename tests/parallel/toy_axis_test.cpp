@@ -74,10 +74,16 @@ TEST_CASE("toy axis: collectives carry their axis, and those of tensor paralleli
   CHECK(collectives(table, toy_whole).size() == 1);
   const Collectives inserted = collectives(table, toy_divided);
   REQUIRE(inserted.size() == 2);
-  CHECK(inserted[0] ==
-        Collective{.name = Conjugate::g, .op = 1, .bytes = 2 * s * b * h / c, .regathers = true});
-  CHECK(inserted[1] ==
-        Collective{.name = Conjugate::pass_on, .op = 2, .bytes = 2 * s * b * h / (c * t), .axis = toy});
+  CHECK(inserted[0] == Collective{.name = Conjugate::g,
+                                  .op = 1,
+                                  .bytes = 2 * s * b * h / c,
+                                  .backward_bytes = 2 * s * b * h / c,
+                                  .regathers = true});
+  CHECK(inserted[1] == Collective{.name = Conjugate::pass_on,
+                                  .op = 2,
+                                  .bytes = 2 * s * b * h / (c * t),
+                                  .backward_bytes = 2 * s * b * h / (c * t),
+                                  .axis = toy});
   CHECK(wire_bytes(forward_kind(inserted[1].name), inserted[1].bytes, c) == 2 * s * b * h / (c * t));
 }
 

@@ -23,6 +23,8 @@ struct MeasuredRun {
   std::string source;  // a title, which is shown and decides nothing; empty where the runs are the user's own
   std::string device;  // "A100-SXM4-80GB"
   std::string dtype;
+  std::optional<std::string> recipe;  // of the precision of linears: the name of one
+  bool fp8_param_gather = false;
   std::string overlap;  // what overlaps or is sharded how, in words that only a source's variants read
   bool dense = true;
 

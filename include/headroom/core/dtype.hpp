@@ -30,11 +30,20 @@ enum class Dtype : std::uint8_t {
 // What computes with a type on a device. half: the tensor cores, at 16 bits. none: nothing that a peak is given for.
 enum class Arithmetic : std::uint8_t { none, fp4, fp8, half, fp32 };
 
+// Scales that blocks of elements share: the bits of one, and the elements of a block, of activations and of weights. Those of
+// whole tensors are too few to count.
+struct BlockScales {
+  int bits = 0;
+  int block = 1;
+  int weight_block = 1;
+};
+
 struct DtypeRow {
   Dtype dtype;
   std::string_view name;
   int bits;  // of one element
   Arithmetic arithmetic;
+  BlockScales scales = {};
 };
 
 inline constexpr std::array<DtypeRow, 12> dtypes{{
@@ -46,9 +55,9 @@ inline constexpr std::array<DtypeRow, 12> dtypes{{
     {Dtype::fp16, "fp16", 16, Arithmetic::half},
     {Dtype::fp8, "fp8", 8, Arithmetic::fp8},
     {Dtype::fp4, "fp4", 4, Arithmetic::fp4},
-    {Dtype::fp8_blockwise, "fp8_blockwise", 8, Arithmetic::fp8},
-    {Dtype::mxfp8, "mxfp8", 8, Arithmetic::fp8},
-    {Dtype::nvfp4, "nvfp4", 4, Arithmetic::fp4},
+    {Dtype::fp8_blockwise, "fp8_blockwise", 8, Arithmetic::fp8, {32, 128, 128 * 128}},
+    {Dtype::mxfp8, "mxfp8", 8, Arithmetic::fp8, {8, 32, 32}},
+    {Dtype::nvfp4, "nvfp4", 4, Arithmetic::fp4, {8, 16, 16}},
     {Dtype::int32, "int32", 32, Arithmetic::none},
 }};
 

@@ -34,6 +34,13 @@ constexpr FlopsPerSecond peak_of(const Device& device, Dtype dtype) {
   return {};
 }
 
+// Copies of a factor that products of a type take, one to be multiplied by rows and one by columns. Scales of blocks lie along
+// one of the two. With a scale a tensor Hopper takes two as well, whose FP8 products read factors in one order only; the devices
+// that multiply FP4, from Blackwell on, read either [Transformer Engine, pytorch/utils.py, is_non_tn_fp8_gemm_supported].
+constexpr int copies_of_factor(const Device& device, Dtype dtype) {
+  return dtype == Dtype::fp8 && device.fp4_peak ? 1 : 2;
+}
+
 constexpr bool has_peak(const Device& device, Dtype dtype) {
   return arithmetic_of(dtype) != Arithmetic::none && peak_of(device, dtype) > FlopsPerSecond(0);
 }

@@ -16,9 +16,15 @@ double parameter_count(const Transformer& model);
 struct Parameters {
   double dense = 0;
   double expert = 0;
-  constexpr Parameters(double outside_experts = 0,
-                       double of_experts = 0)  // NOLINT(google-explicit-constructor)
-      : dense(outside_experts), expert(of_experts) {}
+  // Those of them that are factors of products of fewer than 16 bits.
+  double narrow_dense = 0;
+  double narrow_expert = 0;
+  constexpr Parameters(double outside_experts = 0,  // NOLINT(google-explicit-constructor)
+                       double of_experts = 0, double narrow_outside = 0, double narrow_of_experts = 0)
+      : dense(outside_experts),
+        expert(of_experts),
+        narrow_dense(narrow_outside),
+        narrow_expert(narrow_of_experts) {}
   friend bool operator==(const Parameters&, const Parameters&) = default;
 };
 
@@ -41,6 +47,8 @@ struct KindParameterExprs {
   KindSizes sizes;
   Expr dense;
   Expr expert;
+  Expr narrow_dense;
+  Expr narrow_expert;
 };
 struct ModelParameterExprs {
   std::vector<KindParameterExprs> kinds;
@@ -62,6 +70,8 @@ constexpr Parameters parameters_of_rank(const ModelParameters& parts, const Kind
   for (std::size_t i = 0; i < counts.size(); ++i) {
     sum.dense += static_cast<double>(counts[i]) * parts.kinds[i].dense;
     sum.expert += static_cast<double>(counts[i]) * parts.kinds[i].expert;
+    sum.narrow_dense += static_cast<double>(counts[i]) * parts.kinds[i].narrow_dense;
+    sum.narrow_expert += static_cast<double>(counts[i]) * parts.kinds[i].narrow_expert;
   }
   if (both_ends) sum.dense -= parts.shared;
   return sum;
@@ -81,7 +91,24 @@ struct ModelState {
 
 constexpr Bytes total(const ModelState& state) { return state.weights + state.gradients + state.optimizer; }
 
-// A distributed optimizer divides the state of each class over the ranks that hold the same weights.
-ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters);
+// Bytes of a weight of products of fewer than 16 bits, in its type, with its part of a scale.
+constexpr double weight_size(Dtype dtype) {
+  const BlockScales& scales = row_of(dtype).scales;
+  return (bits_of(dtype) + static_cast<double>(scales.bits) / scales.weight_block) / 8;
+}
+
+// Bytes that a rank keeps of such a weight: as many copies as products take (hardware/device.hpp), from the first microbatch
+// to the last, and the 16 bits that they were cast from, unless weights are kept in the type alone [Transformer Engine,
+// module/base.py, get_weight_workspace; Megatron-LM, --fp8-param-gather].
+double narrow_weight_size(const Strategy& strategy, int copies);
+
+// Bytes of it that data-parallel ranks gather after a step. MXFP8 weights travel at 16 bits, in the buffer of the gradients
+// [Megatron-LM, --reuse-grad-buf-for-mxfp8-param-ag].
+double gathered_narrow_weight_size(const Strategy& strategy);
+
+// A distributed optimizer divides the state of each class over the ranks that hold the same weights. `copies` of each weight
+// of products of fewer than 16 bits.
+ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
+                       int copies = 2);
 
 }  // namespace headroom

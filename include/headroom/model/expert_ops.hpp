@@ -31,6 +31,7 @@ constexpr Routed route(OpBuilder& layer, ValueId input) {
   const Dtype dtype = experts.router_dtype;
   const ValueId logits = layer.table.value({"router logits", E * s * b, dtype});
   Op router{.name = "router", .kind = OpKind::linear, .inputs = {input}, .outputs = {logits}};
+  router.always_half = true;
   router.saves = {{input, why::weight_gradient}};
   router.products = {{.rows = {s * b, Placement::boundary},
                       .inner = {h, Placement::whole},
@@ -165,6 +166,7 @@ constexpr ValueId mixture(OpBuilder& layer, ValueId input) {
   if (experts.shared_gate) {
     const ValueId score = layer.table.value({"gate score", s * b});
     Op gate{.name = "shared_gate", .kind = OpKind::linear, .inputs = {input}, .outputs = {score}};
+    gate.always_half = true;
     gate.saves = {{input, why::weight_gradient}};
     gate.products = {{.rows = {s * b, Placement::boundary},
                       .inner = {h, Placement::whole},

@@ -71,7 +71,7 @@ struct OpBuilder {
   }
 
   // A linear layer, which keeps its input.
-  constexpr void linear(std::string_view name, ValueId input, const FixedVector<ValueId, 6>& outputs,
+  constexpr void linear(std::string_view name, ValueId input, const FixedVector<ValueId, 8>& outputs,
                         const FixedVector<MatrixProduct, 3>& products, const FixedVector<Amount, 4>& biases) {
     Op op{.name = name, .kind = OpKind::linear, .region = Placement::split, .inputs = {input}};
     op.outputs = outputs;

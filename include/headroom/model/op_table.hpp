@@ -120,7 +120,7 @@ struct Op {
   Placement region = Placement::boundary;  // boundary: on whole or sequence-sharded values; split: on 1/t
   bool core_attention = false;             // recomputed by selective recomputation [K22 figure 3]
   FixedVector<ValueId, 4> inputs{};
-  FixedVector<ValueId, 6> outputs{};  // masks, statistics and other by-products included
+  FixedVector<ValueId, 8> outputs{};  // masks, statistics and other by-products included
   FixedVector<Save, 8> saves{};
   FixedVector<MatrixProduct, 3> products{};  // of the forward pass; K22 appendix A counts their FLOPs
   FixedVector<Amount, 4> parameters{};       // beside the weights of a linear's products
@@ -132,7 +132,13 @@ struct Op {
   bool in_place = false;  // its backward pass writes the gradient of its input over what it saved
   FixedVector<ValueId, 2> temporaries{};  // alive while its backward pass runs, and only then
   std::optional<Dtype> input_gradient{};  // while its backward pass runs, where it is not the input's dtype
+  bool always_half = false;  // its products are of 16 bits, whatever the precision of a model's linears
 };
+
+// Whether it multiplies factors of fewer than 16 bits.
+constexpr bool multiplies_narrow(const Op& op) {
+  return op.kind == OpKind::linear && !op.products.empty() && is_narrow(op.products[0].dtype);
+}
 
 class OpTable {
  public:
@@ -153,6 +159,9 @@ class OpTable {
     }
     ops_.push_back(op);
   }
+
+  // The op itself, to change it.
+  constexpr Op& change(std::size_t op) { return ops_[op]; }
 
   [[nodiscard]] constexpr const auto& ops() const { return ops_; }
   [[nodiscard]] constexpr const auto& values() const { return values_; }

@@ -178,9 +178,6 @@ inline bool any_flash_attention(const Transformer& model) {
       model, [](const Architecture& layer) { return layer.kernels.attention == AttentionKernel::flash; });
 }
 
-// Of the factors of the model's matrix products: what utilization is measured against.
-constexpr Dtype compute_dtype(const Transformer&) { return Dtype::half; }
-
 // v as a tensor-parallel rank group holds it: rounded up to a multiple of vocabulary_multiple * t
 // [Megatron-LM, --make-vocab-size-divisible-by].
 std::int64_t padded_vocabulary(const Transformer& model, std::int64_t tensor_parallel);

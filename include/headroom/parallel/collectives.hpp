@@ -6,6 +6,9 @@
 // overlaps with the input gradient. Bytes are those of the whole tensor, on which a ring moves
 // 2 (t-1)/t (all-reduce) or (t-1)/t (all-gather, reduce-scatter) of it past every rank. Those of an all-to-all and of a
 // send are what one rank holds before it.
+//
+// What is gathered for a product of fewer than 16 bits travels in its type: the input in the forward pass, the gradient of
+// the output in the backward pass. Sums over ranks stay at 16 bits [Transformer Engine, module/linear.py, base.py].
 #pragma once
 
 #include "headroom/model/exchange.hpp"
@@ -15,8 +18,9 @@ namespace headroom {
 
 struct Collective {
   Conjugate name = Conjugate::f;
-  int op = nowhere;  // before it, or after it where it does not enter
-  Monomial bytes;
+  int op = nowhere;         // before it, or after it where it does not enter
+  Monomial bytes;           // in the forward pass, and where it gathers a second time
+  Monomial backward_bytes;  // fewer or more where a pass sends values of fewer than 16 bits
   bool recomputed = false;  // runs its forward half once more in the backward pass
   bool regathers = false;   // gathers its input a second time for the weight gradient
   ParallelAxis axis = ParallelAxis::tensor;
@@ -36,9 +40,14 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
       const Value& value = table[id];
       if (!sharding.tensor || op.region != Placement::split || value.placement != Placement::boundary) return;
       const Conjugate name = sharding.sequence ? sequence : plain;
+      const auto bytes = [&](CollectiveKind kind) {
+        const bool gathers = kind == CollectiveKind::all_gather && multiplies_narrow(op);
+        return whole_bytes(value, sharding, gathers ? op.products[0].dtype : value.dtype);
+      };
       result.push_back({.name = name,
                         .op = static_cast<int>(i),
-                        .bytes = whole_bytes(value, sharding),
+                        .bytes = bytes(forward_kind(name)),
+                        .backward_bytes = bytes(backward_kind(name)),
                         .recomputed = runs_again,
                         .regathers = name == Conjugate::g && !sharding.save_gathered_input});
     };
@@ -49,13 +58,16 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
         result.push_back({.name = asked.name,
                           .op = static_cast<int>(i),
                           .bytes = bytes_on_rank(value, value.placement, sharding),
+                          .backward_bytes = bytes_on_rank(value, value.placement, sharding),
                           .recomputed = runs_again,
                           .axis = asked.axis});
       }
     };
     for (const ValueId input : op.inputs) insert(Conjugate::f, Conjugate::g, input);
     exchange(true);
-    for (const ValueId output : op.outputs) insert(Conjugate::f_bar, Conjugate::g_bar, output);
+    for (const ValueId output : op.outputs) {
+      if (!is_narrow(table[output].dtype)) insert(Conjugate::f_bar, Conjugate::g_bar, output);
+    }
     exchange(false);
   }
   return result;

@@ -68,11 +68,12 @@ struct ValueUse {
   OpSet savers = 0;        // their backward needs it
   OpSet split_savers = 0;  // those of them that run on 1/t
   OpSet readers = 0;
+  bool copy = false;  // of fewer than 16 bits, which those that need it can make of what they read
   friend bool operator==(const ValueUse&, const ValueUse&) = default;
 };
 
 constexpr ValueUse use_of(const OpTable& table, ValueId value) {
-  ValueUse use;
+  ValueUse use{.copy = is_narrow(table[value].dtype)};
   if (table[value].producer != nowhere)
     use.producer = op_bit(static_cast<std::size_t>(table[value].producer));
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
@@ -96,7 +97,8 @@ struct Fate {
 };
 
 constexpr Fate fate_of(const ValueUse& use, const RecomputedOps& recomputed) {
-  const bool made_again = (use.producer & recomputed.ops) != 0;
+  const bool copied_again = use.copy && use.savers != 0 && (use.savers & ~recomputed.ops) == 0;
+  const bool made_again = copied_again || (use.producer & recomputed.ops) != 0;
   const bool recomputation_starts_from_it = !made_again && (use.readers & recomputed.ops) != 0;
   const bool kept =
       !made_again || ((use.producer & recomputed.discarded) == 0 && (use.savers & ~recomputed.ops) != 0);
@@ -261,6 +263,16 @@ constexpr Expr parameters(const OpTable& table, const Sharding& sharding, Weight
   Expr sum;
   for (const Op& op : table.ops()) {
     if (op.weights == weights) sum += parameters(op, sharding);
+  }
+  return sum;
+}
+
+// Those of them that are factors of products of fewer than 16 bits.
+constexpr Expr narrow_weights(const OpTable& table, const Sharding& sharding, WeightClass weights) {
+  Expr sum;
+  for (const Op& op : table.ops()) {
+    if (op.weights != weights || !multiplies_narrow(op)) continue;
+    for (const MatrixProduct& product : op.products) sum += weights_on_rank(product, sharding);
   }
   return sum;
 }

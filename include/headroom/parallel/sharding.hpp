@@ -87,9 +87,18 @@ constexpr Expr flops_on_rank(const MatrixProduct& product, const Sharding& shard
   return 2 * of_own_tokens(on_rank(product.rows, sharding), sharding) * weights_on_rank(product, sharding);
 }
 
-// Bytes of a value before tensor parallelism divides it: of all tokens of a rank.
+// Bytes of one element, with its part of the scale that a block of them shares.
+constexpr Rational bytes_with_scales(Dtype dtype) {
+  const BlockScales& scales = row_of(dtype).scales;
+  return Rational(bits_of(dtype) * scales.block + scales.bits, 8 * scales.block);
+}
+
+// Bytes of a value before tensor parallelism divides it: of all tokens of a rank. By default of its dtype.
+constexpr Monomial whole_bytes(const Value& value, const Sharding& sharding, Dtype dtype) {
+  return of_own_tokens(value.elements * bytes_with_scales(dtype), sharding);
+}
 constexpr Monomial whole_bytes(const Value& value, const Sharding& sharding) {
-  return of_own_tokens(value.elements * Rational(bits_of(value.dtype), 8), sharding);
+  return whole_bytes(value, sharding, value.dtype);
 }
 
 constexpr Monomial bytes_on_rank(const Value& value, Placement placement, const Sharding& sharding) {

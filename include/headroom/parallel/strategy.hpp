@@ -8,6 +8,7 @@
 
 #include "headroom/core/names.hpp"
 #include "headroom/model/layer_kinds.hpp"
+#include "headroom/model/precision.hpp"
 #include "headroom/model/transformer.hpp"
 #include "headroom/parallel/axes.hpp"
 #include "headroom/parallel/compose.hpp"
@@ -97,9 +98,11 @@ struct Strategy {
   bool save_gathered_input = false;  // save gathered inputs whole instead of gathering twice
   Recomputation recompute;
   ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
-  bool keep_pipeline_outputs = false;  // do not free a stage's output once it is sent [K22 appendix B]
-  bool distributed_optimizer = false;  // shard optimizer state over data parallel ranks
-  Dtype gradient_dtype = Dtype::fp32;  // half: 16 bytes a parameter in all; fp32: 18
+  bool keep_pipeline_outputs = false;     // do not free a stage's output once it is sent [K22 appendix B]
+  bool distributed_optimizer = false;     // shard optimizer state over data parallel ranks
+  Precision precision = Precision::bf16;  // of the linears of layers
+  bool fp8_param_gather = false;          // their weights are kept, and gathered, in its type alone
+  Dtype gradient_dtype = Dtype::fp32;     // half: 16 bytes a parameter in all; fp32: 18
   OptimizerDtypes optimizer;
   std::vector<std::int64_t> stage_layers;  // layers of each virtual stage in order; empty: as even as can be
   std::int64_t microbatch_group_size =
@@ -162,6 +165,11 @@ constexpr std::int64_t group_size(const Strategy& strategy) {
 // The one place where the paper's letters meet numbers: those of a model, and what they stand for in layers of a kind.
 Bindings bindings(const Transformer& model, const Strategy& strategy, const Workload& workload);
 Bindings bindings_of(const KindSizes& sizes, Bindings of_model);
+
+// The layers of a model as a strategy computes them.
+inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy) {
+  return layers_of(model, strategy.micro_batch, strategy.precision);
+}
 
 Sharding sharding_of(const Transformer& model, const Strategy& strategy);
 // Layers of a kind may have fewer key/value heads than ranks where those of the model have not.

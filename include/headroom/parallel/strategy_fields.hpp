@@ -51,10 +51,10 @@ constexpr auto member() {
                    }};
 }
 
-using FieldMember =
-    std::variant<Member<std::int64_t>, Member<double>, Member<bool>, Member<ScheduleKind>,
-                 Member<RecomputePolicy>, Member<RecomputeMethod>, Member<Dtype>, Member<MainParams>,
-                 Member<MomentDtype>, Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
+using FieldMember = std::variant<Member<std::int64_t>, Member<double>, Member<bool>, Member<ScheduleKind>,
+                                 Member<RecomputePolicy>, Member<RecomputeMethod>, Member<Dtype>,
+                                 Member<Precision>, Member<MainParams>, Member<MomentDtype>,
+                                 Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
 
 // Where the flag of a field stands in the help, and which commands have it.
 enum class FieldGroup : std::uint8_t {
@@ -169,6 +169,13 @@ inline constexpr std::array strategy_fields{
     StrategyField{"distributed_optimizer", member<&Strategy::distributed_optimizer>(),
                   "strategy/distributed_optimizer", "", "use-distributed-optimizer", 0, FieldGroup::sharing,
                   FieldDistance::differs, true, "", "Shard optimizer state over DP ranks (ZeRO 1)"},
+    StrategyField{
+        "precision", member<&Strategy::precision>(), "strategy/precision", "", "", 0, FieldGroup::saved,
+        FieldDistance::none, false, "PRECISION",
+        "Of the linears of layers: bf16 (default), fp8, fp8_delayed, fp8_blockwise, mxfp8 or nvfp4"},
+    StrategyField{"fp8_param_gather", member<&Strategy::fp8_param_gather>(), "strategy/fp8_param_gather", "",
+                  "fp4-param-gather,fp4-param,fp8-primary-weights", 0, FieldGroup::saved, FieldDistance::none,
+                  false, "", "Keep weights of FP8 or FP4 products, and gather them, in that type alone"},
     StrategyField{"gradient_dtype", member<&Strategy::gradient_dtype>(), "strategy/gradient_dtype", "",
                   "gradients,main-grads-dtype", 0, FieldGroup::saved, FieldDistance::none, false, "DTYPE",
                   "fp32 (default, 18 bytes a parameter in all), or bf16, fp16 or half (16)"},

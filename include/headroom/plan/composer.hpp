@@ -83,6 +83,8 @@ class Composer {
   void find_stages();
   void find_rank_kinds();
   void find_states();
+  // Of each weight of products of fewer than 16 bits; two where nothing is known of the device.
+  [[nodiscard]] int weight_copies() const;
   [[nodiscard]] Bytes kept_by_stack(const RankKind& kind) const;  // and by the system's reserves
   // Which of the distinct stages it is.
   [[nodiscard]] std::size_t stage(std::int64_t rank, std::int64_t chunk) const;
@@ -98,7 +100,6 @@ class Composer {
 
   const Request& base_;
   std::optional<Flops> model_flops_;  // of an iteration, and the rate that MFU is against
-  FlopsPerSecond peak_rate_;
   LayerPrices layers_;
   LayoutTimes times_;
   std::map<MomentsKey, std::vector<LiveMoment>> moments_;

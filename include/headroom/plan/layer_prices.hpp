@@ -67,15 +67,17 @@ class LayerPrices {
     std::optional<PricedModel> model;
     ByRecomputation<ModelCost> costs;
   };
-  // t, y, z, b, sequence_parallel, save_gathered_input, keep_pipeline_outputs, gradient_dtype
-  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, bool, Dtype>;
+  // t, y, z, b, sequence_parallel, save_gathered_input, keep_pipeline_outputs, gradient_dtype, precision
+  using Key =
+      std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, bool, Dtype, Precision>;
 
   const ModelLayers& layers_for(const Strategy& strategy);
   Symbolic& symbolic_of(const Strategy& strategy);
 
   const Request& base_;
-  ModelLayers several_;             // for microbatches of several sequences,
-  std::optional<ModelLayers> one_;  // and for those of one, where they differ
+  ModelLayers several_;  // for microbatches of several sequences, at 16 bits
+  // For those of one sequence, where they differ, and in other precisions.
+  std::map<std::pair<bool, Precision>, ModelLayers> others_;
   std::deque<Symbolic> symbolic_;
   std::map<Key, Priced> priced_;
   Strategy strategy_;

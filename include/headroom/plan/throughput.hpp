@@ -1,9 +1,10 @@
 // What an iteration time means: throughput and utilization. MFU counts the FLOPs that the model needs, HFU those that
-// run, recomputation included; both are matrix products only [K22 appendix A], against the dense peak of the model's
-// compute_dtype.
+// run, recomputation included; both are matrix products only [K22 appendix A], against the dense peak of the type that the
+// linears of layers multiply (compute_dtype of the strategy's precision).
 #pragma once
 
 #include "headroom/core/units.hpp"
+#include "headroom/hardware/device.hpp"
 #include "headroom/parallel/strategy.hpp"
 #include "headroom/schedule/replay.hpp"
 
@@ -40,6 +41,8 @@ struct Throughput {
   // With attention in full, as K22 and others count: more than runs where the kernel skips what is masked.
   double mfu_full = 0;
   double hfu_full = 0;
+  // The first of them against the peak of 16 bits: to be compared across precisions.
+  double mfu_half = 0;
   double hfu_paper = 0;
   friend bool operator==(const Throughput&, const Throughput&) = default;
 };
@@ -50,6 +53,6 @@ inline double utilization(Flops done, Seconds iteration, std::int64_t devices, F
 }
 
 Throughput throughput(const IterationFlops& flops, Seconds iteration, const Strategy& strategy,
-                      const Workload& workload, FlopsPerSecond peak);
+                      const Workload& workload, const Device& device);
 
 }  // namespace headroom

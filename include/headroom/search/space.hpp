@@ -96,6 +96,9 @@ inline constexpr std::array space_fields{
                "gpipe, 1f1b, interleaved, zero-bubble-h1 (default 1f1b,interleaved)"},
 };
 
+// Whether to shard the optimizer's state of a layout: it must be where weights are kept in fewer than 16 bits.
+const std::vector<bool>& sharding_choices(const Space& space, const Strategy& layout);
+
 // What a stack launches by itself.
 constexpr Layouts layouts_of(const Software& software) {
   return software.uneven_stages ? Layouts::any : Layouts::even;

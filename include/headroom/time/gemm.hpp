@@ -39,12 +39,20 @@ Seconds gemm_time(const Gemm& gemm, const Device& device, const Rates& rates, do
 
 // Time to turn a tensor of 16 bits into a type of fewer: it is read once for each pass and written.
 //
-//   quantization = launch + elements (2 passes + bits / 8) / bandwidth
+//   quantization = launch + elements (2 passes + copies bits / 8) / bandwidth
 //
 // One scale a tensor, of this tensor (fp8, "current scaling"), takes a pass for the largest element before that which
-// casts; a scale for each block takes one pass. Expects a type of narrow_types. Where it has no rates of its own, the
-// bandwidth is that of streaming kernels and the launch that of a kernel for each pass.
-Seconds quantization_time(double elements, Dtype dtype, const Device& device, const Rates& rates);
+// casts, unless it is known; a scale for each block takes one pass. Expects a type of narrow_types. Where it has no rates
+// of its own, the bandwidth is that of streaming kernels and the launch that of a kernel for each pass.
+struct CastOptions {
+  bool scale_known = false;
+  int copies = 1;
+};
+constexpr int quantization_passes(Dtype dtype, bool scale_known = false) {
+  return dtype == Dtype::fp8 && !scale_known ? 2 : 1;
+}
+Seconds quantization_time(double elements, Dtype dtype, const Device& device, const Rates& rates,
+                          const CastOptions& options = {});
 
 // Whether the rates were fitted on products of this size.
 bool within_fit(const Gemm& gemm, const MatrixProductRates& rates);

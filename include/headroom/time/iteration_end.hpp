@@ -36,7 +36,8 @@ Seconds exposed_by_bucket(Seconds collective, Seconds pass, double buckets, doub
 Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, std::int64_t devices_per_node,
                             const Performance& performance);
 
-// Mixed-precision Adam, from zeroing the gradients to casting the weights: memory traffic only.
+// Mixed-precision Adam, from zeroing the gradients to casting the weights, also to fewer than 16 bits (which the first
+// microbatch does): memory traffic only.
 Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy,
                        const Performance& performance);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "headroom/parallel/collectives.hpp"
+#include "headroom/time/casts.hpp"
 #include "headroom/time/collective.hpp"
 #include "headroom/time/gemm.hpp"
 #include "headroom/time/traffic.hpp"
@@ -83,6 +84,7 @@ struct Setting {
   Bindings letters;
   Groups groups;
   Dtype gradients = Dtype::fp32;
+  Precision precision = Precision::bf16;
 };
 
 Setting setting_of(const Transformer& model, const Strategy& strategy, const Workload& workload,
@@ -117,6 +119,8 @@ struct OpWork {
   Expr attention;  // bytes of flash attention: its inputs, and the gradients of its outputs
   std::vector<StreamingKernel> forward;
   std::vector<StreamingKernel> backward;
+  std::vector<Cast> forward_casts;
+  std::vector<Cast> backward_casts;
 };
 
 // `inserted` are the collectives of the whole table.

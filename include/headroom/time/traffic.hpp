@@ -43,9 +43,10 @@ constexpr Expr bytes_of(const Value& value, const Sharding& sharding) {
   return bytes_on_rank(value, value.placement, sharding);
 }
 
-// Rows of detail `exact` (statistics, random state) are too small to matter.
+// Rows of detail `exact` (statistics, random state) are too small to matter. Copies of fewer than 16 bits are casts (casts.hpp).
 constexpr bool moves(const Value& value, const Sharding& sharding) {
-  return value.detail == Detail::paper && (sharding.tensor || !value.tensor_parallel_only);
+  return value.detail == Detail::paper && !is_narrow(value.dtype) &&
+         (sharding.tensor || !value.tensor_parallel_only);
 }
 
 constexpr int readers(const OpTable& table, ValueId id) {
@@ -121,7 +122,8 @@ constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, c
         kernels.push_back({"bias", 2 * detail::output_gradients(table, op, sharding)});
       }
       for (const ValueId output : op.outputs) {
-        if (!detail::has_gradient(table, output)) moved += 3 * detail::bytes_of(table[output], sharding);
+        if (!detail::has_gradient(table, output) && !is_narrow(table[output].dtype))
+          moved += 3 * detail::bytes_of(table[output], sharding);
       }
       if (!(moved == Expr())) kernels.push_back({"cast_weights", moved});  // fp32 read, half written
       break;

@@ -1,0 +1,129 @@
+// The precision of a model's linears: in which type the products of its layers are made, what of their inputs is kept in it, and
+// what stays at 16 bits. A policy rewrites the op table of a layer once, before anything reads it.
+//
+//   in the type   the products of all linears of layers and of their experts, forward and backward; what they keep of their
+//                 inputs: one copy, to be multiplied with the gradient of the output
+//   at 16 bits    the residual stream, the inputs of normalizations and of activations, q, k, v and the context; embedding,
+//                 output layer, router, and the products of attention; gradients of weights
+//
+// A copy is a tensor of its own, beside what it was made of where something else keeps that: the context takes 2 + 1 bytes.
+// It is made, and made again, with what it is made of: recomputing the activation makes the copy that mlp_down keeps.
+// [Transformer Engine, pytorch/module/linear.py, layernorm_linear.py, grouped_linear.py, as Megatron-LM uses them]
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "headroom/core/names.hpp"
+#include "headroom/model/op_builder.hpp"
+
+namespace headroom {
+
+// Megatron-LM's recipes. fp8: a scale for each tensor, from its own largest element (tensorwise, current scaling).
+// fp8_delayed: from those of earlier steps. The others have a scale for each block (core/dtype.hpp).
+enum class Precision : std::uint8_t { bf16, fp8, fp8_delayed, fp8_blockwise, mxfp8, nvfp4 };
+
+// What the kernel of a normalization does of the cast of its output [Transformer Engine,
+// pytorch/csrc/extensions/normalization.cpp]: nothing, finding the largest element, or all of it.
+enum class NormCast : std::uint8_t { none, largest_element, whole };
+
+struct PrecisionRow {
+  Precision precision;
+  std::string_view name;
+  Dtype dtype;  // of the factors of products
+  std::string_view copy;
+  bool scale_known;  // before a tensor is, so that the cast reads it once
+  NormCast in_norm;
+  // Of the extents of weights, and of the tokens, on a rank: scales, or the kernels of products, need them.
+  std::int64_t multiple;
+  std::int64_t row_multiple;
+  bool from_blackwell;  // its products scale blocks, as no device before Blackwell does
+};
+
+inline constexpr std::array<PrecisionRow, 6> precisions{{
+    {Precision::bf16, "bf16", Dtype::half, "", true, NormCast::none, 1, 1, false},
+    {Precision::fp8, "fp8", Dtype::fp8, "FP8 copy", false, NormCast::largest_element, 16, 16, false},
+    {Precision::fp8_delayed, "fp8_delayed", Dtype::fp8, "FP8 copy", true, NormCast::whole, 16, 16, false},
+    {Precision::fp8_blockwise, "fp8_blockwise", Dtype::fp8_blockwise, "FP8 copy", true, NormCast::none, 128,
+     16, false},
+    {Precision::mxfp8, "mxfp8", Dtype::mxfp8, "MXFP8 copy", true, NormCast::none, 32, 32, true},
+    {Precision::nvfp4, "nvfp4", Dtype::nvfp4, "NVFP4 copy", true, NormCast::largest_element, 32, 32, true},
+}};
+
+constexpr const PrecisionRow& row_of(Precision precision) {
+  return precisions[static_cast<std::size_t>(precision)];
+}
+
+constexpr bool is_narrow(Precision precision) { return is_narrow(row_of(precision).dtype); }
+
+// Of the factors of most of a model's products: what utilization is measured against.
+constexpr Dtype compute_dtype(Precision precision) { return row_of(precision).dtype; }
+
+namespace detail {
+
+constexpr bool can_be_narrow(const Op& op) { return op.kind == OpKind::linear && !op.always_half; }
+
+// A linear that stays at 16 bits keeps the value anyway.
+constexpr bool kept_by_half_linear(const OpTable& table, ValueId value) {
+  for (const Op& op : table.ops()) {
+    if (op.kind != OpKind::linear || !op.always_half) continue;
+    for (const Save& save : op.saves) {
+      if (save.value == value) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace detail
+
+// Whether a linear keeps its input at 16 bits and casts it again for the gradient of its weights: shared experts, whose input
+// the router keeps [Megatron-LM, moe/shared_experts.py, set_save_original_input; not with delayed scaling].
+constexpr bool keeps_original(const Op& op) {
+  return multiplies_narrow(op) && op.saves.size() > 0 && op.saves[0].value == op.inputs[0];
+}
+
+constexpr OpTable with_precision(OpTable table, Precision precision) {
+  const PrecisionRow& row = row_of(precision);
+  if (!is_narrow(row.dtype)) return table;
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    if (!detail::can_be_narrow(table.ops()[i])) continue;
+    Op& op = table.change(i);
+    for (MatrixProduct& product : op.products) product.dtype = row.dtype;
+    const ValueId input = op.inputs[0];
+    if (precision != Precision::fp8_delayed && detail::kept_by_half_linear(table, input)) continue;
+    Value copy = table[input];
+    copy.name = row.copy;
+    copy.dtype = row.dtype;
+    copy.buffer = nowhere;
+    // An input of the layer has no op that makes it: the linear makes the copy itself.
+    if (copy.producer == nowhere) copy.producer = static_cast<int>(i);
+    const ValueId made = table.value(copy);
+    table.change(static_cast<std::size_t>(copy.producer)).outputs.push_back(made);
+    for (Save& save : op.saves) {
+      if (save.value == input) save.value = made;
+    }
+  }
+  return table;
+}
+
+template <>
+inline constexpr std::array<Spelling<Precision>, precisions.size()> spellings<Precision>{{
+    {Precision::bf16, precisions[0].name},
+    {Precision::fp8, precisions[1].name},
+    {Precision::fp8_delayed, precisions[2].name},
+    {Precision::fp8_blockwise, precisions[3].name},
+    {Precision::mxfp8, precisions[4].name},
+    {Precision::nvfp4, precisions[5].name},
+}};
+
+// As recipes are called.
+template <>
+inline constexpr std::array<Spelling<Precision>, 4> other_spellings<Precision>{{
+    {Precision::fp8, "fp8_current"},
+    {Precision::fp8, "tensorwise"},
+    {Precision::fp8_delayed, "delayed"},
+    {Precision::fp8_blockwise, "blockwise"},
+}};
+
+}  // namespace headroom

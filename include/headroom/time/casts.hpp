@@ -1,0 +1,81 @@
+// The kernels that turn tensors of 16 bits into fewer ahead of the products of an op, found from its row and the precision:
+//
+//   forward    of the input of a linear, where the op that makes it also makes the copy
+//   backward   of the gradient of a linear's output
+//   both       of an input that is kept at 16 bits, as often as it is needed
+//
+// Weights are cast once an iteration (time/iteration_end.hpp).
+#pragma once
+
+#include "headroom/model/precision.hpp"
+#include "headroom/parallel/compose.hpp"
+
+namespace headroom {
+
+struct Cast {
+  Expr elements;  // on one rank
+  Dtype dtype = Dtype::fp8;
+  bool both_directions = false;  // to be multiplied by its rows and by its columns
+  bool scale_known = false;
+};
+using Casts = FixedVector<Cast, 4>;
+
+namespace detail {
+
+constexpr Expr elements_on_rank(const Value& value, const Sharding& sharding) {
+  return of_own_tokens(value.elements, sharding) * share(value.placement, sharding);
+}
+
+// Whether something reads it that does not multiply it in fewer than 16 bits.
+constexpr bool read_at_half(const OpTable& table, ValueId value) {
+  for (const Op& op : table.ops()) {
+    if (op.inputs.contains(value) && !multiplies_narrow(op)) return true;
+  }
+  return false;
+}
+
+constexpr Cast of_kept_input(const OpTable& table, const Op& op, const Sharding& sharding, bool scale_known) {
+  return {.elements = elements_on_rank(table[op.inputs[0]], sharding),
+          .dtype = op.products[0].dtype,
+          .scale_known = scale_known};
+}
+
+}  // namespace detail
+
+constexpr Casts forward_casts(const OpTable& table, const Op& op, const Sharding& sharding,
+                              Precision precision) {
+  Casts casts;
+  const PrecisionRow& row = row_of(precision);
+  // A normalization that something else reads too is a module of its own.
+  const bool in_norm = op.kind == OpKind::normalization && !detail::read_at_half(table, op.outputs[0]);
+  if (keeps_original(op)) casts.push_back(detail::of_kept_input(table, op, sharding, row.scale_known));
+  if (in_norm && row.in_norm == NormCast::whole) return casts;  // it writes the copies in place of 16 bits
+  for (const ValueId output : op.outputs) {
+    if (!is_narrow(table[output].dtype)) continue;
+    casts.push_back(
+        {.elements = detail::elements_on_rank(table[output], sharding),
+         .dtype = table[output].dtype,
+         .both_directions = true,
+         .scale_known = row.scale_known || (in_norm && row.in_norm == NormCast::largest_element)});
+  }
+  return casts;
+}
+
+constexpr Casts backward_casts(const OpTable& table, const Op& op, const Sharding& sharding,
+                               Precision precision) {
+  Casts casts;
+  if (!multiplies_narrow(op)) return casts;
+  const bool scale_known = row_of(precision).scale_known;
+  Expr gradients;
+  for (const ValueId output : op.outputs) {
+    if (!is_narrow(table[output].dtype)) gradients += detail::elements_on_rank(table[output], sharding);
+  }
+  casts.push_back({.elements = gradients,
+                   .dtype = op.products[0].dtype,
+                   .both_directions = true,
+                   .scale_known = scale_known});
+  if (keeps_original(op)) casts.push_back(detail::of_kept_input(table, op, sharding, scale_known));
+  return casts;
+}
+
+}  // namespace headroom

@@ -1,0 +1,112 @@
+#include "headroom/parallel/precision_legality.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace headroom {
+namespace {
+
+// Whether a recomputation casts again what it makes again, which delayed scaling cannot: it has no second look at what it casts
+// [Megatron-LM, core/transformer/transformer_config.py].
+bool recomputes_a_cast(const Recomputation& recompute) {
+  constexpr std::array<std::string_view, 6> casting{"layernorm", "moe_act",           "norm_1",
+                                                    "norm_2",    "expert_activation", "activation"};
+  return std::any_of(recompute.ops.begin(), recompute.ops.end(), [&](const std::string& name) {
+    return std::any_of(casting.begin(), casting.end(), [&](std::string_view op) {
+      return name == op || name.ends_with("." + std::string(op));
+    });
+  });
+}
+
+// Those of the weights and of the tokens of a rank, that are not as long as kernels need.
+class Extents {
+ public:
+  Extents(const Strategy& strategy, std::vector<Problem>& problems)
+      : row_(row_of(strategy.precision)), strategy_(strategy), problems_(problems) {}
+
+  void check(std::int64_t extent, std::string_view what, std::int64_t multiple, std::string_view kind = {}) {
+    if (extent % multiple == 0) return;
+    const std::string of = kind.empty() ? "" : " of '" + std::string(kind) + "' layers";
+    problems_.push_back({"precision", std::string(row_.name) + " needs " + std::string(what) + of +
+                                          " on a rank to be a multiple of " + std::to_string(multiple) +
+                                          ", not " + std::to_string(extent)});
+  }
+
+  template <class Layer>
+  void check_layer(const Layer& layer, std::string_view kind) {
+    const std::int64_t t = strategy_.tensor_parallel;
+    const std::int64_t key_value_heads = std::max(layer.key_value_heads / t, std::int64_t{1});
+    check(layer.heads * layer.head_size / t, "the width of the query heads", row_.multiple, kind);
+    check(key_value_heads * layer.head_size, "the width of the key heads", row_.multiple, kind);
+    if (const std::optional<Experts>& experts = layer.architecture.experts) {
+      check(experts->feedforward / strategy_.expert_tensor_parallel, "the width of an expert", row_.multiple,
+            kind);
+      check(experts->shared_feedforward / t, "the width of the shared experts", row_.multiple, kind);
+    } else {
+      check(layer.feedforward / t, "the feed-forward width", row_.multiple, kind);
+    }
+  }
+
+  // Rows of experts are padded.
+  void check_tokens(const Workload& workload) {
+    const std::int64_t ranks = strategy_.sequence_parallel ? strategy_.tensor_parallel : 1;
+    check(workload.sequence * strategy_.micro_batch / ranks, "the tokens of a microbatch", row_.row_multiple);
+  }
+
+ private:
+  const PrecisionRow& row_;
+  const Strategy& strategy_;
+  std::vector<Problem>& problems_;
+};
+
+}  // namespace
+
+std::vector<Problem> precision_illegalities(const Transformer& model, const Strategy& strategy,
+                                            const Workload& workload) {
+  std::vector<Problem> problems;
+  const auto require = [&](bool holds, const char* field, const char* rule) {
+    if (!holds) problems.push_back({field, rule});
+  };
+  if (!is_narrow(strategy.precision)) {
+    require(!strategy.fp8_param_gather, "fp8_param_gather", "needs `precision` of fewer than 16 bits");
+    return problems;
+  }
+  require(!model.architecture.kernels.weight_copies, "precision",
+          "must be bf16 where `kernels.weight_copies` keeps fp32 weights");
+  require(!strategy.fp8_param_gather || strategy.distributed_optimizer || strategy.data_parallel == 1,
+          "fp8_param_gather", "needs `distributed_optimizer`");
+  require(strategy.precision != Precision::fp8_delayed || !recomputes_a_cast(strategy.recompute), "precision",
+          "fp8_delayed cannot cast again what a normalization or an activation makes again");
+  if (strategy.tensor_parallel < 1 || strategy.expert_tensor_parallel < 1 || strategy.micro_batch < 1 ||
+      workload.sequence < 1) {
+    return problems;
+  }
+  Extents extents(strategy, problems);
+  extents.check(model.hidden, "the hidden size", row_of(strategy.precision).multiple);
+  if (model.layer_kinds.empty()) extents.check_layer(model, {});
+  for (const LayerDescription& kind : model.layer_kinds) extents.check_layer(kind, kind.name);
+  std::int64_t tokens = 0;
+  if (!__builtin_mul_overflow(workload.sequence, strategy.micro_batch, &tokens))
+    extents.check_tokens(workload);
+  return problems;
+}
+
+std::vector<Problem> precision_illegalities(const System& system, const Strategy& strategy) {
+  if (!is_narrow(strategy.precision) || !system.performance) return {};
+  const PrecisionRow& row = row_of(strategy.precision);
+  const Device& device = system.performance->device;
+  const std::string rule = "must be one that " + system.device + " multiplies: " + std::string(row.name);
+  if (!has_peak(device, row.dtype)) return {{"precision", rule + " has no peak there"}};
+  if (row.from_blackwell && !device.fp4_peak)
+    return {{"precision", rule + " takes a device from Blackwell on"}};
+  return {};
+}
+
+void require_arithmetic(const System& system, const Strategy& strategy) {
+  std::vector<Problem> problems = precision_illegalities(system, strategy);
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+}  // namespace headroom
