@@ -58,6 +58,12 @@ Context context_of(const KindSizes& sizes, const Context& of_model, const Strate
           .detail = of_model.detail};
 }
 
+std::vector<LetterValue> sizes_in(const KindSizes& sizes, const Bindings& letters) {
+  std::vector<LetterValue> values;
+  for (const KindSize& size : sizes) values.push_back({size.letter, letters[size.letter]});
+  return values;
+}
+
 ExplainedTable explain_kind(const LayerKind& kind, std::int64_t count, const Recomputation& recompute,
                             const Context& context) {
   const OpTable& table = kind.ops;
@@ -68,7 +74,7 @@ ExplainedTable explain_kind(const LayerKind& kind, std::int64_t count, const Rec
       .name = kind.name,
       .position = kind.position,
       .count = count,
-      .sizes = kind.sizes,
+      .sizes = sizes_in(kind.sizes, context.letters),
       .equalities = kind.sizes.empty() ? std::vector<std::string>() : context.relations.texts(),
       .kept = context.derive(kept_bytes(tensors)),
       .dropped = context.derive(dropped_bytes(tensors)),

@@ -15,7 +15,7 @@ namespace {
 std::vector<ListedModel> listed_models() {
   std::vector<ListedModel> models;
   for (Transformer& model : list_models()) {
-    const double parameters = parameter_count(model);
+    const ParameterCounts parameters = parameter_counts(model);
     models.push_back({.model = std::move(model), .parameters = parameters});
   }
   return models;

@@ -46,6 +46,16 @@ inline constexpr auto expert_fields = [](auto& fields, auto& experts) {
   fields.optional("router_dtype", experts.router_dtype, floating);
   fields.optional("weighting", experts.weighting);
   fields.optional("dispatcher", experts.dispatcher);
+  fields.optional("router_bias", experts.router_bias);
+  fields.optional("scale_inputs", experts.scale_inputs);
+};
+
+inline constexpr auto latent_fields = [](auto& fields, auto& latent) {
+  fields.optional("q_rank", latent.q_rank, Range{0, widths.most});
+  fields.required("kv_rank", latent.kv_rank, widths);
+  fields.required("nope_head_size", latent.nope_head_size, widths);
+  fields.required("rope_head_size", latent.rope_head_size, widths);
+  fields.required("value_head_size", latent.value_head_size, widths);
 };
 
 // What a layer is made of, beside its sizes.
@@ -57,6 +67,13 @@ inline constexpr auto architecture_fields = [](auto& fields, auto& architecture)
   fields.optional("qkv_bias", architecture.qkv_bias);
   fields.optional("hidden_dropout", architecture.hidden_dropout);
   fields.optional("attention_dropout", architecture.attention_dropout);
+  fields.optional("norm_position", architecture.norm_position);
+  fields.optional("residual", architecture.residual);
+  fields.optional("qk_norm", architecture.qk_norm);
+  fields.optional("window", architecture.window, Range{0, token_counts.most});
+  fields.optional("attention_sinks", architecture.attention_sinks);
+  fields.optional("attention_softcap", architecture.attention_softcap);
+  fields.object("latent_attention", architecture.latent_attention, latent_fields);
   fields.object("experts", architecture.experts, expert_fields);
 };
 
@@ -76,6 +93,7 @@ inline constexpr auto model_fields = [](auto& fields, auto& model) {
   fields.optional("max_positions", model.max_positions, token_counts);
   architecture_fields(fields, architecture);
   fields.optional("tied_embeddings", architecture.tied_embeddings);
+  fields.optional("final_softcap", architecture.final_softcap);
   fields.object("kernels", architecture.kernels, kernel_fields);
 };
 
@@ -107,8 +125,36 @@ void resolve_experts(Layer& layer, const JsonPointer& at, Document& document) {
   if (layer.architecture.kernels.weight_copies) {
     report("count", "experts with kernels.weight_copies are not modelled yet");
   }
-  if (layer.architecture.linear_bias) {
-    report("count", "experts with biases are not modelled yet: set linear_bias to false");
+}
+
+// Of latent attention. The size of a head of q and k follows from its two parts.
+template <class Layer>
+void resolve_latent_attention(Layer& layer, bool given_head_size, const JsonPointer& at, Document& document) {
+  const Architecture& architecture = layer.architecture;
+  if (!architecture.latent_attention) return;
+  const LatentAttention& latent = *architecture.latent_attention;
+  const auto report = [&](const char* field, std::string rule) {
+    document.report(at / field, std::move(rule));
+  };
+  const std::int64_t size = latent.nope_head_size + latent.rope_head_size;
+  if (!given_head_size) {
+    layer.head_size = size;
+  } else if (layer.head_size != size) {
+    report("head_size", fmt::format("must be the sum of nope_head_size and rope_head_size ({} + {} = {})",
+                                    latent.nope_head_size, latent.rope_head_size, size));
+  }
+  if (layer.heads != layer.key_value_heads) {
+    report("key_value_heads", "must be as many as heads with latent_attention, which makes k and v of every head");
+  }
+  if (architecture.positions != Positions::rotary) {
+    report("positions", "must be rotary with latent_attention, whose k has a part of its own for them");
+  }
+  if (architecture.qkv_bias) report("qkv_bias", "is not modelled with latent_attention: set it to false");
+  if (architecture.qk_norm != QkNorm::none) {
+    report("qk_norm", "is not modelled with latent_attention, whose latents are normalized");
+  }
+  if (architecture.kernels.weight_copies) {
+    report("latent_attention", "with kernels.weight_copies is not modelled yet");
   }
 }
 

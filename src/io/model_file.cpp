@@ -26,7 +26,8 @@ void resolve(Transformer& model, Document& document) {
   if (!given("key_value_heads")) model.key_value_heads = model.heads;
   if (!given("max_positions")) model.max_positions = model.sequence;
   if (!given("qkv_bias")) model.architecture.qkv_bias = model.architecture.linear_bias;
-  if (!given("head_size") && model.hidden > 0 && model.heads > 0) {
+  resolve_latent_attention(model, given("head_size"), JsonPointer(), document);
+  if (!given("head_size") && !model.architecture.latent_attention && model.hidden > 0 && model.heads > 0) {
     model.head_size = model.hidden / model.heads;
     if (const auto rest = model.hidden % model.heads; rest != 0) {
       report("hidden", fmt::format("must be divisible by heads ({} % {} = {}), unless head_size is given",

@@ -23,6 +23,28 @@ double parameter_count(const Transformer& model) {
   return total(parameters_by_rank(unpadded, Strategy{}, {.global_batch = 1, .sequence = 1}).front());
 }
 
+ParameterCounts parameter_counts(const Transformer& model) {
+  Transformer unpadded = model;
+  unpadded.vocabulary_multiple = 1;
+  const ModelLayers layers = layers_of(unpadded);
+  const Strategy alone;
+  const Workload least{.global_batch = 1, .sequence = 1};
+  const Bindings letters = bindings(unpadded, alone, least);
+  const ModelParameters parts = model_parameters(unpadded, alone, least);
+  const KindCounts counts = counts_of(layers);
+  double idle = 0;
+  for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
+    const double experts = parts.kinds[i].expert;
+    if (experts == 0) continue;
+    const Bindings of_kind = bindings_of(layers.kinds[i].sizes, letters);
+    const double count = of_kind[Symbol::experts];
+    idle += real(counts[i]) * (experts / count) * (count - of_kind[Symbol::experts_per_token]);
+  }
+  const double all = parameter_count(model);
+  const double embedding = layers.tied_embeddings ? 0 : real(model.vocabulary) * real(model.hidden);
+  return {.all = all, .active = all - idle, .active_without_embedding = all - idle - embedding};
+}
+
 ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Sharding& sharding,
                                           std::int64_t tensor_parallel) {
   ModelParameterExprs exprs{.kinds = {},

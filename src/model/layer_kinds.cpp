@@ -19,6 +19,17 @@ KindSizes sizes_of(const LayerDescription& layer, const Transformer& model) {
   add(Symbol::heads, layer.heads, model.heads);
   add(Symbol::key_value_heads, layer.key_value_heads, model.key_value_heads);
   add(Symbol::head_size, layer.head_size, model.head_size);
+  if (layer.architecture.window > 0) {
+    add(Symbol::keys_met, layer.architecture.window, model.architecture.window);
+  }
+  if (const auto& latent = layer.architecture.latent_attention) {
+    const LatentAttention own = model.architecture.latent_attention.value_or(LatentAttention{});
+    add(Symbol::query_rank, latent->q_rank, own.q_rank);
+    add(Symbol::key_value_rank, latent->kv_rank, own.kv_rank);
+    add(Symbol::plain_head_size, latent->nope_head_size, own.nope_head_size);
+    add(Symbol::rotary_head_size, latent->rope_head_size, own.rope_head_size);
+    add(Symbol::value_head_size, latent->value_head_size, own.value_head_size);
+  }
   if (const auto& experts = layer.architecture.experts) {
     const Experts own = model.architecture.experts.value_or(Experts{});
     add(Symbol::experts, experts->count, own.count);

@@ -21,6 +21,13 @@ double expert_ranks_per_token(const Bindings& letters) {
   return ranks * (1 - none);
 }
 
+// Keys that a query meets behind a window, where a causal mask is counted whole as without one: twice the area of the
+// window in the mask, s w - w^2/2, over s. All s from w = s on.
+double keys_met(std::int64_t window, double sequence) {
+  const auto width = static_cast<double>(window);
+  return window > 0 && width < sequence ? 2 * width - width * width / sequence : sequence;
+}
+
 }  // namespace
 
 Bindings bindings(const Transformer& model, const Strategy& strategy, const Workload& workload) {
@@ -52,13 +59,21 @@ Bindings bindings(const Transformer& model, const Strategy& strategy, const Work
       .bind(Symbol::expert_feedforward, number(experts.feedforward))
       .bind(Symbol::shared_feedforward, number(experts.shared_feedforward))
       .bind(Symbol::imbalance, workload.moe_imbalance);
+  const LatentAttention latent = model.architecture.latent_attention.value_or(LatentAttention{});
+  letters.bind(Symbol::query_rank, number(latent.q_rank))
+      .bind(Symbol::key_value_rank, number(latent.kv_rank))
+      .bind(Symbol::plain_head_size, number(latent.nope_head_size))
+      .bind(Symbol::rotary_head_size, number(latent.rope_head_size))
+      .bind(Symbol::value_head_size, number(latent.value_head_size))
+      .bind(Symbol::keys_met, keys_met(model.architecture.window, number(workload.sequence)));
   return letters.bind(Symbol::expert_ranks_per_token, expert_ranks_per_token(letters));
 }
 
 Bindings bindings_of(const KindSizes& sizes, Bindings of_model) {
   bool experts = false;
   for (const auto& [letter, size] : sizes) {
-    of_model.bind(letter, static_cast<double>(size));
+    of_model.bind(letter, letter == Symbol::keys_met ? keys_met(size, of_model[Symbol::sequence])
+                                                     : static_cast<double>(size));
     experts = experts || letter == Symbol::experts || letter == Symbol::experts_per_token;
   }
   return experts ? of_model.bind(Symbol::expert_ranks_per_token, expert_ranks_per_token(of_model)) : of_model;

@@ -217,8 +217,8 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
   const Request& request = plan.request;
   const bool markdown = style.format == Format::markdown;
   const std::string heading = markdown ? "## " : "";
-  std::string text = fmt::format("{}{} ({} parameters) on {}\n", heading, request.model.name,
-                                 human_count(parameter_count(request.model)), request.system.name);
+  std::string text = fmt::format("{}{} ({}) on {}\n", heading, request.model.name,
+                                 parameters_text(parameter_counts(request.model)), request.system.name);
   if (markdown) text += '\n';
   text += layout_line(request.strategy, request.workload) + "\n" + policy_line(request.strategy) + "\n";
   if (const std::string stages = launch_line(request.model.layers, request.strategy); !stages.empty())

@@ -83,7 +83,7 @@ bool has_several_kinds(const ExplainReply& explanation) {
 
 OrderedJson layer_kind_json(const ExplainedTable& table) {
   OrderedJson sizes = OrderedJson::object();
-  for (const auto& [letter, size] : table.sizes) sizes[std::string(1, letter_of(letter))] = size;
+  for (const auto& [letter, value] : table.sizes) sizes[std::string(1, letter_of(letter))] = number(value);
   OrderedJson json{{"name", table.name},
                    {"count", table.count},
                    {"sizes", std::move(sizes)},
@@ -200,12 +200,18 @@ bool is_idle(Symbol symbol, const Transformer& model, const Bindings& letters) {
     case Symbol::context_parallel:
     case Symbol::expert_parallel:
     case Symbol::expert_tensor_parallel: return letters[symbol] == 1;
+    case Symbol::keys_met: return model.architecture.window == 0;
+    case Symbol::query_rank:
+    case Symbol::key_value_rank:
+    case Symbol::plain_head_size:
+    case Symbol::rotary_head_size:
+    case Symbol::value_head_size: return letters[symbol] == 0;
     case Symbol::experts:
     case Symbol::experts_per_token:
     case Symbol::expert_ranks_per_token:
     case Symbol::imbalance:
     case Symbol::expert_feedforward:
-    case Symbol::shared_feedforward: return !any_experts(model);
+    case Symbol::shared_feedforward: return !model.architecture.experts;
     default: return false;
   }
 }
@@ -236,8 +242,8 @@ std::string sum_lines(const ExplainedTable& table) {
 std::string kind_line(const ExplainedTable& kind) {
   std::string text = fmt::format("{} of the layers are '{}'", kind.count, kind.name);
   for (std::size_t i = 0; i < kind.sizes.size(); ++i) {
-    text += fmt::format("{}{} = {}", i == 0 ? ", with " : ", ", letter_of(kind.sizes[i].letter),
-                        kind.sizes[i].size);
+    text += fmt::format("{}{} = {:.12g}", i == 0 ? ", with " : ", ", letter_of(kind.sizes[i].letter),
+                        kind.sizes[i].value);
   }
   if (!kind.equalities.empty()) text += fmt::format("; here {}", fmt::join(kind.equalities, ", "));
   return text + ":\n";

@@ -196,8 +196,8 @@ std::string frontier_text(const FrontierReply& report, const Style& style, bool 
   const bool markdown = style.format == Format::markdown;
   const std::string blank = markdown ? "\n" : "";
   std::string text =
-      fmt::format("{}{} ({} parameters) on {}\n{}{}\n{}{}", markdown ? "## " : "", report.request.model.name,
-                  human_count(parameter_count(report.request.model)), report.request.system.name, blank,
+      fmt::format("{}{} ({}) on {}\n{}{}\n{}{}", markdown ? "## " : "", report.request.model.name,
+                  parameters_text(parameter_counts(report.request.model)), report.request.system.name, blank,
                   layout_line(strategy, report.request.workload), blank, fronts_text(report));
 
   std::vector<std::size_t> shown = report.exchanges;

@@ -13,13 +13,17 @@ std::string render_list(const std::vector<ListedModel>& models, const Style& sty
     OrderedJson list = OrderedJson::array();
     for (const ListedModel& listed : models) {
       OrderedJson json = to_json(listed.model);
-      json["parameters"] = number(listed.parameters);
+      json["parameters"] = number(listed.parameters.all);
+      json["active_parameters"] = number(listed.parameters.active);
+      json["active_parameters_without_embedding"] = number(listed.parameters.active_without_embedding);
       list.push_back(std::move(json));
     }
     return to_text(OrderedJson{{"format", 2}, {"models", std::move(list)}});
   }
   Table table{.columns = {{"model", Align::left},
                           {"parameters"},
+                          {"active"},
+                          {"active_without_embedding"},
                           {"layers"},
                           {"hidden"},
                           {"feedforward"},
@@ -29,10 +33,13 @@ std::string render_list(const std::vector<ListedModel>& models, const Style& sty
                           {"sequence"},
                           {"activation", Align::left, 2},
                           {"attention", Align::left, 1}}};
+  const bool csv = style.format == Format::csv;
+  const auto count = [&](double parameters) { return csv ? whole(parameters) : human_count(parameters); };
   for (const auto& [model, parameters] : models) {
+    const bool all_active = parameters.active == parameters.all && !csv;
     table.rows.push_back(
-        {model.name, style.format == Format::csv ? whole(parameters) : human_count(parameters),
-         std::to_string(model.layers), std::to_string(model.hidden), std::to_string(model.feedforward),
+        {model.name, count(parameters.all), all_active ? "" : count(parameters.active),
+         all_active ? "" : count(parameters.active_without_embedding), std::to_string(model.layers), std::to_string(model.hidden), std::to_string(model.feedforward),
          std::to_string(model.heads), std::to_string(model.key_value_heads), std::to_string(model.vocabulary),
          std::to_string(model.sequence), std::string(name_of(model.architecture.activation)),
          std::string(name_of(model.architecture.kernels.attention))});

@@ -177,9 +177,9 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, const Sty
   const auto& [estimates, why, shown, elapsed] = asked;
   const std::string blank = style.format == Format::markdown ? "\n" : "";
   std::string text = fmt::format(
-      "{}{} ({} parameters) on {} {} of {}, GBS {} x {} tokens\n{}{}{} strategies, {} of them fit",
+      "{}{} ({}) on {} {} of {}, GBS {} x {} tokens\n{}{}{} strategies, {} of them fit",
       style.format == Format::markdown ? "## " : "", base.model.name,
-      human_count(parameter_count(base.model)),
+      parameters_text(parameter_counts(base.model)),
       compares_devices(report) ? fmt::format("{}", fmt::join(report.comparison.device_counts, ", "))
                                : std::to_string(report.space.devices),
       compares_devices(report) || report.space.devices > 1 ? "GPUs" : "GPU", systems_text(report),

@@ -42,6 +42,14 @@ std::string recompute_text(const Recomputation& recompute) {
 
 }  // namespace
 
+std::string parameters_text(const ParameterCounts& counts) {
+  std::string text = human_count(counts.all) + " parameters";
+  if (counts.active == counts.all) return text;
+  text += fmt::format(", {} active", human_count(counts.active));
+  if (counts.active_without_embedding == counts.active) return text;
+  return text + fmt::format(", {} of them without the embedding", human_count(counts.active_without_embedding));
+}
+
 double in_flight(const Plan& plan, const RankMemory& rank) {
   return static_cast<double>(rank.activations.chunks_in_flight) /
          static_cast<double>(plan.request.strategy.virtual_pipeline);

@@ -9,6 +9,7 @@
 
 #include "headroom/core/dtype.hpp"
 #include "headroom/core/units.hpp"
+#include "headroom/memory/state.hpp"
 #include "headroom/plan/remedies.hpp"
 #include "headroom/report/table.hpp"
 
@@ -73,6 +74,9 @@ inline std::string human_count(double count) {
   if (count >= 1e9) return fmt::format("{:.1f}B", count / 1e9);
   return fmt::format("{:.0f}M", count / 1e6);
 }
+
+// "46.7B parameters, 12.9B active, 12.7B of them without the embedding".
+std::string parameters_text(const ParameterCounts& counts);
 
 // Microbatches alive at once on a rank, in parts of one where it holds several virtual stages.
 double in_flight(const Plan& plan, const RankMemory& rank);

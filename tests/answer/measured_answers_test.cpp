@@ -66,7 +66,10 @@ TEST_CASE("answers: list") {
   const Json json = json_of("list models")["models"];
   REQUIRE(json.size() == models.size());
   CHECK(json.back()["name"] == models.back().model.name);
-  CHECK(json.back()["parameters"] == models.back().parameters);
+  CHECK(json.back()["parameters"] == models.back().parameters.all);
+  CHECK(json.back()["active_parameters"] == models.back().parameters.active);
+  CHECK(json.back()["active_parameters_without_embedding"] ==
+        models.back().parameters.active_without_embedding);
 }
 
 TEST_CASE("answers: calibrate, and the samples that were fitted under what was fitted") {

@@ -44,12 +44,17 @@ struct ExplainedOp {
   std::vector<Collective> after;   // f_bar or g_bar
 };
 
+struct LetterValue {
+  Symbol letter = Symbol::feedforward;
+  double value = 0;
+};
+
 // A kind of layer as the policy keeps it (with --recompute-layers, one that is recomputed), or an end of the model.
 struct ExplainedTable {
   std::string name;  // "layer", "embedding", "head"
   KindPosition position = KindPosition::layer;
   std::int64_t count = 1;               // of the model
-  KindSizes sizes;                      // letters that stand for other numbers here
+  std::vector<LetterValue> sizes;       // letters that stand for other numbers here
   std::vector<std::string> equalities;  // of its sizes, where it has its own
   std::vector<ExplainedOp> ops;
   Derived kept;

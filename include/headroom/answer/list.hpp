@@ -12,6 +12,7 @@
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/software.hpp"
 #include "headroom/hardware/system.hpp"
+#include "headroom/memory/state.hpp"
 #include "headroom/model/transformer.hpp"
 
 namespace headroom {
@@ -24,7 +25,7 @@ struct ListQuestion {
 
 struct ListedModel {
   Transformer model;
-  double parameters = 0;
+  ParameterCounts parameters;
   friend bool operator==(const ListedModel&, const ListedModel&) = default;
 };
 

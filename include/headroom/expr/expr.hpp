@@ -156,12 +156,18 @@ class Expr {
                                                                Symbol::feedforward,
                                                                Symbol::expert_feedforward,
                                                                Symbol::shared_feedforward,
+                                                               Symbol::query_rank,
+                                                               Symbol::key_value_rank,
                                                                Symbol::vocabulary,
                                                                Symbol::max_positions,
                                                                Symbol::head_size,
+                                                               Symbol::plain_head_size,
+                                                               Symbol::rotary_head_size,
+                                                               Symbol::value_head_size,
                                                                Symbol::heads,
                                                                Symbol::key_value_heads,
                                                                Symbol::sequence,
+                                                               Symbol::keys_met,
                                                                Symbol::micro_batch,
                                                                Symbol::global_batch};
 
@@ -215,9 +221,15 @@ inline constexpr Monomial q{Symbol::experts_per_token};
 inline constexpr Monomial r{Symbol::expert_ranks_per_token};
 inline constexpr Monomial I{Symbol::imbalance};
 inline constexpr Monomial s{Symbol::sequence};
+inline constexpr Monomial o{Symbol::keys_met};
 inline constexpr Monomial b{Symbol::micro_batch};
 inline constexpr Monomial h{Symbol::hidden};
+inline constexpr Monomial R{Symbol::query_rank};
+inline constexpr Monomial w{Symbol::key_value_rank};
 inline constexpr Monomial e{Symbol::head_size};
+inline constexpr Monomial i{Symbol::plain_head_size};
+inline constexpr Monomial j{Symbol::rotary_head_size};
+inline constexpr Monomial l{Symbol::value_head_size};
 inline constexpr Monomial f{Symbol::feedforward};
 inline constexpr Monomial g{Symbol::expert_feedforward};
 inline constexpr Monomial u{Symbol::shared_feedforward};

@@ -18,9 +18,15 @@ enum class Symbol : std::uint8_t {
   expert_ranks_per_token,
   imbalance,
   sequence,
+  keys_met,
   micro_batch,
   hidden,
+  query_rank,
+  key_value_rank,
   head_size,
+  plain_head_size,
+  rotary_head_size,
+  value_head_size,
   feedforward,
   expert_feedforward,
   shared_feedforward,
@@ -37,7 +43,7 @@ enum class Symbol : std::uint8_t {
   expert_tensor_parallel,
 };
 
-inline constexpr std::size_t symbol_count = 25;
+inline constexpr std::size_t symbol_count = 31;
 
 struct Notation {
   Symbol symbol;
@@ -54,9 +60,15 @@ inline constexpr std::array<Notation, symbol_count> notation{{
     {Symbol::expert_ranks_per_token, 'r', "copies of a token that dispatch sends"},
     {Symbol::imbalance, 'I', "load of the fullest expert rank, times the mean"},
     {Symbol::sequence, 's', "sequence length, tokens"},
+    {Symbol::keys_met, 'o', "keys that a query of a window meets, a causal mask counted whole"},
     {Symbol::micro_batch, 'b', "microbatch size, sequences"},
     {Symbol::hidden, 'h', "hidden size"},
+    {Symbol::query_rank, 'R', "rank of latent queries"},
+    {Symbol::key_value_rank, 'w', "rank of latent keys and values"},
     {Symbol::head_size, 'e', "size of one head"},
+    {Symbol::plain_head_size, 'i', "size of a key without positions"},
+    {Symbol::rotary_head_size, 'j', "size of a key with positions"},
+    {Symbol::value_head_size, 'l', "size of a value"},
     {Symbol::feedforward, 'f', "feed-forward width"},
     {Symbol::expert_feedforward, 'g', "width of an expert"},
     {Symbol::shared_feedforward, 'u', "width of the shared experts"},

@@ -12,6 +12,16 @@ namespace headroom {
 // Parameters of the whole model as published: the vocabulary unpadded, tied embeddings counted once.
 double parameter_count(const Transformer& model);
 
+// The same beside those that a token meets: of the experts of a layer, q. Publishers count the word embedding that it is
+// looked up in, or leave that out where the output layer has weights of its own.
+struct ParameterCounts {
+  double all = 0;
+  double active = 0;
+  double active_without_embedding = 0;
+  friend bool operator==(const ParameterCounts&, const ParameterCounts&) = default;
+};
+ParameterCounts parameter_counts(const Transformer& model);
+
 // Parameters by the ranks over which their gradients are summed.
 struct Parameters {
   double dense = 0;

@@ -1,66 +1,10 @@
-// The rows of self-attention between its normalization and its residual add: the QKV projection, core
+// The rows of self-attention between its normalization and its residual add: those that make q, k and v (qkv_ops.hpp), core
 // attention in one of its kernels, and the output projection.
 #pragma once
 
-#include "headroom/model/op_builder.hpp"
+#include "headroom/model/qkv_ops.hpp"
 
 namespace headroom {
-
-struct Qkv {
-  ValueId q, k, v;
-};
-
-constexpr Qkv qkv(OpBuilder& layer, ValueId input) {
-  using namespace symbols;
-  const int buffer = layer.arch.kernels.qkv == QkvLinear::one ? 0 : nowhere;
-  const auto part = [&](std::string_view name, const Monomial& elements, Placement placement) {
-    return layer.table.value({.name = name, .elements = elements, .placement = placement, .buffer = buffer});
-  };
-  const Qkv result{part("q", s * b * a * e, Placement::split), part("k", s * b * k * e, Placement::kv_split),
-                   part("v", s * b * k * e, Placement::kv_split)};
-  FixedVector<Amount, 4> biases;
-  if (layer.arch.qkv_bias) biases = {{a * e, Placement::split}, {2 * k * e, Placement::kv_split}};
-  const auto linear_to = [](const FixedVector<Amount, 2>& outer) {
-    return OpBuilder::of_tokens({h, Placement::whole}, outer);
-  };
-  const Amount query{a * e, Placement::split};
-  const Amount key{k * e, Placement::kv_split};
-  FixedVector<MatrixProduct, 3> products;
-  if (layer.arch.kernels.qkv == QkvLinear::one) {
-    products = {linear_to({query, {2 * k * e, Placement::kv_split}})};
-  } else {
-    products = {linear_to({query}), linear_to({key}), linear_to({key})};
-  }
-  layer.linear("qkv", input, {result.q, result.k, result.v}, products, biases);
-  return result;
-}
-
-// New q and k at rotated positions; the tables of sines and cosines are shared by all layers.
-constexpr Qkv rotary(OpBuilder& layer, const Qkv& in) {
-  using namespace symbols;
-  const Qkv out{layer.table.value({"rotated q", s * b * a * e, Dtype::half, Placement::split}),
-                layer.table.value({"rotated k", s * b * k * e, Dtype::half, Placement::kv_split}), in.v};
-  layer.table.op(
-      {.name = "rotary", .region = Placement::split, .inputs = {in.q, in.k}, .outputs = {out.q, out.k}});
-  return out;
-}
-
-// k < a key/value heads copied until each query head has its own.
-constexpr Qkv repeat_kv(OpBuilder& layer, const Qkv& in) {
-  using namespace symbols;
-  const Qkv out{in.q, layer.table.value({"repeated k", s * b * a * e, Dtype::half, Placement::split}),
-                layer.table.value({"repeated v", s * b * a * e, Dtype::half, Placement::split})};
-  const ValueId index =
-      layer.table.value({"head indices", 2 * a, Dtype::int64, Placement::split, Detail::exact});
-  layer.table.op({.name = "repeat_kv",
-                  .kind = OpKind::copy,
-                  .region = Placement::split,
-                  .core_attention = true,
-                  .inputs = {in.k, in.v},
-                  .outputs = {out.k, out.v, index},
-                  .saves = {{index, "tells which head each copy came from"}}});
-  return out;
-}
 
 // [s x inner] [inner x outer] for every head of every sequence.
 constexpr MatrixProduct of_heads(const Monomial& inner, const Monomial& outer) {
@@ -91,7 +35,7 @@ constexpr ValueId unfused_attention(OpBuilder& layer, Qkv in) {
   }
 
   Op scores = core("scores", OpKind::batched_matmul);
-  const ValueId raw = scores_shaped("scores", Dtype::half);
+  ValueId raw = scores_shaped("scores", Dtype::half);
   scores.inputs = {in.q, in.k};
   scores.outputs = {raw};
   scores.saves = {{in.q, why::other_factor}, {in.k, why::other_factor}};
@@ -101,6 +45,15 @@ constexpr ValueId unfused_attention(OpBuilder& layer, Qkv in) {
     scores.traffic = {{"alibi", a * s * s * b, Placement::split, 2 * size_of(layer.table[raw].dtype), 0}};
   }
   layer.table.op(scores);
+
+  if (layer.arch.attention_softcap) {
+    Op softcap = core("attention_softcap", OpKind::elementwise);
+    softcap.inputs = {raw};
+    raw = scores_shaped("capped scores", Dtype::half);
+    softcap.outputs = {raw};
+    softcap.saves = {{raw, why::input_gradient}};
+    layer.table.op(softcap);
+  }
 
   Op softmax = core("softmax", OpKind::softmax);
   ValueId weights = scores_shaped("attention weights", kernels.softmax_dtype);
@@ -116,6 +69,11 @@ constexpr ValueId unfused_attention(OpBuilder& layer, Qkv in) {
     softmax.outputs.push_back(scale);
     softmax.saves.push_back({scale, why::input_gradient});
   }
+  if (layer.arch.attention_sinks) {
+    softmax.parameters = {{a, Placement::split}};
+    layer.keep(softmax, {"sinks' column", a * s * b, kernels.softmax_dtype, Placement::split, Detail::exact},
+               why::input_gradient);
+  }
   layer.table.op(softmax);
 
   if (layer.arch.attention_dropout) {
@@ -130,14 +88,15 @@ constexpr ValueId unfused_attention(OpBuilder& layer, Qkv in) {
   }
 
   Op context = core("context", OpKind::batched_matmul);
-  const ValueId output = layer.table.value({"context", s * b * a * e, Dtype::half, Placement::split});
+  const ValueId output =
+      layer.table.value({"context", s * b * a * in.value_size, Dtype::half, Placement::split});
   context.inputs = {weights, in.v};
   context.outputs = {output};
   context.saves = {{weights, why::other_factor}, {in.v, why::other_factor}};
-  context.products = {of_heads(s, e)};
+  context.products = {of_heads(s, in.value_size)};
   // Heads come out one after the other; the projection reads them side by side.
   const std::int64_t copied = 2 * size_of(layer.table[output].dtype);
-  context.traffic = {{"merge_heads", s * b * a * e, Placement::split, copied, copied}};
+  context.traffic = {{"merge_heads", s * b * a * in.value_size, Placement::split, copied, copied}};
   layer.table.op(context);
   return output;
 }
@@ -165,7 +124,8 @@ constexpr ValueId flash_attention(OpBuilder& layer, Qkv in) {
     if (!copy.inputs.empty()) layer.table.op(copy);
   }
 
-  ValueId output = layer.table.value({"context", s * b * a * e, Dtype::half, Placement::split});
+  ValueId output =
+      layer.table.value({"context", s * b * a * in.value_size, Dtype::half, Placement::split});
   const ValueId log_sum_exp = layer.table.value({"log-sum-exp", a * s * b, Dtype::fp32, Placement::split});
   Op flash{.name = "flash_attention",
            .kind = OpKind::flash_attention,
@@ -178,7 +138,9 @@ constexpr ValueId flash_attention(OpBuilder& layer, Qkv in) {
                  {in.v, why::other_factor},
                  {output, "the kernel's backward starts from it"},
                  {log_sum_exp, "normalizes the scores that the backward computes again"}};
-  flash.products = {of_heads(e, s), of_heads(s, e)};
+  const Monomial keys = layer.arch.window > 0 ? o : s;  // blocks outside a window are skipped
+  flash.products = {of_heads(e, keys), of_heads(keys, in.value_size)};
+  if (layer.arch.attention_sinks) flash.parameters = {{a, Placement::split}};
   if (layer.arch.attention_dropout) {
     const ValueId rng = layer.table.value({"random state", 2, Dtype::int64, Placement::whole, Detail::exact});
     flash.outputs.push_back(rng);
@@ -198,15 +160,18 @@ constexpr ValueId flash_attention(OpBuilder& layer, Qkv in) {
 
 constexpr ValueId attention(OpBuilder& layer, ValueId input) {
   using namespace symbols;
-  Qkv heads = qkv(layer, input);
-  if (layer.arch.positions == Positions::rotary) heads = rotary(layer, heads);
+  const bool latent = layer.arch.latent_attention.has_value();
+  Qkv heads = latent ? latent_qkv(layer, input) : qkv(layer, input);
+  if (layer.arch.qk_norm != QkNorm::none) heads = qk_norm(layer, heads);
+  if (layer.arch.positions == Positions::rotary && !latent) heads = rotary(layer, heads);
   if (layer.arch.kernels.kv_sharing == KvSharing::repeated) heads = repeat_kv(layer, heads);
   const ValueId context = layer.arch.kernels.attention == AttentionKernel::flash
                               ? flash_attention(layer, heads)
                               : unfused_attention(layer, heads);
   const ValueId output = layer.table.value({"projected", s * b * h});
   layer.linear("projection", context, {output},
-               {OpBuilder::of_tokens({a * e, Placement::split}, {{h, Placement::whole}})}, layer.row_bias());
+               {OpBuilder::of_tokens({a * heads.value_size, Placement::split}, {{h, Placement::whole}})},
+               layer.row_bias());
   return output;
 }
 

@@ -89,9 +89,19 @@ constexpr OpTable head_ops(const Architecture& architecture) {
   OpTable& table = head.table;
   const ValueId input = table.value({"last layer's output", s * b * h, kernels.residual_dtype});
   const ValueId normalized = head.norm("final_norm", input);
-  const ValueId logits = table.value({"logits", s * b * v, Dtype::half, Placement::split});
+  ValueId logits = table.value({"logits", s * b * v, Dtype::half, Placement::split});
   head.linear("output_layer", normalized, {logits},
               {OpBuilder::of_tokens({h, Placement::whole}, {{v, Placement::split}})}, {});
+
+  if (architecture.final_softcap) {
+    const ValueId capped = table.value({"capped logits", s * b * v, Dtype::half, Placement::split});
+    table.op({.name = "softcap",
+              .region = Placement::split,
+              .inputs = {logits},
+              .outputs = {capped},
+              .saves = {{capped, why::input_gradient}}});
+    logits = capped;
+  }
 
   Op loss{.name = "loss", .kind = OpKind::loss, .region = Placement::split, .inputs = {logits}};
   switch (kernels.cross_entropy) {

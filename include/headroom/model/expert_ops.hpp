@@ -36,6 +36,7 @@ constexpr Routed route(OpBuilder& layer, ValueId input) {
   router.products = {{.rows = {s * b, Placement::boundary},
                       .inner = {h, Placement::whole},
                       .outer = {{E, Placement::whole}}}};
+  if (experts.router_bias) router.parameters = {{E, Placement::whole}};
   layer.table.op(router);
 
   Op choose{.name = "route", .inputs = {logits}};
@@ -102,6 +103,7 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const Routed& routed) {
                   .exchanges = {across(ParallelAxis::expert_tensor, Conjugate::g, input)}});
 
   // A product for each expert of the rank, all in one kernel.
+  const bool biases = layer.arch.linear_bias;
   const auto linear = [&](std::string_view name, ValueId in, ValueId out, const Amount& inner,
                           const Amount& outer) {
     Op op{.name = name, .kind = OpKind::linear, .region = Placement::split, .inputs = {in}, .outputs = {out}};
@@ -110,15 +112,26 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const Routed& routed) {
                     .rows = {rows / E, Placement::expert_rows},
                     .inner = inner,
                     .outer = {outer}}};
+    if (biases) op.parameters = {{E * outer.count, Placement::experts}};
     op.weights = WeightClass::expert;
     layer.table.op(op);
   };
   const bool gated = projections == 2;
   const ValueId up = value(gated ? "gate and up" : "up", projections * rows * g, Placement::split);
-  linear("expert_up", input, up, {h, Placement::whole}, {projections * g, Placement::expert_split});
-  const bool fused = layer.arch.experts->weighting == Fusion::fused;
-  ValueId active = activation(layer, up, "expert_activation", rows * g, fused ? factors : nowhere);
-  if (!fused) {  // a product of half and fp32 is in fp32, and so are its gradients
+  const bool scale_inputs = layer.arch.experts->scale_inputs;
+  ValueId scaled = input;
+  if (scale_inputs) {
+    scaled = value("scaled input", rows * h, Placement::routed);
+    layer.table.op({.name = "scale_inputs",
+                    .inputs = {input, factors},
+                    .outputs = {scaled},
+                    .saves = {{input, why::other_factor}, {factors, why::other_factor}}});
+  }
+  linear("expert_up", scaled, up, {h, Placement::whole}, {projections * g, Placement::expert_split});
+  const bool unfused = layer.arch.experts->weighting == Fusion::unfused && !scale_inputs;
+  ValueId active =
+      activation(layer, up, "expert_activation", rows * g, unfused || scale_inputs ? nowhere : factors);
+  if (unfused) {  // a product of half and fp32 is in fp32, and so are its gradients
     const ValueId weighted = value("weighted", rows * g, Placement::split);
     layer.table.op({.name = "weigh",
                     .region = Placement::split,

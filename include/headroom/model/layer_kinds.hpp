@@ -21,13 +21,13 @@ namespace headroom {
 enum class KindPosition : std::uint8_t { layer, first, last };
 
 // A letter that stands for another number in the layers of a kind than in the model: its own feed-forward width, its
-// own heads.
+// own heads. Of keys_met, the size is the window they follow from.
 struct KindSize {
   Symbol letter = Symbol::feedforward;
   std::int64_t size = 0;
   friend bool operator==(const KindSize&, const KindSize&) = default;
 };
-using KindSizes = FixedVector<KindSize, 12>;
+using KindSizes = FixedVector<KindSize, 16>;
 
 struct LayerKind {
   std::string name;

@@ -1,8 +1,11 @@
 // The op table of one transformer layer: a row per op, and under it a line per stored tensor, to be laid
 // beside K22 section 4.1. With the default Architecture it is the paper's layer.
 //
-//   norm_1  qkv  [rotary]  core attention  projection  residual_1
-//   norm_2  mlp_up  activation  mlp_down  residual_2        or, of a mixture of experts, the rows of expert_ops.hpp
+//   norm_1  qkv  [qk_norm]  [rotary]  core attention  projection  [post_norm_1]  residual_1
+//   norm_2  mlp_up  activation  mlp_down  [post_norm_2]  residual_2
+//
+// or, of latent attention, the rows of latent_attention_ops.hpp, and of a mixture of experts those of expert_ops.hpp.
+// Where attention and MLP are parallel, both read the layer's input and both are added to it: one's sum is the other's stream.
 #pragma once
 
 #include "headroom/model/attention_ops.hpp"
@@ -14,11 +17,21 @@ constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence 
   using namespace symbols;
   OpBuilder layer{.arch = architecture, .one_sequence = one_sequence};
   const ValueId input = layer.table.value({"layer input", s * b * h, architecture.kernels.residual_dtype});
-  const ValueId attended = attention(layer, layer.norm("norm_1", input));
+  const auto before = [&](std::string_view name, ValueId value) {
+    return architecture.norm_position == NormPosition::after ? value : layer.norm(name, value);
+  };
+  const auto after = [&](std::string_view name, ValueId value) {
+    return architecture.norm_position == NormPosition::before ? value : layer.norm(name, value);
+  };
+  const bool parallel = architecture.residual != Residual::sequential;
+  const ValueId normalized = before("norm_1", input);
+  const ValueId attended = after("post_norm_1", attention(layer, normalized));
   const ValueId middle = layer.residual("residual_1", attended, input);
-  const ValueId normalized = layer.norm("norm_2", middle);
-  const ValueId expanded = architecture.experts ? mixture(layer, normalized) : mlp(layer, normalized);
-  layer.residual("residual_2", expanded, middle);
+  const ValueId read = architecture.residual == Residual::parallel_shared_norm
+                           ? normalized
+                           : before("norm_2", parallel ? input : middle);
+  const ValueId expanded = architecture.experts ? mixture(layer, read) : mlp(layer, read);
+  layer.residual("residual_2", after("post_norm_2", expanded), middle);
   return layer.table;
 }
 

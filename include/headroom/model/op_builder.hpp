@@ -26,17 +26,18 @@ struct OpBuilder {
     op.saves.push_back({id, why});
   }
 
-  // A normalization of `input`; returns its output.
-  constexpr ValueId norm(std::string_view name, ValueId input) {
+  // A normalization of `input`, `width` numbers for each token; returns its output.
+  constexpr ValueId norm(std::string_view name, ValueId input, const Monomial& width = symbols::h) {
     using namespace symbols;
     const bool layer_norm = arch.normalization == Normalization::layer_norm;
     const NormKernel kernel = arch.kernels.normalization;
     const Dtype input_dtype = table[input].dtype;
 
     Op op{.name = name, .kind = OpKind::normalization, .inputs = {input}};
-    const ValueId output = table.value({"normalized", s * b * h});
+    const Monomial weights = layer_norm ? 2 * width : width;
+    const ValueId output = table.value({"normalized", s * b * width});
     op.outputs.push_back(output);
-    op.parameters = {{layer_norm ? 2 * h : h, Placement::whole}};
+    op.parameters = {{weights, Placement::whole}};
 
     if (kernel == NormKernel::fused) {
       op.saves.push_back({input, why::input_gradient});
@@ -45,17 +46,17 @@ struct OpBuilder {
             arch.kernels.norm_statistics, Placement::boundary, Detail::exact},
            "spares a second reduction");
     } else {
-      keep(op, {"fp32 input", s * b * h, Dtype::fp32}, why::input_gradient);
-      keep(op, {"unscaled output", s * b * h}, why::weight_gradient);
+      keep(op, {"fp32 input", s * b * width, Dtype::fp32}, why::input_gradient);
+      keep(op, {"unscaled output", s * b * width}, why::weight_gradient);
       if (kernel == NormKernel::unfused_mean)
-        keep(op, {"squares", s * b * h, Dtype::fp32}, why::input_gradient);
+        keep(op, {"squares", s * b * width, Dtype::fp32}, why::input_gradient);
       keep(op, {"deviation", s * b, Dtype::fp32, Placement::boundary, Detail::exact}, why::other_factor);
       if (kernel == NormKernel::unfused) {
         keep(op, {"divisors", 2, Dtype::fp32, Placement::whole, Detail::exact}, why::other_factor);
       }
     }
     if (input_dtype == Dtype::fp32 && !arch.kernels.weight_copies) {
-      keep(op, {"fp32 weights", layer_norm ? 2 * h : h, Dtype::fp32, Placement::whole, Detail::exact},
+      keep(op, {"fp32 weights", weights, Dtype::fp32, Placement::whole, Detail::exact},
            "half-precision weights are cast to meet an fp32 input");
     }
     table.op(op);
@@ -90,6 +91,17 @@ struct OpBuilder {
         op.saves.push_back({copy, "the input gradient is a product with it"});
       }
     }
+    table.op(op);
+  }
+
+  // A linear layer whose weights every tensor-parallel rank has, and which it runs on its own tokens.
+  constexpr void repeated_linear(std::string_view name, ValueId input, const FixedVector<ValueId, 8>& outputs,
+                                 const FixedVector<Amount, 2>& outer) {
+    using namespace symbols;
+    Op op{.name = name, .kind = OpKind::linear, .inputs = {input}, .outputs = outputs};
+    op.saves = {{input, why::weight_gradient}};
+    op.products = {
+        {.rows = {s * b, Placement::boundary}, .inner = {h, Placement::whole}, .outer = outer}};
     table.op(op);
   }
 

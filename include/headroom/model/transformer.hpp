@@ -10,6 +10,7 @@
 
 #include "headroom/core/dtype.hpp"
 #include "headroom/core/names.hpp"
+#include "headroom/model/attention_variants.hpp"
 
 namespace headroom {
 
@@ -89,6 +90,8 @@ struct Experts {
   // Whether the activation's kernel multiplies by the probabilities, or a chain of kernels in fp32 behind it.
   Fusion weighting = Fusion::fused;
   Dispatcher dispatcher = Dispatcher::all_to_all;
+  bool router_bias = false;   // a number for each expert, added to its scores
+  bool scale_inputs = false;  // probabilities multiply what experts read, not what they make (Llama 4)
   friend bool operator==(const Experts&, const Experts&) = default;
 };
 
@@ -102,6 +105,14 @@ struct Architecture {
   bool hidden_dropout = true;     // after attention, MLP and embedding
   bool attention_dropout = true;  // on the softmax output
   bool tied_embeddings = true;
+  bool final_softcap = false;  // logits go through cap tanh(logits/cap) (Gemma 2)
+  NormPosition norm_position = NormPosition::before;
+  Residual residual = Residual::sequential;
+  QkNorm qk_norm = QkNorm::none;
+  std::int64_t window = 0;         // tokens that a query sees, itself among them; 0: all before it
+  bool attention_sinks = false;    // a learned logit for each head in its softmax's sum (gpt-oss)
+  bool attention_softcap = false;  // scores go through cap tanh(scores/cap) (Gemma 2)
+  std::optional<LatentAttention> latent_attention;
   std::optional<Experts> experts;  // in place of the MLP
   Kernels kernels;
   friend bool operator==(const Architecture&, const Architecture&) = default;

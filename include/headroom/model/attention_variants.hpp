@@ -1,0 +1,55 @@
+// What an architecture may have of attention beside heads and kernels, and how attention and MLP stand between normalizations
+// and residual adds: the choices that today's models differ in.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "headroom/core/names.hpp"
+
+namespace headroom {
+
+// Multi-head latent attention [DeepSeek-V2, arXiv:2405.04434, section 2.1]: queries, keys and values of every head are
+// projected up from latents that all heads share. A head of q and k has a part without and a part with rotary positions; the
+// latter part of k is one for all heads.
+struct LatentAttention {
+  std::int64_t q_rank = 0;   // R; 0: q is projected from the tokens
+  std::int64_t kv_rank = 0;  // w
+  std::int64_t nope_head_size = 0;   // i, of q and k without positions
+  std::int64_t rope_head_size = 0;   // j, of q and k with them
+  std::int64_t value_head_size = 0;  // l
+  friend bool operator==(const LatentAttention&, const LatentAttention&) = default;
+};
+
+// Of q and k before they meet. per_head: RMSNorm over a head, whose weights all heads share. full: over all heads (OLMo 2).
+// l2: per head without weights (Llama 4).
+enum class QkNorm : std::uint8_t { none, per_head, full, l2 };
+
+// Where attention and MLP are normalized: before them, after them and before their residual add (OLMo 2), or both (Gemma).
+enum class NormPosition : std::uint8_t { before, after, both };
+
+// What the MLP reads: the stream after attention was added, or the one that attention reads too. parallel: behind a
+// normalization of its own (GPT-NeoX). parallel_shared_norm: behind the same (GPT-J, Falcon, Command R).
+enum class Residual : std::uint8_t { sequential, parallel, parallel_shared_norm };
+
+template <>
+inline constexpr std::array<Spelling<QkNorm>, 4> spellings<QkNorm>{{
+    {QkNorm::none, "none"},
+    {QkNorm::per_head, "per_head"},
+    {QkNorm::full, "full"},
+    {QkNorm::l2, "l2"},
+}};
+template <>
+inline constexpr std::array<Spelling<NormPosition>, 3> spellings<NormPosition>{{
+    {NormPosition::before, "before"},
+    {NormPosition::after, "after"},
+    {NormPosition::both, "both"},
+}};
+template <>
+inline constexpr std::array<Spelling<Residual>, 3> spellings<Residual>{{
+    {Residual::sequential, "sequential"},
+    {Residual::parallel, "parallel"},
+    {Residual::parallel_shared_norm, "parallel_shared_norm"},
+}};
+
+}  // namespace headroom

@@ -1,0 +1,137 @@
+// The rows that make q, k and v of the normalized tokens: projections, normalizations, positions, copies.
+#pragma once
+
+#include "headroom/model/op_builder.hpp"
+
+namespace headroom {
+
+struct Qkv {
+  ValueId q, k, v;
+  Monomial value_size = symbols::e;  // of one head of v
+};
+
+constexpr Qkv qkv(OpBuilder& layer, ValueId input) {
+  using namespace symbols;
+  const int buffer = layer.arch.kernels.qkv == QkvLinear::one ? 0 : nowhere;
+  const auto part = [&](std::string_view name, const Monomial& elements, Placement placement) {
+    return layer.table.value({.name = name, .elements = elements, .placement = placement, .buffer = buffer});
+  };
+  const Qkv result{part("q", s * b * a * e, Placement::split), part("k", s * b * k * e, Placement::kv_split),
+                   part("v", s * b * k * e, Placement::kv_split)};
+  FixedVector<Amount, 4> biases;
+  if (layer.arch.qkv_bias) biases = {{a * e, Placement::split}, {2 * k * e, Placement::kv_split}};
+  const auto linear_to = [](const FixedVector<Amount, 2>& outer) {
+    return OpBuilder::of_tokens({h, Placement::whole}, outer);
+  };
+  const Amount query{a * e, Placement::split};
+  const Amount key{k * e, Placement::kv_split};
+  FixedVector<MatrixProduct, 3> products;
+  if (layer.arch.kernels.qkv == QkvLinear::one) {
+    products = {linear_to({query, {2 * k * e, Placement::kv_split}})};
+  } else {
+    products = {linear_to({query}), linear_to({key}), linear_to({key})};
+  }
+  layer.linear("qkv", input, {result.q, result.k, result.v}, products, biases);
+  return result;
+}
+
+// q and k in the scale of their heads, before they take positions.
+constexpr Qkv qk_norm(OpBuilder& layer, const Qkv& in) {
+  using namespace symbols;
+  const QkNorm kind = layer.arch.qk_norm;
+  const Dtype statistics = layer.arch.kernels.norm_statistics;
+  const Qkv out{layer.table.value({"normalized q", s * b * a * e, Dtype::half, Placement::split}),
+                layer.table.value({"normalized k", s * b * k * e, Dtype::half, Placement::kv_split}), in.v};
+  Op op{.name = "qk_norm",
+        .kind = OpKind::normalization,
+        .region = Placement::split,
+        .inputs = {in.q, in.k},
+        .outputs = {out.q, out.k},
+        .saves = {{in.q, why::input_gradient}, {in.k, why::input_gradient}}};
+  const bool full = kind == QkNorm::full;
+  layer.keep(op,
+             {"deviations of q", full ? s * b : s * b * a, statistics,
+              full ? Placement::whole : Placement::split, Detail::exact},
+             "spares a second reduction");
+  layer.keep(op,
+             {"deviations of k", full ? s * b : s * b * k, statistics,
+              full ? Placement::whole : Placement::kv_split, Detail::exact},
+             "spares a second reduction");
+  if (kind == QkNorm::per_head) op.parameters = {{2 * e, Placement::whole}};
+  if (full) op.parameters = {{a * e, Placement::split}, {k * e, Placement::kv_split}};
+  layer.table.op(op);
+  return out;
+}
+
+// New q and k at rotated positions; the tables of sines and cosines are shared by all layers.
+constexpr Qkv rotary(OpBuilder& layer, const Qkv& in) {
+  using namespace symbols;
+  const Qkv out{layer.table.value({"rotated q", s * b * a * e, Dtype::half, Placement::split}),
+                layer.table.value({"rotated k", s * b * k * e, Dtype::half, Placement::kv_split}), in.v};
+  layer.table.op(
+      {.name = "rotary", .region = Placement::split, .inputs = {in.q, in.k}, .outputs = {out.q, out.k}});
+  return out;
+}
+
+// k < a key/value heads copied until each query head has its own.
+constexpr Qkv repeat_kv(OpBuilder& layer, const Qkv& in) {
+  using namespace symbols;
+  const Qkv out{in.q, layer.table.value({"repeated k", s * b * a * e, Dtype::half, Placement::split}),
+                layer.table.value({"repeated v", s * b * a * e, Dtype::half, Placement::split})};
+  const ValueId index =
+      layer.table.value({"head indices", 2 * a, Dtype::int64, Placement::split, Detail::exact});
+  layer.table.op({.name = "repeat_kv",
+                  .kind = OpKind::copy,
+                  .region = Placement::split,
+                  .core_attention = true,
+                  .inputs = {in.k, in.v},
+                  .outputs = {out.k, out.v, index},
+                  .saves = {{index, "tells which head each copy came from"}}});
+  return out;
+}
+
+// q, k and v of latent attention, as Megatron-Core makes them [core/transformer/multi_latent_attention.py]: every rank has the
+// down-projections whole, and runs them on its own tokens; latents are gathered where they enter the up-projections. Training
+// makes k and v of every head; nothing is absorbed.
+//
+//   [q_down  q_latent_norm]  q_up  kv_down  kv_latent_norm  kv_up  rotary
+constexpr Qkv latent_qkv(OpBuilder& layer, ValueId input) {
+  using namespace symbols;
+  const auto of_heads = [&](std::string_view name, const Monomial& size) {
+    return layer.table.value({name, s * b * a * size, Dtype::half, Placement::split});
+  };
+  const bool low_rank_q = layer.arch.latent_attention->q_rank > 0;
+  ValueId from = input;
+  if (low_rank_q) {
+    const ValueId latent = layer.table.value({"q latent", s * b * R});
+    layer.repeated_linear("q_down", input, {latent}, {{R, Placement::whole}});
+    from = layer.norm("q_latent_norm", latent, R);
+  }
+  const ValueId q = of_heads("q", e);
+  layer.linear("q_up", from, {q},
+               {OpBuilder::of_tokens({low_rank_q ? R : h, Placement::whole}, {{a * e, Placement::split}})}, {});
+
+  // Two views into one output: the latent, which is kept, pins the part of k that has positions.
+  const auto part = [&](std::string_view name, const Monomial& size) {
+    return layer.table.value({.name = name, .elements = s * b * size, .buffer = 0});
+  };
+  const ValueId latent = part("kv latent", w);
+  const ValueId shared = part("shared rotary k", j);
+  layer.repeated_linear("kv_down", input, {latent, shared}, {{w, Placement::whole}, {j, Placement::whole}});
+  const ValueId normalized = layer.norm("kv_latent_norm", latent, w);
+  const ValueId plain = of_heads("k without positions", i);
+  const ValueId values = of_heads("projected v", l);
+  layer.linear("kv_up", normalized, {plain, values},
+               {OpBuilder::of_tokens({w, Placement::whole},
+                                     {{a * i, Placement::split}, {a * l, Placement::split}})},
+               {});
+
+  const Qkv out{of_heads("rotated q", e), of_heads("k", e), of_heads("v", l), l};
+  layer.table.op({.name = "rotary",
+                  .region = Placement::split,
+                  .inputs = {q, plain, shared, values},
+                  .outputs = {out.q, out.k, out.v}});
+  return out;
+}
+
+}  // namespace headroom
