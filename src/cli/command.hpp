@@ -12,6 +12,7 @@ void add_explain(Command program, ExitCode& exit_code);
 void add_compare(Command program, ExitCode& exit_code);
 void add_trace(Command program, ExitCode& exit_code);
 void add_sweep(Command program, ExitCode& exit_code);
+void add_import(Command program, ExitCode& exit_code);
 void add_merge(Command program, ExitCode& exit_code);
 void add_calibrate(Command program, ExitCode& exit_code);
 void add_check(Command program, ExitCode& exit_code);

@@ -45,6 +45,7 @@ ExitCode run(int argc, const char* const* argv) {
   add_merge(program, exit_code);
   add_calibrate(program, exit_code);
   add_check(program, exit_code);
+  add_import(program, exit_code);
   add_list(program, exit_code);
   add_validate(program, exit_code);
   add_completions(program, exit_code);

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "cli/flags.hpp"
-#include "headroom/io/model_file.hpp"
+#include "headroom/interop/hugging_face.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -127,7 +127,7 @@ Request read_request(const RequestFlags& flags, std::vector<Problem>& problems, 
     if (flags.attention && from_name<AttentionKernel>(*flags.attention)) {
       overrides.push_back("kernels.attention=" + *flags.attention);
     }
-    request.model = read ? read(flags.model, overrides) : read_model(flags.model, overrides);
+    request.model = read ? read(flags.model, overrides) : read_any_model(flags.model, overrides);
   });
   request.workload.sequence = request.model.sequence;
   read_choice("--detail", flags.detail, request.detail, problems);

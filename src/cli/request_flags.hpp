@@ -38,7 +38,7 @@ void add_model_flags(Command command, RequestFlags& flags);
 void add_layout_flags(Command command, RequestFlags& flags);
 void add_saved_flags(Command command, RequestFlags& flags);
 
-// How a model is read, given its name or file and what is overridden; by default read_model().
+// How a model is read, given its name or file and what is overridden; by default read_any_model().
 using ReadModel = std::function<Transformer(const std::string&, const std::vector<std::string>&)>;
 
 // The request that the flags make of a model; its system is left to the caller. Every mistake is added to `problems`.

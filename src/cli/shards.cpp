@@ -1,6 +1,7 @@
 #include "cli/shards.hpp"
 
 #include "cli/version.hpp"
+#include "headroom/interop/hugging_face.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
@@ -52,7 +53,7 @@ PartHead part_head(std::string command, const Shard& shard, std::vector<std::str
   std::vector<std::string> texts{version(), command};
   texts.insert(texts.end(), arguments.begin(), arguments.end());
   for (const std::string& name : inputs.models) {
-    texts.push_back(text_or_problem([&] { return write_model(read_model(name)); }));
+    texts.push_back(text_or_problem([&] { return write_model(read_any_model(name)); }));
   }
   for (const std::string& name : inputs.systems) {
     texts.push_back(text_or_problem([&] { return write_system(read_system(name)); }));

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cli/other_names.hpp"
+#include "headroom/interop/hugging_face.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
@@ -106,7 +107,7 @@ PointQuestion PointReader::read(const std::vector<std::string>& arguments) {
   PointQuestion point;
   const SystemFlags& named = flags_->system;
   const ReadModel read = [&](const auto& source, const auto& overrides) {
-    return model_.read(source, overrides, read_model);
+    return model_.read(source, overrides, read_any_model);
   };
   point.request = kind_ == SweepKind::plan ? read_search_request(flags_->request, problems, read)
                                            : read_request(flags_->request, problems, read);

@@ -144,7 +144,8 @@ void resolve_latent_attention(Layer& layer, bool given_head_size, const JsonPoin
                                     latent.nope_head_size, latent.rope_head_size, size));
   }
   if (layer.heads != layer.key_value_heads) {
-    report("key_value_heads", "must be as many as heads with latent_attention, which makes k and v of every head");
+    report("key_value_heads",
+           "must be as many as heads with latent_attention, which makes k and v of every head");
   }
   if (architecture.positions != Positions::rotary) {
     report("positions", "must be rotary with latent_attention, whose k has a part of its own for them");

@@ -245,9 +245,8 @@ void check_experts(Rules& rules, const Transformer& model, const Strategy& strat
     rules.require_divides(y, layer.experts->count, "expert_parallel", "the experts", kind);
     rules.require_divides(z, layer.experts->feedforward, "expert_tensor_parallel", "the width of the experts",
                           kind);
-    rules.require(z == 1 || !layer.linear_bias, "expert_tensor_parallel", [&] {
-      return "must be 1 where experts" + of_layers(kind) + " have biases";
-    });
+    rules.require(z == 1 || !layer.linear_bias, "expert_tensor_parallel",
+                  [&] { return "must be 1 where experts" + of_layers(kind) + " have biases"; });
     rules.require_divides(strategy.tensor_parallel, layer.experts->shared_feedforward, "tensor_parallel",
                           "the width of the shared experts", kind);
   };

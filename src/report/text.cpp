@@ -47,7 +47,8 @@ std::string parameters_text(const ParameterCounts& counts) {
   if (counts.active == counts.all) return text;
   text += fmt::format(", {} active", human_count(counts.active));
   if (counts.active_without_embedding == counts.active) return text;
-  return text + fmt::format(", {} of them without the embedding", human_count(counts.active_without_embedding));
+  return text +
+         fmt::format(", {} of them without the embedding", human_count(counts.active_without_embedding));
 }
 
 double in_flight(const Plan& plan, const RankMemory& rank) {

@@ -1,7 +1,7 @@
 // Theorems about what architectures have of attention beside heads: latent attention, windows, sinks, normalizations, caps.
-#include <doctest/doctest.h>
-
 #include <algorithm>
+
+#include <doctest/doctest.h>
 
 #include "headroom/io/model_file.hpp"
 #include "headroom/memory/state.hpp"
@@ -41,7 +41,8 @@ constexpr Architecture l2_norms = with([](Architecture& it) { it.qk_norm = QkNor
 constexpr Architecture four_norms = with([](Architecture& it) { it.norm_position = NormPosition::both; });
 constexpr Architecture post_norms = with([](Architecture& it) { it.norm_position = NormPosition::after; });
 constexpr Architecture parallel = with([](Architecture& it) { it.residual = Residual::parallel; });
-constexpr Architecture one_norm = with([](Architecture& it) { it.residual = Residual::parallel_shared_norm; });
+constexpr Architecture one_norm =
+    with([](Architecture& it) { it.residual = Residual::parallel_shared_norm; });
 constexpr Architecture capped = with([](Architecture& it) { it.attention_softcap = true; });
 constexpr Architecture capped_logits = with([](Architecture& it) { it.final_softcap = true; });
 
@@ -135,9 +136,8 @@ TEST_CASE("latent attention: a DeepSeek-V3 layer with experts keeps what its row
   // 460,768 as rows of modern layers are usually summed up; of the router's choice also the chosen experts (8 x 8), their
   // normalized scores (8 x 4) and the sum (4); without the shared rotary key (64 x 2), which only a view pins.
   CHECK(of_token({}) == 460'768 + 100 - 128);
-  const Recomputation up_projections{
-      .policy = RecomputePolicy::ops,
-      .ops = {"q_latent_norm", "q_up", "kv_latent_norm", "kv_up", "rotary"}};
+  const Recomputation up_projections{.policy = RecomputePolicy::ops,
+                                     .ops = {"q_latent_norm", "q_up", "kv_latent_norm", "kv_up", "rotary"}};
   // q, k, v and the normalized latents go; the rotary key is what the replay starts from.
   CHECK(of_token(recomputed_ops_of(moe, up_projections)) == 460'768 + 100 - 131'072 - 4'096);
   const double exact = kept_bytes(stored_tensors(moe.ops, alone, {}, Detail::exact)).evaluate(letters) / 4096;
@@ -165,7 +165,8 @@ TEST_CASE("windows: half of what is counted is the window's area in a causal mas
   const std::int64_t tokens = 1024;
   for (const std::int64_t window : {1, 7, 128, 1000, 1023, 1024}) {
     double pairs = 0;
-    for (std::int64_t query = 1; query <= tokens; ++query) pairs += static_cast<double>(std::min(query, window));
+    for (std::int64_t query = 1; query <= tokens; ++query)
+      pairs += static_cast<double>(std::min(query, window));
     // As a causal mask over s keys is counted as s^2/2 and has s (s + 1)/2 of them, so a window has w/2 more.
     CHECK(keys(window, tokens) * static_cast<double>(tokens) / 2 ==
           doctest::Approx(pairs - static_cast<double>(window) / 2));
@@ -182,7 +183,8 @@ TEST_CASE("windows: kinds of layers have windows of their own") {
   CHECK(layers.kinds[0].count == Monomial(12));
   CHECK(layers.kinds[1].sizes.empty());
   const auto core = [&](const LayerKind& kind) {
-    return forward_flops(kind.ops, alone, core_attention_ops(kind.ops)).evaluate(bindings_of(kind.sizes, letters));
+    return forward_flops(kind.ops, alone, core_attention_ops(kind.ops))
+        .evaluate(bindings_of(kind.sizes, letters));
   };
   CHECK(core(layers.kinds[0]) / core(layers.kinds[1]) == 252.0 / 4096);
 }
@@ -191,7 +193,8 @@ TEST_CASE("sinks: a number for each head, and nothing is kept but a column that 
   static_assert(weights(sinks) - weights(plain) == Expr(a));
   static_assert(weights(sinks, tensor) - weights(plain, tensor) == a / t);
   static_assert(saved(sinks, alone, Detail::exact) == saved(plain, alone, Detail::exact));
-  constexpr Architecture unfused = with([](Architecture& it) { it.kernels.attention = AttentionKernel::unfused; });
+  constexpr Architecture unfused =
+      with([](Architecture& it) { it.kernels.attention = AttentionKernel::unfused; });
   constexpr Architecture unfused_sinks = with([](Architecture& it) {
     it.kernels.attention = AttentionKernel::unfused;
     it.attention_sinks = true;
@@ -212,7 +215,8 @@ TEST_CASE("norms of q and k: their inputs are kept too, and weights are of a hea
                 4 * s * b * (a + k));
 }
 
-TEST_CASE("norms after a block keep its output; parallel blocks have a stream less, or a normalization less") {
+TEST_CASE(
+    "norms after a block keep its output; parallel blocks have a stream less, or a normalization less") {
   static_assert(weights(four_norms) - weights(plain) == Expr(2 * h));
   static_assert(saved(four_norms) - saved(plain) == 4 * s * b * h);
   static_assert(saved(four_norms, sequence) - saved(plain, sequence) == 4 * s * b * h / t);
@@ -229,7 +233,8 @@ TEST_CASE("norms after a block keep its output; parallel blocks have a stream le
 
 TEST_CASE("caps: a flash kernel keeps nothing of them, unfused scores and logits are kept capped") {
   static_assert(saved(capped) == saved(plain));
-  constexpr Architecture unfused = with([](Architecture& it) { it.kernels.attention = AttentionKernel::unfused; });
+  constexpr Architecture unfused =
+      with([](Architecture& it) { it.kernels.attention = AttentionKernel::unfused; });
   constexpr Architecture unfused_capped = with([](Architecture& it) {
     it.kernels.attention = AttentionKernel::unfused;
     it.attention_softcap = true;

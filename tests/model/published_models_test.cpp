@@ -1,8 +1,8 @@
 // Parameters of models as published, all of them and those that a token meets. The counts are those of each model's published
 // configuration, worked out apart from this program; of Mixtral 8x22B, instantiation gave the same.
-#include <doctest/doctest.h>
-
 #include <string>
+
+#include <doctest/doctest.h>
 
 #include "headroom/io/model_file.hpp"
 #include "headroom/memory/state.hpp"

@@ -124,8 +124,7 @@ constexpr ValueId flash_attention(OpBuilder& layer, Qkv in) {
     if (!copy.inputs.empty()) layer.table.op(copy);
   }
 
-  ValueId output =
-      layer.table.value({"context", s * b * a * in.value_size, Dtype::half, Placement::split});
+  ValueId output = layer.table.value({"context", s * b * a * in.value_size, Dtype::half, Placement::split});
   const ValueId log_sum_exp = layer.table.value({"log-sum-exp", a * s * b, Dtype::fp32, Placement::split});
   Op flash{.name = "flash_attention",
            .kind = OpKind::flash_attention,

@@ -13,8 +13,8 @@ namespace headroom {
 // projected up from latents that all heads share. A head of q and k has a part without and a part with rotary positions; the
 // latter part of k is one for all heads.
 struct LatentAttention {
-  std::int64_t q_rank = 0;   // R; 0: q is projected from the tokens
-  std::int64_t kv_rank = 0;  // w
+  std::int64_t q_rank = 0;           // R; 0: q is projected from the tokens
+  std::int64_t kv_rank = 0;          // w
   std::int64_t nope_head_size = 0;   // i, of q and k without positions
   std::int64_t rope_head_size = 0;   // j, of q and k with them
   std::int64_t value_head_size = 0;  // l

@@ -100,8 +100,7 @@ struct OpBuilder {
     using namespace symbols;
     Op op{.name = name, .kind = OpKind::linear, .inputs = {input}, .outputs = outputs};
     op.saves = {{input, why::weight_gradient}};
-    op.products = {
-        {.rows = {s * b, Placement::boundary}, .inner = {h, Placement::whole}, .outer = outer}};
+    op.products = {{.rows = {s * b, Placement::boundary}, .inner = {h, Placement::whole}, .outer = outer}};
     table.op(op);
   }
 

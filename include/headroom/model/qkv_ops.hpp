@@ -109,7 +109,8 @@ constexpr Qkv latent_qkv(OpBuilder& layer, ValueId input) {
   }
   const ValueId q = of_heads("q", e);
   layer.linear("q_up", from, {q},
-               {OpBuilder::of_tokens({low_rank_q ? R : h, Placement::whole}, {{a * e, Placement::split}})}, {});
+               {OpBuilder::of_tokens({low_rank_q ? R : h, Placement::whole}, {{a * e, Placement::split}})},
+               {});
 
   // Two views into one output: the latent, which is kept, pins the part of k that has positions.
   const auto part = [&](std::string_view name, const Monomial& size) {
@@ -121,10 +122,10 @@ constexpr Qkv latent_qkv(OpBuilder& layer, ValueId input) {
   const ValueId normalized = layer.norm("kv_latent_norm", latent, w);
   const ValueId plain = of_heads("k without positions", i);
   const ValueId values = of_heads("projected v", l);
-  layer.linear("kv_up", normalized, {plain, values},
-               {OpBuilder::of_tokens({w, Placement::whole},
-                                     {{a * i, Placement::split}, {a * l, Placement::split}})},
-               {});
+  layer.linear(
+      "kv_up", normalized, {plain, values},
+      {OpBuilder::of_tokens({w, Placement::whole}, {{a * i, Placement::split}, {a * l, Placement::split}})},
+      {});
 
   const Qkv out{of_heads("rotated q", e), of_heads("k", e), of_heads("v", l), l};
   layer.table.op({.name = "rotary",

@@ -49,7 +49,7 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
                         .bytes = bytes(forward_kind(name)),
                         .backward_bytes = bytes(backward_kind(name)),
                         .recomputed = runs_again,
-                        .regathers = name == Conjugate::g && !sharding.save_gathered_input});
+                        .regathers = name == Conjugate::g && op.kind == OpKind::linear && !sharding.save_gathered_input});
     };
     const auto exchange = [&](bool entering) {
       for (const Exchange& asked : op.exchanges) {

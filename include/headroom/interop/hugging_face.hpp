@@ -1,0 +1,28 @@
+// Models of the Hugging Face hub: a config.json as a model of ours, and the hub's names of models that are compiled in.
+//
+// A config.json names its model type. What it leaves out has the defaults of that type in transformers; what it cannot say (the
+// length of training sequences, the kernels of a training stack) is assumed. Both are told. A type that is not modelled is
+// refused by its name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headroom/model/transformer.hpp"
+
+namespace headroom {
+
+struct ImportedModel {
+  Transformer model;
+  std::vector<std::string> assumed;  // a sentence each; none of a model file of ours
+};
+
+// Of a config.json or of a folder that has one, or whatever read_model() reads: a model file or a name; beside the names
+// compiled in also those of the hub, such as "meta-llama/Llama-3.1-70B". `overrides` are of our own fields, as of
+// read_model(). Throws InputError with all problems of the file.
+ImportedModel import_model(const std::string& source, const std::vector<std::string>& overrides = {});
+
+// The model alone; its source ends with what was assumed.
+Transformer read_any_model(const std::string& source, const std::vector<std::string>& overrides = {});
+
+}  // namespace headroom

@@ -1,0 +1,40 @@
+#include <fmt/format.h>
+
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+#include "headroom/interop/hugging_face.hpp"
+#include "headroom/io/model_file.hpp"
+
+namespace headroom::cli {
+namespace {
+
+struct ImportFlags {
+  std::string source;
+  std::vector<std::string> overrides;
+  OutputFlags output;
+};
+
+ExitCode import(const ImportFlags& flags) {
+  const ImportedModel imported = import_model(flags.source, flags.overrides);
+  for (const std::string& sentence : imported.assumed)
+    fmt::print(stderr, "headroom: assumed: {}\n", sentence);
+  write(flags.output, write_model(imported.model));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_import(Command program, ExitCode& exit_code) {
+  Command command =
+      program.add_command("import", "A model file of a Hugging Face config.json, and what it does not say");
+  const auto flags = std::make_shared<ImportFlags>();
+  command.option("config", flags->source, "CONFIG", "A config.json, or a folder that has one").required();
+  command.option("--set", flags->overrides, "KEY=VALUE", "Another value for a field of the model file");
+  command.output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
+  command.footer(
+      "Every command that takes a model takes a config.json too; a model file can be mended by hand.\n\n"
+      "Example:\n  headroom import ./Qwen3-8B/config.json --set sequence=32768 -o qwen3-8b-32k.json");
+  command.on_run([flags, &exit_code] { exit_code = import(*flags); });
+}
+
+}  // namespace headroom::cli

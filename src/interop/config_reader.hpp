@@ -1,0 +1,106 @@
+// Reads members of a config.json by name, with what stands for those that it leaves out. Null is leaving out. Members that
+// nobody asks for are many, and say nothing of a model's sizes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "io/document.hpp"
+
+namespace headroom {
+
+class ConfigReader {
+ public:
+  ConfigReader(Document& document, const Json& members, JsonPointer at)
+      : document_(document), members_(members), at_(std::move(at)) {}
+
+  [[nodiscard]] bool has(const std::string& key) const { return find(key) != nullptr; }
+
+  // Whether the file has the key, even if it is null: "sliding_window": null is no window.
+  [[nodiscard]] bool names(const std::string& key) const { return members_.contains(key); }
+
+  std::optional<std::int64_t> integer(const std::string& key) {
+    const Json* value = find(key);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_number_integer()) {
+      report(key, "must be an integer");
+      return std::nullopt;
+    }
+    return value->get<std::int64_t>();
+  }
+
+  std::int64_t integer(const std::string& key, std::int64_t by_default) {
+    if (const auto value = integer(key)) return *value;
+    if (!has(key)) assume(key, std::to_string(by_default));
+    return by_default;
+  }
+
+  bool boolean(const std::string& key, bool by_default) {
+    const Json* value = find(key);
+    if (value == nullptr) return by_default;
+    if (!value->is_boolean()) {
+      report(key, "must be true or false");
+      return by_default;
+    }
+    return value->get<bool>();
+  }
+
+  // Of a rate such as that of dropout.
+  bool above_zero(const std::string& key, bool by_default) {
+    const Json* value = find(key);
+    if (value == nullptr) return by_default;
+    if (!value->is_number()) {
+      report(key, "must be a number");
+      return by_default;
+    }
+    return value->get<double>() > 0;
+  }
+
+  std::string text(const std::string& key, std::string_view by_default) {
+    const Json* value = find(key);
+    if (value == nullptr) return std::string(by_default);
+    if (!value->is_string()) {
+      report(key, "must be a text");
+      return std::string(by_default);
+    }
+    return value->get<std::string>();
+  }
+
+  // One for each layer, or none where the file has no such list.
+  template <class T>
+  std::vector<T> list(const std::string& key) {
+    std::vector<T> values;
+    const Json* value = find(key);
+    if (value == nullptr) return values;
+    try {
+      values = value->get<std::vector<T>>();
+    } catch (const Json::exception&) {
+      report(key, "must be a list of what its layers are");
+    }
+    return values;
+  }
+
+  void report(const std::string& key, std::string rule) { document_.report(at_ / key, std::move(rule)); }
+  void tell(std::string sentence) { assumed_.push_back(std::move(sentence)); }
+  [[nodiscard]] const std::vector<std::string>& assumed() const { return assumed_; }
+
+ private:
+  [[nodiscard]] const Json* find(const std::string& key) const {
+    const auto found = members_.find(key);
+    return found == members_.end() || found->is_null() ? nullptr : &*found;
+  }
+  void assume(const std::string& key, const std::string& value) {
+    tell(fmt::format("{} is {}, the default of the model type", key, value));
+  }
+
+  Document& document_;
+  const Json& members_;
+  JsonPointer at_;
+  std::vector<std::string> assumed_;
+};
+
+}  // namespace headroom

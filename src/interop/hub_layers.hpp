@@ -1,0 +1,24 @@
+// Layers that a config.json describes one by one, as the members "layers" and "layer_kinds" of a model file of ours.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "io/document.hpp"
+
+namespace headroom {
+
+// What one layer has of its own.
+struct HubLayer {
+  bool experts = false;
+  bool window = false;
+  bool positions = true;
+  friend bool operator==(const HubLayer&, const HubLayer&) = default;
+};
+
+// Runs of kinds, or the shortest pattern that the layers repeat; of layers that are all alike, members of the model itself.
+// There is a layer, and `members_of` says what one has of its own in a model file.
+Json layer_members(const std::vector<HubLayer>& layers,
+                   const std::function<Json(const HubLayer&)>& members_of);
+
+}  // namespace headroom

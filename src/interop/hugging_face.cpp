@@ -1,0 +1,124 @@
+#include "headroom/interop/hugging_face.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "interop/hub_model.hpp"
+#include "interop/hub_names.hpp"
+#include "io/file_formats.hpp"
+#include "io/text.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t longest_name = 200;
+
+// The hub's name of a model that is compiled in, or the source as it is.
+std::string resolved(const std::string& source) {
+  std::error_code error;
+  if (std::filesystem::is_directory(source, error)) {
+    const std::filesystem::path config = std::filesystem::path(source) / "config.json";
+    if (std::filesystem::exists(config, error)) return config.string();
+  }
+  if (std::filesystem::exists(source, error)) return source;
+  std::string_view name = source;
+  const auto known = [&] {
+    return std::find_if(hub_names.begin(), hub_names.end(),
+                        [&](const HubName& row) { return row.hub == name; });
+  };
+  constexpr std::array<std::string_view, 8> checkpoints{"-hf",       "-it",       "-pt",   "-Base",
+                                                        "-Instruct", "-instruct", "-Chat", "-chat"};
+  for (bool shortened = true; shortened;) {
+    if (const auto row = known(); row != hub_names.end()) return std::string(row->ours);
+    shortened = false;
+    for (const std::string_view suffix : checkpoints) {
+      if (!name.ends_with(suffix)) continue;
+      name.remove_suffix(suffix.size());
+      shortened = true;
+    }
+  }
+  return source;
+}
+
+bool is_config(const Json& root) {
+  return root.is_object() && root.contains("model_type") && !root.contains("format");
+}
+
+std::string known_types() {
+  std::string text;
+  for (const HubType& type : hub_types) text += (text.empty() ? "" : ", ") + std::string(type.name);
+  return text;
+}
+
+// "Qwen3-8B" of "models/Qwen3-8B/config.json", else the name of the file.
+std::string model_name(const std::string& file) {
+  const std::filesystem::path path = std::filesystem::absolute(file);
+  const bool plain = path.filename() == "config.json" && path.has_parent_path();
+  return printable(plain ? path.parent_path().filename().string() : path.stem().string(), longest_name);
+}
+
+// The part of a model of several kinds of input that is a transformer of text.
+bool has_text_part(const Json& root) {
+  return root.contains("text_config") && root["text_config"].is_object();
+}
+
+struct Translated {
+  Json model;
+  std::vector<std::string> assumed;
+};
+
+Translated translated(Document& document) {
+  const Json& root = document.root;
+  const bool nested = has_text_part(root);
+  const Json& members = nested ? root["text_config"] : root;
+  const JsonPointer at = nested ? JsonPointer("/text_config") : JsonPointer();
+  ConfigReader config(document, members, at);
+  const std::string of_root = root["model_type"].is_string() ? root["model_type"].get<std::string>() : "";
+  const std::string name =
+      nested ? config.text("model_type", of_root + "_text") : config.text("model_type", "");
+  const auto type =
+      std::find_if(hub_types.begin(), hub_types.end(), [&](const HubType& row) { return row.name == name; });
+  if (type == hub_types.end()) {
+    config.report("model_type", fmt::format("'{}' is not modelled; these are: {}",
+                                            printable(name, longest_name), known_types()));
+    document.finish();
+  }
+  if (nested) config.tell("only the part for text is taken");
+  Json model = model_file_of(config, *type);
+  model["format"] = 1;
+  model["source"] = fmt::format("{}, model_type {}", printable(document.file, longest_name), name);
+  document.finish();
+  return {std::move(model), config.assumed()};
+}
+
+}  // namespace
+
+ImportedModel import_model(const std::string& source, const std::vector<std::string>& overrides) {
+  Document document = open_document(resolved(source), "model");
+  ImportedModel imported;
+  const bool config = is_config(document.root);
+  const std::string file = document.file;
+  if (config) {
+    auto [model, assumed] = translated(document);
+    document.root = std::move(model);
+    imported.assumed = std::move(assumed);
+  }
+  apply_overrides(document, overrides, "set");
+  imported.model = model_of(std::move(document));
+  if (config) imported.model.name = model_name(file);
+  return imported;
+}
+
+Transformer read_any_model(const std::string& source, const std::vector<std::string>& overrides) {
+  ImportedModel imported = import_model(source, overrides);
+  for (const std::string& sentence : imported.assumed) imported.model.source += "; " + sentence;
+  return std::move(imported.model);
+}
+
+}  // namespace headroom

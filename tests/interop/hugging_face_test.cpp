@@ -1,0 +1,171 @@
+// Models from config.json files of the Hugging Face hub: each of a published model has the parameters that were published.
+#include "headroom/interop/hugging_face.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "headroom/core/error.hpp"
+#include "headroom/io/model_file.hpp"
+#include "headroom/memory/state.hpp"
+#include "headroom/model/layer_kinds.hpp"
+
+namespace headroom {
+namespace {
+
+// A folder with a config.json, named as the model.
+class HubFolder {
+ public:
+  explicit HubFolder(const std::string& config)
+      : folder_(std::filesystem::temp_directory_path() / "headroom_hub_test" / "Some-Model-8B") {
+    std::filesystem::create_directories(folder_);
+    std::ofstream(file()) << config;
+  }
+  HubFolder(const HubFolder&) = delete;
+  HubFolder& operator=(const HubFolder&) = delete;
+  ~HubFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_.parent_path(), ignored);
+  }
+  [[nodiscard]] std::string file() const { return (folder_ / "config.json").string(); }
+  [[nodiscard]] std::string folder() const { return folder_.string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+ImportedModel imported(const std::string& config) { return import_model(HubFolder(config).file()); }
+
+std::string problems_of(const std::string& config) {
+  try {
+    imported(config);
+  } catch (const InputError& error) {
+    std::string text;
+    for (const Problem& problem : error.problems()) text += problem.where + ": " + problem.rule + "\n";
+    return text;
+  }
+  return "";
+}
+
+// Whether both have the same layers, ends and sizes, as far as tables tell.
+void check_same(const ImportedModel& hub, const std::string& ours) {
+  CAPTURE(ours);
+  const Transformer model = read_model(ours);
+  CHECK(parameter_counts(hub.model) == parameter_counts(model));
+  const ModelLayers x = layers_of(hub.model);
+  const ModelLayers y = layers_of(model);
+  REQUIRE(x.kinds.size() == y.kinds.size());
+  const KindCounts counts = counts_of(x);
+  for (std::size_t i = 0; i < x.kinds.size(); ++i) {
+    CHECK(x.kinds[i].ops.ops().size() == y.kinds[i].ops.ops().size());
+    CHECK(counts[i] == counts_of(y)[i]);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("hub: a llama without what its class has defaults for is Llama 2 7B") {
+  const ImportedModel model = imported(R"({"model_type": "llama", "max_position_embeddings": 131072})");
+  check_same(model, "llama-2-7b");
+  CHECK(model.model.name == "Some-Model-8B");
+  CHECK(model.model.sequence == 4096);
+  const auto tells = [&](const char* what) {
+    return std::any_of(model.assumed.begin(), model.assumed.end(),
+                       [&](const std::string& sentence) { return sentence.find(what) != std::string::npos; });
+  };
+  CHECK(tells("hidden_size is 4096, the default of the model type"));
+  CHECK(tells("sequence is 4096"));
+  CHECK(tells("kernels.attention is flash"));
+}
+
+TEST_CASE("hub: members of another meaning are those of the model file") {
+  check_same(imported(R"({"model_type": "llama", "hidden_size": 8192, "intermediate_size": 28672,
+    "num_hidden_layers": 80, "num_attention_heads": 64, "num_key_value_heads": 8, "vocab_size": 128256,
+    "rope_scaling": {"rope_type": "llama3"}, "hidden_act": "silu", "torch_dtype": "bfloat16"})"),
+             "llama-3-70b");
+  check_same(imported(R"({"model_type": "gpt2"})"), "gpt2-small");
+  check_same(imported(R"({"model_type": "mistral", "sliding_window": 4096, "num_hidden_layers": 32})"),
+             "mistral-7b");
+  check_same(imported(R"({"model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944,
+    "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4, "vocab_size": 152064,
+    "use_sliding_window": false, "sliding_window": 131072, "max_window_layers": 28})"),
+             "qwen2.5-7b");
+  check_same(imported(R"({"model_type": "qwen3", "hidden_size": 4096, "intermediate_size": 12288,
+    "num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128})"),
+             "qwen3-8b");
+  check_same(imported(R"({"model_type": "nemotron", "hidden_size": 18432, "intermediate_size": 73728,
+    "num_hidden_layers": 96, "num_attention_heads": 96, "num_key_value_heads": 8})"),
+             "nemotron-4-340b");
+  check_same(imported(R"({"model_type": "phi3", "hidden_size": 5120, "intermediate_size": 17920,
+    "num_hidden_layers": 40, "num_attention_heads": 40, "num_key_value_heads": 10, "vocab_size": 100352,
+    "sliding_window": null})"),
+             "phi-4");
+}
+
+TEST_CASE("hub: layers of several kinds, as lists, patterns and first layers") {
+  check_same(imported(R"({"model_type": "gemma2"})"), "gemma-2-2b");
+  check_same(imported(R"({"model_type": "gemma3", "vision_config": {}, "text_config": {
+    "model_type": "gemma3_text", "hidden_size": 3840, "intermediate_size": 15360, "num_hidden_layers": 48,
+    "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 256, "sliding_window": 1024}})"),
+             "gemma-3-12b");
+  check_same(imported(R"({"model_type": "gpt_oss", "num_hidden_layers": 24, "num_local_experts": 32})"),
+             "gpt-oss-20b");
+  const ImportedModel listed = imported(R"({"model_type": "gpt_oss", "num_hidden_layers": 3,
+    "layer_types": ["full_attention", "full_attention", "sliding_attention"]})");
+  CHECK(listed.model.layer_runs == std::vector<LayerRun>{{0, 2}, {1, 1}});
+  CHECK(listed.model.layer_kinds[0].architecture.window == 0);
+  CHECK(listed.model.layer_kinds[1].architecture.window == 128);
+}
+
+TEST_CASE("hub: mixtures of experts and latent attention") {
+  check_same(imported(R"({"model_type": "mixtral"})"), "mixtral-8x7b");
+  check_same(imported(R"({"model_type": "deepseek_v3", "num_nextn_predict_layers": 1})"), "deepseek-v3");
+  check_same(imported(R"({"model_type": "kimi_k2", "vocab_size": 163840, "num_attention_heads": 64,
+    "n_routed_experts": 384, "first_k_dense_replace": 1})"),
+             "kimi-k2");
+  check_same(imported(R"({"model_type": "deepseek_v2", "hidden_size": 2048, "intermediate_size": 10944,
+    "num_hidden_layers": 27, "num_attention_heads": 16, "vocab_size": 102400, "q_lora_rank": null,
+    "first_k_dense_replace": 1, "moe_intermediate_size": 1408, "num_experts_per_tok": 6})"),
+             "deepseek-v2-lite");
+  check_same(imported(R"({"model_type": "qwen3_moe", "num_hidden_layers": 48, "head_dim": 128,
+    "norm_topk_prob": true, "mlp_only_layers": []})"),
+             "qwen3-30b-a3b");
+  check_same(imported(R"({"model_type": "glm4_moe", "head_dim": 128, "attention_bias": true})"),
+             "glm-4.5-air");
+  check_same(imported(R"({"model_type": "llama4", "text_config": {"model_type": "llama4_text"}})"),
+             "llama-4-scout");
+}
+
+TEST_CASE("hub: a model type that is not modelled is refused by its name, and so is what a type cannot be") {
+  const std::string unknown = problems_of(R"({"model_type": "mamba2"})");
+  CHECK(unknown.find("/model_type: 'mamba2' is not modelled; these are: llama, ") != std::string::npos);
+  CHECK(problems_of(R"({"model_type": "opt", "word_embed_proj_dim": 512})").find("/word_embed_proj_dim") !=
+        std::string::npos);
+  CHECK(problems_of(R"({"model_type": "llama", "hidden_size": "big", "num_hidden_layers": 1.5})")
+            .find("/num_hidden_layers: must be an integer") != std::string::npos);
+  CHECK(problems_of(R"({"model_type": "llama", "hidden_act": "tanh"})").find("'tanh' is not modelled") !=
+        std::string::npos);
+}
+
+TEST_CASE("hub: a file that is written from an import is the model that was read") {
+  const HubFolder hub(R"({"model_type": "deepseek_v3"})");
+  const Transformer model = read_any_model(hub.folder(), {"sequence=8192"});
+  CHECK(model.sequence == 8192);
+  CHECK(model.source.find("; kernels.attention is flash") != std::string::npos);
+  Transformer read = parse_model(write_model(model), "Some-Model-8B.json");
+  CHECK(read == model);
+}
+
+TEST_CASE("hub: known names are models that are compiled in") {
+  CHECK(read_any_model("meta-llama/Llama-3.1-70B") == read_model("llama-3-70b"));
+  CHECK(read_any_model("meta-llama/Llama-3.1-70B-Instruct") == read_model("llama-3-70b"));
+  CHECK(read_any_model("google/gemma-3-27b-it") == read_model("gemma-3-27b"));
+  CHECK(read_any_model("deepseek-ai/DeepSeek-V3-Base") == read_model("deepseek-v3"));
+  CHECK(read_any_model("gpt3-175b") == read_model("gpt3-175b"));
+  CHECK_THROWS_AS(read_any_model("meta-llama/Llama-9"), InputError);
+}
+
+}  // namespace headroom
