@@ -1,5 +1,8 @@
 // Theorems about what architectures have of attention beside heads: latent attention, windows, sinks, normalizations, caps.
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -112,7 +115,7 @@ TEST_CASE("latent attention: latents are gathered where they enter the heads, an
   Expr gathered;
   for (const Collective& collective : collectives(table, sequence)) {
     const std::string_view op = table.ops()[static_cast<std::size_t>(collective.op)].name;
-    if (op == "q_up" || op == "kv_up" || op == "rotary") {
+    if (op == "q_up" || op == "kv_up" || op == "mla_rotary") {
       CHECK(collective.name == Conjugate::g);
       gathered += collective.bytes;
     }
@@ -136,10 +139,13 @@ TEST_CASE("latent attention: a DeepSeek-V3 layer with experts keeps what its row
   // 460,768 as rows of modern layers are usually summed up; of the router's choice also the chosen experts (8 x 8), their
   // normalized scores (8 x 4) and the sum (4); without the shared rotary key (64 x 2), which only a view pins.
   CHECK(of_token({}) == 460'768 + 100 - 128);
-  const Recomputation up_projections{.policy = RecomputePolicy::ops,
-                                     .ops = {"q_latent_norm", "q_up", "kv_latent_norm", "kv_up", "rotary"}};
+  const auto with_modules = [&](std::vector<std::string> modules) {
+    const Recomputation recompute{.policy = RecomputePolicy::ops, .ops = std::move(modules)};
+    return of_token(recomputed_ops_of(moe, recompute));
+  };
   // q, k, v and the normalized latents go; the rotary key is what the replay starts from.
-  CHECK(of_token(recomputed_ops_of(moe, up_projections)) == 460'768 + 100 - 131'072 - 4'096);
+  CHECK(with_modules({"mla_up_proj"}) == 460'768 + 100 - 131'072 - 4'096);
+  CHECK(with_modules({"mla_up_proj", "layernorm", "moe_act"}) == 460'768 + 100 - 135'168 - 28'672 - 32'768);
   const double exact = kept_bytes(stored_tensors(moe.ops, alone, {}, Detail::exact)).evaluate(letters) / 4096;
   CHECK(exact == 460'768 + 100 + 4 * 4);  // and four deviations
 }

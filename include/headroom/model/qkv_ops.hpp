@@ -94,7 +94,7 @@ constexpr Qkv repeat_kv(OpBuilder& layer, const Qkv& in) {
 // down-projections whole, and runs them on its own tokens; latents are gathered where they enter the up-projections. Training
 // makes k and v of every head; nothing is absorbed.
 //
-//   [q_down  q_latent_norm]  q_up  kv_down  kv_latent_norm  kv_up  rotary
+//   [q_down  q_latent_norm]  q_up  kv_down  kv_latent_norm  kv_up  mla_rotary
 constexpr Qkv latent_qkv(OpBuilder& layer, ValueId input) {
   using namespace symbols;
   const auto of_heads = [&](std::string_view name, const Monomial& size) {
@@ -128,7 +128,7 @@ constexpr Qkv latent_qkv(OpBuilder& layer, ValueId input) {
       {});
 
   const Qkv out{of_heads("rotated q", e), of_heads("k", e), of_heads("v", l), l};
-  layer.table.op({.name = "rotary",
+  layer.table.op({.name = "mla_rotary",
                   .region = Placement::split,
                   .inputs = {q, plain, shared, values},
                   .outputs = {out.q, out.k, out.v}});

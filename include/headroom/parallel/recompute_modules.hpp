@@ -21,12 +21,14 @@ inline constexpr std::array recompute_modules{
     RecomputeModule{"mlp", false, "mlp_up activation mlp_down"},
     RecomputeModule{
         "moe", false,
-        "router route permute dispatch sort expert_up expert_activation weigh expert_down unsort combine "
+        "router route permute dispatch sort scale_inputs expert_up expert_activation weigh expert_down "
+        "unsort combine "
         "unpermute shared_up shared_activation shared_down shared_gate apply_shared_gate add_shared"},
     RecomputeModule{"shared_experts", false,
                     "shared_up shared_activation shared_down shared_gate apply_shared_gate"},
     RecomputeModule{"moe_act", true, "expert_activation"},
     RecomputeModule{"layernorm", true, "norm_1 norm_2"},
+    RecomputeModule{"mla_up_proj", true, "q_latent_norm q_up kv_latent_norm kv_up mla_rotary"},
 };
 
 constexpr bool is_of(const RecomputeModule& part, const Op& op) {

@@ -139,7 +139,7 @@ inline constexpr std::array strategy_fields{
         "recompute_ops", member<&Strategy::recompute, &Recomputation::ops>(), "strategy/recompute/ops", "",
         "recompute-modules", 0, FieldGroup::recompute, FieldDistance::none, false, "OP,OP,...",
         "Recompute these ops of the layer and save nothing that they make (see: headroom explain), or "
-        "Megatron-Core's modules: core_attn, mlp, moe, shared_experts, moe_act, layernorm"},
+        "Megatron-Core's modules: core_attn, mlp, moe, shared_experts, moe_act, layernorm, mla_up_proj"},
     StrategyField{
         "recompute_layers", member<&Strategy::recompute, &Recomputation::layers>(),
         "strategy/recompute/layers", "", "recompute-num-layers", 1, FieldGroup::recompute,
