@@ -13,7 +13,7 @@
 #include "headroom/parallel/flops.hpp"
 #include "headroom/parallel/strategy.hpp"
 
-namespace headroom {
+namespace headroom::attention_variants {
 namespace {
 
 using namespace symbols;
@@ -249,4 +249,4 @@ TEST_CASE("caps: a flash kernel keeps nothing of them, unfused scores and logits
   static_assert(head_saves(capped_logits) - head_saves(plain) == 2 * s * b * v);
 }
 
-}  // namespace headroom
+}  // namespace headroom::attention_variants
