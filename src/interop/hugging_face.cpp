@@ -109,8 +109,7 @@ ImportedModel import_model(const std::string& source, const std::vector<std::str
     document.root = std::move(model);
     imported.assumed = std::move(assumed);
   }
-  apply_overrides(document, overrides, "set");
-  imported.model = model_of(std::move(document));
+  imported.model = model_with(std::move(document), overrides);
   if (config) imported.model.name = model_name(file);
   return imported;
 }

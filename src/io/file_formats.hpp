@@ -1,6 +1,9 @@
 // Models, systems, software and published sources as JSON values: what the public readers, writers and reports are made of.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
 #include "document.hpp"
@@ -14,6 +17,8 @@ namespace headroom {
 
 // The value that a document describes. Throws InputError with all problems of the document.
 Transformer model_of(Document document);
+// With values of --set, of which one of `layers` may stand for runs of several kinds.
+Transformer model_with(Document document, const std::vector<std::string>& overrides);
 System system_of(Document document);
 Software software_of(Document document);
 PublishedSource source_of(Document document);

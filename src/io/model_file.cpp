@@ -67,7 +67,10 @@ nlohmann::ordered_json json_of(const Transformer& model) {
 }
 
 Transformer read_model(const std::string& source, const std::vector<std::string>& overrides) {
-  Document document = open_document(source, "model");
+  return model_with(open_document(source, "model"), overrides);
+}
+
+Transformer model_with(Document document, const std::vector<std::string>& overrides) {
   Json runs;  // where layers are of several kinds: `layers` may be set to another number of them
   if (document.root.is_object() && document.root.contains("layers")) runs = document.root["layers"];
   apply_overrides(document, overrides, "set");

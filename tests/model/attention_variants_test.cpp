@@ -43,9 +43,9 @@ constexpr Architecture full_norms = with([](Architecture& it) { it.qk_norm = QkN
 constexpr Architecture l2_norms = with([](Architecture& it) { it.qk_norm = QkNorm::l2; });
 constexpr Architecture four_norms = with([](Architecture& it) { it.norm_position = NormPosition::both; });
 constexpr Architecture post_norms = with([](Architecture& it) { it.norm_position = NormPosition::after; });
-constexpr Architecture parallel = with([](Architecture& it) { it.residual = Residual::parallel; });
+constexpr Architecture parallel = with([](Architecture& it) { it.residual = ResidualForm::parallel; });
 constexpr Architecture one_norm =
-    with([](Architecture& it) { it.residual = Residual::parallel_shared_norm; });
+    with([](Architecture& it) { it.residual = ResidualForm::parallel_shared_norm; });
 constexpr Architecture capped = with([](Architecture& it) { it.attention_softcap = true; });
 constexpr Architecture capped_logits = with([](Architecture& it) { it.final_softcap = true; });
 

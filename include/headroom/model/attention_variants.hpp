@@ -30,7 +30,7 @@ enum class NormPosition : std::uint8_t { before, after, both };
 
 // What the MLP reads: the stream after attention was added, or the one that attention reads too. parallel: behind a
 // normalization of its own (GPT-NeoX). parallel_shared_norm: behind the same (GPT-J, Falcon, Command R).
-enum class Residual : std::uint8_t { sequential, parallel, parallel_shared_norm };
+enum class ResidualForm : std::uint8_t { sequential, parallel, parallel_shared_norm };
 
 template <>
 inline constexpr std::array<Spelling<QkNorm>, 4> spellings<QkNorm>{{
@@ -46,10 +46,10 @@ inline constexpr std::array<Spelling<NormPosition>, 3> spellings<NormPosition>{{
     {NormPosition::both, "both"},
 }};
 template <>
-inline constexpr std::array<Spelling<Residual>, 3> spellings<Residual>{{
-    {Residual::sequential, "sequential"},
-    {Residual::parallel, "parallel"},
-    {Residual::parallel_shared_norm, "parallel_shared_norm"},
+inline constexpr std::array<Spelling<ResidualForm>, 3> spellings<ResidualForm>{{
+    {ResidualForm::sequential, "sequential"},
+    {ResidualForm::parallel, "parallel"},
+    {ResidualForm::parallel_shared_norm, "parallel_shared_norm"},
 }};
 
 }  // namespace headroom

@@ -23,11 +23,11 @@ constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence 
   const auto after = [&](std::string_view name, ValueId value) {
     return architecture.norm_position == NormPosition::before ? value : layer.norm(name, value);
   };
-  const bool parallel = architecture.residual != Residual::sequential;
+  const bool parallel = architecture.residual != ResidualForm::sequential;
   const ValueId normalized = before("norm_1", input);
   const ValueId attended = after("post_norm_1", attention(layer, normalized));
   const ValueId middle = layer.residual("residual_1", attended, input);
-  const ValueId read = architecture.residual == Residual::parallel_shared_norm
+  const ValueId read = architecture.residual == ResidualForm::parallel_shared_norm
                            ? normalized
                            : before("norm_2", parallel ? input : middle);
   const ValueId expanded = architecture.experts ? mixture(layer, read) : mlp(layer, read);

@@ -107,7 +107,7 @@ struct Architecture {
   bool tied_embeddings = true;
   bool final_softcap = false;  // logits go through cap tanh(logits/cap) (Gemma 2)
   NormPosition norm_position = NormPosition::before;
-  Residual residual = Residual::sequential;
+  ResidualForm residual = ResidualForm::sequential;
   QkNorm qk_norm = QkNorm::none;
   std::int64_t window = 0;         // tokens that a query sees, itself among them; 0: all before it
   bool attention_sinks = false;    // a learned logit for each head in its softmax's sum (gpt-oss)
