@@ -4,7 +4,7 @@
 //   norm_1  qkv  [qk_norm]  [rotary]  core attention  projection  [post_norm_1]  residual_1
 //   norm_2  mlp_up  activation  mlp_down  [post_norm_2]  residual_2
 //
-// or, of latent attention, the rows of latent_attention_ops.hpp, and of a mixture of experts those of expert_ops.hpp.
+// or, of latent attention, its rows in qkv_ops.hpp, and of a mixture of experts those of expert_ops.hpp.
 // Where attention and MLP are parallel, both read the layer's input and both are added to it: one's sum is the other's stream.
 #pragma once
 
