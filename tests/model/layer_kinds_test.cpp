@@ -271,7 +271,8 @@ TEST_CASE("layer kinds: explanations have a table for each, with its own letters
   REQUIRE(reply.kinds.size() == 4);
   CHECK(reply.kinds[1].name == "wide");
   CHECK(reply.kinds[1].count == 5);
-  CHECK(reply.kinds[1].sizes == KindSizes{{Symbol::feedforward, 22016}, {Symbol::key_value_heads, 2}});
+  CHECK(reply.kinds[1].sizes ==
+        std::vector<LetterValue>{{Symbol::feedforward, 22016}, {Symbol::key_value_heads, 2}});
   CHECK(reply.kinds[0].sizes.empty());
   CHECK(reply.kinds[1].kept.value > reply.kinds[0].kept.value);
 }

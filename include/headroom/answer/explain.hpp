@@ -47,6 +47,7 @@ struct ExplainedOp {
 struct LetterValue {
   Symbol letter = Symbol::feedforward;
   double value = 0;
+  friend bool operator==(const LetterValue&, const LetterValue&) = default;
 };
 
 // A kind of layer as the policy keeps it (with --recompute-layers, one that is recomputed), or an end of the model.
