@@ -124,7 +124,9 @@ TEST_CASE("layer cost: every embedded model is priced, flash attention as an ass
     const ModelCost cost = model_cost(model, strategy, setting);
     CHECK(device_time(cost.kinds[0].forward) > Seconds(0));
     CHECK(device_time(backward(cost.kinds[0])) > 1.5 * device_time(cost.kinds[0].forward));
-    CHECK(device_time(backward(cost.kinds[0])) < 3 * device_time(cost.kinds[0].forward));
+    // Where few tokens meet many experts, weights are read, at 2 bytes, forward; the same and gradients added to, at 8, back.
+    const double most = any_experts(model) ? 6 : 3;
+    CHECK(device_time(backward(cost.kinds[0])) < most * device_time(cost.kinds[0].forward));
     CHECK(device_time(cost.kinds[2].forward) > Seconds(0));
     const bool flash = model.architecture.kernels.attention == AttentionKernel::flash;
     CHECK(cost.kinds[0].beyond.flash_attention == flash);

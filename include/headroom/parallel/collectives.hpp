@@ -44,12 +44,13 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
         const bool gathers = kind == CollectiveKind::all_gather && multiplies_narrow(op);
         return whole_bytes(value, sharding, gathers ? op.products[0].dtype : value.dtype);
       };
-      result.push_back({.name = name,
-                        .op = static_cast<int>(i),
-                        .bytes = bytes(forward_kind(name)),
-                        .backward_bytes = bytes(backward_kind(name)),
-                        .recomputed = runs_again,
-                        .regathers = name == Conjugate::g && op.kind == OpKind::linear && !sharding.save_gathered_input});
+      result.push_back(
+          {.name = name,
+           .op = static_cast<int>(i),
+           .bytes = bytes(forward_kind(name)),
+           .backward_bytes = bytes(backward_kind(name)),
+           .recomputed = runs_again,
+           .regathers = name == Conjugate::g && op.kind == OpKind::linear && !sharding.save_gathered_input});
     };
     const auto exchange = [&](bool entering) {
       for (const Exchange& asked : op.exchanges) {
