@@ -91,7 +91,7 @@ ExplainedTable explain_kind(const LayerKind& kind, std::int64_t count, const Rec
       if (tensor.op != static_cast<int>(i)) continue;
       if (tensor.kept) kept += tensor.bytes;
       row.tensors.push_back(
-          {.name = std::string(tensor.name),
+          {.name = (tensor.received ? "exchanged " : "") + std::string(tensor.name),
            .why = std::string(tensor.why),
            .dtype = tensor.dtype,
            .placement = tensor.value == nowhere ? Placement::whole : table[tensor.value].placement,

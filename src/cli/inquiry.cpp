@@ -6,7 +6,7 @@ namespace {
 // d, where it is not given, from the devices.
 void use_devices(const RequestFlags& asked, std::int64_t all, Strategy& strategy,
                  std::vector<Problem>& problems) {
-  const std::int64_t replica = strategy.tensor_parallel * strategy.pipeline_parallel;
+  const std::int64_t replica = devices_of_replica(strategy);
   if (!asked.text("data_parallel") && !asked.devices) {
     if (all % replica == 0) {
       strategy.data_parallel = all / replica;

@@ -55,17 +55,10 @@ struct Unmodelled {
   std::string_view what;
 };
 
-constexpr std::string_view context_parallelism = "context parallelism";
 constexpr std::string_view full_sharding =
     "parameters or gradients sharded over data-parallel ranks (ZeRO 2 and 3, FSDP); optimizer state is, with "
     "--distributed-optimizer (ZeRO 1)";
 constexpr std::string_view offloading = "offloading to the host";
-
-constexpr std::array unmodelled_sizes{
-    Unmodelled{"--cp", context_parallelism},
-    Unmodelled{"--context-parallel", context_parallelism},
-    Unmodelled{"--context-parallel-size", context_parallelism},
-};
 
 constexpr std::array unmodelled{
     Unmodelled{"--fsdp", full_sharding},
@@ -169,8 +162,6 @@ class Translation {
       read_fp8_format(flag, value(rest));
     } else if (flag == "--fp4-format") {
       read_fp4_format(flag, value(rest));
-    } else if (const Unmodelled* const size = find_row(unmodelled_sizes, flag)) {
-      if (value(rest) != "1") not_modelled(flag, size->what);
     } else if (const Unmodelled* const none = find_row(unmodelled, flag)) {
       not_modelled(flag, none->what);
     } else if (const Otherwise* const other = find_row(otherwise, flag)) {
@@ -242,8 +233,6 @@ std::string rule_of_varied(const std::string& field) {
   std::replace(flag.begin(), flag.end(), '_', '-');
   if (flag == "--zero-stage" || flag == "--zero")
     return "is varied as distributed_optimizer=no,yes (ZeRO 0 and 1; 2 and 3 are not modelled yet)";
-  if (const Unmodelled* const size = find_row(unmodelled_sizes, flag))
-    return "is not modelled yet: " + std::string(size->what);
   if (const Unmodelled* const none = find_row(unmodelled, flag))
     return "is not modelled yet: " + std::string(none->what);
   return {};

@@ -58,14 +58,20 @@ void read_fields(const RequestFlags& flags, Request& request, std::vector<Proble
   }
 }
 
+// The flags whose sizes make a replica.
+std::string sizes_of_replica(const Strategy& strategy) {
+  const char* const context = strategy.context_parallel > 1 ? " times --context-parallel" : "";
+  return std::string("--tensor-parallel") + context + " times --pipeline-parallel";
+}
+
 // d, where it is not given, follows from the number of devices.
 void read_devices(const RequestFlags& flags, Strategy& strategy, std::vector<Problem>& problems) {
   if (!flags.devices) return;
   std::int64_t devices = 0;
   read_count("--devices", flags.devices, devices, problems);
-  const std::int64_t replica = strategy.tensor_parallel * strategy.pipeline_parallel;
+  const std::int64_t replica = devices_of_replica(strategy);
   if (devices % replica != 0) {
-    problems.push_back({"--devices", "must be a multiple of --tensor-parallel times --pipeline-parallel (" +
+    problems.push_back({"--devices", "must be a multiple of " + sizes_of_replica(strategy) + " (" +
                                          std::to_string(devices) + " is not a multiple of " +
                                          std::to_string(replica) + ")"});
   } else if (const FlagText& data = flags.text("data_parallel");

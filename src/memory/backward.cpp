@@ -24,9 +24,9 @@ class BackwardWalk {
         letters_(letters) {
     for (const StoredTensor& tensor : stored_tensors(table_, sharding, recomputed, detail)) {
       if (tensor.value == nowhere) continue;  // random state, which lies in host memory
-      Stored& stored = stored_[place(tensor.value)];
+      Stored stored{.until = tensor.received ? tensor.op : first_reader(tensor.value)};
       (tensor.kept ? stored.kept : stored.made_again) = number(tensor.bytes);
-      stored.until = first_reader(tensor.value);
+      stored_.push_back(stored);
     }
   }
 
@@ -91,7 +91,8 @@ class BackwardWalk {
   // The first op of the table that saved a value or is run again from it: the last whose backward pass needs it.
   [[nodiscard]] int first_reader(ValueId value) const {
     const ValueUse use = use_of(table_, value);
-    const OpSet needed_by = use.savers | (use.readers & recomputed_.ops);
+    const OpSet savers = use.savers & ~receivers_of(table_, value, sharding_);
+    const OpSet needed_by = savers | (use.readers & recomputed_.ops);
     if (needed_by == 0) return table_[value].producer;  // a view into the same allocation is needed
     int op = 0;
     while ((needed_by & op_bit(place(op))) == 0) ++op;
@@ -115,6 +116,25 @@ class BackwardWalk {
     return weight_gradient_size * Bytes(parameters(op, sharding_).evaluate(letters_));
   }
 
+  // What context-parallel ranks exchange around attention takes beside what is kept and the gradients of its inputs. A ring
+  // has two buffers of keys and values and two of their gradients, of which the last holds the gradients; its forward pass
+  // keeps all that came round until it ends. Gathered keys and values are whole, and so are their gradients. Tokens that
+  // are changed for heads have gradients in both orders [Transformer Engine, context_parallel.py].
+  [[nodiscard]] Bytes exchanged(const Op& op) const {
+    if (op.of_all_tokens.empty() || !divided_along(sharding_, ParallelAxis::context)) return Bytes(0);
+    Bytes related;
+    for (const ValueId value : op.of_all_tokens) related += shard(value);
+    const Bytes whole = tokens_received(sharding_).evaluate(letters_) * related;
+    const bool ring = sharding_.cp_comm == CpComm::p2p || sharding_.cp_comm == CpComm::a2a_p2p;
+    Bytes backward = ring ? 3 * related : Bytes(0);
+    if (sharding_.cp_comm == CpComm::all_gather) backward += 2 * whole;
+    if (changes_heads(sharding_)) {
+      for (const ValueId value : op.inputs) backward += shard(value);
+      backward += shard(op.outputs[0]);
+    }
+    return recomputing_ ? std::max(backward, whole) : backward;
+  }
+
   void count(BackwardPeak& during, ValueId value, Bytes bytes) const {
     (feeds_loss(value) ? during.logits : during.gradients) += bytes;
   }
@@ -124,6 +144,7 @@ class BackwardWalk {
     BackwardPeak now = now_;
     now.during.op = index;
     now.weight_gradients = weight_gradient(op);
+    now.gathered += exchanged(op);
     for (std::size_t value = 0; value < table_.values().size(); ++value) {
       if (gradients_[value].alive) count(now, static_cast<ValueId>(value), gradients_[value].bytes);
     }
@@ -151,8 +172,7 @@ class BackwardWalk {
     }
     for (const ValueId temporary : op.temporaries) now.gradients += shard(temporary);
     for (const ValueId output : op.outputs) gradients_[place(output)] = {};
-    for (std::size_t value = 0; value < table_.values().size(); ++value) {
-      Stored& stored = stored_[value];
+    for (Stored& stored : stored_) {
       if (stored.until != index) continue;
       now_.freed += stored.kept;
       if (recomputing_) now_.recompute -= stored.made_again;
@@ -173,7 +193,7 @@ class BackwardWalk {
   const RecomputedOps& recomputed_;
   const Software& software_;
   const Bindings& letters_;
-  std::array<Stored, OpTable::max_values> stored_{};
+  std::vector<Stored> stored_;
   std::array<Gradient, OpTable::max_values> gradients_{};
   BackwardPeak now_;  // what is freed and recomputed so far
   bool recomputing_ = false;

@@ -7,6 +7,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/context.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
 
@@ -69,9 +70,11 @@ void check_tensor_parallel(Rules& rules, const Transformer& model, const Strateg
   };
   if (model.layer_kinds.empty()) check(model, "");
   for (const LayerDescription& kind : model.layer_kinds) check(kind, kind.name);
-  if (strategy.sequence_parallel) {
-    rules.require_divides(t, workload.sequence, "tensor_parallel",
-                          "the sequence length under `sequence_parallel`");
+  if (strategy.sequence_parallel && strategy.context_parallel >= 1) {
+    const bool context = strategy.context_parallel > 1;
+    rules.require_divides(t, workload.sequence / strategy.context_parallel, "tensor_parallel",
+                          context ? "the tokens of a `context_parallel` rank under `sequence_parallel`"
+                                  : "the sequence length under `sequence_parallel`");
   }
 }
 
@@ -117,6 +120,7 @@ void check_devices(Rules& rules, const Strategy& strategy) {
   std::int64_t all = 0;
   const bool countable =
       !__builtin_mul_overflow(strategy.tensor_parallel, strategy.pipeline_parallel, &replica) &&
+      !__builtin_mul_overflow(replica, strategy.context_parallel, &replica) &&
       !__builtin_mul_overflow(replica, strategy.data_parallel, &all) && all <= most_count;
   rules.require(countable, "data_parallel",
                 [&] { return "must leave at most " + std::to_string(most_count) + " devices"; });
@@ -234,7 +238,8 @@ void check_dtypes(Rules& rules, const Transformer& model, const Strategy& strate
 void check_experts(Rules& rules, const Transformer& model, const Strategy& strategy) {
   const std::int64_t y = strategy.expert_parallel;
   const std::int64_t z = strategy.expert_tensor_parallel;
-  if (y < 1 || z < 1 || strategy.tensor_parallel < 1 || strategy.data_parallel < 1) return;
+  const std::int64_t c = strategy.context_parallel;
+  if (y < 1 || z < 1 || c < 1 || strategy.tensor_parallel < 1 || strategy.data_parallel < 1) return;
   if (!any_experts(model)) {
     rules.require(y == 1, "expert_parallel", "needs a model with experts");
     rules.require(z == 1, "expert_tensor_parallel", "needs a model with experts");
@@ -254,7 +259,10 @@ void check_experts(Rules& rules, const Transformer& model, const Strategy& strat
   for (const LayerDescription& kind : model.layer_kinds) check(kind.architecture, kind.name);
   std::int64_t of_stage = 0;
   std::int64_t of_expert = 0;
-  if (__builtin_mul_overflow(strategy.tensor_parallel, strategy.data_parallel, &of_stage)) return;
+  if (__builtin_mul_overflow(strategy.tensor_parallel, strategy.data_parallel, &of_stage) ||
+      __builtin_mul_overflow(of_stage, c, &of_stage)) {
+    return;
+  }
   const bool divides = !__builtin_mul_overflow(y, z, &of_expert) && of_stage % of_expert == 0;
   rules.require(divides, "expert_parallel", [&] {
     return "times `expert_tensor_parallel` must divide the " + std::to_string(of_stage) +
@@ -272,6 +280,7 @@ std::vector<Problem> illegalities(const Transformer& model, const Strategy& stra
   rules.require_at_least_one(strategy.tensor_parallel, "tensor_parallel");
   rules.require_at_least_one(strategy.pipeline_parallel, "pipeline_parallel");
   rules.require_at_least_one(strategy.virtual_pipeline, "virtual_pipeline");
+  rules.require_at_least_one(strategy.context_parallel, "context_parallel");
   rules.require_at_least_one(strategy.data_parallel, "data_parallel");
   rules.require_at_least_one(strategy.expert_parallel, "expert_parallel");
   rules.require_at_least_one(strategy.expert_tensor_parallel, "expert_tensor_parallel");
@@ -279,6 +288,9 @@ std::vector<Problem> illegalities(const Transformer& model, const Strategy& stra
   rules.require_at_least_one(workload.global_batch, "global_batch");
   rules.require_at_least_one(workload.sequence, "sequence");
   check_tensor_parallel(rules, model, strategy, workload);
+  for (Problem& problem : context_illegalities(model, strategy, workload)) {
+    rules.problems.push_back(std::move(problem));
+  }
   check_experts(rules, model, strategy);
   check_pipeline(rules, model, strategy);
   check_devices(rules, strategy);

@@ -4,6 +4,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/context.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
 
 namespace headroom {
@@ -51,6 +52,7 @@ Bindings bindings(const Transformer& model, const Strategy& strategy, const Work
       .bind(Symbol::tensor_parallel, number(strategy.tensor_parallel));
   const AxisSizes sizes = axis_sizes(strategy);
   letters.bind(Symbol::context_parallel, number(sizes[ParallelAxis::context]))
+      .bind(Symbol::context_inner, number(context_inner(model, strategy)))
       .bind(Symbol::expert_parallel, number(sizes[ParallelAxis::expert]))
       .bind(Symbol::expert_tensor_parallel, number(sizes[ParallelAxis::expert_tensor]));
   const Experts experts = model.architecture.experts.value_or(Experts{});
@@ -91,7 +93,9 @@ Sharding sharding_of(const Transformer& model, const Strategy& strategy) {
   Sharding sharding{.tensor = tensor,
                     .sequence = tensor && strategy.sequence_parallel,
                     .kv_replicated = model.key_value_heads < strategy.tensor_parallel,
-                    .save_gathered_input = strategy.save_gathered_input};
+                    .save_gathered_input = strategy.save_gathered_input,
+                    .cp_comm = strategy.cp_comm};
+  if (strategy.context_parallel > 1) sharding.beside.push_back({ParallelAxis::context, symbols::c});
   if (strategy.expert_parallel > 1) sharding.beside.push_back({ParallelAxis::expert, symbols::y});
   if (strategy.expert_tensor_parallel > 1) {
     sharding.beside.push_back({ParallelAxis::expert_tensor, symbols::z});

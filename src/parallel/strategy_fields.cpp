@@ -116,7 +116,8 @@ ScheduleKind implied_schedule(std::int64_t virtual_pipeline) {
 }
 
 bool always_told(const StrategyField& field) {
-  return field.group == FieldGroup::layout && !field.letter.empty() && field.name != "virtual_pipeline";
+  const bool rare = field.name == "virtual_pipeline" || field.name == "context_parallel";
+  return field.group == FieldGroup::layout && !field.letter.empty() && !rare;
 }
 
 std::int64_t least_in_files(const StrategyField& field) {

@@ -44,7 +44,7 @@ void change_policy(Changes& changes, const Request& request) {
   if (strategy.schedule == ScheduleKind::gpipe || has_weight_passes(strategy.schedule)) {
     changes.add({{"schedule", "1f1b"}});
   }
-  if (!strategy.distributed_optimizer && strategy.data_parallel > 1) {
+  if (!strategy.distributed_optimizer && replicas(strategy) > 1) {
     changes.enable("distributed_optimizer");
   }
   if (!strategy.sequence_parallel && strategy.tensor_parallel > 1) {

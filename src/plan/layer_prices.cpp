@@ -4,6 +4,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/memory/backward.hpp"
+#include "headroom/parallel/context.hpp"
 
 namespace headroom {
 namespace {
@@ -75,7 +76,8 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
 void LayerPrices::select(const Strategy& strategy) {
   strategy_ = strategy;
   const auto [entry, added] = priced_.try_emplace(
-      {strategy.tensor_parallel, strategy.expert_parallel, strategy.expert_tensor_parallel,
+      {strategy.tensor_parallel, strategy.context_parallel, strategy.cp_comm,
+       context_inner(base_.model, strategy), strategy.expert_parallel, strategy.expert_tensor_parallel,
        strategy.micro_batch, strategy.sequence_parallel, strategy.save_gathered_input,
        strategy.keep_pipeline_outputs, strategy.gradient_dtype, strategy.precision});
   now_ = &entry->second;

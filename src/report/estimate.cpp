@@ -200,7 +200,7 @@ std::string alternatives_text(const EstimateReply& report, const EstimateWords& 
   const Plan& plan = account(report.evaluation);
   const bool fits = std::holds_alternative<Plan>(report.evaluation);
   std::string unmodelled =
-      !fits && plan.request.strategy.data_parallel > 1 ? std::string("\n") + more_sharding : "";
+      !fits && replicas(plan.request.strategy) > 1 ? std::string("\n") + more_sharding : "";
   if (report.alternatives.empty()) {
     if (fits || !report.looked_for_alternatives) return unmodelled;
     const std::string text = "\nNo two changes of parallelism or recomputation make it fit on the same GPUs.";

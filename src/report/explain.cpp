@@ -212,7 +212,7 @@ bool is_idle(Symbol symbol, const Transformer& model, const Bindings& letters) {
     case Symbol::imbalance:
     case Symbol::expert_feedforward:
     case Symbol::shared_feedforward: return !model.architecture.experts;
-    default: return false;
+    default: return symbol == Symbol::context_inner && letters[symbol] == 1;
   }
 }
 

@@ -52,6 +52,9 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
                                    {"recompute", Align::left},
                                    {"ZeRO", Align::right, 2}};
   table.columns.insert(table.columns.end(), common.begin(), common.end());
+  const bool context = std::any_of(candidates.begin(), candidates.end(),
+                                   [](const Candidate& one) { return one.strategy.context_parallel > 1; });
+  if (context) table.columns.push_back({"CP"});
   const bool experts = any_experts(report.base.model);
   if (experts) {
     table.columns.push_back({"EP"});
@@ -88,6 +91,7 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
         recompute_cell(strategy.recompute),
         strategy.distributed_optimizer ? "1" : "0"};
     row.insert(row.end(), cells.begin(), cells.end());
+    if (context) row.push_back(std::to_string(strategy.context_parallel));
     if (experts) {
       row.push_back(std::to_string(strategy.expert_parallel));
       row.push_back(std::to_string(strategy.expert_tensor_parallel));
@@ -113,6 +117,7 @@ Table csv_table(const PlanReply& report) {
                                    {"tensor_parallel"},
                                    {"pipeline_parallel"},
                                    {"virtual_pipeline"},
+                                   {"context_parallel"},
                                    {"data_parallel"},
                                    {"expert_parallel"},
                                    {"expert_tensor_parallel"},
@@ -151,6 +156,7 @@ Table csv_table(const PlanReply& report) {
         std::to_string(strategy.tensor_parallel),
         std::to_string(strategy.pipeline_parallel),
         std::to_string(strategy.virtual_pipeline),
+        std::to_string(strategy.context_parallel),
         std::to_string(strategy.data_parallel),
         std::to_string(strategy.expert_parallel),
         std::to_string(strategy.expert_tensor_parallel),

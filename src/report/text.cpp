@@ -58,8 +58,10 @@ double in_flight(const Plan& plan, const RankMemory& rank) {
 
 std::string layout_line(const Strategy& strategy, const Workload& workload) {
   std::string text =
-      fmt::format("{} GPU{} = TP {} x PP {} x DP {}", devices(strategy), devices(strategy) == 1 ? "" : "s",
-                  strategy.tensor_parallel, strategy.pipeline_parallel, strategy.data_parallel);
+      fmt::format("{} GPU{} = TP {} x PP {} x ", devices(strategy), devices(strategy) == 1 ? "" : "s",
+                  strategy.tensor_parallel, strategy.pipeline_parallel);
+  if (strategy.context_parallel > 1) text += fmt::format("CP {} x ", strategy.context_parallel);
+  text += fmt::format("DP {}", strategy.data_parallel);
   if (strategy.virtual_pipeline > 1) text += fmt::format(", VP {}", strategy.virtual_pipeline);
   if (strategy.expert_parallel > 1) text += fmt::format(", EP {}", strategy.expert_parallel);
   if (strategy.expert_tensor_parallel > 1) text += fmt::format(", ETP {}", strategy.expert_tensor_parallel);
@@ -186,10 +188,11 @@ std::string painted(const std::string& text, bool good, const Style& style) {
 }
 
 std::string heading_of(std::string_view field) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> short_names{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> short_names{{
       {"tensor_parallel", "TP"},
       {"pipeline_parallel", "PP"},
       {"virtual_pipeline", "VP"},
+      {"context_parallel", "CP"},
       {"data_parallel", "DP"},
       {"expert_parallel", "EP"},
       {"expert_tensor_parallel", "ETP"},

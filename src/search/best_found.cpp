@@ -6,7 +6,8 @@
 namespace headroom {
 
 BestFound::Division BestFound::division_of(const Strategy& strategy) {
-  return {strategy.tensor_parallel, strategy.pipeline_parallel, strategy.data_parallel};
+  return {strategy.tensor_parallel, strategy.context_parallel, strategy.pipeline_parallel,
+          strategy.data_parallel};
 }
 
 void BestFound::add(const Candidate& candidate) {

@@ -27,7 +27,7 @@ class BestFound {
   void fill(SearchResult& result) const;
 
  private:
-  using Division = std::array<std::int64_t, 3>;  // t, p, d
+  using Division = std::array<std::int64_t, 4>;  // t, c, p, d
   static Division division_of(const Strategy& strategy);
   void add_to_front(const Candidate& candidate);
 

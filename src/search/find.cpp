@@ -310,12 +310,15 @@ Found find(const Request& base, const Space& space, const Question& question,
     throw InputError("system", "has no performance figures, without which no iteration is timed");
   }
   require_arithmetic(base.system, base.strategy);
-  if (question.extreme == Extreme::min_devices) return Finder(base, space, question, global_batches).run();
+  // One space for all lengths: a longer sequence would open context parallelism.
+  Space fixed = space;
+  fixed.context_parallel = context_parallel_of(base, space);
+  if (question.extreme == Extreme::min_devices) return Finder(base, fixed, question, global_batches).run();
   std::optional<Found> furthest;
   for (const std::int64_t batch : global_batches) {
     Request request = base;
     request.workload.global_batch = batch;
-    Found found = Finder(request, space, question, std::array{batch}).run();
+    Found found = Finder(request, fixed, question, std::array{batch}).run();
     if (!furthest || found.value.value_or(0) > furthest->value.value_or(0)) furthest = std::move(found);
   }
   return *furthest;

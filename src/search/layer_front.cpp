@@ -118,7 +118,7 @@ class LayerFrontSearch {
   void make_units() {
     for (std::size_t i = 0; i < sets_.values_.size(); ++i) {
       const Storable& storable = sets_.values_[i];
-      const int buffer = sets_.table_[storable.value].buffer;
+      const int buffer = storable.received ? nowhere : sets_.table_[storable.value].buffer;
       auto unit = std::find_if(units_.begin(), units_.end(), [&](const Unit& other) {
         return buffer != nowhere && other.buffer == buffer;
       });

@@ -23,38 +23,53 @@ std::string sizes_text(const char* name, const Counts& counts) {
 
 std::optional<Problem> obstacle(const Request& base, const Space& space) {
   const Counts tensor = tensor_parallel_of(base, space);
+  const Counts context = context_parallel_of(base, space);
   bool t_divides = false;
+  bool tc_divides = false;
   bool tp_divides = false;
   bool tpd_makes = false;
   for (const std::int64_t t : divisors(space.devices)) {
     if (!allows(tensor, t)) continue;
     t_divides = true;
-    for (const std::int64_t p : divisors(space.devices / t)) {
-      if (!allows(space.pipeline_parallel, p)) continue;
-      tp_divides = true;
-      const std::int64_t d = space.devices / t / p;
-      if (!allows(space.data_parallel, d)) continue;
-      tpd_makes = true;
-      if (base.workload.global_batch % d != 0) continue;
-      const std::vector<std::int64_t> sizes = divisors(base.workload.global_batch / d);
-      if (std::any_of(sizes.begin(), sizes.end(),
-                      [&](std::int64_t b) { return allows(space.micro_batch, b); })) {
-        return {};
+    for (const std::int64_t c : divisors(space.devices / t)) {
+      if (!allows(context, c)) continue;
+      tc_divides = true;
+      for (const std::int64_t p : divisors(space.devices / t / c)) {
+        if (!allows(space.pipeline_parallel, p)) continue;
+        tp_divides = true;
+        const std::int64_t d = space.devices / t / c / p;
+        if (!allows(space.data_parallel, d)) continue;
+        tpd_makes = true;
+        if (base.workload.global_batch % d != 0) continue;
+        const std::vector<std::int64_t> sizes = divisors(base.workload.global_batch / d);
+        if (std::any_of(sizes.begin(), sizes.end(),
+                        [&](std::int64_t b) { return allows(space.micro_batch, b); })) {
+          return {};
+        }
       }
     }
   }
   const std::string devices = std::to_string(space.devices);
   const std::string t = sizes_text("TP", tensor);
-  const std::string tp = t + " x " + sizes_text("PP", space.pipeline_parallel);
+  // Of context parallelism nothing is said where nothing is asked.
+  const bool asked = !space.context_parallel.only.empty();
+  const std::string tc = asked ? t + " x " + sizes_text("CP", context) : t;
+  const std::string flags = asked ? "--tensor-parallel and --context-parallel" : "--tensor-parallel";
+  const std::string tp = tc + " x " + sizes_text("PP", space.pipeline_parallel);
   if (!t_divides) return Problem{"tensor_parallel", "must divide the GPUs (" + t + ": " + devices + ")"};
+  if (!tc_divides) {
+    return Problem{"context_parallel",
+                   "times --tensor-parallel must divide the GPUs (" + tc + ": " + devices + ")"};
+  }
   if (!tp_divides) {
     return Problem{"pipeline_parallel",
-                   "times --tensor-parallel must divide the GPUs (" + tp + ": " + devices + ")"};
+                   "times " + flags + " must divide the GPUs (" + tp + ": " + devices + ")"};
   }
   const std::string d = sizes_text("DP", space.data_parallel);
   if (!tpd_makes) {
-    return Problem{"data_parallel", "times --tensor-parallel and --pipeline-parallel must make the GPUs (" +
-                                        tp + " x " + d + ": " + devices + ")"};
+    const std::string times = asked ? "times --tensor-parallel, --context-parallel and --pipeline-parallel"
+                                    : "times --tensor-parallel and --pipeline-parallel";
+    return Problem{"data_parallel", times + " must make the GPUs (" + tp + " x " + d + ": " + devices + ")"};
   }
   return Problem{"global_batch", "must be a multiple of --micro-batch times --data-parallel (" +
                                      std::to_string(base.workload.global_batch) + " on " + devices +
@@ -67,7 +82,7 @@ std::int64_t most_model_parallel(const Request& base, const Space& space) {
   visit_layouts(
       base, leanest(space),
       [&](const Strategy& layout) {
-        most = std::max(most, layout.tensor_parallel * layout.pipeline_parallel);
+        most = std::max(most, devices_of_replica(layout));
         return true;
       },
       [](const std::string&) {});

@@ -29,11 +29,9 @@ class LayoutVisit {
       layout_.recompute = {};
       layout_.distributed_optimizer = false;
       layout_.tensor_parallel = t;
-      for (const std::int64_t p : allowed_divisors(space_.devices / t, space_.pipeline_parallel)) {
-        layout_.pipeline_parallel = p;
-        layout_.data_parallel = space_.devices / t / p;
-        layout_.distributed_optimizer = sharding_choices(space_, layout_).front() && layout_.fp8_param_gather;
-        if (allows(space_.data_parallel, layout_.data_parallel) && !visit_expert_parallels()) return;
+      for (const std::int64_t c : allowed_divisors(space_.devices / t, context_parallel_of(base_, space_))) {
+        layout_.context_parallel = c;
+        if (!visit_pipelines(space_.devices / t / c)) return;
       }
     }
   }
@@ -58,10 +56,20 @@ class LayoutVisit {
   }
 
   // False ends the visit, here and below.
+  bool visit_pipelines(std::int64_t devices) {
+    for (const std::int64_t p : allowed_divisors(devices, space_.pipeline_parallel)) {
+      layout_.pipeline_parallel = p;
+      layout_.data_parallel = devices / p;
+      layout_.distributed_optimizer = sharding_choices(space_, layout_).front() && layout_.fp8_param_gather;
+      if (allows(space_.data_parallel, layout_.data_parallel) && !visit_expert_parallels()) return false;
+    }
+    return true;
+  }
+
   bool visit_expert_parallels() {
     layout_.expert_parallel = layout_.expert_tensor_parallel = 1;
     if (!experts_) return visit_virtual_pipelines();
-    const std::int64_t stage = layout_.tensor_parallel * layout_.data_parallel;
+    const std::int64_t stage = layout_.tensor_parallel * layout_.context_parallel * layout_.data_parallel;
     for (const std::int64_t z : allowed_divisors(stage, space_.expert_tensor_parallel)) {
       layout_.expert_tensor_parallel = z;
       for (const std::int64_t y : allowed_divisors(stage / z, space_.expert_parallel)) {
@@ -146,6 +154,17 @@ Counts tensor_parallel_of(const Request& base, const Space& space) {
   return counts;
 }
 
+Counts context_parallel_of(const Request& base, const Space& space) {
+  Counts counts = space.context_parallel;
+  if (!counts.only.empty() || counts.most > 0) return counts;
+  const bool attends_in_parts = !any_layer(base.model, [](const Architecture& layer) {
+    return layer.kernels.attention != AttentionKernel::flash;
+  });
+  const std::int64_t sequence = base.workload.sequence;
+  counts.most = attends_in_parts && sequence >= long_sequence ? sequence / shortest_part : 1;
+  return counts;
+}
+
 bool lays(const Space& space, std::int64_t layers, std::int64_t pipeline_parallel,
           std::int64_t virtual_pipeline) {
   return layers % (pipeline_parallel * virtual_pipeline) == 0 ||
@@ -159,9 +178,9 @@ const std::vector<bool>& choices(const std::vector<bool>& open, std::int64_t ran
 
 const std::vector<bool>& sharding_choices(const Space& space, const Strategy& layout) {
   static const std::vector<bool> only_sharded{true};
-  const bool needed = layout.fp8_param_gather && layout.data_parallel > 1;
+  const bool needed = layout.fp8_param_gather && replicas(layout) > 1;
   if (needed && contains(space.distributed_optimizer, true)) return only_sharded;
-  return choices(space.distributed_optimizer, layout.data_parallel);
+  return choices(space.distributed_optimizer, replicas(layout));
 }
 
 void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,

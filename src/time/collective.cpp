@@ -63,6 +63,19 @@ Seconds send_receive_time(Bytes bytes, const CollectiveRates& rates) {
   return exchange_time(bytes, Bytes(0), rates);
 }
 
+namespace {
+
+// As many sends as bring the parts of all ranks past each of them. Between nodes the slowest goes from the last rank in one
+// node to the first in the next, one from every ring that the node has a part of.
+Seconds ring_time(Bytes bytes, const Group& group, const Performance& performance) {
+  const Bytes part = bytes / real(group.ranks);
+  Group neighbours{.ranks = 2, .ranks_in_node = 1, .rings_per_node = group.rings_per_node};
+  if (group.ranks <= group.ranks_in_node) neighbours.ranks_in_node = 2;
+  return real(group.ranks - 1) * collective_time(CollectiveKind::send_receive, part, neighbours, performance);
+}
+
+}  // namespace
+
 Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
                         const Performance& performance) {
   if (group.ranks <= 1 || kind == CollectiveKind::none) return Seconds(0);
@@ -77,6 +90,7 @@ Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
     return kind == CollectiveKind::all_to_all ? all_to_all_time(bytes, group.ranks, rates)
                                               : send_receive_time(bytes, rates);
   }
+  if (kind == CollectiveKind::ring) return ring_time(bytes, group, performance);
   const double ranks = real(group.ranks);
   const double phases = ring_passes(kind);
   const double steps = phases * (ranks - 1);
@@ -115,7 +129,9 @@ std::vector<Seconds> send_times(const Transformer& model, const Strategy& strate
                                 const Software& software) {
   std::vector<Seconds> times;
   if (strategy.pipeline_parallel == 1) return times;
-  const Bytes whole(real(workload.sequence * strategy.micro_batch * model.hidden) *
+  // Of the tokens of a context-parallel rank.
+  const Bytes whole(real(workload.sequence * strategy.micro_batch * model.hidden) /
+                    real(strategy.context_parallel) *
                     real(size_of(model.architecture.kernels.residual_dtype)));
   const Bytes sent = whole / real(strategy.tensor_parallel);
   const Rates& rates = performance.rates;

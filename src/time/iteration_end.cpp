@@ -81,7 +81,7 @@ DataParallelTimes data_parallel_times(const Parameters& parameters, const Strate
 
 double buckets(const Parameters& parameters, const Strategy& strategy, const Software& software) {
   const double size = std::max(real(software.bucket_parameters),
-                               real(software.bucket_parameters_per_replica) * real(strategy.data_parallel));
+                               real(software.bucket_parameters_per_replica) * real(replicas(strategy)));
   return std::max(1.0, std::ceil(total(parameters) / size));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headroom/parallel/context.hpp"
 #include "headroom/time/streaming.hpp"
 
 namespace headroom {
@@ -27,30 +28,31 @@ class Pricing {
   OpCost price() {
     Pieces pieces_ahead;
     Pieces pieces_back;
-    Seconds ahead;         // runs beside the products of the forward pass
     Seconds gather_again;  // beside the gradients of inputs
     Seconds reduce;        // beside the gradients of weights, where there are any
     for (const Collective& collective : work_.collectives) {
       const Bytes bytes(collective.bytes.evaluate(setting_.letters));
       const Bytes bytes_back(collective.backward_bytes.evaluate(setting_.letters));
-      const Group& group = setting_.groups[collective.axis];
+      const Group& group = collective.axis == ParallelAxis::context ? setting_.groups.context(collective.part)
+                                                                    : setting_.groups[collective.axis];
+      if (collective.part != GroupPart::whole && group.ranks == 1) continue;
       const CollectiveKind forward = forward_kind(collective.name);
       const bool in_pieces = runs_in_pieces(collective, group);
-      if (work_.overlaps && collective.name == Conjugate::pass_on) {
-        ahead += time_of(forward, bytes, group);
-      } else if (in_pieces) {
+      if (in_pieces) {
         pieces_ahead.add(time_of(forward, bytes, group), group.ranks);
       } else {
         communicate(cost_.forward, forward, bytes, group);
       }
       const CollectiveKind backward = backward_kind(collective.name);
-      if (work_.overlaps && enters(collective.name)) {
+      if (work_.overlaps && enters(collective.name) && !goes_round(collective)) {
         reduce += time_of(backward, bytes_back, group);
         if (collective.regathers) gather_again += time_of(CollectiveKind::all_gather, bytes, group);
       } else if (in_pieces) {
         pieces_back.add(time_of(backward, bytes_back, group), group.ranks);
+        if (goes_round(collective)) pieces_back.add(time_of(forward, bytes, group), group.ranks);
       } else {
         communicate(cost_.backward_data, backward, bytes_back, group);
+        if (collective.regathers) communicate(cost_.backward_data, forward, bytes, group);
       }
     }
     switch (work_.kind) {
@@ -60,7 +62,6 @@ class Pricing {
       case OpKind::loss: loss(); break;
       default: break;
     }
-    overlap(cost_.forward, products_of(cost_.forward), ahead);
     const Seconds data = products_of(cost_.backward_data);
     const Seconds weight = products_of(cost_.backward_weight);
     overlap(cost_.backward_data, data, gather_again);
@@ -76,7 +77,8 @@ class Pricing {
   }
 
  private:
-  // Collectives that run in as many pieces as their group has ranks. A product starts on, or ends with, a piece that
+  // Collectives that run in as many pieces as their group has ranks: what tensor-parallel ranks overlap, and a ring beside
+  // the attention to what came round before. A product starts on, or ends with, a piece that
   // has no transfer beside it.
   struct Pieces {
     Seconds time;
@@ -90,7 +92,10 @@ class Pricing {
     }
   };
 
+  static bool goes_round(const Collective& collective) { return collective.name == Conjugate::pass_on; }
+
   [[nodiscard]] bool runs_in_pieces(const Collective& collective, const Group& group) const {
+    if (goes_round(collective)) return true;
     const bool of_sequence = collective.name == Conjugate::g || collective.name == Conjugate::g_bar;
     return work_.in_pieces && of_sequence && group.ranks <= group.ranks_in_node;
   }
@@ -208,8 +213,13 @@ class Pricing {
     // Values and gradients of all of them.
     cost_.backward_data.attention +=
         flash_attention_time(FlashPass::backward, computed, 2 * bytes, setting_.performance);
-    ++cost_.forward.operations;
-    ++cost_.backward_data.operations;
+    // Of a ring a kernel for what each rank passes on.
+    std::int64_t kernels = 1;
+    for (const Collective& collective : work_.collectives) {
+      if (goes_round(collective)) kernels = setting_.groups.context(collective.part).ranks;
+    }
+    cost_.forward.operations += kernels;
+    cost_.backward_data.operations += kernels;
   }
 
   // Over the parts of the vocabulary: the maximum, the target's logit and the sum of exponentials, an fp32 number a
@@ -271,7 +281,7 @@ Setting setting_of(const Transformer& model, const Strategy& strategy, const Wor
           .software = software,
           .sharding = sharding_of(model, strategy),
           .letters = bindings(model, strategy, workload),
-          .groups = Groups(axis_sizes(strategy), devices_per_node),
+          .groups = Groups(axis_sizes(strategy), devices_per_node, context_inner(model, strategy)),
           .gradients = strategy.gradient_dtype,
           .precision = strategy.precision};
 }
@@ -311,7 +321,10 @@ OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted
     work.products.push_back(extents);
   }
   if (row.kind == OpKind::flash_attention) {
-    for (const ValueId input : row.inputs) work.attention += detail::bytes_of(table[input], sharding);
+    for (const ValueId input : row.inputs) {
+      const bool all = row.of_all_tokens.contains(input);
+      work.attention += detail::bytes_of(table[input], sharding) * (all ? tokens_received(sharding) : 1);
+    }
     work.attention += detail::output_gradients(table, row, sharding);
   }
   const StreamingKernels forward = forward_traffic(table, row, sharding);

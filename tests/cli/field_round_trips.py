@@ -19,6 +19,9 @@ EXAMPLES = {
     "tensor_parallel": ("4", []),
     "pipeline_parallel": ("3", []),
     "virtual_pipeline": ("3", PIPELINE),
+    "context_parallel": ("2", []),
+    "cp_comm": ("a2a", ["--context-parallel", "2"]),
+    "hierarchical_cp_sizes": ("2,1", ["--context-parallel", "2", "--cp-comm", "a2a_p2p"]),
     "data_parallel": ("4", []),
     "micro_batch": ("2", []),
     "global_batch": ("48", []),
@@ -48,6 +51,8 @@ EXAMPLES = {
 }
 # Fields of models with experts.
 MODELS = {name: "mixtral-8x7b" for name in ("expert_parallel", "expert_tensor_parallel", "moe_imbalance")}
+# And of models with flash attention.
+MODELS.update({name: "llama-3-8b" for name in ("context_parallel", "cp_comm", "hierarchical_cp_sizes")})
 # No search and no frontier has strategies with these.
 NEVER_PRINTED = {"recompute_method", "distribute_saved_activations"}
 

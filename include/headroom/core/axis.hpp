@@ -42,6 +42,9 @@ inline constexpr std::array<AxisRow, axis_count> parallel_axes{{
 
 constexpr const AxisRow& row_of(ParallelAxis axis) { return parallel_axes[static_cast<std::size_t>(axis)]; }
 
+// Which ranks of an axis a collective is of: all, or those of a part of the group, or one of each part.
+enum class GroupPart : std::uint8_t { whole, inner, outer };
+
 // Weights that are reduced over the same ranks: data-parallel groups of experts are smaller than those of the rest.
 enum class WeightClass : std::uint8_t { dense, expert };
 inline constexpr std::size_t weight_classes = 2;

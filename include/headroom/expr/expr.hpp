@@ -140,6 +140,7 @@ class Expr {
   // The symbols that decide which term comes first, higher powers winning: the part not divided by t leads,
   // as in K22, then what all layers share, then what is widest in h.
   static constexpr std::array<Symbol, symbol_count> precedence{Symbol::context_parallel,
+                                                               Symbol::context_inner,
                                                                Symbol::expert_parallel,
                                                                Symbol::expert_tensor_parallel,
                                                                Symbol::tensor_parallel,
@@ -242,6 +243,7 @@ inline constexpr Monomial m{Symbol::virtual_pipeline};
 inline constexpr Monomial p{Symbol::pipeline_parallel};
 inline constexpr Monomial t{Symbol::tensor_parallel};
 inline constexpr Monomial c{Symbol::context_parallel};
+inline constexpr Monomial U{Symbol::context_inner};
 inline constexpr Monomial y{Symbol::expert_parallel};
 inline constexpr Monomial z{Symbol::expert_tensor_parallel};
 }  // namespace symbols

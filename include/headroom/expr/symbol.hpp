@@ -39,11 +39,12 @@ enum class Symbol : std::uint8_t {
   pipeline_parallel,
   tensor_parallel,
   context_parallel,
+  context_inner,
   expert_parallel,
   expert_tensor_parallel,
 };
 
-inline constexpr std::size_t symbol_count = 31;
+inline constexpr std::size_t symbol_count = 32;
 
 struct Notation {
   Symbol symbol;
@@ -81,6 +82,7 @@ inline constexpr std::array<Notation, symbol_count> notation{{
     {Symbol::pipeline_parallel, 'p', "pipeline-parallel size"},
     {Symbol::tensor_parallel, 't', "tensor-parallel size"},
     {Symbol::context_parallel, 'c', "context-parallel size"},
+    {Symbol::context_inner, 'U', "context-parallel ranks that share heads"},
     {Symbol::expert_parallel, 'y', "expert-parallel size"},
     {Symbol::expert_tensor_parallel, 'z', "tensor-parallel size of experts"},
 }};

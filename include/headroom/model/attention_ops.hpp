@@ -140,6 +140,7 @@ constexpr ValueId flash_attention(OpBuilder& layer, Qkv in) {
   const Monomial keys = layer.arch.window > 0 ? o : s;  // blocks outside a window are skipped
   flash.products = {of_heads(e, keys), of_heads(keys, in.value_size)};
   if (layer.arch.attention_sinks) flash.parameters = {{a, Placement::split}};
+  flash.of_all_tokens = {in.k, in.v};
   if (layer.arch.attention_dropout) {
     const ValueId rng = layer.table.value({"random state", 2, Dtype::int64, Placement::whole, Detail::exact});
     flash.outputs.push_back(rng);

@@ -4,7 +4,10 @@
 //   f         forward nothing,        backward all-reduce        f_bar    forward all-reduce,     backward nothing
 //   g         forward all-gather,     backward reduce-scatter    g_bar    forward reduce-scatter, backward all-gather
 //   dispatch  all-to-all, both ways, before an op                combine  all-to-all, both ways, after it
-//   pass_on   to the next rank of a ring and back, before an op
+//   pass_on   every rank's part past all others, round a ring, before an op; gradients the same way
+//
+// A row that relates all tokens of a sequence names what it needs of all of them (Op::of_all_tokens); what context
+// parallelism exchanges for it follows from how (CpComm).
 #pragma once
 
 #include <array>
@@ -15,8 +18,9 @@
 
 namespace headroom {
 
-// all_to_all: each rank has a part for every other one. send_receive: from one rank to its neighbour. pipeline_send: from a
-// pipeline rank to the one before or behind it, beside all other ranks that share its stage.
+// all_to_all: each rank has a part for every other one. send_receive: from one rank to its neighbour. ring: as many sends
+// to the neighbour as bring every part past every rank. pipeline_send: from a pipeline rank to the one before or behind it,
+// beside all other ranks that share its stage.
 enum class CollectiveKind : std::uint8_t {
   none,
   all_reduce,
@@ -25,6 +29,7 @@ enum class CollectiveKind : std::uint8_t {
   all_to_all,
   send_receive,
   pipeline_send,
+  ring,
 };
 
 enum class Conjugate : std::uint8_t { f, f_bar, g, g_bar, dispatch, combine, pass_on };
@@ -44,13 +49,19 @@ inline constexpr std::array<ConjugateRow, 7> conjugates{{
     {Conjugate::g_bar, "g_bar", CollectiveKind::reduce_scatter, CollectiveKind::all_gather, false},
     {Conjugate::dispatch, "dispatch", CollectiveKind::all_to_all, CollectiveKind::all_to_all, true},
     {Conjugate::combine, "combine", CollectiveKind::all_to_all, CollectiveKind::all_to_all, false},
-    {Conjugate::pass_on, "pass_on", CollectiveKind::send_receive, CollectiveKind::send_receive, true},
+    {Conjugate::pass_on, "pass_on", CollectiveKind::ring, CollectiveKind::ring, true},
 }};
 
 constexpr const ConjugateRow& row_of(Conjugate name) { return conjugates[static_cast<std::size_t>(name)]; }
 constexpr bool enters(Conjugate name) { return row_of(name).enters; }
 constexpr CollectiveKind forward_kind(Conjugate name) { return row_of(name).forward; }
 constexpr CollectiveKind backward_kind(Conjugate name) { return row_of(name).backward; }
+
+// How context-parallel ranks, each with a part of every sequence, attend to all of it [Transformer Engine, attention/
+// dot_product_attention/context_parallel.py; Megatron-LM, --cp-comm-type]. p2p: keys and values go round a ring, beside
+// the attention to those that came before. all_gather: they are gathered. a2a: ranks change parts of the tokens for
+// parts of the heads, and back (DeepSpeed-Ulysses). a2a_p2p: that in parts of the group, which make a ring.
+enum class CpComm : std::uint8_t { p2p, all_gather, a2a, a2a_p2p };
 
 // A value that a row sends through the group of an axis, where the run has that axis. What tensor parallelism
 // inserts is no exchange: it follows from placements (parallel/collectives.hpp).
@@ -62,7 +73,7 @@ struct Exchange {
 };
 
 template <>
-inline constexpr std::array<Spelling<CollectiveKind>, 7> spellings<CollectiveKind>{{
+inline constexpr std::array<Spelling<CollectiveKind>, 8> spellings<CollectiveKind>{{
     {CollectiveKind::none, "none"},
     {CollectiveKind::all_reduce, "all_reduce"},
     {CollectiveKind::all_gather, "all_gather"},
@@ -70,6 +81,15 @@ inline constexpr std::array<Spelling<CollectiveKind>, 7> spellings<CollectiveKin
     {CollectiveKind::all_to_all, "all_to_all"},
     {CollectiveKind::send_receive, "send_receive"},
     {CollectiveKind::pipeline_send, "pipeline_send"},
+    {CollectiveKind::ring, "ring"},
+}};
+template <>
+inline constexpr std::array<Spelling<CpComm>, 5> spellings<CpComm>{{
+    {CpComm::p2p, "p2p"},
+    {CpComm::all_gather, "all_gather"},
+    {CpComm::a2a, "a2a"},
+    {CpComm::a2a_p2p, "a2a_p2p"},
+    {CpComm::a2a_p2p, "a2a+p2p"},
 }};
 template <>
 inline constexpr std::array<Spelling<Conjugate>, 7> spellings<Conjugate>{{

@@ -127,7 +127,8 @@ struct Op {
   FixedVector<Traffic, 2> traffic{};
   bool adds = false;  // the last input is added, so that its gradient is the output's, without a kernel
   FixedVector<Exchange, 4> exchanges{};
-  bool overlaps = false;  // collectives before it may run beside its products
+  FixedVector<ValueId, 2> of_all_tokens{};  // inputs that it needs of all tokens of a sequence
+  bool overlaps = false;                    // collectives before it may run beside its products
   WeightClass weights = WeightClass::dense;
   bool in_place = false;  // its backward pass writes the gradient of its input over what it saved
   FixedVector<ValueId, 2> temporaries{};  // alive while its backward pass runs, and only then

@@ -93,11 +93,12 @@ constexpr Group group_along(const RankGrid& grid, ParallelAxis axis, std::int64_
           .rings_per_node = std::max<std::int64_t>(1, std::min(all, devices_per_node) / in_node)};
 }
 
-// Along every axis: the group that a rank is in. Along ParallelAxis::data, of the weights outside experts.
+// Along every axis: the group that a rank is in. Along ParallelAxis::data, of the weights outside experts. Where the
+// context-parallel group is in parts of `context_inner` ranks, also its part, and the ranks at the same place of every part.
 class Groups {
  public:
   constexpr Groups() = default;
-  constexpr Groups(const AxisSizes& sizes, std::int64_t devices_per_node) {
+  constexpr Groups(const AxisSizes& sizes, std::int64_t devices_per_node, std::int64_t context_inner = 1) {
     const RankGrid dense = grid_of(sizes);
     const RankGrid expert = grid_of(sizes, WeightClass::expert);
     for (const AxisRow& row : parallel_axes) {
@@ -105,14 +106,30 @@ class Groups {
       along_[static_cast<std::size_t>(row.axis)] =
           group_along(of_experts ? expert : dense, row.axis, devices_per_node);
     }
+    const std::int64_t context = sizes[ParallelAxis::context];
+    AxisSizes parts = sizes;
+    parts[ParallelAxis::context] = context_inner;
+    parts[ParallelAxis::data] *= context / context_inner;
+    inner_ = group_along(grid_of(parts), ParallelAxis::context, devices_per_node);
+    parts = sizes;
+    parts[ParallelAxis::tensor] *= context_inner;
+    parts[ParallelAxis::context] /= context_inner;
+    outer_ = group_along(grid_of(parts), ParallelAxis::context, devices_per_node);
   }
   [[nodiscard]] constexpr const Group& operator[](ParallelAxis axis) const {
     return along_[static_cast<std::size_t>(axis)];
+  }
+  // Of the context-parallel group, or of a part of it.
+  [[nodiscard]] constexpr const Group& context(GroupPart part) const {
+    if (part == GroupPart::whole) return along_[static_cast<std::size_t>(ParallelAxis::context)];
+    return part == GroupPart::inner ? inner_ : outer_;
   }
   friend constexpr bool operator==(const Groups&, const Groups&) = default;
 
  private:
   std::array<Group, axis_count> along_{};
+  Group inner_{};
+  Group outer_{};
 };
 
 // How many ranks hold the same weights of a class, and sum their gradients: the ranks that divide a sequence do, beside

@@ -1,9 +1,10 @@
 // The collectives around the ops of a table, each with the axis whose group runs it. Those of tensor parallelism are
 // found from placements: where a boundary value enters an op that runs on 1/t, and where such an op leaves a boundary
-// value [K22 section 4.2, figures 4 and 5]. Those of other axes are the exchanges that a row asks for.
+// value [K22 section 4.2, figures 4 and 5]. Those of context parallelism stand around a row that needs keys and values of
+// all tokens. Those of other axes are the exchanges that a row asks for.
 //
 // With sequence parallelism the backward of an op behind g needs its input whole again: one more all-gather, which
-// overlaps with the input gradient. Bytes are those of the whole tensor, on which a ring moves
+// overlaps with the input gradient; likewise the backward pass of attention needs keys and values of all tokens again. Bytes are those of the whole tensor, on which a ring moves
 // 2 (t-1)/t (all-reduce) or (t-1)/t (all-gather, reduce-scatter) of it past every rank. Those of an all-to-all and of a
 // send are what one rank holds before it.
 //
@@ -22,8 +23,9 @@ struct Collective {
   Monomial bytes;           // in the forward pass, and where it gathers a second time
   Monomial backward_bytes;  // fewer or more where a pass sends values of fewer than 16 bits
   bool recomputed = false;  // runs its forward half once more in the backward pass
-  bool regathers = false;   // gathers its input a second time for the weight gradient
+  bool regathers = false;   // its forward half runs a second time for the backward pass
   ParallelAxis axis = ParallelAxis::tensor;
+  GroupPart part = GroupPart::whole;
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 
@@ -64,11 +66,38 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
                           .axis = asked.axis});
       }
     };
+    // A ring and a gather bring the whole of what is passed round, an all-to-all as much as it takes.
+    const auto relate = [&](Conjugate name, ValueId id, GroupPart part) {
+      const Value& value = table[id];
+      const Monomial own = bytes_on_rank(value, value.placement, sharding);
+      const bool of_all = name == Conjugate::pass_on || name == Conjugate::g;
+      result.push_back({.name = name,
+                        .op = static_cast<int>(i),
+                        .bytes = of_all ? own * tokens_received(sharding) : own,
+                        .backward_bytes = of_all ? own * tokens_received(sharding) : own,
+                        .recomputed = runs_again,
+                        .regathers = of_all,
+                        .axis = ParallelAxis::context,
+                        .part = part});
+    };
+    const bool relates = !op.of_all_tokens.empty() && divided_along(sharding, ParallelAxis::context);
+    const bool trades_heads = relates && changes_heads(sharding);
+    const GroupPart among = sharding.cp_comm == CpComm::a2a ? GroupPart::whole : GroupPart::inner;
     for (const ValueId input : op.inputs) insert(Conjugate::f, Conjugate::g, input);
     exchange(true);
+    for (const ValueId input : op.inputs) {
+      if (trades_heads) relate(Conjugate::dispatch, input, among);
+    }
+    for (const ValueId input : op.of_all_tokens) {
+      if (!relates || sharding.cp_comm == CpComm::a2a) continue;
+      const bool gathers = sharding.cp_comm == CpComm::all_gather;
+      relate(gathers ? Conjugate::g : Conjugate::pass_on, input,
+             trades_heads ? GroupPart::outer : GroupPart::whole);
+    }
     for (const ValueId output : op.outputs) {
       if (!is_narrow(table[output].dtype)) insert(Conjugate::f_bar, Conjugate::g_bar, output);
     }
+    if (trades_heads) relate(Conjugate::combine, op.outputs[0], among);
     exchange(false);
   }
   return result;
@@ -84,10 +113,26 @@ constexpr int ring_passes(CollectiveKind kind) {
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_to_all:
     case CollectiveKind::send_receive:
+    case CollectiveKind::ring:
     case CollectiveKind::pipeline_send: return 1;
   }
   EXPECTS(!"unknown collective");
   return 0;
+}
+
+// The ranks of its group, a symbol.
+constexpr Monomial ranks_of(const Collective& collective) {
+  using namespace symbols;
+  switch (collective.axis) {
+    case ParallelAxis::tensor: return t;
+    case ParallelAxis::context: break;
+    case ParallelAxis::expert_tensor: return z;
+    case ParallelAxis::expert: return y;
+    case ParallelAxis::data: return d;
+    case ParallelAxis::pipeline: return p;
+  }
+  if (collective.part == GroupPart::whole) return c;
+  return collective.part == GroupPart::inner ? U : c / U;
 }
 
 // Bytes that pass each rank of a group. A send moves all that it is given; the others leave a rank its own shard.

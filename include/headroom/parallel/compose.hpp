@@ -56,8 +56,9 @@ struct StoredTensor {
   std::string_view name;
   std::string_view why;
   Dtype dtype = Dtype::half;
-  Monomial bytes;    // on one rank
-  bool kept = true;  // false: dropped, and made again by the recomputation
+  Monomial bytes;         // on one rank
+  bool kept = true;       // false: dropped, and made again by the recomputation
+  bool received = false;  // a copy that an exchange brought or sent
 };
 
 using StoredTensors = FixedVector<StoredTensor, OpTable::max_values + 1>;
@@ -115,12 +116,27 @@ constexpr Placement stored_placement(const Value& value, const Fate& fate, const
   return recomputed.shard_checkpoint && value.producer == nowhere ? Placement::split : Placement::boundary;
 }
 
-// A value of a table that can be stored, and which ops use it.
+// A value of a table that can be stored, and which ops use it. Where an op keeps a copy of its own that an exchange
+// brought, that is one more.
 struct Storable {
   ValueId value = nowhere;
   ValueUse use;
+  bool received = false;
 };
 using Storables = FixedVector<Storable, OpTable::max_values>;
+
+// The ops that keep such a copy.
+constexpr OpSet receivers_of(const OpTable& table, ValueId value, const Sharding& sharding) {
+  OpSet ops;
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    const Op& op = table.ops()[i];
+    if (!keeps_received(op, value, sharding)) continue;
+    for (const Save& save : op.saves) {
+      if (save.value == value) ops |= op_bit(i);
+    }
+  }
+  return ops;
+}
 
 constexpr Storables storables(const OpTable& table, const Sharding& sharding, Detail detail) {
   Storables result;
@@ -128,7 +144,19 @@ constexpr Storables storables(const OpTable& table, const Sharding& sharding, De
     const auto id = static_cast<ValueId>(i);
     if (table[id].detail == Detail::exact && detail == Detail::paper) continue;
     if (table[id].tensor_parallel_only && !sharding.tensor) continue;
-    result.push_back({id, use_of(table, id)});
+    Storable local{id, use_of(table, id)};
+    const OpSet receivers = receivers_of(table, id, sharding);
+    if (receivers != 0) {
+      result.push_back({.value = id,
+                        .use = {.producer = receivers,
+                                .savers = receivers,
+                                .split_savers = local.use.split_savers & receivers,
+                                .readers = receivers},
+                        .received = true});
+      local.use.savers = local.use.savers & ~receivers;
+      local.use.split_savers = local.use.split_savers & ~receivers;
+    }
+    result.push_back(local);
   }
   return result;
 }
@@ -154,11 +182,13 @@ constexpr void visit_stored(const OpTable& table, std::span<const Storable> valu
     if (!fate.needed) continue;
     visit(StoredValue{
         .index = i, .placement = stored_placement(value, fate, sharding, recomputed), .kept = fate.kept});
-    if (fate.kept && value.buffer != nowhere) kept_buffers.insert(static_cast<std::size_t>(value.buffer));
+    if (fate.kept && value.buffer != nowhere && !values[i].received)
+      kept_buffers.insert(static_cast<std::size_t>(value.buffer));
   }
   if (detail == Detail::paper || kept_buffers == 0) return;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Value& value = table[values[i].value];
+    if (values[i].received) continue;
     if (value.buffer == nowhere || !kept_buffers.contains(static_cast<std::size_t>(value.buffer))) continue;
     if (fate_of(values[i].use, recomputed).needed) continue;
     visit(StoredValue{.index = i, .placement = value.placement, .pinned = true});
@@ -188,7 +218,8 @@ constexpr StoredTensor stored_tensor(const OpTable& table, const Storable& of, c
                       .why = "shares an allocation with a kept view",
                       .dtype = value.dtype,
                       .bytes = bytes_on_rank(value, stored.placement, sharding),
-                      .kept = stored.kept};
+                      .kept = stored.kept,
+                      .received = of.received};
   if (stored.pinned) return tensor;
   const bool saved = of.use.savers != 0;
   tensor.op = (saved ? of.use.savers : of.use.readers & recomputed.ops).lowest();

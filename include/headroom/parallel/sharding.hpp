@@ -23,6 +23,7 @@ struct Sharding {
   bool kv_replicated = false;        // k < t: ranks share key/value heads, each holding one
   bool save_gathered_input = false;  // a linear's input is saved whole, not gathered again for the backward
   FixedVector<AxisShare, 3> beside{};
+  CpComm cp_comm = CpComm::p2p;  // of the ranks of the context axis
   friend bool operator==(const Sharding&, const Sharding&) = default;
 };
 
@@ -71,6 +72,34 @@ constexpr Monomial on_rank(const Amount& amount, const Sharding& sharding) {
 constexpr Monomial of_own_tokens(const Monomial& count, const Sharding& sharding) {
   if (sharding.beside.empty() || count.power(Symbol::sequence) <= 0) return count;
   return count * share_along(Divides::tokens, sharding);
+}
+
+// Whether context-parallel ranks change tokens for heads around an op that needs all tokens.
+constexpr bool changes_heads(const Sharding& sharding) {
+  return sharding.cp_comm == CpComm::a2a || sharding.cp_comm == CpComm::a2a_p2p;
+}
+
+// Whether an op, on a part of the tokens of each sequence, keeps a copy of its own of a value that it reads or makes: what came
+// last round a ring, or was changed for other tokens of fewer heads. A gather does without: it runs again.
+constexpr bool keeps_received(const Op& op, int value, const Sharding& sharding) {
+  if (op.of_all_tokens.empty() || !divided_along(sharding, ParallelAxis::context)) return false;
+  if (sharding.cp_comm == CpComm::all_gather) return false;
+  if (sharding.cp_comm == CpComm::p2p) return op.of_all_tokens.contains(value);
+  return op.inputs.contains(value) || op.outputs[0] == value;
+}
+
+// What a rank gets of a value that an op needs of all tokens, by what it has of it.
+constexpr Monomial tokens_received(const Sharding& sharding) {
+  using namespace symbols;
+  if (!divided_along(sharding, ParallelAxis::context)) return 1;
+  switch (sharding.cp_comm) {
+    case CpComm::p2p:
+    case CpComm::all_gather: return c;
+    case CpComm::a2a: return 1;  // of fewer heads
+    case CpComm::a2a_p2p: return c / U;
+  }
+  EXPECTS(!"unknown exchange");
+  return 1;
 }
 
 // The weights of a linear's product that one rank holds.

@@ -90,6 +90,7 @@ struct Strategy {
   std::int64_t tensor_parallel = 1;         // t
   std::int64_t pipeline_parallel = 1;       // p
   std::int64_t virtual_pipeline = 1;        // m, chunks per pipeline rank
+  std::int64_t context_parallel = 1;        // c, ranks that divide every sequence
   std::int64_t data_parallel = 1;           // d
   std::int64_t expert_parallel = 1;         // y, ranks of t c d that share the experts of a layer
   std::int64_t expert_tensor_parallel = 1;  // z, ranks that share an expert
@@ -104,6 +105,8 @@ struct Strategy {
   bool fp8_param_gather = false;          // their weights are kept, and gathered, in its type alone
   Dtype gradient_dtype = Dtype::fp32;     // half: 16 bytes a parameter in all; fp32: 18
   OptimizerDtypes optimizer;
+  CpComm cp_comm = CpComm::p2p;
+  std::vector<std::int64_t> hierarchical_cp_sizes;  // of a2a_p2p: U, c/U; empty: as heads allow
   std::vector<std::int64_t> stage_layers;  // layers of each virtual stage in order; empty: as even as can be
   std::int64_t microbatch_group_size =
       0;  // where interleaved: that go through a virtual stage in a row; 0: p
@@ -122,8 +125,9 @@ struct AxisField {
   ParallelAxis axis;
   std::int64_t Strategy::*size;
 };
-inline constexpr std::array<AxisField, 5> axis_fields{{
+inline constexpr std::array<AxisField, 6> axis_fields{{
     {ParallelAxis::tensor, &Strategy::tensor_parallel},
+    {ParallelAxis::context, &Strategy::context_parallel},
     {ParallelAxis::data, &Strategy::data_parallel},
     {ParallelAxis::pipeline, &Strategy::pipeline_parallel},
     {ParallelAxis::expert, &Strategy::expert_parallel},
@@ -137,6 +141,16 @@ constexpr AxisSizes axis_sizes(const Strategy& strategy) {
 }
 
 constexpr std::int64_t devices(const Strategy& strategy) { return ranks(grid_of(axis_sizes(strategy))); }
+
+// How many ranks hold the same weights outside experts: d c.
+constexpr std::int64_t replicas(const Strategy& strategy) {
+  return replicas(axis_sizes(strategy), WeightClass::dense);
+}
+
+// That hold a copy of the model and work on a part of the batch: t c p.
+constexpr std::int64_t devices_of_replica(const Strategy& strategy) {
+  return strategy.tensor_parallel * strategy.context_parallel * strategy.pipeline_parallel;
+}
 
 // n = B/(b d). Meaningful for legal strategies only.
 constexpr std::int64_t microbatches(const Strategy& strategy, const Workload& workload) {

@@ -52,8 +52,8 @@ constexpr auto member() {
 }
 
 using FieldMember = std::variant<Member<std::int64_t>, Member<double>, Member<bool>, Member<ScheduleKind>,
-                                 Member<RecomputePolicy>, Member<RecomputeMethod>, Member<Dtype>,
-                                 Member<Precision>, Member<MainParams>, Member<MomentDtype>,
+                                 Member<CpComm>, Member<RecomputePolicy>, Member<RecomputeMethod>,
+                                 Member<Dtype>, Member<Precision>, Member<MainParams>, Member<MomentDtype>,
                                  Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
 
 // Where the flag of a field stands in the help, and which commands have it.
@@ -95,6 +95,16 @@ inline constexpr std::array strategy_fields{
                   "vp,vpp,interleave,virtual-pipeline-model-parallel-size", 1, FieldGroup::layout,
                   FieldDistance::doublings, true, "M",
                   "Virtual pipeline (VP) stages on each PP rank (default 1)"},
+    StrategyField{"context_parallel", member<&Strategy::context_parallel>(), "strategy/context_parallel", "c",
+                  "cp,context-parallel-size", 1, FieldGroup::layout, FieldDistance::doublings, true, "C",
+                  "Context-parallel (CP) size: ranks that divide every sequence (default 1)"},
+    StrategyField{"cp_comm", member<&Strategy::cp_comm>(), "strategy/cp_comm", "", "cp-comm-type", 0,
+                  FieldGroup::layout, FieldDistance::differs, false, "KIND",
+                  "With CP: p2p (a ring, default), all_gather, a2a (Ulysses) or a2a_p2p"},
+    StrategyField{"hierarchical_cp_sizes", member<&Strategy::hierarchical_cp_sizes>(),
+                  "strategy/hierarchical_cp_sizes", "", "hierarchical-context-parallel-sizes", 1,
+                  FieldGroup::layout, FieldDistance::none, false, "U,R",
+                  "With a2a_p2p: all-to-all among U ranks, a ring of R; by default as KV heads allow"},
     StrategyField{"data_parallel", member<&Strategy::data_parallel>(), "strategy/data_parallel", "d",
                   "dp,data-parallel-size", 1, FieldGroup::layout, FieldDistance::none, true, "D",
                   "Data-parallel (DP) size (default 1)"},

@@ -103,7 +103,7 @@ EndTimes end_times(const IterationEnd& end, const PassesBeside& passes);
 
 // Whether the end of an iteration depends on the passes beside it.
 constexpr bool hides_end(const Software& software, const Strategy& strategy) {
-  return strategy.data_parallel > 1 && (software.overlap_grad_reduce || software.overlap_param_gather);
+  return replicas(strategy) > 1 && (software.overlap_grad_reduce || software.overlap_param_gather);
 }
 
 // The whole account, but for the cost of a layer. `stages` are the costs of the virtual stages that `times` were made

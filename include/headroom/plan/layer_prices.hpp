@@ -1,6 +1,6 @@
 // What the layers, the embedding and the head of a model keep, hold and cost on a system, for one sharding and batch
 // after another. Each is worked out once and kept: in symbols for all strategies that shard alike, in numbers for all
-// that have t, the sharing of experts, b and sequence parallelism in common, and then for each set of ops that is recomputed.
+// that have t, context parallelism, the sharing of experts, b and sequence parallelism in common, and then for each set of ops that is recomputed.
 #pragma once
 
 #include <array>
@@ -67,9 +67,9 @@ class LayerPrices {
     std::optional<PricedModel> model;
     ByRecomputation<ModelCost> costs;
   };
-  // t, y, z, b, sequence_parallel, save_gathered_input, keep_pipeline_outputs, gradient_dtype, precision
-  using Key =
-      std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, bool, Dtype, Precision>;
+  // t, c, cp_comm, U, y, z, b, sequence_parallel, save_gathered_input, keep_pipeline_outputs, gradient_dtype, precision
+  using Key = std::tuple<std::int64_t, std::int64_t, CpComm, std::int64_t, std::int64_t, std::int64_t,
+                         std::int64_t, bool, bool, bool, Dtype, Precision>;
 
   const ModelLayers& layers_for(const Strategy& strategy);
   Symbolic& symbolic_of(const Strategy& strategy);

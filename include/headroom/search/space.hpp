@@ -37,9 +37,10 @@ constexpr std::int64_t usual_global_batch(std::int64_t sequence) {
 }
 
 struct Space {
-  std::int64_t devices = 1;  // all of them are used: d = devices / (t p)
+  std::int64_t devices = 1;  // all of them are used: d = devices / (t c p)
   Counts tensor_parallel;    // divisors of the devices, within a node unless listed
-  Counts pipeline_parallel;  // divisors of what is left
+  Counts context_parallel;  // divisors of what is left; 1 alone where nothing is said and sequences are short
+  Counts pipeline_parallel;  // likewise
   Counts virtual_pipeline;   // of those that the layouts admit
   Counts data_parallel;
   Counts expert_parallel;                      // divisors of t d and of the experts
@@ -77,6 +78,8 @@ struct SpaceField {
 inline constexpr std::array space_fields{
     SpaceField{"tensor_parallel", &Space::tensor_parallel,
                "Tensor-parallel (TP) sizes; by default those within a node"},
+    SpaceField{"context_parallel", &Space::context_parallel,
+               "Context-parallel (CP) sizes; by default 1, and more of sequences from 32k tokens on"},
     SpaceField{"pipeline_parallel", &Space::pipeline_parallel, "Pipeline-parallel (PP) sizes"},
     SpaceField{"virtual_pipeline", &Space::virtual_pipeline,
                "Virtual pipeline (VP) stages on each PP rank; by default those that the layout admits"},
@@ -113,13 +116,21 @@ constexpr bool runs_groups(const Software& software, const Space& space) {
 // The tensor-parallel sizes: those of the space, which stay within a node where it says nothing.
 Counts tensor_parallel_of(const Request& base, const Space& space);
 
+// Sequences from this length on are tried in parts by default, of at least so many tokens each: below it keeping all of a
+// sequence on a rank costs little, and a ring shows beside the attention to shorter parts.
+inline constexpr std::int64_t long_sequence = 32'768;
+inline constexpr std::int64_t shortest_part = 4'096;
+
+// The context-parallel sizes, likewise.
+Counts context_parallel_of(const Request& base, const Space& space);
+
 // A strategy without what layouts share: recomputation and the sharding of the optimizer's state. False ends the visit.
 using VisitLayout = std::function<bool(const Strategy& layout)>;
 // The field whose rule a layout breaks: "global_batch". Layouts that no rule of shapes admits, such
 // as a microbatch that does not divide the batch, are not in the space.
 using RejectLayout = std::function<void(const std::string& reason)>;
 
-// Every legal layout, in a total order: t, p, m, b, sequence parallelism, schedule; values ascending.
+// Every legal layout, in a total order: t, c, p, m, b, sequence parallelism, schedule; values ascending.
 void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,
                    const RejectLayout& reject);
 

@@ -15,6 +15,8 @@
 // Between nodes (assumed, not measured): ring launch + ring step + network step + the longer of what stays in the node
 // at the ring's bandwidth and what leaves it at a sender's share of the NICs.
 //
+// A ring of context-parallel ranks is (r - 1) sends of a rank's part, one after the other.
+//
 // A pipeline's send is bandwidth alone, the ring's in a node and a sender's share of the NICs between nodes: what its
 // two ranks take to meet was measured with it, and send_times() adds it.
 #pragma once
@@ -43,7 +45,7 @@ inline Group tied_embedding_group(const Strategy& strategy, std::int64_t devices
   return ends_group(axis_sizes(strategy), devices_per_node);
 }
 
-// `bytes` are those of the whole tensor: an all-gather's result, a reduce-scatter's input; of an all-to-all and a send
+// `bytes` are those of the whole tensor: an all-gather's result, a reduce-scatter's input, all that goes round a ring; of an all-to-all and a send
 // those that a rank holds before it. Nothing for one rank.
 Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group, const Performance& performance);
 
