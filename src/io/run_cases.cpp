@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "headroom/calibrate/sample.hpp"
+#include "headroom/core/error.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/source_file.hpp"
 #include "headroom/io/system_file.hpp"
