@@ -143,7 +143,8 @@ TEST_CASE(
 TEST_CASE("variants: one count is searched as such") {
   Request request{.model = read_model("gpt2-xl"), .system = read_system("dgx-a100-80g")};
   request.workload = {.global_batch = 16, .sequence = 1024};
-  const SearchResult found = search_variants(request, {}, counts_of(request, {}, {8}));
+  const Space open;
+  const SearchResult found = search_variants(request, {}, counts_of(request, open, {8}));
   const SearchResult alone = search(request, {.devices = 8});
   CHECK(found.plans.front() == alone.plans.front());
   CHECK(found.pareto == alone.pareto);
