@@ -70,7 +70,9 @@ class LayoutVisit {
     layout_.expert_parallel = layout_.expert_tensor_parallel = 1;
     if (!experts_) return visit_virtual_pipelines();
     const std::int64_t stage = layout_.tensor_parallel * layout_.context_parallel * layout_.data_parallel;
-    for (const std::int64_t z : allowed_divisors(stage, space_.expert_tensor_parallel)) {
+    const bool said = space_.expert_tensor_parallel != Counts{};
+    for (const std::int64_t z :
+         allowed_divisors(stage, said ? space_.expert_tensor_parallel : Counts{.only = {1}, .most = 0})) {
       layout_.expert_tensor_parallel = z;
       for (const std::int64_t y : allowed_divisors(stage / z, space_.expert_parallel)) {
         layout_.expert_parallel = y;

@@ -43,9 +43,9 @@ struct Space {
   Counts pipeline_parallel;  // likewise
   Counts virtual_pipeline;   // of those that the layouts admit
   Counts data_parallel;
-  Counts expert_parallel;                      // divisors of t d and of the experts
-  Counts expert_tensor_parallel{.only = {1}};  // divisors of what is left
-  Counts micro_batch;                          // divisors of a replica's batch
+  Counts expert_parallel;         // divisors of t d and of the experts
+  Counts expert_tensor_parallel;  // divisors of what is left; 1 alone where nothing is said
+  Counts micro_batch;             // divisors of a replica's batch
   // even: virtual stages that hold as many layers each, so that p m divides the layers. any: also others, with the
   // layers as even as can be, and laid so that no stage takes longer than it must; and where the stack has groups of
   // microbatches, interleaved schedules whose ranks do not divide the microbatches, in the smallest groups.
