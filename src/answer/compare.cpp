@@ -1,5 +1,7 @@
 #include "headroom/answer/compare.hpp"
 
+#include <iterator>
+
 namespace headroom {
 namespace {
 
@@ -8,6 +10,7 @@ std::vector<ComparedTerm> memory_terms(const Plan& before, const Plan& after) {
   const RankMemory& x = before.ranks[before.peak_rank];
   const RankMemory& y = after.ranks[after.peak_rank];
   std::vector<ComparedTerm> terms;
+  terms.reserve(std::size(memory_parts) + 1);
   for (const MemoryPart& part : memory_parts) {
     terms.push_back({std::string(part.name) + "_bytes", part.of(x).count(), part.of(y).count()});
   }

@@ -93,7 +93,7 @@ std::vector<Outlook> outlooks_of(const PlanReply& reply, const std::vector<Candi
       outlook.training = training_interval(training_of(reply, candidate), workload, candidate.iteration,
                                            outlook.iteration, devices(candidate.strategy));
     }
-    outlooks.push_back(std::move(outlook));
+    outlooks.push_back(outlook);
   }
   return outlooks;
 }

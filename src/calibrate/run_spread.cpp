@@ -53,6 +53,7 @@ RunSpread run_spread(const std::vector<MeasuredCase>& fitted, const std::vector<
     if (error) by_configuration[configurations[i]].push_back(std::abs(std::log(1 + *error)));
   }
   std::vector<double> absolute;
+  absolute.reserve(by_configuration.size());
   for (const auto& [number, values] : by_configuration) absolute.push_back(median(values));
 
   RunSpread spread{.configurations = static_cast<std::int64_t>(absolute.size())};

@@ -179,14 +179,11 @@ class Translation {
   void windows() {
     const std::vector<std::string> types = config_.list<std::string>("layer_types");
     const bool qwen = is("qwen2") || is("qwen3") || of(HubFamily::qwen_moe);
-    if (is("mistral")) {
+    const bool windowed_gemma = of(HubFamily::gemma) && !is("gemma");
+    if (is("mistral") || windowed_gemma || (qwen && config_.boolean("use_sliding_window", false))) {
       window_ = window(4096);
     } else if (is("phi3") || of(HubFamily::mixtral)) {
       window_ = window(0);
-    } else if (qwen && config_.boolean("use_sliding_window", false)) {
-      window_ = window(4096);
-    } else if (of(HubFamily::gemma) && !is("gemma")) {
-      window_ = window(4096);
     } else if (of(HubFamily::gpt_oss)) {
       window_ = window(128);
     }

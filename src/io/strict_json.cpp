@@ -134,7 +134,7 @@ std::string field_of_file(const std::string& file, const JsonPointer& field) {
 }
 
 Json scalar(std::string_view text) {
-  const Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (value.is_number() || value.is_boolean()) return value;
   if (const std::optional<std::int64_t> count = count_of(text)) return *count;
   return text;

@@ -123,7 +123,7 @@ SearchResult search_variants(const Request& base, const Space& space, const Comp
   const std::vector<Variant> variants = variants_of(comparison);
   std::vector<SearchResult> results(variants.size());
   // Few are searched one after the other, on all threads; of many, each thread searches its own.
-  const bool many = variants.size() >= 2 * options.threads;
+  const bool many = variants.size() / 2 >= options.threads;
   SearchOptions each = options;
   each.effort = nullptr;
   if (many) each.threads = 1;

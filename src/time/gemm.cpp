@@ -95,7 +95,7 @@ Seconds quantization_time(double elements, Dtype dtype, const Device& device, co
   EXPECTS(narrow_index(dtype).has_value());
   const int passes = quantization_passes(dtype, options.scale_known);
   const double element_bytes =
-      real(passes * size_of(Dtype::half)) + real(options.copies * bits_of(dtype)) / 8;
+      real(passes * size_of(Dtype::half)) + real(std::int64_t{options.copies} * bits_of(dtype)) / 8;
   const Bytes moved(elements * element_bytes);
   if (const NarrowProductRates* own = narrow_rates(rates, dtype))
     return own->quantization.launch.value + moved / own->quantization.bandwidth.value;

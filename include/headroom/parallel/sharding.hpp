@@ -119,7 +119,8 @@ constexpr Expr flops_on_rank(const MatrixProduct& product, const Sharding& shard
 // Bytes of one element, with its part of the scale that a block of them shares.
 constexpr Rational bytes_with_scales(Dtype dtype) {
   const BlockScales& scales = row_of(dtype).scales;
-  return Rational(bits_of(dtype) * scales.block + scales.bits, 8 * scales.block);
+  const std::int64_t block = scales.block;
+  return Rational(bits_of(dtype) * block + scales.bits, 8 * block);
 }
 
 // Bytes of a value before tensor parallelism divides it: of all tokens of a rank. By default of its dtype.
