@@ -105,7 +105,10 @@ std::string read(std::string_view text, std::vector<std::int64_t>& values, std::
 
 std::string read(std::string_view text, std::vector<std::string>& values, std::int64_t) {
   values.clear();
-  for (const std::string_view part : parts_of(text)) values.emplace_back(part);
+  for (const std::string_view part : parts_of(text)) {
+    if (part.empty()) return "must be names with a comma between each two" + not_this(text);
+    values.emplace_back(part);
+  }
   return {};
 }
 
