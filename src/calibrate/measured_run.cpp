@@ -60,6 +60,10 @@ std::optional<ScheduleKind> schedule_of(const MeasuredRun& run) {
   return interleaved ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
 }
 
+std::optional<CpComm> cp_comm_of(const MeasuredRun& run) {
+  return run.cp_comm ? from_name<CpComm>(*run.cp_comm) : CpComm::p2p;
+}
+
 // What no prediction knows yet, as far as a run's own members tell it. A line goes when its feature comes.
 struct Unmodelled {
   std::string_view what;
@@ -67,7 +71,6 @@ struct Unmodelled {
 };
 
 constexpr std::array unmodelled{
-    Unmodelled{"context parallelism", [](const MeasuredRun& run) { return run.context_parallel > 1; }},
     Unmodelled{"parameters or gradients sharded over data-parallel ranks (FSDP, ZeRO 2 and 3)",
                [](const MeasuredRun& run) { return run.fully_sharded || run.zero_stage.value_or(0) > 1; }},
 };
@@ -92,6 +95,7 @@ void collect_unmodelled(const MeasuredRun& run, std::vector<std::string>& reason
     if (of(run)) add(what);
   }
   for (const std::string& what : run.unmodelled) add(what);
+  if (!cp_comm_of(run)) add("context parallelism by '" + *run.cp_comm + "'");
   if (run.recipe && !from_name<Precision>(*run.recipe)) add("GEMMs of recipe '" + *run.recipe + "'");
   if (reasons.size() == others && !run.recipe && !has_16_bits(run.dtype) && !names_narrow(run.dtype)) {
     add("GEMMs in '" + run.dtype + "'");
@@ -113,24 +117,50 @@ void collect_lacking(const MeasuredRun& run, const RunSettings& settings, std::v
   if (!run.dense && !has_experts(run)) add("model.moe");
 }
 
-// Layers with experts among dense ones.
-void add_experts(Transformer& model, const MeasuredRun& run) {
-  if (!run.experts) return;
-  LayerDescription sparse = own_layer(model);
-  sparse.name = "moe";
-  sparse.architecture.experts = run.experts;
-  if (run.dense_layers == 0 && run.expert_layer_every == 1) {
-    model.architecture.experts = run.experts;
+// Of a layer, what others of the model may have otherwise.
+struct LayerChoice {
+  bool sparse = false;
+  bool windowed = false;
+  friend bool operator==(const LayerChoice&, const LayerChoice&) = default;
+};
+
+LayerChoice choice_at(const MeasuredRun& run, std::int64_t place) {
+  const std::int64_t after_dense = place - run.dense_layers + 1;
+  const bool full = run.full_attention_every > 0 && (place + 1) % run.full_attention_every == 0;
+  return {.sparse = run.experts && after_dense > 0 && after_dense % run.expert_layer_every == 0,
+          .windowed = run.window > 0 && !full};
+}
+
+LayerDescription layer_of(const MeasuredRun& run, const Transformer& model, const LayerChoice& choice) {
+  LayerDescription layer = own_layer(model);
+  layer.name = choice.sparse ? "moe" : "dense";
+  if (choice.sparse) layer.architecture.experts = run.experts;
+  if (choice.windowed) {
+    layer.name += "_window";
+    layer.architecture.window = run.window;
+  }
+  return layer;
+}
+
+// Layers with experts among dense ones, and such that see a window among those that see all.
+void lay_kinds(Transformer& model, const MeasuredRun& run) {
+  std::vector<LayerChoice> kinds;
+  std::vector<LayerRun> runs;
+  for (std::int64_t place = 0; place < model.layers; ++place) {
+    const LayerChoice choice = choice_at(run, place);
+    const auto same = std::find(kinds.begin(), kinds.end(), choice);
+    const auto kind = static_cast<std::size_t>(same - kinds.begin());
+    if (same == kinds.end()) kinds.push_back(choice);
+    if (runs.empty() || runs.back().kind != kind) runs.push_back({kind, 0});
+    ++runs.back().count;
+  }
+  if (kinds.size() == 1) {
+    model.architecture = layer_of(run, model, kinds.front()).architecture;
     return;
   }
-  model.layer_kinds = {own_layer(model), std::move(sparse)};
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    const std::int64_t place = layer - run.dense_layers + 1;
-    const std::size_t kind = place > 0 && place % run.expert_layer_every == 0 ? 1 : 0;
-    if (model.layer_runs.empty() || model.layer_runs.back().kind != kind)
-      model.layer_runs.push_back({kind, 0});
-    ++model.layer_runs.back().count;
-  }
+  const Transformer common = model;
+  for (const LayerChoice& choice : kinds) model.layer_kinds.push_back(layer_of(run, common, choice));
+  model.layer_runs = std::move(runs);
 }
 
 Transformer described_model(const MeasuredRun& run, const RunSettings& settings) {
@@ -155,6 +185,15 @@ Transformer described_model(const MeasuredRun& run, const RunSettings& settings)
     architecture.hidden_dropout = architecture.attention_dropout = false;
     architecture.tied_embeddings = false;
   }
+  architecture.attention_sinks = run.attention_sinks;
+  if (run.qk_norm) architecture.qk_norm = QkNorm::per_head;
+  if (const auto& latent = run.latent_attention) {
+    architecture.latent_attention = latent;
+    architecture.positions = Positions::rotary;
+    architecture.qkv_bias = false;
+    model.key_value_heads = model.heads;  // it makes k and v of every head
+    model.head_size = latent->nope_head_size + latent->rope_head_size;
+  }
   return model;
 }
 
@@ -167,7 +206,7 @@ Transformer model_of(const MeasuredRun& run, const RunSettings& settings) {
   set(architecture.qkv_bias, run.qkv_bias);
   set(architecture.positions, settings.positions);
   set(architecture.tied_embeddings, settings.tied_embeddings);
-  if (!run.model) add_experts(model, run);
+  if (!run.model) lay_kinds(model, run);
   return model;
 }
 
@@ -186,13 +225,15 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
   Strategy strategy{.tensor_parallel = run.tensor_parallel,
                     .pipeline_parallel = run.pipeline_parallel,
                     .virtual_pipeline = run.virtual_pipeline.value_or(1),
+                    .context_parallel = run.context_parallel,
                     .data_parallel = run.data_parallel,
                     .expert_parallel = run.expert_parallel,
                     .expert_tensor_parallel =
                         has_experts(run) ? run.expert_tensor_parallel.value_or(run.tensor_parallel) : 1,
                     .micro_batch = run.micro_batch,
                     .sequence_parallel = run.sequence_parallel.value_or(false),
-                    .schedule = *schedule_of(run)};
+                    .schedule = *schedule_of(run),
+                    .cp_comm = *cp_comm_of(run)};
   strategy.recompute = *recomputation_of(run, settings);
   strategy.distributed_optimizer = run.zero_stage == 1;
   strategy.gradient_dtype = settings.gradient_dtype.value_or(Dtype::fp32);

@@ -40,21 +40,14 @@ constexpr std::string_view described[] = {"/quality",
                                           "/attention_backend",
                                           "/model/name",
                                           "/model/params_b",
-                                          "/model/full_attention_every",
                                           "/model/moe/note",
                                           "/model/moe/attention",
-                                          "/model/moe/q_lora",
-                                          "/model/moe/qk_nope",
-                                          "/model/moe/qk_rope",
-                                          "/model/moe/v_head",
                                           "/model/moe/shared_experts",
-                                          "/model/moe/router_bias",
                                           "/model/moe/capacity_factor",
                                           "/moe_run/capacity_factor",
                                           "/moe_run/forced_balance",
                                           "/moe_run/grouped_gemm",
                                           "/moe_run/paged_stash",
-                                          "/parallel/cp_comm_type",
                                           "/parallel/layout",
                                           "/parallel/nvlink_domain",
                                           "/parallel/fsdp_double_buffer",
@@ -92,12 +85,8 @@ struct UnmodelledMember {
 
 constexpr std::array unmodelled_members{
     UnmodelledMember{"/model/moe/latent", "experts behind a latent projection"},
-    UnmodelledMember{"/model/moe/kv_lora", "multi-head latent attention"},
     UnmodelledMember{"/model/mamba", "Mamba layers"},
     UnmodelledMember{"/model/hybrid_pattern", "Mamba layers"},
-    UnmodelledMember{"/model/window", "sliding-window attention"},
-    UnmodelledMember{"/model/attention_sinks", "attention sinks"},
-    UnmodelledMember{"/model/qk_norm", "normalization of queries and keys"},
     UnmodelledMember{"/moe_run/mtp_layers", "multi-token prediction"},
     UnmodelledMember{"/precision/bf16_layers", "some layers in BF16 among others"},
     UnmodelledMember{"/precision/fp8_attention", "FP8 attention"},
@@ -128,6 +117,18 @@ constexpr auto run_expert_fields = [](auto& fields, auto& it) {
   fields.optional("shared_ffn", experts.shared_feedforward, Range{0, sizes.most});
   fields.optional("first_dense_layers", it.run.dense_layers, Range{0, run_counts.most});
   fields.optional("every", it.run.expert_layer_every, run_counts);
+  fields.optional("router_bias", experts.router_bias);
+  LatentAttention latent;
+  std::vector<std::string> absent;
+  fields.optional("q_lora", latent.q_rank, Range{0, sizes.most});
+  fields.optional("kv_lora", latent.kv_rank, Range{0, sizes.most});
+  fields.wanted("qk_nope", latent.nope_head_size, absent, sizes);
+  fields.wanted("qk_rope", latent.rope_head_size, absent, sizes);
+  fields.wanted("v_head", latent.value_head_size, absent, sizes);
+  if (latent.kv_rank > 0) {
+    it.run.latent_attention = latent;
+    it.run.lacking.insert(it.run.lacking.end(), absent.begin(), absent.end());
+  }
   it.run.experts = experts;
 };
 
@@ -144,6 +145,10 @@ constexpr auto run_model_fields = [](auto& fields, auto& it) {
   fields.optional("norm", it.norm);
   fields.optional("qkv_bias", it.run.qkv_bias);
   fields.optional("tied_embeddings", it.run.settings.tied_embeddings);
+  fields.optional("window", it.run.window, Range{0, sizes.most});
+  fields.optional("full_attention_every", it.run.full_attention_every, Range{0, run_counts.most});
+  fields.optional("attention_sinks", it.run.attention_sinks);
+  fields.optional("qk_norm", it.run.qk_norm);
   fields.object("moe", it, run_expert_fields);
 };
 
@@ -153,6 +158,7 @@ constexpr auto parallel_fields = [](auto& fields, auto& it) {
   fields.wanted("pp", it.run.pipeline_parallel, it.run.lacking, run_counts);
   fields.optional("vpp", it.run.virtual_pipeline, run_counts);
   fields.optional("cp", it.run.context_parallel, run_counts);
+  fields.optional("cp_comm_type", it.run.cp_comm);
   fields.optional("ep", it.run.expert_parallel, run_counts);
   fields.optional("etp", it.run.expert_tensor_parallel, run_counts);
   fields.wanted("dp", it.run.data_parallel, it.run.lacking, run_counts);

@@ -235,7 +235,8 @@ TEST_CASE("what cannot be predicted is skipped with the reason") {
   CHECK(changed([](auto& run) { run.lacking = {"model.gated_mlp"}; }) == "not stated: model.gated_mlp");
   CHECK(changed([](auto& run) { run.unmodelled = {"Mamba layers"}; }) == "not modelled yet: Mamba layers");
   CHECK(changed([](auto& run) { run.dense = false; }) == "not stated: model.moe");
-  CHECK(changed([](auto& run) { run.context_parallel = 2; }) == "not modelled yet: context parallelism");
+  CHECK(changed([](auto& run) { run.cp_comm = "zigzag"; }) ==
+        "not modelled yet: context parallelism by 'zigzag'");
   CHECK(changed([](auto& run) { run.fully_sharded = true; }) == sharded);
   CHECK(changed([](auto& run) { run.zero_stage = 3; }) == sharded);
   CHECK(changed([](auto& run) { run.dtype = "fp8 (hybrid)"; }) == narrow);
@@ -273,16 +274,67 @@ TEST_CASE("a run with experts: their layers among dense ones, and modules that i
   CHECK(request.strategy.recompute.ops == std::vector<std::string>{"layernorm", "moe_act"});
 }
 
+TEST_CASE("a run with context parallelism says how its ranks exchange keys and values") {
+  MeasuredRun run = own_run();
+  run.flash_attention = true;
+  run.context_parallel = 2;
+  CHECK(request_of(run).strategy.context_parallel == 2);
+  CHECK(request_of(run).strategy.cp_comm == CpComm::p2p);
+  run.cp_comm = "a2a";
+  CHECK(request_of(run).strategy.cp_comm == CpComm::a2a);
+  run.tensor_parallel = 16;
+  CHECK(reason(run).starts_with("cp_comm"));
+}
+
+TEST_CASE("a run with windows: the last of each so many layers sees all tokens") {
+  MeasuredRun run = own_run();
+  run.layers = 7;
+  run.pipeline_parallel = 1;
+  run.window = 128;
+  run.attention_sinks = run.qk_norm = true;
+  const Architecture all = request_of(run).model.architecture;
+  CHECK(request_of(run).model.layer_kinds.empty());
+  CHECK(all.window == 128);
+  CHECK(all.attention_sinks);
+  CHECK(all.qk_norm == QkNorm::per_head);
+  run.full_attention_every = 3;
+  const Transformer some = request_of(run).model;
+  CHECK(some.layer_runs == std::vector<LayerRun>{{0, 2}, {1, 1}, {0, 2}, {1, 1}, {0, 1}});
+  CHECK(some.layer_kinds[0].architecture.window == 128);
+  CHECK(some.layer_kinds[1].architecture.window == 0);
+  CHECK(some.layer_kinds[1].architecture.attention_sinks);
+  run.experts = Experts{.count = 8, .per_token = 2, .feedforward = 1024};
+  run.dense_layers = 1;
+  const Transformer mixed = request_of(run).model;
+  REQUIRE(mixed.layer_kinds.size() == 3);
+  CHECK(mixed.layer_kinds[0].name == "dense_window");
+  CHECK(mixed.layer_kinds[1].name == "moe_window");
+  CHECK(mixed.layer_kinds[2].name == "moe");
+}
+
+TEST_CASE("a run with latent attention has k and v of every head, in their own sizes") {
+  MeasuredRun run = own_run();
+  run.gated = true;
+  run.key_value_heads = 4;
+  run.head_size = 192;
+  run.latent_attention = LatentAttention{
+      .q_rank = 512, .kv_rank = 128, .nope_head_size = 64, .rope_head_size = 32, .value_head_size = 64};
+  const Transformer model = request_of(run).model;
+  CHECK(model.architecture.latent_attention == run.latent_attention);
+  CHECK(model.key_value_heads == 16);
+  CHECK(model.head_size == 96);
+}
+
 TEST_CASE("a run is skipped with every reason that it has, each once") {
   MeasuredRun run = own_run();
   run.lacking = {"model.heads"};
   run.dense = false;
-  run.unmodelled = {"multi-head latent attention", "multi-head latent attention"};
+  run.unmodelled = {"multi-token prediction", "multi-token prediction"};
   run.dtype = "mxfp8";
   run.recompute = "modules: mlp, mlps";
   CHECK(reasons(run) == std::vector<std::string>{"not stated: model.heads", "not stated: precision.recipe",
                                                  "not stated: model.moe",
-                                                 "not modelled yet: multi-head latent attention",
+                                                 "not modelled yet: multi-token prediction",
                                                  "not modelled yet: recompute 'modules: mlp, mlps'"});
   run = own_run();
   run.global_batch = 33;

@@ -159,11 +159,35 @@ TEST_CASE("what is not modelled yet is told by its members") {
   CHECK(of("\"precision\": {\"fp8_attention\": true}") == Texts{"FP8 attention"});
   CHECK(of("\"moe_run\": {\"dispatcher\": \"alltoall\", \"mtp_layers\": 1}") ==
         Texts{"multi-token prediction"});
-  CHECK(of_model("\"moe\": {\"experts\": 8, \"kv_lora\": 512}") == Texts{"multi-head latent attention"});
   CHECK(of_model("\"moe\": null").empty());
-  CHECK(of_model("\"window\": 128, \"attention_sinks\": true") ==
-        Texts{"sliding-window attention", "attention sinks"});
+  CHECK(of_model("\"window\": 128, \"attention_sinks\": true, \"qk_norm\": true").empty());
   CHECK(of_model("\"qk_norm\": false, \"hybrid_pattern\": \"ME*\"") == Texts{"Mamba layers"});
+}
+
+TEST_CASE("what a run says of attention and experts is read, and what latent attention lacks is told") {
+  const auto of_model = [](const std::string& members) {
+    return changed_run("\"heads\"", members + ", \"heads\"");
+  };
+  const std::string experts = R"("moe": {"experts": 8, "topk": 2, "moe_ffn": 512, "router_bias": true)";
+  const MeasuredRun latent =
+      of_model(experts + R"(, "q_lora": 1536, "kv_lora": 512, "qk_nope": 128, "qk_rope": 64, "v_head": 96})");
+  CHECK(latent.latent_attention == LatentAttention{.q_rank = 1536,
+                                                   .kv_rank = 512,
+                                                   .nope_head_size = 128,
+                                                   .rope_head_size = 64,
+                                                   .value_head_size = 96});
+  CHECK(latent.experts->router_bias);
+  CHECK(latent.lacking.empty());
+  CHECK(of_model(experts + ", \"qk_nope\": 128}").latent_attention == std::nullopt);
+  CHECK(of_model(experts + ", \"kv_lora\": 512}").lacking ==
+        std::vector<std::string>{"model.moe.qk_nope", "model.moe.qk_rope", "model.moe.v_head"});
+  const MeasuredRun windowed =
+      of_model(R"("window": 128, "full_attention_every": 2, "attention_sinks": true, "qk_norm": true)");
+  CHECK(windowed.window == 128);
+  CHECK(windowed.full_attention_every == 2);
+  CHECK(windowed.attention_sinks);
+  CHECK(windowed.qk_norm);
+  CHECK(changed_run("\"tp\": 1", "\"tp\": 1, \"cp\": 2, \"cp_comm_type\": \"a2a\"").cp_comm == "a2a");
 }
 
 TEST_CASE("a run with a recipe is one of that precision, on a device that has it") {

@@ -45,12 +45,19 @@ struct MeasuredRun {
       1;  // a layer with experts, counted so that the last of each so many has them
   std::optional<Normalization> normalization;
   std::optional<bool> qkv_bias;
+  std::optional<LatentAttention> latent_attention;
+  std::int64_t window = 0;  // of sliding attention; 0: all layers see all tokens
+  std::int64_t full_attention_every =
+      0;  // with a window: the last of each so many layers has none; 0: all have it
+  bool attention_sinks = false;
+  bool qk_norm = false;  // per head
 
   std::int64_t tensor_parallel = 1;
   std::optional<bool> sequence_parallel;
   std::int64_t pipeline_parallel = 1;
   std::optional<std::int64_t> virtual_pipeline;
   std::int64_t context_parallel = 1;
+  std::optional<std::string> cp_comm;  // p2p without
   std::int64_t expert_parallel = 1;
   std::optional<std::int64_t> expert_tensor_parallel;  // Megatron-LM's is tensor_parallel
   std::int64_t data_parallel = 1;
