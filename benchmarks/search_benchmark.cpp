@@ -79,13 +79,13 @@ std::int64_t visit(const Request& request, const Space& space, Composer& compose
       request, space,
       [&](const Strategy& layout) {
         const std::vector<Recomputation> list = recomputations(request, space, layout);
-        const std::vector<bool> sharding = choices(space.distributed_optimizer, layout.data_parallel);
+        const std::vector<DataSharding> choices = sharding_choices(space, layout);
         if (depth >= Depth::layouts) composer.set_layout(layout, list);
         Strategy strategy = layout;
         for (const Recomputation& recompute : list) {
           strategy.recompute = recompute;
-          for (const bool sharded : sharding) {
-            strategy.distributed_optimizer = sharded;
+          for (const DataSharding sharding : choices) {
+            strategy.data_sharding = sharding;
             ++strategies;
             if (depth >= Depth::memory) benchmark::DoNotOptimize(composer.peak(strategy));
             if (depth < Depth::time) continue;

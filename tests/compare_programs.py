@@ -53,7 +53,7 @@ RENAMED = {
     "chunk": "virtual_stage",
 }
 # Numbers about the answer itself, those that count attention otherwise now, and what has another unit or type.
-IGNORED = {"format", "mfu", "hfu", "tflops_per_device", "adapters", "overlaps_tensor_parallel"}
+IGNORED = {"distributed_optimizer", "format", "mfu", "hfu", "tflops_per_device", "adapters", "overlaps_tensor_parallel"}
 
 
 def strategy_flags(pick):

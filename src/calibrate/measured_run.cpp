@@ -235,7 +235,7 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
                     .schedule = *schedule_of(run),
                     .cp_comm = *cp_comm_of(run)};
   strategy.recompute = *recomputation_of(run, settings);
-  strategy.distributed_optimizer = run.zero_stage == 1;
+  if (run.zero_stage == 1) strategy.data_sharding = DataSharding::zero1;
   strategy.gradient_dtype = settings.gradient_dtype.value_or(Dtype::fp32);
   strategy.precision =
       run.recipe ? from_name<Precision>(*run.recipe).value_or(Precision::bf16) : Precision::bf16;

@@ -57,7 +57,7 @@ struct Unmodelled {
 
 constexpr std::string_view full_sharding =
     "parameters or gradients sharded over data-parallel ranks (ZeRO 2 and 3, FSDP); optimizer state is, with "
-    "--distributed-optimizer (ZeRO 1)";
+    "--data-sharding zero1 (ZeRO 1)";
 constexpr std::string_view offloading = "offloading to the host";
 
 constexpr std::array unmodelled{
@@ -66,7 +66,6 @@ constexpr std::array unmodelled{
     Unmodelled{"--use-megatron-fsdp", full_sharding},
     Unmodelled{"--use-custom-fsdp", full_sharding},
     Unmodelled{"--data-parallel-sharding-strategy", full_sharding},
-    Unmodelled{"--data-sharding", full_sharding},
     Unmodelled{"--sharding-strategy", full_sharding},
     Unmodelled{"--fsdp-sharding-strategy", full_sharding},
     Unmodelled{"--data-parallel-shard-degree", full_sharding},
@@ -149,6 +148,10 @@ class Translation {
       if (!other->own.empty()) result_.push_back(std::string(other->own) + rest);
       return true;
     }
+    if (flag == "--distributed-optimizer" || flag == "--use-distributed-optimizer") {
+      read_distributed_optimizer(rest);
+      return true;
+    }
     if (const StrategyField* const field = find_field(flag.substr(2))) {
       if (field->letter == flag.substr(2)) return false;
       result_.push_back(flag_of(field->name) + rest);
@@ -179,9 +182,19 @@ class Translation {
     return follows ? arguments_[next_++] : std::string();
   }
 
+  // Once a truth value: alone, or with one, which are spellings; of a search, or with both.
+  void read_distributed_optimizer(const std::string& rest) {
+    const auto is_value = [](const std::string& text) {
+      return text == "both" || from_name<DataSharding>(text).has_value();
+    };
+    std::string value = rest.empty() ? "yes" : rest.substr(1);
+    if (rest.empty() && next_ < arguments_.size() && is_value(arguments_[next_])) value = arguments_[next_++];
+    result_.push_back("--data-sharding=" + (value == "both" ? "zero1,none" : value));
+  }
+
   void read_zero_stage(const std::string& flag, const std::string& stage) {
     if (stage == "0" || stage == "1") {
-      result_.emplace_back(stage == "0" ? "--distributed-optimizer=no" : "--distributed-optimizer=yes");
+      result_.emplace_back(stage == "0" ? "--data-sharding=none" : "--data-sharding=zero1");
     } else if (stage == "2" || stage == "3") {
       not_modelled(flag + " " + stage, full_sharding);
     } else {
@@ -232,7 +245,7 @@ std::string rule_of_varied(const std::string& field) {
   std::string flag = "--" + field;
   std::replace(flag.begin(), flag.end(), '_', '-');
   if (flag == "--zero-stage" || flag == "--zero")
-    return "is varied as distributed_optimizer=no,yes (ZeRO 0 and 1; 2 and 3 are not modelled yet)";
+    return "is varied as data_sharding=none,zero1 (ZeRO 0 and 1; 2 and 3 are not modelled yet)";
   if (const Unmodelled* const none = find_row(unmodelled, flag))
     return "is not modelled yet: " + std::string(none->what);
   return {};

@@ -8,7 +8,7 @@
 
 namespace headroom::cli {
 
-// Arguments in Headroom's own names: "--tensor-parallel=8" of "--tp=8", "--distributed-optimizer=yes" of "--zero-stage 1";
+// Arguments in Headroom's own names: "--tensor-parallel=8" of "--tp=8", "--data-sharding=zero1" of "--zero-stage 1";
 // what says what holds anyway ("--cp 1") is left out. A flag that `known` knows is as it is. Throws InputError that
 // names, for each flag of what is called or done otherwise, Headroom's way to it, or that it is not modelled yet.
 std::vector<std::string> in_own_names(const std::vector<std::string>& arguments,

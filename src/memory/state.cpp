@@ -111,7 +111,7 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
   const AxisSizes sizes = axis_sizes(strategy);
   const double optimizer = fp32_weights ? moments : size_of(dtypes.main_params) + moments;
   const auto sharded = [&](double held, WeightClass weights) {
-    const double shards = strategy.distributed_optimizer ? real(replicas(sizes, weights)) : 1;
+    const double shards = shards_optimizer(strategy) ? real(replicas(sizes, weights)) : 1;
     return Bytes(std::ceil(held * optimizer / shards));
   };
   const double all = total(parameters);

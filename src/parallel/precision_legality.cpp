@@ -75,8 +75,8 @@ std::vector<Problem> precision_illegalities(const Transformer& model, const Stra
   }
   require(!model.architecture.kernels.weight_copies, "precision",
           "must be bf16 where `kernels.weight_copies` keeps fp32 weights");
-  require(!strategy.fp8_param_gather || strategy.distributed_optimizer || strategy.data_parallel == 1,
-          "fp8_param_gather", "needs `distributed_optimizer`");
+  require(!strategy.fp8_param_gather || shards_optimizer(strategy) || strategy.data_parallel == 1,
+          "fp8_param_gather", "needs `data_sharding` zero1");
   require(strategy.precision != Precision::fp8_delayed || !recomputes_a_cast(strategy.recompute), "precision",
           "fp8_delayed cannot cast again what a normalization or an activation makes again");
   if (strategy.tensor_parallel < 1 || strategy.expert_tensor_parallel < 1 || strategy.micro_batch < 1 ||

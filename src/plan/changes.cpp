@@ -44,8 +44,8 @@ void change_policy(Changes& changes, const Request& request) {
   if (strategy.schedule == ScheduleKind::gpipe || has_weight_passes(strategy.schedule)) {
     changes.add({{"schedule", "1f1b"}});
   }
-  if (!strategy.distributed_optimizer && replicas(strategy) > 1) {
-    changes.enable("distributed_optimizer");
+  if (!shards_optimizer(strategy) && replicas(strategy) > 1) {
+    changes.add({{"data_sharding", "zero1"}});
   }
   if (!strategy.sequence_parallel && strategy.tensor_parallel > 1) {
     changes.enable("sequence_parallel");

@@ -83,9 +83,9 @@ void Composer::find_states() {
     kind.moments = nullptr;
     kind.parameters = parameters_of_rank(layers_.parameters(), kind.held, shape_.ranks == 1);
     kind.dummy_gradients = layers_.dummy_gradients(kind.held);
-    for (const bool sharded : {false, true}) {
-      strategy.distributed_optimizer = sharded;
-      kind.state[index(sharded)] =
+    for (const auto& [sharding, name] : spellings<DataSharding>) {
+      strategy.data_sharding = sharding;
+      kind.state[index(sharding)] =
           total(model_state(base_.model, strategy, kind.parameters, weight_copies()));
     }
   }
@@ -191,8 +191,7 @@ RankPeak Composer::peak(const Strategy& strategy) {
   fill_activations(strategy.recompute);
   RankPeak highest;
   for (const RankKind& kind : kinds_) {
-    const Bytes bytes =
-        kind.state[index(strategy.distributed_optimizer)] + kind.activations + kept_by_stack(kind);
+    const Bytes bytes = kind.state[index(strategy.data_sharding)] + kind.activations + kept_by_stack(kind);
     if (bytes > highest.bytes) highest = {.rank = index(kind.rank), .bytes = bytes};
   }
   return highest;
@@ -200,7 +199,7 @@ RankPeak Composer::peak(const Strategy& strategy) {
 
 Bytes Composer::rank_total(std::int64_t rank, std::span<const PassActivations> passes) const {
   const RankKind& kind = kinds_[kind_of_[index(rank)]];
-  const Bytes state = kind.state[index(layout_.distributed_optimizer)];
+  const Bytes state = kind.state[index(layout_.data_sharding)];
   return state + total(rank_activations(passes, shape_, rank).at_peak) + kept_by_stack(kind);
 }
 
@@ -209,7 +208,7 @@ Seconds Composer::iteration(const Strategy& strategy) {
   if (strategy.recompute.window || hides_end(base_.software, strategy) || has_weight_passes(shape_)) {
     return iteration_time(strategy).total;
   }
-  const EndTimes end = end_times(times_.end(strategy.distributed_optimizer), {});
+  const EndTimes end = end_times(times_.end(strategy.data_sharding), {});
   return times_.makespan(strategy.recompute) + end.data_communication + end.optimizer;
 }
 
@@ -218,7 +217,7 @@ Seconds Composer::least_iteration(const Strategy& strategy) {
   const Recomputation least = strategy.recompute.window ? Recomputation{} : strategy.recompute;
   // As if passes were long enough to hide the collectives at the end as far as that goes.
   const Seconds forever(std::numeric_limits<double>::infinity());
-  const EndTimes end = end_times(times_.end(strategy.distributed_optimizer), {forever, forever});
+  const EndTimes end = end_times(times_.end(strategy.data_sharding), {forever, forever});
   return times_.least_makespan(least) + end.data_communication + end.optimizer;
 }
 
@@ -264,7 +263,7 @@ Evaluation Composer::evaluate(const Strategy& strategy) {
   bool reduction_within_fit = true;
   if (base_.system.performance) {
     plan.timing = timing_of(strategy);
-    reduction_within_fit = times_.end(strategy.distributed_optimizer).replicas.within_fit;
+    reduction_within_fit = times_.end(strategy.data_sharding).replicas.within_fit;
   }
   plan.assumptions = assumptions_of(base_.system, base_.software, strategy);
   plan.warnings = warnings_of(plan, layers_.activations(strategy.recompute), counts_of(layers_.layers()),

@@ -102,11 +102,11 @@ Seconds LayoutTimes::least_makespan(const Recomputation& recompute) {
   return headroom::least_makespan(shape_, spans_.front());
 }
 
-const IterationEnd& LayoutTimes::end(bool distributed_optimizer) {
-  std::optional<IterationEnd>& end = ends_[index(distributed_optimizer)];
+const IterationEnd& LayoutTimes::end(DataSharding sharding) {
+  std::optional<IterationEnd>& end = ends_[index(sharding)];
   if (end) return *end;
   Strategy strategy = layout_;
-  strategy.distributed_optimizer = distributed_optimizer;
+  strategy.data_sharding = sharding;
   // All ranks wait for the slowest: the one with the most parameters.
   return end.emplace(iteration_end(base_.model, strategy, most_, base_.system.devices_per_node,
                                    *base_.system.performance, base_.software));
@@ -120,8 +120,7 @@ IterationTime LayoutTimes::iteration(const Strategy& strategy, std::vector<std::
     stages.push_back(stages_[stage].cost);
     times.stages.push_back(stages_[stage].times);
   }
-  IterationTime result =
-      iteration_time(shape_, std::move(times), stages, end(strategy.distributed_optimizer));
+  IterationTime result = iteration_time(shape_, std::move(times), stages, end(strategy.data_sharding));
   result.cost = layers_.cost(strategy.recompute);
   return result;
 }
@@ -130,7 +129,7 @@ IterationTime LayoutTimes::iteration(std::span<const StageCost> stages) {
   time_layout();
   ScheduleTimes times{.stages = {}, .links = links_, .windows = {}};
   for (const StageCost& stage : stages) times.stages.push_back(times_of(stage));
-  return iteration_time(shape_, std::move(times), stages, end(layout_.distributed_optimizer));
+  return iteration_time(shape_, std::move(times), stages, end(layout_.data_sharding));
 }
 
 }  // namespace headroom

@@ -89,7 +89,7 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
         std::to_string(strategy.micro_batch),
         strategy.sequence_parallel ? "yes" : "no",
         recompute_cell(strategy.recompute),
-        strategy.distributed_optimizer ? "1" : "0"};
+        std::to_string(static_cast<int>(strategy.data_sharding))};
     row.insert(row.end(), cells.begin(), cells.end());
     if (context) row.push_back(std::to_string(strategy.context_parallel));
     if (experts) {
@@ -127,7 +127,7 @@ Table csv_table(const PlanReply& report) {
                                    {"recompute_layers"},
                                    {"recompute_window"},
                                    {"schedule"},
-                                   {"distributed_optimizer"},
+                                   {"data_sharding"},
                                    {"layout"},
                                    {"stage_layers"},
                                    {"microbatch_group_size"},
@@ -166,7 +166,7 @@ Table csv_table(const PlanReply& report) {
         std::to_string(strategy.recompute.layers),
         yes(strategy.recompute.window),
         std::string(name_of(strategy.schedule)),
-        yes(strategy.distributed_optimizer),
+        std::string(name_of(strategy.data_sharding)),
         std::string(name_of(stage_layout(report.base.model.layers, strategy))),
         value_of(*find_field("stage_layers"), strategy, {}),
         std::to_string(strategy.microbatch_group_size),

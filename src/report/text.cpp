@@ -95,7 +95,7 @@ std::string policy_line(const Strategy& strategy) {
   std::string text = fmt::format("{} schedule, ", name_of(strategy.schedule));
   if (strategy.sequence_parallel) text += "sequence parallelism, ";
   text += recompute_text(strategy.recompute);
-  if (strategy.distributed_optimizer) text += ", distributed optimizer (ZeRO 1)";
+  if (shards_optimizer(strategy)) text += ", distributed optimizer (ZeRO 1)";
   if (strategy.save_gathered_input) text += ", gathered inputs saved";
   if (strategy.keep_pipeline_outputs) text += ", pipeline outputs kept";
   if (is_narrow(strategy.precision)) text += fmt::format(", {} linears", name_of(strategy.precision));

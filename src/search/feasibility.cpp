@@ -24,7 +24,9 @@ bool any_layout(const Request& base, const Space& space, Enough enough) {
 Space leanest(const Space& space) {
   Space lean = space;
   lean.recompute_layers = false;
-  if (contains(space.distributed_optimizer, true)) lean.distributed_optimizer = {true};
+  if (!space.data_sharding.empty()) {
+    lean.data_sharding = {*std::max_element(space.data_sharding.begin(), space.data_sharding.end())};
+  }
   if (allows(space.micro_batch, 1)) lean.micro_batch = {.only = {1}};
   constexpr ScheduleKind f1b1 = ScheduleKind::one_forward_one_backward;
   if (allows(space.virtual_pipeline, 1) && contains(space.schedules, f1b1)) {
@@ -36,7 +38,7 @@ Space leanest(const Space& space) {
 
 Bytes least_state(const Request& base) {
   Strategy whole = base.strategy;
-  whole.distributed_optimizer = false;
+  whole.data_sharding = DataSharding::none;
   Parameters parameters = parameter_count(base.model);
   // Fewer bytes than 16 bits take: as if all weights had them.
   if (whole.fp8_param_gather) parameters.narrow_dense = parameters.dense;
@@ -69,8 +71,8 @@ bool Feasibility::fits(const Space& space) {
   return any_layout(base_, lean, [&](const Strategy& layout) {
     composer_.set_layout(layout);
     Strategy strategy = layout;
-    for (const bool sharded : sharding_choices(lean, layout)) {
-      strategy.distributed_optimizer = sharded;
+    for (const DataSharding sharding : sharding_choices(lean, layout)) {
+      strategy.data_sharding = sharding;
       for (const Recomputation& recompute : recomputations(base_, lean, layout)) {
         strategy.recompute = recompute;
         if (fits(strategy)) return true;
@@ -86,9 +88,9 @@ bool Feasibility::fits_within(const Space& space, Seconds most) {
 
 bool Feasibility::fits_within(const Strategy& layout, const Space& space, Seconds most) {
   composer_.set_layout(layout);
-  for (const bool sharded : sharding_choices(space, layout)) {
+  for (const DataSharding sharding : sharding_choices(space, layout)) {
     Strategy strategy = layout;
-    strategy.distributed_optimizer = sharded;
+    strategy.data_sharding = sharding;
     // Recomputation adds time: where the layout is too slow without it, no policy mends it.
     if (composer_.least_iteration(strategy) > most) continue;
     for (const Recomputation& recompute : recomputations(base_, space, layout)) {

@@ -76,8 +76,8 @@ std::vector<Strategy> nearest_that_fit(const Request& base, const Space& space, 
         Strategy candidate = layout;
         for (const Recomputation& recompute : recomputations(base, space, layout)) {
           candidate.recompute = recompute;
-          for (const bool sharded : sharding_choices(space, layout)) {
-            candidate.distributed_optimizer = sharded;
+          for (const DataSharding sharding : sharding_choices(space, layout)) {
+            candidate.data_sharding = sharding;
             const double far = distance(strategy, candidate);
             const auto found = nearest.find(key);
             if (found != nearest.end() && found->second.distance <= far) continue;

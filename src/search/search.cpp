@@ -26,11 +26,11 @@ template <class Visit>
 void visit_strategies(const Space& space, const Strategy& layout,
                       std::span<const Recomputation> recomputations, std::int64_t place, Visit visit) {
   Candidate candidate{.strategy = layout, .place = place};
-  const std::vector<bool>& sharding = sharding_choices(space, layout);
+  const std::vector<DataSharding> choices = sharding_choices(space, layout);
   for (const Recomputation& recompute : recomputations) {
     candidate.strategy.recompute = recompute;
-    for (const bool sharded : sharding) {
-      candidate.strategy.distributed_optimizer = sharded;
+    for (const DataSharding sharding : choices) {
+      candidate.strategy.data_sharding = sharding;
       visit(candidate);
       ++candidate.place;
     }

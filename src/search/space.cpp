@@ -27,7 +27,7 @@ class LayoutVisit {
     for (const std::int64_t t : allowed_divisors(space_.devices, tensor_parallel_of(base_, space_))) {
       layout_ = base_.strategy;
       layout_.recompute = {};
-      layout_.distributed_optimizer = false;
+      layout_.data_sharding = DataSharding::none;
       layout_.tensor_parallel = t;
       for (const std::int64_t c : allowed_divisors(space_.devices / t, context_parallel_of(base_, space_))) {
         layout_.context_parallel = c;
@@ -60,7 +60,8 @@ class LayoutVisit {
     for (const std::int64_t p : allowed_divisors(devices, space_.pipeline_parallel)) {
       layout_.pipeline_parallel = p;
       layout_.data_parallel = devices / p;
-      layout_.distributed_optimizer = sharding_choices(space_, layout_).front() && layout_.fp8_param_gather;
+      layout_.data_sharding =
+          layout_.fp8_param_gather ? sharding_choices(space_, layout_).front() : DataSharding::none;
       if (allows(space_.data_parallel, layout_.data_parallel) && !visit_expert_parallels()) return false;
     }
     return true;
@@ -178,11 +179,12 @@ const std::vector<bool>& choices(const std::vector<bool>& open, std::int64_t ran
   return ranks > 1 ? open : only_whole;
 }
 
-const std::vector<bool>& sharding_choices(const Space& space, const Strategy& layout) {
-  static const std::vector<bool> only_sharded{true};
-  const bool needed = layout.fp8_param_gather && replicas(layout) > 1;
-  if (needed && contains(space.distributed_optimizer, true)) return only_sharded;
-  return choices(space.distributed_optimizer, replicas(layout));
+std::vector<DataSharding> sharding_choices(const Space& space, const Strategy& layout) {
+  if (replicas(layout) == 1) return {DataSharding::none};
+  std::vector<DataSharding> choices = space.data_sharding;
+  if (layout.fp8_param_gather && choices != std::vector{DataSharding::none})
+    std::erase(choices, DataSharding::none);
+  return choices;
 }
 
 void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,

@@ -60,7 +60,7 @@ DataParallelTimes data_parallel_times(const Parameters& parameters, const Strate
                                       std::int64_t devices_per_node, const Performance& performance,
                                       const Software& software) {
   const bool shards_sums =
-      strategy.distributed_optimizer && software.gradient_reduction == GradientReduction::reduce_scatter;
+      shards_optimizer(strategy) && software.gradient_reduction == GradientReduction::reduce_scatter;
   const CollectiveKind kind = shards_sums ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
   DataParallelTimes times;
   const auto add = [&](WeightClass weight_class, double held, double narrow) {
@@ -69,7 +69,7 @@ DataParallelTimes data_parallel_times(const Parameters& parameters, const Strate
     const Bytes gradients = gradient_bytes(held, strategy);
     times.reduction += collective_time(kind, gradients, group, performance);
     times.within_fit = times.within_fit && within_fit(gradients, group, performance.rates.collectives);
-    if (!strategy.distributed_optimizer) return;
+    if (!shards_optimizer(strategy)) return;
     const Bytes weights((held - narrow) * static_cast<double>(size_of(Dtype::half)) +
                         narrow * gathered_narrow_weight_size(strategy));
     times.gather += collective_time(CollectiveKind::all_gather, weights, group, performance);
@@ -106,7 +106,7 @@ Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy,
                        const Performance& performance) {
   const AxisSizes sizes = axis_sizes(strategy);
   const auto shard = [&](double held, WeightClass weights) {
-    return strategy.distributed_optimizer ? held / static_cast<double>(replicas(sizes, weights)) : held;
+    return shards_optimizer(strategy) ? held / static_cast<double>(replicas(sizes, weights)) : held;
   };
   // Every rank holds, and zeroes, the gradients of all its parameters, but steps its shard only.
   const double stepped =

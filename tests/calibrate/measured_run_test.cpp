@@ -160,7 +160,7 @@ TEST_CASE("BLOOM: alibi, ZeRO 1, and ends that count as layers where its partiti
   run.zero_stage = 1;
   run.dtype = "fp16";
   CHECK(request_of(run).model.architecture.positions == Positions::alibi);
-  CHECK(request_of(run).strategy.distributed_optimizer);
+  CHECK(request_of(run).strategy.data_sharding == DataSharding::zero1);
   CHECK(request_of(run).strategy.gradient_dtype == Dtype::half);
   CHECK(request_of(run).strategy.stage_layers.empty());
   run.dtype = "bf16";

@@ -38,7 +38,7 @@ EXAMPLES = {
     "distribute_saved_activations": ("yes", ["--recompute", "full", "--tensor-parallel", "2"]),
     "save_gathered_input": ("yes", ["--sequence-parallel", "--tensor-parallel", "2"]),
     "keep_pipeline_outputs": ("yes", PIPELINE),
-    "distributed_optimizer": ("yes", ["--data-parallel", "2"]),
+    "data_sharding": ("zero1", ["--data-parallel", "2"]),
     "gradient_dtype": ("half", []),
     "precision": ("fp8", ["--system", "dgx-h100-80g"]),
     "fp8_param_gather": ("yes", ["--system", "dgx-h100-80g", "--precision", "fp8", "--distributed-optimizer"]),

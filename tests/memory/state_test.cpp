@@ -118,7 +118,7 @@ TEST_CASE("state: 18 bytes a parameter with fp32 gradients, 16 with half-precisi
 }
 
 TEST_CASE("state: a distributed optimizer keeps a shard, rounded up to whole bytes") {
-  const Strategy sharded{.data_parallel = 8, .distributed_optimizer = true};
+  const Strategy sharded{.data_parallel = 8, .data_sharding = DataSharding::zero1};
   CHECK(model_state(gpt2(), sharded, 1000) == ModelState{2000_B, 4000_B, 1500_B});
   CHECK(model_state(gpt2(), sharded, 1001) == ModelState{2002_B, 4004_B, 1502_B});
   CHECK(model_state(gpt2(), {.data_parallel = 8}, 1000).optimizer == 12000_B);

@@ -121,7 +121,7 @@ TEST_CASE("toy layer kind: parameters of a rank by class, and what reduces them"
   const ModelParameters plain = evaluate(model_parameter_exprs(layers_of(run.model), {}, 1), letters);
   CHECK(total(held) == parameters_of_rank(plain, {8, 1, 1}, true).dense + 12 * pair);
 
-  const Strategy strategy{.data_parallel = 4, .distributed_optimizer = true};
+  const Strategy strategy{.data_parallel = 4, .data_sharding = DataSharding::zero1};
   const auto times = [&](const Parameters& parameters) {
     return data_parallel_times(parameters, strategy, 8, tests::performance(), tests::megatron());
   };

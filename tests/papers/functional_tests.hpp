@@ -79,7 +79,7 @@ inline Request functional_test(const FlagRow& row) {
   const std::int64_t devices = flag_number(row, "nodes", 1) * flag_number(row, "gpus_per_node", 8);
   strategy.data_parallel = devices / strategy.tensor_parallel / strategy.pipeline_parallel;
   strategy.micro_batch = flag_number(row, "--micro-batch-size", 1);
-  strategy.distributed_optimizer = row.at("--use-distributed-optimizer") == "true";
+  if (row.at("--use-distributed-optimizer") == "true") strategy.data_sharding = DataSharding::zero1;
   if (row.at("--fp16") == "true") strategy.gradient_dtype = Dtype::half;
   request.workload = {.global_batch = flag_number(row, "--global-batch-size", 1), .sequence = sequence};
 

@@ -44,7 +44,7 @@ std::optional<Strategy> any_strategy(const Request& request) {
   strategy.sequence_parallel = *rc::gen::arbitrary<bool>();
   strategy.save_gathered_input = *rc::gen::arbitrary<bool>();
   strategy.keep_pipeline_outputs = *rc::gen::arbitrary<bool>();
-  strategy.distributed_optimizer = *rc::gen::arbitrary<bool>();
+  strategy.data_sharding = *rc::gen::element(DataSharding::none, DataSharding::zero1);
   strategy.gradient_dtype = *rc::gen::element(Dtype::fp32, Dtype::half);
   strategy.recompute = any_recomputation(request);
   if (strategy.virtual_pipeline > 1) {
@@ -101,7 +101,7 @@ TEST_CASE("composer: what it was asked before changes no answer") {
         // Another question about the layout in between.
         Strategy other = *strategy;
         other.recompute = {.policy = RecomputePolicy::full};
-        other.distributed_optimizer = !other.distributed_optimizer;
+        other.data_sharding = shards_optimizer(other) ? DataSharding::none : DataSharding::zero1;
         const RankPeak least = composer.peak(other);
         RC_ASSERT(least.bytes > Bytes(0));
         RC_ASSERT(composer.iteration(other) > Seconds(0));

@@ -19,7 +19,7 @@ Request llama_in(const std::string& system, Precision precision) {
                   .strategy = {.tensor_parallel = 2,
                                .data_parallel = 4,
                                .sequence_parallel = true,
-                               .distributed_optimizer = true,
+                               .data_sharding = DataSharding::zero1,
                                .precision = precision},
                   .workload = {.global_batch = 32, .sequence = 8192}};
   return request;
@@ -115,7 +115,7 @@ TEST_CASE("precision: what is not legal") {
   CHECK(rules(request).empty());
   request.strategy.fp8_param_gather = true;
   CHECK(rules(request).empty());
-  request.strategy.distributed_optimizer = false;
+  request.strategy.data_sharding = DataSharding::none;
   CHECK(breaks(rules(request), "fp8_param_gather"));
   request = llama_in("dgx-h100-80g", Precision::bf16);
   request.strategy.fp8_param_gather = true;

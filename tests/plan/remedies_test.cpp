@@ -124,7 +124,7 @@ TEST_CASE("remedies: a distributed optimizer is suggested where there are replic
   request.system.memory = 48_GiB;
   const std::vector<Alternative> found = remedies(request, 1);
   REQUIRE(found.size() == 1);
-  CHECK(found[0].changes == std::vector<Edits>{{{"distributed_optimizer", "yes"}}});
+  CHECK(found[0].changes == std::vector<Edits>{{{"data_sharding", "zero1"}}});
 }
 
 TEST_CASE("improvements: each fits the same devices, is faster, and starts with a change of its own") {

@@ -15,10 +15,10 @@ inline std::vector<Strategy> strategies(const Request& request, const Space& spa
       request, space,
       [&](const Strategy& layout) {
         for (const Recomputation& recompute : recomputations(request, space, layout)) {
-          for (const bool sharded : choices(space.distributed_optimizer, layout.data_parallel)) {
+          for (const DataSharding sharding : sharding_choices(space, layout)) {
             all.push_back(layout);
             all.back().recompute = recompute;
-            all.back().distributed_optimizer = sharded;
+            all.back().data_sharding = sharding;
           }
         }
         return true;
@@ -70,7 +70,8 @@ inline Space small_space() {
       .micro_batch = *rc::gen::element(Counts{}, pinned({2, 3}), Counts{.most = 2}),
       .layouts = *rc::gen::element(Layouts::even, Layouts::any),
       .sequence_parallel = *rc::gen::elementOf(std::vector{both, yes, no}),
-      .distributed_optimizer = *rc::gen::elementOf(std::vector{both, no}),
+      .data_sharding = *rc::gen::elementOf(std::vector<std::vector<DataSharding>>{
+          {DataSharding::zero1, DataSharding::none}, {DataSharding::none}}),
       .recompute = *rc::gen::elementOf(
           std::vector<Policies>{{RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full},
                                 {RecomputePolicy::selective},

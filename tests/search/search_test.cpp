@@ -172,8 +172,8 @@ TEST_CASE(
           if (*rc::gen::arbitrary<bool>()) composer.set_layout(layout);
           for (const Recomputation& recompute : list) {
             asked.strategy.recompute = recompute;
-            for (const bool sharded : choices(space.distributed_optimizer, layout.data_parallel)) {
-              asked.strategy.distributed_optimizer = sharded;
+            for (const DataSharding sharding : sharding_choices(space, layout)) {
+              asked.strategy.data_sharding = sharding;
               const Plan plan = account(evaluate(asked));
               RC_ASSERT(composer.peak(asked.strategy) == (RankPeak{plan.peak_rank, peak(plan)}));
               const Seconds iteration = composer.iteration(asked.strategy);

@@ -28,8 +28,8 @@ TEST_CASE(
   const OptimizerDtypes no_master{MainParams::none, MomentDtype::bf16, MomentDtype::bf16};
   CHECK(optimizer_time(billion, {.gradient_dtype = Dtype::half, .optimizer = no_master}, performance()) ==
         Bytes(22e9) / bandwidth);
-  CHECK(optimizer_time(billion, {.data_parallel = 8, .distributed_optimizer = true}, performance()).count() ==
-        tests::about((Bytes(4e9 + 54e9 / 8) / bandwidth).count()));
+  CHECK(optimizer_time(billion, {.data_parallel = 8, .data_sharding = DataSharding::zero1}, performance())
+            .count() == tests::about((Bytes(4e9 + 54e9 / 8) / bandwidth).count()));
 }
 
 TEST_CASE("data parallel: nothing to reduce for one replica") {
@@ -37,7 +37,7 @@ TEST_CASE("data parallel: nothing to reduce for one replica") {
 }
 
 TEST_CASE("data parallel: a distributed optimizer scatters sums and gathers weights") {
-  const Strategy strategy{.tensor_parallel = 8, .data_parallel = 8, .distributed_optimizer = true};
+  const Strategy strategy{.tensor_parallel = 8, .data_parallel = 8, .data_sharding = DataSharding::zero1};
   const Group group = data_parallel_group(strategy, 8);
   const auto time = [&](CollectiveKind kind, double bytes) {
     return collective_time(kind, Bytes(bytes), group, performance());
@@ -73,7 +73,7 @@ TEST_CASE("data parallel: buckets hold what the stack says, more with many repli
 }
 
 TEST_CASE("data parallel: gradients hide behind the backward pass, parameters behind the forward pass") {
-  const Strategy strategy{.tensor_parallel = 8, .data_parallel = 8, .distributed_optimizer = true};
+  const Strategy strategy{.tensor_parallel = 8, .data_parallel = 8, .data_sharding = DataSharding::zero1};
   const auto shown = [&](const Software& software, const PassesBeside& passes) {
     const IterationEnd end =
         iteration_end(k22::gpt3_175b().model, strategy, billion, 8, performance(), software);

@@ -95,7 +95,7 @@ std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strat
 struct ModelState {
   Bytes weights;
   Bytes gradients;
-  Bytes optimizer;  // master weights and two moments; a shard of them with a distributed optimizer
+  Bytes optimizer;  // master weights and two moments; a shard of them from ZeRO 1 on
   friend bool operator==(const ModelState&, const ModelState&) = default;
 };
 
@@ -116,7 +116,7 @@ double narrow_weight_size(const Strategy& strategy, int copies);
 // [Megatron-LM, --reuse-grad-buf-for-mxfp8-param-ag].
 double gathered_narrow_weight_size(const Strategy& strategy);
 
-// A distributed optimizer divides the state of each class over the ranks that hold the same weights. `copies` of each weight
+// Data sharding divides the state of each class over the ranks that hold the same weights. `copies` of each weight
 // of products of fewer than 16 bits.
 ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
                        int copies = 2);

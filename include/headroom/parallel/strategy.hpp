@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headroom/core/names.hpp"
+#include "headroom/hardware/data_sharding.hpp"
 #include "headroom/model/layer_kinds.hpp"
 #include "headroom/model/precision.hpp"
 #include "headroom/model/transformer.hpp"
@@ -99,8 +100,8 @@ struct Strategy {
   bool save_gathered_input = false;  // save gathered inputs whole instead of gathering twice
   Recomputation recompute;
   ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
-  bool keep_pipeline_outputs = false;     // do not free a stage's output once it is sent [K22 appendix B]
-  bool distributed_optimizer = false;     // shard optimizer state over data parallel ranks
+  bool keep_pipeline_outputs = false;  // do not free a stage's output once it is sent [K22 appendix B]
+  DataSharding data_sharding = DataSharding::none;
   Precision precision = Precision::bf16;  // of the linears of layers
   bool fp8_param_gather = false;          // their weights are kept, and gathered, in its type alone
   Dtype gradient_dtype = Dtype::fp32;     // half: 16 bytes a parameter in all; fp32: 18
@@ -133,6 +134,11 @@ inline constexpr std::array<AxisField, 6> axis_fields{{
     {ParallelAxis::expert, &Strategy::expert_parallel},
     {ParallelAxis::expert_tensor, &Strategy::expert_tensor_parallel},
 }};
+
+// Whether each of the ranks that hold the same weights steps its part of them.
+constexpr bool shards_optimizer(const Strategy& strategy) {
+  return strategy.data_sharding != DataSharding::none;
+}
 
 constexpr AxisSizes axis_sizes(const Strategy& strategy) {
   AxisSizes sizes;

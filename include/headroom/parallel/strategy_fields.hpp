@@ -51,10 +51,11 @@ constexpr auto member() {
                    }};
 }
 
-using FieldMember = std::variant<Member<std::int64_t>, Member<double>, Member<bool>, Member<ScheduleKind>,
-                                 Member<CpComm>, Member<RecomputePolicy>, Member<RecomputeMethod>,
-                                 Member<Dtype>, Member<Precision>, Member<MainParams>, Member<MomentDtype>,
-                                 Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
+using FieldMember =
+    std::variant<Member<std::int64_t>, Member<double>, Member<bool>, Member<ScheduleKind>, Member<CpComm>,
+                 Member<DataSharding>, Member<RecomputePolicy>, Member<RecomputeMethod>, Member<Dtype>,
+                 Member<Precision>, Member<MainParams>, Member<MomentDtype>,
+                 Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
 
 // Where the flag of a field stands in the help, and which commands have it.
 enum class FieldGroup : std::uint8_t {
@@ -176,9 +177,10 @@ inline constexpr std::array strategy_fields{
                   "strategy/keep_pipeline_outputs", "", "keep-outputs,no-deallocate-pipeline-outputs", 0,
                   FieldGroup::saved, FieldDistance::none, false, "",
                   "Keep a stage's output after it was sent"},
-    StrategyField{"distributed_optimizer", member<&Strategy::distributed_optimizer>(),
-                  "strategy/distributed_optimizer", "", "use-distributed-optimizer", 0, FieldGroup::sharing,
-                  FieldDistance::differs, true, "", "Shard optimizer state over DP ranks (ZeRO 1)"},
+    StrategyField{"data_sharding", member<&Strategy::data_sharding>(), "strategy/data_sharding", "",
+                  "distributed-optimizer,use-distributed-optimizer", 0, FieldGroup::sharing,
+                  FieldDistance::differs, true, "MODE",
+                  "What DP ranks divide: none (default) or zero1 (optimizer state)"},
     StrategyField{
         "precision", member<&Strategy::precision>(), "strategy/precision", "", "", 0, FieldGroup::saved,
         FieldDistance::none, false, "PRECISION",

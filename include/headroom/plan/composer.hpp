@@ -6,7 +6,7 @@
 //   t, b, sequence parallelism its ops priced; with what it recomputes, its bytes and its cost
 //   layout (with p, m, d)      virtual stages, ranks, links, forward and backward times, the end of an iteration
 //   recomputation              bytes of the ranks, recompute times, the makespan
-//   distributed optimizer      state of the ranks; the sums
+//   data sharding              state of the ranks; the sums
 //
 // A short question (`peak`, `iteration`) and the whole account (`evaluate`) have the same numbers to the last bit.
 #pragma once
@@ -38,8 +38,8 @@ class Composer {
   // The whole account of a strategy. Throws InputError, with every rule that is broken, where it is not legal.
   Evaluation evaluate(const Strategy& strategy);
 
-  // All strategies given to the questions below lie in the layout last set (recomputation and the distributed
-  // optimizer may differ), and are legal. Of the recomputations, which must outlive the questions, some are timed
+  // All strategies given to the questions below lie in the layout last set (recomputation and data
+  // sharding may differ), and are legal. Of the recomputations, which must outlive the questions, some are timed
   // together where that takes little longer than one.
   void set_layout(const Strategy& layout, std::span<const Recomputation> recomputations = {});
 
@@ -71,8 +71,8 @@ class Composer {
     ChunkGroups groups;               // virtual stages of the same place do the same
     std::vector<std::size_t> stages;  // of each group, among the distinct ones
     Parameters parameters;
-    std::array<Bytes, 2> state;  // optimizer state whole, distributed
-    Bytes activations;           // at their peak
+    std::array<Bytes, spellings<DataSharding>.size()> state;  // by data sharding
+    Bytes activations;                                        // at their peak
     Bytes dummy_gradients;
     const std::vector<LiveMoment>* moments = nullptr;  // once asked for, where virtual stages differ
   };

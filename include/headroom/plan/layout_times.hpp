@@ -39,7 +39,7 @@ class LayoutTimes {
   // At most that, and in closed form for every schedule.
   Seconds least_makespan(const Recomputation& recompute);
 
-  const IterationEnd& end(bool distributed_optimizer);
+  const IterationEnd& end(DataSharding sharding);
 
   // The whole account. `windows` as in ScheduleTimes.
   IterationTime iteration(const Strategy& strategy, std::vector<std::int64_t> windows);
@@ -72,7 +72,7 @@ class LayoutTimes {
   bool layout_timed_ = false;
   std::vector<Stage> stages_;
   std::vector<Seconds> links_;
-  std::array<std::optional<IterationEnd>, 2> ends_;  // optimizer state whole, distributed
+  std::array<std::optional<IterationEnd>, spellings<DataSharding>.size()> ends_;  // by data sharding
 
   std::span<const Recomputation> recomputations_;
   std::size_t last_place_ = 0;                     // that was asked for

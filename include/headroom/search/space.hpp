@@ -51,7 +51,7 @@ struct Space {
   // microbatches, interleaved schedules whose ranks do not divide the microbatches, in the smallest groups.
   Layouts layouts = Layouts::even;
   std::vector<bool> sequence_parallel{true, false};
-  std::vector<bool> distributed_optimizer{true, false};
+  std::vector<DataSharding> data_sharding{DataSharding::zero1, DataSharding::none};
   std::vector<RecomputePolicy> recompute{RecomputePolicy::none, RecomputePolicy::selective,
                                          RecomputePolicy::full};
   bool recompute_layers =
@@ -68,7 +68,7 @@ struct Space {
 // values than that of the request are tried too.
 using SpaceMember =
     std::variant<Counts Space::*, std::vector<bool> Space::*, std::vector<RecomputePolicy> Space::*,
-                 std::vector<ScheduleKind> Space::*, bool Space::*>;
+                 std::vector<ScheduleKind> Space::*, std::vector<DataSharding> Space::*, bool Space::*>;
 struct SpaceField {
   std::string_view field;
   SpaceMember values;
@@ -89,8 +89,7 @@ inline constexpr std::array space_fields{
                "Ranks that share each expert (ETP; default 1)"},
     SpaceField{"micro_batch", &Space::micro_batch, "Sequences in a microbatch (MBS)"},
     SpaceField{"sequence_parallel", &Space::sequence_parallel, "Sequence parallelism (default both)"},
-    SpaceField{"distributed_optimizer", &Space::distributed_optimizer,
-               "Optimizer state sharded over data-parallel ranks (default both)"},
+    SpaceField{"data_sharding", &Space::data_sharding, "none, zero1 (default both)"},
     SpaceField{"recompute", &Space::recompute, "none, selective, full (default all three)"},
     SpaceField{"recompute_layers", &Space::recompute_layers, "Full recomputation of all layers only"},
     SpaceField{"recompute_window", &Space::recompute_window,
@@ -99,8 +98,8 @@ inline constexpr std::array space_fields{
                "gpipe, 1f1b, interleaved, zero-bubble-h1 (default 1f1b,interleaved)"},
 };
 
-// Whether to shard the optimizer's state of a layout: it must be where weights are kept in fewer than 16 bits.
-const std::vector<bool>& sharding_choices(const Space& space, const Strategy& layout);
+// What the ranks of a layout may divide: the optimizer's state at the least where weights are kept in fewer than 16 bits.
+std::vector<DataSharding> sharding_choices(const Space& space, const Strategy& layout);
 
 // What a stack launches by itself.
 constexpr Layouts layouts_of(const Software& software) {
@@ -124,7 +123,7 @@ inline constexpr std::int64_t shortest_part = 4'096;
 // The context-parallel sizes, likewise.
 Counts context_parallel_of(const Request& base, const Space& space);
 
-// A strategy without what layouts share: recomputation and the sharding of the optimizer's state. False ends the visit.
+// A strategy without what layouts share: recomputation and data sharding. False ends the visit.
 using VisitLayout = std::function<bool(const Strategy& layout)>;
 // The field whose rule a layout breaks: "global_batch". Layouts that no rule of shapes admits, such
 // as a microbatch that does not divide the batch, are not in the space.
