@@ -135,25 +135,40 @@ EndLoads end_loads(const Transformer& model) {
 
 std::vector<std::int64_t> balanced_layers(std::int64_t layers, std::int64_t stages, const EndLoads& ends) {
   EXPECTS(stages >= 1 && layers >= stages);
-  // No stage ends up with fewer: the ends stay behind the others by what they take beside layers, at the most.
+  const std::vector<std::int64_t> any(index(stages), layers);
+  return *balanced_layers(layers, ends, any);
+}
+
+std::optional<std::vector<std::int64_t>> balanced_layers(std::int64_t layers, const EndLoads& ends,
+                                                         std::span<const std::int64_t> most) {
+  const std::int64_t stages = std::ssize(most);
+  const auto room = [&](std::int64_t sum, std::int64_t one) { return sum + std::min(one, layers); };
+  if (*std::min_element(most.begin(), most.end()) < 1) return std::nullopt;
+  if (std::accumulate(most.begin(), most.end(), std::int64_t{0}, room) < layers) return std::nullopt;
+  // No stage that has room ends up with fewer: the ends stay behind the others by what they take beside layers, at the most.
   const auto behind = static_cast<std::int64_t>(std::ceil(std::max(ends.first, ends.last)));
   const std::int64_t least = std::max<std::int64_t>(1, layers / stages - behind);
-  std::vector<std::int64_t> by_stage(index(stages), least);
+  std::vector<std::int64_t> by_stage;
   const auto later = [](const NextLayer& x, const NextLayer& y) {
     return x.load != y.load ? x.load > y.load : x.order > y.order;
   };
   std::priority_queue<NextLayer, std::vector<NextLayer>, decltype(later)> next(later);
+  std::int64_t left = layers;
   for (std::int64_t stage = 0; stage < stages; ++stage) {
     const bool last = stage == stages - 1;
     const double beside = (stage == 0 ? ends.first : 0) + (last ? ends.last : 0);
-    next.push({.load = real(least) + 1 + beside,
+    const std::int64_t first = std::min(least, most[index(stage)]);
+    by_stage.push_back(first);
+    left -= first;
+    if (first == most[index(stage)]) continue;
+    next.push({.load = real(first) + 1 + beside,
                .order = last ? stage : stages - 2 - stage,
                .stage = index(stage)});
   }
-  for (std::int64_t left = layers - stages * least; left > 0; --left) {
+  for (; left > 0; --left) {
     NextLayer taken = next.top();
     next.pop();
-    ++by_stage[taken.stage];
+    if (++by_stage[taken.stage] == most[taken.stage]) continue;
     taken.load += 1;
     next.push(taken);
   }

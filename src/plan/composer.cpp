@@ -203,6 +203,22 @@ Bytes Composer::rank_total(std::int64_t rank, std::span<const PassActivations> p
   return state + total(rank_activations(passes, shape_, rank).at_peak) + kept_by_stack(kind);
 }
 
+Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers) {
+  EXPECTS(shape_.chunks == 1 && !has_weight_passes(shape_) && !strategy.recompute.window);
+  StagePlace& place = asked_place_;
+  place = stages_.distinct[stage(rank, 0)];
+  EXPECTS(place.runs.size() == 1 && layers >= 1);
+  place.layers = layers;
+  place.runs.front().count = layers;
+  place.of_kind[place.runs.front().kind] = layers;
+  set_stage_activations(scratch_, layers_.activations(strategy.recompute), place, strategy.recompute);
+  const PassActivations pass = pass_activations(scratch_);
+  const Parameters parameters = parameters_of_rank(layers_.parameters(), place.of_kind, shape_.ranks == 1);
+  return total(model_state(base_.model, strategy, parameters, weight_copies())) +
+         total(rank_activations(std::span(&pass, 1), shape_, rank).at_peak) +
+         kept_by_stack(kinds_[kind_of_[index(rank)]]);  // the same kinds of layers have the same dummies
+}
+
 Seconds Composer::iteration(const Strategy& strategy) {
   // Where collectives at the end hide behind a pass, it matters which rank is busiest.
   if (strategy.recompute.window || hides_end(base_.software, strategy) || has_weight_passes(shape_)) {

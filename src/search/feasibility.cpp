@@ -68,14 +68,17 @@ bool Feasibility::fits(const Space& space) {
     lean.virtual_pipeline = space.virtual_pipeline;
     lean.schedules = space.schedules;
   }
+  LayersByMemory by_memory(base_, lean);
   return any_layout(base_, lean, [&](const Strategy& layout) {
     composer_.set_layout(layout);
+    const bool placed = by_memory.applies(layout);
     Strategy strategy = layout;
     for (const DataSharding sharding : sharding_choices(lean, layout)) {
       strategy.data_sharding = sharding;
       for (const Recomputation& recompute : recomputations(base_, lean, layout)) {
         strategy.recompute = recompute;
         if (fits(strategy)) return true;
+        if (placed && !recompute.window && by_memory.fitting(composer_, strategy)) return true;
       }
     }
     return false;
@@ -83,25 +86,38 @@ bool Feasibility::fits(const Space& space) {
 }
 
 bool Feasibility::fits_within(const Space& space, Seconds most) {
-  return any_layout(base_, space, [&](const Strategy& layout) { return fits_within(layout, space, most); });
+  LayersByMemory by_memory(base_, space);
+  return any_layout(base_, space,
+                    [&](const Strategy& layout) { return fits_within(layout, space, by_memory, most); });
 }
 
-bool Feasibility::fits_within(const Strategy& layout, const Space& space, Seconds most) {
+bool Feasibility::fits_within(const Strategy& layout, const Space& space, LayersByMemory& by_memory,
+                              Seconds most) {
   composer_.set_layout(layout);
+  const bool placed = by_memory.applies(layout);
+  std::vector<Strategy> too_large;
   for (const DataSharding sharding : sharding_choices(space, layout)) {
     Strategy strategy = layout;
     strategy.data_sharding = sharding;
     // Recomputation adds time: where the layout is too slow without it, no policy mends it.
-    if (composer_.least_iteration(strategy) > most) continue;
+    const bool in_time = composer_.least_iteration(strategy) <= most;
+    if (!in_time && !placed) continue;
     for (const Recomputation& recompute : recomputations(base_, space, layout)) {
       strategy.recompute = recompute;
-      if (fits(strategy) && composer_.least_iteration(strategy) <= most &&
-          composer_.iteration(strategy) <= most) {
+      if (!fits(strategy)) {
+        if (placed && !recompute.window) too_large.push_back(strategy);
+      } else if (in_time && composer_.least_iteration(strategy) <= most &&
+                 composer_.iteration(strategy) <= most) {
         return true;
       }
     }
   }
-  return false;
+  if (too_large.empty()) return false;
+  const std::vector<LayersByMemory::Placed> others = by_memory.fitting(composer_, too_large);
+  return std::any_of(others.begin(), others.end(), [&](const LayersByMemory::Placed& other) {
+    composer_.set_layout(other.strategy);
+    return composer_.iteration(other.strategy) <= most;
+  });
 }
 
 }  // namespace headroom

@@ -10,6 +10,7 @@
 #include "headroom/core/error.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/plan/composer.hpp"
+#include "headroom/search/layers_by_memory.hpp"
 #include "search/best_found.hpp"
 
 namespace headroom {
@@ -41,7 +42,7 @@ void visit_strategies(const Space& space, const Strategy& layout,
 class Worker {
  public:
   Worker(const Request& base, const Space& space, const Shard& shard)
-      : base_(base), space_(space), shard_(shard), composer_(base) {}
+      : base_(base), space_(space), shard_(shard), composer_(base), layers_by_memory_(base, space) {}
 
   // Enumerates the space and evaluates what it can take off the counter of its shard's layouts before others do: of
   // those, the strategies that have a closed form for their time, or those that have none.
@@ -60,8 +61,12 @@ class Worker {
         [&](const Strategy& layout) {
           const std::int64_t first = place;
           list_recomputations(layout);
-          place += std::ssize(recomputations_) * std::ssize(sharding_choices(space_, layout));
-          if (taken()) evaluate_layout(layout, first, replays);
+          const std::int64_t count =
+              std::ssize(recomputations_) * std::ssize(sharding_choices(space_, layout));
+          // Behind the strategies of a layout come those of them that are placed by memory.
+          const std::int64_t placed = layers_by_memory_.applies(layout) ? count : 0;
+          place += count + placed;
+          if (taken()) evaluate_layout(layout, first, placed, replays);
           return true;
         },
         [&](const std::string& reason) {
@@ -88,14 +93,26 @@ class Worker {
     recomputations_ = recomputations(base_, space_, layout);
   }
 
-  void evaluate_layout(const Strategy& layout, std::int64_t place, bool replays) {
+  // `placed`: how far behind a strategy its place is when its layers are placed by memory; 0 where they are not.
+  void evaluate_layout(const Strategy& layout, std::int64_t place, std::int64_t placed, bool replays) {
     bool set = false;
+    too_large_.clear();
+    places_.clear();
     visit_strategies(space_, layout, recomputations_, place, [&](Candidate& candidate) {
       if (has_closed_form(candidate.strategy) == replays) return;
       if (!set) composer_.set_layout(layout, recomputations_);
       set = true;
       consider(candidate);
+      if (placed == 0 || candidate.verdict == Verdict::fits || candidate.strategy.recompute.window) return;
+      too_large_.push_back(candidate.strategy);
+      places_.push_back(candidate.place + placed);
     });
+    if (too_large_.empty()) return;
+    for (auto& [of, strategy] : layers_by_memory_.fitting(composer_, too_large_)) {
+      Candidate candidate{.strategy = std::move(strategy), .place = places_[of]};
+      composer_.set_layout(candidate.strategy);
+      consider(candidate);
+    }
   }
 
   void consider(Candidate& candidate) {
@@ -128,6 +145,9 @@ class Worker {
   std::int64_t listed_longest_ = 0;
   ScheduleKind listed_schedule_ = ScheduleKind::one_forward_one_backward;
   std::vector<Recomputation> recomputations_;
+  LayersByMemory layers_by_memory_;
+  std::vector<Strategy> too_large_;   // those of a layout that its layers' placement may make fit
+  std::vector<std::int64_t> places_;  // of what becomes of them
 };
 
 // Runs all workers at once, the first on this thread; fewer where the machine has no more threads to give.

@@ -36,9 +36,9 @@ TEST_CASE("feasibility: is that of trying every strategy") {
     space.recompute_window = *rc::gen::arbitrary<bool>();
     bool any = false;
     Seconds fastest(1e9);
-    for (const Strategy& strategy : strategies(request, space)) {
+    for (const PlacedStrategy& it : placed_strategies(request, space)) {
       Request asked = request;
-      asked.strategy = strategy;
+      asked.strategy = it.strategy;
       const Evaluation evaluation = evaluate(asked);
       if (const auto* plan = std::get_if<Plan>(&evaluation);
           plan != nullptr && plan->verdict == Verdict::fits) {

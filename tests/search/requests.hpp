@@ -5,7 +5,7 @@
 
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/system_file.hpp"
-#include "headroom/search/space.hpp"
+#include "headroom/search/layers_by_memory.hpp"
 
 namespace headroom {
 
@@ -21,6 +21,53 @@ inline std::vector<Strategy> strategies(const Request& request, const Space& spa
             all.back().data_sharding = sharding;
           }
         }
+        return true;
+      },
+      [](const std::string&) {});
+  return all;
+}
+
+struct PlacedStrategy {
+  Strategy strategy;
+  std::int64_t place = 0;  // in the order of the space
+};
+
+// The same, and behind those of each layout the ones whose layers are placed by memory.
+inline std::vector<PlacedStrategy> placed_strategies(const Request& request, const Space& space) {
+  std::vector<PlacedStrategy> all;
+  Composer composer(request);
+  LayersByMemory by_memory(request, space);
+  std::int64_t place = 0;
+  visit_layouts(
+      request, space,
+      [&](const Strategy& layout) {
+        const bool placed = by_memory.applies(layout);
+        const std::vector<Recomputation> list = recomputations(request, space, layout);
+        const std::vector<DataSharding> sharding = sharding_choices(space, layout);
+        const std::int64_t count = std::ssize(list) * std::ssize(sharding);
+        composer.set_layout(layout);
+        Strategy strategy = layout;
+        std::vector<Strategy> too_large;
+        std::vector<std::int64_t> places;
+        for (const Recomputation& recompute : list) {
+          strategy.recompute = recompute;
+          for (const DataSharding each : sharding) {
+            strategy.data_sharding = each;
+            all.push_back({strategy, place});
+            if (placed && !recompute.window &&
+                composer.verdict(composer.peak(strategy).bytes) != Verdict::fits) {
+              too_large.push_back(strategy);
+              places.push_back(place + count);
+            }
+            ++place;
+          }
+        }
+        if (placed) {
+          for (const auto& other : by_memory.fitting(composer, too_large)) {
+            all.push_back({other.strategy, places[other.of]});
+          }
+        }
+        if (placed) place += count;
         return true;
       },
       [](const std::string&) {});

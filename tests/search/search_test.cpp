@@ -27,16 +27,17 @@ struct BruteForce {
 
 BruteForce brute_force(const Request& request, const Space& space) {
   BruteForce result;
-  for (const Strategy& strategy : strategies(request, space)) {
+  for (const PlacedStrategy& it : placed_strategies(request, space)) {
+    ++result.evaluated;
     Request asked = request;
-    asked.strategy = strategy;
+    asked.strategy = it.strategy;
     const Evaluation evaluation = evaluate(asked);
     const Plan& plan = account(evaluation);
-    Candidate candidate{.strategy = strategy,
+    Candidate candidate{.strategy = it.strategy,
                         .verdict = plan.verdict,
                         .peak = peak(plan),
                         .peak_rank = plan.peak_rank,
-                        .place = result.evaluated++};
+                        .place = it.place};
     if (std::holds_alternative<Infeasible>(evaluation)) {
       if (!result.nearest || candidate.peak < result.nearest->peak) result.nearest = candidate;
       continue;

@@ -41,6 +41,10 @@ EndLoads end_loads(const Transformer& model);
 // least, among equals to the last but one, counting back, since early stages keep the most microbatches. One layer more
 // makes no stage lighter. Expects at least as many layers as stages.
 std::vector<std::int64_t> balanced_layers(std::int64_t layers, std::int64_t stages, const EndLoads& ends);
+// The same where no stage may hold more than its own `most`, by stage; nothing where all together cannot hold them, or one
+// cannot hold a layer.
+std::optional<std::vector<std::int64_t>> balanced_layers(std::int64_t layers, const EndLoads& ends,
+                                                         std::span<const std::int64_t> most);
 
 // The same where layers are of several kinds: what each layer takes, as EndLoads counts it; none where all are alike.
 std::vector<double> layer_loads(const Transformer& model);

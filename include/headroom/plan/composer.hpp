@@ -45,6 +45,9 @@ class Composer {
 
   RankPeak peak(const Strategy& strategy);
   [[nodiscard]] Verdict verdict(Bytes peak) const;
+  // What a rank would hold at its peak if so many layers lay on it, of a model whose layers are of one kind. Expects one
+  // virtual stage a rank, no window, and no passes for weights.
+  Bytes rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers);
 
   // Of here on every question expects a system whose performance is known.
   Seconds iteration(const Strategy& strategy);
@@ -116,6 +119,7 @@ class Composer {
   std::vector<PassActivations> activations_;  // of the distinct stages
   std::vector<PassActivations> groups_;       // of the groups of a rank
   StageActivations scratch_;
+  StagePlace asked_place_;               // of a rank that was asked for with other layers than it has
   std::optional<Strategy> ranks_asked_;  // for whose ranks these are
   std::vector<RankMemory> ranks_;
 };

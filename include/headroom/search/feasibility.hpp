@@ -3,7 +3,7 @@
 #pragma once
 
 #include "headroom/plan/composer.hpp"
-#include "headroom/search/space.hpp"
+#include "headroom/search/layers_by_memory.hpp"
 
 namespace headroom {
 
@@ -33,7 +33,7 @@ class Feasibility {
   bool fits(const Strategy& strategy) {
     return composer_.verdict(composer_.peak(strategy).bytes) == Verdict::fits;
   }
-  bool fits_within(const Strategy& layout, const Space& space, Seconds most);
+  bool fits_within(const Strategy& layout, const Space& space, LayersByMemory& by_memory, Seconds most);
 
   const Request& base_;
   Composer composer_;
