@@ -113,11 +113,9 @@ void add_named(RecomputedOps& recomputed, const OpTable& table, std::string_view
     if (part->discards) recomputed.discarded |= ops;
     return;
   }
-  for (std::size_t i = 0; i < table.ops().size(); ++i) {
-    if (table.ops()[i].name != name) continue;
-    recomputed.ops |= op_bit(i);
-    recomputed.discarded |= op_bit(i);
-  }
+  const OpSet ops = ops_named(table, {name});
+  recomputed.ops |= ops;
+  recomputed.discarded |= ops;
 }
 
 }  // namespace

@@ -12,20 +12,14 @@
 #include "headroom/parallel/collectives.hpp"
 #include "headroom/parallel/flops.hpp"
 #include "headroom/parallel/strategy.hpp"
+#include "model/architectures.hpp"
 
 namespace headroom::attention_variants {
 namespace {
 
 using namespace symbols;
 
-constexpr Architecture plain{.activation = Activation::swiglu,
-                             .normalization = Normalization::rms_norm,
-                             .positions = Positions::rotary,
-                             .linear_bias = false,
-                             .qkv_bias = false,
-                             .hidden_dropout = false,
-                             .attention_dropout = false,
-                             .kernels = {.attention = AttentionKernel::flash}};
+constexpr Architecture plain = tests::llama;
 
 template <class Change>
 constexpr Architecture with(Change change) {

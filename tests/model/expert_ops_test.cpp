@@ -7,29 +7,15 @@
 #include "headroom/parallel/collectives.hpp"
 #include "headroom/parallel/flops.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "model/architectures.hpp"
 
 namespace headroom {
 namespace {
 
 using namespace symbols;
-
-constexpr Architecture llama{.activation = Activation::swiglu,
-                             .normalization = Normalization::rms_norm,
-                             .positions = Positions::rotary,
-                             .linear_bias = false,
-                             .qkv_bias = false,
-                             .hidden_dropout = false,
-                             .attention_dropout = false,
-                             .kernels = {.attention = AttentionKernel::flash}};
-
-constexpr Architecture mixture_of(const Experts& experts) {
-  Architecture architecture = llama;
-  architecture.experts = experts;
-  return architecture;
-}
-
-constexpr Architecture sparse = mixture_of({.count = 8, .per_token = 2});
-constexpr Architecture with_shared = mixture_of({.count = 8, .per_token = 2, .shared_feedforward = 1});
+using tests::llama;
+using tests::sparse;
+using tests::with_shared;
 
 constexpr Sharding unshared{.tensor = true, .sequence = true};
 constexpr Sharding shared{
@@ -39,16 +25,6 @@ constexpr Sharding shared{
 
 constexpr Expr saved(const Architecture& architecture, const Sharding& sharding) {
   return kept_bytes(stored_tensors(layer_ops(architecture), sharding));
-}
-
-constexpr OpSet named(const OpTable& table, std::initializer_list<std::string_view> names) {
-  OpSet set;
-  for (std::size_t i = 0; i < table.ops().size(); ++i) {
-    for (const std::string_view name : names) {
-      if (table.ops()[i].name == name) set |= op_bit(i);
-    }
-  }
-  return set;
 }
 
 // Of a token, and without what is kept of the choice of experts.
@@ -90,9 +66,9 @@ TEST_CASE("experts: weights are divided by the axes of experts only, and router 
 
 TEST_CASE("experts: a rank computes 6 q h g of each of its tokens, however experts are shared") {
   constexpr OpTable table = layer_ops(sparse);
-  constexpr OpSet experts = named(table, {"expert_up", "expert_down"});
+  constexpr OpSet experts = ops_named(table, {"expert_up", "expert_down"});
   static_assert(forward_flops(table, shared, experts) == 6 * q * I * s * b * h * g / (c * t));
-  static_assert(forward_flops(table, shared, named(table, {"router"})) == 2 * E * s * b * h / (c * t));
+  static_assert(forward_flops(table, shared, ops_named(table, {"router"})) == 2 * E * s * b * h / (c * t));
 }
 
 TEST_CASE("experts: one expert for every token is the dense layer, and what routing adds") {

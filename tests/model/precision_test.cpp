@@ -5,29 +5,15 @@
 
 #include "headroom/model/layer_ops.hpp"
 #include "headroom/parallel/collectives.hpp"
+#include "model/architectures.hpp"
 
 namespace headroom {
 namespace {
 
 using namespace symbols;
-
-constexpr Architecture swiglu_layer{.activation = Activation::swiglu,
-                                    .normalization = Normalization::rms_norm,
-                                    .positions = Positions::rotary,
-                                    .linear_bias = false,
-                                    .qkv_bias = false,
-                                    .hidden_dropout = false,
-                                    .attention_dropout = false,
-                                    .kernels = {.attention = AttentionKernel::flash}};
-
-constexpr Architecture with_experts(const Experts& experts) {
-  Architecture architecture = swiglu_layer;
-  architecture.experts = experts;
-  return architecture;
-}
-
-constexpr Architecture sparse_layer = with_experts({.count = 8, .per_token = 2});
-constexpr Architecture sharing_layer = with_experts({.count = 8, .per_token = 2, .shared_feedforward = 1});
+using tests::llama;
+using tests::sparse;
+using tests::with_shared;
 
 constexpr Sharding narrow_sequence{.tensor = true, .sequence = true};
 
@@ -41,19 +27,9 @@ constexpr Expr saved_by_token(const Architecture& architecture, Precision precis
   return kept_bytes(stored_tensors(narrow_table(architecture, precision), sharding, recomputed)) / (s * b);
 }
 
-constexpr OpSet ops_named(const OpTable& table, std::initializer_list<std::string_view> names) {
-  OpSet set;
-  for (std::size_t i = 0; i < table.ops().size(); ++i) {
-    for (const std::string_view name : names) {
-      if (table.ops()[i].name == name) set |= op_bit(i);
-    }
-  }
-  return set;
-}
-
 // By the linears of experts and the activation between them.
 constexpr Expr saved_by_experts_of(Precision precision, const Sharding& sharding) {
-  const OpTable table = narrow_table(sparse_layer, precision);
+  const OpTable table = narrow_table(sparse, precision);
   const OpSet set = ops_named(table, {"expert_up", "expert_activation", "expert_down"});
   Expr sum;
   for (const StoredTensor& tensor : stored_tensors(table, sharding)) {
@@ -68,25 +44,23 @@ constexpr Expr kept_sums = 4 * a;  // of flash attention, whatever the precision
 }  // namespace
 
 TEST_CASE("precision: a dense SwiGLU layer saves 8h + 2(a+2k)e + 2ae + 6f bytes of a token at 16 bits") {
-  static_assert(saved_by_token(swiglu_layer, Precision::bf16) - kept_sums ==
+  static_assert(saved_by_token(llama, Precision::bf16) - kept_sums ==
                 8 * h + 2 * (a * e + 2 * k * e) + 2 * a * e + 6 * f);
-  static_assert(saved_by_token(swiglu_layer, Precision::bf16) ==
-                kept_bytes(stored_tensors(layer_ops(swiglu_layer), {})) / (s * b));
+  static_assert(saved_by_token(llama, Precision::bf16) ==
+                kept_bytes(stored_tensors(layer_ops(llama), {})) / (s * b));
 }
 
 TEST_CASE(
     "precision: with FP8 it saves 6h + 2(a+2k)e + 3ae + 5f, and a 32nd more of copies with block scales") {
-  static_assert(saved_by_token(swiglu_layer, Precision::fp8) - kept_sums ==
+  static_assert(saved_by_token(llama, Precision::fp8) - kept_sums ==
                 6 * h + 2 * (a * e + 2 * k * e) + 3 * a * e + 5 * f);
-  static_assert(saved_by_token(swiglu_layer, Precision::fp8_delayed) ==
-                saved_by_token(swiglu_layer, Precision::fp8));
+  static_assert(saved_by_token(llama, Precision::fp8_delayed) == saved_by_token(llama, Precision::fp8));
   constexpr Expr copies = 2 * h + a * e + f;  // inputs of the four linears
-  static_assert(saved_by_token(swiglu_layer, Precision::mxfp8) ==
-                saved_by_token(swiglu_layer, Precision::fp8) + copies * Expr(Rational(1, 32)));
-  static_assert(saved_by_token(swiglu_layer, Precision::fp8_blockwise) ==
-                saved_by_token(swiglu_layer, Precision::mxfp8));
-  static_assert(saved_by_token(swiglu_layer, Precision::nvfp4) ==
-                saved_by_token(swiglu_layer, Precision::fp8) - copies + copies * Expr(Rational(9, 16)));
+  static_assert(saved_by_token(llama, Precision::mxfp8) ==
+                saved_by_token(llama, Precision::fp8) + copies * Expr(Rational(1, 32)));
+  static_assert(saved_by_token(llama, Precision::fp8_blockwise) == saved_by_token(llama, Precision::mxfp8));
+  static_assert(saved_by_token(llama, Precision::nvfp4) ==
+                saved_by_token(llama, Precision::fp8) - copies + copies * Expr(Rational(9, 16)));
 }
 
 TEST_CASE("precision: experts save R (h + 5g/z) bytes in place of R (2h + 6g/z)") {
@@ -100,7 +74,7 @@ TEST_CASE("precision: experts save R (h + 5g/z) bytes in place of R (2h + 6g/z)"
 
 TEST_CASE(
     "precision: the router keeps 16 bits, and shared experts keep what it keeps, but with delayed scaling") {
-  constexpr OpTable table = narrow_table(sharing_layer, Precision::fp8);
+  constexpr OpTable table = narrow_table(with_shared, Precision::fp8);
   const auto dtype_of = [&](std::string_view name) {
     for (const Op& op : table.ops()) {
       if (op.name == name) return op.products[0].dtype;
@@ -113,7 +87,7 @@ TEST_CASE(
     CHECK(dtype_of(linear) == Dtype::fp8);
   }
   constexpr auto added = [](Precision precision) {
-    return saved_by_token(sharing_layer, precision) - saved_by_token(sparse_layer, precision);
+    return saved_by_token(with_shared, precision) - saved_by_token(sparse, precision);
   };
   static_assert(added(Precision::bf16) == 6 * u);
   static_assert(added(Precision::fp8) == 5 * u);
@@ -121,27 +95,27 @@ TEST_CASE(
 }
 
 TEST_CASE("precision: a copy is made again with what it is made of") {
-  constexpr OpTable table = narrow_table(swiglu_layer, Precision::fp8);
+  constexpr OpTable table = narrow_table(llama, Precision::fp8);
   constexpr OpSet act = ops_named(table, {"activation"});
   constexpr RecomputedOps activation{.ops = act, .discarded = act};
-  static_assert(saved_by_token(swiglu_layer, Precision::fp8, {}, activation) ==
-                saved_by_token(swiglu_layer, Precision::fp8) - f);
+  static_assert(saved_by_token(llama, Precision::fp8, {}, activation) ==
+                saved_by_token(llama, Precision::fp8) - f);
   constexpr OpSet both = ops_named(table, {"norm_1", "norm_2"});
   constexpr RecomputedOps norms{.ops = both, .discarded = both};
-  static_assert(saved_by_token(swiglu_layer, Precision::fp8, {}, norms) ==
-                saved_by_token(swiglu_layer, Precision::fp8) - 2 * h);
+  static_assert(saved_by_token(llama, Precision::fp8, {}, norms) ==
+                saved_by_token(llama, Precision::fp8) - 2 * h);
   // The checkpoint of core attention drops the context, and keeps the copy that the projection needs.
   constexpr RecomputedOps core{.ops = core_attention_ops(table)};
-  static_assert(saved_by_token(swiglu_layer, Precision::fp8, {}, core) ==
-                saved_by_token(swiglu_layer, Precision::fp8) - 2 * a * e - kept_sums);
+  static_assert(saved_by_token(llama, Precision::fp8, {}, core) ==
+                saved_by_token(llama, Precision::fp8) - 2 * a * e - kept_sums);
   // A checkpoint of the MLP keeps its input at 16 bits, and casts it again.
   constexpr RecomputedOps mlp{.ops = ops_named(table, {"mlp_up", "activation", "mlp_down"})};
-  static_assert(saved_by_token(swiglu_layer, Precision::fp8, {}, mlp) ==
-                saved_by_token(swiglu_layer, Precision::fp8) + h - 5 * f);
+  static_assert(saved_by_token(llama, Precision::fp8, {}, mlp) ==
+                saved_by_token(llama, Precision::fp8) + h - 5 * f);
 }
 
 TEST_CASE("precision: gathers move bytes of the type, sums over ranks those of 16 bits") {
-  constexpr OpTable table = narrow_table(swiglu_layer, Precision::fp8);
+  constexpr OpTable table = narrow_table(llama, Precision::fp8);
   for (const Collective& collective : collectives(table, narrow_sequence)) {
     const Expr gathered = s * b * h;
     const bool before = enters(collective.name);
@@ -157,8 +131,8 @@ TEST_CASE("precision: gathers move bytes of the type, sums over ranks those of 1
 
 TEST_CASE("precision: no FLOP and no weight more or less") {
   for (const PrecisionRow& row : precisions) {
-    const OpTable plain = layer_ops(sharing_layer);
-    const OpTable narrow = narrow_table(sharing_layer, row.precision);
+    const OpTable plain = layer_ops(with_shared);
+    const OpTable narrow = narrow_table(with_shared, row.precision);
     CHECK(forward_flops(narrow, narrow_sequence, every_op(narrow)) ==
           forward_flops(plain, narrow_sequence, every_op(plain)));
     CHECK(parameters(narrow, narrow_sequence) == parameters(plain, narrow_sequence));

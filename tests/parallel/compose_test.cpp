@@ -7,16 +7,6 @@
 namespace headroom {
 namespace {
 
-constexpr OpSet ops_named(const OpTable& table, std::initializer_list<std::string_view> names) {
-  OpSet set = 0;
-  for (std::size_t i = 0; i < table.ops().size(); ++i) {
-    for (const std::string_view name : names) {
-      if (table.ops()[i].name == name) set |= op_bit(i);
-    }
-  }
-  return set;
-}
-
 // in -> first -> middle -> last, of which `first` and `last` keep what they read and `middle` does not.
 constexpr OpTable chain() {
   using namespace symbols;

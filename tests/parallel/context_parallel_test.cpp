@@ -11,21 +11,13 @@
 #include "headroom/plan/plan.hpp"
 #include "headroom/time/collective.hpp"
 #include "headroom/time/op_cost.hpp"
+#include "model/architectures.hpp"
 #include "time/a100.hpp"
 
 namespace headroom {
 namespace {
 
 using namespace symbols;
-
-constexpr Architecture long_llama{.activation = Activation::swiglu,
-                                  .normalization = Normalization::rms_norm,
-                                  .positions = Positions::rotary,
-                                  .linear_bias = false,
-                                  .qkv_bias = false,
-                                  .hidden_dropout = false,
-                                  .attention_dropout = false,
-                                  .kernels = {.attention = AttentionKernel::flash}};
 
 constexpr Sharding one_part{.tensor = true, .sequence = true};
 
@@ -47,7 +39,7 @@ struct Sent {
 
 // Bytes that a layer sends from one context-parallel rank.
 constexpr Sent sent(CpComm how) {
-  const OpTable table = layer_ops(long_llama);
+  const OpTable table = layer_ops(tests::llama);
   Sent sum;
   for (const Collective& it : collectives(table, in_parts(how))) {
     if (it.axis != ParallelAxis::context) continue;
@@ -68,12 +60,12 @@ constexpr Monomial query = 2 * s * b * a * e / (c * t);
 TEST_CASE(
     "context parallelism: s/c stands for s in every term of what a layer keeps per token [K22 table 2]") {
   static_assert(kept({}, in_parts(CpComm::p2p)) == kept({}, one_part) / c);
-  static_assert(kept(long_llama, in_parts(CpComm::p2p)) == kept(long_llama, one_part) / c);
-  static_assert(kept(long_llama, in_parts(CpComm::all_gather)) == kept(long_llama, one_part) / c);
+  static_assert(kept(tests::llama, in_parts(CpComm::p2p)) == kept(tests::llama, one_part) / c);
+  static_assert(kept(tests::llama, in_parts(CpComm::all_gather)) == kept(tests::llama, one_part) / c);
   for (const Activation activation : {Activation::gelu, Activation::swiglu}) {
     for (const Normalization norm : {Normalization::layer_norm, Normalization::rms_norm}) {
       for (const bool dropout : {false, true}) {
-        Architecture architecture = long_llama;
+        Architecture architecture = tests::llama;
         architecture.activation = activation;
         architecture.normalization = norm;
         architecture.hidden_dropout = architecture.attention_dropout = dropout;
@@ -84,12 +76,12 @@ TEST_CASE(
 }
 
 TEST_CASE("context parallelism: tokens changed for heads leave the context in both orders") {
-  static_assert(kept(long_llama, in_parts(CpComm::a2a)) == kept(long_llama, one_part) / c + query);
-  static_assert(kept(long_llama, in_parts(CpComm::a2a_p2p)) == kept(long_llama, in_parts(CpComm::a2a)));
+  static_assert(kept(tests::llama, in_parts(CpComm::a2a)) == kept(tests::llama, one_part) / c + query);
+  static_assert(kept(tests::llama, in_parts(CpComm::a2a_p2p)) == kept(tests::llama, in_parts(CpComm::a2a)));
 }
 
 TEST_CASE("context parallelism: a rank computes 1/c of all, core attention with it, and holds all weights") {
-  constexpr OpTable table = layer_ops(long_llama);
+  constexpr OpTable table = layer_ops(tests::llama);
   static_assert(forward_flops(table, in_parts(CpComm::p2p), every_op(table)) ==
                 forward_flops(table, one_part, every_op(table)) / c);
   static_assert(forward_flops(table, in_parts(CpComm::p2p), core_attention_ops(table)) ==
@@ -126,7 +118,7 @@ TEST_CASE("context parallelism: all-to-all in parts of a ring is the one or the 
 }
 
 TEST_CASE("context parallelism: keys and values that came round leave the projection's allocation free") {
-  const OpTable table = layer_ops(long_llama);
+  const OpTable table = layer_ops(tests::llama);
   const auto exact = [&](const Sharding& sharding) {
     return kept_bytes(stored_tensors(table, sharding, {}, Detail::exact));
   };

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "model/architectures.hpp"
 #include "papers/k22.hpp"
 
 namespace headroom {
@@ -102,15 +103,7 @@ TEST_CASE("traffic: without dropout a residual add has no backward kernel") {
 
 TEST_CASE("traffic: grouped key/value heads, rotary positions and gated MLPs follow from their tables") {
   using namespace symbols;
-  const Architecture llama{.activation = Activation::swiglu,
-                           .normalization = Normalization::rms_norm,
-                           .positions = Positions::rotary,
-                           .linear_bias = false,
-                           .qkv_bias = false,
-                           .hidden_dropout = false,
-                           .attention_dropout = false,
-                           .kernels = {.attention = AttentionKernel::flash}};
-  const OpTable table = layer_ops(llama);
+  const OpTable table = layer_ops(tests::llama);
   const auto bytes = [&](std::string_view op, bool forwards) {
     Expr all;
     const auto kernels = forwards ? forward_traffic(table, row(table, op), sharding)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -24,6 +25,17 @@ constexpr OpSet op_bit(std::size_t op) {
 }
 
 constexpr OpSet every_op(const OpTable& table) { return OpSet::first(table.ops().size()); }
+
+// Those of a table that have one of these names.
+constexpr OpSet ops_named(const OpTable& table, std::initializer_list<std::string_view> names) {
+  OpSet set;
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    for (const std::string_view name : names) {
+      if (table.ops()[i].name == name) set |= op_bit(i);
+    }
+  }
+  return set;
+}
 
 constexpr OpSet core_attention_ops(const OpTable& table) {
   OpSet set = 0;
