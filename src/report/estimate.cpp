@@ -131,28 +131,28 @@ Table time_bars(const IterationTime& iteration) {
 }
 
 // Iteration time and what it means.
-std::string time_line(const EstimateReply& report, const Plan& plan) {
+std::string time_line(const EstimateReply& report, const Plan& plan, const Style& style) {
   const Timing& timing = *plan.timing;
   const Throughput& rates = timing.throughput;
   const IterationInterval& interval = *report.interval;
-  const std::string of_half =
-      is_narrow(plan.request.strategy.precision)
-          ? fmt::format("\nOf {:.0f} TFLOP/s dense {}: MFU {:.1f}%.",
-                        plan.request.system.performance->device.half_peak.count() / 1e12,
-                        peak_name(Dtype::half), 100 * rates.mfu_half)
-          : "";
-  return fmt::format(
-      "Iteration {} ({:.0f}%: {} to {}), {:.0f} tokens/s ({:.0f} a GPU).\n"
-      "{:.1f} TFLOP/s a GPU: MFU {:.1f}%, HFU {:.1f}% of {:.0f} TFLOP/s dense {}, with the causal half of\n"
-      "attention (in full: MFU {:.1f}%, HFU {:.1f}%).{}",
-      human(timing.iteration.total), 100 * interval_level, human(interval.low), human(interval.high),
-      rates.tokens_per_second, rates.tokens_per_second_per_device, rates.flops_per_device.count() / 1e12,
-      100 * rates.mfu, 100 * rates.hfu,
-      peak_of(plan.request.system.performance->device, compute_dtype(plan.request.strategy.precision))
-              .count() /
-          1e12,
-      peak_name(compute_dtype(plan.request.strategy.precision)), 100 * rates.mfu_full, 100 * rates.hfu_full,
-      of_half);
+  const Device& device = plan.request.system.performance->device;
+  const Dtype dtype = compute_dtype(plan.request.strategy.precision);
+  std::string text =
+      fmt::format("Iteration {} ({:.0f}%: {} to {}), {:.0f} tokens/s ({:.0f} a GPU).\n",
+                  human(timing.iteration.total), 100 * interval_level, human(interval.low),
+                  human(interval.high), rates.tokens_per_second, rates.tokens_per_second_per_device);
+  text += in_lines(
+      fmt::format("{:.1f} TFLOP/s a GPU: MFU {:.1f}%, HFU {:.1f}% of {:.0f} TFLOP/s dense {}, with the "
+                  "causal half of attention (in full: MFU {:.1f}%, HFU {:.1f}%).",
+                  rates.flops_per_device.count() / 1e12, 100 * rates.mfu, 100 * rates.hfu,
+                  peak_of(device, dtype).count() / 1e12, peak_name(dtype), 100 * rates.mfu_full,
+                  100 * rates.hfu_full),
+      style.columns, 0);
+  if (is_narrow(plan.request.strategy.precision)) {
+    text += fmt::format("\nOf {:.0f} TFLOP/s dense {}: MFU {:.1f}%.", device.half_peak.count() / 1e12,
+                        peak_name(Dtype::half), 100 * rates.mfu_half);
+  }
+  return text;
 }
 
 std::string verdict_line(const Plan& plan, const Style& style) {
@@ -225,7 +225,7 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
     text += stages + "\n";
   text += "\n";
   text += verdict_line(plan, style) + "\n";
-  if (plan.timing) text += (markdown ? "\n" : "") + time_line(report, plan) + "\n";
+  if (plan.timing) text += (markdown ? "\n" : "") + time_line(report, plan, style) + "\n";
   text += training_text(report);
   text += '\n' + render_table(gib_table(plan, markdown), style);
   text += fmt::format("\nPP rank {} has the peak {}:\n{}", plan.peak_rank,

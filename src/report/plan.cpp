@@ -121,9 +121,9 @@ std::string choice_text(const PlanReply& report) {
   if (const Candidate* const marginal = faster_but_marginal(report)) {
     text += fmt::format("- faster, but marginal: {}{}{} would take {} ({:+.1f}%{}) with {} free\n",
                         compares_systems(report) ? system_of(report, *marginal).name + " " : "",
-                        compares_batches(report)
-                            ? fmt::format("--global-batch {} ", variant_of(report, *marginal).global_batch)
-                            : "",
+                        compares_batches(report) ? fmt::format("{} {} ", flag_of("global_batch"),
+                                                               variant_of(report, *marginal).global_batch)
+                                                 : "",
                         strategy_flags(marginal->strategy), human(marginal->iteration),
                         100 * slower_by(report, *marginal), compares_batches(report) ? " a token" : "",
                         human(system_of(report, *marginal).memory - marginal->peak));
@@ -151,8 +151,9 @@ std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
   }
   if (result.rejected.contains("layout")) {
     text +=
-        "Layouts with unequal numbers of layers on the stages, which Megatron-Core launches, were not tried: "
-        "--layout any.\n";
+        "Layouts with unequal numbers of layers on the stages, which Megatron-Core launches, were not "
+        "tried: " +
+        flag_of("layout") + " any.\n";
   }
   if (result.nearest && report.space.devices > 1) text += more_sharding;
   if (!report.relief.empty()) text += "With another number of GPUs, a smaller batch or shorter sequences:\n";

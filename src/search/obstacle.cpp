@@ -54,12 +54,12 @@ std::optional<Problem> obstacle(const Request& base, const Space& space) {
   // Of context parallelism nothing is said where nothing is asked.
   const bool asked = !space.context_parallel.only.empty();
   const std::string tc = asked ? t + " x " + sizes_text("CP", context) : t;
-  const std::string flags = asked ? "--tensor-parallel and --context-parallel" : "--tensor-parallel";
+  const std::string flags = asked ? "`tensor_parallel` and `context_parallel`" : "`tensor_parallel`";
   const std::string tp = tc + " x " + sizes_text("PP", space.pipeline_parallel);
   if (!t_divides) return Problem{"tensor_parallel", "must divide the GPUs (" + t + ": " + devices + ")"};
   if (!tc_divides) {
     return Problem{"context_parallel",
-                   "times --tensor-parallel must divide the GPUs (" + tc + ": " + devices + ")"};
+                   "times `tensor_parallel` must divide the GPUs (" + tc + ": " + devices + ")"};
   }
   if (!tp_divides) {
     return Problem{"pipeline_parallel",
@@ -67,11 +67,11 @@ std::optional<Problem> obstacle(const Request& base, const Space& space) {
   }
   const std::string d = sizes_text("DP", space.data_parallel);
   if (!tpd_makes) {
-    const std::string times = asked ? "times --tensor-parallel, --context-parallel and --pipeline-parallel"
-                                    : "times --tensor-parallel and --pipeline-parallel";
+    const std::string times = asked ? "times `tensor_parallel`, `context_parallel` and `pipeline_parallel`"
+                                    : "times `tensor_parallel` and `pipeline_parallel`";
     return Problem{"data_parallel", times + " must make the GPUs (" + tp + " x " + d + ": " + devices + ")"};
   }
-  return Problem{"global_batch", "must be a multiple of --micro-batch times --data-parallel (" +
+  return Problem{"global_batch", "must be a multiple of `micro_batch` times `data_parallel` (" +
                                      std::to_string(base.workload.global_batch) + " on " + devices +
                                      " GPUs with " + tp + " x " + d + ", " +
                                      sizes_text("MBS", space.micro_batch) + ")"};
