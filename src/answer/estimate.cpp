@@ -7,6 +7,24 @@ namespace {
 
 constexpr std::size_t most_alternatives = 3;
 
+std::vector<LoadedPlan> plans_by_load(const Request& request) {
+  const std::int64_t ranks = request.strategy.expert_parallel;
+  std::vector<LoadedPlan> loads;
+  if (ranks == 1 || !any_experts(request.model)) return loads;
+  for (const auto& [load, name] : spellings<ExpertLoad>) {
+    Request loaded = request;
+    loaded.workload.moe_imbalance = {.load = load};
+    const Evaluation evaluation = evaluate(loaded);
+    const Plan& plan = account(evaluation);
+    loads.push_back({.load = load,
+                     .imbalance = fullest_rank(loaded.workload.moe_imbalance, loaded.model, ranks),
+                     .peak = peak(plan),
+                     .verdict = plan.verdict});
+    if (plan.timing) loads.back().iteration = plan.timing->iteration.total;
+  }
+  return loads;
+}
+
 }  // namespace
 
 EstimateReply estimated(Evaluation evaluation, const Training& training) {
@@ -28,6 +46,7 @@ EstimateReply estimated(Evaluation evaluation, const Training& training) {
 EstimateReply answer(const EstimateQuestion& question) {
   EstimateReply reply = estimated(evaluate(question.request), question.training);
   const Plan& plan = account(reply.evaluation);
+  reply.loads = plans_by_load(question.request);
   reply.looked_for_alternatives = question.with_alternatives;
   if (question.with_alternatives) {
     reply.alternatives =

@@ -48,6 +48,7 @@ inline constexpr auto expert_fields = [](auto& fields, auto& experts) {
   fields.optional("dispatcher", experts.dispatcher);
   fields.optional("router_bias", experts.router_bias);
   fields.optional("scale_inputs", experts.scale_inputs);
+  fields.optional("capacity_factor", experts.capacity_factor);
 };
 
 inline constexpr auto latent_fields = [](auto& fields, auto& latent) {

@@ -11,11 +11,11 @@
 
 namespace headroom {
 
-// Lists are left out: an object that has one says so itself.
+// Left out: an object that has a list says so itself, and no search sets how experts are wanted.
 template <class T>
-inline constexpr bool is_list_member = false;
+inline constexpr bool is_left_out = std::is_same_v<T, MoeImbalance>;
 template <class T>
-inline constexpr bool is_list_member<std::vector<T>> = true;
+inline constexpr bool is_left_out<std::vector<T>> = true;
 
 // all: every member is written and must be there. told: what every strategy is told by must be there, and the others are
 // as without their flags where they are not.
@@ -38,7 +38,7 @@ constexpr auto searched_members = [](auto& fields, auto& strategy, SearchedMembe
       take(Range{least_in_files(field), most_count});
     } else if constexpr (std::is_same_v<Value, RecomputePolicy>) {
       take(policies);
-    } else if constexpr (!is_list_member<Value>) {
+    } else if constexpr (!is_left_out<Value>) {
       take();
     }
   };

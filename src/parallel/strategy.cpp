@@ -60,7 +60,7 @@ Bindings bindings(const Transformer& model, const Strategy& strategy, const Work
       .bind(Symbol::experts_per_token, number(experts.per_token))
       .bind(Symbol::expert_feedforward, number(experts.feedforward))
       .bind(Symbol::shared_feedforward, number(experts.shared_feedforward))
-      .bind(Symbol::imbalance, workload.moe_imbalance);
+      .bind(Symbol::imbalance, fullest_rank(workload.moe_imbalance, model, strategy.expert_parallel));
   const LatentAttention latent = model.architecture.latent_attention.value_or(LatentAttention{});
   letters.bind(Symbol::query_rank, number(latent.q_rank))
       .bind(Symbol::key_value_rank, number(latent.kv_rank))

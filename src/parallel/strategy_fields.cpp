@@ -25,6 +25,10 @@ std::string text_of(double value) {
   std::array<char, 32> digits{};
   return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
 }
+std::string text_of(const MoeImbalance& value) {
+  if (value.load == ExpertLoad::balanced && value.factor != 1) return text_of(value.factor);
+  return std::string(name_of(value.load));
+}
 std::string text_of(bool value) { return value ? "yes" : "no"; }
 std::string text_of(const std::string& value) { return value; }
 template <class E>
@@ -58,8 +62,15 @@ std::string read(std::string_view text, std::int64_t& value, std::int64_t least)
   return read_count(text, value, least);
 }
 
-std::string read(std::string_view text, double& value, std::int64_t least) {
-  return read_number(text, value, static_cast<double>(least));
+std::string read(std::string_view text, MoeImbalance& value, std::int64_t least) {
+  value = {};
+  if (const auto load = from_name<ExpertLoad>(text)) {
+    value.load = *load;
+    return {};
+  }
+  const std::string rule = read_number(text, value.factor, static_cast<double>(least));
+  return rule.empty() ? rule
+                      : "must be balanced, typical or worst, or a number of at least 1" + not_this(text);
 }
 
 std::string read(std::string_view text, bool& value, std::int64_t) {

@@ -196,6 +196,21 @@ std::string alternative_line(const Alternative& alternative, const Plan& plan) {
   return fmt::format("  {}: {}\n", changes_text(alternative), effect);
 }
 
+// The plan at each load of the rank whose experts are wanted most.
+std::string loads_text(const EstimateReply& report, const Plan& plan, const Style& style) {
+  if (report.loads.empty()) return {};
+  Table table{
+      .columns = {{"experts", Align::left}, {"fullest rank"}, {"total GiB"}, {"free"}, {"iteration"}}};
+  for (const LoadedPlan& loaded : report.loads) {
+    table.rows.push_back({std::string(name_of(loaded.load)), fmt::format("{:.2f} x mean", loaded.imbalance),
+                          in_gib(loaded.peak), in_gib(plan.request.system.memory - loaded.peak),
+                          loaded.iteration ? human(*loaded.iteration) : ""});
+  }
+  const char* const more = style.format == Format::markdown ? "\n" : "";
+  return fmt::format("\nWhere experts are wanted unevenly, by a power law (--moe-imbalance):\n{}{}", more,
+                     render_table(table, style));
+}
+
 std::string alternatives_text(const EstimateReply& report, const EstimateWords& words) {
   const Plan& plan = account(report.evaluation);
   const bool fits = std::holds_alternative<Plan>(report.evaluation);
@@ -237,6 +252,7 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
     text += render_table(time_bars(iteration), style);
     if (!report.schedule.empty()) text += timeline_text(report, iteration);
   }
+  text += loads_text(report, plan, style);
   text += alternatives_text(report, words);
   if (!plan.warnings.empty()) text += '\n';
   for (const Warning& warning : plan.warnings) {

@@ -179,6 +179,18 @@ OrderedJson estimate_json(const EstimateReply& report) {
                           {"needed_bytes", number(infeasible->needed)},
                           {"available_bytes", number(infeasible->available)}};
   }
+  if (!report.loads.empty()) {
+    OrderedJson loads = OrderedJson::array();
+    for (const LoadedPlan& loaded : report.loads) {
+      OrderedJson entry{{"load", name_of(loaded.load)},
+                        {"imbalance", loaded.imbalance},
+                        {"peak_bytes", number(loaded.peak)},
+                        {"verdict", name_of(loaded.verdict)}};
+      if (loaded.iteration) entry["iteration_seconds"] = loaded.iteration->count();
+      loads.push_back(std::move(entry));
+    }
+    json["expert_loads"] = std::move(loads);
+  }
   OrderedJson alternatives = OrderedJson::array();
   for (const Alternative& alternative : report.alternatives) {
     OrderedJson entry{{"changes", change_texts(alternative)},

@@ -39,8 +39,10 @@ template <class T>
 Json expected(const Member<T>&, const StrategyField& field) {
   if constexpr (std::is_same_v<T, std::int64_t>) {
     return {{"type", "integer"}, {"minimum", least_in_files(field)}};
-  } else if constexpr (std::is_same_v<T, double>) {
-    return {{"type", "number"}, {"minimum", field.least}};
+  } else if constexpr (std::is_same_v<T, MoeImbalance>) {  // balanced is 1
+    Json named = names_of<ExpertLoad>();
+    named.erase(0);
+    return {{"anyOf", {{{"type", "number"}, {"minimum", field.least}}, {{"enum", named}}}}};
   } else if constexpr (std::is_same_v<T, bool>) {
     return {{"type", "boolean"}};
   } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {

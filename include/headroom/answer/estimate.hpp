@@ -17,6 +17,15 @@ struct EstimateQuestion {
   bool with_schedule = false;     // replay the schedule step by step, where time is known
 };
 
+// What the plan takes where its experts are wanted so.
+struct LoadedPlan {
+  ExpertLoad load = ExpertLoad::balanced;
+  double imbalance = 1;  // of the fullest rank, times the mean
+  Bytes peak;
+  Verdict verdict = Verdict::fits;
+  std::optional<Seconds> iteration;  // where time is known
+};
+
 struct EstimateReply {
   Evaluation evaluation;
   AllocatedInterval allocated;
@@ -27,6 +36,7 @@ struct EstimateReply {
   bool looked_for_alternatives = false;
   std::vector<Alternative> alternatives;  // remedies where it does not fit, else improvements
   std::vector<ReplayedStep> schedule;     // where it was asked for
+  std::vector<LoadedPlan> loads;          // of a model with experts that ranks share: each of ExpertLoad
 };
 
 // Throws InputError, with every rule that is broken, where the strategy is not legal.

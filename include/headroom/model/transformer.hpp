@@ -92,6 +92,8 @@ struct Experts {
   Dispatcher dispatcher = Dispatcher::all_to_all;
   bool router_bias = false;   // a number for each expert, added to its scores
   bool scale_inputs = false;  // probabilities multiply what experts read, not what they make (Llama 4)
+  // Tokens that an expert takes at most, times the mean; the others are dropped. Absent: none is.
+  std::optional<double> capacity_factor = {};
   friend bool operator==(const Experts&, const Experts&) = default;
 };
 

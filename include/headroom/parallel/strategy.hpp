@@ -8,6 +8,7 @@
 
 #include "headroom/core/names.hpp"
 #include "headroom/hardware/data_sharding.hpp"
+#include "headroom/model/expert_load.hpp"
 #include "headroom/model/layer_kinds.hpp"
 #include "headroom/model/precision.hpp"
 #include "headroom/model/transformer.hpp"
@@ -117,7 +118,7 @@ struct Strategy {
 struct Workload {
   std::int64_t global_batch = 1;  // B
   std::int64_t sequence = 0;      // s
-  double moe_imbalance = 1;       // I, load of the rank whose experts are wanted most, times the mean
+  MoeImbalance moe_imbalance;     // I, load of the rank whose experts are wanted most, times the mean
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 

@@ -52,9 +52,9 @@ constexpr auto member() {
 }
 
 using FieldMember =
-    std::variant<Member<std::int64_t>, Member<double>, Member<bool>, Member<ScheduleKind>, Member<CpComm>,
-                 Member<DataSharding>, Member<RecomputePolicy>, Member<RecomputeMethod>, Member<Dtype>,
-                 Member<Precision>, Member<MainParams>, Member<MomentDtype>,
+    std::variant<Member<std::int64_t>, Member<MoeImbalance>, Member<bool>, Member<ScheduleKind>,
+                 Member<CpComm>, Member<DataSharding>, Member<RecomputePolicy>, Member<RecomputeMethod>,
+                 Member<Dtype>, Member<Precision>, Member<MainParams>, Member<MomentDtype>,
                  Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
 
 // Where the flag of a field stands in the help, and which commands have it.
@@ -127,9 +127,11 @@ inline constexpr std::array strategy_fields{
     StrategyField{"sequence", member<&Workload::sequence>(), "workload/sequence", "", "seq-length", 1,
                   FieldGroup::model, FieldDistance::none, false, "TOKENS",
                   "Sequence length; by default the model's"},
-    StrategyField{"moe_imbalance", member<&Workload::moe_imbalance>(), "workload/moe_imbalance", "", "", 1,
-                  FieldGroup::model, FieldDistance::none, false, "X",
-                  "Load of the rank whose experts are wanted most, times the mean (default 1: even)"},
+    StrategyField{
+        "moe_imbalance", member<&Workload::moe_imbalance>(), "workload/moe_imbalance", "", "", 1,
+        FieldGroup::model, FieldDistance::none, false, "LOAD",
+        "Load of the rank whose experts are wanted most: balanced (default), typical or worst of a power "
+        "law, or a number of times the mean"},
     StrategyField{"schedule", member<&Strategy::schedule>(), "strategy/schedule", "", "pipeline-schedule", 0,
                   FieldGroup::layout, FieldDistance::none, true, "KIND",
                   "gpipe, 1f1b, interleaved or zero-bubble-h1; by default what VP implies"},
