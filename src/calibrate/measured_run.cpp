@@ -176,6 +176,7 @@ Transformer described_model(const MeasuredRun& run, const RunSettings& settings)
                     .vocabulary_multiple = 128,  // Megatron-LM's default
                     .sequence = run.sequence,
                     .max_positions = run.sequence};
+  model.mtp_layers = run.mtp_layers;
   Architecture& architecture = model.architecture;
   if (run.gated) {  // those that are published are relatives of Llama
     architecture.activation = Activation::swiglu;

@@ -242,7 +242,7 @@ class Translation {
       if (config_.integer("moe_layer_freq").value_or(1) != 1) config_.report("moe_layer_freq", "must be 1");
       expert_layers(config_.integer("first_k_dense_replace", v2 ? 0 : glm ? 1 : 3), 1, {});
       if (const std::int64_t depths = config_.integer("num_nextn_predict_layers").value_or(0); depths > 0) {
-        config_.tell(fmt::format("{} layers of multi-token prediction are left out", depths));
+        model_["mtp_layers"] = depths;
       }
     } else if (of(HubFamily::gpt_oss)) {
       experts("num_local_experts", 128, 4, feedforward_);

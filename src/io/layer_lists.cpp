@@ -14,7 +14,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t most_layer_kinds = most_kinds - 2;
+constexpr std::size_t most_layer_kinds = most_kinds - most_end_kinds;
 
 // One entry of "layers": so many layers of a kind, or so many that go through a pattern of kinds again and again.
 struct RunEntry {

@@ -13,6 +13,7 @@ inline constexpr Range widths{1, 1 << 22};
 inline constexpr Range head_counts{1, 1 << 16};
 inline constexpr Range layer_counts{1, most_layers};
 inline constexpr Range token_counts{1, 1 << 28};
+inline constexpr std::int64_t most_mtp_layers = 64;
 
 constexpr bool is_mask(Dtype dtype) { return dtype == Dtype::boolean || is_floating(dtype); }
 inline constexpr OneOf floating{dtypes_that<is_floating>};
@@ -92,6 +93,7 @@ inline constexpr auto model_fields = [](auto& fields, auto& model) {
   fields.optional("vocabulary_multiple", model.vocabulary_multiple, widths);
   fields.required("sequence", model.sequence, token_counts);
   fields.optional("max_positions", model.max_positions, token_counts);
+  fields.optional("mtp_layers", model.mtp_layers, Range{0, most_mtp_layers});
   architecture_fields(fields, architecture);
   fields.optional("tied_embeddings", architecture.tied_embeddings);
   fields.optional("final_softcap", architecture.final_softcap);

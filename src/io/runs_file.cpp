@@ -19,6 +19,7 @@ namespace {
 constexpr Range sizes{1, 1 << 28};
 constexpr Range run_counts{1, 1 << 22};
 constexpr Range stages{0, 3};
+constexpr std::int64_t most_predictors = 64;
 
 // What a run says in words, in figures that other members give, or that no prediction depends on.
 constexpr std::string_view described[] = {"/quality",
@@ -87,7 +88,6 @@ constexpr std::array unmodelled_members{
     UnmodelledMember{"/model/moe/latent", "experts behind a latent projection"},
     UnmodelledMember{"/model/mamba", "Mamba layers"},
     UnmodelledMember{"/model/hybrid_pattern", "Mamba layers"},
-    UnmodelledMember{"/moe_run/mtp_layers", "multi-token prediction"},
     UnmodelledMember{"/precision/bf16_layers", "some layers in BF16 among others"},
     UnmodelledMember{"/precision/fp8_attention", "FP8 attention"},
     UnmodelledMember{"/offload", "offloading to the host"},
@@ -167,7 +167,10 @@ constexpr auto parallel_fields = [](auto& fields, auto& it) {
   fields.optional("schedule", it.run.schedule);
 };
 
-constexpr auto moe_run_fields = [](auto& fields, auto& it) { fields.optional("dispatcher", it.dispatcher); };
+constexpr auto moe_run_fields = [](auto& fields, auto& it) {
+  fields.optional("dispatcher", it.dispatcher);
+  fields.optional("mtp_layers", it.run.mtp_layers, Range{0, most_predictors});
+};
 
 constexpr auto batch_fields = [](auto& fields, auto& it) {
   fields.wanted("global", it.run.global_batch, it.run.lacking, run_counts);

@@ -34,7 +34,7 @@ class BackwardWalk {
   BackwardPeak worst(Bytes recomputed) {
     const int ops = static_cast<int>(table_.ops().size());
     const auto& results = table_.ops()[place(ops - 1)].outputs;
-    if (kind_.position != KindPosition::last) {
+    if (table_.ops()[place(ops - 1)].kind != OpKind::loss) {
       const ValueId result = results[results.size() - 1];
       gradients_[place(result)] = {.alive = true, .bytes = shard(result)};
     }
@@ -110,7 +110,7 @@ class BackwardWalk {
     const bool separate = software_.gradient_accumulation == GradientAccumulation::separate;
     const bool of_its_own =
         dummies == DummyGradients::transient ||
-        (dummies == DummyGradients::kept_by_shape && kind_.position == KindPosition::last);
+        (dummies == DummyGradients::kept_by_shape && kind_.position == KindPosition::last && !kind_.predicts);
     const bool linear = op.kind == OpKind::linear && (separate || of_its_own);
     if (!linear && op.kind != OpKind::embedding) return Bytes(0);
     return weight_gradient_size * Bytes(parameters(op, sharding_).evaluate(letters_));
@@ -224,7 +224,7 @@ void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, cons
       return backward_peak(kind, own_sharding, recomputed, working_set, detail, software, own_letters);
     };
     part.plain.backward = peak({}, Bytes(0));
-    part.recomputed.backward = kind.position == KindPosition::layer
+    part.recomputed.backward = is_layer(kind)
                                    ? peak(recomputed_ops_of(kind, recompute), part.recomputed.recomputed)
                                    : part.plain.backward;
     part.plain.backward.during.kind = part.recomputed.backward.during.kind = static_cast<int>(i);

@@ -123,9 +123,8 @@ ModelActivationExprs model_activation_exprs(const ModelLayers& layers, const Sha
     const Sharding of_kind = sharding_of(kind.sizes, sharding, strategy.tensor_parallel);
     const LayerExprs plain = layer_exprs(kind.ops, of_kind, {}, detail);
     const LayerExprs recomputed =
-        kind.position == KindPosition::layer
-            ? layer_exprs(kind.ops, of_kind, recomputed_ops_of(kind, strategy.recompute), detail)
-            : plain;
+        is_layer(kind) ? layer_exprs(kind.ops, of_kind, recomputed_ops_of(kind, strategy.recompute), detail)
+                       : plain;
     parts.kinds.push_back({.position = kind.position,
                            .sizes = kind.sizes,
                            .plain_kept = plain.kept,
@@ -163,19 +162,32 @@ ModelActivations model_activations(const Transformer& model, const Strategy& str
 
 namespace {
 
-void set_end_activations(StageActivations& stage, const ModelActivations& parts, const StagePlace& place) {
+bool holds(const std::vector<LayerRun>& runs, std::size_t kind) {
+  return std::any_of(runs.begin(), runs.end(), [&](const LayerRun& run) { return run.kind == kind; });
+}
+
+// Backward passes go through an end from its last kind to its first: what those before have kept is freed by then.
+void take_worst(BackwardPeak& worst, BackwardPeak of_kind, Bytes freed) {
+  of_kind.freed += freed;
+  if (worst.during.op == nowhere || total(of_kind) > total(worst)) worst = of_kind;
+}
+
+void set_end_activations(StageActivations& stage, const ModelActivations& parts, const StagePlace& place,
+                         const Recomputation& recompute) {
   stage.layers.clear();
   stage.embedding = stage.head = stage.embedding_deferred = stage.head_deferred = Bytes(0);
   if (stage.embedding_backward.during.op != nowhere) stage.embedding_backward = {};
   if (stage.head_backward.during.op != nowhere) stage.head_backward = {};
   stage.output = place.last ? Bytes(0) : parts.output;
-  for (std::size_t i = 0; i < parts.kinds.size(); ++i) {
+  for (std::size_t i = parts.kinds.size(); i-- > 0;) {
     const KindActivations& kind = parts.kinds[i];
     if (kind.position == KindPosition::layer || place.of_kind[i] == 0) continue;
     const bool first = kind.position == KindPosition::first;
+    const bool recomputed = holds(place.predictors, i) && recomputes_all_layers(recompute);
+    const LayerActivations& one = recomputed ? kind.recomputed : kind.plain;
     Bytes& end = first ? stage.embedding : stage.head;
-    end += static_cast<double>(place.of_kind[i]) * kind.plain.kept;
-    (first ? stage.embedding_backward : stage.head_backward) = kind.plain.backward;
+    take_worst(first ? stage.embedding_backward : stage.head_backward, one.backward, end);
+    end += static_cast<double>(place.of_kind[i]) * one.kept;
   }
 }
 
@@ -195,13 +207,13 @@ void join(CheckpointRun& run, std::int64_t members, const KindActivations& kind)
 
 StageActivations end_activations(const ModelActivations& parts, const StagePlace& place) {
   StageActivations stage;
-  set_end_activations(stage, parts, place);
+  set_end_activations(stage, parts, place, {});
   return stage;
 }
 
 void set_stage_activations(StageActivations& stage, const ModelActivations& parts, const StagePlace& place,
                            const Recomputation& recompute) {
-  set_end_activations(stage, parts, place);
+  set_end_activations(stage, parts, place, recompute);
   visit_kept_layers(place, recompute, [&](const KeptLayers& of) {
     const KindActivations& kind = parts.kinds[of.kind];
     const LayerActivations& one = of.recomputed ? kind.recomputed : kind.plain;

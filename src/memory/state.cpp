@@ -9,6 +9,12 @@
 namespace headroom {
 namespace {
 
+double whole_count(const Transformer& model) {
+  Transformer unpadded = model;
+  unpadded.vocabulary_multiple = 1;
+  return total(parameters_by_rank(unpadded, Strategy{}, {.global_batch = 1, .sequence = 1}).front());
+}
+
 // The output layer's weight matrix, which tied embeddings share with the word embedding.
 constexpr Expr output_weights(const Sharding& sharding) {
   using namespace symbols;
@@ -18,14 +24,15 @@ constexpr Expr output_weights(const Sharding& sharding) {
 }  // namespace
 
 double parameter_count(const Transformer& model) {
-  Transformer unpadded = model;
-  unpadded.vocabulary_multiple = 1;
-  return total(parameters_by_rank(unpadded, Strategy{}, {.global_batch = 1, .sequence = 1}).front());
+  Transformer main = model;
+  main.mtp_layers = 0;
+  return whole_count(main);
 }
 
 ParameterCounts parameter_counts(const Transformer& model) {
   Transformer unpadded = model;
   unpadded.vocabulary_multiple = 1;
+  unpadded.mtp_layers = 0;
   const ModelLayers layers = layers_of(unpadded);
   const Strategy alone;
   const Workload least{.global_batch = 1, .sequence = 1};
@@ -42,13 +49,18 @@ ParameterCounts parameter_counts(const Transformer& model) {
   }
   const double all = parameter_count(model);
   const double embedding = layers.tied_embeddings ? 0 : real(model.vocabulary) * real(model.hidden);
-  return {.all = all, .active = all - idle, .active_without_embedding = all - idle - embedding};
+  return {.all = all,
+          .active = all - idle,
+          .active_without_embedding = all - idle - embedding,
+          .predictors = model.mtp_layers > 0 ? whole_count(model) - all : 0};
 }
 
 ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Sharding& sharding,
                                           std::int64_t tensor_parallel) {
-  ModelParameterExprs exprs{.kinds = {},
-                            .shared = layers.tied_embeddings ? output_weights(sharding) : Expr()};
+  ModelParameterExprs exprs{
+      .kinds = {},
+      .shared = layers.tied_embeddings ? output_weights(sharding) : Expr(),
+      .copied = layers.predicts && !layers.tied_embeddings ? output_weights(sharding) : Expr()};
   for (const LayerKind& kind : layers.kinds) {
     const Sharding of_kind = sharding_of(kind.sizes, sharding, tensor_parallel);
     exprs.kinds.push_back({.sizes = kind.sizes,
@@ -61,7 +73,8 @@ ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Shard
 }
 
 ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& letters) {
-  ModelParameters parts{.kinds = {}, .shared = exprs.shared.evaluate(letters)};
+  ModelParameters parts{
+      .kinds = {}, .shared = exprs.shared.evaluate(letters), .copied = exprs.copied.evaluate(letters)};
   for (const KindParameterExprs& kind : exprs.kinds) {
     const Bindings of_kind = bindings_of(kind.sizes, letters);
     parts.kinds.emplace_back(kind.dense.evaluate(of_kind), kind.expert.evaluate(of_kind),

@@ -63,6 +63,25 @@ std::vector<LayerRun> distinct_runs(const std::vector<LayerDescription>& kinds,
   return result;
 }
 
+// All that predicts tokens further ahead, with a layer as `last`.
+void add_prediction(ModelLayers& layers, const LayerDescription& last, const Transformer& model,
+                    std::int64_t micro_batch, Precision precision) {
+  const Architecture& architecture = model.architecture;
+  const auto add = [&](std::string name, const OpTable& ops) {
+    layers.kinds.push_back({.name = std::move(name),
+                            .position = KindPosition::last,
+                            .count = Monomial(model.mtp_layers),
+                            .ops = ops});
+  };
+  layers.predicts = true;
+  add("mtp_embedding", prediction_embedding_ops(architecture));
+  add("mtp_input", with_precision(prediction_input_ops(architecture), precision));
+  add("mtp_layer", with_precision(layer_ops(last, micro_batch), precision));
+  layers.kinds.back().sizes = sizes_of(last, model);
+  layers.kinds.back().predicts = true;
+  add("mtp_head", prediction_head_ops(architecture));
+}
+
 }  // namespace
 
 ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch, Precision precision) {
@@ -80,7 +99,7 @@ ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch, Precis
     counts[run.kind] += run.count;
   }
   const bool all_alike = order.size() == 1;
-  layers.kinds.reserve(order.size() + 2);
+  layers.kinds.reserve(order.size() + most_end_kinds);
   for (const std::size_t kind : order) {
     const LayerDescription& layer = described[kind];
     layers.kinds.push_back({.name = all_alike ? "layer" : layer.name,
@@ -90,13 +109,18 @@ ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch, Precis
   }
   layers.kinds.push_back(
       {.name = "embedding", .position = KindPosition::first, .ops = embedding_ops(architecture)});
+  const LayerDescription& last = described[runs.back().kind];
+  if (model.mtp_layers > 0) add_prediction(layers, last, model, micro_batch, precision);
   layers.kinds.push_back({.name = "head", .position = KindPosition::last, .ops = head_ops(architecture)});
   layers.runs.push_back({order.size(), 1});
   for (const LayerRun& run : runs) {
     const auto place = std::find(order.begin(), order.end(), run.kind) - order.begin();
     layers.runs.push_back({static_cast<std::size_t>(place), run.count});
   }
-  layers.runs.push_back({order.size() + 1, 1});
+  for (std::size_t kind = order.size() + 1; kind + 1 < layers.kinds.size(); ++kind) {
+    layers.runs.push_back({kind, model.mtp_layers});
+  }
+  layers.runs.push_back({layers.kinds.size() - 1, 1});
   return layers;
 }
 

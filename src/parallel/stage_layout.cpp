@@ -197,9 +197,10 @@ std::vector<std::int64_t> balanced_layers(std::span<const double> loads, std::in
   return Partition(loads, index(stages), ends).layers();
 }
 
-std::string megatron_layout(std::span<const std::int64_t> layers_by_stage) {
+std::string megatron_layout(std::span<const std::int64_t> layers_by_stage, std::int64_t mtp_layers) {
   EXPECTS(!layers_by_stage.empty());
-  if (layers_by_stage.size() == 1) return "E" + layers_text(layers_by_stage.front()) + ",L";
+  const std::string closing = std::string(index(mtp_layers), 'm') + "L";
+  if (layers_by_stage.size() == 1) return "E" + layers_text(layers_by_stage.front()) + "," + closing;
   std::string text = "E" + layers_text(layers_by_stage.front()) + "|";
   const std::span<const std::int64_t> inner = layers_by_stage.subspan(1, layers_by_stage.size() - 2);
   for (std::size_t first = 0; first < inner.size();) {
@@ -209,7 +210,7 @@ std::string megatron_layout(std::span<const std::int64_t> layers_by_stage) {
     first = end;
   }
   const std::string last = layers_text(layers_by_stage.back());
-  return text + (last.empty() ? "L" : last + ",L");
+  return text + (last.empty() ? closing : last + "," + closing);
 }
 
 std::optional<EndRanks> end_ranks(std::span<const std::int64_t> layers_by_stage,

@@ -16,11 +16,13 @@ void visit_stage_places(const ModelLayers& layers, const Strategy& strategy,
     place.first = stage == 0;
     place.last = stage + 1 == by_stage.size();
     place.of_kind.clear();
+    place.predictors.clear();
     for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
       const KindPosition position = layers.kinds[i].position;
       const bool here =
           (position == KindPosition::first && place.first) || (position == KindPosition::last && place.last);
       place.of_kind.push_back(here ? counts[i] : 0);
+      if (here && layers.kinds[i].predicts) place.predictors.push_back({i, counts[i]});
     }
     place.runs.clear();
     for (std::int64_t left = place.layers; left > 0;) {
@@ -59,6 +61,9 @@ KindCounts recomputed_of_kind(const StagePlace& place, const Recomputation& reco
     const std::int64_t taken = std::min(run.count, left);
     counts[run.kind] += taken;
     left -= taken;
+  }
+  if (recomputes_all_layers(recompute)) {
+    for (const LayerRun& run : place.predictors) counts[run.kind] += run.count;
   }
   return counts;
 }

@@ -134,7 +134,12 @@ RecomputedOps recomputed_ops_of(const OpTable& table, const Recomputation& recom
 }
 
 RecomputedOps recomputed_ops_of(const LayerKind& kind, const Recomputation& recompute) {
-  if (kind.position != KindPosition::layer) return {};
+  if (!is_layer(kind)) return {};
+  if (kind.predicts && recompute.policy == RecomputePolicy::ops) {
+    Recomputation modules = recompute;
+    std::erase_if(modules.ops, [](const std::string& name) { return find_module(name) == nullptr; });
+    return recomputed_ops_of(kind.ops, modules);
+  }
   RecomputedOps recomputed = recomputed_ops_of(kind.ops, recompute);
   if (recompute.policy != RecomputePolicy::ops) return recomputed;
   for (const std::string& name : recompute.ops) {
@@ -144,8 +149,7 @@ RecomputedOps recomputed_ops_of(const LayerKind& kind, const Recomputation& reco
 }
 
 std::int64_t recomputed_layers(std::int64_t layers, const Recomputation& recompute) {
-  const bool block = recompute.method == RecomputeMethod::block && recompute.layers > 0;
-  return block ? std::min(layers, recompute.layers) : layers;
+  return recomputes_all_layers(recompute) ? layers : std::min(layers, recompute.layers);
 }
 
 std::vector<std::int64_t> layers_by_stage(std::int64_t layers, const Strategy& strategy) {

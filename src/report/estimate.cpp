@@ -236,7 +236,7 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
                                  parameters_text(parameter_counts(request.model)), request.system.name);
   if (markdown) text += '\n';
   text += layout_line(request.strategy, request.workload) + "\n" + policy_line(request.strategy) + "\n";
-  if (const std::string stages = launch_line(request.model.layers, request.strategy); !stages.empty())
+  if (const std::string stages = launch_line(request.model, request.strategy); !stages.empty())
     text += stages + "\n";
   text += "\n";
   text += verdict_line(plan, style) + "\n";

@@ -130,7 +130,7 @@ OrderedJson layout_json(const Request& request) {
   const std::vector<std::int64_t> by_stage = layers_by_stage(request.model, request.strategy);
   const StageLayout layout = stage_layout(request.model.layers, request.strategy);
   OrderedJson json{{"kind", name_of(layout)}, {"stage_layers", by_stage}};
-  if (layout == StageLayout::uneven) json["megatron"] = megatron_layout(by_stage);
+  if (layout == StageLayout::uneven) json["megatron"] = megatron_layout(by_stage, request.model.mtp_layers);
   return json;
 }
 

@@ -240,7 +240,10 @@ std::string sum_lines(const ExplainedTable& table) {
 
 // Above the table of a kind, where there are several: how many layers are of it, and what its letters stand for.
 std::string kind_line(const ExplainedTable& kind) {
-  std::string text = fmt::format("{} of the layers are '{}'", kind.count, kind.name);
+  std::string text = kind.position == KindPosition::layer
+                         ? fmt::format("{} of the layers are '{}'", kind.count, kind.name)
+                         : fmt::format("the {} layer{} of multi-token prediction: '{}'", kind.count,
+                                       kind.count == 1 ? "" : "s", kind.name);
   for (std::size_t i = 0; i < kind.sizes.size(); ++i) {
     text += fmt::format("{}{} = {:.12g}", i == 0 ? ", with " : ", ", letter_of(kind.sizes[i].letter),
                         kind.sizes[i].value);
@@ -302,8 +305,11 @@ std::string stage_lines(const ExplainReply& explanation) {
   line("embedding",
        fmt::format("{:g} x {}", stage.embedding_copies, to_string(kept_at(explanation, KindPosition::first))),
        parts.embedding);
+  const bool predicts = explanation.model.mtp_layers > 0;
   line("head",
-       fmt::format("{:g} x {}", stage.head_copies, to_string(kept_at(explanation, KindPosition::last))),
+       fmt::format("{:g} x {}", stage.head_copies,
+                   predicts ? "the head and all of multi-token prediction"
+                            : to_string(kept_at(explanation, KindPosition::last))),
        parts.head);
   line("outputs", "sent on, not deallocated", parts.outputs);
   line("recompute", "working set of the layer that is recomputed", parts.recompute);
@@ -321,7 +327,8 @@ std::string explain_text(const ExplainReply& explanation, const Style& style) {
       letters_line(explanation));
   for (const ExplainedTable& kind : explanation.kinds) {
     text += '\n';
-    if (kind.position == KindPosition::layer && has_several_kinds(explanation)) {
+    const bool beside_others = kind.position == KindPosition::layer && has_several_kinds(explanation);
+    if (beside_others || (kind.position == KindPosition::last && !kind.sizes.empty())) {
       text += kind_line(kind) + blank;
     }
     text += render_table(screen_table(kind), style) + blank;

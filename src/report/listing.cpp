@@ -16,6 +16,7 @@ std::string render_list(const std::vector<ListedModel>& models, const Style& sty
       json["parameters"] = number(listed.parameters.all);
       json["active_parameters"] = number(listed.parameters.active);
       json["active_parameters_without_embedding"] = number(listed.parameters.active_without_embedding);
+      json["mtp_parameters"] = number(listed.parameters.predictors);
       list.push_back(std::move(json));
     }
     return to_text(OrderedJson{{"format", 2}, {"models", std::move(list)}});

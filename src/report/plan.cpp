@@ -82,8 +82,7 @@ std::string choice_text(const PlanReply& report) {
   std::string text =
       fmt::format("\nBest: {}\n      {}\n", layout_line(best.request.strategy, best.request.workload),
                   policy_line(best.request.strategy));
-  if (const std::string launch = launch_line(best.request.model.layers, best.request.strategy);
-      !launch.empty())
+  if (const std::string launch = launch_line(best.request.model, best.request.strategy); !launch.empty())
     text += "      " + launch + "\n";
   if (plans.size() > 1) {
     const Plan& second = account(report.accounts[1].evaluation);

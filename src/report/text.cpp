@@ -44,6 +44,8 @@ std::string recompute_text(const Recomputation& recompute) {
 
 std::string parameters_text(const ParameterCounts& counts) {
   std::string text = human_count(counts.all) + " parameters";
+  if (counts.predictors > 0)
+    text += fmt::format(" and {} of multi-token prediction", human_count(counts.predictors));
   if (counts.active == counts.all) return text;
   text += fmt::format(", {} active", human_count(counts.active));
   if (counts.active_without_embedding == counts.active) return text;
@@ -71,12 +73,12 @@ std::string layout_line(const Strategy& strategy, const Workload& workload) {
                             strategy.micro_batch);
 }
 
-std::string launch_line(std::int64_t layers, const Strategy& strategy) {
+std::string launch_line(const Transformer& model, const Strategy& strategy) {
   std::string text;
-  if (stage_layout(layers, strategy) == StageLayout::uneven) {
-    const std::vector<std::int64_t> by_stage = layers_by_stage(layers, strategy);
+  if (stage_layout(model.layers, strategy) == StageLayout::uneven) {
+    const std::vector<std::int64_t> by_stage = layers_by_stage(model.layers, strategy);
     text = fmt::format("uneven stages: Megatron-Core's --pipeline-model-parallel-layout '{}'",
-                       megatron_layout(by_stage));
+                       megatron_layout(by_stage, model.mtp_layers));
     if (const auto ends = end_ranks(by_stage, strategy.pipeline_parallel)) {
       text += fmt::format(", or --decoder-first-pipeline-num-layers {} --decoder-last-pipeline-num-layers {}",
                           ends->first, ends->last);

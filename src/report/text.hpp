@@ -85,7 +85,7 @@ double in_flight(const Plan& plan, const RankMemory& rank);
 std::string layout_line(const Strategy& strategy, const Workload& workload);
 // What Megatron-Core has to be told: how layers lie where they do so unevenly, and of groups of more microbatches than
 // ranks; else nothing.
-std::string launch_line(std::int64_t layers, const Strategy& strategy);
+std::string launch_line(const Transformer& model, const Strategy& strategy);
 
 // One line: the choices that trade memory for time.
 std::string policy_line(const Strategy& strategy);

@@ -94,7 +94,8 @@ Seconds exposed_by_bucket(Seconds collective, Seconds pass, double buckets, doub
 
 Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, std::int64_t devices_per_node,
                             const Performance& performance) {
-  if (strategy.pipeline_parallel == 1 || !model.architecture.tied_embeddings) return Seconds(0);
+  const bool on_both_ends = model.architecture.tied_embeddings || model.mtp_layers > 0;
+  if (strategy.pipeline_parallel == 1 || !on_both_ends) return Seconds(0);
   const auto rows = static_cast<double>(padded_vocabulary(model, strategy.tensor_parallel)) /
                     static_cast<double>(strategy.tensor_parallel);
   const Bytes gradients = gradient_bytes(rows * static_cast<double>(model.hidden), strategy);

@@ -61,6 +61,9 @@ PassCost recompute_cost(const ModelCost& cost, const StagePlace& place, const Re
     sum += recomputed * cost.kinds[run.kind].recompute;
     left -= recomputed;
   }
+  if (recomputes_all_layers(recompute)) {
+    for (const LayerRun& run : place.predictors) sum += run.count * cost.kinds[run.kind].recompute;
+  }
   return sum;
 }
 

@@ -157,8 +157,6 @@ TEST_CASE("what is not modelled yet is told by its members") {
   CHECK(of("\"precision\": {\"recipe\": \"nvfp4\", \"bf16_layers\": [0, 14]}") ==
         Texts{"some layers in BF16 among others"});
   CHECK(of("\"precision\": {\"fp8_attention\": true}") == Texts{"FP8 attention"});
-  CHECK(of("\"moe_run\": {\"dispatcher\": \"alltoall\", \"mtp_layers\": 1}") ==
-        Texts{"multi-token prediction"});
   CHECK(of_model("\"moe\": null").empty());
   CHECK(of_model("\"window\": 128, \"attention_sinks\": true, \"qk_norm\": true").empty());
   CHECK(of_model("\"qk_norm\": false, \"hybrid_pattern\": \"ME*\"") == Texts{"Mamba layers"});
@@ -187,6 +185,8 @@ TEST_CASE("what a run says of attention and experts is read, and what latent att
   CHECK(windowed.full_attention_every == 2);
   CHECK(windowed.attention_sinks);
   CHECK(windowed.qk_norm);
+  const std::string predicts = "\"moe_run\": {\"dispatcher\": \"alltoall\", \"mtp_layers\": 1}, ";
+  CHECK(changed_run("\"recompute\"", predicts + "\"recompute\"").mtp_layers == 1);
   CHECK(changed_run("\"tp\": 1", "\"tp\": 1, \"cp\": 2, \"cp_comm_type\": \"a2a\"").cp_comm == "a2a");
 }
 

@@ -71,6 +71,14 @@ TEST_CASE("published models: parameters, all and active, to the last one") {
   }
 }
 
+// The projection, three normalizations and a layer; embedding and output layer are the model's.
+TEST_CASE("published models: parameters of multi-token prediction, beside the model's") {
+  CHECK(parameter_counts(read_model("deepseek-v3")).predictors == 11'610'068'224);
+  CHECK(parameter_counts(read_model("glm-4.5")).predictors == 3'988'069'792);
+  CHECK(parameter_counts(read_model("glm-4.5-air")).predictors == 2'375'059'584);
+  CHECK(parameter_counts(read_model("kimi-k2")).predictors == 0);
+}
+
 TEST_CASE("published models: a dense model's parameters are all active") {
   const ParameterCounts counts = parameter_counts(read_model("gpt3-175b"));
   CHECK(counts.active == counts.all);

@@ -175,6 +175,7 @@ TEST_CASE(
 TEST_CASE("stage layout: Megatron's string is read back as the layers of each stage") {
   const std::vector<std::int64_t> llama{7, 8, 8, 8, 7};
   CHECK(megatron_layout(llama) == "Et*7|(t*8|)*3,t*7,L");
+  CHECK(megatron_layout(llama, 1) == "Et*7|(t*8|)*3,t*7,mL");
   const std::vector<std::int64_t> bare{0, 1, 2, 2, 0};
   CHECK(megatron_layout(bare) == "E|t|(t*2|)*2,L");
   CHECK(rc::check([] {

@@ -51,6 +51,7 @@ struct MeasuredRun {
       0;  // with a window: the last of each so many layers has none; 0: all have it
   bool attention_sinks = false;
   bool qk_norm = false;  // per head
+  std::int64_t mtp_layers = 0;
 
   std::int64_t tensor_parallel = 1;
   std::optional<bool> sequence_parallel;

@@ -70,7 +70,7 @@ struct LayerActivations {
 LayerActivations layer_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, const Recomputation& recompute, Detail detail);
 
-// One layer of a kind, or one end of the model, which nothing recomputes.
+// One layer of a kind, or what stands at an end of the model, which nothing recomputes but layers of multi-token prediction.
 struct KindActivations {
   KindPosition position = KindPosition::layer;
   LayerActivations plain;       // where it is not recomputed
@@ -115,7 +115,7 @@ StageActivations stage_activations(const ModelActivations& parts, const StagePla
 // The same into a value that is there, since a search asks for many and each new one has its room cleared.
 void set_stage_activations(StageActivations& stage, const ModelActivations& parts, const StagePlace& place,
                            const Recomputation& recompute);
-// Of the ends and the output alone, without layers.
+// Of the ends and the output alone, without layers, where nothing is recomputed at the ends.
 StageActivations end_activations(const ModelActivations& parts, const StagePlace& place);
 
 // Every virtual stage of the model, in order: p m of them. With what they hold for weights, where those have passes

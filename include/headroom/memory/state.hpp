@@ -9,7 +9,8 @@
 
 namespace headroom {
 
-// Parameters of the whole model as published: the vocabulary unpadded, tied embeddings counted once.
+// Parameters of the whole model as published: the vocabulary unpadded, tied embeddings counted once, without multi-token
+// prediction.
 double parameter_count(const Transformer& model);
 
 // The same beside those that a token meets: of the experts of a layer, q. Publishers count the word embedding that it is
@@ -18,6 +19,7 @@ struct ParameterCounts {
   double all = 0;
   double active = 0;
   double active_without_embedding = 0;
+  double predictors = 0;  // of multi-token prediction, which `all` and those that are active leave out
   friend bool operator==(const ParameterCounts&, const ParameterCounts&) = default;
 };
 ParameterCounts parameter_counts(const Transformer& model);
@@ -49,6 +51,8 @@ constexpr const Parameters& fuller(const Parameters& x, const Parameters& y) {
 struct ModelParameters {
   std::vector<Parameters> kinds;  // of one layer, or end, in the order of ModelLayers::kinds
   double shared = 0;  // the output layer's weights, where tied embeddings stand on one rank with them
+  double copied =
+      0;  // the word embedding's, of which multi-token prediction has a copy on a rank without them
   friend bool operator==(const ModelParameters&, const ModelParameters&) = default;
 };
 
@@ -63,6 +67,7 @@ struct KindParameterExprs {
 struct ModelParameterExprs {
   std::vector<KindParameterExprs> kinds;
   Expr shared;
+  Expr copied;
 };
 
 ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Sharding& sharding,
@@ -72,8 +77,8 @@ ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& lette
 ModelParameters model_parameters(const Transformer& model, const Strategy& strategy,
                                  const Workload& workload);
 
-// Of a pipeline rank whose virtual stages hold so many of each kind; `both_ends`: the first and the last are among
-// them.
+// Of a pipeline rank whose virtual stages hold so many of each kind, the last of which is the head; `both_ends`: the first and
+// the last virtual stage are among them.
 constexpr Parameters parameters_of_rank(const ModelParameters& parts, const KindCounts& counts,
                                         bool both_ends) {
   Parameters sum;
@@ -83,7 +88,11 @@ constexpr Parameters parameters_of_rank(const ModelParameters& parts, const Kind
     sum.narrow_dense += static_cast<double>(counts[i]) * parts.kinds[i].narrow_dense;
     sum.narrow_expert += static_cast<double>(counts[i]) * parts.kinds[i].narrow_expert;
   }
-  if (both_ends) sum.dense -= parts.shared;
+  if (both_ends) {
+    sum.dense -= parts.shared;
+  } else if (!counts.empty() && counts[counts.size() - 1] > 0) {
+    sum.dense += parts.copied;
+  }
   return sum;
 }
 

@@ -1,4 +1,4 @@
-// A model as a list: the embedding, runs of layers that are alike, the head. A kind has an op table; memory, time,
+// A model as a list: the embedding, runs of layers that are alike, multi-token prediction, the head. A kind has an op table; memory, time,
 // parameters, FLOPs and explanations are sums over kinds, weighted by how many of each a virtual stage or a model has.
 //
 // A kind of layer joins by its rows (a table beside layer_ops.hpp), by its sizes, and by its runs in layers_of().
@@ -13,6 +13,7 @@
 #include "headroom/model/ends_ops.hpp"
 #include "headroom/model/layer_ops.hpp"
 #include "headroom/model/precision.hpp"
+#include "headroom/model/prediction_ops.hpp"
 
 namespace headroom {
 
@@ -36,7 +37,14 @@ struct LayerKind {
       1;  // of the model: L where all layers are of one kind, so that expressions are the paper's
   OpTable ops;
   KindSizes sizes = {};
+  bool predicts =
+      false;  // a layer of multi-token prediction: it stands with an end, and is recomputed as layers are
 };
+
+// Whether recomputation is of it.
+constexpr bool is_layer(const LayerKind& kind) {
+  return kind.position == KindPosition::layer || kind.predicts;
+}
 
 // Of an op among those of several kinds: "wide.mlp_up".
 inline std::string qualified_name(const LayerKind& kind, std::string_view op) {
@@ -45,7 +53,10 @@ inline std::string qualified_name(const LayerKind& kind, std::string_view op) {
 
 // Most kinds of a model, its two ends among them. Counts by kind have a place for each, so that a search allocates
 // nothing for them.
-inline constexpr std::size_t most_kinds = 12;
+inline constexpr std::size_t most_kinds = 16;
+
+// Of them, those that are no layers of a list: embedding and head, and four of multi-token prediction.
+inline constexpr std::size_t most_end_kinds = 6;
 
 // How many of each kind, in the order of ModelLayers::kinds.
 using KindCounts = FixedVector<std::int64_t, most_kinds>;
@@ -60,6 +71,7 @@ struct ModelLayers {
   std::vector<LayerKind> kinds;  // layers before ends: sums run in this order
   std::vector<LayerRun> runs;    // in the order of the model, ends included
   bool tied_embeddings = false;
+  bool predicts = false;         // more than one token ahead
   Dtype boundary = Dtype::half;  // of what one layer gives the next
 };
 

@@ -133,7 +133,8 @@ struct Op {
   bool in_place = false;  // its backward pass writes the gradient of its input over what it saved
   FixedVector<ValueId, 2> temporaries{};  // alive while its backward pass runs, and only then
   std::optional<Dtype> input_gradient{};  // while its backward pass runs, where it is not the input's dtype
-  bool always_half = false;  // its products are of 16 bits, whatever the precision of a model's linears
+  bool always_half = false;     // its products are of 16 bits, whatever the precision of a model's linears
+  bool shares_weights = false;  // they are another op's, and counted there
 };
 
 // Whether it multiplies factors of fewer than 16 bits.

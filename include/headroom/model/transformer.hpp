@@ -162,6 +162,7 @@ struct Transformer {
   std::int64_t sequence = 0;       // default training length, tokens
   std::int64_t max_positions = 0;  // rows of a learned position table
   Architecture architecture;
+  std::int64_t mtp_layers = 0;  // depths of multi-token prediction, each with a layer as the last one
   // Where not all layers are alike: their kinds, each of which some run names, and the runs in the order of the model, which
   // add up to `layers`. Otherwise both are empty, and the layers are as the members above say.
   std::vector<LayerDescription> layer_kinds = {};

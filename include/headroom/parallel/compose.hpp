@@ -296,7 +296,7 @@ constexpr Expr forward_flops(const OpTable& table, const Sharding& sharding, OpS
 constexpr Expr parameters(const Op& op, const Sharding& sharding) {
   Expr sum;
   for (const Amount& part : op.parameters) sum += on_rank(part, sharding);
-  if (op.kind != OpKind::linear) return sum;
+  if (op.kind != OpKind::linear || op.shares_weights) return sum;
   for (const MatrixProduct& product : op.products) sum += weights_on_rank(product, sharding);
   return sum;
 }

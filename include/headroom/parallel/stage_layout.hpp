@@ -57,7 +57,7 @@ std::vector<std::int64_t> balanced_layers(std::span<const double> loads, std::in
 // The value of Megatron-Core's --pipeline-model-parallel-layout: stages in the order of the model between bars, E the
 // embedding, t a layer, L the loss; x*n and (x)*n repeat [Megatron-LM, megatron/core/transformer/
 // pipeline_parallel_layer_layout.py]: "Et*7|(t*8|)*14,t*7,L".
-std::string megatron_layout(std::span<const std::int64_t> layers_by_stage);
+std::string megatron_layout(std::span<const std::int64_t> layers_by_stage, std::int64_t mtp_layers = 0);
 
 // Layers of the first and the last pipeline rank, where that says all: in between every rank holds as many as the next,
 // and the virtual stages of a rank as many as each other [Megatron-LM, --decoder-first-pipeline-num-layers and

@@ -17,7 +17,8 @@ struct StagePlace {
   bool first = false;
   bool last = false;
   KindCounts of_kind;
-  std::vector<LayerRun> runs = {};  // its layers, in the order of the model
+  std::vector<LayerRun> runs = {};        // its layers, in the order of the model
+  std::vector<LayerRun> predictors = {};  // layers of multi-token prediction, which stand behind them
   friend bool operator==(const StagePlace&, const StagePlace&) = default;
 };
 
@@ -28,7 +29,8 @@ std::vector<StagePlace> stage_places(const Transformer& model, const Strategy& s
 void visit_stage_places(const ModelLayers& layers, const Strategy& strategy,
                         const std::function<void(const StagePlace&)>& visit);
 
-// How many layers of each kind a virtual stage recomputes: recomputed_layers() of them, from its first on.
+// How many layers of each kind a virtual stage recomputes: recomputed_layers() of them, from its first on, and those of
+// multi-token prediction where that is all of them.
 KindCounts recomputed_of_kind(const StagePlace& place, const Recomputation& recompute);
 
 }  // namespace headroom

@@ -199,11 +199,16 @@ Sharding sharding_of(const KindSizes& sizes, Sharding of_model, std::int64_t ten
 // The recomputation that a policy means on a layer's table. Of the names of `ops`, those count that are ops of the
 // table.
 RecomputedOps recomputed_ops_of(const OpTable& table, const Recomputation& recompute);
-// On a kind's, of which "KIND.OP" names an op too. What stands at the ends of a model is not recomputed.
+// On a kind's, of which "KIND.OP" names an op too. Of layers of multi-token prediction, policies and modules are, and no ops by
+// their names; what else stands at the ends of a model is not recomputed.
 RecomputedOps recomputed_ops_of(const LayerKind& kind, const Recomputation& recompute);
 
 // Layers of a virtual stage of `layers` that the backward pass recomputes: all, or the first K of the block method.
 std::int64_t recomputed_layers(std::int64_t layers, const Recomputation& recompute);
+// Whether that is all of any stage.
+constexpr bool recomputes_all_layers(const Recomputation& recompute) {
+  return recompute.layers == 0 || recompute.method != RecomputeMethod::block;
+}
 
 // Layers of virtual stage c (of p m, in the order of the model). Where p m does not divide L and no list is given, one
 // more layer goes to chunks counted back from the last but one: early ranks hold the most microbatches, and the

@@ -1,0 +1,48 @@
+// The op tables of multi-token prediction [DeepSeek-V3, arXiv:2412.19437, section 2.2], as Megatron-Core runs it
+// [core/transformer/multi_token_prediction.py]. Behind the model's last layer stand so many depths, one after the other: the
+// hidden states and the embedding of the token one further ahead are normalized, put beside each other and projected from 2 h to h
+// numbers; a layer as the model's last follows, and a head. Embedding and output layer are the model's own.
+#pragma once
+
+#include "headroom/model/ends_ops.hpp"
+
+namespace headroom {
+
+// Of the tokens ahead, by the model's embedding.
+constexpr OpTable prediction_embedding_ops(const Architecture& architecture) {
+  OpTable table = embedding_ops(architecture);
+  for (std::size_t i = 0; i < table.ops().size(); ++i) table.change(i).parameters = {};
+  return table;
+}
+
+constexpr OpTable prediction_input_ops(const Architecture& architecture) {
+  using namespace symbols;
+  OpBuilder input{.arch = architecture};
+  OpTable& table = input.table;
+  const Dtype stream = architecture.kernels.residual_dtype;
+  const ValueId embedding = table.value({"embedding of the next token", s * b * h, stream});
+  const ValueId hidden = table.value({"hidden states", s * b * h, stream});
+  const ValueId token = input.norm("norm_embedding", embedding);
+  const ValueId state = input.norm("norm_hidden", hidden);
+  const ValueId both = table.value({"both, side by side", 2 * s * b * h});
+  table.op({.name = "join", .kind = OpKind::copy, .inputs = {token, state}, .outputs = {both}});
+  // Column-parallel, and its output is gathered: as many bytes as the sum over ranks that stands here.
+  const ValueId projected = table.value({"projected", s * b * h, stream});
+  input.linear("join_projection", both, {projected},
+               {OpBuilder::of_tokens({2 * h, Placement::whole}, {{h, Placement::split}})}, {});
+  return table;
+}
+
+// A normalization of its own, and the model's output layer.
+constexpr OpTable prediction_head_ops(const Architecture& architecture) {
+  OpTable table = head_ops(architecture);
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    Op& op = table.change(i);
+    if (op.kind != OpKind::linear) continue;
+    op.shares_weights = true;
+    op.parameters = {};
+  }
+  return table;
+}
+
+}  // namespace headroom
