@@ -135,7 +135,8 @@ TEST_CASE("hub: mixtures of experts and latent attention") {
   check_same(imported(R"({"model_type": "qwen3_moe", "num_hidden_layers": 48, "head_dim": 128,
     "norm_topk_prob": true, "mlp_only_layers": []})"),
              "qwen3-30b-a3b");
-  check_same(imported(R"({"model_type": "glm4_moe", "head_dim": 128, "attention_bias": true})"),
+  check_same(imported(R"({"model_type": "glm4_moe", "head_dim": 128, "attention_bias": true,
+    "num_nextn_predict_layers": 1})"),
              "glm-4.5-air");
   check_same(imported(R"({"model_type": "llama4", "text_config": {"model_type": "llama4_text"}})"),
              "llama-4-scout");

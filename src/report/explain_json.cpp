@@ -1,0 +1,117 @@
+#include "report/explain_json.hpp"
+
+namespace headroom {
+namespace {
+
+OrderedJson collective_json(const Collective& collective) {
+  return {{"name", name_of(collective.name)},
+          {"forward", name_of(forward_kind(collective.name))},
+          {"backward", name_of(backward_kind(collective.name))},
+          {"bytes", to_string(Expr(collective.bytes))},
+          {"backward_bytes", to_string(Expr(collective.backward_bytes))},
+          {"recomputed", collective.recomputed},
+          {"regathers", collective.regathers}};
+}
+
+OrderedJson ops_json(const ExplainedTable& table) {
+  OrderedJson ops = OrderedJson::array();
+  for (const ExplainedOp& op : table.ops) {
+    OrderedJson tensors = OrderedJson::array();
+    for (const ExplainedTensor& tensor : op.tensors) {
+      tensors.push_back({{"name", tensor.name},
+                         {"why", tensor.why},
+                         {"dtype", name_of(tensor.dtype)},
+                         {"placement", name_of(tensor.placement)},
+                         {"saved", tensor.kept},
+                         {"size", to_string(tensor.bytes.expression)},
+                         {"size_bytes", number(tensor.bytes.value)}});
+    }
+    OrderedJson collectives = OrderedJson::array();
+    for (const auto* list : {&op.before, &op.after}) {
+      for (const Collective& collective : *list) collectives.push_back(collective_json(collective));
+    }
+    ops.push_back({{"name", op.name},
+                   {"kind", name_of(op.kind)},
+                   {"placement", name_of(op.region)},
+                   {"recomputed", op.recomputed},
+                   {"stored", to_string(op.kept.expression)},
+                   {"stored_bytes", number(op.kept.value)},
+                   {"forward_flops", number(op.forward_flops.value)},
+                   {"forward_flops_expression", to_string(op.forward_flops.expression)},
+                   {"tensors", std::move(tensors)},
+                   {"collectives", std::move(collectives)}});
+  }
+  return ops;
+}
+
+OrderedJson sums_json(const ExplainedTable& table) {
+  return {{"stored", to_string(table.kept.expression)},
+          {"stored_bytes", number(table.kept.value)},
+          {"recomputed", to_string(table.dropped.expression)},
+          {"recomputed_bytes", number(table.dropped.value)}};
+}
+
+OrderedJson kind_json(const ExplainedTable& table) {
+  OrderedJson json = sums_json(table);
+  json["ops"] = ops_json(table);
+  return json;
+}
+
+OrderedJson layer_kind_json(const ExplainedTable& table) {
+  OrderedJson sizes = OrderedJson::object();
+  for (const auto& [letter, value] : table.sizes) sizes[std::string(1, letter_of(letter))] = number(value);
+  OrderedJson json{{"name", table.name},
+                   {"count", table.count},
+                   {"sizes", std::move(sizes)},
+                   {"equalities", table.equalities}};
+  json.update(kind_json(table));
+  return json;
+}
+
+// The printed expression, or null where the stages are too uneven for one.
+OrderedJson in_symbols(const Derived& derived) {
+  if (derived.expression.size() == 0) return nullptr;
+  return to_string(derived.expression);
+}
+
+}  // namespace
+
+bool has_several_kinds(const ExplainReply& explanation) {
+  return explanation.kinds[1].position == KindPosition::layer;
+}
+
+OrderedJson explain_json(const ExplainReply& explanation) {
+  const ExplainedStage& stage = explanation.first_stage;
+  const Activations& parts = stage.rank.at_peak;
+  const ExplainedTable& layer = explanation.kinds.front();
+  const bool several = has_several_kinds(explanation);
+  OrderedJson json = {{"format", 2},
+                      {"model", to_json(explanation.model)},
+                      {"strategy", to_json(explanation.strategy)},
+                      {"workload", to_json(explanation.workload, explanation.strategy)},
+                      {"detail", name_of(explanation.detail)},
+                      {"equalities", explanation.equalities},
+                      {"ops", ops_json(layer)},
+                      {"layer", sums_json(layer)}};
+  for (const ExplainedTable& kind : explanation.kinds) {
+    if (kind.position != KindPosition::layer) {
+      json[kind.name] = kind_json(kind);
+    } else if (several) {
+      json["layer_kinds"].push_back(layer_kind_json(kind));
+    }
+  }
+  json["first_stage"] = OrderedJson{
+      {"layers_in_flight", in_symbols(stage.layers_in_flight)},
+      {"layers_in_flight_count",
+       in_symbols(stage.layers_in_flight).is_null() ? OrderedJson() : number(stage.layers_in_flight.value)},
+      {"layers", in_symbols(stage.layer_bytes)},
+      {"layers_bytes", number(parts.layers)},
+      {"embedding_bytes", number(parts.embedding)},
+      {"head_bytes", number(parts.head)},
+      {"outputs_bytes", number(parts.outputs)},
+      {"recompute_bytes", number(parts.recompute)},
+      {"activation_bytes", number(total(parts))}};
+  return json;
+}
+
+}  // namespace headroom
