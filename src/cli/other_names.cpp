@@ -47,6 +47,8 @@ constexpr std::array other_names{
     OtherName{"--no-overlap-p2p-communication", "--set-software=overlap_p2p=false"},
     OtherName{"--recompute-activations", "--recompute=selective"},
     OtherName{"--use-flash-attn", "--attention=flash"},
+    OtherName{"--cross-entropy-loss-fusion",
+              "--set=kernels.cross_entropy=vocabulary_parallel"},  // keeps as much
 };
 
 // A size of something that there is one of as long as it is not modelled.

@@ -107,6 +107,21 @@ TEST_CASE(
   CHECK(plain.logits == Bytes(tokens * 4 * 16));
 }
 
+TEST_CASE("backward peak: a loss in chunks holds an eighth of the logits, in three tensors") {
+  Transformer model = small_llama();
+  model.vocabulary = model.vocabulary_multiple = 4096;
+  const auto peak = [&](CrossEntropy kind) {
+    model.architecture.kernels.cross_entropy = kind;
+    return peaks(model, with_two_sequences(), stack(DummyGradients::none)).kinds[2].plain.backward;
+  };
+  const BackwardPeak chunked = peak(CrossEntropy::chunked);
+  CHECK(op_name(model, chunked.during) == "loss");
+  CHECK(chunked.logits == Bytes(tokens * 2 * 4096 / 8));
+  CHECK(chunked.gradients == Bytes(tokens * (4 + 4) * 4096 / 8));
+  CHECK(total(chunked) < total(peak(CrossEntropy::plain)));
+  CHECK(peak(CrossEntropy::fused_fp32).logits == Bytes(tokens * 2 * 4096));
+}
+
 TEST_CASE(
     "backward peak: under sequence parallelism the output layer has its input gathered, and its gradient "
     "whole") {

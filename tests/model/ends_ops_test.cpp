@@ -48,6 +48,25 @@ TEST_CASE("head: a fused cross-entropy keeps its gradient in half precision") {
   static_assert(loss_bytes(CrossEntropy::fused, Detail::paper) == 2 * s * b * v);
 }
 
+TEST_CASE("head: Transformer Engine's loss keeps an fp32 gradient, and one in chunks no logits") {
+  using namespace symbols;
+  static_assert(loss_bytes(CrossEntropy::fused_fp32, Detail::paper) == 4 * s * b * v);
+  static_assert(loss_bytes(CrossEntropy::chunked, Detail::exact) == Expr());
+  static_assert(loss_bytes(CrossEntropy::linear_fused, Detail::exact) == 2 * v * h);
+  static_assert(logits_at_once(CrossEntropy::chunked) == s * b * v / 8);
+}
+
+TEST_CASE("head: the products of the output layer are the same however the loss is made") {
+  constexpr auto flops = [](CrossEntropy kind) {
+    const OpTable table = head_ops(Architecture{.kernels = {.cross_entropy = kind}});
+    return forward_flops(table, {}, every_op(table));
+  };
+  for (const auto& spelling : spellings<CrossEntropy>) {
+    CAPTURE(std::string(spelling.second));
+    CHECK(flops(spelling.first) == flops(CrossEntropy::vocabulary_parallel));
+  }
+}
+
 TEST_CASE("embedding: the dropout mask, and under tensor parallelism which tokens are this rank's") {
   using namespace symbols;
   static_assert(embedding_bytes({}, {}, Detail::exact) == s * b * h);

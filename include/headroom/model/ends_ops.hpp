@@ -68,6 +68,7 @@ constexpr Traffic cross_entropy_traffic(CrossEntropy kind) {
       break;
     case CrossEntropy::plain:
     case CrossEntropy::log_softmax_gather:
+    case CrossEntropy::chunked:
       traffic.forward = cast + 3 * fp32;   // to fp32; the log-softmax reads twice and writes once
       traffic.backward = in_place + cast;  // from the log-softmax, to half
       traffic.forward_kernels = 3;
@@ -78,8 +79,23 @@ constexpr Traffic cross_entropy_traffic(CrossEntropy kind) {
           half + 2 * half;          // reads for maximum and sum, then writes the gradient over the logits
       traffic.backward = 2 * half;  // scale by the loss gradient
       break;
+    case CrossEntropy::fused_fp32:
+      traffic.forward = half + half + fp32;
+      traffic.backward = in_place + cast;
+      traffic.backward_kernels = 2;
+      break;
+    case CrossEntropy::linear_fused: traffic.forward = half + 2 * half; break;
   }
   return traffic;
+}
+
+// Tokens times vocabulary whose logits exist at once: of all tokens, of an eighth of them, or of as many as make the logits as
+// large as the hidden states.
+constexpr Monomial logits_at_once(CrossEntropy kind) {
+  using namespace symbols;
+  if (kind == CrossEntropy::linear_fused) return s * b * h;
+  constexpr std::int64_t chunks = 8;  // torchtitan's default
+  return kind == CrossEntropy::chunked ? s * b * v / Monomial(chunks) : s * b * v;
 }
 
 constexpr OpTable head_ops(const Architecture& architecture) {
@@ -89,17 +105,16 @@ constexpr OpTable head_ops(const Architecture& architecture) {
   OpTable& table = head.table;
   const ValueId input = table.value({"last layer's output", s * b * h, kernels.residual_dtype});
   const ValueId normalized = head.norm("final_norm", input);
-  ValueId logits = table.value({"logits", s * b * v, Dtype::half, Placement::split});
+  const Monomial at_once = logits_at_once(kernels.cross_entropy);
+  ValueId logits = table.value({"logits", at_once, Dtype::half, Placement::split});
   head.linear("output_layer", normalized, {logits},
               {OpBuilder::of_tokens({h, Placement::whole}, {{v, Placement::split}})}, {});
 
   if (architecture.final_softcap) {
-    const ValueId capped = table.value({"capped logits", s * b * v, Dtype::half, Placement::split});
-    table.op({.name = "softcap",
-              .region = Placement::split,
-              .inputs = {logits},
-              .outputs = {capped},
-              .saves = {{capped, why::input_gradient}}});
+    const ValueId capped = table.value({"capped logits", at_once, Dtype::half, Placement::split});
+    Op softcap{.name = "softcap", .region = Placement::split, .inputs = {logits}, .outputs = {capped}};
+    if (!in_chunks(kernels.cross_entropy)) softcap.saves = {{capped, why::input_gradient}};
+    table.op(softcap);
     logits = capped;
   }
 
@@ -125,6 +140,20 @@ constexpr OpTable head_ops(const Architecture& architecture) {
     case CrossEntropy::fused:
       head.keep(loss, {"logit gradient", s * b * v, Dtype::half, Placement::split},
                 "computed in the forward pass, in place");
+      loss.in_place = true;
+      break;
+    case CrossEntropy::fused_fp32:
+      head.keep(loss, {"logit gradient", s * b * v, Dtype::fp32, Placement::split},
+                "computed in the forward pass");
+      break;
+    case CrossEntropy::
+        chunked:  // the input that the output layer keeps stands for the gradient that is kept in its place
+      loss.temporaries = {table.value({"fp32 logits", at_once, Dtype::fp32, Placement::split}),
+                          table.value({"fp32 softmax", at_once, Dtype::fp32, Placement::split})};
+      break;
+    case CrossEntropy::linear_fused:
+      head.keep(loss, {"weight gradient", v * h, Dtype::half, Placement::split},
+                "computed in the forward pass");
       loss.in_place = true;
       break;
   }

@@ -36,8 +36,26 @@ enum class NormKernel : std::uint8_t { fused, unfused, unfused_mean };
 // one (core/fusions/fused_cross_entropy.py).
 // plain: torch cross_entropy over logits cast to `logits` precision.
 // log_softmax_gather: the log-softmax and an indexed read, written by hand.
-// fused: keeps only the gradient, written over the half-precision logits (Transformer Engine, Liger).
-enum class CrossEntropy : std::uint8_t { vocabulary_parallel, plain, log_softmax_gather, fused };
+// fused: keeps only the gradient, written over the half-precision logits (Liger, Transformer Engine before its #3193).
+// fused_fp32: keeps only the gradient, in fp32 (Transformer Engine since then, pytorch/cross_entropy.py).
+// chunked: the output layer and its loss run over an eighth of the tokens at a time, forward and backward at once, so that no
+// more logits exist, and the gradient of the hidden states is kept [torchtitan, components/loss.py, ChunkedLossWrapper].
+// linear_fused: the same over as many chunks as make their logits as large as the hidden states, with the gradient of the weights
+// made in the forward pass and kept [Liger, fused_linear_cross_entropy].
+enum class CrossEntropy : std::uint8_t {
+  vocabulary_parallel,
+  plain,
+  log_softmax_gather,
+  fused,
+  fused_fp32,
+  chunked,
+  linear_fused
+};
+
+// Whether the output layer's forward pass runs its backward pass too, chunk by chunk.
+constexpr bool in_chunks(CrossEntropy kind) {
+  return kind == CrossEntropy::chunked || kind == CrossEntropy::linear_fused;
+}
 
 // one: q, k and v are views into the output of a single linear; separate: three linears.
 enum class QkvLinear : std::uint8_t { one, separate };
@@ -245,11 +263,14 @@ inline constexpr std::array<Spelling<NormKernel>, 3> spellings<NormKernel>{{
     {NormKernel::unfused_mean, "unfused_mean"},
 }};
 template <>
-inline constexpr std::array<Spelling<CrossEntropy>, 4> spellings<CrossEntropy>{{
+inline constexpr std::array<Spelling<CrossEntropy>, 7> spellings<CrossEntropy>{{
     {CrossEntropy::vocabulary_parallel, "vocabulary_parallel"},
     {CrossEntropy::plain, "plain"},
     {CrossEntropy::log_softmax_gather, "log_softmax_gather"},
     {CrossEntropy::fused, "fused"},
+    {CrossEntropy::fused_fp32, "fused_fp32"},
+    {CrossEntropy::chunked, "chunked"},
+    {CrossEntropy::linear_fused, "linear_fused"},
 }};
 template <>
 inline constexpr std::array<Spelling<QkvLinear>, 2> spellings<QkvLinear>{{
