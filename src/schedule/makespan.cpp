@@ -287,16 +287,28 @@ void makespans(const ScheduleShape& shape, std::span<const std::span<const Chunk
 
 Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans) {
   EXPECTS(std::ssize(spans) == shape.ranks * shape.chunks);
+  // Of the first group's forward passes through the first chunk, and of the last group's backward passes, those that a rank
+  // before may run while this one waits.
+  const bool in_groups = shape.kind == ScheduleKind::interleaved && shape.chunks > 1;
+  const std::int64_t group = std::min(group_size(shape), shape.microbatches);
+  const std::int64_t rest = shape.microbatches % group;
+  const double filling = in_groups ? real(group - 1) : 0;
+  const double draining = in_groups ? real((rest == 0 ? group : rest) - 1) : 0;
   Seconds longest;
   Seconds ends;  // through the first chunk of the ranks before, forward and, where it comes last, backward
+  ChunkSpans slowest;  // first chunk of the ranks so far
   for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
     Seconds round;
     for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
       const ChunkSpans& span = spans[index(stage_of(shape, rank, chunk))];
       round += span.forward + span.backward;
     }
-    longest = std::max(longest, ends + real(shape.microbatches) * round);
     const ChunkSpans& first = spans[index(rank)];
+    slowest.forward = std::max(slowest.forward, first.forward);
+    slowest.backward = std::max(slowest.backward, first.backward);
+    longest = std::max(longest, ends + real(shape.microbatches) * round +
+                                    filling * (slowest.forward - first.forward) +
+                                    draining * (slowest.backward - first.backward));
     ends += has_weight_passes(shape) ? first.forward : first.forward + first.backward;
   }
   constexpr double rounding = 1e-9;  // of sums of up to a million terms

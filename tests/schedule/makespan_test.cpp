@@ -59,6 +59,24 @@ TEST_CASE("no schedule takes less than the least makespan") {
   }));
 }
 
+TEST_CASE("interleaved stages alike but for longer ends mostly take the least makespan") {
+  int cases = 0;
+  int equal = 0;
+  CHECK(rc::check([&] {
+    const std::int64_t ranks = between(1, 9);
+    ScheduleShape shape{ScheduleKind::interleaved, ranks, between(2, 4), ranks * between(1, 5)};
+    const ChunkSpans alike{any_seconds(3), any_seconds(3)};
+    std::vector<ChunkSpans> spans(static_cast<std::size_t>(ranks * shape.chunks), alike);
+    for (ChunkSpans* const end : {&spans.front(), &spans.back()}) {
+      end->forward += any_seconds(0);
+      end->backward += any_seconds(0);
+    }
+    ++cases;
+    equal += makespan(shape, spans) <= (1 + 2e-9) * least_makespan(shape, spans) ? 1 : 0;
+  }));
+  CHECK(equal >= 0.95 * cases);
+}
+
 TEST_CASE("stages alike: (n m + p - 1) passes one after the other") {
   const std::vector<ChunkSpans> alike(12, {Seconds(1), Seconds(2)});
   CHECK(makespan({ScheduleKind::interleaved, 4, 3, 8}, alike) == Seconds(3 * (8 * 3 + 4 - 1)));

@@ -48,8 +48,16 @@ Seconds makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans);
 void makespans(const ScheduleShape& shape, std::span<const std::span<const ChunkSpans>> pipelines,
                std::span<Seconds> longest);
 
-// No pipeline of these spans takes less: for each rank, filling the pipeline up to it, its own work, and draining.
-// Its passes for weights may outlast the draining, so that with them only filling counts: the spans' forward passes.
+// No pipeline of these spans takes less: for each rank, filling the pipeline up to it, its own work, and draining. Where
+// interleaved, with F and B the spans of a rank's first chunk and R those of all its chunks:
+//
+//   max over r of n R_r + sum over i < r of (F_i + B_i) + (g - 1)(max over i <= r of F_i - F_r)
+//                                                       + (h - 1)(max over i <= r of B_i - B_r)
+//
+// since rank i runs the first chunk of a group's g microbatches in a row, and r all its passes but g - 1 after that; so with
+// the last group, of h, when the pipeline drains. Where all stages between the first and the last are alike and those two
+// take longer, the makespan is rarely more: a property test says how rarely.
+// Passes for weights may outlast the draining, so that with them only filling counts: the spans' forward passes.
 Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans);
 
 // What replay_schedule returns, but for the rounding of sums. Replays where storage windows make passes differ, or
