@@ -59,22 +59,17 @@ TEST_CASE("no schedule takes less than the least makespan") {
   }));
 }
 
-TEST_CASE("interleaved stages alike but for longer ends mostly take the least makespan") {
-  int cases = 0;
-  int equal = 0;
-  CHECK(rc::check([&] {
+TEST_CASE("interleaved stages alike but for a longer last one take the least makespan") {
+  CHECK(rc::check([] {
     const std::int64_t ranks = between(1, 9);
-    ScheduleShape shape{ScheduleKind::interleaved, ranks, between(2, 4), ranks * between(1, 5)};
-    const ChunkSpans alike{any_seconds(3), any_seconds(3)};
-    std::vector<ChunkSpans> spans(static_cast<std::size_t>(ranks * shape.chunks), alike);
-    for (ChunkSpans* const end : {&spans.front(), &spans.back()}) {
-      end->forward += any_seconds(0);
-      end->backward += any_seconds(0);
-    }
-    ++cases;
-    equal += makespan(shape, spans) <= (1 + 2e-9) * least_makespan(shape, spans) ? 1 : 0;
+    const ScheduleShape shape{ScheduleKind::interleaved, ranks, between(2, 4), ranks * between(1, 5)};
+    std::vector<ChunkSpans> spans(static_cast<std::size_t>(ranks * shape.chunks),
+                                  {any_seconds(1), any_seconds(1)});
+    spans.back().forward += any_seconds(0);
+    spans.back().backward += any_seconds(0);
+    const double rounding = 2e-9;  // least_makespan() leaves half of it
+    RC_ASSERT(makespan(shape, spans) <= (1 + rounding) * least_makespan(shape, spans));
   }));
-  CHECK(equal >= 0.95 * cases);
 }
 
 TEST_CASE("stages alike: (n m + p - 1) passes one after the other") {

@@ -55,8 +55,8 @@ void makespans(const ScheduleShape& shape, std::span<const std::span<const Chunk
 //                                                       + (h - 1)(max over i <= r of B_i - B_r)
 //
 // since rank i runs the first chunk of a group's g microbatches in a row, and r all its passes but g - 1 after that; so with
-// the last group, of h, when the pipeline drains. Where all stages between the first and the last are alike and those two
-// take longer, the makespan is rarely more: a property test says how rarely.
+// the last group, of h, when the pipeline drains. Where all stages are alike but the last, which takes no less, the makespan
+// is no more: a property test holds the two equal.
 // Passes for weights may outlast the draining, so that with them only filling counts: the spans' forward passes.
 Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans);
 
