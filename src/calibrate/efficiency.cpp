@@ -32,7 +32,7 @@ Row without(Row x, const Row& direction) {
 std::vector<Efficiency> efficiencies() {
   return {{"products.sustained", {"products.sustained"}, 0.5},
           {"streaming.bandwidth_share", {"streaming.bandwidth_share"}, 0.3},
-          {"flash_attention", {"flash_attention.forward", "flash_attention.backward"}, 0.05},
+          {"flash_attention.sustained", {"flash_attention.sustained"}, 0.05},
           {"network.nic_efficiency", {"network.nic_efficiency"}, 0.05},
           {"network.shared_nic_efficiency", {"network.shared_nic_efficiency"}, 0.05}};
 }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "fit_stages.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/expects.hpp"
 #include "rate_parameters.hpp"
@@ -16,95 +17,10 @@
 namespace headroom {
 namespace {
 
-// Relative errors from where on a sample counts as an outlier: what each model's equations leave at their best.
-constexpr double product_scale = 0.05;
-constexpr double collective_scale = 0.1;
-constexpr double streaming_scale = 0.1;
-
 constexpr std::uint64_t parts = 3;
 
 // Samples that rates within their bounds miss by more, in the median and held out, are not what they are said to be.
 constexpr double most_missed = 0.5;
-
-// Rates are fitted, judged and given intervals together; those of products by type.
-enum class RateKind : std::uint8_t { products, sustained, collectives, streaming, none };
-struct RatesOf {
-  RateKind kind = RateKind::none;
-  std::optional<std::size_t> narrow;  // place in narrow_types; nothing for 16 bits, and for all else
-  friend auto operator<=>(const RatesOf&, const RatesOf&) = default;
-};
-RatesOf rates_of(const Sample& sample) {
-  if (sample.kind == SampleKind::matrix_product) {
-    const std::optional<std::size_t> narrow = narrow_index(sample.product.dtype);
-    if (!narrow && !is_half(sample.product.dtype)) return {};
-    return {sample.load == Load::burst ? RateKind::products : RateKind::sustained, narrow};
-  }
-  // Rates of collectives are those within a node.
-  if (is_collective(sample.kind))
-    return {sample.nodes == 1 ? RateKind::collectives : RateKind::none, std::nullopt};
-  const bool streams = sample.kind == SampleKind::streaming || sample.kind == SampleKind::empty_kernel;
-  return {streams ? RateKind::streaming : RateKind::none, std::nullopt};
-}
-
-// Some rates and the samples that determine them.
-struct Stage {
-  RatesOf rates;
-  std::vector<Parameter> parameters;
-  const std::vector<Sample>* samples;
-  double scale;
-  std::string what;                 // "products"
-  std::vector<std::string> groups;  // of errors: the first that there is speaks for the stage
-};
-
-std::vector<Stage> stages_of(const SortedSamples& samples, const Device& device) {
-  std::vector<Stage> stages;
-  const auto add = [&](Stage stage) {
-    if (!stage.samples->empty()) stages.push_back(std::move(stage));
-  };
-  // The launch that products determine is part of what streaming kernels take, so products come first.
-  add({{RateKind::products, std::nullopt},
-       product_parameters(device),
-       &samples.products,
-       product_scale,
-       "matrix products",
-       {"products, m n k >= 1024", "products, shortest side 512 to 1023",
-        "products, shortest side 128 to 511", "products, shortest side below 128", "products, batched"}});
-  add({{RateKind::sustained, std::nullopt},
-       sustained_parameters(),
-       &samples.sustained,
-       product_scale,
-       "matrix products under sustained load",
-       {"products, sustained load"}});
-  for (std::size_t i = 0; i < narrow_types.size(); ++i) {
-    const SortedSamples::Narrow& of_type = samples.narrow[i];
-    const std::string type(name_of(narrow_types[i].dtype));
-    add({{RateKind::products, i},
-         narrow_product_parameters(device, i, of_type.quantizes),
-         &of_type.products,
-         product_scale,
-         type + " matrix products" + (of_type.quantizes ? ", quantization of a factor included," : ""),
-         {"products, " + type + ", m n k >= 1024", "products, " + type + ", shortest side below 1024"}});
-    add({{RateKind::sustained, i},
-         narrow_sustained_parameters(i),
-         &of_type.sustained,
-         product_scale,
-         type + " matrix products under sustained load",
-         {"products, " + type + ", sustained load"}});
-  }
-  add({{RateKind::collectives, std::nullopt},
-       collective_parameters(device, samples.one_rank_count),
-       &samples.collectives,
-       collective_scale,
-       "collectives",
-       {"collectives, from 1 MiB", "collectives, below 1 MiB"}});
-  add({{RateKind::streaming, std::nullopt},
-       streaming_parameters(),
-       &samples.streaming,
-       streaming_scale,
-       "streaming kernels",
-       {"streaming, from 1 MiB", "streaming, below 1 MiB", "empty kernels"}});
-  return stages;
-}
 
 // Which protocol is fastest changes at a kink, which makes local minima: a fit begins at several places,
 // each with one parameter doubled or halved, and the best is kept.
@@ -134,8 +50,9 @@ void fit_stage(const Stage& stage, Performance& performance) {
     }
   };
   std::optional<RobustFit> best;
-  const bool kinks =
-      stage.samples->front().kind != SampleKind::matrix_product;  // whose many tiles smooth them over
+  const SampleKind kind = stage.samples->front().kind;
+  const bool kinks =  // which many tiles smooth over
+      kind != SampleKind::matrix_product && kind != SampleKind::attention;
   for (const std::vector<Parameter>& start :
        kinks ? starts_of(stage.parameters) : std::vector<std::vector<Parameter>>{stage.parameters}) {
     RobustFit fit = fit_robustly(start, samples.size(), residuals, stage.scale);
@@ -206,6 +123,7 @@ void set_ratios(const std::vector<ReplayedSample>& rows, Rates& rates) {
   for (std::size_t i = 0; i < narrow_types.size(); ++i) {
     if (auto& own = rates.products_by_dtype[i]) set({RateKind::products, i}, own->products.held_out_ratios);
   }
+  set({RateKind::attention, std::nullopt}, rates.flash_attention.held_out_ratios);
   set({RateKind::collectives, std::nullopt}, rates.collectives.held_out_ratios);
   set({RateKind::streaming, std::nullopt}, rates.streaming.held_out_ratios);
 }
@@ -228,6 +146,12 @@ void set_ranges(const SortedSamples& samples, Rates& rates) {
   set_ranges(samples.products, rates.products);
   for (std::size_t i = 0; i < narrow_types.size(); ++i) {
     if (auto& own = rates.products_by_dtype[i]) set_ranges(samples.narrow[i].products, own->products);
+  }
+  FlashRates& flash = rates.flash_attention;
+  if (!samples.attention.empty()) flash.fitted_queries = flash.fitted_head_sizes = {};
+  for (const Sample& sample : samples.attention) {
+    widen(flash.fitted_queries, static_cast<double>(sample.attention.queries));
+    widen(flash.fitted_head_sizes, static_cast<double>(sample.attention.head_size));
   }
   if (!samples.collectives.empty()) rates.collectives.fitted_ranks = rates.collectives.fitted_bytes = {};
   for (const Sample& sample : samples.collectives) {
@@ -290,6 +214,7 @@ void warn_of_what_is_left(const SortedSamples& samples, const SampleReplay& fit,
     if (of.empty()) warnings.push_back(fmt::format("{} are not fitted and stay those of {}", rates, base));
   };
   kept(samples.products, "rates of matrix products");
+  kept(samples.attention, "rates of flash attention");
   kept(samples.collectives, "rates of collectives");
   kept(samples.streaming, "rates of streaming kernels");
   for (const SampleKind kind : {SampleKind::all_to_all, SampleKind::send_receive}) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
 
@@ -114,6 +115,34 @@ std::vector<Parameter> narrow_product_parameters(const Device& device, std::size
 
 std::vector<Parameter> narrow_sustained_parameters(std::size_t narrow) {
   return {{std::string(narrow_types[narrow].products) + ".sustained", 0.95, 0.2, 1}};
+}
+
+std::vector<Parameter> attention_parameters(const Device& device, const std::vector<Sample>& samples) {
+  const double peak = device.half_peak.count();
+  std::vector<Parameter> parameters{{"flash_attention.launch", 8e-6, 0.1e-6, 100e-6},
+                                    {"flash_attention.tile_fill", 1e-6, 10e-9, 50e-6},
+                                    {"flash_attention.tile_peak", 0.9 * peak, 0.02 * peak, peak},
+                                    {"flash_attention.last_tile", 0.3, 0.01, 1},
+                                    {"flash_attention.power_cap", 0.6 * peak, 0.02 * peak, peak}};
+  std::set<std::int64_t> sizes;
+  for (const Sample& sample : samples) {
+    sizes.insert(sample.attention.head_size + sample.attention.value_size);
+  }
+  if (sizes.size() >= 3) {
+    parameters.push_back({"flash_attention.softmax_width", 128, 4, 1000});
+    parameters.push_back({"flash_attention.overlap_order", 3, 1, 20});
+  }
+  return parameters;
+}
+
+std::vector<Parameter> attention_fp8_parameters() { return {{"flash_attention.fp8_speed", 1.5, 0.5, 4}}; }
+
+std::vector<Parameter> attention_sustained_parameters() {
+  return {{"flash_attention.sustained", 0.95, 0.2, 1}};
+}
+
+std::vector<Parameter> attention_backward_parameters() {
+  return {{"flash_attention.backward", 0.85, 0.1, 1}};
 }
 
 Performance with_rates_of(const SortedSamples& samples, Performance base) {

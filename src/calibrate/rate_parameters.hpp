@@ -18,6 +18,12 @@ std::vector<Parameter> sustained_parameters();
 // Of a type of narrow_types, by its place there; the launch is that of products of 16 bits.
 std::vector<Parameter> narrow_product_parameters(const Device& device, std::size_t narrow, bool quantizes);
 std::vector<Parameter> narrow_sustained_parameters(std::size_t narrow);
+// Of forward kernels of 16 bits: how products and exponentials overlap where samples have heads of
+// three sizes or more, which one or two do not tell.
+std::vector<Parameter> attention_parameters(const Device& device, const std::vector<Sample>& samples);
+std::vector<Parameter> attention_fp8_parameters();
+std::vector<Parameter> attention_sustained_parameters();
+std::vector<Parameter> attention_backward_parameters();
 std::vector<Parameter> streaming_parameters();
 // Ranks and steps are told apart by samples of different numbers of ranks only. With one number, steps and copies are
 // not fitted.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -19,7 +20,11 @@ auto shape_of(const Sample& sample) {
       std::tuple(sample.kind, sample.label, sample.load, sample.dtype, sample.quantizes, sample.half_format);
   const auto size = std::tuple(product.batch, product.rows, product.columns, product.inner,
                                product.result_bytes, sample.ranks, sample.nodes, sample.bytes.count());
-  return std::tuple(kind, size, layer.sequence, layer.micro_batch, layer.hidden, layer.heads,
+  const Attention& attention = sample.attention;
+  const auto heads =
+      std::tuple(attention.batch, attention.heads, attention.kv_heads, attention.queries, attention.keys,
+                 attention.head_size, attention.value_size, attention.mask, sample.attention_pass);
+  return std::tuple(kind, size, heads, layer.sequence, layer.micro_batch, layer.hidden, layer.heads,
                     layer.tensor_parallel, layer.recompute, layer.pass);
 }
 
@@ -76,6 +81,13 @@ std::uint64_t shape_hash(const Sample& sample) {
   for (const std::int64_t size :
        {product.batch, product.rows, product.columns, product.inner, product.result_bytes, sample.ranks}) {
     state = mixed(state, static_cast<std::uint64_t>(size));
+  }
+  if (sample.kind == SampleKind::attention) {
+    const Attention& it = sample.attention;
+    for (const std::int64_t size : {it.batch, it.heads, it.kv_heads, it.queries, it.head_size, it.value_size,
+                                    static_cast<std::int64_t>(std::llround(it.keys))}) {
+      state = mixed(state, static_cast<std::uint64_t>(size));
+    }
   }
   return mixed(state, static_cast<std::uint64_t>(sample.bytes.count()));
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/counts.hpp"
 #include "headroom/core/error.hpp"
 
 namespace headroom {
@@ -15,6 +16,7 @@ namespace {
 // Three samples for each rate that is fitted to them, so that two thirds of them still leave two.
 constexpr std::size_t least_products = 24;
 constexpr std::size_t least_sustained = 3;
+constexpr std::size_t least_attention = 24;
 constexpr std::size_t least_collectives = 21;
 constexpr std::size_t least_streaming = 6;
 
@@ -124,6 +126,40 @@ void check_products(const std::vector<Sample>& products, const std::vector<Sampl
   check_peak(sustained, dtype, false, base, checker, warnings);
 }
 
+// That kernels of attention determine their rates, and can be of the device.
+void check_attention(const SortedSamples& samples, const System& base, Checker& checker) {
+  checker.count(samples.attention, least_attention, "kernels of attention");
+  checker.count(samples.attention_fp8, least_sustained, "kernels of fp8 attention");
+  checker.count(samples.attention_sustained, least_sustained, "kernels of attention under sustained load");
+  checker.count(samples.attention_backward, least_sustained, "backward kernels of attention");
+  const auto queries = [](const Sample& sample) { return real(sample.attention.queries); };
+  const auto heads = [](const Sample& sample) {
+    return real(sample.attention.batch * sample.attention.heads);
+  };
+  checker.varies(samples.attention, "attention", "sequence", least_attention, queries);
+  checker.varies(samples.attention, "attention", "number of heads in a batch", least_attention, heads);
+  checker.times_vary(samples.attention, "kernels of attention", least_attention);
+  for (const std::vector<Sample>* const some : {&samples.attention, &samples.attention_fp8,
+                                                &samples.attention_sustained, &samples.attention_backward}) {
+    for (const Sample& sample : *some) {
+      const Dtype dtype = sample.attention.dtype;
+      if (!has_peak(base.performance->device, dtype)) {
+        checker.report(
+            fmt::format("holds attention of {}, for which {} gives no peak", name_of(dtype), base.name));
+        return;
+      }
+      const double rate = (attention_flops(sample.attention, sample.attention_pass) / sample.median).count();
+      const double peak = peak_of(base.performance->device, dtype).count();
+      if (rate <= peak) continue;
+      checker.report(
+          fmt::format("{}: {:.4g} TFLOP/s is more than the {:.4g} of {}: another device, or times that are "
+                      "not in the unit named",
+                      sample.where, rate / 1e12, peak / 1e12, base.device));
+      return;
+    }
+  }
+}
+
 void check_bandwidths(const SortedSamples& samples, const Device& device, Checker& checker) {
   const auto check = [&](const std::vector<Sample>& of, double bandwidth, double most, const char* what) {
     const auto [best, fastest] = fastest_of(of, byte_rate);
@@ -165,6 +201,15 @@ SortedSamples sorted(const std::vector<Sample>& samples) {
         (burst ? of_type.products : of_type.sustained).push_back(sample);
         of_type.quantizes = of_type.quantizes || sample.quantizes;
       }
+    } else if (sample.kind == SampleKind::attention) {
+      const bool narrow = is_narrow(sample.attention.dtype);
+      if (narrow && (sample.load == Load::sustained || sample.attention_pass == AttentionPass::backward))
+        continue;
+      (sample.attention_pass == AttentionPass::backward ? result.attention_backward
+       : sample.load == Load::sustained                 ? result.attention_sustained
+       : narrow                                         ? result.attention_fp8
+                                                        : result.attention)
+          .push_back(sample);
     } else if (is_collective(sample.kind) && sample.nodes == 1) {
       result.collectives.push_back(sample);
       ranks.insert(sample.ranks);
@@ -203,7 +248,8 @@ std::vector<std::string> check_samples(const std::vector<SampleSet>& sets, const
         return !of_type.products.empty() || !of_type.sustained.empty();
       });
   if (samples.products.empty() && samples.collectives.empty() && samples.streaming.empty() &&
-      samples.sustained.empty() && !narrow) {
+      samples.sustained.empty() && samples.attention.empty() && samples.attention_fp8.empty() &&
+      samples.attention_sustained.empty() && samples.attention_backward.empty() && !narrow) {
     checker.report("holds no samples that rates can be fitted to");
   }
   check_products(samples.products, samples.sustained, Dtype::half, base, checker, warnings);
@@ -211,6 +257,7 @@ std::vector<std::string> check_samples(const std::vector<SampleSet>& sets, const
     const SortedSamples::Narrow& of_type = samples.narrow[i];
     check_products(of_type.products, of_type.sustained, narrow_types[i].dtype, base, checker, warnings);
   }
+  check_attention(samples, base, checker);
   checker.count(samples.collectives, least_collectives, "collectives");
   checker.count(samples.streaming, least_streaming, "streaming kernels");
   const auto bytes = [](const Sample& sample) { return sample.bytes.count(); };

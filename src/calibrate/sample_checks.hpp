@@ -16,7 +16,11 @@ struct SortedSamples {
   std::vector<Sample> sustained;
   std::vector<Sample> collectives;
   std::vector<Sample> streaming;  // and empty kernels
-  bool one_rank_count = false;    // all collectives run over the same number of ranks
+  std::vector<Sample> attention;  // of 16 bits, forward and in bursts
+  std::vector<Sample> attention_fp8;
+  std::vector<Sample> attention_sustained;  // of 16 bits; that of FP8 tells nothing of training steps
+  std::vector<Sample> attention_backward;
+  bool one_rank_count = false;  // all collectives run over the same number of ranks
 
   // Products of the types of narrow_types.
   struct Narrow {

@@ -8,6 +8,7 @@
 
 #include "headroom/calibrate/layer_replay.hpp"
 #include "headroom/core/expects.hpp"
+#include "headroom/time/attention.hpp"
 #include "headroom/time/collective.hpp"
 #include "headroom/time/streaming.hpp"
 
@@ -36,6 +37,12 @@ constexpr std::string_view group_names[] = {
     "products, shortest side below 128",
     "products, batched",
     "products, sustained load",
+    "attention, forward, device filled",
+    "attention, forward, few tiles",
+    "attention, fp8, device filled",
+    "attention, fp8, few tiles",
+    "attention, sustained load",
+    "attention, backward",
     "collectives, from 1 MiB",
     "collectives, below 1 MiB",
     "all_reduce, from 1 MiB",
@@ -78,19 +85,41 @@ std::string product_group(const Sample& sample) {
   return std::string(group_names[side >= 1024 ? 0 : side >= 512 ? 1 : side >= 128 ? 2 : 3]);
 }
 
+// Heads and tokens from which on the tiles of queries fill any device of today several times.
+constexpr std::int64_t many_queries = std::int64_t{1} << 18;
+
+std::string_view attention_group(const Sample& sample) {
+  const Attention& attention = sample.attention;
+  if (sample.attention_pass == AttentionPass::backward) return "attention, backward";
+  if (sample.load == Load::sustained) return "attention, sustained load";
+  const bool filled = attention.batch * attention.heads * attention.queries >= many_queries;
+  if (is_narrow(attention.dtype))
+    return filled ? "attention, fp8, device filled" : "attention, fp8, few tiles";
+  return filled ? "attention, forward, device filled" : "attention, forward, few tiles";
+}
+
 bool belongs(const Sample& sample, std::string_view group) {
   const bool large = sample.bytes >= 1_MiB;
   if (sample.kind == SampleKind::matrix_product) return product_group(sample) == group;
-  if (sample.kind == SampleKind::streaming) return group == group_names[large ? 11 : 12];
-  if (sample.kind == SampleKind::empty_kernel) return group == group_names[13];
-  if (sample.kind == SampleKind::all_to_all) return group == group_names[large ? 14 : 15];
-  if (sample.kind == SampleKind::send_receive) return group == group_names[16];
+  if (sample.kind == SampleKind::attention) return attention_group(sample) == group;
+  if (sample.kind == SampleKind::streaming)
+    return group == (large ? "streaming, from 1 MiB" : "streaming, below 1 MiB");
+  if (sample.kind == SampleKind::empty_kernel) return group == "empty kernels";
+  if (sample.kind == SampleKind::all_to_all)
+    return group == (large ? "all_to_all, from 1 MiB" : "all_to_all, below 1 MiB");
+  if (sample.kind == SampleKind::send_receive) return group == "send_receive";
   if (sample.kind == SampleKind::transformer_layer)
-    return group == group_names[sample.layer.pass == LayerPass::forward ? 18 : 19];
+    return group == (sample.layer.pass == LayerPass::forward ? "layers, forward" : "layers, backward");
   if (!is_collective(sample.kind)) return false;
-  if (sample.nodes > 1) return group == group_names[17];
+  if (sample.nodes > 1) return group == "collectives, over several nodes";
   const bool of_kind = large && group.starts_with(name_of(sample.kind)) && group.ends_with("from 1 MiB");
-  return of_kind || group == group_names[large ? 6 : 7];
+  return of_kind || group == (large ? "collectives, from 1 MiB" : "collectives, below 1 MiB");
+}
+
+Seconds time_of_attention(const Sample& sample, const Performance& performance) {
+  const double clock = sample.load == Load::burst ? 1 : performance.rates.flash_attention.sustained.value;
+  return attention_time(sample.attention, sample.attention_pass,
+                        attention_bytes(sample.attention, sample.attention_pass), performance, clock);
 }
 
 Seconds product_time(const Sample& sample, const Performance& performance) {
@@ -113,6 +142,9 @@ std::optional<Seconds> predicted_time(const Sample& sample, const Performance& p
     case SampleKind::matrix_product:
       if (!has_peak(performance.device, sample.product.dtype)) return std::nullopt;
       return product_time(sample, performance);
+    case SampleKind::attention:
+      if (!has_peak(performance.device, sample.attention.dtype)) return std::nullopt;
+      return time_of_attention(sample, performance);
     case SampleKind::streaming: return streaming_time(sample.bytes, performance);
     case SampleKind::empty_kernel: return rates.kernels.shortest.value;
     case SampleKind::all_reduce:
@@ -129,6 +161,7 @@ std::optional<Seconds> predicted_time(const Sample& sample, const Performance& p
 bool within_fit(const Sample& sample, const Rates& rates) {
   if (sample.kind == SampleKind::matrix_product)
     return within_fit(sample.product, product_rates(rates, sample.product.dtype));
+  if (sample.kind == SampleKind::attention) return within_fit(sample.attention, rates.flash_attention);
   if (is_collective(sample.kind) || is_exchange(sample.kind))
     return within_fit(sample.bytes, group_of(sample), rates.collectives);
   return true;
@@ -137,6 +170,7 @@ bool within_fit(const Sample& sample, const Rates& rates) {
 HeldOutRatios held_out_ratios(const Sample& sample, const Rates& rates) {
   switch (sample.kind) {
     case SampleKind::matrix_product: return product_rates(rates, sample.product.dtype).held_out_ratios;
+    case SampleKind::attention: return rates.flash_attention.held_out_ratios;
     case SampleKind::streaming:
     case SampleKind::empty_kernel: return rates.streaming.held_out_ratios;
     case SampleKind::all_reduce:
@@ -162,9 +196,11 @@ SampleReplay replay(const std::vector<Sample>& samples, const Performance& perfo
                            .predicted = *predicted,
                            .error = *predicted / sample.median - 1,
                            .extrapolated = !within_fit(sample, performance.rates)});
-    // What was held out was measured within a node, and products in bursts.
-    if (sample.nodes > 1 || (sample.kind == SampleKind::matrix_product && sample.load == Load::sustained))
-      continue;
+    // What was held out was measured within a node and in bursts, and of attention forward and in 16 bits.
+    const bool other_attention =
+        sample.kind == SampleKind::attention &&
+        (sample.attention_pass == AttentionPass::backward || is_narrow(sample.attention.dtype));
+    if (sample.nodes > 1 || sample.load == Load::sustained || other_attention) continue;
     if (const HeldOutRatios ratios = held_out_ratios(sample, performance.rates)) {
       result.rows.back().in_interval = holds(*ratios, sample.median / *predicted);
     }

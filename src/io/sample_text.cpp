@@ -4,11 +4,14 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "attention_sample.hpp"
 #include "strict_json.hpp"
 #include "text.hpp"
 
@@ -20,6 +23,7 @@ constexpr std::int64_t most_ranks = 1 << 16;
 constexpr std::int64_t largest_message = std::int64_t{1} << 50;
 
 constexpr std::string_view product_header = "m,n,k,milliseconds";
+constexpr std::string_view attention_header = "query_heads,head_size,sequence,milliseconds";
 constexpr std::string_view collective_headers[] = {
     "collective,gpus,message_bytes,milliseconds", "kind,gpus,bytes,milliseconds",
     "collective,gpus,bytes,milliseconds", "kind,gpus,message_bytes,milliseconds"};
@@ -92,44 +96,93 @@ class Cells {
   LineProblems& problems_;
 };
 
-// Columns of a table of products, by name and in any order: m, n, k and milliseconds, and what else is there.
-struct ProductColumns {
-  std::size_t count = 0;
-  std::optional<std::size_t> m, n, k, milliseconds;
-  std::optional<std::size_t> dtype, load, quantizes;  // half, burst and 0 without
+// Columns of a table of kernels, by name and in any order.
+struct Column {
+  std::string_view name;
+  bool needed = false;
+};
+constexpr Column product_columns[] = {{"m", true}, {"n", true}, {"k", true},  {"milliseconds", true},
+                                      {"dtype"},   {"load"},    {"quantizes"}};
+constexpr Column attention_columns[] = {{"query_heads", true},
+                                        {"head_size", true},
+                                        {"sequence", true},
+                                        {"milliseconds", true},
+                                        {"batch"},
+                                        {"kv_heads"},
+                                        {"value_size"},
+                                        {"causal"},
+                                        {"window"},
+                                        {"pass"},
+                                        {"dtype"},
+                                        {"load"}};
+
+// Where each stands in a line.
+class Columns {
+ public:
+  // Nothing where the header names another column, one twice, or not all that are needed.
+  template <std::size_t N>
+  static std::optional<Columns> of(std::string_view header, const Column (&known)[N]) {
+    Columns columns;
+    for (const std::string_view name : cells_of(header)) {
+      const bool is_known = std::any_of(std::begin(known), std::end(known),
+                                        [&](const Column& each) { return each.name == name; });
+      if (!is_known || !columns.places_.emplace(name, columns.places_.size()).second) return std::nullopt;
+    }
+    for (const Column& each : known) {
+      if (each.needed && !columns.has(each.name)) return std::nullopt;
+    }
+    return columns;
+  }
+  [[nodiscard]] std::size_t count() const { return places_.size(); }
+  [[nodiscard]] bool has(std::string_view name) const { return places_.contains(name); }
+  [[nodiscard]] std::size_t operator[](std::string_view name) const { return places_.at(name); }
+
+ private:
+  std::map<std::string_view, std::size_t> places_;
 };
 
-std::optional<ProductColumns> product_columns(std::string_view header) {
-  ProductColumns columns;
-  for (const std::string_view name : cells_of(header)) {
-    std::optional<std::size_t>* const place = name == "m"              ? &columns.m
-                                              : name == "n"            ? &columns.n
-                                              : name == "k"            ? &columns.k
-                                              : name == "milliseconds" ? &columns.milliseconds
-                                              : name == "dtype"        ? &columns.dtype
-                                              : name == "load"         ? &columns.load
-                                              : name == "quantizes"    ? &columns.quantizes
-                                                                       : nullptr;
-    if (place == nullptr || *place) return std::nullopt;
-    *place = columns.count++;
-  }
-  if (!columns.m || !columns.n || !columns.k || !columns.milliseconds) return std::nullopt;
-  return columns;
+void read_dtype_and_load(const Cells& cells, const Columns& columns, Sample& sample) {
+  if (columns.has("dtype"))
+    sample.dtype = cells.choice(columns["dtype"], "dtype", dtypes_that<has_arithmetic>);
+  if (columns.has("load"))
+    sample.load = cells.choice(columns["load"], "load", std::array{Load::burst, Load::sustained});
 }
 
-Sample product_row(const Cells& cells, const ProductColumns& columns) {
+Sample product_row(const Cells& cells, const Columns& columns) {
   Sample sample{.kind = SampleKind::matrix_product};
-  sample.product = {.rows = cells.count(*columns.m, "m", 1, largest_side),
-                    .columns = cells.count(*columns.n, "n", 1, largest_side),
-                    .inner = cells.count(*columns.k, "k", 1, largest_side)};
-  if (columns.dtype) sample.dtype = cells.choice(*columns.dtype, "dtype", dtypes_that<has_arithmetic>);
-  if (columns.load)
-    sample.load = cells.choice(*columns.load, "load", std::array{Load::burst, Load::sustained});
-  if (columns.quantizes) sample.quantizes = cells.count(*columns.quantizes, "quantizes", 0, 1) == 1;
+  sample.product = {.rows = cells.count(columns["m"], "m", 1, largest_side),
+                    .columns = cells.count(columns["n"], "n", 1, largest_side),
+                    .inner = cells.count(columns["k"], "k", 1, largest_side)};
+  read_dtype_and_load(cells, columns, sample);
+  if (columns.has("quantizes")) sample.quantizes = cells.count(columns["quantizes"], "quantizes", 0, 1) == 1;
   if (sample.quantizes && !narrow_index(sample.dtype))
     cells.refuse("quantizes is of dtypes that have rates of their own");
   sample.product.dtype = sample.dtype;
-  sample.median = cells.time(*columns.milliseconds);
+  sample.median = cells.time(columns["milliseconds"]);
+  return sample;
+}
+
+Sample attention_row(const Cells& cells, const Columns& columns) {
+  const auto count = [&](const char* name, std::int64_t least, std::int64_t without) {
+    return columns.has(name) ? cells.count(columns[name], name, least, largest_side) : without;
+  };
+  Sample sample{.kind = SampleKind::attention};
+  read_dtype_and_load(cells, columns, sample);
+  Attention& it = sample.attention;
+  it.batch = count("batch", 1, 1);
+  it.heads = count("query_heads", 1, 1);
+  it.kv_heads = count("kv_heads", 1, it.heads);
+  it.queries = count("sequence", 1, 1);
+  it.head_size = count("head_size", 1, 1);
+  it.value_size = count("value_size", 1, it.head_size);
+  it.dtype = sample.dtype;
+  const bool causal = !columns.has("causal") || cells.count(columns["causal"], "causal", 0, 1) == 1;
+  if (!set_mask(it, causal, count("window", 0, 0))) cells.refuse("window is of causal attention");
+  if (const auto rule = refused(it)) cells.refuse(*rule);
+  if (columns.has("pass"))
+    sample.attention_pass =
+        cells.choice(columns["pass"], "pass", std::array{AttentionPass::forward, AttentionPass::backward});
+  sample.median = cells.time(columns["milliseconds"]);
   return sample;
 }
 
@@ -199,11 +252,12 @@ bool is_sample_csv(std::string_view text) {
 
 SampleSet parse_sample_csv(std::string_view text, const std::string& file) {
   const std::vector<std::string_view> lines = lines_of(text);
-  const std::optional<ProductColumns> products = product_columns(lines[0]);
-  if (!products && !is_collective_header(lines[0])) {
+  const std::optional<Columns> products = Columns::of(lines[0], product_columns);
+  const std::optional<Columns> attention = Columns::of(lines[0], attention_columns);
+  if (!products && !attention && !is_collective_header(lines[0])) {
     throw InputError(file + ":1",
-                     fmt::format("must be the header \"{}\" or \"{}\" (found \"{}\")", product_header,
-                                 collective_headers[0], printable(lines[0], 100)));
+                     fmt::format("must be the header \"{}\", \"{}\" or \"{}\" (found \"{}\")", product_header,
+                                 attention_header, collective_headers[0], printable(lines[0], 100)));
   }
   if (lines.size() > most_samples) {
     throw InputError(file, fmt::format("must hold at most {} samples", most_samples));
@@ -214,9 +268,10 @@ SampleSet parse_sample_csv(std::string_view text, const std::string& file) {
     if (lines[i].empty()) continue;
     const std::size_t number = i + 1;
     const Cells cells(lines[i], number, problems);
-    if (!cells.are(products ? products->count : 4)) continue;
-    Sample& sample = set.samples.emplace_back(products ? product_row(cells, *products)
-                                                       : collective_row(cells, number, problems));
+    if (!cells.are(products ? products->count() : attention ? attention->count() : 4)) continue;
+    Sample& sample = set.samples.emplace_back(products    ? product_row(cells, *products)
+                                              : attention ? attention_row(cells, *attention)
+                                                          : collective_row(cells, number, problems));
     sample.where = fmt::format("line {}", number);
   }
   problems.finish();

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "attention_sample.hpp"
 #include "document.hpp"
 #include "nccl_tests.hpp"
 #include "object_reader.hpp"
@@ -28,6 +29,8 @@ struct Written {
   Sample sample;
   std::optional<std::int64_t> m, n, k, ranks, bytes;
   std::optional<std::int64_t> sequence, micro_batch, hidden, heads, tensor_parallel, stored, peak;
+  std::optional<std::int64_t> query_heads, kv_heads, head_size, value_size, window;
+  std::optional<bool> causal;
   std::optional<RecomputePolicy> recompute;
   std::optional<LayerPass> pass;
   std::optional<double> flops;
@@ -52,6 +55,12 @@ constexpr auto sample_fields = [](auto& fields, auto& it) {
   fields.optional("hidden", it.hidden, sides);
   fields.optional("heads", it.heads, sides);
   fields.optional("tensor_parallel", it.tensor_parallel, Range{1, rank_counts.most});
+  fields.optional("query_heads", it.query_heads, sides);
+  fields.optional("kv_heads", it.kv_heads, sides);
+  fields.optional("head_size", it.head_size, sides);
+  fields.optional("value_size", it.value_size, sides);
+  fields.optional("causal", it.causal);
+  fields.optional("window", it.window, sides);
   fields.optional("recompute", it.recompute, layer_policies);
   fields.optional("pass", it.pass);
   fields.optional("stored_bytes", it.stored, byte_counts);
@@ -130,6 +139,20 @@ void complete(Written& written, const JsonPointer& at, Document& document) {
   take("m", written.m, sample.product.rows, product);
   take("n", written.n, sample.product.columns, product);
   take("k", written.k, sample.product.inner, product);
+  const bool attention = sample.kind == SampleKind::attention;
+  if (attention) {
+    take("query_heads", written.query_heads, sample.attention.heads, true);
+    take("head_size", written.head_size, sample.attention.head_size, true);
+    take("sequence", written.sequence, sample.attention.queries, true);
+    sample.attention.batch = sample.product.batch;
+    sample.attention.kv_heads = written.kv_heads.value_or(sample.attention.heads);
+    sample.attention.value_size = written.value_size.value_or(sample.attention.head_size);
+    sample.attention.dtype = sample.dtype;
+    const bool masked = set_mask(sample.attention, written.causal.value_or(true), written.window.value_or(0));
+    if (!masked) document.report(at / "window", "is of causal attention");
+    if (const auto rule = refused(sample.attention)) document.report(at, *rule);
+    if (written.pass == LayerPass::backward) sample.attention_pass = AttentionPass::backward;
+  }
   take("sequence", written.sequence, sample.layer.sequence, layer);
   take("micro_batch", written.micro_batch, sample.layer.micro_batch, layer);
   take("hidden", written.hidden, sample.layer.hidden, layer);

@@ -80,6 +80,11 @@ constexpr auto rate_fields = [](auto& fields, auto& rates) {
       visit_rates(all, [&](std::string_view of, std::string_view name, auto& value) {
         if (of == group) members.required_object(name, value, sourced_fields);
       });
+      if (group == "flash_attention") {
+        members.required_object("fitted_queries", all.flash_attention.fitted_queries, range_fields);
+        members.required_object("fitted_head_sizes", all.flash_attention.fitted_head_sizes, range_fields);
+        members.object("held_out_ratios", all.flash_attention.held_out_ratios, range_fields);
+      }
       if (group == "streaming") {
         members.object("held_out_ratios", all.streaming.held_out_ratios, range_fields);
       }
@@ -183,8 +188,17 @@ void check_rates(const Performance& performance, Document& document) {
         "link_bandwidth");
   ratios("streaming", rates.streaming.held_out_ratios);
   ratios("collectives", rates.collectives.held_out_ratios);
-  share("flash_attention", "forward", rates.flash_attention.forward);
-  share("flash_attention", "backward", rates.flash_attention.backward);
+  const FlashRates& flash = rates.flash_attention;
+  below("flash_attention", "tile_peak", flash.tile_peak, device.half_peak, "half_peak");
+  below("flash_attention", "power_cap", flash.power_cap, device.half_peak, "half_peak");
+  ratios("flash_attention", flash.held_out_ratios);
+  share("flash_attention", "last_tile", flash.last_tile);
+  share("flash_attention", "backward", flash.backward);
+  share("flash_attention", "sustained", flash.sustained);
+  if (flash.overlap_order.value < 1) {
+    document.report(at("flash_attention") / "overlap_order" / "value",
+                    fmt::format("must be at least 1 (found {})", flash.overlap_order.value));
+  }
   share("streaming", "bandwidth_share", rates.streaming.bandwidth_share);
   share("collectives", "overlap_loss", rates.collectives.overlap_loss);
   share("network", "nic_efficiency", rates.network.nic_efficiency);

@@ -22,14 +22,12 @@ double expert_ranks_per_token(const Bindings& letters) {
   return ranks * (1 - none);
 }
 
-// Keys that a query meets behind a window, where a causal mask is counted whole as without one: twice the area of the
-// window in the mask, s w - w^2/2, over s. All s from w = s on.
+}  // namespace
+
 double keys_met(std::int64_t window, double sequence) {
   const auto width = static_cast<double>(window);
   return window > 0 && width < sequence ? 2 * width - width * width / sequence : sequence;
 }
-
-}  // namespace
 
 Bindings bindings(const Transformer& model, const Strategy& strategy, const Workload& workload) {
   const auto number = [](std::int64_t count) { return static_cast<double>(count); };

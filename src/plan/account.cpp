@@ -55,11 +55,13 @@ void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vec
   warn(beyond.unaligned_heads, "unaligned_heads",
        "the head size is no multiple of 8: attention products are priced without tensor cores");
   const auto& [model, system, software, strategy, workload, detail, margin] = plan.request;
-  const FlashRates& flash_rates = system.performance->rates.flash_attention;
-  const bool flash_assumed =
-      flash_rates.forward.origin == Origin::assumed || flash_rates.backward.origin == Origin::assumed;
-  warn(beyond.flash_attention && flash_assumed, "flash_attention_assumed",
-       "flash attention is priced by assumed shares of peak, which no samples were fitted to");
+  warn(beyond.attention_size, "extrapolated_flash_attention",
+       "flash attention is of another length or head size than its rates were fitted on");
+  warn(beyond.flash_attention && any_assumed(system.performance->rates.flash_attention),
+       "flash_attention_assumed",
+       "flash attention is priced by rates some of which are assumed: no kernels of this device, or none of "
+       "its "
+       "backward pass, were measured");
   warn(!reduction_within_fit, "extrapolated_data_parallel",
        "gradients are reduced over more ranks, or in larger messages, than the rates were fitted on");
   warn(step_rates(plan.request) == StepRates::transferred, "transferred_step_rates",

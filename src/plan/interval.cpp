@@ -30,9 +30,7 @@ StepRates step_rates(const Request& request) {
   EXPECTS(request.system.performance.has_value());
   const Rates& rates = request.system.performance->rates;
   const std::optional<RunSpread>& own = request.system.performance->run_spread;
-  const bool assumed_flash =
-      any_flash_attention(request.model) && (rates.flash_attention.forward.origin == Origin::assumed ||
-                                             rates.flash_attention.backward.origin == Origin::assumed);
+  const bool assumed_flash = any_flash_attention(request.model) && any_assumed(rates.flash_attention);
   // Runs whose models use flash attention tell how far it is off, too.
   if (own && (own->flash_attention || !assumed_flash)) return StepRates::own_runs;
   const bool assumed_clock = rates.products.sustained.origin == Origin::assumed;

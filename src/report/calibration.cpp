@@ -12,11 +12,21 @@ namespace {
 
 constexpr std::size_t worst_shown = 10;
 
+std::string keys_text(const Attention& attention) { return fmt::format(" of {:.0f} keys", attention.keys); }
+
 std::string size_of_sample(const Sample& sample) {
   const Gemm& product = sample.product;
   if (sample.kind == SampleKind::matrix_product) {
     const std::string batch = product.batch > 1 ? fmt::format("{} x ", product.batch) : "";
     return fmt::format("{}{} x {} x {}", batch, product.rows, product.columns, product.inner);
+  }
+  if (sample.kind == SampleKind::attention) {
+    const Attention& it = sample.attention;
+    const std::string heads = it.value_size == it.head_size
+                                  ? std::to_string(it.head_size)
+                                  : fmt::format("{}/{}", it.head_size, it.value_size);
+    return fmt::format("{} x {} tokens, {} heads of {}, {} kv, {}{}", it.batch, it.queries, it.heads, heads,
+                       it.kv_heads, name_of(it.mask), it.mask == Mask::window ? keys_text(it) : "");
   }
   if (sample.kind == SampleKind::transformer_layer) {
     const MeasuredLayer& layer = sample.layer;
@@ -30,6 +40,10 @@ std::string size_of_sample(const Sample& sample) {
 std::string kind_of_sample(const Sample& sample) {
   std::string text(name_of(sample.kind));
   if (!sample.label.empty()) text += " " + sample.label;
+  if (sample.kind == SampleKind::attention) {
+    if (is_narrow(sample.dtype)) text += fmt::format(" {}", name_of(sample.dtype));
+    text += fmt::format(" {}", name_of(sample.attention_pass));
+  }
   if (sample.load == Load::sustained) text += " (sustained)";
   return text;
 }
@@ -125,6 +139,20 @@ OrderedJson json_of(const ReplayedSample& row) {
     json["k"] = sample.product.inner;
     json["load"] = name_of(sample.load);
   }
+  if (sample.kind == SampleKind::attention) {
+    const Attention& it = sample.attention;
+    json["pass"] = name_of(sample.attention_pass);
+    json["batch"] = it.batch;
+    json["query_heads"] = it.heads;
+    json["kv_heads"] = it.kv_heads;
+    json["head_size"] = it.head_size;
+    json["value_size"] = it.value_size;
+    json["sequence"] = it.queries;
+    json["mask"] = name_of(it.mask);
+    json["keys_met"] = it.keys;
+    json["dtype"] = name_of(it.dtype);
+    json["load"] = name_of(sample.load);
+  }
   if (sample.half_format != HalfFormat::unnamed) json["half_format"] = name_of(sample.half_format);
   if (sample.ranks > 0) json["ranks"] = sample.ranks;
   if (sample.nodes > 1) json["nodes"] = sample.nodes;
@@ -198,21 +226,46 @@ std::string csv_of(const SampleReplay& replay) {
                           {"predicted_seconds"},
                           {"measured_seconds"},
                           {"error_percent"},
-                          {"extrapolated"}}};
+                          {"extrapolated"},
+                          {"pass"},
+                          {"mask"},
+                          {"sequence"},
+                          {"query_heads"},
+                          {"kv_heads"},
+                          {"head_size"},
+                          {"value_size"}}};
   for (const ReplayedSample& row : replay.rows) {
     const Sample& sample = row.sample;
     const bool product = sample.kind == SampleKind::matrix_product;
+    const bool attention = sample.kind == SampleKind::attention;
+    const bool loaded = product || attention;
+    const auto of_attention = [&](std::int64_t size) {
+      return attention ? std::to_string(size) : std::string();
+    };
     const auto of_product = [&](std::int64_t size) { return product ? std::to_string(size) : std::string(); };
     table.rows.push_back(
-        {std::string(name_of(sample.kind)), sample.label, product ? std::string(name_of(sample.load)) : "",
+        {std::string(name_of(sample.kind)),
+         sample.label,
+         loaded ? std::string(name_of(sample.load)) : "",
          sample.half_format != HalfFormat::unnamed ? std::string(name_of(sample.half_format)) : "",
-         of_product(sample.product.batch), of_product(sample.product.rows),
-         of_product(sample.product.columns), of_product(sample.product.inner),
+         attention ? of_attention(sample.attention.batch) : of_product(sample.product.batch),
+         of_product(sample.product.rows),
+         of_product(sample.product.columns),
+         of_product(sample.product.inner),
          sample.ranks > 0 ? std::to_string(sample.ranks) : "",
          sample.ranks > 0 ? std::to_string(sample.nodes) : "",
          sample.bytes > Bytes() ? whole(sample.bytes.count()) : "",
-         fmt::format("{:.9g}", row.predicted.count()), fmt::format("{:.9g}", sample.median.count()),
-         fmt::format("{:.3f}", 100 * row.error), row.extrapolated ? "true" : "false"});
+         fmt::format("{:.9g}", row.predicted.count()),
+         fmt::format("{:.9g}", sample.median.count()),
+         fmt::format("{:.3f}", 100 * row.error),
+         row.extrapolated ? "true" : "false",
+         attention ? std::string(name_of(sample.attention_pass)) : "",
+         attention ? std::string(name_of(sample.attention.mask)) : "",
+         of_attention(sample.attention.queries),
+         of_attention(sample.attention.heads),
+         of_attention(sample.attention.kv_heads),
+         of_attention(sample.attention.head_size),
+         of_attention(sample.attention.value_size)});
   }
   return to_csv(table);
 }

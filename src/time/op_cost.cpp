@@ -4,22 +4,11 @@
 #include <cmath>
 
 #include "headroom/parallel/context.hpp"
+#include "headroom/time/attention.hpp"
 #include "headroom/time/streaming.hpp"
 
 namespace headroom {
 namespace {
-
-// The output layer is none of Transformer Engine's, and gathers before its product.
-bool makes_logits(const OpTable& table) {
-  const auto& ops = table.ops();
-  return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::loss; });
-}
-
-TrafficOptions traffic_options(const Setting& setting) {
-  return {.norm_backward = setting.software.norm_backward,
-          .accumulation = setting.software.gradient_accumulation,
-          .gradients = setting.gradients};
-}
 
 class Pricing {
  public:
@@ -203,21 +192,39 @@ class Pricing {
     }
   }
 
+  [[nodiscard]] Attention shape_of_flash() const {
+    const ProductWork& scores = work_.products[0];
+    const ProductWork& context = work_.products[1];
+    const Monomial& keys = scores.outer[0];
+    const double met = keys.evaluate(setting_.letters);
+    const bool window = keys.power(Symbol::keys_met) > 0 && met < setting_.letters[Symbol::sequence];
+    return {.batch = extent(scores.batch),
+            .queries = extent(scores.rows),
+            .keys = met,
+            .head_size = extent(scores.inner),
+            .value_size = extent(context.outer[0]),
+            .mask = window ? Mask::window : Mask::causal,
+            .dtype = scores.dtype};
+  }
+
   void flash() {
-    Flops computed;
-    for (const ProductWork& it : work_.products) computed += flops(shape_of(it));
-    const Bytes bytes(work_.attention.evaluate(setting_.letters));
+    const FlashRates& rates = setting_.performance.rates.flash_attention;
+    const Attention attention = shape_of_flash();
     cost_.beyond.flash_attention = true;
-    cost_.forward.attention +=
-        flash_attention_time(FlashPass::forward, computed, bytes, setting_.performance);
-    // Values and gradients of all of them.
-    cost_.backward_data.attention +=
-        flash_attention_time(FlashPass::backward, computed, 2 * bytes, setting_.performance);
+    if (!within_fit(attention, rates)) cost_.beyond.attention_size = true;
     // Of a ring a kernel for what each rank passes on.
     std::int64_t kernels = 1;
     for (const Collective& collective : work_.collectives) {
       if (goes_round(collective)) kernels = setting_.groups.context(collective.part).ranks;
     }
+    const Bytes bytes(work_.attention.evaluate(setting_.letters));
+    const Seconds launches = static_cast<double>(kernels - 1) * rates.launch.value;
+    const auto time_of_pass = [&](AttentionPass pass, Bytes moved) {
+      return attention_time(attention, pass, moved, setting_.performance, rates.sustained.value) + launches;
+    };
+    cost_.forward.attention += time_of_pass(AttentionPass::forward, bytes);
+    // Values and gradients of all of them.
+    cost_.backward_data.attention += time_of_pass(AttentionPass::backward, 2 * bytes);
     cost_.forward.operations += kernels;
     cost_.backward_data.operations += kernels;
   }
@@ -275,67 +282,8 @@ class Pricing {
 
 }  // namespace
 
-Setting setting_of(const Transformer& model, const Strategy& strategy, const Workload& workload,
-                   std::int64_t devices_per_node, const Performance& performance, const Software& software) {
-  return {.performance = performance,
-          .software = software,
-          .sharding = sharding_of(model, strategy),
-          .letters = bindings(model, strategy, workload),
-          .groups = Groups(axis_sizes(strategy), devices_per_node, context_inner(model, strategy)),
-          .gradients = strategy.gradient_dtype,
-          .precision = strategy.precision};
-}
-
-Setting setting_of(const KindSizes& sizes, const Setting& of_model) {
-  Setting setting = of_model;
-  const auto ranks = static_cast<std::int64_t>(of_model.letters[Symbol::tensor_parallel]);
-  setting.sharding = sharding_of(sizes, of_model.sharding, ranks);
-  setting.letters = bindings_of(sizes, of_model.letters);
-  return setting;
-}
-
 double training_clock(const Performance& performance, const Software& software, Dtype dtype) {
   return product_rates(performance.rates, dtype).sustained.value * software.product_rate.value;
-}
-
-OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted, const Setting& setting) {
-  const Op& row = table.ops()[op];
-  const Sharding& sharding = setting.sharding;
-  const bool full = setting.software.overlap_tensor_parallel == TensorOverlap::full;
-  OpWork work{.kind = row.kind,
-              .overlaps = row.overlaps,
-              .in_pieces = full && row.kind == OpKind::linear && !makes_logits(table)};
-  for (const Collective& collective : inserted) {
-    if (collective.op == static_cast<int>(op)) work.collectives.push_back(collective);
-  }
-  for (const MatrixProduct& product : row.products) {
-    // The gradient of a value has its type; what is cast to be a factor is cast in the same kernel.
-    ProductWork extents{.dtype = product.dtype,
-                        .result = table[row.outputs[0]].dtype,
-                        .left_gradient = table[row.inputs[0]].dtype,
-                        .right_gradient = row.inputs.size() > 1 ? table[row.inputs[1]].dtype : Dtype::half,
-                        .batch = on_rank(product.batch, sharding),
-                        .rows = of_own_tokens(on_rank(product.rows, sharding), sharding),
-                        .inner = on_rank(product.inner, sharding)};
-    for (const Amount& outer : product.outer) extents.outer.push_back(on_rank(outer, sharding));
-    work.products.push_back(extents);
-  }
-  if (row.kind == OpKind::flash_attention) {
-    for (const ValueId input : row.inputs) {
-      const bool all = row.of_all_tokens.contains(input);
-      work.attention += detail::bytes_of(table[input], sharding) * (all ? tokens_received(sharding) : 1);
-    }
-    work.attention += detail::output_gradients(table, row, sharding);
-  }
-  const StreamingKernels forward = forward_traffic(table, row, sharding);
-  const StreamingKernels backward = backward_traffic(table, row, sharding, traffic_options(setting));
-  work.forward.assign(forward.begin(), forward.end());
-  work.backward.assign(backward.begin(), backward.end());
-  const Casts casts = forward_casts(table, row, sharding, setting.precision);
-  const Casts casts_back = backward_casts(table, row, sharding, setting.precision);
-  work.forward_casts.assign(casts.begin(), casts.end());
-  work.backward_casts.assign(casts_back.begin(), casts_back.end());
-  return work;
 }
 
 OpCost op_cost(const OpWork& work, const Setting& setting) { return Pricing(work, setting).price(); }

@@ -138,7 +138,7 @@ TEST_CASE("samples: CSV, wrong") {
   CHECK(samples_mistake(header) == "s.csv: holds no samples");
   CHECK(samples_mistake("hello\n").starts_with("s.csv: is no samples file"));
   CHECK(samples_mistake("m,n,milliseconds\n")
-            .starts_with("s.csv:1: must be the header \"m,n,k,milliseconds\" or"));
+            .starts_with("s.csv:1: must be the header \"m,n,k,milliseconds\", "));
   for (const char* time : {"0", "-1", "nan", "inf", "x", "", "1e999"}) {
     CAPTURE(time);
     CHECK(samples_mistake(header + "1,2,3," + time) ==
@@ -238,6 +238,53 @@ TEST_CASE("a CSV without a line end may be cut inside its last number") {
         "s.csv:3: has no line end, so that it may be cut inside its last number: end it with one");
   CHECK(samples_mistake(whole.substr(0, whole.size() - 2), "s.csv") ==
         "s.csv:3: has no line end, so that it may be cut inside its last number: end it with one");
+}
+
+TEST_CASE("samples: attention, as CSV and as JSON") {
+  const SampleSet table = parse_samples(
+      "head_size,query_heads,kv_heads,batch,sequence,window,load,dtype,milliseconds,value_size,causal,pass\n"
+      "128,32,8,2,4096,0,sustained,half,1.5,128,1,backward\n"
+      "64,16,16,1,2048,128,burst,fp8,0.25,64,1,forward\n"
+      "192,16,16,1,2048,0,burst,half,0.5,128,0,forward\n",
+      "s.csv");
+  REQUIRE(table.samples.size() == 3);
+  const Sample& first = table.samples[0];
+  CHECK(first.kind == SampleKind::attention);
+  CHECK(first.attention == Attention{.batch = 2,
+                                     .heads = 32,
+                                     .kv_heads = 8,
+                                     .queries = 4096,
+                                     .keys = 4096,
+                                     .head_size = 128,
+                                     .value_size = 128});
+  CHECK(first.attention_pass == AttentionPass::backward);
+  CHECK(first.load == Load::sustained);
+  CHECK(first.median == Seconds(1.5e-3));
+  CHECK(table.samples[1].attention.mask == Mask::window);
+  CHECK(table.samples[1].attention.keys == 2 * 128 - 128.0 * 128 / 2048);
+  CHECK(table.samples[1].attention.dtype == Dtype::fp8);
+  CHECK(table.samples[2].attention.mask == Mask::none);
+  CHECK(table.samples[2].attention.value_size == 128);
+
+  const SampleSet file = parse_samples(
+      R"({"format": 1, "device": "H100", "samples": [{"kind": "attention", "query_heads": 32, "head_size": 128,
+          "sequence": 4096, "median_seconds": 1e-3}]})",
+      "s.json");
+  CHECK(file.samples[0].attention.kv_heads == 32);
+  CHECK(file.samples[0].attention.value_size == 128);
+  CHECK(file.samples[0].attention.mask == Mask::causal);
+
+  const std::string header = "query_heads,head_size,sequence,milliseconds,kv_heads,causal,window,dtype\n";
+  CHECK(samples_mistake(header + "4,128,1024,1,8,1,0,half\n") ==
+        "s.csv:2: must have no more kv_heads than query_heads");
+  CHECK(samples_mistake(header + "4,128,1024,1,4,0,64,half\n") == "s.csv:2: window is of causal attention");
+  CHECK(samples_mistake(header + "4,128,1024,1,4,1,0,nvfp4\n") ==
+        "s.csv:2: must be of attention in half or fp8 (dtype)");
+  CHECK(samples_mistake("query_heads,head_size,milliseconds\n").starts_with("s.csv:1: must be the header"));
+  CHECK(
+      samples_mistake(R"({"format": 1, "device": "H100", "samples": [{"kind": "attention", "query_heads": 32,
+                            "median_seconds": 1e-3}]})")
+          .find("/samples/0/head_size: is missing, which attention needs") != std::string::npos);
 }
 
 }  // namespace headroom

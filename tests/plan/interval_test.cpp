@@ -46,7 +46,8 @@ TEST_CASE("interval: a fitted clock narrows it, assumed flash attention widens i
   request.model.architecture.kernels.attention = AttentionKernel::flash;
   CHECK(step_rates(request) == StepRates::transferred);
   CHECK(warned(account(evaluate(request)), "flash_attention_assumed"));
-  rates.flash_attention.forward.origin = rates.flash_attention.backward.origin = Origin::calibrated;
+  rates.flash_attention.backward.origin = rates.flash_attention.sustained.origin = Origin::calibrated;
+  REQUIRE(rates.flash_attention.tile_peak.origin == Origin::calibrated);
   CHECK(step_rates(request) == StepRates::fitted);
   CHECK_FALSE(warned(account(evaluate(request)), "flash_attention_assumed"));
 }

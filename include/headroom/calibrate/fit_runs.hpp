@@ -4,7 +4,7 @@
 // The scalars, each a part of one:
 //   products.sustained           clock of a training step over the clock of a burst
 //   streaming.bandwidth_share    of the memory's bandwidth
-//   flash_attention.*            forward and backward shares of peak, by one common factor
+//   flash_attention.sustained    clock of a training step over the clock of a burst of its kernels
 //   network.nic_efficiency       of NICs that a ring has for itself
 //   network.shared_nic_efficiency  of NICs that several rings share
 // Which of them are fitted follows from the configurations alone, not from the times: at most one for every two

@@ -11,6 +11,7 @@
 #include "headroom/core/names.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/parallel/strategy.hpp"
+#include "headroom/time/attention.hpp"
 #include "headroom/time/gemm.hpp"
 
 namespace headroom {
@@ -25,6 +26,7 @@ enum class SampleKind : std::uint8_t {
   all_to_all,         // predicted by the rates of collectives, which are not fitted to it
   send_receive,       // within a node; likewise
   transformer_layer,  // forward or backward of a whole layer: predicted; no rate is fitted to it
+  attention,          // flash attention, forward or backward
 };
 
 constexpr bool is_collective(SampleKind kind) {
@@ -62,8 +64,10 @@ struct MeasuredLayer {
 
 struct Sample {
   SampleKind kind{};
-  std::string label;       // "softmax", "fc1 weight gradient"; may be empty
-  Gemm product;            // of a matrix_product
+  std::string label;    // "softmax", "fc1 weight gradient"; may be empty
+  Gemm product;         // of a matrix_product
+  Attention attention;  // of attention
+  AttentionPass attention_pass = AttentionPass::forward;
   MeasuredLayer layer;     // of a transformer_layer
   std::int64_t ranks{};    // of a collective; of a layer: 0 when it ran alone, without its collectives
   std::int64_t nodes = 1;  // that the ranks are spread over, as many on each
@@ -104,7 +108,7 @@ std::vector<Sample> merge_repeated(const std::vector<Sample>& samples);
 bool same_device(const std::string& x, const std::string& y);
 
 template <>
-inline constexpr std::array<Spelling<SampleKind>, 9> spellings<SampleKind>{{
+inline constexpr std::array<Spelling<SampleKind>, 10> spellings<SampleKind>{{
     {SampleKind::matrix_product, "matrix_product"},
     {SampleKind::streaming, "streaming"},
     {SampleKind::empty_kernel, "empty_kernel"},
@@ -114,6 +118,7 @@ inline constexpr std::array<Spelling<SampleKind>, 9> spellings<SampleKind>{{
     {SampleKind::all_to_all, "all_to_all"},
     {SampleKind::send_receive, "send_receive"},
     {SampleKind::transformer_layer, "transformer_layer"},
+    {SampleKind::attention, "attention"},
 }};
 template <>
 inline constexpr std::array<Spelling<HalfFormat>, 3> spellings<HalfFormat>{{

@@ -87,12 +87,30 @@ constexpr std::optional<std::size_t> narrow_index(Dtype dtype) {
   return std::nullopt;
 }
 
-// Flash attention: shares of the device's half_peak, by the FLOPs of the causal half.
+// Flash attention (time/attention.hpp).
 struct FlashRates {
-  Sourced<double> forward;
-  Sourced<double> backward;
+  Sourced<Seconds> launch;            // of its kernels, and drain
+  Sourced<double> tile_queries;       // that a multiprocessor takes at a time
+  Sourced<Seconds> tile_fill;         // of a tile of queries: first loads, filling the pipeline, the result
+  Sourced<FlopsPerSecond> tile_peak;  // products of all multiprocessors, at the clock of a burst
+  Sourced<double> softmax_width;      // elements of head size whose products take as long as an exponential
+  Sourced<double> overlap_order;      // of the smooth maximum of products and exponentials: 1 adds them up
+  Sourced<double> last_tile;          // of the longest tile, that other multiprocessors wait for at the end
+  Sourced<FlopsPerSecond> power_cap;  // the whole device under its power limit, at the clock of a burst
+  Sourced<double> fp8_speed;          // of products of FP8, over those of 16 bits
+  Sourced<double> backward;           // of the products of the backward pass, likewise
+  Sourced<double> sustained;          // clock of a training step over the clock of a burst
+  FittedRange fitted_queries;         // of a head
+  FittedRange fitted_head_sizes;      // of queries and keys
+  HeldOutRatios held_out_ratios;
   friend bool operator==(const FlashRates&, const FlashRates&) = default;
 };
+
+// Whether what a step of training takes from them is assumed, not fitted.
+inline bool any_assumed(const FlashRates& rates) {
+  return rates.tile_peak.origin == Origin::assumed || rates.backward.origin == Origin::assumed ||
+         rates.sustained.origin == Origin::assumed;
+}
 
 // Kernels that only move memory: normalization, softmax, dropout, activation, copies.
 struct StreamingRates {
@@ -183,8 +201,17 @@ void visit_rates(R& rates, Visit visit) {
   visit("kernels", "launch", rates.kernels.launch);
   visit("kernels", "shortest", rates.kernels.shortest);
   visit_products("products", rates.products, visit);
-  visit("flash_attention", "forward", rates.flash_attention.forward);
+  visit("flash_attention", "launch", rates.flash_attention.launch);
+  visit("flash_attention", "tile_queries", rates.flash_attention.tile_queries);
+  visit("flash_attention", "tile_fill", rates.flash_attention.tile_fill);
+  visit("flash_attention", "tile_peak", rates.flash_attention.tile_peak);
+  visit("flash_attention", "softmax_width", rates.flash_attention.softmax_width);
+  visit("flash_attention", "overlap_order", rates.flash_attention.overlap_order);
+  visit("flash_attention", "last_tile", rates.flash_attention.last_tile);
+  visit("flash_attention", "power_cap", rates.flash_attention.power_cap);
+  visit("flash_attention", "fp8_speed", rates.flash_attention.fp8_speed);
   visit("flash_attention", "backward", rates.flash_attention.backward);
+  visit("flash_attention", "sustained", rates.flash_attention.sustained);
   visit("streaming", "bandwidth_share", rates.streaming.bandwidth_share);
   visit("collectives", "low_latency_launch", rates.collectives.low_latency_launch);
   visit("collectives", "low_latency_step", rates.collectives.low_latency_step);

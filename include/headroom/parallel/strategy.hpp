@@ -183,6 +183,10 @@ constexpr std::int64_t group_size(const Strategy& strategy) {
   return strategy.microbatch_group_size > 0 ? strategy.microbatch_group_size : strategy.pipeline_parallel;
 }
 
+// Keys that a query meets behind a window (0: none), where a causal mask is counted whole as without one: twice the area of
+// the window in the mask, s w - w^2/2, over s. All s from w = s on.
+double keys_met(std::int64_t window, double sequence);
+
 // The one place where the paper's letters meet numbers: those of a model, and what they stand for in layers of a kind.
 Bindings bindings(const Transformer& model, const Strategy& strategy, const Workload& workload);
 Bindings bindings_of(const KindSizes& sizes, Bindings of_model);

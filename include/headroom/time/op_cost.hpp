@@ -2,13 +2,7 @@
 // collectives around it, forward and backward.
 #pragma once
 
-#include <vector>
-
-#include "headroom/parallel/collectives.hpp"
-#include "headroom/time/casts.hpp"
-#include "headroom/time/collective.hpp"
-#include "headroom/time/gemm.hpp"
-#include "headroom/time/traffic.hpp"
+#include "headroom/time/op_work.hpp"
 
 namespace headroom {
 
@@ -57,15 +51,17 @@ struct Extrapolations {
   bool message_size = false;       // a collective outside the fitted bytes
   bool group_size = false;         // or ranks
   bool unaligned_heads = false;    // a head size that is no multiple of 8: products fall off the tensor cores
-  bool flash_attention = false;    // priced by an assumed share of peak
+  bool attention_size = false;     // flash attention outside the fitted sizes
+  bool flash_attention = false;    // flash attention at all: its rates may be assumed
   std::uint32_t narrow_types = 0;  // that products are of: a bit for each place in narrow_types
   friend bool operator==(const Extrapolations&, const Extrapolations&) = default;
 };
 
 constexpr Extrapolations operator|(const Extrapolations& x, const Extrapolations& y) {
-  return {x.product_size || y.product_size,       x.message_size || y.message_size,
-          x.group_size || y.group_size,           x.unaligned_heads || y.unaligned_heads,
-          x.flash_attention || y.flash_attention, x.narrow_types | y.narrow_types};
+  return {x.product_size || y.product_size,     x.message_size || y.message_size,
+          x.group_size || y.group_size,         x.unaligned_heads || y.unaligned_heads,
+          x.attention_size || y.attention_size, x.flash_attention || y.flash_attention,
+          x.narrow_types | y.narrow_types};
 }
 
 struct OpCost {
@@ -76,55 +72,8 @@ struct OpCost {
   friend bool operator==(const OpCost&, const OpCost&) = default;
 };
 
-// What a cost depends on beside the op. Refers to what it was made from.
-struct Setting {
-  const Performance& performance;
-  const Software& software;
-  Sharding sharding;
-  Bindings letters;
-  Groups groups;
-  Dtype gradients = Dtype::fp32;
-  Precision precision = Precision::bf16;
-};
-
-Setting setting_of(const Transformer& model, const Strategy& strategy, const Workload& workload,
-                   std::int64_t devices_per_node, const Performance& performance, const Software& software);
-
-// In layers of a kind.
-Setting setting_of(const KindSizes& sizes, const Setting& of_model);
-
 // Factor on all rates of arithmetic of products of a type in a training step.
 double training_clock(const Performance& performance, const Software& software, Dtype dtype);
-
-// Extents of the products of matrices of one rank, the type that they are multiplied in, and those of the values that
-// they make: the product, and the gradients of its two factors. That of weights has the weights' type.
-struct ProductWork {
-  Dtype dtype = Dtype::half;
-  Dtype result = Dtype::half;
-  Dtype left_gradient = Dtype::half;
-  Dtype right_gradient = Dtype::half;
-  Monomial batch;
-  Monomial rows;
-  Monomial inner;
-  FixedVector<Monomial, 2> outer;
-};
-
-// What an op computes and moves, in symbols: a rank's kernels and collectives for all t, b and s that shard alike.
-struct OpWork {
-  OpKind kind = OpKind::elementwise;
-  bool overlaps = false;
-  bool in_pieces = false;  // its products and their collectives can run beside each other piece by piece
-  std::vector<Collective> collectives;
-  std::vector<ProductWork> products;
-  Expr attention;  // bytes of flash attention: its inputs, and the gradients of its outputs
-  std::vector<StreamingKernel> forward;
-  std::vector<StreamingKernel> backward;
-  std::vector<Cast> forward_casts;
-  std::vector<Cast> backward_casts;
-};
-
-// `inserted` are the collectives of the whole table.
-OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted, const Setting& setting);
 
 OpCost op_cost(const OpWork& work, const Setting& setting);
 OpCost op_cost(const OpTable& table, std::size_t op, const Collectives& inserted, const Setting& setting);

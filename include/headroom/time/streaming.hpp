@@ -1,4 +1,4 @@
-// Time of kernels that only move memory, and of flash attention, which moves little and computes much.
+// Time of kernels that only move memory.
 #pragma once
 
 #include "headroom/core/units.hpp"
@@ -13,10 +13,5 @@ inline BytesPerSecond streaming_bandwidth(const Performance& performance) {
 
 // max(shortest kernel, launch + bytes / bandwidth)
 Seconds streaming_time(Bytes bytes, const Performance& performance);
-
-// `flops` are those of both products without a mask. A causal kernel skips half of them; its backward pass runs five
-// products where the forward runs two, since it computes the scores again [FlashAttention, arXiv:2205.14135].
-enum class FlashPass { forward, backward };
-Seconds flash_attention_time(FlashPass pass, Flops flops, Bytes bytes, const Performance& performance);
 
 }  // namespace headroom

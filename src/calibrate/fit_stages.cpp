@@ -1,0 +1,111 @@
+#include "fit_stages.hpp"
+
+#include <utility>
+
+namespace headroom {
+namespace {
+
+// Relative errors from where on a sample counts as an outlier: what each model's equations leave at their best.
+constexpr double product_scale = 0.05;
+constexpr double attention_scale = 0.08;
+constexpr double collective_scale = 0.1;
+constexpr double streaming_scale = 0.1;
+
+}  // namespace
+
+RatesOf rates_of(const Sample& sample) {
+  if (sample.kind == SampleKind::matrix_product) {
+    const std::optional<std::size_t> narrow = narrow_index(sample.product.dtype);
+    if (!narrow && !is_half(sample.product.dtype)) return {};
+    return {sample.load == Load::burst ? RateKind::products : RateKind::sustained, narrow};
+  }
+  if (sample.kind == SampleKind::attention) {
+    if (sample.attention_pass == AttentionPass::backward)
+      return is_narrow(sample.attention.dtype) ? RatesOf{}
+                                               : RatesOf{RateKind::attention_backward, std::nullopt};
+    if (is_narrow(sample.attention.dtype) && sample.load == Load::sustained) return {};
+    if (sample.load == Load::sustained) return {RateKind::attention_sustained, std::nullopt};
+    return {is_narrow(sample.attention.dtype) ? RateKind::attention_fp8 : RateKind::attention, std::nullopt};
+  }
+  // Rates of collectives are those within a node.
+  if (is_collective(sample.kind))
+    return {sample.nodes == 1 ? RateKind::collectives : RateKind::none, std::nullopt};
+  const bool streams = sample.kind == SampleKind::streaming || sample.kind == SampleKind::empty_kernel;
+  return {streams ? RateKind::streaming : RateKind::none, std::nullopt};
+}
+
+std::vector<Stage> stages_of(const SortedSamples& samples, const Device& device) {
+  std::vector<Stage> stages;
+  const auto add = [&](Stage stage) {
+    if (!stage.samples->empty()) stages.push_back(std::move(stage));
+  };
+  // The launch that products determine is part of what streaming kernels take, so products come first.
+  add({{RateKind::products, std::nullopt},
+       product_parameters(device),
+       &samples.products,
+       product_scale,
+       "matrix products",
+       {"products, m n k >= 1024", "products, shortest side 512 to 1023",
+        "products, shortest side 128 to 511", "products, shortest side below 128", "products, batched"}});
+  add({{RateKind::sustained, std::nullopt},
+       sustained_parameters(),
+       &samples.sustained,
+       product_scale,
+       "matrix products under sustained load",
+       {"products, sustained load"}});
+  for (std::size_t i = 0; i < narrow_types.size(); ++i) {
+    const SortedSamples::Narrow& of_type = samples.narrow[i];
+    const std::string type(name_of(narrow_types[i].dtype));
+    add({{RateKind::products, i},
+         narrow_product_parameters(device, i, of_type.quantizes),
+         &of_type.products,
+         product_scale,
+         type + " matrix products" + (of_type.quantizes ? ", quantization of a factor included," : ""),
+         {"products, " + type + ", m n k >= 1024", "products, " + type + ", shortest side below 1024"}});
+    add({{RateKind::sustained, i},
+         narrow_sustained_parameters(i),
+         &of_type.sustained,
+         product_scale,
+         type + " matrix products under sustained load",
+         {"products, " + type + ", sustained load"}});
+  }
+  add({{RateKind::attention, std::nullopt},
+       attention_parameters(device, samples.attention),
+       &samples.attention,
+       attention_scale,
+       "forward kernels of attention",
+       {"attention, forward, device filled", "attention, forward, few tiles"}});
+  add({{RateKind::attention_fp8, std::nullopt},
+       attention_fp8_parameters(),
+       &samples.attention_fp8,
+       attention_scale,
+       "kernels of fp8 attention",
+       {"attention, fp8, device filled", "attention, fp8, few tiles"}});
+  add({{RateKind::attention_sustained, std::nullopt},
+       attention_sustained_parameters(),
+       &samples.attention_sustained,
+       attention_scale,
+       "kernels of attention under sustained load",
+       {"attention, sustained load"}});
+  add({{RateKind::attention_backward, std::nullopt},
+       attention_backward_parameters(),
+       &samples.attention_backward,
+       attention_scale,
+       "backward kernels of attention",
+       {"attention, backward"}});
+  add({{RateKind::collectives, std::nullopt},
+       collective_parameters(device, samples.one_rank_count),
+       &samples.collectives,
+       collective_scale,
+       "collectives",
+       {"collectives, from 1 MiB", "collectives, below 1 MiB"}});
+  add({{RateKind::streaming, std::nullopt},
+       streaming_parameters(),
+       &samples.streaming,
+       streaming_scale,
+       "streaming kernels",
+       {"streaming, from 1 MiB", "streaming, below 1 MiB", "empty kernels"}});
+  return stages;
+}
+
+}  // namespace headroom

@@ -1,0 +1,47 @@
+// The stages of a fit: rates that are fitted, judged and given intervals together, and the samples that determine them.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rate_parameters.hpp"
+#include "sample_checks.hpp"
+
+namespace headroom {
+
+// Those of products by type.
+enum class RateKind : std::uint8_t {
+  products,
+  sustained,
+  attention,
+  attention_fp8,
+  attention_sustained,
+  attention_backward,
+  collectives,
+  streaming,
+  none
+};
+struct RatesOf {
+  RateKind kind = RateKind::none;
+  std::optional<std::size_t> narrow;  // place in narrow_types; nothing for 16 bits, and for all else
+  friend auto operator<=>(const RatesOf&, const RatesOf&) = default;
+};
+RatesOf rates_of(const Sample& sample);
+
+// Some rates and the samples that determine them.
+struct Stage {
+  RatesOf rates;
+  std::vector<Parameter> parameters;
+  const std::vector<Sample>* samples;
+  double scale;
+  std::string what;                 // "products"
+  std::vector<std::string> groups;  // of errors: the first that there is speaks for the stage
+};
+
+// Those that there are samples for, in the order in which they are fitted. Refers to the samples.
+std::vector<Stage> stages_of(const SortedSamples& samples, const Device& device);
+
+}  // namespace headroom
