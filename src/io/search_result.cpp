@@ -49,14 +49,16 @@ struct ReadCandidate {
   Candidate candidate;
   std::int64_t peak_rank = 0;
   std::optional<std::string> stage_layers;  // as a flag writes them
+  std::optional<std::string> recompute_ops;
 };
 
 // What a space sets of a strategy, and what a search finds out about it. What does not fit has no time.
 constexpr auto found_fields = [](auto& fields, auto& found) {
-  auto& [in, candidate, peak_rank, stage_layers] = found;
+  auto& [in, candidate, peak_rank, stage_layers, recompute_ops] = found;
   fields.required("in", in);
   searched_members(fields, candidate.strategy, SearchedMembers::all);
   fields.optional("stage_layers", stage_layers);
+  fields.optional("recompute_ops", recompute_ops);  // beside the policy selective
   fields.required("verdict", candidate.verdict);
   fields.required("place", candidate.place, any_count);
   fields.required("peak", candidate.peak);
@@ -84,7 +86,12 @@ std::vector<std::string> write_result(const SearchResult& result) {
     ReadCandidate found{.in = in,
                         .candidate = candidate,
                         .peak_rank = static_cast<std::int64_t>(candidate.peak_rank),
-                        .stage_layers = {}};
+                        .stage_layers = {},
+                        .recompute_ops = {}};
+    if (!candidate.strategy.recompute.ops.empty()) {
+      found.recompute_ops = value_of(*find_field("recompute_ops"), candidate.strategy, {});
+      found.candidate.strategy.recompute.policy = RecomputePolicy::selective;
+    }
     if (!candidate.strategy.stage_layers.empty())
       found.stage_layers = value_of(*find_field("stage_layers"), candidate.strategy, {});
     rows.push_back(ObjectWriter::write(found, found_fields).dump());
@@ -109,6 +116,11 @@ SearchResult read_result(PartReader& part, const Strategy& base) {
       const std::string broken =
           set_value(*find_field("stage_layers"), *found.stage_layers, found.candidate.strategy, none);
       if (!broken.empty()) throw InputError(part.row_name() + ": /stage_layers", broken);
+    }
+    if (found.recompute_ops) {
+      Workload none;
+      set_value(*find_field("recompute_ops"), *found.recompute_ops, found.candidate.strategy, none);
+      found.candidate.strategy.recompute.policy = RecomputePolicy::ops;
     }
     switch (found.in) {
       case FoundIn::plans: result.plans.push_back(std::move(found.candidate)); break;

@@ -103,4 +103,10 @@ std::vector<Problem> context_illegalities(const Transformer& model, const Strate
   return problems;
 }
 
+std::int64_t most_parts(const Transformer& model, std::int64_t sequence) {
+  const bool attends_in_parts = !any_layer(
+      model, [](const Architecture& layer) { return layer.kernels.attention != AttentionKernel::flash; });
+  return attends_in_parts && sequence >= long_sequence ? sequence / shortest_part : 1;
+}
+
 }  // namespace headroom

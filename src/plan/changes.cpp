@@ -1,5 +1,7 @@
 #include "headroom/plan/changes.hpp"
 
+#include "headroom/parallel/context.hpp"
+#include "headroom/parallel/module_choices.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom {
@@ -57,6 +59,12 @@ void change_policy(Changes& changes, const Request& request) {
   if (policy != RecomputePolicy::selective && scores_kept) {
     changes.add({{"recompute", "selective"}});
   }
+  for (const std::vector<std::string>& modules : module_choices(request.model, strategy.precision)) {
+    if (policy == RecomputePolicy::ops && strategy.recompute.ops == modules) continue;
+    Strategy recomputing = strategy;
+    recomputing.recompute = {.policy = RecomputePolicy::ops, .ops = modules};
+    changes.add({{"recompute_ops", value_of(*find_field("recompute_ops"), recomputing, request.workload)}});
+  }
   if (policy != RecomputePolicy::full || strategy.recompute.layers > 0) {
     for (const std::int64_t k : doublings(1, longest_stage(request.model.layers, strategy) - 1)) {
       changes.add({{"recompute", "full"}, {"recompute_layers", std::to_string(k)}});
@@ -81,15 +89,19 @@ void change_batching(Changes& changes, const Strategy& strategy) {
 }
 
 // Twice as much of one parallel size for half of another.
-void trade(Changes& changes, const Strategy& strategy, std::int64_t devices_per_node) {
+void trade(Changes& changes, const Request& request) {
+  const Strategy& strategy = request.strategy;
   struct Size {
     const char* field;
     std::int64_t Strategy::*member;
     std::int64_t most;
   };
-  const std::array<Size, 3> sizes{{{"tensor_parallel", &Strategy::tensor_parallel, devices_per_node},
-                                   {"pipeline_parallel", &Strategy::pipeline_parallel, devices(strategy)},
-                                   {"data_parallel", &Strategy::data_parallel, devices(strategy)}}};
+  const std::int64_t parts = most_parts(request.model, request.workload.sequence);
+  const std::array<Size, 4> sizes{
+      {{"tensor_parallel", &Strategy::tensor_parallel, request.system.devices_per_node},
+       {"context_parallel", &Strategy::context_parallel, parts},
+       {"pipeline_parallel", &Strategy::pipeline_parallel, devices(strategy)},
+       {"data_parallel", &Strategy::data_parallel, devices(strategy)}}};
   for (const Size& more : sizes) {
     for (const Size& less : sizes) {
       const std::int64_t doubled = 2 * (strategy.*more.member);
@@ -128,7 +140,7 @@ std::vector<Edits> changes_on_same_devices(const Request& request) {
   Changes changes;
   change_policy(changes, request);
   change_batching(changes, request.strategy);
-  trade(changes, request.strategy, request.system.devices_per_node);
+  trade(changes, request);
   for (Edits& change : changes.list) set_group_size(change, request);
   return std::move(changes.list);
 }

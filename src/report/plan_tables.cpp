@@ -12,7 +12,7 @@ namespace headroom {
 namespace {
 
 std::string recompute_cell(const Recomputation& recompute) {
-  std::string text(name_of(recompute.policy));
+  std::string text(recompute.policy == RecomputePolicy::ops ? "modules" : name_of(recompute.policy));
   if (recompute.layers > 0) text += fmt::format(" {}", recompute.layers);
   return recompute.window ? text + " window" : text;
 }
@@ -124,6 +124,7 @@ Table csv_table(const PlanReply& report) {
                                    {"micro_batch"},
                                    {"sequence_parallel"},
                                    {"recompute"},
+                                   {"recompute_ops"},
                                    {"recompute_layers"},
                                    {"recompute_window"},
                                    {"schedule"},
@@ -163,6 +164,7 @@ Table csv_table(const PlanReply& report) {
         std::to_string(strategy.micro_batch),
         yes(strategy.sequence_parallel),
         std::string(name_of(strategy.recompute.policy)),
+        strategy.recompute.ops.empty() ? "" : value_of(*find_field("recompute_ops"), strategy, {}),
         std::to_string(strategy.recompute.layers),
         yes(strategy.recompute.window),
         std::string(name_of(strategy.schedule)),

@@ -4,6 +4,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/module_choices.hpp"
 
 namespace headroom {
 namespace {
@@ -160,11 +161,7 @@ Counts tensor_parallel_of(const Request& base, const Space& space) {
 Counts context_parallel_of(const Request& base, const Space& space) {
   Counts counts = space.context_parallel;
   if (!counts.only.empty() || counts.most > 0) return counts;
-  const bool attends_in_parts = !any_layer(base.model, [](const Architecture& layer) {
-    return layer.kernels.attention != AttentionKernel::flash;
-  });
-  const std::int64_t sequence = base.workload.sequence;
-  counts.most = attends_in_parts && sequence >= long_sequence ? sequence / shortest_part : 1;
+  counts.most = most_parts(base.model, base.workload.sequence);
   return counts;
 }
 
@@ -202,7 +199,7 @@ std::vector<Recomputation> recomputations(const Request& base, const Space& spac
     list.back().window = true;
   };
   const std::int64_t most = longest_stage(base.model.layers, layout);
-  list.reserve(static_cast<std::size_t>(most) + 5);
+  list.reserve(static_cast<std::size_t>(most) + 12);
   for (const RecomputePolicy policy :
        {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full}) {
     if (!contains(space.recompute, policy)) continue;
@@ -212,6 +209,9 @@ std::vector<Recomputation> recomputations(const Request& base, const Space& spac
     }
     recompute.layers = 0;
     add(recompute);
+    if (policy != RecomputePolicy::selective || !space.recompute_modules) continue;
+    for (const std::vector<std::string>& modules : module_choices(base.model, base.strategy.precision))
+      add({.policy = RecomputePolicy::ops, .ops = modules});
   }
   return list;
 }

@@ -18,4 +18,12 @@ std::int64_t context_inner(const Transformer& model, const Strategy& strategy);
 std::vector<Problem> context_illegalities(const Transformer& model, const Strategy& strategy,
                                           const Workload& workload);
 
+// Sequences from this length on are tried in parts by default, of at least so many tokens each: below it keeping all of a
+// sequence on a rank costs little, and a ring shows beside the attention to shorter parts.
+inline constexpr std::int64_t long_sequence = 32'768;
+inline constexpr std::int64_t shortest_part = 4'096;
+
+// The most parts of a sequence of that length that are tried by default: 1 where it is short, or where attention cannot be divided.
+std::int64_t most_parts(const Transformer& model, std::int64_t sequence);
+
 }  // namespace headroom

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/context.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 #include "headroom/plan/plan.hpp"
 
@@ -56,6 +57,8 @@ struct Space {
                                          RecomputePolicy::full};
   bool recompute_layers =
       true;  // full recomputation also of the first K layers of each stage only, for every K
+  // Where selective recomputation is tried: also by the modules of experts and of latent attention (parallel/module_choices.hpp).
+  bool recompute_modules = true;
   // A window's passes differ from each other, so that its time takes a replay, and its memory a walk through the
   // schedule for every size that it may have: milliseconds, where other strategies take a microsecond.
   bool recompute_window = false;
@@ -91,6 +94,8 @@ inline constexpr std::array space_fields{
     SpaceField{"sequence_parallel", &Space::sequence_parallel, "Sequence parallelism (default both)"},
     SpaceField{"data_sharding", &Space::data_sharding, "none, zero1 (default both)"},
     SpaceField{"recompute", &Space::recompute, "none, selective, full (default all three)"},
+    SpaceField{"recompute_ops", &Space::recompute_modules,
+               "No recomputation by modules of experts and of latent attention"},
     SpaceField{"recompute_layers", &Space::recompute_layers, "Full recomputation of all layers only"},
     SpaceField{"recompute_window", &Space::recompute_window,
                "Also windows of microbatches exempt from recomputation (slower to search)"},
@@ -114,11 +119,6 @@ constexpr bool runs_groups(const Software& software, const Space& space) {
 
 // The tensor-parallel sizes: those of the space, which stay within a node where it says nothing.
 Counts tensor_parallel_of(const Request& base, const Space& space);
-
-// Sequences from this length on are tried in parts by default, of at least so many tokens each: below it keeping all of a
-// sequence on a rank costs little, and a ring shows beside the attention to shorter parts.
-inline constexpr std::int64_t long_sequence = 32'768;
-inline constexpr std::int64_t shortest_part = 4'096;
 
 // The context-parallel sizes, likewise.
 Counts context_parallel_of(const Request& base, const Space& space);

@@ -1,0 +1,34 @@
+#include "headroom/parallel/module_choices.hpp"
+
+namespace headroom {
+
+std::vector<std::vector<std::string>> module_choices(const Transformer& model, Precision precision) {
+  const bool experts = any_experts(model);
+  const bool latent =
+      any_layer(model, [](const Architecture& layer) { return layer.latent_attention.has_value(); });
+  if ((!experts && !latent) || precision == Precision::fp8_delayed) return {};
+  if (!experts) return {{"mla_up_proj"}, {"mla_up_proj", "layernorm"}};
+  const bool shared = any_layer(model, [](const Architecture& layer) {
+    return layer.experts && layer.experts->shared_feedforward > 0;
+  });
+  const bool dense = any_layer(model, [](const Architecture& layer) { return !layer.experts; });
+  std::vector<std::vector<std::string>> choices{{"moe_act"}, {"layernorm", "moe_act"}};
+  std::vector<std::string> most{"layernorm", "moe_act"};
+  std::vector<std::string> whole{"moe"};
+  if (latent) {
+    choices.push_back({"mla_up_proj"});
+    choices.push_back({"mla_up_proj", "layernorm", "moe_act"});
+    most.insert(most.begin(), "mla_up_proj");
+    whole.insert(whole.begin(), "mla_up_proj");
+  }
+  if (shared) most.emplace_back("shared_experts");
+  if (dense) {
+    most.emplace_back("mlp");
+    whole.emplace_back("mlp");
+  }
+  if (most != choices.back()) choices.push_back(std::move(most));
+  choices.push_back(std::move(whole));
+  return choices;
+}
+
+}  // namespace headroom
