@@ -140,6 +140,10 @@ TEST_CASE("any result is read back to the last bit") {
                             .iteration = Seconds(iteration),
                             .mfu = mfu,
                             .place = *rc::gen::nonNegative<std::int64_t>()});
+    if (*rc::gen::arbitrary<bool>()) {
+      result.plans.front().strategy.recompute = {.policy = RecomputePolicy::ops,
+                                                 .ops = {"mla_up_proj", "moe"}};
+    }
     result.pareto = result.plans;
     const ScratchFile file("part.json", part_text(write_result(result)));
     PartReader part(file.path());

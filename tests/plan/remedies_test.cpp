@@ -7,6 +7,7 @@
 
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stage_layout.hpp"
+#include "headroom/plan/changes.hpp"
 #include "plan/requests.hpp"
 
 namespace headroom {
@@ -151,6 +152,27 @@ TEST_CASE("improvements: full recomputation that is not needed is the first to g
 
 TEST_CASE("improvements: none where time is not known") {
   CHECK(improvements(account(evaluate(with_both_techniques(gpt3_on_a100()))), 3).empty());
+}
+
+TEST_CASE("changes: of long sequences more context parallelism, of experts their modules") {
+  const auto names = [](const Request& request, const Edit& edit) {
+    for (const Edits& change : changes_on_same_devices(request)) {
+      for (const Edit& one : change) {
+        if (one == edit) return true;
+      }
+    }
+    return false;
+  };
+  Request request{.model = read_model("llama-3-8b"), .system = read_system("dgx-h100-80g")};
+  request.strategy.data_parallel = 8;
+  request.workload = {.global_batch = 64, .sequence = 131'072};
+  CHECK(names(request, {"context_parallel", "2"}));
+  request.workload.sequence = 8192;
+  CHECK_FALSE(names(request, {"context_parallel", "2"}));
+  CHECK_FALSE(names(request, {"recompute_ops", "moe_act"}));
+  request.model = read_model("mixtral-8x7b");
+  CHECK(names(request, {"recompute_ops", "moe_act"}));
+  CHECK(names(request, {"recompute_ops", "layernorm,moe_act"}));
 }
 
 }  // namespace headroom

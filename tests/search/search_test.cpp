@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "headroom/core/error.hpp"
+#include "headroom/parallel/module_choices.hpp"
 #include "headroom/plan/composer.hpp"
 #include "search/requests.hpp"
 
@@ -88,6 +89,23 @@ TEST_CASE("search: a small space is answered as by evaluating all of it") {
   check_against_brute_force(request_for("gpt2-xl", 16), {.devices = 8, .recompute_window = true});
   check_against_brute_force(request_for("gpt3-13b", 24), {.devices = 12});
   check_against_brute_force(request_for("llama-2-7b", 8), {.devices = 16, .micro_batch = {.most = 2}});
+}
+
+TEST_CASE("search: modules of experts and of latent attention are tried where selective recomputation is") {
+  Request request = request_for("deepseek-v2-lite", 8);
+  request.model = with_layers(request.model, 4);
+  request.system.memory = 30_GiB;
+  const Space space{.devices = 4, .micro_batch = {.most = 2}};
+  check_against_brute_force(request, space);
+  const auto count = [&](const Space& of) {
+    const std::vector<Recomputation> list = recomputations(request, of, Strategy{});
+    return std::count_if(list.begin(), list.end(), [](const Recomputation& recompute) {
+      return recompute.policy == RecomputePolicy::ops;
+    });
+  };
+  CHECK(count(space) == std::ssize(module_choices(request.model, Precision::bf16)));
+  CHECK(count({.recompute = {RecomputePolicy::none, RecomputePolicy::full}}) == 0);
+  CHECK(count({.recompute_modules = false}) == 0);
 }
 
 TEST_CASE("search: layers that do not divide, outputs kept, exact detail, overlapped reduction") {

@@ -1,0 +1,36 @@
+#include "headroom/parallel/module_choices.hpp"
+
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "headroom/io/model_file.hpp"
+#include "headroom/parallel/context.hpp"
+#include "headroom/parallel/legality.hpp"
+
+namespace headroom {
+
+TEST_CASE("module choices: of every model they are legal, none stands twice, and a dense one has none") {
+  for (const Transformer& model : list_models()) {
+    CAPTURE(model.name);
+    const std::vector<std::vector<std::string>> choices = module_choices(model, Precision::bf16);
+    const bool latent =
+        any_layer(model, [](const Architecture& it) { return it.latent_attention.has_value(); });
+    CHECK(choices.empty() == !(any_experts(model) || latent));
+    CHECK(std::set(choices.begin(), choices.end()).size() == choices.size());
+    CHECK(module_choices(model, Precision::fp8_delayed).empty());
+    for (const std::vector<std::string>& modules : choices) {
+      const Strategy strategy{.recompute = {.policy = RecomputePolicy::ops, .ops = modules}};
+      CHECK(illegalities(model, strategy, {.global_batch = 1, .sequence = model.sequence}).empty());
+    }
+  }
+}
+
+TEST_CASE("parts of a sequence: short ones are whole, and so are those whose attention keeps scores") {
+  const Transformer llama = read_model("llama-3-8b");
+  CHECK(most_parts(llama, 8192) == 1);
+  CHECK(most_parts(llama, 131'072) == 32);
+  CHECK(most_parts(read_model("gpt3-175b"), 131'072) == 1);
+}
+
+}  // namespace headroom
