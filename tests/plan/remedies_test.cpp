@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/io/model_file.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 #include "headroom/plan/changes.hpp"
