@@ -40,6 +40,11 @@ class Extents {
     const std::int64_t key_value_heads = std::max(layer.key_value_heads / t, std::int64_t{1});
     check(layer.heads * layer.head_size / t, "the width of the query heads", row_.multiple, kind);
     check(key_value_heads * layer.head_size, "the width of the key heads", row_.multiple, kind);
+    if (const std::optional<LatentAttention>& latent = layer.architecture.latent_attention) {
+      check(latent->q_rank, "the rank of latent queries", row_.multiple, kind);
+      check(latent->kv_rank, "the rank of latent keys and values", row_.multiple, kind);
+      check(layer.heads * latent->value_head_size / t, "the width of the value heads", row_.multiple, kind);
+    }
     if (const std::optional<Experts>& experts = layer.architecture.experts) {
       check(experts->feedforward / strategy_.expert_tensor_parallel, "the width of an expert", row_.multiple,
             kind);

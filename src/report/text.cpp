@@ -62,7 +62,11 @@ std::string layout_line(const Strategy& strategy, const Workload& workload) {
   std::string text =
       fmt::format("{} GPU{} = TP {} x PP {} x ", devices(strategy), devices(strategy) == 1 ? "" : "s",
                   strategy.tensor_parallel, strategy.pipeline_parallel);
-  if (strategy.context_parallel > 1) text += fmt::format("CP {} x ", strategy.context_parallel);
+  if (strategy.context_parallel > 1) {
+    text +=
+        fmt::format("CP {}{} x ", strategy.context_parallel,
+                    strategy.cp_comm == CpComm::p2p ? "" : fmt::format(" ({})", name_of(strategy.cp_comm)));
+  }
   text += fmt::format("DP {}", strategy.data_parallel);
   if (strategy.virtual_pipeline > 1) text += fmt::format(", VP {}", strategy.virtual_pipeline);
   if (strategy.expert_parallel > 1) text += fmt::format(", EP {}", strategy.expert_parallel);

@@ -32,7 +32,10 @@ class LayoutVisit {
       layout_.tensor_parallel = t;
       for (const std::int64_t c : allowed_divisors(space_.devices / t, context_parallel_of(base_, space_))) {
         layout_.context_parallel = c;
-        if (!visit_pipelines(space_.devices / t / c)) return;
+        for (const CpComm comm : c > 1 ? space_.cp_comm : std::vector{CpComm::p2p}) {
+          layout_.cp_comm = comm;
+          if (!visit_pipelines(space_.devices / t / c)) return;
+        }
       }
     }
   }

@@ -130,6 +130,10 @@ TEST_CASE("precision: what is not legal") {
   CHECK(breaks(rules(request), "precision"));
   request.strategy.precision = Precision::fp8;
   CHECK(rules(request).empty());
+  request.model = read_model("deepseek-v3");
+  CHECK(rules(request).empty());
+  for (LayerDescription& kind : request.model.layer_kinds) kind.architecture.latent_attention->kv_rank = 500;
+  CHECK(breaks(rules(request), "precision"));
 }
 
 TEST_CASE("precision: a device has the arithmetic, or the strategy is refused") {

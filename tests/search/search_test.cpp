@@ -108,6 +108,25 @@ TEST_CASE("search: modules of experts and of latent attention are tried where se
   CHECK(count({.recompute_modules = false}) == 0);
 }
 
+TEST_CASE("search: context parallelism by several exchanges where they are asked for") {
+  Request request = request_for("llama-3-8b", 4);
+  request.workload.sequence = 32'768;
+  request.model = with_layers(request.model, 4);
+  const Space space{.devices = 4, .cp_comm = {CpComm::p2p, CpComm::a2a}, .virtual_pipeline = {.only = {1}}};
+  check_against_brute_force(request, space);
+  std::int64_t divided = 0;
+  std::int64_t exchanged = 0;
+  for (const Strategy& strategy : strategies(request, space)) {
+    if (strategy.context_parallel > 1) ++divided;
+    if (strategy.cp_comm != CpComm::p2p) {
+      CHECK(strategy.context_parallel > 1);
+      ++exchanged;
+    }
+  }
+  CHECK(exchanged > 0);
+  CHECK(divided == 2 * exchanged);
+}
+
 TEST_CASE("search: layers that do not divide, outputs kept, exact detail, overlapped reduction") {
   Request request = request_for("gpt3-13b", 30);
   request.strategy.keep_pipeline_outputs = true;

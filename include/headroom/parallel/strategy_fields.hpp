@@ -100,7 +100,7 @@ inline constexpr std::array strategy_fields{
                   "cp,context-parallel-size", 1, FieldGroup::layout, FieldDistance::doublings, true, "C",
                   "Context-parallel (CP) size: ranks that divide every sequence (default 1)"},
     StrategyField{"cp_comm", member<&Strategy::cp_comm>(), "strategy/cp_comm", "", "cp-comm-type", 0,
-                  FieldGroup::layout, FieldDistance::differs, false, "KIND",
+                  FieldGroup::layout, FieldDistance::differs, true, "KIND",
                   "With CP: p2p (a ring, default), all_gather, a2a (Ulysses) or a2a_p2p"},
     StrategyField{"hierarchical_cp_sizes", member<&Strategy::hierarchical_cp_sizes>(),
                   "strategy/hierarchical_cp_sizes", "", "hierarchical-context-parallel-sizes", 1,
