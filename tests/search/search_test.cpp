@@ -68,7 +68,8 @@ std::vector<Candidate> best_by_division(const std::vector<Candidate>& sorted) {
   for (const Candidate& candidate : sorted) {
     const bool seen = std::any_of(best.begin(), best.end(), [&](const Candidate& other) {
       return other.strategy.tensor_parallel == candidate.strategy.tensor_parallel &&
-             other.strategy.pipeline_parallel == candidate.strategy.pipeline_parallel;
+             other.strategy.pipeline_parallel == candidate.strategy.pipeline_parallel &&
+             other.strategy.context_parallel == candidate.strategy.context_parallel;
     });
     if (!seen) best.push_back(candidate);
   }
