@@ -140,6 +140,7 @@ constexpr auto system_fields = [](auto& fields, auto& system) {
   fields.optional_texts("runs_of", system.runs_of);
   fields.required("memory", system.memory);
   fields.required("devices_per_node", system.devices_per_node, node_sizes);
+  fields.optional("devices_per_host", system.devices_per_host, node_sizes);
   fields.object("tdp", system.tdp, sourced_fields);
   fields.list("reserves", system.reserves, reserve_fields);
   fields.optional("default_software", system.default_software);
@@ -218,6 +219,12 @@ void check_rates(const Performance& performance, Document& document) {
 
 void check(const System& system, Document& document) {
   if (system.performance) check_rates(*system.performance, document);
+  if (system.devices_per_host && system.devices_per_node % *system.devices_per_host != 0) {
+    document.report(
+        JsonPointer("/devices_per_host"),
+        fmt::format("must divide devices_per_node ({} % {} = {})", system.devices_per_node,
+                    *system.devices_per_host, system.devices_per_node % *system.devices_per_host));
+  }
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < system.reserves.size(); ++i) {
     const Reserve& reserve = system.reserves[i];

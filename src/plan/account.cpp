@@ -87,9 +87,10 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
   const auto warn = [&](std::string code, std::string text) {
     warnings.push_back({std::move(code), std::move(text)});
   };
-  if (strategy.tensor_parallel > system.devices_per_node) {
+  const std::int64_t connected = connected_devices(system, devices(strategy));
+  if (strategy.tensor_parallel > connected) {
     warn("tensor_parallel_across_nodes", "tensor parallelism of " + std::to_string(strategy.tensor_parallel) +
-                                             " crosses nodes of " + std::to_string(system.devices_per_node) +
+                                             " crosses nodes of " + std::to_string(connected) +
                                              " devices: its collectives run over the network");
   }
   if (strategy.sequence_parallel && strategy.tensor_parallel == 1) {

@@ -12,7 +12,7 @@ Training training_on(Training training, const System& system) {
     training.device_watts = system.tdp->value.count();
     training.watts_of_data_sheet = true;
   }
-  if (training.reliability) training.reliability->devices_per_node = system.devices_per_node;
+  if (training.reliability) training.reliability->devices_per_node = host_size(system);
   return training;
 }
 

@@ -73,12 +73,17 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
   return symbolic;
 }
 
+LayerPrices::Nodes LayerPrices::nodes_of(const Strategy& strategy) const {
+  const std::int64_t connected = connected_devices(base_.system, devices(strategy));
+  return {.used = std::min(devices(strategy), connected), .connected = connected};
+}
+
 void LayerPrices::select(const Strategy& strategy) {
   strategy_ = strategy;
   const auto [entry, added] = priced_.try_emplace(
       {strategy.tensor_parallel, strategy.context_parallel, strategy.cp_comm,
        context_inner(base_.model, strategy), strategy.expert_parallel, strategy.expert_tensor_parallel,
-       strategy.micro_batch, strategy.sequence_parallel, strategy.save_gathered_input,
+       strategy.micro_batch, nodes_of(strategy), strategy.sequence_parallel, strategy.save_gathered_input,
        strategy.keep_pipeline_outputs, strategy.gradient_dtype, strategy.precision});
   now_ = &entry->second;
   if (!added) return;
@@ -117,7 +122,7 @@ Bindings LayerPrices::letters(std::size_t kind) const {
 const PricedModel& LayerPrices::prices() {
   if (now_->model) return *now_->model;
   Symbolic& symbolic = *now_->symbolic;
-  const Setting setting = setting_of(base_.model, strategy_, base_.workload, base_.system.devices_per_node,
+  const Setting setting = setting_of(base_.model, strategy_, base_.workload, nodes_of(strategy_).connected,
                                      *base_.system.performance, base_.software);
   if (!symbolic.work) symbolic.work = model_work(layers(), setting);
   return now_->model.emplace(priced(*symbolic.work, setting));

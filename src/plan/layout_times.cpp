@@ -29,7 +29,7 @@ PassTimes LayoutTimes::times_of(const StageCost& stage) const {
 void LayoutTimes::time_layout() {
   if (layout_timed_) return;
   layout_timed_ = true;
-  links_ = send_times(base_.model, layout_, base_.workload, base_.system.devices_per_node,
+  links_ = send_times(base_.model, layout_, base_.workload, connected_devices(base_.system, devices(layout_)),
                       *base_.system.performance, base_.software);
   const ModelCost& cost = layers_.cost(layout_.recompute);
   stages_.clear();
@@ -108,7 +108,8 @@ const IterationEnd& LayoutTimes::end(DataSharding sharding) {
   Strategy strategy = layout_;
   strategy.data_sharding = sharding;
   // All ranks wait for the slowest: the one with the most parameters.
-  return end.emplace(iteration_end(base_.model, strategy, most_, base_.system.devices_per_node,
+  return end.emplace(iteration_end(base_.model, strategy, most_,
+                                   connected_devices(base_.system, devices(strategy)),
                                    *base_.system.performance, base_.software));
 }
 

@@ -1,5 +1,6 @@
 #include "report/found.hpp"
 
+#include "headroom/hardware/system.hpp"
 #include "report/text.hpp"
 
 namespace headroom {
@@ -21,14 +22,16 @@ std::string bounded_iteration(Seconds within, const std::optional<InTime>& in_ti
                      100 * *in_time->asked, human(within));
 }
 
-std::string fewest_devices(const Found& found, std::int64_t node, const std::optional<InTime>& asked) {
+std::string fewest_devices(const Found& found, const System& system, const std::optional<InTime>& asked) {
   const auto& question = found.question;
   const auto& value = found.value;
   const std::int64_t least = found.least;
   const std::string in_time =
       question.within ? " with " + bounded_iteration(*question.within, asked) : std::string();
-  const std::string tried =
-      fmt::format("tried: {}whole nodes of {}", least < node ? "parts of a node that divide it, " : "", node);
+  const std::int64_t host = host_size(system);
+  const char* const word = system.devices_per_host ? "host" : "node";
+  const std::string parts = least < host ? fmt::format("parts of a {} that divide it, ", word) : "";
+  const std::string tried = fmt::format("tried: {}whole {}s of {}", parts, word, host);
   const std::string bound =
       least > 1 ? fmt::format("; fewer than {} cannot hold the model's state{}", least,
                               question.within ? " or compute that fast at their full peak" : "")
@@ -99,7 +102,7 @@ std::string found_text(const Found& found, const Request& base, std::int64_t dev
                        const std::optional<InTime>& in_time) {
   const auto& [question, value, least, micro_batch, at_least, obstacle, most_model_parallel] = found;
   switch (question.extreme) {
-    case Extreme::min_devices: return fewest_devices(found, base.system.devices_per_node, in_time);
+    case Extreme::min_devices: return fewest_devices(found, base.system, in_time);
     case Extreme::max_batch: return largest_batch(found, devices, in_time);
     case Extreme::max_sequence:
       if (!value) return fmt::format("No sequence fits{}{}", looked_at(question), no_layout(found, devices));

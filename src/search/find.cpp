@@ -99,7 +99,7 @@ class Finder {
                                   ? static_cast<std::int64_t>(most_used)
                                   : question_.most;
     Space space = space_;
-    visit_device_counts(found_.least, most, base_.system.devices_per_node, [&](std::int64_t devices) {
+    visit_device_counts(found_.least, most, host_size(base_.system), [&](std::int64_t devices) {
       space.devices = devices;
       for (std::size_t i = 0; i < requests.size() && !found_.value; ++i) {
         const std::optional<Seconds> within = within_of(question_, requests[i].workload, devices);
@@ -112,13 +112,13 @@ class Finder {
     });
   }
 
-  // Divisors of a node, then whole nodes. False ends the visit.
+  // Divisors of a host, then whole hosts. False ends the visit.
   template <class Visit>
-  static void visit_device_counts(std::int64_t least, std::int64_t most, std::int64_t node, Visit visit) {
+  static void visit_device_counts(std::int64_t least, std::int64_t most, std::int64_t host, Visit visit) {
     for (std::int64_t devices = least; devices <= most; ++devices) {
-      if (devices > node) devices = round_up(devices, node);
+      if (devices > host) devices = round_up(devices, host);
       if (devices > most) return;
-      if (devices < node && node % devices != 0) continue;
+      if (devices < host && host % devices != 0) continue;
       if (!visit(devices)) return;
     }
   }
@@ -127,12 +127,11 @@ class Finder {
     Request request = base_;
     Space space = space_;
     if (question_.extreme == Extreme::min_devices) {
-      visit_device_counts(found_.least, question_.most, base_.system.devices_per_node,
-                          [&](std::int64_t devices) {
-                            space.devices = devices;
-                            found_.obstacle = obstacle(request, space);
-                            return found_.obstacle.has_value();
-                          });
+      visit_device_counts(found_.least, question_.most, host_size(base_.system), [&](std::int64_t devices) {
+        space.devices = devices;
+        found_.obstacle = obstacle(request, space);
+        return found_.obstacle.has_value();
+      });
       return;
     }
     if (question_.extreme == Extreme::max_batch) {

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include <doctest/doctest.h>
 
 #include "headroom/io/check.hpp"
@@ -39,6 +41,26 @@ TEST_CASE("system: writing and reading give the same system back") {
   for (const System& system : list_systems()) {
     CHECK(parse_system(write_system(system), system.name + ".json") == system);
   }
+}
+
+TEST_CASE("system: a job over several racks gets equally many whole hosts of each") {
+  const System rack = read_system("gb200-nvl72");
+  CHECK(host_size(rack) == 4);
+  const std::pair<std::int64_t, std::int64_t> cases[] = {{4, 72},   {64, 72},  {72, 72},  {76, 4},  {96, 48},
+                                                         {128, 64}, {144, 72}, {1024, 64}, {90, 72}};
+  for (const auto& job : cases) {  // its devices, and those of them that NVLink connects
+    CAPTURE(job.first);
+    CHECK(connected_devices(rack, job.first) == job.second);
+  }
+  const System dgx = read_system("dgx-h100-80g");
+  CHECK(host_size(dgx) == 8);
+  for (const std::int64_t job : {1, 8, 12, 16, 1000}) CHECK(connected_devices(dgx, job) == 8);
+}
+
+TEST_CASE("system: hosts divide what NVLink connects") {
+  CHECK(message_of([] { return read_system("gb200-nvl72", {"devices_per_host=7"}); }) ==
+        "set_system devices_per_host: must divide devices_per_node (72 % 7 = 2)");
+  CHECK(connected_devices(read_system("gb200-nvl72", {"devices_per_node=64"}), 128) == 64);
 }
 
 TEST_CASE("system: memory without a unit") {

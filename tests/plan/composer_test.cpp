@@ -63,6 +63,10 @@ Request any_request() {
   request.workload.global_batch = *rc::gen::element<std::int64_t>(8, 10, 16);
   request.model.layers = *rc::gen::inRange<std::int64_t>(4, 10);
   request.detail = *rc::gen::element(Detail::paper, Detail::exact);
+  if (*rc::gen::arbitrary<bool>()) {  // groups lie over racks as their job's size has it
+    request.system.devices_per_node = 6;
+    request.system.devices_per_host = *rc::gen::element<std::int64_t>(1, 2, 3);
+  }
   request.software.overlap_grad_reduce = *rc::gen::arbitrary<bool>();
   request.software.overlap_param_gather = *rc::gen::arbitrary<bool>();
   request.software.overlap_p2p = *rc::gen::arbitrary<bool>();

@@ -43,6 +43,19 @@ TEST_CASE("iteration: launch overhead that is next to nothing is not below zero 
   CHECK(timing_of(request).iteration.breakdown.launch_overhead >= Seconds(0));
 }
 
+TEST_CASE(
+    "iteration: over racks a job has parts of 64 devices, which sixteen ranks of tensor parallelism divide") {
+  Request request = gpt3_timed();
+  request.system = read_system("gb200-nvl72");
+  request.strategy.tensor_parallel = 16;  // x PP 8
+  const Seconds in_parts = timing_of(request).iteration.total;
+  request.system.devices_per_node = 64;
+  CHECK(timing_of(request).iteration.total == in_parts);
+  request.system.devices_per_node = 72;
+  request.system.devices_per_host.reset();  // whole racks, which they do not divide
+  CHECK(timing_of(request).iteration.total > in_parts);
+}
+
 TEST_CASE("iteration: a window of microbatches recomputes less and takes more memory, within capacity") {
   Request request = with_both_techniques(gpt3_timed());
   request.strategy.recompute.policy = RecomputePolicy::full;

@@ -30,14 +30,15 @@ std::optional<std::int64_t> largest_by_trying(const Request& base, const Space& 
 
 TEST_CASE("find: the fewest devices are those of trying every count") {
   CHECK(rc::check([] {
-    const Request request = small_request();
+    Request request = small_request();
+    if (*rc::gen::arbitrary<bool>()) request.system.devices_per_host = 4;
     const Space space = small_space();
     Question question{.extreme = Extreme::min_devices, .most = 24};
     if (*rc::gen::arbitrary<bool>()) question.within = Seconds(*rc::gen::inRange(1, 100) * 1e-3);
     std::optional<std::int64_t> fewest;
-    const std::int64_t node = request.system.devices_per_node;
+    const std::int64_t host = host_size(request.system);
     for (std::int64_t devices = 1; devices <= question.most && !fewest; ++devices) {
-      if (devices < node ? node % devices == 0 : devices % node == 0) {
+      if (devices < host ? host % devices == 0 : devices % host == 0) {
         if (holds(request, space, question, devices)) fewest = devices;
       }
     }

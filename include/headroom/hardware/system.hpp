@@ -76,12 +76,30 @@ struct System {
   std::vector<std::string> runs_of;
   Bytes memory;                       // capacity of one device; the "80 GB" A100 holds 80 GiB
   std::int64_t devices_per_node = 1;  // devices that NVLink connects, whatever the number of hosts
+  // Of one host, where NVLink connects several, as in a rack of trays: what a job is given whole ones of.
+  std::optional<std::int64_t> devices_per_host;
   std::optional<Sourced<Watts>> tdp;  // the power that the data sheet designs one device for
   std::vector<Reserve> reserves;
   std::string default_software = "megatron-2022";  // the stack of runs on it, where nobody names one
   std::optional<Performance> performance;          // without it a run can be planned for memory, not for time
   friend bool operator==(const System&, const System&) = default;
 };
+
+// Devices come by hosts, which are nodes where NVLink connects no more than one.
+constexpr std::int64_t host_size(const System& system) {
+  return system.devices_per_host.value_or(system.devices_per_node);
+}
+
+// How many devices of a job of so many NVLink connects. A job that needs several racks gets equally many whole hosts of
+// each, as many as divide its hosts: so launchers ask for them (--segment in scripts/performance of
+// NVIDIA-NeMo/Megatron-Bridge).
+constexpr std::int64_t connected_devices(const System& system, std::int64_t job) {
+  const std::int64_t host = host_size(system);
+  if (job <= system.devices_per_node || job % host != 0) return system.devices_per_node;
+  std::int64_t hosts = system.devices_per_node / host;
+  while (job / host % hosts != 0) --hosts;
+  return hosts * host;
+}
 
 template <>
 inline constexpr std::array<Spelling<Rails>, 2> spellings<Rails>{{

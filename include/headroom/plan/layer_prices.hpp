@@ -67,9 +67,17 @@ class LayerPrices {
     std::optional<PricedModel> model;
     ByRecomputation<ModelCost> costs;
   };
-  // t, c, cp_comm, U, y, z, b, sequence_parallel, save_gathered_input, keep_pipeline_outputs, gradient_dtype, precision
+  // How the groups of a stage lie over nodes: devices of the job, up to those of a node of it, and those.
+  struct Nodes {
+    std::int64_t used = 1;
+    std::int64_t connected = 1;
+    friend auto operator<=>(const Nodes&, const Nodes&) = default;
+  };
+  [[nodiscard]] Nodes nodes_of(const Strategy& strategy) const;
+
+  // t, c, cp_comm, U, y, z, b, nodes, sequence_parallel, save_gathered_input, keep_pipeline_outputs, gradient_dtype, precision
   using Key = std::tuple<std::int64_t, std::int64_t, CpComm, std::int64_t, std::int64_t, std::int64_t,
-                         std::int64_t, bool, bool, bool, Dtype, Precision>;
+                         std::int64_t, Nodes, bool, bool, bool, Dtype, Precision>;
 
   const ModelLayers& layers_for(const Strategy& strategy);
   Symbolic& symbolic_of(const Strategy& strategy);
