@@ -87,6 +87,15 @@ TEST_CASE("catalog: a misspelt name suggests the nearest") {
         "'dgx-a100-80g'?)");
 }
 
+TEST_CASE("catalog: a GPU's short name suggests the systems that have it") {
+  CHECK(message_of([] { return read_system("h100"); }) ==
+        "h100: is neither a file nor the name of a system (did you mean 'dgx-h100-80g'?)");
+  CHECK(message_of([] { return read_system("B200"); }) ==
+        "B200: is neither a file nor the name of a system (did you mean 'dgx-b200-180g'?)");
+  CHECK(message_of([] { return read_system("gb200"); }) ==
+        "gb200: is neither a file nor the name of a system (did you mean 'gb200-nvl72'?)");
+}
+
 TEST_CASE("catalog: a path to a file that is not there suggests the name") {
   CHECK(
       message_of([] { return read_model("no/such/folder/gpt3-175b.json"); }) ==
