@@ -8,6 +8,7 @@
 
 #include "file_formats.hpp"
 #include "headroom/calibrate/sample.hpp"
+#include "headroom/hardware/scaled_rates.hpp"
 #include "headroom/io/catalog.hpp"
 #include "headroom/io/quantity.hpp"
 #include "headroom/memory/reserves.hpp"
@@ -249,6 +250,32 @@ System system_of(Document document) {
   document.finish();
   system.source += described_overrides(document);
   return system;
+}
+
+System new_system(const std::string& base_name, const std::vector<std::string>& overrides) {
+  const System base = read_system(base_name);
+  if (!base.performance)
+    throw InputError(base_name, "has no performance figures, which a new system's are scaled from");
+  Document document = open_document(base_name, "system");
+  apply_overrides(document, overrides, "set");
+  const bool named = document.overridden.contains("/source");
+  lay_over_base(document, "system");
+  System system;
+  ObjectReader::read(document, JsonPointer(), system, system_fields);
+  document.finish();
+  system.runs_of.clear();
+  if (!named) system.source = fmt::format("{} with other figures. Its source: {}", base.name, system.source);
+  system.performance->run_spread.reset();
+  system.performance->rates = scaled_rates(*base.performance, system.performance->device, base.name);
+  // Read again, to be checked like any file, with the rates that were set.
+  Document scaled = read_document(write_system(system), base_name);
+  std::vector<std::string> rates;
+  for (const std::string& each : overrides) {
+    if (each.starts_with("performance.rates.")) rates.push_back(each);
+  }
+  apply_overrides(scaled, rates, "set");
+  scaled.overrides = named ? std::vector<std::string>() : document.overrides;
+  return system_of(std::move(scaled));
 }
 
 nlohmann::ordered_json json_of(const System& system) { return ObjectWriter::write(system, system_fields); }

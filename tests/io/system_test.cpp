@@ -63,6 +63,45 @@ TEST_CASE("system: hosts divide what NVLink connects") {
   CHECK(connected_devices(read_system("gb200-nvl72", {"devices_per_node=64"}), 128) == 64);
 }
 
+TEST_CASE("system: a new one has rates scaled by its data sheet, every one assumed") {
+  const System base = read_system("dgx-h100-80g");
+  const System made = new_system(
+      "dgx-h100-80g", {"device=H100-NVL", "memory=94 GB", "performance.device.half_peak=494.7 TFLOP/s",
+                       "performance.device.memory_bandwidth=3.35 TB/s",
+                       "performance.device.link_bandwidth=225 GB/s",
+                       "performance.rates.products.sustained.value=0.8"});
+  CHECK(made.memory == Bytes(94e9));
+  CHECK(made.runs_of.empty());
+  const Rates& old = base.performance->rates;
+  const Rates& rates = made.performance->rates;
+  CHECK(rates.products.tile_peak.value / old.products.tile_peak.value == doctest::Approx(0.5));
+  CHECK(rates.flash_attention.power_cap.value / old.flash_attention.power_cap.value == doctest::Approx(0.5));
+  CHECK(rates.products.memory_bandwidth.value == old.products.memory_bandwidth.value);
+  CHECK(rates.collectives.ring_bandwidth.value / old.collectives.ring_bandwidth.value == doctest::Approx(0.5));
+  CHECK(rates.collectives.ring_step.value == old.collectives.ring_step.value);
+  CHECK(rates.products.sustained.value == 0.8);
+  CHECK_FALSE(rates.products.held_out_ratios.has_value());
+  visit_rates(rates, [](std::string_view, std::string_view, const auto& rate) {
+    CHECK(rate.origin == Origin::assumed);
+    CHECK(rate.source.starts_with("That of dgx-h100-80g"));
+  });
+  CHECK(made.source.find("set memory=94 GB") != std::string::npos);
+  // What is written is a system file, and reads as what it was.
+  CHECK(write_system(parse_system(write_system(made), "mine.json")) == write_system(made));
+}
+
+TEST_CASE("system: a new one without a peak for a type has no rates of it, and mistakes are named") {
+  const System made = new_system("gb200-nvl72", {"performance.device.half_peak=1 PFLOP/s"});
+  CHECK(made.performance->rates.products_by_dtype[*narrow_index(Dtype::nvfp4)].has_value());
+  CHECK(contains(message_of([] { return new_system("dgx-h100-80g", {"performance.device.half_peek=1 PFLOP/s"}); }),
+                 "half_peek"));
+  CHECK(contains(message_of([] { return new_system("dgx-h100-80g", {"memory=80"}); }), "needs a unit"));
+  CHECK(contains(message_of([] {
+                   return new_system("dgx-h100-80g", {"performance.rates.products.tile_peak.value=2 PFLOP/s"});
+                 }),
+                 "must not exceed the device's half_peak"));
+}
+
 TEST_CASE("system: memory without a unit") {
   CHECK(system_mistake("80 GiB", "80") ==
         "dgx.json: /memory: needs a unit, one of TiB, TB, GiB, GB, MiB, MB, KiB, KB, B (found \"80\")");

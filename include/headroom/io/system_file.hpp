@@ -21,6 +21,10 @@ namespace headroom {
 // As read_model in model_file.hpp. Throws InputError.
 System read_system(const std::string& source, const std::vector<std::string>& overrides = {});
 
+// A system of one's own from a data sheet: `base` with what the overrides set. Rates that they do not set are those of the base,
+// scaled by the figures of the two devices (hardware/scaled_rates.hpp), and assumed. Throws InputError.
+System new_system(const std::string& base, const std::vector<std::string>& overrides);
+
 // The system in a file's text; `file` is its name. Throws InputError.
 System parse_system(std::string_view text, const std::string& file);
 

@@ -1,0 +1,45 @@
+#include <filesystem>
+
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+#include "headroom/io/system_file.hpp"
+
+namespace headroom::cli {
+namespace {
+
+struct NewSystemFlags {
+  std::string from;
+  std::vector<std::string> set;
+  OutputFlags output;
+};
+
+ExitCode write_new_system(const NewSystemFlags& flags) {
+  System system = new_system(flags.from, flags.set);
+  const std::string& file = flags.output.file;
+  if (!file.empty()) system.name = std::filesystem::path(file).stem().string();
+  write(flags.output, write_system(system));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_system(Command program, ExitCode& exit_code) {
+  Command command = program.add_command("system", "A system file of one's own");
+  command.require_command();
+  command.footer("Example:\n  headroom system new --from dgx-h100-80g --set memory='96 GB' -o mine.json");
+  Command made = command.add_command("new", "A system file of a data sheet, beside the nearest system");
+  const auto flags = std::make_shared<NewSystemFlags>();
+  made.option("--from", flags->from, "SYSTEM", "The nearest system: an embedded one, or a file").required();
+  made.option("--set", flags->set, "KEY=VALUE", "A figure of the data sheet; may be repeated");
+  made.output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
+  made.footer(
+      "Rates follow the figures: arithmetic the peaks, what products move the memory bandwidth, collectives "
+      "the\n"
+      "links. They are assumed, which every result says; headroom calibrate fits them to samples.\n\n"
+      "Example:\n  headroom system new --from dgx-h100-80g --set device=H100-NVL --set memory='94 GB' \\\n"
+      "      --set performance.device.half_peak='835 TFLOP/s' \\\n"
+      "      --set performance.device.memory_bandwidth='3.9 TB/s' -o h100-nvl.json");
+  made.on_run([flags, &exit_code] { exit_code = write_new_system(*flags); });
+}
+
+}  // namespace headroom::cli
