@@ -54,21 +54,19 @@ void apply_override(Document& document, std::string_view override, const std::st
   document.overridden.insert_or_assign(field.to_string(), flag);
 }
 
-// " (did you mean 'gpt3-13b' or 'gpt3-175b'?)" for gpt3: names that go on where the user stopped; for h100 those with a
-// later part that begins so; or else the one nearest in spelling.
+// " (did you mean 'gpt3-13b' or 'gpt3-175b'?)" for gpt3: names that have a part which begins so, as h100 is one of
+// dgx-h100-80g; or else the one nearest in spelling.
 std::string name_hint(const std::string& source, std::string_view kind) {
   std::string word = stem_of(source);
   std::transform(word.begin(), word.end(), word.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const std::vector<std::string_view> names = embedded_names(kind);
-  std::vector<std::string_view> longer;
-  std::copy_if(names.begin(), names.end(), std::back_inserter(longer),
-               [&](std::string_view name) { return !word.empty() && name.starts_with(word); });
   constexpr std::size_t least_part = 3;  // letters: shorter ones are parts of too much
-  if (longer.empty() && word.size() >= least_part) {
-    std::copy_if(names.begin(), names.end(), std::back_inserter(longer),
-                 [&](std::string_view name) { return name.find('-' + word) != std::string_view::npos; });
-  }
+  std::vector<std::string_view> longer;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(longer), [&](std::string_view name) {
+    if (!word.empty() && name.starts_with(word)) return true;
+    return word.size() >= least_part && name.find('-' + word) != std::string_view::npos;
+  });
   if (longer.empty()) return did_you_mean(word, names);
   return fmt::format(" (did you mean '{}'?)", fmt::join(longer, "' or '"));
 }

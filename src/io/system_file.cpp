@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "calibrate/rate_parameters.hpp"
 #include "file_formats.hpp"
 #include "headroom/calibrate/sample.hpp"
 #include "headroom/hardware/scaled_rates.hpp"
@@ -266,7 +267,14 @@ System new_system(const std::string& base_name, const std::vector<std::string>& 
   system.runs_of.clear();
   if (!named) system.source = fmt::format("{} with other figures. Its source: {}", base.name, system.source);
   system.performance->run_spread.reset();
-  system.performance->rates = scaled_rates(*base.performance, system.performance->device, base.name);
+  Rates& new_rates = system.performance->rates;
+  new_rates = scaled_rates(*base.performance, system.performance->device, base.name);
+  std::vector<std::string> names;
+  visit_rates(new_rates, [&](std::string_view group, std::string_view name, const auto& rate) {
+    if (rate.source.find(" times the ratio of ") < rate.source.find(':'))
+      names.push_back(fmt::format("{}.{}", group, name));
+  });
+  for (const std::string& name : names) round_rate(new_rates, name);
   // Read again, to be checked like any file, with the rates that were set.
   Document scaled = read_document(write_system(system), base_name);
   std::vector<std::string> rates;

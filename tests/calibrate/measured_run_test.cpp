@@ -150,7 +150,7 @@ TEST_CASE("one's own run finds the system of its device") {
   CHECK(system_of_device("GB200 (Blackwell, NVL72)") == "gb200-nvl72");
   CHECK(system_of_device("NVIDIA GB300") == "gb300-nvl72");
   CHECK(system_of_device("NVIDIA B300 SXM6 AC") == "dgx-b300");
-  CHECK(system_of_device("NVIDIA A100 80GB PCIe") == "none");
+  CHECK(system_of_device("NVIDIA A100 80GB PCIe") == "a100-pcie");
   CHECK(system_of_device("V100-SXM2-32GB") == "none");
   CHECK(system_of_device("") == "none");
 }

@@ -89,7 +89,8 @@ TEST_CASE("catalog: a misspelt name suggests the nearest") {
 
 TEST_CASE("catalog: a GPU's short name suggests the systems that have it") {
   CHECK(message_of([] { return read_system("h100"); }) ==
-        "h100: is neither a file nor the name of a system (did you mean 'dgx-h100-80g'?)");
+        "h100: is neither a file nor the name of a system (did you mean 'dgx-h100-80g' or 'h100-nvl' or "
+        "'h100-pcie'?)");
   CHECK(message_of([] { return read_system("B200"); }) ==
         "B200: is neither a file nor the name of a system (did you mean 'dgx-b200-180g'?)");
   CHECK(message_of([] { return read_system("gb200"); }) ==

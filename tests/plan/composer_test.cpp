@@ -160,8 +160,8 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
       RC_ASSERT(total(memory.activations.at_peak) == walked(request, memory));
       RC_ASSERT(total(memory) <= peak(plan));
     }
-    const Setting setting =
-        setting_of(model, strategy, workload, system.devices_per_node, *system.performance, software);
+    const std::int64_t connected = connected_devices(system, devices(strategy));
+    const Setting setting = setting_of(model, strategy, workload, connected, *system.performance, software);
     const IterationTime& iteration = plan.timing->iteration;
     RC_ASSERT(iteration.cost == model_cost(model, strategy, setting));
     const std::vector<StageCost> stages = stage_costs(iteration.cost, model, strategy);
@@ -176,8 +176,8 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
     for (const Parameters& held : parameters) most = fuller(most, held);
     RC_ASSERT(iteration.breakdown.optimizer == optimizer_time(most, strategy, *system.performance));
     const DataParallelTimes replicas =
-        data_parallel_times(most, strategy, system.devices_per_node, *system.performance, software);
-    const Seconds tied = tied_embedding_time(model, strategy, system.devices_per_node, *system.performance);
+        data_parallel_times(most, strategy, connected, *system.performance, software);
+    const Seconds tied = tied_embedding_time(model, strategy, connected, *system.performance);
     const Seconds exposed = iteration.breakdown.data_communication;
     RC_ASSERT(exposed <= replicas.reduction + replicas.gather + tied);
     if (!hides_end(software, strategy)) RC_ASSERT(exposed == replicas.reduction + replicas.gather + tied);
