@@ -79,13 +79,13 @@ std::int64_t visit(const Request& request, const Space& space, Composer& compose
       request, space,
       [&](const Strategy& layout) {
         const std::vector<Recomputation> list = recomputations(request, space, layout);
-        const std::vector<DataSharding> choices = sharding_choices(space, layout);
+        const std::vector<ShardingChoice> choices = sharding_choices(request, space, layout);
         if (depth >= Depth::layouts) composer.set_layout(layout, list);
         Strategy strategy = layout;
         for (const Recomputation& recompute : list) {
           strategy.recompute = recompute;
-          for (const DataSharding sharding : choices) {
-            strategy.data_sharding = sharding;
+          for (const ShardingChoice& sharding : choices) {
+            strategy.data_sharding = sharding.data_sharding;
             ++strategies;
             if (depth >= Depth::memory) benchmark::DoNotOptimize(composer.peak(strategy));
             if (depth < Depth::time) continue;

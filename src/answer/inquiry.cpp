@@ -2,6 +2,7 @@
 
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/precision_legality.hpp"
+#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/search/neighbours.hpp"
 
 namespace headroom {
@@ -19,6 +20,8 @@ std::vector<Problem> problems_of(const InquiryQuestion& question) {
   }
   std::vector<Problem> problems =
       illegalities(question.base.model, question.strategy, question.base.workload);
+  const std::vector<Problem> of_stack = stack_illegalities(question.base.software, question.strategy);
+  problems.insert(problems.end(), of_stack.begin(), of_stack.end());
   const std::vector<Problem> of_device = precision_illegalities(question.base.system, question.strategy);
   problems.insert(problems.end(), of_device.begin(), of_device.end());
   return problems;

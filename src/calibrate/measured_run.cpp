@@ -8,6 +8,7 @@
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
+#include "headroom/parallel/stack_legality.hpp"
 #include "overlap_words.hpp"
 
 namespace headroom {
@@ -64,17 +65,6 @@ std::optional<CpComm> cp_comm_of(const MeasuredRun& run) {
   return run.cp_comm ? from_name<CpComm>(*run.cp_comm) : CpComm::p2p;
 }
 
-// What no prediction knows yet, as far as a run's own members tell it. A line goes when its feature comes.
-struct Unmodelled {
-  std::string_view what;
-  bool (*of)(const MeasuredRun& run);
-};
-
-constexpr std::array unmodelled{
-    Unmodelled{"parameters or gradients sharded over data-parallel ranks (FSDP, ZeRO 2 and 3)",
-               [](const MeasuredRun& run) { return run.fully_sharded || run.zero_stage.value_or(0) > 1; }},
-};
-
 // "float8 (dynamic tensorwise)": recipes differ in memory and in time.
 bool names_narrow(const std::string& dtype) {
   return holds(dtype, "fp8") || holds(dtype, "float8") || holds(dtype, "FP8") || holds(dtype, "fp4");
@@ -91,9 +81,6 @@ void collect_unmodelled(const MeasuredRun& run, std::vector<std::string>& reason
       reasons.push_back(std::move(reason));
   };
   const std::size_t others = reasons.size();
-  for (const auto& [what, of] : unmodelled) {
-    if (of(run)) add(what);
-  }
   for (const std::string& what : run.unmodelled) add(what);
   if (!cp_comm_of(run)) add("context parallelism by '" + *run.cp_comm + "'");
   if (run.recipe && !from_name<Precision>(*run.recipe)) add("GEMMs of recipe '" + *run.recipe + "'");
@@ -236,7 +223,10 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
                     .schedule = *schedule_of(run),
                     .cp_comm = *cp_comm_of(run)};
   strategy.recompute = *recomputation_of(run, settings);
-  if (run.zero_stage == 1) strategy.data_sharding = DataSharding::zero1;
+  if (run.zero_stage) strategy.data_sharding = static_cast<DataSharding>(*run.zero_stage);
+  if (run.fully_sharded) strategy.data_sharding = DataSharding::zero3;
+  if (run.shard_copies)
+    strategy.shard_size = std::max<std::int64_t>(1, replicas(strategy) / *run.shard_copies);
   strategy.gradient_dtype = settings.gradient_dtype.value_or(Dtype::fp32);
   strategy.precision =
       run.recipe ? from_name<Precision>(*run.recipe).value_or(Precision::bf16) : Precision::bf16;
@@ -250,6 +240,16 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
   const bool has_enough = layers + 2 >= chunks;  // where it has not, the strategy is not legal anyway
   if (settings.ends_count_as_layers.value_or(false) && chunks > 1 && has_enough)
     strategy.stage_layers = layers_counting_ends(layers, chunks);
+  return strategy;
+}
+
+// With shards that stay within a node, where the run says no more than that they do [PyTorch FSDP, HYBRID_SHARD].
+Strategy strategy_on(const System& system, const MeasuredRun& run, const RunSettings& settings) {
+  Strategy strategy = strategy_of(run, settings);
+  if (run.shards_in_node && !run.shard_copies) {
+    strategy.shard_size = std::min(
+        replicas(strategy), std::max<std::int64_t>(1, system.devices_per_node / strategy.tensor_parallel));
+  }
   return strategy;
 }
 
@@ -294,8 +294,11 @@ RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const Sys
   std::vector<std::string> reasons = reasons_to_skip(run, source);
   if (!system.performance) reasons.push_back("system " + system.name + " has no performance figures");
   if (reasons.empty()) {
-    for (const auto& [where, rule] :
-         precision_illegalities(system, strategy_of(run, settings_of(run, source)))) {
+    const Strategy strategy = strategy_on(system, run, settings_of(run, source));
+    for (const auto& [where, rule] : precision_illegalities(system, strategy)) {
+      reasons.push_back(where + " " + rule);
+    }
+    for (const auto& [where, rule] : stack_illegalities(software, strategy)) {
       reasons.push_back(where + " " + rule);
     }
   }
@@ -304,7 +307,7 @@ RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const Sys
   Request request{.model = model_of(run, settings),
                   .system = system,
                   .software = software,
-                  .strategy = strategy_of(run, settings),
+                  .strategy = strategy_on(system, run, settings),
                   .workload = {.global_batch = run.global_batch, .sequence = run.sequence}};
   const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };
   set(request.software.overlap_tensor_parallel, settings.overlap_tensor_parallel);

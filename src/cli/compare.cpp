@@ -28,6 +28,7 @@ Request request_of(const RequestFlags& flags, const SystemFlags& system) {
   std::vector<Problem> problems;
   Request request = read_request(flags, problems);
   read_system_flags(system, request, problems);
+  use_stack_sharding(flags, request);
   if (!problems.empty()) throw InputError(problems);
   return request;
 }

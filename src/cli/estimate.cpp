@@ -25,6 +25,7 @@ ExitCode estimate(const EstimateFlags& flags) {
   std::vector<Problem> problems;
   Request request = read_request(flags.request, problems);
   read_system_flags(flags.system, request, problems);
+  use_stack_sharding(flags.request, request);
   const Training training = read_training(flags.capacity, problems);
   if (!problems.empty()) throw InputError(problems);
 

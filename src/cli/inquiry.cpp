@@ -1,5 +1,7 @@
 #include "cli/inquiry.hpp"
 
+#include "cli/system_flags.hpp"
+
 namespace headroom::cli {
 namespace {
 
@@ -31,7 +33,9 @@ AskedStrategy read_inquiry(const std::string& why, const RequestFlags& flags, co
   add_request_flags(reader.command(), asked);
   reader.read("--why", asked.model + " " + why);
   std::vector<Problem> unreadable;
-  const Request request = read_request(asked, unreadable);
+  Request request = read_request(asked, unreadable);
+  request.software = base.software;
+  use_stack_sharding(asked, request);
   for (Problem& problem : unreadable) problem.where = "--why " + as_typed(problem).where;
   if (!unreadable.empty()) throw InputError(std::move(unreadable));
   if (request.model != base.model || request.workload != base.workload || request.detail != base.detail) {

@@ -49,6 +49,10 @@ constexpr std::array other_names{
     OtherName{"--use-flash-attn", "--attention=flash"},
     OtherName{"--cross-entropy-loss-fusion",
               "--set=kernels.cross_entropy=vocabulary_parallel"},  // keeps as much
+    OtherName{"--zero3", "--data-sharding=zero3"},
+    OtherName{"--use-torch-fsdp2", "--data-sharding=zero3"},
+    OtherName{"--use-megatron-fsdp", "--data-sharding=zero3"},
+    OtherName{"--use-custom-fsdp", "--data-sharding=zero3"},
 };
 
 // A size of something that there is one of as long as it is not modelled.
@@ -57,21 +61,9 @@ struct Unmodelled {
   std::string_view what;
 };
 
-constexpr std::string_view full_sharding =
-    "parameters or gradients sharded over data-parallel ranks (ZeRO 2 and 3, FSDP); optimizer state is, with "
-    "--data-sharding zero1 (ZeRO 1)";
 constexpr std::string_view offloading = "offloading to the host";
 
 constexpr std::array unmodelled{
-    Unmodelled{"--fsdp", full_sharding},
-    Unmodelled{"--use-torch-fsdp2", full_sharding},
-    Unmodelled{"--use-megatron-fsdp", full_sharding},
-    Unmodelled{"--use-custom-fsdp", full_sharding},
-    Unmodelled{"--data-parallel-sharding-strategy", full_sharding},
-    Unmodelled{"--sharding-strategy", full_sharding},
-    Unmodelled{"--fsdp-sharding-strategy", full_sharding},
-    Unmodelled{"--data-parallel-shard-degree", full_sharding},
-    Unmodelled{"--zero3", full_sharding},
     Unmodelled{"--cpu-offloading", offloading},
     Unmodelled{"--optimizer-cpu-offload", offloading},
 };
@@ -150,8 +142,8 @@ class Translation {
       if (!other->own.empty()) result_.push_back(std::string(other->own) + rest);
       return true;
     }
-    if (flag == "--distributed-optimizer" || flag == "--use-distributed-optimizer") {
-      read_distributed_optimizer(rest);
+    if (flag == "--distributed-optimizer" || flag == "--use-distributed-optimizer" || flag == "--fsdp") {
+      read_sharding(flag == "--fsdp" ? "zero3" : "yes", rest);
       return true;
     }
     if (const StrategyField* const field = find_field(flag.substr(2))) {
@@ -159,9 +151,7 @@ class Translation {
       result_.push_back(flag_of(field->name) + rest);
       return true;
     }
-    if (flag == "--zero-stage" || flag == "--zero") {
-      read_zero_stage(flag, value(rest));
-    } else if (flag == "--fp8-recipe") {
+    if (flag == "--fp8-recipe") {
       read_recipe(flag, value(rest));
     } else if (flag == "--fp8-format") {
       read_fp8_format(flag, value(rest));
@@ -184,24 +174,17 @@ class Translation {
     return follows ? arguments_[next_++] : std::string();
   }
 
-  // Once a truth value: alone, or with one, which are spellings; of a search, or with both.
-  void read_distributed_optimizer(const std::string& rest) {
+  // A flag that stands alone for a mode, or with a value, which is a spelling of one; of a search, or with both.
+  void read_sharding(std::string value, const std::string& rest) {
     const auto is_value = [](const std::string& text) {
       return text == "both" || from_name<DataSharding>(text).has_value();
     };
-    std::string value = rest.empty() ? "yes" : rest.substr(1);
-    if (rest.empty() && next_ < arguments_.size() && is_value(arguments_[next_])) value = arguments_[next_++];
-    result_.push_back("--data-sharding=" + (value == "both" ? "zero1,none" : value));
-  }
-
-  void read_zero_stage(const std::string& flag, const std::string& stage) {
-    if (stage == "0" || stage == "1") {
-      result_.emplace_back(stage == "0" ? "--data-sharding=none" : "--data-sharding=zero1");
-    } else if (stage == "2" || stage == "3") {
-      not_modelled(flag + " " + stage, full_sharding);
-    } else {
-      problems_.push_back({flag, "must be 0 or 1 (2 and 3 are not modelled yet), not '" + stage + "'"});
+    if (!rest.empty()) {
+      value = rest.substr(1);
+    } else if (next_ < arguments_.size() && is_value(arguments_[next_])) {
+      value = arguments_[next_++];
     }
+    result_.push_back("--data-sharding=" + (value == "both" ? "zero1,none" : value));
   }
 
   // Megatron-LM's --fp8-format alone means delayed scaling.
@@ -246,8 +229,6 @@ class Translation {
 std::string rule_of_varied(const std::string& field) {
   std::string flag = "--" + field;
   std::replace(flag.begin(), flag.end(), '_', '-');
-  if (flag == "--zero-stage" || flag == "--zero")
-    return "is varied as data_sharding=none,zero1 (ZeRO 0 and 1; 2 and 3 are not modelled yet)";
   if (const Unmodelled* const none = find_row(unmodelled, flag))
     return "is not modelled yet: " + std::string(none->what);
   return {};

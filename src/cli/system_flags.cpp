@@ -1,7 +1,9 @@
 #include "cli/system_flags.hpp"
 
+#include "headroom/core/contains.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/parallel/stack_legality.hpp"
 
 namespace headroom::cli {
 
@@ -38,6 +40,12 @@ void read_system_flags(const SystemFlags& flags, Request& request, std::vector<P
   const std::string stack = flags.software.empty() ? request.system.default_software : flags.software;
   collect(problems, [&] { request.software = read_software(stack, flags.software_overrides); });
   read_margin(flags, request, problems);
+}
+
+void use_stack_sharding(const RequestFlags& asked, Request& request) {
+  if (asked.text("data_sharding")) return;
+  if (!contains(request.software.sharding.modes, request.strategy.data_sharding))
+    request.strategy.data_sharding = least_sharding(request.software);
 }
 
 }  // namespace headroom::cli

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/flags.hpp"
+#include "cli/request_flags.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom::cli {
@@ -24,5 +25,8 @@ void read_margin(const SystemFlags& flags, Request& request, std::vector<Problem
 
 // Puts system and software into the request. Every mistake is added to `problems`.
 void read_system_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems);
+
+// What data-parallel ranks divide where no flag says it: nothing, or else the least that the stack has.
+void use_stack_sharding(const RequestFlags& asked, Request& request);
 
 }  // namespace headroom::cli

@@ -191,6 +191,10 @@ std::optional<std::size_t> ObjectReader::choice(std::string_view key,
   return std::nullopt;
 }
 
+std::string ObjectReader::listed(std::span<const std::string_view> names) {
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 void ObjectReader::report_unknown_keys() {
   for (const auto& [key, value] : object_->items()) {
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;

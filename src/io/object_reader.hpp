@@ -102,6 +102,26 @@ class ObjectReader {
   // Empty where it is left out.
   void optional_texts(std::string_view key, std::vector<std::string>& values);
 
+  // A list of enumerators by their names; as it is where it is left out.
+  template <class E>
+  void optional_names(std::string_view key, std::vector<E>& values) {
+    std::vector<std::string> names;
+    if (find(key, /*required=*/false) == nullptr) return;
+    texts(key, names);
+    values.clear();
+    std::vector<std::string_view> known;
+    for (const auto& [value, name] : spellings<E>) known.push_back(name);
+    for (const std::string& name : names) {
+      const auto found = std::find_if(spellings<E>.begin(), spellings<E>.end(),
+                                      [&](const auto& one) { return one.second == name; });
+      if (found == spellings<E>.end()) {
+        report(key, "'" + name + "' is none of " + listed(known));
+      } else {
+        values.push_back(found->first);
+      }
+    }
+  }
+
   // A list of objects, possibly empty.
   template <class T, class Fields>
   void list(std::string_view key, std::vector<T>& values, Fields fields) {
@@ -117,6 +137,7 @@ class ObjectReader {
   bool find_wanted(std::string_view key, std::vector<std::string>& absent);
   void report(std::string_view key, std::string rule);
   std::size_t length(std::string_view key);
+  static std::string listed(std::span<const std::string_view> names);
 
   void take(std::string_view key, std::int64_t& value, Range range);
   void take(std::string_view key, bool& value);

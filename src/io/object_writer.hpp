@@ -36,6 +36,12 @@ class ObjectWriter {
   void optional_texts(std::string_view key, const std::vector<std::string>& values) {
     if (!values.empty()) texts(key, values);
   }
+  template <class E>
+  void optional_names(std::string_view key, const std::vector<E>& values) {
+    if (values.empty()) return;
+    auto& array = written_[std::string(key)] = nlohmann::ordered_json::array();
+    for (const E value : values) array.push_back(name_of(value));
+  }
   void format(std::int64_t version) { required("format", version); }
 
   template <class T, class Fields>

@@ -15,11 +15,20 @@
 
 namespace headroom {
 
+namespace {
+
+// The stack that a run states, or that the name of its sharding is of.
+std::string stack_of(const MeasuredRun& run, const std::string& otherwise) {
+  return run.stack ? *run.stack : run.sharding_stack.value_or(otherwise);
+}
+
+}  // namespace
+
 RunPresets presets_of(const MeasuredRun& run, const PublishedSource* source) {
   if (source != nullptr) return {.system = source->system, .software = run.stack.value_or(source->software)};
   if (const std::optional<System> system = system_of_device(run.device))
-    return {.system = system->name, .software = run.stack.value_or(system->default_software)};
-  return {.system = std::nullopt, .software = run.stack.value_or(Software().name)};
+    return {.system = system->name, .software = stack_of(run, system->default_software)};
+  return {.system = std::nullopt, .software = stack_of(run, Software().name)};
 }
 
 RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std::string>& system,
@@ -40,7 +49,7 @@ RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std:
       if (!of_devices.contains(run.device)) of_devices[run.device] = presets_of(device, nullptr);
       presets = of_devices[run.device];
     }
-    presets.software = run.stack.value_or(presets.software);
+    presets.software = stack_of(run, presets.software);
     return presets;
   };
   std::set<std::string> judged;

@@ -52,7 +52,6 @@ constexpr std::string_view described[] = {"/quality",
                                           "/parallel/layout",
                                           "/parallel/nvlink_domain",
                                           "/parallel/fsdp_double_buffer",
-                                          "/parallel/hsdp_replicas",
                                           "/overlap_flags/param_gather_with_optimizer_step",
                                           "/overlap_flags/tp_comm_config",
                                           "/overlap_flags/batch_p2p",
@@ -164,6 +163,7 @@ constexpr auto parallel_fields = [](auto& fields, auto& it) {
   fields.wanted("dp", it.run.data_parallel, it.run.lacking, run_counts);
   fields.optional("zero_stage", it.run.zero_stage, stages);
   fields.optional("fsdp", it.run.fully_sharded);
+  fields.optional("hsdp_replicas", it.run.shard_copies, run_counts);
   fields.optional("schedule", it.run.schedule);
 };
 
@@ -263,6 +263,14 @@ void erase(Json& run, std::string_view path) {
   if (run.contains(parent) && run.at(parent).is_object()) run.at(parent).erase(field.back());
 }
 
+// Of those that shard weights, by what they call it, and by what their overlap says.
+std::string stack_of_sharding(const std::string& name, const Json* overlap) {
+  if (name.starts_with("Megatron-FSDP")) return "nemo-2025";
+  const bool second = name.starts_with("FSDP2") || (overlap != nullptr && overlap->is_string() &&
+                                                    overlap->get<std::string>().starts_with("FSDP2"));
+  return second ? "torchtitan-2025" : "pytorch-fsdp-2023";
+}
+
 // What is taken from a run before ObjectReader reads it, which then has no nulls and words, and "FULL_SHARD" as true.
 void normalize(Json& run, WrittenRun& written) {
   drop_nulls(run);
@@ -272,8 +280,12 @@ void normalize(Json& run, WrittenRun& written) {
   }
   for (const UnmodelledMember& member : unmodelled_members) erase(run, member.path);
   for (const std::string_view path : described) erase(run, path);
-  if (const Json* sharded = find(run, "/parallel/fsdp"); sharded != nullptr && sharded->is_string())
+  if (const Json* sharded = find(run, "/parallel/fsdp"); sharded != nullptr && sharded->is_string()) {
+    const auto name = sharded->get<std::string>();
+    written.run.shards_in_node = name == "HYBRID_SHARD";
+    written.run.sharding_stack = stack_of_sharding(name, find(run, "/overlap"));
     run["parallel"]["fsdp"] = true;
+  }
   if (const Json* model = find(run, "/model"); model != nullptr && model->is_string()) {
     written.model = model->get<std::string>();
     erase(run, "/model");

@@ -23,6 +23,17 @@ constexpr auto memory_fields = [](auto& fields, auto& memory) {
   fields.required("source", memory.source);
 };
 
+constexpr auto sharding_fields = [](auto& fields, auto& sharding) {
+  fields.optional_names("modes", sharding.modes);
+  fields.optional("with_pipeline", sharding.with_pipeline);
+  fields.optional("weights", sharding.weights);
+  fields.optional("reduction_buffer", sharding.reduction_buffer);
+  fields.optional("copies_units", sharding.copies_units);
+  fields.optional("ends_in_root", sharding.ends_in_root);
+  fields.optional("sums_before_reduction", sharding.sums_before_reduction);
+  fields.required("source", sharding.source);
+};
+
 constexpr auto choice_source_fields = [](auto& fields, auto& sources) {
   for (std::size_t i = 0; i < stack_choices.size(); ++i) fields.required(stack_choices[i], sources[i]);
 };
@@ -49,6 +60,8 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.required("blocking_launches", software.blocking_launches);
   fields.required_object("product_rate", software.product_rate, factor_fields);
   fields.object("memory", software.memory, memory_fields);
+  fields.object("sharding", software.sharding, sharding_fields);
+  fields.optional_names("axes", software.axes);
 };
 
 }  // namespace

@@ -15,13 +15,14 @@ constexpr double weight_gradient_size = 2;  // bytes of an element: it has its w
 class BackwardWalk {
  public:
   BackwardWalk(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
-               Detail detail, const Software& software, const Bindings& letters)
+               Detail detail, const Software& software, const Bindings& letters, bool reduces_units)
       : kind_(kind),
         table_(kind.ops),
         sharding_(sharding),
         recomputed_(recomputed),
         software_(software),
-        letters_(letters) {
+        letters_(letters),
+        reduces_units_(reduces_units) {
     for (const StoredTensor& tensor : stored_tensors(table_, sharding, recomputed, detail)) {
       if (tensor.value == nowhere) continue;  // random state, which lies in host memory
       Stored stored{.until = tensor.received ? tensor.op : first_reader(tensor.value)};
@@ -143,7 +144,12 @@ class BackwardWalk {
     const Op& op = table_.ops()[place(index)];
     BackwardPeak now = now_;
     now.during.op = index;
-    now.weight_gradients = weight_gradient(op);
+    if (reduces_units_) {
+      now_.weight_gradients += weight_gradient_size * Bytes(parameters(op, sharding_).evaluate(letters_));
+      now.weight_gradients = now_.weight_gradients;
+    } else {
+      now.weight_gradients = weight_gradient(op);
+    }
     now.gathered += exchanged(op);
     for (std::size_t value = 0; value < table_.values().size(); ++value) {
       if (gradients_[value].alive) count(now, static_cast<ValueId>(value), gradients_[value].bytes);
@@ -195,7 +201,8 @@ class BackwardWalk {
   const Bindings& letters_;
   std::vector<Stored> stored_;
   std::array<Gradient, OpTable::max_values> gradients_{};
-  BackwardPeak now_;  // what is freed and recomputed so far
+  bool reduces_units_ = false;
+  BackwardPeak now_;  // what is freed, recomputed and, of a unit, made so far
   bool recomputing_ = false;
 };
 
@@ -207,13 +214,14 @@ std::int64_t tensor_ranks(const Bindings& letters) {
 
 BackwardPeak backward_peak(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                            Bytes working_set, Detail detail, const Software& software,
-                           const Bindings& letters) {
-  return BackwardWalk(kind, sharding, recomputed, detail, software, letters).worst(working_set);
+                           const Bindings& letters, bool reduces_units) {
+  return BackwardWalk(kind, sharding, recomputed, detail, software, letters, reduces_units)
+      .worst(working_set);
 }
 
 void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,
                         const Recomputation& recompute, Detail detail, const Software& software,
-                        const Bindings& letters) {
+                        const Bindings& letters, bool reduces_units) {
   if (!software.memory.backward_buffers) return;
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
     const LayerKind& kind = layers.kinds[i];
@@ -221,7 +229,8 @@ void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, cons
     const Sharding own_sharding = sharding_of(kind.sizes, sharding, tensor_ranks(letters));
     KindActivations& part = parts.kinds[i];
     const auto peak = [&](const RecomputedOps& recomputed, Bytes working_set) {
-      return backward_peak(kind, own_sharding, recomputed, working_set, detail, software, own_letters);
+      return backward_peak(kind, own_sharding, recomputed, working_set, detail, software, own_letters,
+                           reduces_units);
     };
     part.plain.backward = peak({}, Bytes(0));
     part.recomputed.backward = is_layer(kind)

@@ -1,58 +1,16 @@
 #include "headroom/memory/stage.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "headroom/memory/backward.hpp"
+#include "headroom/memory/units.hpp"
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/parallel/data_shards.hpp"
+#include "memory/kept_layers.hpp"
 
 namespace headroom {
 namespace {
-
-// Layers of a virtual stage that are kept alike and one by one, or the members that a run of layers has of a
-// checkpoint.
-struct KeptLayers {
-  std::size_t kind = 0;
-  std::int64_t count = 0;    // of checkpoints
-  std::int64_t members = 1;  // of each
-  bool recomputed = false;
-  bool joins = false;  // the checkpoint before, which goes on here
-};
-
-bool shares_checkpoints(const Recomputation& recompute) {
-  return recompute.policy == RecomputePolicy::full && recompute.method == RecomputeMethod::uniform;
-}
-
-// Checkpoints of K consecutive layers, of whatever kinds.
-template <class Visit>
-void visit_shared_checkpoints(const StagePlace& place, std::int64_t k, Visit visit) {
-  std::int64_t open = 0;  // members of a checkpoint that is not full
-  for (const LayerRun& run : place.runs) {
-    for (std::int64_t left = run.count; left > 0;) {
-      const std::int64_t full = open == 0 ? left / k : 0;
-      const std::int64_t members = full > 0 ? k : std::min(k - open, left);
-      const std::int64_t count = std::max<std::int64_t>(full, 1);
-      visit(KeptLayers{run.kind, count, members, true, open > 0});
-      left -= count * members;
-      open = full > 0 ? 0 : (open + members) % k;
-    }
-  }
-}
-
-// In the order of the model.
-template <class Visit>
-void visit_kept_layers(const StagePlace& place, const Recomputation& recompute, Visit visit) {
-  if (shares_checkpoints(recompute)) {
-    visit_shared_checkpoints(place, recompute.layers == 0 ? place.layers : recompute.layers, visit);
-    return;
-  }
-  std::int64_t left = recomputed_layers(place.layers, recompute);
-  for (const LayerRun& run : place.runs) {
-    const std::int64_t first = std::min(run.count, left);
-    if (first > 0) visit(KeptLayers{run.kind, first, 1, true, false});
-    if (run.count > first) visit(KeptLayers{run.kind, run.count - first, 1, false, false});
-    left -= first;
-  }
-}
 
 struct LayerExprs {
   Expr kept;
@@ -176,6 +134,7 @@ void set_end_activations(StageActivations& stage, const ModelActivations& parts,
                          const Recomputation& recompute) {
   stage.layers.clear();
   stage.embedding = stage.head = stage.embedding_deferred = stage.head_deferred = Bytes(0);
+  stage.embedding_units = stage.head_units = {};
   if (stage.embedding_backward.during.op != nowhere) stage.embedding_backward = {};
   if (stage.head_backward.during.op != nowhere) stage.head_backward = {};
   stage.output = place.last ? Bytes(0) : parts.output;
@@ -239,10 +198,17 @@ std::vector<StageActivations> stage_activations(const ModelLayers& layers, const
                                                 const Bindings& letters, const Strategy& strategy,
                                                 Detail detail, const Software& software) {
   ModelActivations parts = evaluate(model_activation_exprs(layers, sharding, strategy, detail), letters);
-  set_backward_peaks(parts, layers, sharding, strategy.recompute, detail, software, letters);
+  set_backward_peaks(parts, layers, sharding, strategy.recompute, detail, software, letters,
+                     reduces_in_passes(strategy, software));
+  std::optional<ModelUnits> units;
+  if (has_units(strategy, software)) {
+    const ModelParameterExprs parameters = model_parameter_exprs(layers, sharding, strategy.tensor_parallel);
+    units = model_units(layers, evaluate(parameters, letters), strategy, software);
+  }
   std::vector<StageActivations> stages;
   for (const StagePlace& place : stage_places(layers, strategy)) {
     stages.push_back(stage_activations(parts, place, strategy.recompute));
+    if (units) set_units(stages.back(), *units, place, strategy.recompute);
     if (!has_weight_passes(strategy.schedule)) continue;
     stages.back() = with_weight_passes(stages.back(), deferred_activations(layers, sharding, letters, detail),
                                        place, strategy.recompute);

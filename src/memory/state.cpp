@@ -4,6 +4,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/model/layer_kinds.hpp"
+#include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/stage_places.hpp"
 
 namespace headroom {
@@ -117,27 +118,48 @@ double gathered_narrow_weight_size(const Strategy& strategy) {
 }
 
 ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
-                       int copies) {
+                       int copies, const Software& software) {
   const OptimizerDtypes& dtypes = strategy.optimizer;
   const double moments = size_of(dtypes.exp_avg) + size_of(dtypes.exp_avg_sq);
-  const bool fp32_weights = model.architecture.kernels.weight_copies;
-  const AxisSizes sizes = axis_sizes(strategy);
+  const bool shards_fp32 = software.sharding.weights == ShardedWeights::main_params;
+  const bool fp32_weights = model.architecture.kernels.weight_copies || shards_fp32;
   const double optimizer = fp32_weights ? moments : size_of(dtypes.main_params) + moments;
-  const auto sharded = [&](double held, WeightClass weights) {
-    const double shards = shards_optimizer(strategy) ? real(replicas(sizes, weights)) : 1;
-    return Bytes(std::ceil(held * optimizer / shards));
+  const double dense_shards = real(shards(strategy, WeightClass::dense));
+  const double expert_shards = real(shards(strategy, WeightClass::expert));
+  const auto sharded = [&](double dense, double expert) {
+    return Bytes(std::ceil(dense / dense_shards)) + Bytes(std::ceil(expert / expert_shards));
   };
   const double all = total(parameters);
-  const double narrow = parameters.narrow_dense + parameters.narrow_expert;
-  const auto gradient = static_cast<double>(size_of(fp32_weights ? Dtype::fp32 : strategy.gradient_dtype));
+  const auto gradient = real(size_of(fp32_weights ? Dtype::fp32 : strategy.gradient_dtype));
   const double weight = real(size_of(fp32_weights ? Dtype::fp32 : Dtype::half));
-  double weights = all * weight;
-  if (narrow > 0)
-    weights = std::ceil((all - narrow) * weight + narrow * narrow_weight_size(strategy, copies));
-  return {.weights = Bytes(weights),
-          .gradients = Bytes(all * gradient),
-          .optimizer = sharded(parameters.dense, WeightClass::dense) +
-                       sharded(parameters.expert, WeightClass::expert)};
+  const auto weights = [&](double held, double narrow) {
+    if (narrow == 0 || shards_fp32) return held * weight;
+    return (held - narrow) * weight + narrow * narrow_weight_size(strategy, copies);
+  };
+  ModelState state{
+      .weights = Bytes(std::ceil(weights(all, parameters.narrow_dense + parameters.narrow_expert))),
+      .gradients = Bytes(all * gradient),
+      .optimizer = sharded(parameters.dense * optimizer, parameters.expert * optimizer)};
+  if (shards_weights(strategy)) {
+    state.weights = sharded(weights(parameters.dense, parameters.narrow_dense),
+                            weights(parameters.expert, parameters.narrow_expert));
+  }
+  // What is computed with.
+  const bool gathered = shards_weights(strategy) && !gathers_in_passes(strategy);
+  const bool cast = shards_fp32 && !gathers_in_passes(strategy) && !model.architecture.kernels.weight_copies;
+  if (gathered || cast) state.weights += gathered_bytes(parameters, strategy);
+  if (reduces_in_passes(strategy, software)) {
+    state.gradients = sharded(parameters.dense * gradient, parameters.expert * gradient);
+  } else if (shards_gradients(strategy)) {
+    state.gradients = Bytes(all * real(size_of(strategy.gradient_dtype)));
+  }
+  return state;
+}
+
+Bytes gathered_bytes(const Parameters& parameters, const Strategy& strategy) {
+  const double narrow = parameters.narrow_dense + parameters.narrow_expert;
+  return Bytes((total(parameters) - narrow) * real(size_of(Dtype::half)) +
+               narrow * gathered_narrow_weight_size(strategy));
 }
 
 }  // namespace headroom

@@ -10,12 +10,15 @@ struct Excess {
 
 // Of a backward pass at one moment, above what its forward pass left: `freed` of the part of it that the op under way
 // belongs to, beside what was freed before.
-Activations at_moment(const BackwardPeak& peak, Bytes Activations::*part, const Activations& freed_before) {
+Activations at_moment(const BackwardPeak& peak, Bytes Activations::*part, const Activations& freed_before,
+                      const UnitBytes& units) {
   Activations result = Activations{.recompute = peak.recompute,
                                    .gradients = peak.gradients,
                                    .logits = peak.logits,
                                    .gathered = peak.gathered,
-                                   .weight_gradients = peak.weight_gradients} -
+                                   .weight_gradients = peak.weight_gradients,
+                                   .gathered_weights = units.gathered,
+                                   .unit_gradients = units.gradients} -
                        freed_before;
   result.*part -= peak.freed;
   return result;
@@ -27,36 +30,48 @@ Excess backward_excess(const StageActivations& stage) {
   Excess worst;
   Bytes highest;
   Activations freed{.head = stage.head - stage.head_deferred};
-  const auto consider = [&](const BackwardPeak& peak, Bytes Activations::*part, const Activations& before) {
-    const Activations excess = at_moment(peak, part, before);
+  const auto consider = [&](const BackwardPeak& peak, Bytes Activations::*part, const Activations& before,
+                            const UnitBytes& units = {}) {
+    const Activations excess = at_moment(peak, part, before, units);
     if (total(excess) <= highest) return;
     highest = total(excess);
     worst = {excess, peak.during};
   };
   // A search asks this of every stage of every strategy. Where the stack counts nothing during ops, one look at the total
   // says whether a moment matters: the terms of total() that are not zero, in its order.
-  const auto recompute = [&](const CheckpointRun& run, const Activations& before) {
+  const auto recompute = [&](const CheckpointRun& run, const Activations& before, const UnitBytes& units) {
     if (run.backward.during.op != nowhere) {
-      consider(run.backward, &Activations::layers, before);
+      consider(run.backward, &Activations::layers, before, units);
+    } else if (units != UnitBytes{}) {
+      consider({.recompute = run.recomputed}, &Activations::layers, before, units);
     } else if (Bytes(0) - before.layers - before.head + run.recomputed > highest) {
       consider({.recompute = run.recomputed}, &Activations::layers, before);
     }
   };
-  if (stage.head_backward.during.op != nowhere) consider(stage.head_backward, &Activations::head, {});
+  if (stage.head_backward.during.op != nowhere || stage.head_units != UnitBytes{}) {
+    consider(stage.head_backward, &Activations::head, {}, stage.head_units);
+  }
   for (std::size_t i = stage.layers.size(); i-- > 0;) {
     const CheckpointRun& run = stage.layers[i];
-    recompute(run, freed);
+    recompute(run, freed, run.units.last);
     const Bytes of_each = run.kept - run.deferred;
-    // Where each leaves more than it kept, the last recomputation of the run is the worst.
-    if (of_each < Bytes(0)) {
+    const auto with_freed = [&](std::int64_t layers) {
       Activations freed_before = freed;
-      freed_before.layers += static_cast<double>(run.count - 1) * of_each;
-      recompute(run, freed_before);
+      freed_before.layers += static_cast<double>(layers) * of_each;
+      return freed_before;
+    };
+    // The last layer's gradients are reduced beside the one before it, and the first has another unit before it.
+    if (run.units != RunUnits{} && run.count > 1) {
+      recompute(run, with_freed(1), run.units.inner);
+      recompute(run, with_freed(run.count - 1), run.units.first);
     }
+    // Where each leaves more than it kept, the last recomputation of the run is the worst.
+    if (of_each < Bytes(0)) recompute(run, with_freed(run.count - 1), run.units.first);
     freed.layers += static_cast<double>(run.count) * of_each;
   }
-  if (stage.embedding_backward.during.op != nowhere || freed.layers + freed.head < Bytes(0)) {
-    consider(stage.embedding_backward, &Activations::embedding, freed);
+  if (stage.embedding_backward.during.op != nowhere || freed.layers + freed.head < Bytes(0) ||
+      stage.embedding_units != UnitBytes{}) {
+    consider(stage.embedding_backward, &Activations::embedding, freed, stage.embedding_units);
   }
   return worst;
 }

@@ -234,6 +234,47 @@ void check_dtypes(Rules& rules, const Transformer& model, const Strategy& strate
                 [&] { return "must be fp32" + because + ", which the optimizer steps"; });
 }
 
+// What data-parallel ranks divide. Which of it a training stack has, stack_legality.hpp says.
+void check_data_sharding(Rules& rules, const Transformer& model, const Strategy& strategy) {
+  const bool gradients = strategy.data_sharding >= DataSharding::zero2;
+  const bool weights = strategy.data_sharding == DataSharding::zero3;
+  rules.require(weights || !strategy.no_reshard_after_forward, "no_reshard_after_forward",
+                "needs `data_sharding` zero3");
+  rules.require(strategy.data_sharding != DataSharding::none || strategy.shard_size == 0, "shard_size",
+                "needs `data_sharding`");
+  rules.require(
+      !gradients || weights || strategy.pipeline_parallel <= 1, "data_sharding",
+      "must be none, zero1 or zero3 with `pipeline_parallel`: its microbatches sum gradients whole");
+  rules.require(!gradients || !has_weight_passes(strategy.schedule), "data_sharding",
+                "must be none or zero1 where `schedule` is zero-bubble-h1");
+  rules.require(!gradients || !strategy.recompute.window, "recompute_window",
+                "needs `data_sharding` none or zero1");
+  rules.require(!gradients || !model.architecture.kernels.weight_copies, "data_sharding",
+                "must be none or zero1 where `kernels.weight_copies` keeps fp32 weights");
+  std::int64_t alike = 0;
+  if (strategy.shard_size == 0 || strategy.context_parallel < 1 || strategy.data_parallel < 1 ||
+      __builtin_mul_overflow(strategy.context_parallel, strategy.data_parallel, &alike)) {
+    return;
+  }
+  rules.require(strategy.shard_size > 0 && alike % strategy.shard_size == 0, "shard_size", [&] {
+    return "must divide the " + std::to_string(alike) + " ranks that hold the same weights, not be " +
+           std::to_string(strategy.shard_size);
+  });
+  if (!any_experts(model) || strategy.shard_size < 1 || alike % strategy.shard_size != 0) return;
+  const std::int64_t copies = alike / strategy.shard_size;
+  std::int64_t stage = 0;
+  std::int64_t of_expert = 0;
+  if (__builtin_mul_overflow(strategy.tensor_parallel, alike, &stage) ||
+      __builtin_mul_overflow(strategy.expert_parallel, strategy.expert_tensor_parallel, &of_expert) ||
+      of_expert < 1 || stage % of_expert != 0) {
+    return;
+  }
+  rules.require(stage / of_expert % copies == 0, "shard_size", [&] {
+    return "must leave each of " + std::to_string(copies) + " copies as many of the " +
+           std::to_string(stage / of_expert) + " ranks that hold the same experts";
+  });
+}
+
 // How ranks share experts [Megatron-LM, core/parallel_state.py, core/transformer/moe/moe_layer.py].
 void check_experts(Rules& rules, const Transformer& model, const Strategy& strategy) {
   const std::int64_t y = strategy.expert_parallel;
@@ -297,6 +338,7 @@ std::vector<Problem> illegalities(const Transformer& model, const Strategy& stra
   check_batch(rules, strategy, workload);
   check_recompute(rules, model, strategy);
   check_dtypes(rules, model, strategy);
+  check_data_sharding(rules, model, strategy);
   for (Problem& problem : precision_illegalities(model, strategy, workload)) {
     rules.problems.push_back(std::move(problem));
   }

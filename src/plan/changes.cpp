@@ -1,7 +1,9 @@
 #include "headroom/plan/changes.hpp"
 
 #include "headroom/parallel/context.hpp"
+#include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/module_choices.hpp"
+#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom {
@@ -46,9 +48,15 @@ void change_policy(Changes& changes, const Request& request) {
   if (strategy.schedule == ScheduleKind::gpipe || has_weight_passes(strategy.schedule)) {
     changes.add({{"schedule", "1f1b"}});
   }
-  if (!shards_optimizer(strategy) && replicas(strategy) > 1) {
-    changes.add({{"data_sharding", "zero1"}});
+  for (const DataSharding sharding : request.software.sharding.modes) {
+    if (sharding == DataSharding::none || sharding == strategy.data_sharding || replicas(strategy) == 1)
+      continue;
+    Edits change{{"data_sharding", std::string(name_of(sharding))}};
+    if (strategy.no_reshard_after_forward) change.push_back({"no_reshard_after_forward", "no"});
+    changes.add(std::move(change));
   }
+  if (gathers_in_passes(strategy))
+    changes.add({{"no_reshard_after_forward", strategy.no_reshard_after_forward ? "no" : "yes"}});
   if (!strategy.sequence_parallel && strategy.tensor_parallel > 1) {
     changes.enable("sequence_parallel");
   }
@@ -149,6 +157,7 @@ bool launchable(const Request& request, const Strategy& strategy) {
   const auto even = [&](const Strategy& one) {
     return stage_layout(request.model.layers, one) == StageLayout::even;
   };
+  if (!stack_illegalities(request.software, strategy).empty()) return false;
   if (!request.software.uneven_stages && !even(strategy) && even(request.strategy)) return false;
   if (strategy.schedule != ScheduleKind::interleaved || keeps_groups(request, strategy)) return true;
   const std::int64_t p = strategy.pipeline_parallel;

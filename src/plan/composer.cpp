@@ -5,8 +5,11 @@
 #include <utility>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/memory/units.hpp"
+#include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/precision_legality.hpp"
+#include "headroom/parallel/stack_legality.hpp"
 #include "plan/account.hpp"
 
 namespace headroom {
@@ -29,6 +32,9 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
     find_rank_kinds();
   }
   find_states();
+  units_.reset();
+  if (has_units(layout, base_.software))
+    units_ = model_units(layers_.layers(), layers_.parameters(), layout, base_.software);
   Parameters most;
   for (const RankKind& kind : kinds_) most = fuller(most, kind.parameters);
   times_.set(layout, shape_, stages_, most, recomputations);
@@ -84,9 +90,11 @@ void Composer::find_states() {
     kind.parameters = parameters_of_rank(layers_.parameters(), kind.held, shape_.ranks == 1);
     kind.dummy_gradients = layers_.dummy_gradients(kind.held);
     for (const auto& [sharding, name] : spellings<DataSharding>) {
+      const ShardingChoice other{sharding, layout_.shard_size, layout_.no_reshard_after_forward};
+      if (!same_passes(other, sharding_choice(layout_), layout_)) continue;
       strategy.data_sharding = sharding;
       kind.state[index(sharding)] =
-          total(model_state(base_.model, strategy, kind.parameters, weight_copies()));
+          total(model_state(base_.model, strategy, kind.parameters, weight_copies(), base_.software));
     }
   }
 }
@@ -112,6 +120,7 @@ void Composer::fill_activations(const Recomputation& recompute) {
   const ModelActivations& activations = layers_.activations(recompute);
   for (std::size_t i = 0; i < activations_.size(); ++i) {
     set_stage_activations(scratch_, activations, stages_.distinct[i], recompute);
+    if (units_) set_units(scratch_, *units_, stages_.distinct[i], recompute);
     if (has_weight_passes(shape_)) {
       scratch_ = with_weight_passes(scratch_, layers_.deferred(), stages_.distinct[i], recompute);
     }
@@ -160,10 +169,11 @@ const std::vector<RankMemory>& Composer::ranks_of(const Strategy& strategy) {
   ranks_.clear();
   for (std::int64_t rank = 0; rank < shape_.ranks; ++rank) {
     RankKind& kind = kinds_[kind_of_[index(rank)]];
-    RankMemory memory{.state = model_state(base_.model, strategy, kind.parameters, weight_copies()),
-                      .dummy_gradients = kind.dummy_gradients,
-                      .workspaces = base_.software.memory.workspaces.value_or(Bytes(0)),
-                      .reserved = reserved_};
+    RankMemory memory{
+        .state = model_state(base_.model, strategy, kind.parameters, weight_copies(), base_.software),
+        .dummy_gradients = kind.dummy_gradients,
+        .workspaces = base_.software.memory.workspaces.value_or(Bytes(0)),
+        .reserved = reserved_};
     if (strategy.recompute.window) {
       const Bytes available = (1 - base_.margin) * base_.system.memory - total(memory);
       memory.window = largest_window(checkpointed, full, shape_, rank, available);
@@ -214,7 +224,7 @@ Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::int
   set_stage_activations(scratch_, layers_.activations(strategy.recompute), place, strategy.recompute);
   const PassActivations pass = pass_activations(scratch_);
   const Parameters parameters = parameters_of_rank(layers_.parameters(), place.of_kind, shape_.ranks == 1);
-  return total(model_state(base_.model, strategy, parameters, weight_copies())) +
+  return total(model_state(base_.model, strategy, parameters, weight_copies(), base_.software)) +
          total(rank_activations(std::span(&pass, 1), shape_, rank).at_peak) +
          kept_by_stack(kinds_[kind_of_[index(rank)]]);  // the same kinds of layers have the same dummies
 }
@@ -267,7 +277,9 @@ double Composer::mfu(Seconds iteration) {
 
 Evaluation Composer::evaluate(const Strategy& strategy) {
   std::vector<Problem> problems = illegalities(base_.model, strategy, base_.workload);
+  const std::vector<Problem> of_stack = stack_illegalities(base_.software, strategy);
   const std::vector<Problem> of_device = precision_illegalities(base_.system, strategy);
+  problems.insert(problems.end(), of_stack.begin(), of_stack.end());
   problems.insert(problems.end(), of_device.begin(), of_device.end());
   if (!problems.empty()) {
     throw InputError(std::move(problems));

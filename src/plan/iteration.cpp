@@ -32,11 +32,13 @@ Breakdown breakdown_of(const StageCost& stage, const PassTimes& times) {
           .attention = cost.attention,
           .memory_bound = cost.memory_bound,
           // Where it is next to nothing, rounding may leave it below zero.
-          .tensor_communication = std::max(
-              cost.communication - cost.expert_communication - cost.context_communication, Seconds(0)),
+          .tensor_communication = std::max(cost.communication - cost.expert_communication -
+                                               cost.context_communication - cost.data_communication,
+                                           Seconds(0)),
           .expert_communication = cost.expert_communication,
           .context_communication = cost.context_communication,
-          .launch_overhead = std::max(passes - device_time(cost), Seconds(0))};
+          .launch_overhead = std::max(passes - device_time(cost), Seconds(0)),
+          .data_communication = cost.data_communication};
 }
 
 std::size_t busiest(const std::vector<ReplayedRank>& ranks) {
@@ -78,7 +80,7 @@ IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, c
           .gathers_beside = software.overlap_param_gather,
           .overlap_loss = performance.rates.collectives.overlap_loss.value,
           .tied_embeddings = tied_embedding_time(model, strategy, devices_per_node, performance),
-          .optimizer = optimizer_time(parameters, strategy, performance)};
+          .optimizer = optimizer_time(parameters, strategy, performance, software)};
 }
 
 EndTimes end_times(const IterationEnd& end, const PassesBeside& passes) {
@@ -109,9 +111,9 @@ IterationTime iteration_time(const ScheduleShape& shape, ScheduleTimes times,
   result.breakdown.recompute = critical.recompute;
   result.breakdown.pipeline_communication = critical.sending;
   const EndTimes times_of_end = end_times(end, beside);
-  result.breakdown.data_communication = times_of_end.data_communication;
+  result.breakdown.data_communication += times_of_end.data_communication;
   result.breakdown.optimizer = times_of_end.optimizer;
-  result.total = result.schedule.makespan + result.breakdown.data_communication + result.breakdown.optimizer;
+  result.total = result.schedule.makespan + times_of_end.data_communication + times_of_end.optimizer;
   // The wait is what is left, so that the parts add up whatever was rounded.
   result.breakdown.bubble = Seconds(0);
   result.breakdown.bubble = std::max(result.total - sum(result.breakdown), Seconds(0));

@@ -5,6 +5,7 @@
 #include "headroom/core/counts.hpp"
 #include "headroom/memory/backward.hpp"
 #include "headroom/parallel/context.hpp"
+#include "headroom/parallel/data_shards.hpp"
 
 namespace headroom {
 namespace {
@@ -59,7 +60,8 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
   for (Symbolic& symbolic : symbolic_) {
     if (symbolic.layers == &layers && symbolic.sharding == sharding && symbolic.of_kinds == of_kinds &&
         symbolic.keep_pipeline_outputs == strategy.keep_pipeline_outputs &&
-        symbolic.gradient_dtype == strategy.gradient_dtype) {
+        symbolic.gradient_dtype == strategy.gradient_dtype &&
+        symbolic.sums_gradients == !reduces_in_passes(strategy, base_.software)) {
       return symbolic;
     }
   }
@@ -69,6 +71,7 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
   symbolic.of_kinds = std::move(of_kinds);
   symbolic.keep_pipeline_outputs = strategy.keep_pipeline_outputs;
   symbolic.gradient_dtype = strategy.gradient_dtype;
+  symbolic.sums_gradients = !reduces_in_passes(strategy, base_.software);
   symbolic.parameters = model_parameter_exprs(layers, sharding, strategy.tensor_parallel);
   return symbolic;
 }
@@ -84,7 +87,8 @@ void LayerPrices::select(const Strategy& strategy) {
       {strategy.tensor_parallel, strategy.context_parallel, strategy.cp_comm,
        context_inner(base_.model, strategy), strategy.expert_parallel, strategy.expert_tensor_parallel,
        strategy.micro_batch, nodes_of(strategy), strategy.sequence_parallel, strategy.save_gathered_input,
-       strategy.keep_pipeline_outputs, strategy.gradient_dtype, strategy.precision});
+       strategy.keep_pipeline_outputs, strategy.gradient_dtype, strategy.precision,
+       reduces_in_passes(strategy, base_.software)});
   now_ = &entry->second;
   if (!added) return;
   now_->symbolic = &symbolic_of(strategy);
@@ -105,7 +109,7 @@ const ModelActivations& LayerPrices::activations(const Recomputation& recompute)
   const Bindings letters = bindings(base_.model, strategy_, base_.workload);
   ModelActivations parts = evaluate(*exprs, letters);
   set_backward_peaks(parts, layers(), now_->symbolic->sharding, recompute, base_.detail, base_.software,
-                     letters);
+                     letters, reduces_in_passes(strategy_, base_.software));
   return add_recomputation(now_->activations, recompute, parts);
 }
 

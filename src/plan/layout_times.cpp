@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/data_shards.hpp"
 
 namespace headroom {
 
@@ -32,11 +33,23 @@ void LayoutTimes::time_layout() {
   links_ = send_times(base_.model, layout_, base_.workload, connected_devices(base_.system, devices(layout_)),
                       *base_.system.performance, base_.software);
   const ModelCost& cost = layers_.cost(layout_.recompute);
+  exchanges_.reset();
+  plain_.clear();
+  exchange_times_ = {};
+  if (has_units(layout_, base_.software)) {
+    exchanges_ = model_exchanges(layers_.layers(), layers_.parameters(), layout_,
+                                 connected_devices(base_.system, devices(layout_)), *base_.system.performance,
+                                 base_.software);
+  }
   stages_.clear();
   for (const StagePlace& place : places_->distinct) {
     Stage& stage = stages_.emplace_back();
     stage.cost = stage_cost(cost, place, {});
-    stage.times = times_of(stage.cost);
+    if (exchanges_) {
+      plain_.push_back(stage.cost);
+    } else {
+      stage.times = times_of(stage.cost);
+    }
   }
 }
 
@@ -45,6 +58,13 @@ void LayoutTimes::time_recomputation(const Recomputation& recompute) {
   const ModelCost& cost = layers_.cost(recompute);
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     Stage& stage = stages_[i];
+    if (exchanges_) {
+      // What hides collectives depends on what is recomputed.
+      exchange_times_ = exchange_times(*exchanges_, cost, places_->distinct[i], recompute,
+                                       *base_.system.performance, base_.software);
+      stage.cost = with_exchanges(plain_[i], *exchanges_, exchange_times_, places_->distinct[i]);
+      stage.times = times_of(stage.cost);
+    }
     stage.cost.recompute = recompute_cost(cost, places_->distinct[i], recompute);
     stage.times.recompute =
         recompute_time(stage.cost.recompute, backward_after_recompute(stage.cost, shape_.kind),
@@ -123,6 +143,7 @@ IterationTime LayoutTimes::iteration(const Strategy& strategy, std::vector<std::
   }
   IterationTime result = iteration_time(shape_, std::move(times), stages, end(strategy.data_sharding));
   result.cost = layers_.cost(strategy.recompute);
+  result.exchanges = exchange_times_;
   return result;
 }
 

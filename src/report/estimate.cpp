@@ -28,8 +28,10 @@ std::string moment(const Plan& plan, const RankMemory& rank) {
                                 : "";
   if (step.pass == Pass::forward)
     return fmt::format("at the end of the forward pass of microbatch {}{}", step.microbatch + 1, chunk);
-  return fmt::format("in the backward pass of microbatch {}{}, during {}", step.microbatch + 1, chunk,
-                     during(plan, rank.activations.during));
+  const bool gathered = rank.activations.at_peak.gathered_weights > Bytes(0);
+  return fmt::format("in the backward pass of microbatch {}{}, during {}{}", step.microbatch + 1, chunk,
+                     during(plan, rank.activations.during),
+                     gathered ? ", with its weights and those of the unit before it gathered" : "");
 }
 
 // Every rank, in bytes, for spreadsheets.
@@ -130,6 +132,16 @@ Table time_bars(const IterationTime& iteration) {
   return table;
 }
 
+// What passes gather and reduce of divided weights and gradients, and what of it shows; nothing where they do not.
+std::string exchanges_line(const Plan& plan) {
+  const auto& [gather, reduction, exposed_forward, exposed_backward] = plan.timing->iteration.exchanges;
+  if (gather + reduction == Seconds(0)) return {};
+  const double n = static_cast<double>(plan.timing->iteration.shape.microbatches);
+  return fmt::format("DP ranks gather weights for {} and reduce gradients for {}, of which {} is exposed.\n",
+                     human(n * gather), human(n * reduction),
+                     human(n * (exposed_forward + exposed_backward)));
+}
+
 // Iteration time and what it means.
 std::string time_line(const EstimateReply& report, const Plan& plan, const Style& style) {
   const Timing& timing = *plan.timing;
@@ -214,17 +226,18 @@ std::string loads_text(const EstimateReply& report, const Plan& plan, const Styl
 std::string alternatives_text(const EstimateReply& report, const EstimateWords& words) {
   const Plan& plan = account(report.evaluation);
   const bool fits = std::holds_alternative<Plan>(report.evaluation);
-  std::string unmodelled =
-      !fits && replicas(plan.request.strategy) > 1 ? std::string("\n") + more_sharding : "";
+  std::string elsewhere;
+  if (!fits && replicas(plan.request.strategy) > 1) elsewhere = more_sharding(plan.request.software);
+  if (!elsewhere.empty()) elsewhere.insert(0, "\n");
   if (report.alternatives.empty()) {
-    if (fits || !report.looked_for_alternatives) return unmodelled;
+    if (fits || !report.looked_for_alternatives) return elsewhere;
     const std::string text = "\nNo two changes of parallelism or recomputation make it fit on the same GPUs.";
     return (words.plan.empty() ? text + "\n" : text + " To search them all:\n  " + words.plan + "\n") +
-           unmodelled;
+           elsewhere;
   }
   std::string text = fits ? "\nChanges that would help most:\n" : "\nChanges that make it fit:\n";
   for (const Alternative& alternative : report.alternatives) text += alternative_line(alternative, plan);
-  return text + unmodelled;
+  return text + elsewhere;
 }
 
 std::string estimate_text(const EstimateReply& report, const EstimateWords& words, const Style& style) {
@@ -250,6 +263,7 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
     const IterationTime& iteration = plan.timing->iteration;
     text += fmt::format("\nOn PP rank {}, the busiest:\n{}", iteration.critical_rank, markdown ? "\n" : "");
     text += render_table(time_bars(iteration), style);
+    text += exchanges_line(plan);
     if (!report.schedule.empty()) text += timeline_text(report, iteration);
   }
   text += loads_text(report, plan, style);

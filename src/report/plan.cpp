@@ -154,7 +154,7 @@ std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
         "tried: " +
         flag_of("layout") + " any.\n";
   }
-  if (result.nearest && report.space.devices > 1) text += more_sharding;
+  if (result.nearest && report.space.devices > 1) text += more_sharding(report.base.software);
   if (!report.relief.empty()) text += "With another number of GPUs, a smaller batch or shorter sequences:\n";
   for (const Found& found : report.relief)
     text += fmt::format("- {}\n", found_text(found, report.base, report.space.devices));

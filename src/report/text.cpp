@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom {
@@ -97,11 +98,37 @@ std::string launch_line(const Transformer& model, const Strategy& strategy) {
   return text;
 }
 
+namespace {
+
+// ", FSDP (ZeRO 3) over 8 of 64 ranks, weights kept after a forward pass"; nothing where nothing is divided.
+std::string sharding_text(const Strategy& strategy) {
+  std::string text;
+  switch (strategy.data_sharding) {
+    case DataSharding::none: return text;
+    case DataSharding::zero1: text = ", distributed optimizer (ZeRO 1)"; break;
+    case DataSharding::zero2: text = ", sharded gradients and optimizer (ZeRO 2)"; break;
+    case DataSharding::zero3: text = ", fully sharded (ZeRO 3)"; break;
+  }
+  if (strategy.shard_size > 0)
+    text += fmt::format(" over {} of {} ranks", strategy.shard_size, replicas(strategy));
+  if (strategy.no_reshard_after_forward) text += ", weights kept after a forward pass";
+  return text;
+}
+
+}  // namespace
+
+std::string more_sharding(const Software& software) {
+  if (contains(software.sharding.modes, DataSharding::zero3)) return {};
+  return "On a stack that shards weights over DP ranks (FSDP, ZeRO 3: --software torchtitan-2025 or "
+         "nemo-2025) it "
+         "may fit.\n";
+}
+
 std::string policy_line(const Strategy& strategy) {
   std::string text = fmt::format("{} schedule, ", name_of(strategy.schedule));
   if (strategy.sequence_parallel) text += "sequence parallelism, ";
   text += recompute_text(strategy.recompute);
-  if (shards_optimizer(strategy)) text += ", distributed optimizer (ZeRO 1)";
+  text += sharding_text(strategy);
   if (strategy.save_gathered_input) text += ", gathered inputs saved";
   if (strategy.keep_pipeline_outputs) text += ", pipeline outputs kept";
   if (is_narrow(strategy.precision)) text += fmt::format(", {} linears", name_of(strategy.precision));
@@ -157,7 +184,8 @@ std::string more_time(const Plan& best, const Plan& other, std::size_t most) {
                    [&](const BreakdownPart& one, const BreakdownPart& two) { return more(one) > more(two); });
   std::string text;
   for (std::size_t i = 0; i < std::min(most, parts.size()); ++i) {
-    if (more(parts[i]) <= Seconds(0)) break;
+    constexpr double worth_a_word = 1e-6;  // of the iteration; less is rounding
+    if (more(parts[i]) <= worth_a_word * other.timing->iteration.total) break;
     text += fmt::format("{}{} more for {}", text.empty() ? "" : ", ", human(more(parts[i])),
                         words(parts[i].name));
   }

@@ -101,11 +101,8 @@ std::string words(std::string_view name);
 // Expects plans whose time is known.
 std::string more_time(const Plan& best, const Plan& other, std::size_t most);
 
-// To whom it is said that something does not fit: what other programs do about it, and Headroom cannot tell.
-inline constexpr const char* more_sharding =
-    "Not modelled yet: parameters and gradients sharded over DP ranks (FSDP, ZeRO 2 and 3), with which it "
-    "may "
-    "fit.\n";
+// What other stacks do where something does not fit on one that shards no weights; empty of one that does.
+std::string more_sharding(const Software& software);
 
 // A table in one of the formats that print tables.
 std::string render_table(const Table& table, const Style& style);

@@ -5,6 +5,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/data_shards.hpp"
 
 namespace headroom {
 namespace {
@@ -24,9 +25,6 @@ bool any_layout(const Request& base, const Space& space, Enough enough) {
 Space leanest(const Space& space) {
   Space lean = space;
   lean.recompute_layers = false;
-  if (!space.data_sharding.empty()) {
-    lean.data_sharding = {*std::max_element(space.data_sharding.begin(), space.data_sharding.end())};
-  }
   if (allows(space.micro_batch, 1)) lean.micro_batch = {.only = {1}};
   constexpr ScheduleKind f1b1 = ScheduleKind::one_forward_one_backward;
   if (allows(space.virtual_pipeline, 1) && contains(space.schedules, f1b1)) {
@@ -38,14 +36,15 @@ Space leanest(const Space& space) {
 
 Bytes least_state(const Request& base) {
   Strategy whole = base.strategy;
-  whole.data_sharding = DataSharding::none;
+  whole.data_sharding = DataSharding::zero3;  // of one rank: a shard that is all
+  whole.data_parallel = whole.context_parallel = 1;
   Parameters parameters = parameter_count(base.model);
   // Fewer bytes than 16 bits take: as if all weights had them.
   if (whole.fp8_param_gather) parameters.narrow_dense = parameters.dense;
   const int copies = base.system.performance
                          ? copies_of_factor(base.system.performance->device, compute_dtype(whole.precision))
                          : 2;
-  const ModelState state = model_state(base.model, whole, parameters, copies);
+  const ModelState state = model_state(base.model, whole, parameters, copies, base.software);
   return state.weights + state.gradients + state.optimizer;
 }
 
@@ -70,12 +69,14 @@ bool Feasibility::fits(const Space& space) {
   }
   LayersByMemory by_memory(base_, lean);
   return any_layout(base_, lean, [&](const Strategy& layout) {
-    composer_.set_layout(layout);
     const bool placed = by_memory.applies(layout);
-    Strategy strategy = layout;
-    for (const DataSharding sharding : sharding_choices(lean, layout)) {
-      strategy.data_sharding = sharding;
+    const std::vector<ShardingChoice> choices = sharding_choices(base_, lean, layout);
+    for (const ShardingChoice& sharding : choices) {
+      if (sharding == ShardingChoice{} && choices.size() > 1) continue;  // the others hold less
+      Strategy strategy = with_sharding(layout, sharding);
+      composer_.set_layout(strategy);
       for (const Recomputation& recompute : recomputations(base_, lean, layout)) {
+        if (!goes_with(recompute, sharding.data_sharding)) continue;
         strategy.recompute = recompute;
         if (fits(strategy)) return true;
         if (placed && !recompute.window && by_memory.fitting(composer_, strategy)) return true;
@@ -93,16 +94,16 @@ bool Feasibility::fits_within(const Space& space, Seconds most) {
 
 bool Feasibility::fits_within(const Strategy& layout, const Space& space, LayersByMemory& by_memory,
                               Seconds most) {
-  composer_.set_layout(layout);
   const bool placed = by_memory.applies(layout);
   std::vector<Strategy> too_large;
-  for (const DataSharding sharding : sharding_choices(space, layout)) {
-    Strategy strategy = layout;
-    strategy.data_sharding = sharding;
+  for (const ShardingChoice& sharding : sharding_choices(base_, space, layout)) {
+    Strategy strategy = with_sharding(layout, sharding);
+    composer_.set_layout(strategy);
     // Recomputation adds time: where the layout is too slow without it, no policy mends it.
     const bool in_time = composer_.least_iteration(strategy) <= most;
     if (!in_time && !placed) continue;
     for (const Recomputation& recompute : recomputations(base_, space, layout)) {
+      if (!goes_with(recompute, sharding.data_sharding)) continue;
       strategy.recompute = recompute;
       if (!fits(strategy)) {
         if (placed && !recompute.window) too_large.push_back(strategy);

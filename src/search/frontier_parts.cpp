@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "headroom/memory/backward.hpp"
+#include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/precision_legality.hpp"
+#include "headroom/parallel/stack_legality.hpp"
 
 namespace headroom {
 
@@ -25,6 +27,12 @@ Request checked(Request asked) {
   }
   if (has_weight_passes(asked.strategy.schedule)) {
     problems.push_back({"schedule", "must have whole backward passes on a frontier, not zero-bubble-h1"});
+  }
+  const std::vector<Problem> of_stack = stack_illegalities(asked.software, asked.strategy);
+  problems.insert(problems.end(), of_stack.begin(), of_stack.end());
+  if (has_units(asked.strategy, asked.software)) {
+    problems.push_back(
+        {"data_sharding", "must be none or zero1 on a frontier, where weights and gradients are whole"});
   }
   if (!problems.empty()) throw InputError(std::move(problems));
   return asked;

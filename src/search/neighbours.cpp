@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/plan/composer.hpp"
 
@@ -71,13 +72,13 @@ std::vector<Strategy> nearest_that_fit(const Request& base, const Space& space, 
   visit_layouts(
       base, space,
       [&](const Strategy& layout) {
-        composer.set_layout(layout);
         const Sizes key = sizes_of(layout);
-        Strategy candidate = layout;
-        for (const Recomputation& recompute : recomputations(base, space, layout)) {
-          candidate.recompute = recompute;
-          for (const DataSharding sharding : sharding_choices(space, layout)) {
-            candidate.data_sharding = sharding;
+        for (const ShardingChoice& sharding : sharding_choices(base, space, layout)) {
+          Strategy candidate = with_sharding(layout, sharding);
+          composer.set_layout(candidate);
+          for (const Recomputation& recompute : recomputations(base, space, layout)) {
+            if (!goes_with(recompute, sharding.data_sharding)) continue;
+            candidate.recompute = recompute;
             const double far = distance(strategy, candidate);
             const auto found = nearest.find(key);
             if (found != nearest.end() && found->second.distance <= far) continue;

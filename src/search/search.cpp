@@ -22,22 +22,6 @@ void add_counts(SearchResult& sum, const SearchResult& part) {
   for (const auto& [reason, count] : part.rejected) sum.rejected[reason] += count;
 }
 
-// Calls visit(candidate) for every strategy of a layout; their places start at `place`.
-template <class Visit>
-void visit_strategies(const Space& space, const Strategy& layout,
-                      std::span<const Recomputation> recomputations, std::int64_t place, Visit visit) {
-  Candidate candidate{.strategy = layout, .place = place};
-  const std::vector<DataSharding> choices = sharding_choices(space, layout);
-  for (const Recomputation& recompute : recomputations) {
-    candidate.strategy.recompute = recompute;
-    for (const DataSharding sharding : choices) {
-      candidate.strategy.data_sharding = sharding;
-      visit(candidate);
-      ++candidate.place;
-    }
-  }
-}
-
 // One thread's part of a search.
 class Worker {
  public:
@@ -62,7 +46,7 @@ class Worker {
           const std::int64_t first = place;
           list_recomputations(layout);
           const std::int64_t count =
-              std::ssize(recomputations_) * std::ssize(sharding_choices(space_, layout));
+              std::ssize(recomputations_) * std::ssize(sharding_choices(base_, space_, layout));
           // Behind the strategies of a layout come those of them that are placed by memory.
           const std::int64_t placed = layers_by_memory_.applies(layout) ? count : 0;
           place += count + placed;
@@ -95,13 +79,18 @@ class Worker {
 
   // `placed`: how far behind a strategy its place is when its layers are placed by memory; 0 where they are not.
   void evaluate_layout(const Strategy& layout, std::int64_t place, std::int64_t placed, bool replays) {
-    bool set = false;
+    std::optional<ShardingChoice> set;
+    Candidate candidate{.strategy = layout, .place = place - 1};
     too_large_.clear();
     places_.clear();
-    visit_strategies(space_, layout, recomputations_, place, [&](Candidate& candidate) {
+    visit_strategies(base_, space_, layout, recomputations_, [&](const Strategy& strategy) {
+      candidate.strategy = strategy;
+      ++candidate.place;
       if (has_closed_form(candidate.strategy) == replays) return;
-      if (!set) composer_.set_layout(layout, recomputations_);
-      set = true;
+      const ShardingChoice sharding = sharding_choice(candidate.strategy);
+      if (!set || !same_passes(*set, sharding, layout))
+        composer_.set_layout(with_sharding(layout, sharding), recomputations_);
+      set = sharding;
       consider(candidate);
       if (placed == 0 || candidate.verdict == Verdict::fits || candidate.strategy.recompute.window) return;
       too_large_.push_back(candidate.strategy);
@@ -109,9 +98,9 @@ class Worker {
     });
     if (too_large_.empty()) return;
     for (auto& [of, strategy] : layers_by_memory_.fitting(composer_, too_large_)) {
-      Candidate candidate{.strategy = std::move(strategy), .place = places_[of]};
-      composer_.set_layout(candidate.strategy);
-      consider(candidate);
+      Candidate other{.strategy = std::move(strategy), .place = places_[of]};
+      composer_.set_layout(other.strategy);
+      consider(other);
     }
   }
 

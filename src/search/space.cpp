@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/module_choices.hpp"
+#include "headroom/parallel/stack_legality.hpp"
 
 namespace headroom {
 namespace {
@@ -28,7 +30,6 @@ class LayoutVisit {
     for (const std::int64_t t : allowed_divisors(space_.devices, tensor_parallel_of(base_, space_))) {
       layout_ = base_.strategy;
       layout_.recompute = {};
-      layout_.data_sharding = DataSharding::none;
       layout_.tensor_parallel = t;
       for (const std::int64_t c : allowed_divisors(space_.devices / t, context_parallel_of(base_, space_))) {
         layout_.context_parallel = c;
@@ -53,7 +54,14 @@ class LayoutVisit {
   }
 
   bool rejected() {
-    const std::vector<Problem> problems = illegalities(base_.model, layout_, base_.workload);
+    const std::vector<ShardingChoice> choices = sharding_choices(base_, space_, layout_);
+    if (choices.empty()) {
+      reject_("data_sharding");
+      return true;
+    }
+    layout_ = with_sharding(layout_, choices.front());
+    std::vector<Problem> problems = illegalities(base_.model, layout_, base_.workload);
+    if (problems.empty()) problems = stack_illegalities(base_.software, layout_);
     if (problems.empty()) return false;
     reject_(problems.front().where);
     return true;
@@ -64,8 +72,6 @@ class LayoutVisit {
     for (const std::int64_t p : allowed_divisors(devices, space_.pipeline_parallel)) {
       layout_.pipeline_parallel = p;
       layout_.data_parallel = devices / p;
-      layout_.data_sharding =
-          layout_.fp8_param_gather ? sharding_choices(space_, layout_).front() : DataSharding::none;
       if (allows(space_.data_parallel, layout_.data_parallel) && !visit_expert_parallels()) return false;
     }
     return true;
@@ -179,11 +185,50 @@ const std::vector<bool>& choices(const std::vector<bool>& open, std::int64_t ran
   return ranks > 1 ? open : only_whole;
 }
 
-std::vector<DataSharding> sharding_choices(const Space& space, const Strategy& layout) {
-  if (replicas(layout) == 1) return {DataSharding::none};
-  std::vector<DataSharding> choices = space.data_sharding;
-  if (layout.fp8_param_gather && choices != std::vector{DataSharding::none})
-    std::erase(choices, DataSharding::none);
+namespace {
+
+// Those of the space that divide the ranks which hold the same weights, also the same experts.
+std::vector<std::int64_t> shard_sizes(const Request& base, const Space& space, const Strategy& layout) {
+  if (space.shard_size == Counts{}) return {0};
+  const AxisSizes sizes = axis_sizes(layout);
+  const std::int64_t alike = replicas(layout);
+  std::vector<std::int64_t> result = allowed_divisors(alike, space.shard_size);
+  if (any_experts(base.model)) {
+    const std::int64_t of_experts = replicas(sizes, WeightClass::expert);
+    std::erase_if(result, [&](std::int64_t size) { return of_experts % (alike / size) != 0; });
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<ShardingChoice> sharding_choices(const Request& base, const Space& space,
+                                             const Strategy& layout) {
+  if (replicas(layout) == 1) return {{.data_sharding = least_sharding(base.software)}};
+  const StackSharding& has = base.software.sharding;
+  const bool keeps_copies = base.model.architecture.kernels.weight_copies;
+  const std::vector<std::int64_t> sizes = shard_sizes(base, space, layout);
+  std::vector<ShardingChoice> choices;
+  for (const DataSharding sharding :
+       {DataSharding::zero3, DataSharding::zero2, DataSharding::zero1, DataSharding::none}) {
+    const bool gradients = sharding >= DataSharding::zero2;
+    const bool weights = sharding == DataSharding::zero3;
+    const bool through_pipeline = layout.pipeline_parallel == 1 || (weights && has.with_pipeline);
+    const bool wanted = space.data_sharding.empty() || contains(space.data_sharding, sharding);
+    if (!wanted || !contains(has.modes, sharding)) continue;
+    if (gradients && (!through_pipeline || keeps_copies || has_weight_passes(layout.schedule))) continue;
+    if (sharding == DataSharding::none) {
+      choices.push_back({});
+      continue;
+    }
+    for (const std::int64_t size : sizes) {
+      const bool in_passes = weights && layout.pipeline_parallel == 1;
+      for (const bool keeps : in_passes ? space.no_reshard_after_forward : std::vector{false}) {
+        choices.push_back({sharding, size, keeps});
+      }
+    }
+  }
+  if (layout.fp8_param_gather && choices.size() > 1) std::erase(choices, ShardingChoice{});
   return choices;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/data_shards.hpp"
 #include "headroom/time/gemm.hpp"
 #include "headroom/time/streaming.hpp"
 
@@ -28,9 +29,18 @@ double precision_aware_bytes(const Strategy& strategy) {
          2 * (size_of(main_params) + size_of(exp_avg) + size_of(exp_avg_sq));
 }
 
+// The same where the weights are fp32 themselves and so are gradients [torch.optim.AdamW, fused].
+double fused_adam_bytes(const Strategy& strategy) {
+  constexpr auto fp32 = static_cast<double>(size_of(Dtype::fp32));
+  constexpr double norm_and_clip = 3 * fp32;
+  const double moments = size_of(strategy.optimizer.exp_avg) + size_of(strategy.optimizer.exp_avg_sq);
+  return norm_and_clip + fp32 + 2 * (fp32 + moments);
+}
+
 // The same kernel by kernel, with fp32 state [Megatron-LM, Float16OptimizerWithFloat16Params]. Zeroing the gradients comes
 // on top.
-double optimizer_bytes(const Strategy& strategy) {
+double optimizer_bytes(const Strategy& strategy, const Software& software) {
+  if (software.sharding.weights == ShardedWeights::main_params) return fused_adam_bytes(strategy);
   if (strategy.optimizer != OptimizerDtypes{}) return precision_aware_bytes(strategy);
   const Dtype gradients = strategy.gradient_dtype;
   constexpr auto half = static_cast<double>(size_of(Dtype::half));
@@ -62,20 +72,30 @@ DataParallelTimes data_parallel_times(const Parameters& parameters, const Strate
   const bool shards_sums =
       shards_optimizer(strategy) && software.gradient_reduction == GradientReduction::reduce_scatter;
   const CollectiveKind kind = shards_sums ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+  const bool reduces = !reduces_in_passes(strategy, software);
+  const bool gathers = shards_optimizer(strategy) && !gathers_in_passes(strategy);
   DataParallelTimes times;
-  const auto add = [&](WeightClass weight_class, double held, double narrow) {
-    if (held == 0) return;
-    const Group group = data_parallel_group(strategy, devices_per_node, weight_class);
-    const Bytes gradients = gradient_bytes(held, strategy);
-    times.reduction += collective_time(kind, gradients, group, performance);
-    times.within_fit = times.within_fit && within_fit(gradients, group, performance.rates.collectives);
-    if (!shards_optimizer(strategy)) return;
-    const Bytes weights((held - narrow) * static_cast<double>(size_of(Dtype::half)) +
-                        narrow * gathered_narrow_weight_size(strategy));
-    times.gather += collective_time(CollectiveKind::all_gather, weights, group, performance);
+  const auto add = [&](WeightClass weight_class, const Parameters& held) {
+    if (total(held) == 0) return;
+    const Bytes gradients = gradient_bytes(total(held), strategy);
+    const Group group = shards_sums ? shard_group(strategy, weight_class, devices_per_node)
+                                    : data_parallel_group(strategy, devices_per_node, weight_class);
+    if (reduces) {
+      times.reduction += collective_time(kind, gradients, group, performance);
+      times.within_fit = times.within_fit && within_fit(gradients, group, performance.rates.collectives);
+    }
+    if (reduces && shards_sums) {
+      const Group copies = copies_group(strategy, weight_class, devices_per_node);
+      times.reduction +=
+          collective_time(CollectiveKind::all_reduce, gradients / real(group.ranks), copies, performance);
+    }
+    if (gathers) {
+      times.gather += collective_time(CollectiveKind::all_gather, gathered_bytes(held, strategy),
+                                      shard_group(strategy, weight_class, devices_per_node), performance);
+    }
   };
-  add(WeightClass::dense, parameters.dense, parameters.narrow_dense);
-  add(WeightClass::expert, parameters.expert, parameters.narrow_expert);
+  add(WeightClass::dense, {parameters.dense, 0, parameters.narrow_dense, 0});
+  add(WeightClass::expert, {0, parameters.expert, 0, parameters.narrow_expert});
   return times;
 }
 
@@ -103,16 +123,15 @@ Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, 
                          tied_embedding_group(strategy, devices_per_node), performance);
 }
 
-Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy,
-                       const Performance& performance) {
-  const AxisSizes sizes = axis_sizes(strategy);
-  const auto shard = [&](double held, WeightClass weights) {
-    return shards_optimizer(strategy) ? held / static_cast<double>(replicas(sizes, weights)) : held;
-  };
-  // Every rank holds, and zeroes, the gradients of all its parameters, but steps its shard only.
+Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy, const Performance& performance,
+                       const Software& software) {
+  const auto shard = [&](double held, WeightClass weights) { return held / real(shards(strategy, weights)); };
+  // Every rank zeroes the gradients that it holds, but steps its shard only.
   const double stepped =
       shard(parameters.dense, WeightClass::dense) + shard(parameters.expert, WeightClass::expert);
-  Bytes moved = gradient_bytes(total(parameters), strategy) + Bytes(stepped * optimizer_bytes(strategy));
+  const bool shards_sums = reduces_in_passes(strategy, software);
+  Bytes moved = gradient_bytes(shards_sums ? stepped : total(parameters), strategy) +
+                Bytes(stepped * optimizer_bytes(strategy, software));
   const double narrow = parameters.narrow_dense + parameters.narrow_expert;
   if (narrow > 0) moved += Bytes(narrow * cast_bytes(strategy, performance.device));
   return moved / streaming_bandwidth(performance);

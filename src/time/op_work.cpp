@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headroom/parallel/context.hpp"
+#include "headroom/parallel/data_shards.hpp"
 
 namespace headroom {
 namespace {
@@ -23,6 +24,7 @@ Setting setting_of(const Transformer& model, const Strategy& strategy, const Wor
           .letters = bindings(model, strategy, workload),
           .groups = Groups(axis_sizes(strategy), devices_per_node, context_inner(model, strategy)),
           .gradients = strategy.gradient_dtype,
+          .sums_gradients = !reduces_in_passes(strategy, software),
           .precision = strategy.precision};
 }
 
@@ -37,7 +39,8 @@ Setting setting_of(const KindSizes& sizes, const Setting& of_model) {
 TrafficOptions traffic_options(const Setting& setting) {
   return {.norm_backward = setting.software.norm_backward,
           .accumulation = setting.software.gradient_accumulation,
-          .gradients = setting.gradients};
+          .gradients = setting.gradients,
+          .sums_gradients = setting.sums_gradients};
 }
 
 OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted, const Setting& setting) {

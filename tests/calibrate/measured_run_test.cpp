@@ -227,8 +227,10 @@ TEST_CASE("what cannot be predicted is skipped with the reason") {
     change(run);
     return reason(run);
   };
-  const std::string sharded =
-      "not modelled yet: parameters or gradients sharded over data-parallel ranks (FSDP, ZeRO 2 and 3)";
+  const auto sharded = [](const std::string& text) {
+    return text.starts_with("data_sharding must be none or zero1 on the stack ") &&
+           text.ends_with(", not zero3");
+  };
   const std::string narrow = "not stated: precision.recipe";
   CHECK(changed([](auto& run) { run.iteration.reset(); }) ==
         "not stated: an iteration time or a peak memory");
@@ -237,8 +239,8 @@ TEST_CASE("what cannot be predicted is skipped with the reason") {
   CHECK(changed([](auto& run) { run.dense = false; }) == "not stated: model.moe");
   CHECK(changed([](auto& run) { run.cp_comm = "zigzag"; }) ==
         "not modelled yet: context parallelism by 'zigzag'");
-  CHECK(changed([](auto& run) { run.fully_sharded = true; }) == sharded);
-  CHECK(changed([](auto& run) { run.zero_stage = 3; }) == sharded);
+  CHECK(sharded(changed([](auto& run) { run.fully_sharded = true; })));
+  CHECK(sharded(changed([](auto& run) { run.zero_stage = 3; })));
   CHECK(changed([](auto& run) { run.dtype = "fp8 (hybrid)"; }) == narrow);
   CHECK(changed([](auto& run) { run.dtype = "mxfp8"; }) == narrow);
   CHECK(changed([](auto& run) { run.dtype = "nvfp4"; }) == narrow);

@@ -38,7 +38,9 @@ EXAMPLES = {
     "distribute_saved_activations": ("yes", ["--recompute", "full", "--tensor-parallel", "2"]),
     "save_gathered_input": ("yes", ["--sequence-parallel", "--tensor-parallel", "2"]),
     "keep_pipeline_outputs": ("yes", PIPELINE),
-    "data_sharding": ("zero1", ["--data-parallel", "2"]),
+    "data_sharding": ("zero3", ["--data-parallel", "2", "--software", "nemo-2025"]),
+    "shard_size": ("2", ["--data-parallel", "4", "--data-sharding", "zero1"]),
+    "no_reshard_after_forward": ("yes", ["--data-parallel", "2", "--data-sharding", "zero3", "--software", "nemo-2025"]),
     "gradient_dtype": ("half", []),
     "precision": ("fp8", ["--system", "dgx-h100-80g"]),
     "fp8_param_gather": ("yes", ["--system", "dgx-h100-80g", "--precision", "fp8", "--distributed-optimizer"]),
@@ -148,6 +150,11 @@ def printed(program, field, report, arguments):
     }
     if field["name"] in searches:
         plans = program.report("plan", MODEL, *searches[field["name"]])["plans"]
+        return [(plan["command"].split(MODEL, 1)[1], summary(plan)) for plan in plans]
+    if "nemo-2025" in arguments:  # no frontier has strategies whose weights are sharded
+        pinned = ["--devices", "4", "--global-batch", "96", "-t", "1", "-p", "1", "--software", "nemo-2025",
+                  "--data-sharding", "zero3", "--no-reshard-after-forward", "yes"]
+        plans = program.report("plan", MODEL, *pinned)["plans"]
         return [(plan["command"].split(MODEL, 1)[1], summary(plan)) for plan in plans]
     if not field["name"].startswith("recompute"):
         policies = program.report("frontier", *arguments)["policies"]

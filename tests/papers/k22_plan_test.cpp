@@ -28,8 +28,8 @@ Rank rank_of(const Request& request, const Space& space, Seconds time) {
         Strategy strategy = layout;
         for (const Recomputation& recompute : recomputations(request, space, layout)) {
           strategy.recompute = recompute;
-          for (const DataSharding sharding : sharding_choices(space, layout)) {
-            strategy.data_sharding = sharding;
+          for (const ShardingChoice& sharding : sharding_choices(request, space, layout)) {
+            strategy.data_sharding = sharding.data_sharding;
             if (composer.peak(strategy).bytes > request.system.memory) continue;
             ++rank.feasible;
             const bool faster =

@@ -8,7 +8,9 @@
 #include <rapidcheck.h>
 
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/stack_legality.hpp"
 #include "search/requests.hpp"
 
 namespace headroom {
@@ -44,7 +46,10 @@ std::optional<Strategy> any_strategy(const Request& request) {
   strategy.sequence_parallel = *rc::gen::arbitrary<bool>();
   strategy.save_gathered_input = *rc::gen::arbitrary<bool>();
   strategy.keep_pipeline_outputs = *rc::gen::arbitrary<bool>();
-  strategy.data_sharding = *rc::gen::element(DataSharding::none, DataSharding::zero1);
+  strategy.data_sharding = *rc::gen::elementOf(request.software.sharding.modes);
+  strategy.no_reshard_after_forward =
+      strategy.data_sharding == DataSharding::zero3 && *rc::gen::arbitrary<bool>();
+  if (shards_optimizer(strategy)) strategy.shard_size = *rc::gen::element<std::int64_t>(0, 0, 1, 2);
   strategy.gradient_dtype = *rc::gen::element(Dtype::fp32, Dtype::half);
   strategy.recompute = any_recomputation(request);
   if (strategy.virtual_pipeline > 1) {
@@ -54,7 +59,10 @@ std::optional<Strategy> any_strategy(const Request& request) {
     strategy.schedule = *rc::gen::element(ScheduleKind::gpipe, ScheduleKind::one_forward_one_backward,
                                           ScheduleKind::zero_bubble_h1);
   }
-  if (!illegalities(request.model, strategy, request.workload).empty()) return std::nullopt;
+  if (!illegalities(request.model, strategy, request.workload).empty() ||
+      !stack_illegalities(request.software, strategy).empty()) {
+    return std::nullopt;
+  }
   return strategy;
 }
 
@@ -105,7 +113,8 @@ TEST_CASE("composer: what it was asked before changes no answer") {
         // Another question about the layout in between.
         Strategy other = *strategy;
         other.recompute = {.policy = RecomputePolicy::full};
-        other.data_sharding = shards_optimizer(other) ? DataSharding::none : DataSharding::zero1;
+        other.recompute.window = false;
+        if (!shards_gradients(other)) other.data_sharding = DataSharding::none, other.shard_size = 0;
         const RankPeak least = composer.peak(other);
         RC_ASSERT(least.bytes > Bytes(0));
         RC_ASSERT(composer.iteration(other) > Seconds(0));
@@ -152,7 +161,7 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
     RC_ASSERT(plan.ranks.size() == parameters.size());
     for (std::size_t rank = 0; rank < parameters.size(); ++rank) {
       const RankMemory& memory = plan.ranks[rank];
-      RC_ASSERT(memory.state == model_state(model, strategy, parameters[rank]));
+      RC_ASSERT(memory.state == model_state(model, strategy, parameters[rank], 2, software));
       RC_ASSERT(memory.reserved == reserved(system, software, strategy));
       RC_ASSERT(memory.workspaces == software.memory.workspaces.value_or(0_B));
       const bool keeps = software.memory.dummy_gradients == DummyGradients::kept_by_shape;
@@ -164,7 +173,17 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
     const Setting setting = setting_of(model, strategy, workload, connected, *system.performance, software);
     const IterationTime& iteration = plan.timing->iteration;
     RC_ASSERT(iteration.cost == model_cost(model, strategy, setting));
-    const std::vector<StageCost> stages = stage_costs(iteration.cost, model, strategy);
+    std::vector<StageCost> stages = stage_costs(iteration.cost, model, strategy);
+    if (has_units(strategy, software)) {
+      const ModelLayers layers = layers_of(model, strategy);
+      const StagePlace place = stage_places(layers, strategy).front();
+      const ModelExchanges exchanges = model_exchanges(layers, model_parameters(model, strategy, workload),
+                                                       strategy, connected, *system.performance, software);
+      const ExchangeTimes times =
+          exchange_times(exchanges, iteration.cost, place, strategy.recompute, *system.performance, software);
+      stages.front() = with_exchanges(stages.front(), exchanges, times, place);
+      RC_ASSERT(times == iteration.exchanges);
+    }
     for (std::size_t stage = 0; stage < stages.size(); ++stage) {
       RC_ASSERT(iteration.times.stages[stage] ==
                 pass_times(stages[stage], strategy.schedule, system.performance->rates.host, software));
@@ -174,14 +193,19 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
     RC_ASSERT(std::abs(ratio - 1) < 1e-9);
     Parameters most;
     for (const Parameters& held : parameters) most = fuller(most, held);
-    RC_ASSERT(iteration.breakdown.optimizer == optimizer_time(most, strategy, *system.performance));
+    RC_ASSERT(iteration.breakdown.optimizer == optimizer_time(most, strategy, *system.performance, software));
     const DataParallelTimes replicas =
         data_parallel_times(most, strategy, connected, *system.performance, software);
     const Seconds tied = tied_embedding_time(model, strategy, connected, *system.performance);
-    const Seconds exposed = iteration.breakdown.data_communication;
-    RC_ASSERT(exposed <= replicas.reduction + replicas.gather + tied);
-    if (!hides_end(software, strategy)) RC_ASSERT(exposed == replicas.reduction + replicas.gather + tied);
-    RC_ASSERT(iteration.total == iteration.schedule.makespan + exposed + iteration.breakdown.optimizer);
+    const Seconds all = iteration.breakdown.data_communication;
+    const Seconds passes = static_cast<double>(iteration.shape.microbatches) *
+                           (iteration.exchanges.exposed_forward + iteration.exchanges.exposed_backward);
+    const double end = (all - passes).count();
+    const double most_at_end = (replicas.reduction + replicas.gather + tied).count();
+    RC_ASSERT(end <= most_at_end + 1e-9 * all.count());
+    if (!hides_end(software, strategy)) RC_ASSERT(std::abs(end - most_at_end) <= 1e-9 * all.count());
+    const double total = (iteration.schedule.makespan + iteration.breakdown.optimizer).count() + end;
+    RC_ASSERT(std::abs(iteration.total.count() - total) <= 1e-9 * total);
   }));
   CHECK(legal > 20);
 }

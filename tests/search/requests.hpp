@@ -14,13 +14,8 @@ inline std::vector<Strategy> strategies(const Request& request, const Space& spa
   visit_layouts(
       request, space,
       [&](const Strategy& layout) {
-        for (const Recomputation& recompute : recomputations(request, space, layout)) {
-          for (const DataSharding sharding : sharding_choices(space, layout)) {
-            all.push_back(layout);
-            all.back().recompute = recompute;
-            all.back().data_sharding = sharding;
-          }
-        }
+        visit_strategies(request, space, layout, recomputations(request, space, layout),
+                         [&](const Strategy& strategy) { all.push_back(strategy); });
         return true;
       },
       [](const std::string&) {});
@@ -43,31 +38,26 @@ inline std::vector<PlacedStrategy> placed_strategies(const Request& request, con
       [&](const Strategy& layout) {
         const bool placed = by_memory.applies(layout);
         const std::vector<Recomputation> list = recomputations(request, space, layout);
-        const std::vector<DataSharding> sharding = sharding_choices(space, layout);
-        const std::int64_t count = std::ssize(list) * std::ssize(sharding);
-        composer.set_layout(layout);
-        Strategy strategy = layout;
+        const std::int64_t count = std::ssize(list) * std::ssize(sharding_choices(request, space, layout));
         std::vector<Strategy> too_large;
         std::vector<std::int64_t> places;
-        for (const Recomputation& recompute : list) {
-          strategy.recompute = recompute;
-          for (const DataSharding each : sharding) {
-            strategy.data_sharding = each;
-            all.push_back({strategy, place});
-            if (placed && !recompute.window &&
-                composer.verdict(composer.peak(strategy).bytes) != Verdict::fits) {
-              too_large.push_back(strategy);
-              places.push_back(place + count);
-            }
-            ++place;
+        std::int64_t of_layout = 0;
+        visit_strategies(request, space, layout, list, [&](const Strategy& strategy) {
+          composer.set_layout(with_sharding(layout, sharding_choice(strategy)));
+          all.push_back({strategy, place + of_layout});
+          if (placed && !strategy.recompute.window &&
+              composer.verdict(composer.peak(strategy).bytes) != Verdict::fits) {
+            too_large.push_back(strategy);
+            places.push_back(place + of_layout + count);
           }
-        }
+          ++of_layout;
+        });
         if (placed) {
           for (const auto& other : by_memory.fitting(composer, too_large)) {
             all.push_back({other.strategy, places[other.of]});
           }
         }
-        if (placed) place += count;
+        place += placed ? 2 * count : count;
         return true;
       },
       [](const std::string&) {});
@@ -93,6 +83,16 @@ inline Request small_request() {
   request.workload = {.global_batch = *rc::gen::inRange<std::int64_t>(1, 33),
                       .sequence = 12 * *rc::gen::inRange<std::int64_t>(1, 100)};
   request.software.microbatch_groups = *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) {
+    request.software.sharding = {
+        .modes = {DataSharding::none, DataSharding::zero1, DataSharding::zero2, DataSharding::zero3},
+        .with_pipeline = *rc::gen::arbitrary<bool>(),
+        .weights = *rc::gen::element(ShardedWeights::copies, ShardedWeights::main_params),
+        .reduction_buffer = *rc::gen::element(ReductionBuffer::unit, ReductionBuffer::bucket),
+        .copies_units = *rc::gen::arbitrary<bool>(),
+        .ends_in_root = *rc::gen::arbitrary<bool>(),
+        .sums_before_reduction = *rc::gen::arbitrary<bool>()};
+  }
   request.strategy.keep_pipeline_outputs = *rc::gen::arbitrary<bool>();
   request.strategy.gradient_dtype = *rc::gen::element(Dtype::fp32, Dtype::half);
   request.system.memory =
@@ -118,7 +118,9 @@ inline Space small_space() {
       .layouts = *rc::gen::element(Layouts::even, Layouts::any),
       .sequence_parallel = *rc::gen::elementOf(std::vector{both, yes, no}),
       .data_sharding = *rc::gen::elementOf(std::vector<std::vector<DataSharding>>{
-          {DataSharding::zero1, DataSharding::none}, {DataSharding::none}}),
+          {}, {DataSharding::zero1, DataSharding::none}, {DataSharding::none}}),
+      .shard_size = *rc::gen::element(Counts{}, Counts{}, pinned({2, 4})),
+      .no_reshard_after_forward = *rc::gen::elementOf(std::vector{both, no}),
       .recompute = *rc::gen::elementOf(
           std::vector<Policies>{{RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full},
                                 {RecomputePolicy::selective},

@@ -64,6 +64,9 @@ struct MeasuredRun {
   std::int64_t data_parallel = 1;
   std::optional<std::int64_t> zero_stage;
   bool fully_sharded = false;
+  bool shards_in_node = false;
+  std::optional<std::int64_t> shard_copies;
+  std::optional<std::string> sharding_stack;  // that the name of its sharding is of, where it states no stack
   std::optional<std::string> schedule;
   std::int64_t global_batch = 1;
   std::int64_t micro_batch = 1;

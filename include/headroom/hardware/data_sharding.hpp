@@ -9,24 +9,35 @@
 
 namespace headroom {
 
-// none: nothing. zero1: the optimizer's state [Megatron-LM's distributed optimizer; ZeRO, arXiv:1910.02054, section 5].
-enum class DataSharding : std::uint8_t { none, zero1 };
+// none: nothing. zero1: the optimizer's state [Megatron-LM's distributed optimizer]. zero2: gradients too. zero3: weights
+// too, gathered unit by unit where a pass needs them [FSDP; arXiv:1910.02054, section 5, and arXiv:2304.11277].
+enum class DataSharding : std::uint8_t { none, zero1, zero2, zero3 };
 
 template <>
-inline constexpr std::array<Spelling<DataSharding>, 2> spellings<DataSharding>{{
+inline constexpr std::array<Spelling<DataSharding>, 4> spellings<DataSharding>{{
     {DataSharding::none, "none"},
     {DataSharding::zero1, "zero1"},
+    {DataSharding::zero2, "zero2"},
+    {DataSharding::zero3, "zero3"},
 }};
-// Stages by their numbers, and what was a truth value: a distributed optimizer or none.
+// Stages by their numbers, what was a truth value (a distributed optimizer or none), and the names of Megatron-FSDP
+// [--data-parallel-sharding-strategy] and of PyTorch's FSDP.
 template <>
-inline constexpr std::array<Spelling<DataSharding>, 7> other_spellings<DataSharding>{{
+inline constexpr std::array<Spelling<DataSharding>, 14> other_spellings<DataSharding>{{
     {DataSharding::none, "0"},
-    {DataSharding::none, "zero0"},
     {DataSharding::none, "no"},
+    {DataSharding::none, "false"},
+    {DataSharding::none, "no_shard"},
+    {DataSharding::none, "NO_SHARD"},
     {DataSharding::zero1, "1"},
-    {DataSharding::zero1, "zero-1"},
     {DataSharding::zero1, "yes"},
     {DataSharding::zero1, "true"},
+    {DataSharding::zero1, "optim"},
+    {DataSharding::zero2, "2"},
+    {DataSharding::zero2, "optim_grads"},
+    {DataSharding::zero3, "3"},
+    {DataSharding::zero3, "optim_grads_params"},
+    {DataSharding::zero3, "FULL_SHARD"},
 }};
 
 }  // namespace headroom

@@ -7,9 +7,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "headroom/core/axis.hpp"
 #include "headroom/core/names.hpp"
 #include "headroom/core/units.hpp"
+#include "headroom/hardware/data_sharding.hpp"
 #include "headroom/hardware/sourced.hpp"
 
 namespace headroom {
@@ -39,6 +42,30 @@ struct StackMemory {
   std::optional<Bytes> workspaces;  // of matrix products, that PyTorch's allocator holds for the whole run
   std::string source = "None of it is counted, as in K22";
   friend bool operator==(const StackMemory&, const StackMemory&) = default;
+};
+
+// Of weights of which every rank has a shard. main_params: the fp32 weights that the optimizer steps, cast to 16 bits when
+// they are gathered; gradients are kept in fp32 like them [FSDP2, MixedPrecisionPolicy]. copies: 16-bit weights beside those that
+// the optimizer steps [Megatron-FSDP, DeepSpeed].
+enum class ShardedWeights : std::uint8_t { copies, main_params };
+
+// Of gradients until they are reduced to their shards. unit: those of the layer under way, and what its reduction reads.
+// bucket: as many as a bucket has, twice where the reduction runs beside the backward pass [DeepSpeed, contiguous_gradients].
+enum class ReductionBuffer : std::uint8_t { unit, bucket };
+
+// How a stack divides weights, gradients and optimizer state over data-parallel ranks.
+struct StackSharding {
+  std::vector<DataSharding> modes{DataSharding::none, DataSharding::zero1};  // that it has
+  bool with_pipeline = false;  // zero3 on pipeline ranks, which gather their weights once an iteration
+  ShardedWeights weights = ShardedWeights::copies;
+  ReductionBuffer reduction_buffer = ReductionBuffer::unit;
+  bool copies_units =
+      false;  // gathered weights and gradients are copied from and to the buffers of collectives
+  bool ends_in_root =
+      false;  // embedding and head are one unit, which is gathered for the whole of both passes
+  bool sums_before_reduction = false;  // gradients of several microbatches are summed whole and reduced once
+  std::string source = "Megatron-LM, megatron/core/optimizer/distrib_optimizer.py";
+  friend bool operator==(const StackSharding&, const StackSharding&) = default;
 };
 
 // Which collectives of tensor parallelism run beside matrix products. backward: the reduction of an input gradient,
@@ -81,6 +108,8 @@ struct Software {
   bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: host and device take turns
   Sourced<double> product_rate{1, Origin::exact, "the libraries that the rates were fitted on"};  // factor
   StackMemory memory;
+  StackSharding sharding;
+  std::vector<ParallelAxis> axes;  // that the stack divides a run along; empty: all
   friend bool operator==(const Software&, const Software&) = default;
 };
 
@@ -100,6 +129,16 @@ inline constexpr std::array<Spelling<DummyGradients>, 3> spellings<DummyGradient
     {DummyGradients::none, "none"},
     {DummyGradients::transient, "transient"},
     {DummyGradients::kept_by_shape, "kept_by_shape"},
+}};
+template <>
+inline constexpr std::array<Spelling<ShardedWeights>, 2> spellings<ShardedWeights>{{
+    {ShardedWeights::copies, "copies"},
+    {ShardedWeights::main_params, "main_params"},
+}};
+template <>
+inline constexpr std::array<Spelling<ReductionBuffer>, 2> spellings<ReductionBuffer>{{
+    {ReductionBuffer::unit, "unit"},
+    {ReductionBuffer::bucket, "bucket"},
 }};
 template <>
 inline constexpr std::array<Spelling<NormBackward>, 2> spellings<NormBackward>{{

@@ -12,15 +12,16 @@
 
 namespace headroom {
 
-// Of one pass through the table, under a recomputation of some of its ops that holds so many bytes.
+// Of one pass through the table, under a recomputation of some of its ops that holds so many bytes. Where gradients are
+// reduced when a unit is done (memory/units.hpp), those of the ops that are done stay until then.
 BackwardPeak backward_peak(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                            Bytes working_set, Detail detail, const Software& software,
-                           const Bindings& letters);
+                           const Bindings& letters, bool reduces_units = false);
 
 // Sets those of all kinds of layers and of both ends, where the stack has `backward_buffers`.
 void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,
                         const Recomputation& recompute, Detail detail, const Software& software,
-                        const Bindings& letters);
+                        const Bindings& letters, bool reduces_units = false);
 
 // What a rank keeps for the whole run where the stack keeps a dummy gradient for each distinct shape of its layers'
 // weights: those of the kinds of layers that `counts` has.

@@ -27,13 +27,28 @@ struct BackwardPeak {
   Bytes gradients;         // of activations
   Bytes logits;            // gradients of the logits, in the precision of the output layer
   Bytes gathered;          // sequence shards of all ranks, put together
-  Bytes weight_gradients;  // not yet added to their sum, or dummies of those that are
+  Bytes weight_gradients;  // not yet added to their sum or reduced to shards, or dummies of those that are
   friend bool operator==(const BackwardPeak&, const BackwardPeak&) = default;
 };
 
 constexpr Bytes total(const BackwardPeak& peak) {
   return peak.recompute + peak.gradients + peak.logits + peak.gathered + peak.weight_gradients - peak.freed;
 }
+
+// Of weights that data-parallel ranks divide, what a rank has whole at a moment of a backward pass (memory/units.hpp).
+struct UnitBytes {
+  Bytes gathered;   // weights
+  Bytes gradients;  // beside BackwardPeak::weight_gradients
+  friend bool operator==(const UnitBytes&, const UnitBytes&) = default;
+};
+
+// Of a run of layers, in the order of the model: what the first has beside it, the last, and those between.
+struct RunUnits {
+  UnitBytes first;
+  UnitBytes inner;
+  UnitBytes last;
+  friend bool operator==(const RunUnits&, const RunUnits&) = default;
+};
 
 // Consecutive layers, or consecutive checkpoints of several layers, that are kept alike.
 struct CheckpointRun {
@@ -42,6 +57,7 @@ struct CheckpointRun {
   Bytes recomputed;  // made again when the backward pass reaches it: its working set
   Bytes deferred;    // until a pass for weights of its own, where there is one
   BackwardPeak backward;
+  RunUnits units;
   friend bool operator==(const CheckpointRun&, const CheckpointRun&) = default;
 };
 
@@ -55,6 +71,8 @@ struct StageActivations {
   Bytes head_deferred;
   BackwardPeak embedding_backward;
   BackwardPeak head_backward;
+  UnitBytes embedding_units;
+  UnitBytes head_units;
   friend bool operator==(const StageActivations&, const StageActivations&) = default;
 };
 
@@ -126,6 +144,24 @@ std::vector<StageActivations> stage_activations(const ModelLayers& layers, const
 std::vector<StageActivations> stage_activations(const Transformer& model, const Strategy& strategy,
                                                 const Workload& workload, Detail detail,
                                                 const Software& software = {});
+
+// What a backward pass has whole of a kind of layers, or of an end of the model, where data-parallel ranks divide weights or
+// gradients.
+struct KindUnit {
+  KindPosition position = KindPosition::layer;
+  Bytes gathered;   // its weights
+  Bytes gradients;  // its gradients, before their reduction
+  Bytes reduction;  // the same as the reduction reads them
+  friend bool operator==(const KindUnit&, const KindUnit&) = default;
+};
+struct ModelUnits {
+  std::vector<KindUnit> kinds;  // in the order of ModelLayers::kinds
+  bool keeps_gathered = false;  // from the forward pass on
+  bool ends_in_root =
+      false;      // embedding and head are one unit, which is whole from the first to the last moment
+  Bytes buckets;  // of gradients, whatever unit is under way
+  friend bool operator==(const ModelUnits&, const ModelUnits&) = default;
+};
 
 // What is held for the gradients of weights, from a backward pass for inputs until the pass for weights: inputs of
 // linear layers and the gradients of their outputs, and of the embedding likewise. Normalizations hold nothing: the

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "headroom/core/units.hpp"
+#include "headroom/hardware/software.hpp"
 #include "headroom/parallel/strategy.hpp"
 
 namespace headroom {
@@ -104,7 +105,7 @@ std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strat
 struct ModelState {
   Bytes weights;
   Bytes gradients;
-  Bytes optimizer;  // master weights and two moments; a shard of them from ZeRO 1 on
+  Bytes optimizer;  // master weights and two moments
   friend bool operator==(const ModelState&, const ModelState&) = default;
 };
 
@@ -125,9 +126,14 @@ double narrow_weight_size(const Strategy& strategy, int copies);
 // [Megatron-LM, --reuse-grad-buf-for-mxfp8-param-ag].
 double gathered_narrow_weight_size(const Strategy& strategy);
 
-// Data sharding divides the state of each class over the ranks that hold the same weights. `copies` of each weight
-// of products of fewer than 16 bits.
+// Of weights that were gathered from their shards.
+Bytes gathered_bytes(const Parameters& parameters, const Strategy& strategy);
+
+// Data sharding divides the state of each class over the ranks that hold the same weights: optimizer state, gradients from
+// zero2 on, weights with zero3. Weights and gradients that stay whole for an iteration all the same are among them: those of
+// pipeline ranks, and gradients that a stack sums before it reduces them. What passes gather and reduce unit by unit is not
+// (memory/units.hpp). `copies` of each weight of products of fewer than 16 bits.
 ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
-                       int copies = 2);
+                       int copies = 2, const Software& software = {});
 
 }  // namespace headroom

@@ -26,27 +26,48 @@ struct Activations {
   Bytes logits;     // gradients of logits, in the precision of the output layer
   Bytes gathered;   // inputs and gradients of all sequence shards
   Bytes weight_gradients;
+  // Of weights and gradients that data-parallel ranks divide (memory/units.hpp), whole for the unit under way.
+  Bytes gathered_weights;
+  Bytes unit_gradients;
   friend bool operator==(const Activations&, const Activations&) = default;
 
   friend constexpr Activations operator+(const Activations& x, const Activations& y) {
-    return {x.layers + y.layers,   x.embedding + y.embedding, x.head + y.head,
-            x.outputs + y.outputs, x.recompute + y.recompute, x.gradients + y.gradients,
-            x.logits + y.logits,   x.gathered + y.gathered,   x.weight_gradients + y.weight_gradients};
+    return {x.layers + y.layers,
+            x.embedding + y.embedding,
+            x.head + y.head,
+            x.outputs + y.outputs,
+            x.recompute + y.recompute,
+            x.gradients + y.gradients,
+            x.logits + y.logits,
+            x.gathered + y.gathered,
+            x.weight_gradients + y.weight_gradients,
+            x.gathered_weights + y.gathered_weights,
+            x.unit_gradients + y.unit_gradients};
   }
   friend constexpr Activations operator-(const Activations& x, const Activations& y) {
-    return {x.layers - y.layers,   x.embedding - y.embedding, x.head - y.head,
-            x.outputs - y.outputs, x.recompute - y.recompute, x.gradients - y.gradients,
-            x.logits - y.logits,   x.gathered - y.gathered,   x.weight_gradients - y.weight_gradients};
+    return {x.layers - y.layers,
+            x.embedding - y.embedding,
+            x.head - y.head,
+            x.outputs - y.outputs,
+            x.recompute - y.recompute,
+            x.gradients - y.gradients,
+            x.logits - y.logits,
+            x.gathered - y.gathered,
+            x.weight_gradients - y.weight_gradients,
+            x.gathered_weights - y.gathered_weights,
+            x.unit_gradients - y.unit_gradients};
   }
   friend constexpr Activations operator*(double k, const Activations& x) {
-    return {k * x.layers,    k * x.embedding, k * x.head,     k * x.outputs,         k * x.recompute,
-            k * x.gradients, k * x.logits,    k * x.gathered, k * x.weight_gradients};
+    return {k * x.layers,           k * x.embedding,        k * x.head,          k * x.outputs,
+            k * x.recompute,        k * x.gradients,        k * x.logits,        k * x.gathered,
+            k * x.weight_gradients, k * x.gathered_weights, k * x.unit_gradients};
   }
 };
 
 constexpr Bytes total(const Activations& parts) {
   return parts.layers + parts.embedding + parts.head + parts.outputs + parts.recompute + parts.gradients +
-         parts.logits + parts.gathered + parts.weight_gradients;
+         parts.logits + parts.gathered + parts.weight_gradients + parts.gathered_weights +
+         parts.unit_gradients;
 }
 
 struct StepActivations {

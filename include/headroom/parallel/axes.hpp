@@ -151,6 +151,21 @@ constexpr Group replica_group(const AxisSizes& sizes, WeightClass weights, std::
   return group_along(grid, ParallelAxis::data, devices_per_node);
 }
 
+// Of the ranks that hold the same weights of a class, `size` that follow each other (inner), or those of the same place in
+// each such part (outer).
+constexpr Group part_of_replica_group(const AxisSizes& sizes, WeightClass weights, std::int64_t size,
+                                      GroupPart part, std::int64_t devices_per_node) {
+  const std::int64_t stage =
+      sizes[ParallelAxis::tensor] * sizes[ParallelAxis::context] * sizes[ParallelAxis::data];
+  const std::int64_t alike = replicas(sizes, weights);
+  const RankGrid grid{{ParallelAxis::tensor, stage / alike},
+                      {ParallelAxis::context, size},
+                      {ParallelAxis::data, alike / size},
+                      {ParallelAxis::pipeline, sizes[ParallelAxis::pipeline]}};
+  return group_along(grid, part == GroupPart::inner ? ParallelAxis::context : ParallelAxis::data,
+                     devices_per_node);
+}
+
 // The first and the last pipeline rank, which hold the same word embedding. Only they take part, so a node has no more
 // of these groups than a pipeline rank has devices.
 constexpr Group ends_group(const AxisSizes& sizes, std::int64_t devices_per_node) {

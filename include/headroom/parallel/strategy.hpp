@@ -103,6 +103,9 @@ struct Strategy {
   ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
   bool keep_pipeline_outputs = false;  // do not free a stage's output once it is sent [K22 appendix B]
   DataSharding data_sharding = DataSharding::none;
+  std::int64_t shard_size =
+      0;  // ranks of a class that divide what is sharded; others replicate them. 0: all [HSDP]
+  bool no_reshard_after_forward = false;  // weights that were gathered stay until the backward pass
   Precision precision = Precision::bf16;  // of the linears of layers
   bool fp8_param_gather = false;          // their weights are kept, and gathered, in its type alone
   Dtype gradient_dtype = Dtype::fp32;     // half: 16 bytes a parameter in all; fp32: 18

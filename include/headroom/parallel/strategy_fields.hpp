@@ -180,9 +180,19 @@ inline constexpr std::array strategy_fields{
                   FieldGroup::saved, FieldDistance::none, false, "",
                   "Keep a stage's output after it was sent"},
     StrategyField{"data_sharding", member<&Strategy::data_sharding>(), "strategy/data_sharding", "",
-                  "distributed-optimizer,use-distributed-optimizer", 0, FieldGroup::sharing,
-                  FieldDistance::differs, true, "MODE",
-                  "What DP ranks divide: none (default) or zero1 (optimizer state)"},
+                  "zero-stage,zero,distributed-optimizer,use-distributed-optimizer,sharding-strategy,fsdp-"
+                  "sharding-strategy,"
+                  "data-parallel-sharding-strategy",
+                  0, FieldGroup::sharing, FieldDistance::differs, true, "MODE",
+                  "What DP ranks divide: none, zero1 (optimizer state), zero2 (gradients too) or zero3 "
+                  "(weights too: FSDP); by default the least that the stack has"},
+    StrategyField{"shard_size", member<&Strategy::shard_size>(), "strategy/shard_size", "",
+                  "data-parallel-shard-degree,fsdp-size", 1, FieldGroup::sharing, FieldDistance::none, true,
+                  "N", "Ranks that divide it, of all that hold the same weights (HSDP); by default all"},
+    StrategyField{"no_reshard_after_forward", member<&Strategy::no_reshard_after_forward>(),
+                  "strategy/no_reshard_after_forward", "", "torch-fsdp2-no-reshard-after-forward", 0,
+                  FieldGroup::sharing, FieldDistance::none, true, "",
+                  "With zero3: keep weights that a forward pass gathered until its backward pass"},
     StrategyField{
         "precision", member<&Strategy::precision>(), "strategy/precision", "", "", 0, FieldGroup::saved,
         FieldDistance::none, false, "PRECISION",

@@ -38,8 +38,8 @@ class Composer {
   // The whole account of a strategy. Throws InputError, with every rule that is broken, where it is not legal.
   Evaluation evaluate(const Strategy& strategy);
 
-  // All strategies given to the questions below lie in the layout last set (recomputation and data
-  // sharding may differ), and are legal. Of the recomputations, which must outlive the questions, some are timed
+  // All strategies given to the questions below lie in the layout last set, and are legal. Recomputation may differ, and
+  // so may data sharding that leaves the passes as they are (same_passes). Of the recomputations, which must outlive the questions, some are timed
   // together where that takes little longer than one.
   void set_layout(const Strategy& layout, std::span<const Recomputation> recomputations = {});
 
@@ -115,6 +115,7 @@ class Composer {
   std::vector<RankKind> kinds_;
   std::vector<std::size_t> kind_of_;  // by rank: which of them
 
+  std::optional<ModelUnits> units_;           // where passes gather weights or reduce gradients
   std::optional<Recomputation> filled_;       // for which these are
   std::vector<PassActivations> activations_;  // of the distinct stages
   std::vector<PassActivations> groups_;       // of the groups of a rank

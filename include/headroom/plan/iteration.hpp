@@ -10,6 +10,7 @@
 #include "headroom/schedule/makespan.hpp"
 #include "headroom/time/iteration_end.hpp"
 #include "headroom/time/stage_time.hpp"
+#include "headroom/time/unit_exchanges.hpp"
 
 namespace headroom {
 
@@ -25,7 +26,7 @@ struct Breakdown {
   Seconds launch_overhead;         // what launching kernels adds where the GPU runs dry
   Seconds pipeline_communication;  // sending to the next rank
   Seconds bubble;                  // waiting for the other pipeline ranks
-  Seconds data_communication;      // gradients over data-parallel ranks and tied embeddings, exposed
+  Seconds data_communication;  // weights and gradients over data-parallel ranks and tied embeddings, exposed
   Seconds optimizer;
   friend bool operator==(const Breakdown&, const Breakdown&) = default;
 };
@@ -53,6 +54,7 @@ inline constexpr std::array<BreakdownPart, 12> breakdown_parts{{
 struct IterationTime {
   Seconds total;
   Breakdown breakdown;
+  ExchangeTimes exchanges;        // of divided weights and gradients, in the passes of a microbatch
   std::size_t critical_rank = 0;  // the busiest pipeline rank, from which the breakdown is seen
   ModelCost cost;                 // of one layer and of the two ends, for one microbatch
   ScheduleShape shape;

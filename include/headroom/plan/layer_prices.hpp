@@ -53,6 +53,7 @@ class LayerPrices {
     std::vector<Sharding> of_kinds;
     bool keep_pipeline_outputs = false;
     Dtype gradient_dtype = Dtype::fp32;
+    bool sums_gradients = true;
     ModelParameterExprs parameters;
     ByRecomputation<ModelActivationExprs> activations;
     std::optional<ModelWork> work;
@@ -75,9 +76,10 @@ class LayerPrices {
   };
   [[nodiscard]] Nodes nodes_of(const Strategy& strategy) const;
 
-  // t, c, cp_comm, U, y, z, b, nodes, sequence_parallel, save_gathered_input, keep_pipeline_outputs, gradient_dtype, precision
+  // t, c, cp_comm, U, y, z, b, nodes, sequence_parallel, save_gathered_input, keep_pipeline_outputs, gradient_dtype, precision,
+  // whether passes reduce gradients
   using Key = std::tuple<std::int64_t, std::int64_t, CpComm, std::int64_t, std::int64_t, std::int64_t,
-                         std::int64_t, Nodes, bool, bool, bool, Dtype, Precision>;
+                         std::int64_t, Nodes, bool, bool, bool, Dtype, Precision, bool>;
 
   const ModelLayers& layers_for(const Strategy& strategy);
   Symbolic& symbolic_of(const Strategy& strategy);

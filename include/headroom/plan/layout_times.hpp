@@ -70,6 +70,10 @@ class LayoutTimes {
   const LayoutStages* places_ = nullptr;
   Parameters most_;
   bool layout_timed_ = false;
+  std::vector<StageCost>
+      plain_;  // of the distinct stages, where passes gather weights or reduce gradients: without that
+  std::optional<ModelExchanges> exchanges_;
+  ExchangeTimes exchange_times_;  // of the recomputation last timed
   std::vector<Stage> stages_;
   std::vector<Seconds> links_;
   std::array<std::optional<IterationEnd>, spellings<DataSharding>.size()> ends_;  // by data sharding

@@ -2,9 +2,11 @@
 // to a list of values or bounded; the fields that no dimension covers are those of the request.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -12,6 +14,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/context.hpp"
+#include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 #include "headroom/plan/plan.hpp"
 
@@ -53,7 +56,10 @@ struct Space {
   // microbatches, interleaved schedules whose ranks do not divide the microbatches, in the smallest groups.
   Layouts layouts = Layouts::even;
   std::vector<bool> sequence_parallel{true, false};
-  std::vector<DataSharding> data_sharding{DataSharding::zero1, DataSharding::none};
+  std::vector<DataSharding> data_sharding;  // empty: what the training stack has
+  Counts
+      shard_size;  // of those that divide the ranks which hold the same weights; where nothing is said all of them
+  std::vector<bool> no_reshard_after_forward{false};
   std::vector<RecomputePolicy> recompute{RecomputePolicy::none, RecomputePolicy::selective,
                                          RecomputePolicy::full};
   bool recompute_layers =
@@ -95,7 +101,11 @@ inline constexpr std::array space_fields{
                "Ranks that share each expert (ETP; default 1)"},
     SpaceField{"micro_batch", &Space::micro_batch, "Sequences in a microbatch (MBS)"},
     SpaceField{"sequence_parallel", &Space::sequence_parallel, "Sequence parallelism (default both)"},
-    SpaceField{"data_sharding", &Space::data_sharding, "none, zero1 (default both)"},
+    SpaceField{"data_sharding", &Space::data_sharding,
+               "none, zero1, zero2, zero3 (default: what the software has)"},
+    SpaceField{"shard_size", &Space::shard_size, "Ranks that divide it (HSDP; default: all)"},
+    SpaceField{"no_reshard_after_forward", &Space::no_reshard_after_forward,
+               "With zero3, keep gathered weights until the backward pass (default no)"},
     SpaceField{"recompute", &Space::recompute, "none, selective, full (default all three)"},
     SpaceField{"recompute_ops", &Space::recompute_modules,
                "No recomputation by modules of experts and of latent attention"},
@@ -106,8 +116,14 @@ inline constexpr std::array space_fields{
                "gpipe, 1f1b, interleaved, zero-bubble-h1 (default 1f1b,interleaved)"},
 };
 
-// What the ranks of a layout may divide: the optimizer's state at the least where weights are kept in fewer than 16 bits.
-std::vector<DataSharding> sharding_choices(const Space& space, const Strategy& layout);
+// What the ranks of a layout may divide, of what the stack has; those that leave passes as they are follow each other. The
+// optimizer's state at the least where weights are kept in fewer than 16 bits.
+std::vector<ShardingChoice> sharding_choices(const Request& base, const Space& space, const Strategy& layout);
+
+// Whether a layout's strategies with this data sharding can have the recomputation.
+constexpr bool goes_with(const Recomputation& recompute, DataSharding sharding) {
+  return !recompute.window || sharding < DataSharding::zero2;
+}
 
 // What a stack launches by itself.
 constexpr Layouts layouts_of(const Software& software) {
@@ -126,7 +142,7 @@ Counts tensor_parallel_of(const Request& base, const Space& space);
 // The context-parallel sizes, likewise.
 Counts context_parallel_of(const Request& base, const Space& space);
 
-// A strategy without what layouts share: recomputation and data sharding. False ends the visit.
+// A strategy without what layouts share: recomputation; its data sharding is the first of its choices. False ends the visit.
 using VisitLayout = std::function<bool(const Strategy& layout)>;
 // The field whose rule a layout breaks: "global_batch". Layouts that no rule of shapes admits, such
 // as a microbatch that does not divide the batch, are not in the space.
@@ -147,5 +163,27 @@ bool lays(const Space& space, std::int64_t layers, std::int64_t pipeline_paralle
 // The recomputations that a layout of the space can have, from the least recomputed to the most. Layouts of the same schedule whose longest
 // virtual stage is as long have the same.
 std::vector<Recomputation> recomputations(const Request& base, const Space& space, const Strategy& layout);
+
+// Calls visit(strategy) for every strategy of a layout that has these recomputations. Those with the same passes follow each
+// other, by recomputation and then by data sharding.
+template <class Visit>
+void visit_strategies(const Request& base, const Space& space, const Strategy& layout,
+                      std::span<const Recomputation> recomputations, Visit visit) {
+  const std::vector<ShardingChoice> choices = sharding_choices(base, space, layout);
+  for (auto first = choices.begin(); first != choices.end();) {
+    const auto end = std::find_if(first, choices.end(), [&](const ShardingChoice& other) {
+      return !same_passes(*first, other, layout);
+    });
+    for (const Recomputation& recompute : recomputations) {
+      for (auto choice = first; choice != end; ++choice) {
+        if (!goes_with(recompute, choice->data_sharding)) continue;
+        Strategy strategy = with_sharding(layout, *choice);
+        strategy.recompute = recompute;
+        visit(static_cast<const Strategy&>(strategy));
+      }
+    }
+    first = end;
+  }
+}
 
 }  // namespace headroom

@@ -13,12 +13,13 @@ namespace headroom {
 struct DataParallelTimes {
   Seconds
       reduction;  // of the gradients: an all-reduce, or what the software uses for the shards of an optimizer
-  Seconds gather;  // of the half-precision parameters, after the step of a distributed optimizer
+  Seconds gather;  // of the half-precision parameters, whose shards were stepped
   bool within_fit = true;
   friend bool operator==(const DataParallelTimes&, const DataParallelTimes&) = default;
 };
 
-// Each class over the ranks that hold the same weights, one after the other.
+// Each class over the ranks that hold the same weights, one after the other. Nothing of what the passes of every microbatch
+// gather or reduce (time/unit_exchanges.hpp).
 DataParallelTimes data_parallel_times(const Parameters& parameters, const Strategy& strategy,
                                       std::int64_t devices_per_node, const Performance& performance,
                                       const Software& software);
@@ -38,7 +39,7 @@ Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, 
 
 // Mixed-precision Adam, from zeroing the gradients to casting the weights, also to fewer than 16 bits (which the first
 // microbatch does): memory traffic only.
-Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy,
-                       const Performance& performance);
+Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy, const Performance& performance,
+                       const Software& software = {});
 
 }  // namespace headroom

@@ -14,7 +14,8 @@ struct PassCost {
   Seconds communication;  // exposed, of collectives around ops
   std::int64_t operations = 0;
   Seconds expert_communication;   // of `communication`: between ranks that share experts,
-  Seconds context_communication;  // and between those that share a sequence
+  Seconds context_communication;  // between those that share a sequence,
+  Seconds data_communication;     // and of weights and gradients that data-parallel ranks divide
   friend bool operator==(const PassCost&, const PassCost&) = default;
 };
 
@@ -30,6 +31,7 @@ constexpr PassCost& operator+=(PassCost& x, const PassCost& y) {
   x.operations += y.operations;
   x.expert_communication += y.expert_communication;
   x.context_communication += y.context_communication;
+  x.data_communication += y.data_communication;
   return x;
 }
 constexpr PassCost operator+(PassCost x, const PassCost& y) { return x += y; }
@@ -42,7 +44,8 @@ constexpr PassCost operator*(std::int64_t count, const PassCost& cost) {
           times * cost.communication,
           count * cost.operations,
           times * cost.expert_communication,
-          times * cost.context_communication};
+          times * cost.context_communication,
+          times * cost.data_communication};
 }
 
 // Where a cost goes beyond what its rates were fitted on, or is known to be rough.

@@ -19,6 +19,7 @@ struct Setting {
   Bindings letters;
   Groups groups;
   Dtype gradients = Dtype::fp32;
+  bool sums_gradients = true;  // TrafficOptions
   Precision precision = Precision::bf16;
 };
 

@@ -29,12 +29,15 @@ struct TrafficOptions {
   NormBackward norm_backward = NormBackward::one_pass;
   GradientAccumulation accumulation = GradientAccumulation::fused;
   Dtype gradients = Dtype::fp32;
+  bool sums_gradients =
+      true;  // of microbatches, whole; or each is reduced to the shards of ranks [data_shards.hpp]
 };
 
 // Whether a weight gradient's product adds to the gradients itself: the fused kernel knows fp32 only
 // [Apex, wgrad_gemm_accum_fp32].
 constexpr bool adds_in_product(const TrafficOptions& options) {
-  return options.accumulation == GradientAccumulation::fused && options.gradients == Dtype::fp32;
+  return options.sums_gradients && options.accumulation == GradientAccumulation::fused &&
+         options.gradients == Dtype::fp32;
 }
 
 namespace detail {
@@ -172,7 +175,7 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
       if (detail::outputs_are_views(table, op)) kernels.push_back({"concatenate_gradients", 2 * incoming});
       if (!op.parameters.empty()) kernels.push_back({"bias_gradient", incoming, 1, true});
       for (const MatrixProduct& product : op.products) {
-        if (adds_in_product(options)) continue;
+        if (adds_in_product(options) || !options.sums_gradients) continue;
         const Expr weights = weights_on_rank(product, sharding);
         kernels.push_back({"accumulate", detail::accumulation(weights, options), 1, true});
       }
@@ -199,7 +202,8 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
       for (const Amount& part : op.parameters) weights += on_rank(part, sharding);
       const Expr zeroed = weights * size_of(Dtype::half);
       kernels.push_back({op.name, zeroed + 2 * whole_bytes(table[op.outputs[0]], sharding), 2, true});
-      kernels.push_back({"accumulate", detail::accumulation(weights, options), 1, true});
+      if (options.sums_gradients)
+        kernels.push_back({"accumulate", detail::accumulation(weights, options), 1, true});
       break;
     }
     case OpKind::batched_matmul:

@@ -1,0 +1,89 @@
+// What data-parallel ranks divide under a strategy on a training stack: how many shards there are of each class of
+// weights, which ranks hold them, and how often weights are gathered and gradients reduced.
+//
+// The ranks that hold the same weights of a class (parallel/axes.hpp) are divided into groups that share one copy of what
+// is sharded. Groups hold the same: gradients are reduced in each, and then over the ranks of the same place in all of them.
+#pragma once
+
+#include "headroom/hardware/software.hpp"
+#include "headroom/parallel/strategy.hpp"
+
+namespace headroom {
+
+// Copies of what is sharded: 1, unless a size of shards is given.
+constexpr std::int64_t shard_copies(const Strategy& strategy) {
+  if (strategy.shard_size == 0 || strategy.data_sharding == DataSharding::none) return 1;
+  return replicas(strategy) / strategy.shard_size;
+}
+
+// Ranks that divide what is sharded of a class of weights; 1 where nothing is.
+constexpr std::int64_t shards(const Strategy& strategy, WeightClass weights) {
+  if (strategy.data_sharding == DataSharding::none) return 1;
+  return replicas(axis_sizes(strategy), weights) / shard_copies(strategy);
+}
+
+constexpr Group shard_group(const Strategy& strategy, WeightClass weights, std::int64_t devices_per_node) {
+  return part_of_replica_group(axis_sizes(strategy), weights, shards(strategy, weights), GroupPart::inner,
+                               devices_per_node);
+}
+constexpr Group copies_group(const Strategy& strategy, WeightClass weights, std::int64_t devices_per_node) {
+  return part_of_replica_group(axis_sizes(strategy), weights, shards(strategy, weights), GroupPart::outer,
+                               devices_per_node);
+}
+
+constexpr bool shards_gradients(const Strategy& strategy) {
+  return strategy.data_sharding >= DataSharding::zero2;
+}
+constexpr bool shards_weights(const Strategy& strategy) {
+  return strategy.data_sharding == DataSharding::zero3;
+}
+
+// Whether weights are gathered in the passes of every microbatch, unit by unit. A pipeline rank gathers its own once an
+// iteration [torch, distributed/pipelining/stage.py, backward_maybe_with_nosync].
+constexpr bool gathers_in_passes(const Strategy& strategy) {
+  return shards_weights(strategy) && strategy.pipeline_parallel == 1;
+}
+
+// Whether a rank has all weights that it gathered at the end of a forward pass.
+constexpr bool keeps_gathered(const Strategy& strategy) {
+  return strategy.no_reshard_after_forward || strategy.pipeline_parallel > 1;
+}
+
+// Whether gradients are reduced in every backward pass, so that none outlive it whole.
+constexpr bool reduces_in_passes(const Strategy& strategy, const Software& software) {
+  return shards_gradients(strategy) && strategy.pipeline_parallel == 1 &&
+         !software.sharding.sums_before_reduction;
+}
+
+// How ranks divide what they hold alike.
+struct ShardingChoice {
+  DataSharding data_sharding = DataSharding::none;
+  std::int64_t shard_size = 0;
+  bool no_reshard_after_forward = false;
+  friend bool operator==(const ShardingChoice&, const ShardingChoice&) = default;
+};
+constexpr ShardingChoice sharding_choice(const Strategy& strategy) {
+  return {strategy.data_sharding, strategy.shard_size, strategy.no_reshard_after_forward};
+}
+inline Strategy with_sharding(Strategy strategy, const ShardingChoice& choice) {
+  strategy.data_sharding = choice.data_sharding;
+  strategy.shard_size = choice.shard_size;
+  strategy.no_reshard_after_forward = choice.no_reshard_after_forward;
+  return strategy;
+}
+
+// Whether strategies of a layout that divide so much have the same passes and shards, so that they differ in the state of
+// ranks and the end of an iteration alone.
+constexpr bool same_passes(const ShardingChoice& x, const ShardingChoice& y, const Strategy& layout) {
+  const bool whole = x.data_sharding == DataSharding::none || y.data_sharding == DataSharding::none;
+  if (!whole && x.shard_size != y.shard_size) return false;
+  return x == y || layout.pipeline_parallel > 1 ||
+         (x.data_sharding < DataSharding::zero2 && y.data_sharding < DataSharding::zero2);
+}
+
+// Whether passes gather weights or reduce gradients unit by unit.
+constexpr bool has_units(const Strategy& strategy, const Software& software) {
+  return gathers_in_passes(strategy) || reduces_in_passes(strategy, software);
+}
+
+}  // namespace headroom

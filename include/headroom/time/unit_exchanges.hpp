@@ -1,0 +1,79 @@
+// What gathering weights and reducing gradients unit by unit adds to the passes of a rank, where data-parallel ranks divide
+// them (parallel/data_shards.hpp, memory/units.hpp).
+//
+// Collectives run on streams of their own. A forward pass gathers a unit while the one before it computes; a backward pass
+// gathers the one before while the one under way computes, and reduces the one after it. What is beside a unit shows where
+// it is longer, and where it is not by what it takes from the unit's kernels:
+//   max(collectives - unit, overlap_loss * collectives)
+// The first unit of a pass is gathered, and the last one reduced, beside nothing. Collectives of one link follow each other;
+// those in a node run beside those between nodes.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "headroom/hardware/software.hpp"
+#include "headroom/memory/state.hpp"
+#include "headroom/parallel/stage_places.hpp"
+#include "headroom/time/collective.hpp"
+#include "headroom/time/stage_time.hpp"
+
+namespace headroom {
+
+// Of collectives, by the link that they run on.
+struct LinkTimes {
+  Seconds in_node;
+  Seconds between_nodes;
+  friend bool operator==(const LinkTimes&, const LinkTimes&) = default;
+};
+constexpr LinkTimes operator+(const LinkTimes& x, const LinkTimes& y) {
+  return {x.in_node + y.in_node, x.between_nodes + y.between_nodes};
+}
+constexpr Seconds longest(const LinkTimes& x) {
+  return x.in_node < x.between_nodes ? x.between_nodes : x.in_node;
+}
+constexpr Seconds sum(const LinkTimes& x) { return x.in_node + x.between_nodes; }
+
+// Of a layer of a kind, or of an end of the model.
+struct UnitExchange {
+  KindPosition position = KindPosition::layer;
+  LinkTimes gather;
+  LinkTimes reduction;  // in each shard group, and between the copies of the shards
+  // Kernels that copy between tensors and the buffers of collectives, on the stream of the passes.
+  PassCost gather_copies;
+  PassCost reduction_copies;
+  bool within_fit = true;
+  friend bool operator==(const UnitExchange&, const UnitExchange&) = default;
+};
+
+struct ModelExchanges {
+  std::vector<UnitExchange> kinds;  // in the order of ModelLayers::kinds
+  bool keeps_gathered = false;      // from the forward pass on
+  bool ends_in_root = false;
+  friend bool operator==(const ModelExchanges&, const ModelExchanges&) = default;
+};
+
+// Expects passes that gather weights or reduce gradients. `parameters` are those of a rank.
+ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters& parameters,
+                               const Strategy& strategy, std::int64_t devices_per_node,
+                               const Performance& performance, const Software& software);
+
+// Of one microbatch: collectives as if nothing ran beside them, and what of them shows.
+struct ExchangeTimes {
+  Seconds gather;
+  Seconds reduction;
+  Seconds exposed_forward;
+  Seconds exposed_backward;
+  friend bool operator==(const ExchangeTimes&, const ExchangeTimes&) = default;
+};
+
+// `cost` is that of the model's layers under the recomputation.
+ExchangeTimes exchange_times(const ModelExchanges& exchanges, const ModelCost& cost, const StagePlace& place,
+                             const Recomputation& recompute, const Performance& performance,
+                             const Software& software);
+
+// The stage with what shows of them and with their copies.
+StageCost with_exchanges(StageCost stage, const ModelExchanges& exchanges, const ExchangeTimes& times,
+                         const StagePlace& place);
+
+}  // namespace headroom

@@ -1,0 +1,128 @@
+#include "headroom/memory/units.hpp"
+
+#include <algorithm>
+
+#include "headroom/core/counts.hpp"
+#include "headroom/parallel/data_shards.hpp"
+#include "memory/kept_layers.hpp"
+
+namespace headroom {
+namespace {
+
+// The units of a virtual stage in the order of the model: one for each layer, and the ends.
+class UnitOrder {
+ public:
+  UnitOrder(const ModelUnits& units, const StagePlace& place) : units_(units) {
+    for (std::size_t i = 0; i < units.kinds.size(); ++i) {
+      const KindUnit& kind = units.kinds[i];
+      if (kind.position == KindPosition::layer || place.of_kind[i] == 0) continue;
+      add(kind.position == KindPosition::first ? embedding_ : head_, kind);
+    }
+    if (!units.ends_in_root) return;
+    add(root_, embedding_);
+    add(root_, head_);
+    embedding_ = head_ = {};
+  }
+
+  // At a moment of the backward pass of a unit. `before` is the one before it in the order of the model, `after` the one
+  // after it, and `so_far` what all before it and itself have gathered.
+  [[nodiscard]] UnitBytes during(const KindUnit& unit, const KindUnit& before, const KindUnit& after,
+                                 Bytes so_far, bool gradients_counted) const {
+    UnitBytes bytes{.gathered = units_.keeps_gathered ? so_far : unit.gathered + before.gathered,
+                    .gradients = units_.buckets};
+    bytes.gathered += root_.gathered;
+    if (units_.buckets == Bytes(0)) {
+      if (!gradients_counted) bytes.gradients += unit.gradients;
+      bytes.gradients += after.reduction;
+      // Of the head they are among those of the unit under way.
+      if (&unit != &head_ || !gradients_counted) bytes.gradients += root_.gradients;
+    }
+    return bytes;
+  }
+
+  [[nodiscard]] const KindUnit& embedding() const { return embedding_; }
+  [[nodiscard]] const KindUnit& head() const { return head_; }
+
+ private:
+  static void add(KindUnit& sum, const KindUnit& part) {
+    sum.gathered += part.gathered;
+    sum.gradients += part.gradients;
+    sum.reduction += part.reduction;
+  }
+
+  const ModelUnits& units_;
+  KindUnit embedding_;
+  KindUnit head_;
+  KindUnit root_;
+};
+
+}  // namespace
+
+ModelUnits model_units(const ModelLayers& layers, const ModelParameters& parameters, const Strategy& strategy,
+                       const Software& software) {
+  EXPECTS(has_units(strategy, software));
+  constexpr auto half = static_cast<double>(size_of(Dtype::half));
+  const bool reduces = reduces_in_passes(strategy, software);
+  const bool by_bucket = software.sharding.reduction_buffer == ReductionBuffer::bucket;
+  ModelUnits units{.kinds = {},
+                   .keeps_gathered = keeps_gathered(strategy),
+                   .ends_in_root = software.sharding.ends_in_root,
+                   .buckets = {}};
+  double all = -parameters.shared;
+  const KindCounts counts = counts_of(layers);
+  for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
+    Parameters held = parameters.kinds[i];
+    if (layers.kinds[i].position == KindPosition::last) held.dense -= parameters.shared;
+    KindUnit& unit = units.kinds.emplace_back();
+    unit.position = layers.kinds[i].position;
+    if (gathers_in_passes(strategy)) unit.gathered = gathered_bytes(held, strategy);
+    all += real(counts[i]) * total(parameters.kinds[i]);
+    if (by_bucket) continue;
+    unit.gradients = Bytes(total(held) * half);
+    if (reduces) unit.reduction = Bytes(total(held) * real(size_of(strategy.gradient_dtype)));
+  }
+  if (reduces && by_bucket) {
+    const double buffers = software.overlap_grad_reduce ? 2 : 1;
+    units.buckets = Bytes(std::min(real(software.bucket_parameters), all) * half * buffers);
+  }
+  return units;
+}
+
+void set_units(StageActivations& stage, const ModelUnits& units, const StagePlace& place,
+               const Recomputation& recompute) {
+  const UnitOrder order(units, place);
+  struct Run {
+    const KindUnit* unit;
+    std::int64_t layers;
+  };
+  std::vector<Run> runs;
+  visit_kept_layers(place, recompute, [&](const KeptLayers& of) {
+    if (!of.joins) runs.push_back({&units.kinds[of.kind], 0});
+    runs.back().unit = &units.kinds[of.kind];
+    runs.back().layers += of.count * of.members;
+  });
+  EXPECTS(runs.size() == stage.layers.size());
+  Bytes so_far = order.embedding().gathered;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const KindUnit& unit = *runs[i].unit;
+    const KindUnit& before = i > 0 ? *runs[i - 1].unit : order.embedding();
+    const KindUnit& after = i + 1 < runs.size() ? *runs[i + 1].unit : order.head();
+    CheckpointRun& run = stage.layers[i];
+    const bool alone = runs[i].layers == 1;
+    const bool counted = run.backward.during.op != nowhere;
+    const Bytes with_all = so_far + real(runs[i].layers) * unit.gathered;
+    run.units.last = order.during(unit, alone ? before : unit, after, with_all, counted);
+    run.units.inner = order.during(unit, unit, unit, with_all - unit.gathered, counted);
+    run.units.first = order.during(unit, before, alone ? after : unit, so_far + unit.gathered, counted);
+    so_far = with_all;
+  }
+  const KindUnit none;
+  const KindUnit& first = runs.empty() ? order.head() : *runs.front().unit;
+  const KindUnit& last = runs.empty() ? order.embedding() : *runs.back().unit;
+  stage.head_units = order.during(order.head(), last, none, so_far + order.head().gathered,
+                                  stage.head_backward.during.op != nowhere);
+  stage.embedding_units = order.during(order.embedding(), none, first, order.embedding().gathered,
+                                       stage.embedding_backward.during.op != nowhere);
+}
+
+}  // namespace headroom

@@ -1,0 +1,69 @@
+#include "headroom/parallel/stack_legality.hpp"
+
+#include <algorithm>
+
+#include "headroom/core/contains.hpp"
+#include "headroom/parallel/data_shards.hpp"
+
+namespace headroom {
+namespace {
+
+std::string_view field_of_axis(ParallelAxis axis) {
+  switch (axis) {
+    case ParallelAxis::tensor: return "tensor_parallel";
+    case ParallelAxis::context: return "context_parallel";
+    case ParallelAxis::expert_tensor: return "expert_tensor_parallel";
+    case ParallelAxis::expert: return "expert_parallel";
+    case ParallelAxis::data: return "data_parallel";
+    case ParallelAxis::pipeline: return "pipeline_parallel";
+  }
+  EXPECTS(!"unknown axis");
+  return {};
+}
+
+std::string names_of(const std::vector<DataSharding>& modes) {
+  std::string list;
+  for (const DataSharding mode : modes) list += (list.empty() ? "" : " or ") + std::string(name_of(mode));
+  return list;
+}
+
+}  // namespace
+
+DataSharding least_sharding(const Software& software) {
+  const std::vector<DataSharding>& modes = software.sharding.modes;
+  return modes.empty() ? DataSharding::none : *std::min_element(modes.begin(), modes.end());
+}
+
+std::vector<Problem> stack_illegalities(const Software& software, const Strategy& strategy) {
+  std::vector<Problem> problems;
+  const auto require = [&](bool holds, std::string_view field, const auto& rule) {
+    if (!holds) problems.push_back({std::string(field), rule()});
+  };
+  for (const auto& [axis, size] : axis_fields) {
+    if (strategy.*size == 1 || software.axes.empty() || contains(software.axes, axis)) continue;
+    problems.push_back(
+        {std::string(field_of_axis(axis)),
+         "must be 1: the stack " + software.name + " has no " + std::string(name_of(axis)) + " parallelism"});
+  }
+  const StackSharding& has = software.sharding;
+  require(replicas(strategy) == 1 || contains(has.modes, strategy.data_sharding), "data_sharding", [&] {
+    return "must be " + names_of(has.modes) + " on the stack " + software.name + ", not " +
+           std::string(name_of(strategy.data_sharding));
+  });
+  const bool both_had = contains(has.modes, strategy.data_sharding) &&
+                        (software.axes.empty() || contains(software.axes, ParallelAxis::pipeline));
+  require(!both_had || has.with_pipeline || strategy.pipeline_parallel == 1 || !shards_weights(strategy),
+          "data_sharding", [&] {
+            return std::string(name_of(strategy.data_sharding)) +
+                   " does not go with `pipeline_parallel` on the stack " + software.name;
+          });
+  const OptimizerDtypes& dtypes = strategy.optimizer;
+  require(has.weights == ShardedWeights::copies || dtypes.main_params == MainParams::fp32,
+          "main_params_dtype", [&] {
+            return "must be fp32 on the stack " + software.name +
+                   ", whose weights are what the optimizer steps";
+          });
+  return problems;
+}
+
+}  // namespace headroom

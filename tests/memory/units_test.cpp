@@ -1,0 +1,139 @@
+#include "headroom/memory/units.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/memory/rank.hpp"
+#include "headroom/schedule/order.hpp"
+
+namespace headroom {
+namespace {
+
+using enum DataSharding;
+
+const Workload units_batch{.global_batch = 32, .sequence = 4096};
+
+Strategy sharded_over(std::int64_t ranks, DataSharding sharding) {
+  return {.data_parallel = ranks, .data_sharding = sharding};
+}
+
+double bytes_a_parameter(Bytes bytes) { return bytes.count() / 1e9; }
+
+// What is whole of divided weights and gradients at each moment of a backward pass, unit by unit: the embedding, each layer,
+// the head.
+struct Unit {
+  double gathered = 0;
+  double gradients = 0;
+  double reduction = 0;
+};
+
+}  // namespace
+
+TEST_CASE("state: what each stage of ZeRO divides, on each kind of stack") {
+  const Transformer model = read_model("llama-3-8b");
+  const Parameters billion = 1e9;
+  const auto state = [&](const char* stack, DataSharding sharding) {
+    return model_state(model, sharded_over(8, sharding), billion, 2, read_software(stack));
+  };
+  const auto each = [&](const char* stack, DataSharding sharding) {
+    const ModelState held = state(stack, sharding);
+    return std::vector<double>{bytes_a_parameter(held.weights), bytes_a_parameter(held.gradients),
+                               bytes_a_parameter(held.optimizer)};
+  };
+  using Parts = std::vector<double>;
+  CHECK(each("nemo-2025", none) == Parts{2, 4, 12});
+  CHECK(each("nemo-2025", zero1) == Parts{2, 4, 1.5});
+  CHECK(each("nemo-2025", zero2) == Parts{2, 0.5, 1.5});
+  CHECK(each("nemo-2025", zero3) == Parts{0.25, 0.5, 1.5});
+  // 16 bytes a parameter, of which a rank has an eighth, and none in 16 bits.
+  CHECK(each("torchtitan-2025", zero3) == Parts{0.5, 0.5, 1});
+  // Gradients of several microbatches stay whole; DDP casts fp32 weights.
+  CHECK(each("hf-trainer", zero3) == Parts{0.5, 4, 1});
+  CHECK(each("hf-trainer", none) == Parts{6, 4, 8});
+}
+
+TEST_CASE("state: shards of a group of ranks, and weights that pipeline ranks keep for an iteration") {
+  const Transformer model = read_model("llama-3-8b");
+  const Software torch = read_software("torchtitan-2025");
+  Strategy strategy = sharded_over(8, zero3);
+  strategy.shard_size = 2;
+  CHECK(bytes_a_parameter(total(model_state(model, strategy, 1e9, 2, torch))) == 8);
+  strategy = sharded_over(8, zero3);
+  strategy.pipeline_parallel = 2;
+  const ModelState held = model_state(model, strategy, 1e9, 2, torch);
+  CHECK(bytes_a_parameter(held.weights) == 2.5);
+  CHECK(bytes_a_parameter(held.gradients) == 4);
+}
+
+TEST_CASE("units: the worst moment of a backward pass is that of a walk from unit to unit") {
+  for (const char* stack : {"torchtitan-2025", "pytorch-fsdp-2023", "nemo-2025"}) {
+    for (const bool keeps : {false, true}) {
+      for (const RecomputePolicy policy : {RecomputePolicy::none, RecomputePolicy::full}) {
+        Software software = read_software(stack);
+        software.memory.backward_buffers = false;  // moments between ops are another test's
+        Transformer model = read_model("llama-3-8b");
+        model.layers = 3;
+        Strategy strategy = sharded_over(8, zero3);
+        strategy.no_reshard_after_forward = keeps;
+        strategy.recompute.policy = policy;
+        const ModelParameters parameters = model_parameters(model, strategy, units_batch);
+        const auto unit_of = [&](const Parameters& of) {
+          const double all = total(of);
+          return Unit{2 * all, 2 * all, 4 * all};
+        };
+        const ModelLayers layers = layers_of(model, strategy);
+        Unit layer;
+        Unit embedding;
+        Unit head;
+        for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
+          Unit& unit = layers.kinds[i].position == KindPosition::layer   ? layer
+                       : layers.kinds[i].position == KindPosition::first ? embedding
+                                                                         : head;
+          unit = unit_of(parameters.kinds[i]);
+        }
+        double root = 0;
+        if (software.sharding.ends_in_root) {
+          root = embedding.gathered + embedding.gradients + head.gathered + head.gradients;
+          embedding = head = {};
+        }
+        const std::vector<Unit> units{embedding, layer, layer, layer, head};
+        const StageActivations stage =
+            stage_activations(model, strategy, units_batch, Detail::paper, software).front();
+        // Rows alive when each unit's backward pass starts, above what the forward pass left, with its recomputation.
+        double worst = 0;
+        double freed = 0;
+        for (std::size_t i = units.size(); i-- > 0;) {
+          double whole = units[i].gradients + root;
+          if (keeps) {
+            for (std::size_t j = 0; j <= i; ++j) whole += units[j].gathered;
+          } else {
+            whole += units[i].gathered + (i > 0 ? units[i - 1].gathered : 0);
+          }
+          if (i + 1 < units.size()) whole += units[i + 1].reduction;
+          const bool is_layer = i > 0 && i + 1 < units.size();
+          const CheckpointRun& run = stage.layers.front();
+          worst = std::max(worst, whole + (is_layer ? run.recomputed.count() : 0) - freed);
+          freed += is_layer ? run.kept.count() : i > 0 ? stage.head.count() : 0;
+        }
+        CAPTURE(std::string(stack));
+        CAPTURE(keeps);
+        CHECK(total(pass_activations(stage).excess).count() == doctest::Approx(worst));
+      }
+    }
+  }
+}
+
+TEST_CASE("units: a bucket of DeepSpeed's takes the place of a unit's gradients") {
+  const Software software = read_software("deepspeed-2025");
+  const Transformer model = read_model("llama-3-8b");
+  const Strategy strategy = sharded_over(8, zero2);
+  const ModelUnits units = model_units(layers_of(model, strategy),
+                                       model_parameters(model, strategy, units_batch), strategy, software);
+  CHECK(units.buckets == Bytes(2 * 2 * 5e8));
+  for (const KindUnit& kind : units.kinds) CHECK(kind == KindUnit{.position = kind.position});
+}
+
+}  // namespace headroom

@@ -1,0 +1,87 @@
+#include "headroom/parallel/data_shards.hpp"
+
+#include <doctest/doctest.h>
+
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/stack_legality.hpp"
+
+namespace headroom {
+namespace {
+
+std::vector<std::string> fields_of(const std::vector<Problem>& problems) {
+  std::vector<std::string> fields;
+  for (const Problem& problem : problems) fields.push_back(problem.where);
+  return fields;
+}
+
+using Fields = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("data shards: all ranks that hold the same weights divide them, or as many as a shard has") {
+  Strategy strategy{.tensor_parallel = 2, .context_parallel = 2, .data_parallel = 8, .expert_parallel = 4};
+  CHECK(shards(strategy, WeightClass::dense) == 1);
+  strategy.data_sharding = DataSharding::zero3;
+  CHECK(shards(strategy, WeightClass::dense) == 16);
+  CHECK(shards(strategy, WeightClass::expert) == 8);  // 2 x 2 x 8 / 4
+  strategy.shard_size = 4;
+  CHECK(shard_copies(strategy) == 4);
+  CHECK(shards(strategy, WeightClass::dense) == 4);
+  CHECK(shards(strategy, WeightClass::expert) == 2);
+}
+
+TEST_CASE(
+    "data shards: a shard is of ranks that follow each other, and its copies are of ranks across shards") {
+  const Strategy strategy{.data_parallel = 16, .data_sharding = DataSharding::zero3, .shard_size = 8};
+  const Group inner = shard_group(strategy, WeightClass::dense, 8);
+  CHECK(inner == Group{.ranks = 8, .ranks_in_node = 8, .rings_per_node = 1});
+  const Group outer = copies_group(strategy, WeightClass::dense, 8);
+  CHECK(outer == Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8});
+  // All ranks together are those that reduce without shards.
+  Strategy whole = strategy;
+  whole.shard_size = 0;
+  CHECK(shard_group(whole, WeightClass::dense, 8) == replica_group(axis_sizes(whole), WeightClass::dense, 8));
+  CHECK(copies_group(whole, WeightClass::dense, 8).ranks == 1);
+}
+
+TEST_CASE("data sharding: what goes with what") {
+  const Transformer model = read_model("llama-3-8b");
+  const Workload batch{.global_batch = 16, .sequence = 8192};
+  const auto broken = [&](const Strategy& strategy) {
+    return fields_of(illegalities(model, strategy, batch));
+  };
+  using enum DataSharding;
+  CHECK(
+      broken({.data_parallel = 8, .data_sharding = zero3, .shard_size = 4, .no_reshard_after_forward = true})
+          .empty());
+  CHECK(broken({.data_parallel = 8, .data_sharding = zero1, .no_reshard_after_forward = true}) ==
+        Fields{"no_reshard_after_forward"});
+  CHECK(broken({.data_parallel = 8, .data_sharding = zero3, .shard_size = 3}) == Fields{"shard_size"});
+  CHECK(broken({.data_parallel = 8, .shard_size = 4}) == Fields{"shard_size"});
+  CHECK(broken({.pipeline_parallel = 2, .data_parallel = 4, .data_sharding = zero2}) ==
+        Fields{"data_sharding"});
+  CHECK(broken({.pipeline_parallel = 2, .data_parallel = 4, .data_sharding = zero3}).empty());
+}
+
+TEST_CASE("training stacks: what they have no way to run") {
+  const auto broken = [](const char* stack, const Strategy& strategy) {
+    return fields_of(stack_illegalities(read_software(stack), strategy));
+  };
+  using enum DataSharding;
+  const Strategy sharded{.data_parallel = 8, .data_sharding = zero3};
+  CHECK(broken("megatron-core-2025", sharded) == Fields{"data_sharding"});
+  CHECK(broken("nemo-2025", sharded).empty());
+  CHECK(broken("torchtitan-2025", {.data_parallel = 8}) == Fields{"data_sharding"});
+  CHECK(broken("hf-trainer", {.tensor_parallel = 2, .pipeline_parallel = 2, .data_parallel = 2}) ==
+        Fields{"tensor_parallel", "pipeline_parallel"});
+  Strategy pipeline = sharded;
+  pipeline.pipeline_parallel = 2;
+  CHECK(broken("torchtitan-2025", pipeline).empty());
+  CHECK(broken("deepspeed-2025", pipeline) == Fields{"data_sharding"});
+  CHECK(least_sharding(read_software("torchtitan-2025")) == zero3);
+  CHECK(least_sharding(read_software("nemo-2025")) == none);
+}
+
+}  // namespace headroom

@@ -1,0 +1,78 @@
+#include "headroom/time/unit_exchanges.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include "time/a100.hpp"
+
+namespace headroom {
+namespace {
+
+using tests::performance;
+
+// One unit after the other, as the stream of the passes sees them.
+struct PlainUnit {
+  double gather = 0;
+  double reduction = 0;
+  double forward = 0;
+  double backward = 0;
+};
+
+double shown_beside(double collectives, double unit, double loss) {
+  return std::max(collectives - unit, loss * collectives);
+}
+
+}  // namespace
+
+TEST_CASE("unit exchanges: what shows is that of a walk from unit to unit") {
+  CHECK(rc::check([] {
+    const auto seconds = [] { return *rc::gen::inRange(0, 100) / 100.0; };
+    const std::int64_t first = *rc::gen::inRange<std::int64_t>(1, 4);
+    const std::int64_t second = *rc::gen::inRange<std::int64_t>(0, 3);
+    const bool keeps = *rc::gen::arbitrary<bool>();
+    ModelExchanges exchanges{.kinds = {}, .keeps_gathered = keeps};
+    ModelCost cost;
+    std::vector<PlainUnit> of_kind;
+    for (const KindPosition position :
+         {KindPosition::first, KindPosition::layer, KindPosition::layer, KindPosition::last}) {
+      const PlainUnit unit{seconds(), seconds(), seconds(), seconds()};
+      of_kind.push_back(unit);
+      exchanges.kinds.push_back({.position = position,
+                                 .gather = {.in_node = Seconds(unit.gather)},
+                                 .reduction = {.in_node = Seconds(unit.reduction)}});
+      LayerCost& of = cost.kinds.emplace_back();
+      of.forward.gemm = Seconds(unit.forward);
+      of.backward_data.gemm = Seconds(unit.backward);
+    }
+    StagePlace place{.layers = first + second, .first = true, .last = true, .of_kind = {1, first, second, 1}};
+    place.runs.push_back({1, first});
+    if (second > 0) place.runs.push_back({2, second});
+
+    std::vector<PlainUnit> units{of_kind[0]};
+    units.insert(units.end(), static_cast<std::size_t>(first), of_kind[1]);
+    units.insert(units.end(), static_cast<std::size_t>(second), of_kind[2]);
+    units.push_back(of_kind[3]);
+    const double loss = performance().rates.collectives.overlap_loss.value;
+    double forward = units.front().gather;
+    double backward = units.front().reduction;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      if (i + 1 < units.size()) forward += shown_beside(units[i + 1].gather, units[i].forward, loss);
+      double beside = i + 1 < units.size() ? units[i + 1].reduction : 0;
+      if (i > 0 && !keeps) beside += units[i - 1].gather;
+      backward += shown_beside(beside, units[i].backward, loss);
+    }
+    const ExchangeTimes times = exchange_times(exchanges, cost, place, {}, performance(), tests::megatron());
+    const auto near = [](Seconds found, double expected) {
+      return std::abs(found.count() - expected) <= 1e-9 * std::max(1.0, expected);
+    };
+    RC_ASSERT(near(times.exposed_forward, forward));
+    RC_ASSERT(near(times.exposed_backward, backward));
+  }));
+}
+
+TEST_CASE("unit exchanges: collectives in a node run beside those between nodes") {
+  CHECK(longest(LinkTimes{Seconds(2), Seconds(1)}) == Seconds(2));
+  CHECK(longest(LinkTimes{Seconds(2), Seconds(1)} + LinkTimes{Seconds(0), Seconds(3)}) == Seconds(4));
+}
+
+}  // namespace headroom
