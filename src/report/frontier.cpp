@@ -61,13 +61,20 @@ Table policies_table(const FrontierReply& report) {
                            {"gains"},
                            {"the uniform optimum recomputes", Align::left}}};
   for (const auto& [point, best] : report.policies) {
-    const std::int64_t layers = best.uniform->recompute.layers;
-    const std::string in_layers = layers > 0 ? fmt::format(" (first {} of a virtual stage)", layers) : "";
-    result.rows.push_back({std::string(name_of(point.recompute.policy)), in_gib(point.peak),
-                           seconds(point.iteration), percent(point.mfu), seconds(best.uniform->iteration),
-                           change(best.uniform->iteration, point.iteration), seconds(best.staged->iteration),
-                           change(best.staged->iteration, point.iteration),
-                           set_text(best.uniform->layers, report.layers) + in_layers});
+    std::vector<std::string> row{std::string(name_of(point.recompute.policy)), in_gib(point.peak),
+                                 seconds(point.iteration), percent(point.mfu)};
+    // Whole layers may need less than any set of ops.
+    if (best.uniform && best.staged) {
+      const std::int64_t layers = best.uniform->recompute.layers;
+      const std::string in_layers = layers > 0 ? fmt::format(" (first {} of a virtual stage)", layers) : "";
+      row.insert(row.end(),
+                 {seconds(best.uniform->iteration), change(best.uniform->iteration, point.iteration),
+                  seconds(best.staged->iteration), change(best.staged->iteration, point.iteration),
+                  set_text(best.uniform->layers, report.layers) + in_layers});
+    } else {
+      row.insert(row.end(), {"-", "-", "-", "-", "no set that was tried needs as little"});
+    }
+    result.rows.push_back(std::move(row));
   }
   return result;
 }
