@@ -109,7 +109,9 @@ class ObjectReader {
     if (find(key, /*required=*/false) == nullptr) return;
     texts(key, names);
     values.clear();
+    values.reserve(names.size());
     std::vector<std::string_view> known;
+    known.reserve(spellings<E>.size());
     for (const auto& [value, name] : spellings<E>) known.push_back(name);
     for (const std::string& name : names) {
       const auto found = std::find_if(spellings<E>.begin(), spellings<E>.end(),
