@@ -9,16 +9,20 @@ foreach(path IN LISTS FILES)
   if(NOT found EQUAL -1)
     message(FATAL_ERROR "${path}: holds )${delimiter}\", which ends the C++ literal it is embedded in")
   endif()
-  string(APPEND entries "    EmbeddedFile{\"${path}\", R\"${delimiter}(${text})${delimiter}\"},\n")
+  string(APPEND entries "    EmbeddedFile{\"${path}\", R\"${delimiter}(${text})${delimiter}\"sv},\n")
 endforeach()
 
 file(WRITE "${OUTPUT}" "// Written by cmake/embed.cmake.
 #include <array>
+#include <string_view>
 
 #include \"headroom/io/catalog.hpp\"
 
 namespace headroom {
 namespace {
+
+// With its length in the literal: a compiler gives up on counting half a million characters in a constant expression.
+using namespace std::string_view_literals;
 
 constexpr std::array<EmbeddedFile, ${count}> files{{
 ${entries}}};
