@@ -55,8 +55,8 @@ void change_policy(Changes& changes, const Request& request) {
     if (strategy.no_reshard_after_forward) change.push_back({"no_reshard_after_forward", "no"});
     changes.add(std::move(change));
   }
-  if (gathers_in_passes(strategy))
-    changes.add({{"no_reshard_after_forward", strategy.no_reshard_after_forward ? "no" : "yes"}});
+  // To keep them gathered is searched only where a plan is asked for it, and no suggestion may beat the plans.
+  if (strategy.no_reshard_after_forward) changes.add({{"no_reshard_after_forward", "no"}});
   if (!strategy.sequence_parallel && strategy.tensor_parallel > 1) {
     changes.enable("sequence_parallel");
   }
