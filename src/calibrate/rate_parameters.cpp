@@ -54,7 +54,7 @@ double rounded_to(double value, double unit) {
   return value;
 }
 
-NarrowProductRates scaled_rates(const Performance& performance, Dtype dtype) {
+NarrowProductRates rates_by_peak(const Performance& performance, Dtype dtype) {
   const Rates& rates = performance.rates;
   const double speed = peak_of(performance.device, dtype) / peak_of(performance.device, Dtype::half);
   NarrowProductRates scaled{.products = rates.products};
@@ -149,7 +149,7 @@ Performance with_rates_of(const SortedSamples& samples, Performance base) {
   for (std::size_t i = 0; i < narrow_types.size(); ++i) {
     const bool sampled = !samples.narrow[i].products.empty() || !samples.narrow[i].sustained.empty();
     if (!sampled || base.rates.products_by_dtype[i]) continue;
-    base.rates.products_by_dtype[i] = scaled_rates(base, narrow_types[i].dtype);
+    base.rates.products_by_dtype[i] = rates_by_peak(base, narrow_types[i].dtype);
   }
   return base;
 }

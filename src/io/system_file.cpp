@@ -270,8 +270,9 @@ System new_system(const std::string& base_name, const std::vector<std::string>& 
   Rates& new_rates = system.performance->rates;
   new_rates = scaled_rates(*base.performance, system.performance->device, base.name);
   std::vector<std::string> names;
-  visit_rates(new_rates, [&](std::string_view group, std::string_view name, const auto& rate) {
-    if (rate.source.find(" times the ratio of ") < rate.source.find(':'))
+  visit_rates(new_rates, [&](std::string_view group, std::string_view name, const auto&) {
+    const Device& device = system.performance->device;
+    if (rate_scale(group, name, device, base.performance->device).factor != 1)
       names.push_back(fmt::format("{}.{}", group, name));
   });
   for (const std::string& name : names) round_rate(new_rates, name);
