@@ -34,8 +34,7 @@ void add_system(Command program, ExitCode& exit_code) {
   made.output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
   made.footer(
       "Rates follow the figures: arithmetic the peaks, what products move the memory bandwidth, collectives "
-      "the\n"
-      "links. They are assumed, which every result says; headroom calibrate fits them to samples.\n\n"
+      "the links. They are assumed, which every result says; headroom calibrate fits them to samples.\n\n"
       "Example:\n  headroom system new --from dgx-h100-80g --set device=H100-NVL --set memory='94 GB' \\\n"
       "      --set performance.device.half_peak='835 TFLOP/s' \\\n"
       "      --set performance.device.memory_bandwidth='3.9 TB/s' -o h100-nvl.json");
