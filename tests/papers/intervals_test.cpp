@@ -148,7 +148,7 @@ void check_spread(const std::vector<Residual>& residuals, Centred centred, const
 
 }  // namespace
 
-SHARED_TEST_CASE("intervals: odds of 80% are met by 70 to 90% where each source is left out") {
+SHARED_TEST_CASE("intervals: odds of 80% are met by 70 to 90% (60% by transferred rates), sources left out") {
   const auto file = tests::shared_file("data/measured/runs.json");
   if (!file) return;
   const std::vector<Residual> transferred = transferred_rows(file->string());
@@ -167,7 +167,7 @@ SHARED_TEST_CASE("intervals: odds of 80% are met by 70 to 90% where each source 
   CHECK(part(of_transferred) <= 0.90);
 }
 
-SHARED_TEST_CASE("intervals: 80% of iteration times hold 70 to 90% where each source is left out") {
+SHARED_TEST_CASE("intervals: 80% of times hold 70 to 90% (60% by transferred rates), sources left out") {
   const auto file = tests::shared_file("data/measured/runs.json");
   if (!file) return;
   const std::vector<Residual> fitted = fitted_rows(file->string());
