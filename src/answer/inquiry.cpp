@@ -1,8 +1,5 @@
 #include "headroom/answer/inquiry.hpp"
 
-#include "headroom/parallel/legality.hpp"
-#include "headroom/parallel/precision_legality.hpp"
-#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/search/neighbours.hpp"
 
 namespace headroom {
@@ -18,13 +15,7 @@ std::vector<Problem> problems_of(const InquiryQuestion& question) {
     return {{"data_parallel",
              "makes it " + std::to_string(asked) + " GPUs, not " + std::to_string(question.space.devices)}};
   }
-  std::vector<Problem> problems =
-      illegalities(question.base.model, question.strategy, question.base.workload);
-  const std::vector<Problem> of_stack = stack_illegalities(question.base.software, question.strategy);
-  problems.insert(problems.end(), of_stack.begin(), of_stack.end());
-  const std::vector<Problem> of_device = precision_illegalities(question.base.system, question.strategy);
-  problems.insert(problems.end(), of_device.begin(), of_device.end());
-  return problems;
+  return illegalities(question.base, question.strategy);
 }
 
 }  // namespace

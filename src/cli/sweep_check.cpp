@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "headroom/parallel/legality.hpp"
-
 namespace headroom::cli {
 namespace {
 
@@ -73,7 +71,7 @@ class SweepCheck {
       const Request request = reader_.read(arguments).request;
       const bool searched = sweep_.head.kind == SweepKind::plan;
       if (!of_legality || searched) return {};
-      return illegalities(request.model, request.strategy, request.workload);
+      return illegalities(request, request.strategy);
     } catch (const InputError& error) {
       return error.problems();
     }

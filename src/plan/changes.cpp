@@ -3,7 +3,6 @@
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/module_choices.hpp"
-#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom {
@@ -157,7 +156,6 @@ bool launchable(const Request& request, const Strategy& strategy) {
   const auto even = [&](const Strategy& one) {
     return stage_layout(request.model.layers, one) == StageLayout::even;
   };
-  if (!stack_illegalities(request.software, strategy).empty()) return false;
   if (!request.software.uneven_stages && !even(strategy) && even(request.strategy)) return false;
   if (strategy.schedule != ScheduleKind::interleaved || keeps_groups(request, strategy)) return true;
   const std::int64_t p = strategy.pipeline_parallel;

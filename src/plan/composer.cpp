@@ -7,9 +7,6 @@
 #include "headroom/core/counts.hpp"
 #include "headroom/memory/units.hpp"
 #include "headroom/parallel/data_shards.hpp"
-#include "headroom/parallel/legality.hpp"
-#include "headroom/parallel/precision_legality.hpp"
-#include "headroom/parallel/stack_legality.hpp"
 #include "plan/account.hpp"
 
 namespace headroom {
@@ -276,12 +273,7 @@ double Composer::mfu(Seconds iteration) {
 }
 
 Evaluation Composer::evaluate(const Strategy& strategy) {
-  std::vector<Problem> problems = illegalities(base_.model, strategy, base_.workload);
-  const std::vector<Problem> of_stack = stack_illegalities(base_.software, strategy);
-  const std::vector<Problem> of_device = precision_illegalities(base_.system, strategy);
-  problems.insert(problems.end(), of_stack.begin(), of_stack.end());
-  problems.insert(problems.end(), of_device.begin(), of_device.end());
-  if (!problems.empty()) {
+  if (std::vector<Problem> problems = illegalities(base_, strategy); !problems.empty()) {
     throw InputError(std::move(problems));
   }
   set_layout(strategy);

@@ -3,6 +3,9 @@
 #include <string>
 #include <utility>
 
+#include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/precision_legality.hpp"
+#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/plan/composer.hpp"
 
 namespace headroom {
@@ -23,6 +26,15 @@ Component largest_component(const RankMemory& rank) {
     if (!part.activations && bytes > largest.bytes) largest = {std::string(part.words), bytes};
   }
   return largest;
+}
+
+std::vector<Problem> illegalities(const Request& request, const Strategy& strategy) {
+  std::vector<Problem> problems = illegalities(request.model, strategy, request.workload);
+  for (const std::vector<Problem>& more :
+       {stack_illegalities(request.software, strategy), precision_illegalities(request.system, strategy)}) {
+    problems.insert(problems.end(), more.begin(), more.end());
+  }
+  return problems;
 }
 
 Evaluation evaluate(const Request& request) { return Composer(request).evaluate(request.strategy); }

@@ -4,7 +4,6 @@
 #include <optional>
 #include <tuple>
 
-#include "headroom/parallel/legality.hpp"
 #include "headroom/plan/composer.hpp"
 
 namespace headroom {
@@ -33,7 +32,7 @@ class Trial {
   // If it uses the devices, is legal, can be launched and fits.
   std::optional<Fitting> fitting(const Strategy& strategy) {
     if (devices(strategy) != devices(base_.strategy)) return std::nullopt;
-    if (!illegalities(base_.model, strategy, base_.workload).empty()) return std::nullopt;
+    if (!illegalities(base_, strategy).empty()) return std::nullopt;
     if (!launchable(base_, strategy)) return std::nullopt;
     composer_.set_layout(strategy);
     const Bytes peak = composer_.peak(strategy).bytes;

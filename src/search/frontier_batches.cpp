@@ -1,7 +1,6 @@
 #include "headroom/search/frontier_batches.hpp"
 
 #include "headroom/core/counts.hpp"
-#include "headroom/parallel/legality.hpp"
 
 namespace headroom {
 std::vector<BatchChoice> batch_choices(const Request& request, Bytes budget) {
@@ -11,7 +10,7 @@ std::vector<BatchChoice> batch_choices(const Request& request, Bytes budget) {
     Request asked = request;
     asked.strategy.micro_batch = b;
     asked.strategy.recompute = {};
-    if (!illegalities(asked.model, asked.strategy, asked.workload).empty()) continue;
+    if (!illegalities(asked, asked.strategy).empty()) continue;
     const Frontier frontier(asked);
     BatchChoice choice{.micro_batch = b, .selective = frontier.point({.policy = RecomputePolicy::selective})};
     const std::vector<FrontierPoint> front = frontier.uniform();

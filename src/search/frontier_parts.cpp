@@ -4,9 +4,6 @@
 
 #include "headroom/memory/backward.hpp"
 #include "headroom/parallel/data_shards.hpp"
-#include "headroom/parallel/legality.hpp"
-#include "headroom/parallel/precision_legality.hpp"
-#include "headroom/parallel/stack_legality.hpp"
 
 namespace headroom {
 
@@ -19,17 +16,13 @@ namespace {
 
 Request checked(Request asked) {
   asked.strategy.recompute = {};
-  std::vector<Problem> problems = illegalities(asked.model, asked.strategy, asked.workload);
-  const std::vector<Problem> of_device = precision_illegalities(asked.system, asked.strategy);
-  problems.insert(problems.end(), of_device.begin(), of_device.end());
+  std::vector<Problem> problems = illegalities(asked, asked.strategy);
   if (!asked.system.performance) {
     problems.push_back({"system", "'" + asked.system.name + "' has no performance figures"});
   }
   if (has_weight_passes(asked.strategy.schedule)) {
     problems.push_back({"schedule", "must have whole backward passes on a frontier, not zero-bubble-h1"});
   }
-  const std::vector<Problem> of_stack = stack_illegalities(asked.software, asked.strategy);
-  problems.insert(problems.end(), of_stack.begin(), of_stack.end());
   if (has_units(asked.strategy, asked.software)) {
     problems.push_back(
         {"data_sharding", "must be none or zero1 on a frontier, where weights and gradients are whole"});

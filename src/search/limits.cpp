@@ -1,6 +1,5 @@
 #include "headroom/search/limits.hpp"
 
-#include "headroom/parallel/legality.hpp"
 #include "headroom/plan/changes.hpp"
 #include "headroom/plan/composer.hpp"
 
@@ -12,8 +11,7 @@ std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
   for (const Edits& change : changes_on_same_devices(plan.request)) {
     const Strategy strategy = changed(plan.request, change).strategy;
     if (devices(strategy) != devices(plan.request.strategy) ||
-        !illegalities(plan.request.model, strategy, plan.request.workload).empty() ||
-        !launchable(plan.request, strategy)) {
+        !illegalities(plan.request, strategy).empty() || !launchable(plan.request, strategy)) {
       continue;
     }
     composer.set_layout(strategy);

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "headroom/core/error.hpp"
 #include "headroom/core/names.hpp"
 #include "headroom/hardware/system.hpp"
 #include "headroom/memory/rank.hpp"
@@ -145,7 +146,10 @@ struct Infeasible {
 
 using Evaluation = std::variant<Plan, Infeasible>;
 
-// Throws InputError, with every rule that is broken, when the strategy is not legal for the model and batch.
+// What keeps a strategy from running a request's model and batch, on its training stack and its devices, by field.
+std::vector<Problem> illegalities(const Request& request, const Strategy& strategy);
+
+// Throws InputError, with every rule that is broken, when the strategy is not legal.
 Evaluation evaluate(const Request& request);
 
 // The account of an evaluation, whether it fits or not; of a temporary one, as a value.
