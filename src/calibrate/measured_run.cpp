@@ -218,6 +218,7 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
                     .expert_parallel = run.expert_parallel,
                     .expert_tensor_parallel =
                         has_experts(run) ? run.expert_tensor_parallel.value_or(run.tensor_parallel) : 1,
+                    .moe_dispatcher = has_experts(run) ? run.dispatcher : Dispatcher::alltoall,
                     .micro_batch = run.micro_batch,
                     .sequence_parallel = run.sequence_parallel.value_or(false),
                     .schedule = *schedule_of(run),

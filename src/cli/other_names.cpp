@@ -49,6 +49,7 @@ constexpr std::array other_names{
     OtherName{"--use-flash-attn", "--attention=flash"},
     OtherName{"--cross-entropy-loss-fusion",
               "--set=kernels.cross_entropy=vocabulary_parallel"},  // keeps as much
+    OtherName{"--moe-enable-deepep", "--moe-dispatcher=flex"},
     OtherName{"--zero3", "--data-sharding=zero3"},
     OtherName{"--use-torch-fsdp2", "--data-sharding=zero3"},
     OtherName{"--use-megatron-fsdp", "--data-sharding=zero3"},

@@ -46,7 +46,6 @@ inline constexpr auto expert_fields = [](auto& fields, auto& experts) {
   fields.optional("auxiliary_loss", experts.auxiliary_loss);
   fields.optional("router_dtype", experts.router_dtype, floating);
   fields.optional("weighting", experts.weighting);
-  fields.optional("dispatcher", experts.dispatcher);
   fields.optional("router_bias", experts.router_bias);
   fields.optional("scale_inputs", experts.scale_inputs);
   fields.optional("capacity_factor", experts.capacity_factor);

@@ -310,8 +310,10 @@ void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
   if (written.tensor_overlap && !run.settings.overlap_tensor_parallel)
     run.settings.overlap_tensor_parallel =
         *written.tensor_overlap ? TensorOverlap::full : TensorOverlap::backward;
-  if (run.experts && written.dispatcher && written.dispatcher->starts_with("flex"))
-    run.experts->dispatcher = Dispatcher::once_per_rank;
+  if (written.dispatcher) {  // "flex (DeepEP)"
+    const std::string name = written.dispatcher->substr(0, written.dispatcher->find(' '));
+    run.dispatcher = from_name<Dispatcher>(name).value_or(Dispatcher::alltoall);
+  }
   if (written.norm == "rms" || written.norm == "rms_norm") run.normalization = Normalization::rms_norm;
   if (written.norm == "layer" || written.norm == "layer_norm") run.normalization = Normalization::layer_norm;
   if (written.norm && !run.normalization)

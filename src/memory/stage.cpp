@@ -57,7 +57,7 @@ Expr deferred_bytes(const OpTable& table, const Sharding& sharding, Detail detai
 
 LayerActivations layer_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, const Recomputation& recompute, Detail detail) {
-  const OpTable table = with_precision(layer_ops(model, strategy.micro_batch), strategy.precision);
+  const OpTable table = layer_table(model, strategy);
   const auto [kept, recomputed] =
       layer_exprs(table, sharding_of(model, strategy), recomputed_ops_of(table, recompute), detail);
   const Bindings letters = bindings(model, strategy, workload);

@@ -65,7 +65,7 @@ std::vector<LayerRun> distinct_runs(const std::vector<LayerDescription>& kinds,
 
 // All that predicts tokens further ahead, with a layer as `last`.
 void add_prediction(ModelLayers& layers, const LayerDescription& last, const Transformer& model,
-                    std::int64_t micro_batch, Precision precision) {
+                    std::int64_t micro_batch, Precision precision, Dispatcher dispatcher) {
   const Architecture& architecture = model.architecture;
   const auto add = [&](std::string name, const OpTable& ops) {
     layers.kinds.push_back({.name = std::move(name),
@@ -76,7 +76,7 @@ void add_prediction(ModelLayers& layers, const LayerDescription& last, const Tra
   layers.predicts = true;
   add("mtp_embedding", prediction_embedding_ops(architecture));
   add("mtp_input", with_precision(prediction_input_ops(architecture), precision));
-  add("mtp_layer", with_precision(layer_ops(last, micro_batch), precision));
+  add("mtp_layer", with_precision(layer_ops(last, micro_batch, dispatcher), precision));
   layers.kinds.back().sizes = sizes_of(last, model);
   layers.kinds.back().predicts = true;
   add("mtp_head", prediction_head_ops(architecture));
@@ -84,7 +84,8 @@ void add_prediction(ModelLayers& layers, const LayerDescription& last, const Tra
 
 }  // namespace
 
-ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch, Precision precision) {
+ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch, Precision precision,
+                      Dispatcher dispatcher) {
   const Architecture& architecture = model.architecture;
   ModelLayers layers{.tied_embeddings = architecture.tied_embeddings,
                      .boundary = architecture.kernels.residual_dtype};
@@ -104,13 +105,13 @@ ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch, Precis
     const LayerDescription& layer = described[kind];
     layers.kinds.push_back({.name = all_alike ? "layer" : layer.name,
                             .count = all_alike ? Monomial(symbols::L) : Monomial(counts[kind]),
-                            .ops = with_precision(layer_ops(layer, micro_batch), precision),
+                            .ops = with_precision(layer_ops(layer, micro_batch, dispatcher), precision),
                             .sizes = sizes_of(layer, model)});
   }
   layers.kinds.push_back(
       {.name = "embedding", .position = KindPosition::first, .ops = embedding_ops(architecture)});
   const LayerDescription& last = described[runs.back().kind];
-  if (model.mtp_layers > 0) add_prediction(layers, last, model, micro_batch, precision);
+  if (model.mtp_layers > 0) add_prediction(layers, last, model, micro_batch, precision, dispatcher);
   layers.kinds.push_back({.name = "head", .position = KindPosition::last, .ops = head_ops(architecture)});
   layers.runs.push_back({order.size(), 1});
   for (const LayerRun& run : runs) {

@@ -8,6 +8,7 @@
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/context.hpp"
+#include "headroom/parallel/expert_legality.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
 
@@ -194,7 +195,7 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
                 "recompute_method",
                 "uniform needs `recompute` full and `recompute_layers`, the layers that share a checkpoint");
   if (recompute.ops.empty()) return;
-  const ModelLayers layers = layers_of(model);
+  const ModelLayers layers = layers_of(model, strategy);
   std::vector<std::string_view> known;
   std::vector<std::string> of_one_kind;
   for (const LayerKind& kind : layers.kinds) {
@@ -275,44 +276,6 @@ void check_data_sharding(Rules& rules, const Transformer& model, const Strategy&
   });
 }
 
-// How ranks share experts [Megatron-LM, core/parallel_state.py, core/transformer/moe/moe_layer.py].
-void check_experts(Rules& rules, const Transformer& model, const Strategy& strategy) {
-  const std::int64_t y = strategy.expert_parallel;
-  const std::int64_t z = strategy.expert_tensor_parallel;
-  const std::int64_t c = strategy.context_parallel;
-  if (y < 1 || z < 1 || c < 1 || strategy.tensor_parallel < 1 || strategy.data_parallel < 1) return;
-  if (!any_experts(model)) {
-    rules.require(y == 1, "expert_parallel", "needs a model with experts");
-    rules.require(z == 1, "expert_tensor_parallel", "needs a model with experts");
-    return;
-  }
-  const auto check = [&](const Architecture& layer, std::string_view kind) {
-    if (!layer.experts) return;
-    rules.require_divides(y, layer.experts->count, "expert_parallel", "the experts", kind);
-    rules.require_divides(z, layer.experts->feedforward, "expert_tensor_parallel", "the width of the experts",
-                          kind);
-    rules.require(z == 1 || !layer.linear_bias, "expert_tensor_parallel",
-                  [&] { return "must be 1 where experts" + of_layers(kind) + " have biases"; });
-    rules.require_divides(strategy.tensor_parallel, layer.experts->shared_feedforward, "tensor_parallel",
-                          "the width of the shared experts", kind);
-  };
-  if (model.layer_kinds.empty()) check(model.architecture, "");
-  for (const LayerDescription& kind : model.layer_kinds) check(kind.architecture, kind.name);
-  std::int64_t of_stage = 0;
-  std::int64_t of_expert = 0;
-  if (__builtin_mul_overflow(strategy.tensor_parallel, strategy.data_parallel, &of_stage) ||
-      __builtin_mul_overflow(of_stage, c, &of_stage)) {
-    return;
-  }
-  const bool divides = !__builtin_mul_overflow(y, z, &of_expert) && of_stage % of_expert == 0;
-  rules.require(divides, "expert_parallel", [&] {
-    return "times `expert_tensor_parallel` must divide the " + std::to_string(of_stage) +
-           " devices of a pipeline rank (" + std::to_string(y) + " x " + std::to_string(z) + ")";
-  });
-  rules.require(strategy.tensor_parallel == 1 || strategy.sequence_parallel, "sequence_parallel",
-                "must be on where `tensor_parallel` is above 1 and the model has experts");
-}
-
 }  // namespace
 
 std::vector<Problem> illegalities(const Transformer& model, const Strategy& strategy,
@@ -332,7 +295,7 @@ std::vector<Problem> illegalities(const Transformer& model, const Strategy& stra
   for (Problem& problem : context_illegalities(model, strategy, workload)) {
     rules.problems.push_back(std::move(problem));
   }
-  check_experts(rules, model, strategy);
+  for (Problem& problem : expert_illegalities(model, strategy)) rules.problems.push_back(std::move(problem));
   check_pipeline(rules, model, strategy);
   check_devices(rules, strategy);
   check_batch(rules, strategy, workload);

@@ -44,9 +44,13 @@ const ModelLayers& LayerPrices::layers_for(const Strategy& strategy) {
     return layer.kernels.layout == AttentionLayout::batch_first;
   });
   const bool one = differ && strategy.micro_batch == 1;
-  if (!one && strategy.precision == Precision::bf16) return several_;
-  const auto [entry, added] = others_.try_emplace({one, strategy.precision});
-  if (added) entry->second = layers_of(base_.model, one ? 1 : 2, strategy.precision);
+  if (!one && strategy.precision == Precision::bf16 && strategy.moe_dispatcher == Dispatcher::alltoall) {
+    return several_;
+  }
+  const auto [entry, added] = others_.try_emplace({one, strategy.precision, strategy.moe_dispatcher});
+  if (added) {
+    entry->second = layers_of(base_.model, one ? 1 : 2, strategy.precision, strategy.moe_dispatcher);
+  }
   return entry->second;
 }
 
@@ -86,9 +90,9 @@ void LayerPrices::select(const Strategy& strategy) {
   const auto [entry, added] = priced_.try_emplace(
       {strategy.tensor_parallel, strategy.context_parallel, strategy.cp_comm,
        context_inner(base_.model, strategy), strategy.expert_parallel, strategy.expert_tensor_parallel,
-       strategy.micro_batch, nodes_of(strategy), strategy.sequence_parallel, strategy.save_gathered_input,
-       strategy.keep_pipeline_outputs, strategy.gradient_dtype, strategy.precision,
-       reduces_in_passes(strategy, base_.software)});
+       strategy.moe_dispatcher, strategy.micro_batch, nodes_of(strategy), strategy.sequence_parallel,
+       strategy.save_gathered_input, strategy.keep_pipeline_outputs, strategy.gradient_dtype,
+       strategy.precision, reduces_in_passes(strategy, base_.software)});
   now_ = &entry->second;
   if (!added) return;
   now_->symbolic = &symbolic_of(strategy);

@@ -60,6 +60,10 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
     table.columns.push_back({"EP"});
     table.columns.push_back({"ETP", Align::right, 2});
   }
+  const bool dispatchers = std::any_of(candidates.begin(), candidates.end(), [](const Candidate& one) {
+    return one.strategy.moe_dispatcher != Dispatcher::alltoall;
+  });
+  if (dispatchers) table.columns.push_back({"dispatcher", Align::left});
   for (Column& column : training_columns(report.training)) table.columns.push_back(std::move(column));
   for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) {
     const Candidate& one = candidates[i];
@@ -96,6 +100,7 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
       row.push_back(std::to_string(strategy.expert_parallel));
       row.push_back(std::to_string(strategy.expert_tensor_parallel));
     }
+    if (dispatchers) row.emplace_back(name_of(strategy.moe_dispatcher));
     if (outlooks[i].training) {
       for (std::string& cell : training_cells(training_of(report, one), *outlooks[i].training)) {
         row.push_back(std::move(cell));
@@ -121,6 +126,7 @@ Table csv_table(const PlanReply& report) {
                                    {"data_parallel"},
                                    {"expert_parallel"},
                                    {"expert_tensor_parallel"},
+                                   {"moe_dispatcher"},
                                    {"micro_batch"},
                                    {"sequence_parallel"},
                                    {"recompute"},
@@ -161,6 +167,7 @@ Table csv_table(const PlanReply& report) {
         std::to_string(strategy.data_parallel),
         std::to_string(strategy.expert_parallel),
         std::to_string(strategy.expert_tensor_parallel),
+        std::string(name_of(strategy.moe_dispatcher)),
         std::to_string(strategy.micro_batch),
         yes(strategy.sequence_parallel),
         std::string(name_of(strategy.recompute.policy)),

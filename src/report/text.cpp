@@ -72,6 +72,8 @@ std::string layout_line(const Strategy& strategy, const Workload& workload) {
   if (strategy.virtual_pipeline > 1) text += fmt::format(", VP {}", strategy.virtual_pipeline);
   if (strategy.expert_parallel > 1) text += fmt::format(", EP {}", strategy.expert_parallel);
   if (strategy.expert_tensor_parallel > 1) text += fmt::format(", ETP {}", strategy.expert_tensor_parallel);
+  if (strategy.moe_dispatcher != Dispatcher::alltoall)
+    text += fmt::format(" ({})", name_of(strategy.moe_dispatcher));
   const std::int64_t n = microbatches(strategy, workload);
   return text + fmt::format("; GBS {} x {} tokens = {} microbatch{} of {} on each pipeline",
                             workload.global_batch, workload.sequence, n, n == 1 ? "" : "es",

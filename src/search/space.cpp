@@ -87,10 +87,18 @@ class LayoutVisit {
       layout_.expert_tensor_parallel = z;
       for (const std::int64_t y : allowed_divisors(stage / z, space_.expert_parallel)) {
         layout_.expert_parallel = y;
-        if (!visit_virtual_pipelines()) return false;
+        const bool sends = y > 1 || z > 1;
+        for (const Dispatcher dispatcher : sends ? dispatchers() : std::vector{Dispatcher::alltoall}) {
+          layout_.moe_dispatcher = dispatcher;
+          if (!visit_virtual_pipelines()) return false;
+        }
       }
     }
     return true;
+  }
+
+  [[nodiscard]] std::vector<Dispatcher> dispatchers() const {
+    return space_.moe_dispatcher.empty() ? std::vector{base_.strategy.moe_dispatcher} : space_.moe_dispatcher;
   }
 
   bool visit_virtual_pipelines() {

@@ -49,10 +49,11 @@ EXAMPLES = {
     "exp_avg_sq_dtype": ("bf16", []),
     "expert_parallel": ("4", ["--data-parallel", "4"]),
     "expert_tensor_parallel": ("2", ["--data-parallel", "4"]),
+    "moe_dispatcher": ("flex", ["--data-parallel", "4", "--expert-parallel", "4"]),
     "moe_imbalance": ("1.5", []),
 }
 # Fields of models with experts.
-MODELS = {name: "mixtral-8x7b" for name in ("expert_parallel", "expert_tensor_parallel", "moe_imbalance")}
+MODELS = {name: "mixtral-8x7b" for name in ("expert_parallel", "expert_tensor_parallel", "moe_dispatcher", "moe_imbalance")}
 # And of models with flash attention.
 MODELS.update({name: "llama-3-8b" for name in ("context_parallel", "cp_comm", "hierarchical_cp_sizes")})
 # No search and no frontier has strategies with these.

@@ -102,12 +102,91 @@ TEST_CASE("experts: all-to-all carries the rows, experts that ranks share gather
     if (collective.axis == ParallelAxis::expert) sent += collective.bytes;
     if (collective.axis == ParallelAxis::expert_tensor) gathered += collective.bytes;
   }
-  // Tokens go and return at 2 bytes, probabilities go at 4.
+  // Tokens go and return at 2 bytes, probabilities go at 4; sums over the ranks of an expert are in the router's precision.
   CHECK(sent == (4 * h + 4) * q * I * s * b / (c * t));
-  CHECK(gathered == 2 * 2 * q * I * s * b * h * z / (c * t));
+  CHECK(gathered == (2 * h + 4 + 4 * h) * q * I * s * b * z / (c * t));
   for (const Collective& collective : collectives(table, unshared)) {
     CHECK(collective.axis == ParallelAxis::tensor);
   }
+}
+
+namespace {
+
+// Bytes that pass a rank of experts in the forward pass of a layer, and in its backward pass.
+struct Sent {
+  Expr forward;
+  Expr backward;
+};
+Sent sent_by(Dispatcher dispatcher, const Sharding& sharding) {
+  Sent sent;
+  for (const Collective& it : collectives(layer_ops(sparse, false, dispatcher), sharding)) {
+    if (it.axis != ParallelAxis::expert && it.axis != ParallelAxis::expert_tensor) continue;
+    sent.forward += wire_bytes(forward_kind(it.name), it.bytes, ranks_of(it));
+    sent.backward += wire_bytes(backward_kind(it.name), it.backward_bytes, ranks_of(it));
+  }
+  return sent;
+}
+
+}  // namespace
+
+TEST_CASE("dispatchers: an all-gather sends a token to y z - 1 ranks, whichever its experts are") {
+  // Tokens at 2 bytes, probabilities at 4 and the map at 1, each of all experts; sums at 4. No q, and no imbalance.
+  const Expr others = (y * z - Expr(1)) * s * b / (c * t);
+  const Sent gathered = sent_by(Dispatcher::allgather, shared);
+  CHECK(gathered.forward == others * (2 * h + 5 * E + 4 * h));
+  CHECK(gathered.backward == others * (2 * h + 4 * E + 4 * h));  // the map has no gradient
+}
+
+TEST_CASE(
+    "dispatchers: of tokens, an all-gather brings y/q times what an all-to-all does, and flex r/q times") {
+  constexpr Sharding experts{.tensor = true, .sequence = true, .beside = {{ParallelAxis::expert, y}}};
+  const auto tokens = [&](Dispatcher dispatcher) {
+    Expr bytes;
+    const OpTable table = layer_ops(sparse, false, dispatcher);
+    for (const Collective& it : collectives(table, experts)) {
+      if (it.axis == ParallelAxis::expert && table.ops()[static_cast<std::size_t>(it.op)].name == "dispatch")
+        bytes += wire_bytes(forward_kind(it.name), it.bytes, y);
+    }
+    // Those with the hidden size are of tokens, the others of probabilities and maps.
+    return bytes - bytes.substitute(Symbol::hidden, 0);
+  };
+  CHECK(q * tokens(Dispatcher::allgather) ==
+        (y * tokens(Dispatcher::alltoall)).substitute(Symbol::imbalance, 1));
+  CHECK(q * tokens(Dispatcher::flex) == r * tokens(Dispatcher::alltoall));
+}
+
+TEST_CASE("dispatchers: experts save and compute the same, and weights are the same") {
+  const auto by_experts = [](Dispatcher dispatcher) {
+    const OpTable table = layer_ops(sparse, false, dispatcher);
+    Expr sum;
+    for (const StoredTensor& tensor : stored_tensors(table, shared)) {
+      const std::string_view op = table.ops()[static_cast<std::size_t>(tensor.op)].name;
+      if (op.starts_with("expert_")) sum += tensor.bytes;
+    }
+    return sum;
+  };
+  const auto flops = [](Dispatcher dispatcher) {
+    const OpTable table = layer_ops(sparse, false, dispatcher);
+    return forward_flops(table, shared, every_op(table));
+  };
+  const auto weights = [](Dispatcher dispatcher) {
+    return parameters(layer_ops(sparse, false, dispatcher), shared);
+  };
+  for (const Dispatcher other : {Dispatcher::allgather, Dispatcher::flex}) {
+    CHECK(by_experts(other) == by_experts(Dispatcher::alltoall));
+    CHECK(flops(other) == flops(Dispatcher::alltoall));
+    CHECK(weights(other) == weights(Dispatcher::alltoall));
+  }
+}
+
+TEST_CASE(
+    "dispatchers: what a layer saves is the same but for the order of rows, which an all-gather sorts once") {
+  constexpr Sharding experts{.tensor = true, .sequence = true, .beside = {{ParallelAxis::expert, y}}};
+  const auto kept = [&](Dispatcher dispatcher) {
+    return kept_bytes(stored_tensors(layer_ops(sparse, false, dispatcher), experts));
+  };
+  CHECK(kept(Dispatcher::flex) == kept(Dispatcher::alltoall));
+  CHECK(kept(Dispatcher::alltoall) - kept(Dispatcher::allgather) == 8 * q * I * s * b / t);
 }
 
 TEST_CASE("experts: a dispatcher that sends a token once to each rank sends fewer rows") {
@@ -149,6 +228,12 @@ TEST_CASE("experts: what ranks share must divide what they share") {
   const Transformer dense = read_model("llama-3-8b");
   CHECK(illegalities(dense, {.data_parallel = 8, .expert_parallel = 8}, workload).front() ==
         Problem{"expert_parallel", "needs a model with experts"});
+  CHECK(
+      illegalities(dense, {.data_parallel = 8, .moe_dispatcher = Dispatcher::allgather}, workload).front() ==
+      Problem{"moe_dispatcher", "needs a model with experts"});
+  CHECK(fields({.data_parallel = 8, .moe_dispatcher = Dispatcher::allgather}) == Fields{});
+  CHECK(fields({.data_parallel = 8, .moe_dispatcher = Dispatcher::flex}) == Fields{"moe_dispatcher"});
+  CHECK(fields({.data_parallel = 8, .expert_parallel = 8, .moe_dispatcher = Dispatcher::flex}) == Fields{});
 }
 
 }  // namespace headroom

@@ -25,9 +25,10 @@ struct MeasuredMixture {
 
 // The mixture alone, as the test builds it: no gate, no shared expert, and probabilities that multiply the activation in
 // kernels of their own [__main__.py, _build_transformer_config].
-OpTable mixture_table(const Experts& experts) {
+OpTable mixture_table(const Experts& experts, Dispatcher dispatcher) {
   using namespace symbols;
-  OpBuilder layer{.arch = {.activation = Activation::gelu, .linear_bias = false, .experts = experts}};
+  OpBuilder layer{.arch = {.activation = Activation::gelu, .linear_bias = false, .experts = experts},
+                  .dispatcher = dispatcher};
   mixture(layer, layer.table.value({"layer input", s * b * h}));
   return layer.table;
 }
@@ -39,9 +40,8 @@ double peak_of(const MeasuredMixture& shape, Dispatcher dispatcher) {
   const Experts experts{.count = shape.experts,
                         .per_token = shape.per_token,
                         .feedforward = shape.width,
-                        .weighting = Fusion::unfused,
-                        .dispatcher = dispatcher};
-  const LayerKind kind{.name = "mixture", .ops = mixture_table(experts)};
+                        .weighting = Fusion::unfused};
+  const LayerKind kind{.name = "mixture", .ops = mixture_table(experts, dispatcher)};
   const Sharding sharding{.beside = {{ParallelAxis::expert, symbols::y}}};
   Transformer model{.hidden = shape.hidden, .heads = 32, .key_value_heads = 32, .head_size = 128};
   model.layers = model.vocabulary = 1;
@@ -78,13 +78,13 @@ SHARED_TEST_CASE("measured layers of experts: five of six peaks in bf16 within 4
   const MeasuredMixture deepseek{"deepseek", 7168, 2048, 32, 8};
   for (const MeasuredMixture& shape : {mixtral, deepseek}) {
     CAPTURE(shape.shape);
-    CHECK(std::abs(error(shape, "deepep", Dispatcher::once_per_rank)) < 0.04);
-    CHECK(std::abs(error(shape, "hybridep", Dispatcher::once_per_rank)) < 0.04);
+    CHECK(std::abs(error(shape, "deepep", Dispatcher::flex)) < 0.04);
+    CHECK(std::abs(error(shape, "hybridep", Dispatcher::flex)) < 0.04);
   }
-  CHECK(std::abs(error(mixtral, "a2a", Dispatcher::all_to_all)) < 0.04);
+  CHECK(std::abs(error(mixtral, "a2a", Dispatcher::alltoall)) < 0.04);
   // Where a token's rows to all its experts are longer than an expert is wide, buffers of the all-to-all make the peak. Of
   // those the walk has two, the gradients on both sides; about two and a half more of them are not explained.
-  const double unexplained = error(deepseek, "a2a", Dispatcher::all_to_all);
+  const double unexplained = error(deepseek, "a2a", Dispatcher::alltoall);
   CHECK(unexplained < -0.2);
   CHECK(unexplained > -0.35);
 }

@@ -2,7 +2,9 @@
 #include "headroom/search/search.hpp"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -90,6 +92,34 @@ TEST_CASE("search: a small space is answered as by evaluating all of it") {
   check_against_brute_force(request_for("gpt2-xl", 16), {.devices = 8, .recompute_window = true});
   check_against_brute_force(request_for("gpt3-13b", 24), {.devices = 12});
   check_against_brute_force(request_for("llama-2-7b", 8), {.devices = 16, .micro_batch = {.most = 2}});
+}
+
+TEST_CASE(
+    "search: dispatchers that are listed are tried where ranks share experts, and that of the request "
+    "elsewhere") {
+  Request base = request_for("mixtral-8x7b", 16);
+  base.model = with_layers(base.model, 4);
+  const auto found = [&](const std::vector<Dispatcher>& listed) {
+    const Space space{.devices = 8, .expert_parallel = {.only = {1, 8}}, .moe_dispatcher = listed};
+    std::set<std::pair<std::int64_t, Dispatcher>> tried;
+    visit_layouts(
+        base, space,
+        [&](const Strategy& layout) {
+          tried.insert({layout.expert_parallel, layout.moe_dispatcher});
+          return true;
+        },
+        [](const std::string&) {});
+    return tried;
+  };
+  using Tried = std::set<std::pair<std::int64_t, Dispatcher>>;
+  CHECK(found({}) == Tried{{1, Dispatcher::alltoall}, {8, Dispatcher::alltoall}});
+  CHECK(found({Dispatcher::allgather, Dispatcher::flex}) ==
+        Tried{{1, Dispatcher::alltoall}, {8, Dispatcher::allgather}, {8, Dispatcher::flex}});
+  check_against_brute_force(
+      base, {.devices = 8,
+             .expert_parallel = {.only = {1, 2, 4}},
+             .moe_dispatcher = {Dispatcher::allgather, Dispatcher::alltoall, Dispatcher::flex},
+             .micro_batch = {.most = 1}});
 }
 
 TEST_CASE("search: modules of experts and of latent attention are tried where selective recomputation is") {

@@ -61,6 +61,7 @@ struct MeasuredRun {
   std::optional<std::string> cp_comm;  // p2p without
   std::int64_t expert_parallel = 1;
   std::optional<std::int64_t> expert_tensor_parallel;  // Megatron-LM's is tensor_parallel
+  Dispatcher dispatcher = Dispatcher::alltoall;
   std::int64_t data_parallel = 1;
   std::optional<std::int64_t> zero_stage;
   bool fully_sharded = false;

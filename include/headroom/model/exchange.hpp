@@ -4,6 +4,7 @@
 //   f         forward nothing,        backward all-reduce        f_bar    forward all-reduce,     backward nothing
 //   g         forward all-gather,     backward reduce-scatter    g_bar    forward reduce-scatter, backward all-gather
 //   dispatch  all-to-all, both ways, before an op                combine  all-to-all, both ways, after it
+//   gather    forward all-gather,     backward nothing
 //   pass_on   every rank's part past all others, round a ring, before an op; gradients the same way
 //
 // A row that relates all tokens of a sequence names what it needs of all of them (Op::of_all_tokens); what context
@@ -12,9 +13,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "headroom/core/axis.hpp"
+#include "headroom/core/dtype.hpp"
 
 namespace headroom {
 
@@ -32,7 +35,7 @@ enum class CollectiveKind : std::uint8_t {
   ring,
 };
 
-enum class Conjugate : std::uint8_t { f, f_bar, g, g_bar, dispatch, combine, pass_on };
+enum class Conjugate : std::uint8_t { f, f_bar, g, g_bar, dispatch, combine, pass_on, gather };
 
 struct ConjugateRow {
   Conjugate name;
@@ -42,7 +45,7 @@ struct ConjugateRow {
   bool enters;  // stands before its op; otherwise after it
 };
 
-inline constexpr std::array<ConjugateRow, 7> conjugates{{
+inline constexpr std::array<ConjugateRow, 8> conjugates{{
     {Conjugate::f, "f", CollectiveKind::none, CollectiveKind::all_reduce, true},
     {Conjugate::f_bar, "f_bar", CollectiveKind::all_reduce, CollectiveKind::none, false},
     {Conjugate::g, "g", CollectiveKind::all_gather, CollectiveKind::reduce_scatter, true},
@@ -50,6 +53,7 @@ inline constexpr std::array<ConjugateRow, 7> conjugates{{
     {Conjugate::dispatch, "dispatch", CollectiveKind::all_to_all, CollectiveKind::all_to_all, true},
     {Conjugate::combine, "combine", CollectiveKind::all_to_all, CollectiveKind::all_to_all, false},
     {Conjugate::pass_on, "pass_on", CollectiveKind::ring, CollectiveKind::ring, true},
+    {Conjugate::gather, "gather", CollectiveKind::all_gather, CollectiveKind::none, true},
 }};
 
 constexpr const ConjugateRow& row_of(Conjugate name) { return conjugates[static_cast<std::size_t>(name)]; }
@@ -63,12 +67,18 @@ constexpr CollectiveKind backward_kind(Conjugate name) { return row_of(name).bac
 // parts of the heads, and back (DeepSpeed-Ulysses). a2a_p2p: that in parts of the group, which make a ring.
 enum class CpComm : std::uint8_t { p2p, all_gather, a2a, a2a_p2p };
 
+// How tokens come to their experts [Megatron-LM, --moe-token-dispatcher-type]. alltoall: a copy goes to each expert.
+// allgather: every rank that shares the experts gets all tokens, and sums over ranks bring back what its experts made of them. flex: a
+// token goes once to each rank that has some of its experts (DeepEP, HybridEP).
+enum class Dispatcher : std::uint8_t { alltoall, allgather, flex };
+
 // A value that a row sends through the group of an axis, where the run has that axis. What tensor parallelism
 // inserts is no exchange: it follows from placements (parallel/collectives.hpp).
 struct Exchange {
   ParallelAxis axis = ParallelAxis::expert;
   Conjugate name = Conjugate::dispatch;
-  int value = -1;  // an input of the row where it enters, an output where it leaves
+  int value = -1;                   // what comes where it enters, what goes where it leaves
+  std::optional<Dtype> dtype = {};  // that it travels in, where that is not the value's
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };
 
@@ -92,7 +102,23 @@ inline constexpr std::array<Spelling<CpComm>, 5> spellings<CpComm>{{
     {CpComm::a2a_p2p, "a2a+p2p"},
 }};
 template <>
-inline constexpr std::array<Spelling<Conjugate>, 7> spellings<Conjugate>{{
+inline constexpr std::array<Spelling<Dispatcher>, 3> spellings<Dispatcher>{{
+    {Dispatcher::alltoall, "alltoall"},
+    {Dispatcher::allgather, "allgather"},
+    {Dispatcher::flex, "flex"},
+}};
+// Backends of flex, and the words of collectives.
+template <>
+inline constexpr std::array<Spelling<Dispatcher>, 6> other_spellings<Dispatcher>{{
+    {Dispatcher::alltoall, "all_to_all"},
+    {Dispatcher::alltoall, "a2a"},
+    {Dispatcher::allgather, "all_gather"},
+    {Dispatcher::flex, "deepep"},
+    {Dispatcher::flex, "hybridep"},
+    {Dispatcher::flex, "ncclep"},
+}};
+template <>
+inline constexpr std::array<Spelling<Conjugate>, 8> spellings<Conjugate>{{
     {Conjugate::f, conjugates[0].text},
     {Conjugate::f_bar, conjugates[1].text},
     {Conjugate::g, conjugates[2].text},
@@ -100,6 +126,7 @@ inline constexpr std::array<Spelling<Conjugate>, 7> spellings<Conjugate>{{
     {Conjugate::dispatch, conjugates[4].text},
     {Conjugate::combine, conjugates[5].text},
     {Conjugate::pass_on, conjugates[6].text},
+    {Conjugate::gather, conjugates[7].text},
 }};
 
 }  // namespace headroom

@@ -1,31 +1,30 @@
 // The rows of a mixture of experts between its normalization and its residual add, as Megatron-Core runs them with grouped
 // products and fused permutation [Megatron-LM, core/transformer/moe: router, token_dispatcher, experts, shared_experts].
 //
-//   router  route  permute  dispatch  sort  expert_up  expert_activation  [weigh]  expert_down  unsort  combine  unpermute
-//   [shared_up  shared_activation  shared_down  [shared_gate]]  add_shared
+//   alltoall, flex   router  route  permute  dispatch  sort  EXPERTS  unsort  combine  unpermute
+//   allgather        router  route  dispatch  permute  EXPERTS  unpermute  [cast_sums]  combine  [cast_back]
+//
+//   EXPERTS          expert_up  expert_activation  [weigh]  expert_down
+//   and behind all   [shared_up  shared_activation  shared_down  [shared_gate]]  add_shared
 //
 // Every token goes to q of E experts, so that a rank sends q s b rows, or r s b where a row goes once to each rank that has
-// any of its experts, and its experts compute on I q s b of them: I = 1 where the load is even. The rows do not depend on how many
-// ranks share the experts.
+// any of its experts, and its experts compute on I q s b of them: I = 1 where the load is even. Or all tokens are gathered, each
+// rank takes those of its experts, and sums over ranks give each its tokens back. The experts' rows depend neither on
+// that nor on how many ranks share the experts.
 #pragma once
 
 #include "headroom/model/mlp_ops.hpp"
 
 namespace headroom {
 
-// Copies of a token that dispatch sends.
-constexpr Monomial copies(const Experts& experts) {
-  return experts.dispatcher == Dispatcher::once_per_rank ? symbols::r : symbols::q;
-}
-
-struct Routed {
-  ValueId tokens;         // that dispatch sends
-  ValueId probabilities;  // of the chosen experts
-  ValueId map;            // from rows back to tokens
+// Of each token, for all experts.
+struct Choice {
+  ValueId probabilities;  // zero where an expert was not chosen
+  ValueId map;            // which were
 };
 
-// Scores, the q best of them, and the tokens in the order of their experts.
-constexpr Routed route(OpBuilder& layer, ValueId input) {
+// Scores, and the q best of them.
+constexpr Choice choice(OpBuilder& layer, ValueId input) {
   using namespace symbols;
   const Experts& experts = *layer.arch.experts;
   const Dtype dtype = experts.router_dtype;
@@ -51,56 +50,185 @@ constexpr Routed route(OpBuilder& layer, ValueId input) {
   if (experts.auxiliary_loss) {
     layer.keep(choose, {"scores of the auxiliary loss", E * s * b, Dtype::fp32}, why::other_factor);
   }
-  layer.keep(choose, {"routing map", E * s * b, Dtype::boolean}, "which scores were chosen");
-  const ValueId sparse = layer.table.value({"probabilities", E * s * b, dtype});
-  choose.outputs.push_back(sparse);
-  choose.saves.push_back({sparse, "the dispatcher holds it until the tokens are back"});
+  const ValueId map = layer.table.value({"routing map", E * s * b, Dtype::boolean});
+  const Choice made{.probabilities = layer.table.value({"probabilities", E * s * b, dtype}), .map = map};
+  choose.outputs.push_back(made.map);
+  choose.outputs.push_back(made.probabilities);
+  if (layer.dispatcher != Dispatcher::allgather) {
+    choose.saves.push_back({made.map, "which scores were chosen"});
+    choose.saves.push_back({made.probabilities, "the dispatcher holds it until the tokens are back"});
+  }
   layer.table.op(choose);
-
-  Op permute{.name = "permute", .kind = OpKind::copy, .inputs = {input, sparse}};
-  const Routed routed{layer.table.value({"permuted tokens", copies(experts) * s * b * h}),
-                      layer.table.value({"permuted probabilities", q * s * b, dtype}),
-                      layer.table.value({"row map", 2 * E * s * b, Dtype::int32})};
-  permute.outputs = {routed.tokens, routed.probabilities, routed.map};
-  permute.saves = {{routed.map, "which row each token came from"}};
-  layer.table.op(permute);
-  return routed;
+  return made;
 }
 
-// The experts of a rank, on the rows that reach it; returns what goes back.
-constexpr ValueId grouped_experts(OpBuilder& layer, const Routed& routed) {
+// What the experts of a rank compute on, and the map that brings their rows back.
+struct ExpertRows {
+  ValueId input;
+  ValueId factors;  // probabilities
+  ValueId order;    // which row each came from
+  ValueId tokens;   // where those are sorted a first time before they leave their rank: likewise
+};
+
+namespace detail {
+
+constexpr std::string_view row_origin = "which row each token came from";
+
+constexpr Exchange across(ParallelAxis axis, Conjugate name, ValueId value) {
+  return {.axis = axis, .name = name, .value = value};
+}
+
+// Copies of a token that leave its rank.
+constexpr Monomial copies(Dispatcher dispatcher) {
+  return dispatcher == Dispatcher::flex ? symbols::r : symbols::q;
+}
+
+// Each token goes to the ranks of its experts.
+constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& choice) {
   using namespace symbols;
   const Dtype dtype = layer.arch.experts->router_dtype;
-  const int projections = is_gated(layer.arch.activation) ? 2 : 1;
-  const Monomial rows = q * I * s * b;
-  const Monomial copied = copies(*layer.arch.experts) * s * b * h;
-  const auto across = [](ParallelAxis axis, Conjugate name, ValueId value) {
-    return Exchange{.axis = axis, .name = name, .value = value};
-  };
-  const auto value = [&](std::string_view name, const Monomial& elements, Placement placement,
-                         Dtype of = Dtype::half) {
-    return layer.table.value({name, elements, of, placement});
-  };
+  const Monomial copied = copies(layer.dispatcher) * s * b * h;
+  Op permute{.name = "permute", .kind = OpKind::copy, .inputs = {input, choice.probabilities}};
+  const ValueId tokens = layer.table.value({"permuted tokens", copied});
+  const ValueId probabilities = layer.table.value({"permuted probabilities", q * s * b, dtype});
+  const ValueId map = layer.table.value({"row map", 2 * E * s * b, Dtype::int32});
+  permute.outputs = {tokens, probabilities, map};
+  permute.saves = {{map, row_origin}};
+  layer.table.op(permute);
 
   // The rank whose experts are wanted most receives I times the mean.
-  const ValueId received = value("received tokens", I * copied, Placement::boundary);
-  const ValueId weights = value("received probabilities", rows, Placement::boundary, dtype);
+  const Monomial rows = q * I * s * b;
+  const ValueId received = layer.table.value({"received tokens", I * copied});
+  const ValueId weights = layer.table.value({"received probabilities", rows, dtype});
   layer.table.op({.name = "dispatch",
                   .kind = OpKind::transfer,
-                  .inputs = {routed.tokens, routed.probabilities},
+                  .inputs = {tokens, probabilities},
                   .outputs = {received, weights},
                   .exchanges = {across(ParallelAxis::expert, Conjugate::dispatch, received),
                                 across(ParallelAxis::expert, Conjugate::dispatch, weights)}});
 
-  const ValueId input = value("expert input", rows * h, Placement::routed);
-  const ValueId factors = value("expert probabilities", rows, Placement::routed, dtype);
-  const ValueId order = value("order of the rows", 2 * rows, Placement::routed, Dtype::int32);
+  const ValueId sorted = layer.table.value({"expert input", rows * h, Dtype::half, Placement::routed});
+  const ValueId factors = layer.table.value({"expert probabilities", rows, dtype, Placement::routed});
+  const ValueId order = layer.table.value({"order of the rows", 2 * rows, Dtype::int32, Placement::routed});
   layer.table.op({.name = "sort",
                   .kind = OpKind::copy,
                   .inputs = {received, weights},
-                  .outputs = {input, factors, order},
+                  .outputs = {sorted, factors, order},
                   .saves = {{order, "which row each came from"}},
-                  .exchanges = {across(ParallelAxis::expert_tensor, Conjugate::g, input)}});
+                  .exchanges = {across(ParallelAxis::expert_tensor, Conjugate::g, sorted),
+                                across(ParallelAxis::expert_tensor, Conjugate::g, factors)}});
+  return {sorted, factors, order, map};
+}
+
+// All tokens of the ranks that share the experts come to each of them, with all their probabilities: first from those that
+// share an expert, then from the others. Of the gathered ones a rank selects its own experts' [token_dispatcher.py,
+// MoEAllGatherTokenDispatcher; PyTorch, masked_select, which saves what it selects from].
+constexpr ExpertRows gathered_rows(OpBuilder& layer, ValueId input, const Choice& choice) {
+  using namespace symbols;
+  const Dtype dtype = layer.arch.experts->router_dtype;
+  Op dispatch{
+      .name = "dispatch", .kind = OpKind::transfer, .inputs = {input, choice.probabilities, choice.map}};
+  const auto gather = [&](std::string_view name, const Monomial& elements, Dtype of, Conjugate how) {
+    const ValueId partly = layer.table.value({name, elements, of, Placement::routed});
+    const ValueId all = layer.table.value({name, elements, of, Placement::expert_rows});
+    dispatch.outputs.push_back(partly);
+    dispatch.outputs.push_back(all);
+    dispatch.exchanges.push_back(across(ParallelAxis::expert_tensor, how, partly));
+    dispatch.exchanges.push_back(across(ParallelAxis::expert, how, all));
+    return all;
+  };
+  const ValueId tokens = gather("gathered tokens", s * b * h, Dtype::half, Conjugate::g);
+  const ValueId probabilities = gather("gathered probabilities", E * s * b, dtype, Conjugate::g);
+  gather("gathered map", E * s * b, Dtype::boolean, Conjugate::gather);  // which has no gradient
+  layer.table.op(dispatch);
+
+  const Monomial rows = q * I * s * b;
+  Op permute{.name = "permute", .kind = OpKind::copy, .inputs = {tokens, probabilities}};
+  const ValueId selected = layer.table.value({"expert input", rows * h, Dtype::half, Placement::routed});
+  const ValueId factors = layer.table.value({"expert probabilities", rows, dtype, Placement::routed});
+  permute.outputs = {selected, factors};
+  layer.keep(permute, {"row map", 2 * E * s * b, Dtype::int32, Placement::routed}, row_origin);
+  const ValueId map = permute.outputs[2];
+  layer.keep(permute, {"own probabilities", E * s * b, dtype, Placement::routed}, "selects from it");
+  layer.keep(permute, {"own map", E * s * b, Dtype::boolean, Placement::routed}, "which scores were chosen");
+  layer.table.op(permute);
+  return {selected, factors, map, nowhere};
+}
+
+// Each token's rows come back to its rank.
+constexpr ValueId returned_sums(OpBuilder& layer, const ExpertRows& rows, ValueId output) {
+  using namespace symbols;
+  const Monomial copied = copies(layer.dispatcher) * s * b * h;
+  const ValueId sent = layer.table.value({"output of the experts", I * copied});
+  Exchange scatter = across(ParallelAxis::expert_tensor, Conjugate::g_bar, output);
+  // Megatron-LM sums over ranks in the precision of the probabilities.
+  if (layer.dispatcher == Dispatcher::alltoall) scatter.dtype = layer.arch.experts->router_dtype;
+  layer.table.op({.name = "unsort",
+                  .kind = OpKind::copy,
+                  .inputs = {output},
+                  .outputs = {sent},
+                  .saves = {{rows.order, "which row each came from"}},
+                  .exchanges = {scatter}});
+  const ValueId returned = layer.table.value({"returned tokens", copied});
+  layer.table.op({.name = "combine",
+                  .kind = OpKind::transfer,
+                  .inputs = {sent},
+                  .outputs = {returned},
+                  .exchanges = {across(ParallelAxis::expert, Conjugate::combine, sent)}});
+  const ValueId summed = layer.table.value({"sum over experts", s * b * h});
+  layer.table.op({.name = "unpermute",
+                  .kind = OpKind::copy,
+                  .inputs = {returned},
+                  .outputs = {summed},
+                  .saves = {{rows.tokens, row_origin}}});
+  return summed;
+}
+
+// A rank's sums for the tokens of all ranks are added up over the ranks, in the precision of the probabilities.
+constexpr ValueId scattered_sums(OpBuilder& layer, const ExpertRows& rows, ValueId output) {
+  using namespace symbols;
+  const Dtype dtype = layer.arch.experts->router_dtype;
+  const auto sums = [&](std::string_view name, Dtype of, Placement placement) {
+    return layer.table.value({name, s * b * h, of, placement});
+  };
+  ValueId own = sums("sums over own experts", Dtype::half, Placement::expert_rows);
+  layer.table.op({.name = "unpermute",
+                  .kind = OpKind::copy,
+                  .inputs = {output},
+                  .outputs = {own},
+                  .saves = {{rows.order, row_origin}}});
+  if (dtype != Dtype::half) {
+    const ValueId half = own;
+    own = sums("sums over own experts", dtype, Placement::expert_rows);
+    layer.table.op({.name = "cast_sums", .kind = OpKind::copy, .inputs = {half}, .outputs = {own}});
+  }
+  const ValueId partly = sums("scattered sums", dtype, Placement::routed);
+  const ValueId scattered = sums("sum over experts", dtype, Placement::boundary);
+  layer.table.op({.name = "combine",
+                  .kind = OpKind::transfer,
+                  .inputs = {own},
+                  .outputs = {partly, scattered},
+                  .exchanges = {across(ParallelAxis::expert, Conjugate::g_bar, own),
+                                across(ParallelAxis::expert_tensor, Conjugate::g_bar, partly)}});
+  if (dtype == Dtype::half) return scattered;
+  const ValueId summed = sums("sum over experts", Dtype::half, Placement::boundary);
+  layer.table.op({.name = "cast_back", .kind = OpKind::copy, .inputs = {scattered}, .outputs = {summed}});
+  return summed;
+}
+
+}  // namespace detail
+
+// The experts of a rank, on the rows that reach it; returns theirs.
+constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
+  using namespace symbols;
+  const int projections = is_gated(layer.arch.activation) ? 2 : 1;
+  const Monomial rows = q * I * s * b;
+  const ValueId input = given.input;
+  const ValueId factors = given.factors;
+  const auto value = [&](std::string_view name, const Monomial& elements, Placement placement,
+                         Dtype of = Dtype::half) {
+    return layer.table.value({name, elements, of, placement});
+  };
 
   // A product for each expert of the rank, all in one kernel.
   const bool biases = layer.arch.linear_bias;
@@ -146,32 +274,18 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const Routed& routed) {
   const ValueId output = value("expert output", rows * h, Placement::routed);
   linear("expert_down", active, output, {g, Placement::expert_split}, {h, Placement::whole});
 
-  const ValueId sent = value("output of the experts", I * copied, Placement::boundary);
-  layer.table.op({.name = "unsort",
-                  .kind = OpKind::copy,
-                  .inputs = {output},
-                  .outputs = {sent},
-                  .saves = {{order, "which row each came from"}},
-                  .exchanges = {across(ParallelAxis::expert_tensor, Conjugate::g_bar, output)}});
-  const ValueId returned = value("returned tokens", copied, Placement::boundary);
-  layer.table.op({.name = "combine",
-                  .kind = OpKind::transfer,
-                  .inputs = {sent},
-                  .outputs = {returned},
-                  .exchanges = {across(ParallelAxis::expert, Conjugate::combine, sent)}});
-  return returned;
+  return output;
 }
 
 constexpr ValueId mixture(OpBuilder& layer, ValueId input) {
   using namespace symbols;
-  const Routed routed = route(layer, input);
-  const ValueId returned = grouped_experts(layer, routed);
-  const ValueId summed = layer.table.value({"sum over experts", s * b * h});
-  layer.table.op({.name = "unpermute",
-                  .kind = OpKind::copy,
-                  .inputs = {returned},
-                  .outputs = {summed},
-                  .saves = {{routed.map, "which row each token came from"}}});
+  const bool gathers = layer.dispatcher == Dispatcher::allgather;
+  const Choice chosen = choice(layer, input);
+  const ExpertRows rows =
+      gathers ? detail::gathered_rows(layer, input, chosen) : detail::sent_rows(layer, input, chosen);
+  const ValueId made = grouped_experts(layer, rows);
+  const ValueId summed =
+      gathers ? detail::scattered_sums(layer, rows, made) : detail::returned_sums(layer, rows, made);
   const Experts& experts = *layer.arch.experts;
   if (experts.shared_feedforward == 0) return summed;
 

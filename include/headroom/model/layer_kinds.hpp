@@ -78,7 +78,7 @@ struct ModelLayers {
 // For microbatches of so many sequences: of one, some rows do nothing (layer_ops.hpp). By default several. Kinds that
 // are described alike are one kind, named after the first of them.
 ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch = 2,
-                      Precision precision = Precision::bf16);
+                      Precision precision = Precision::bf16, Dispatcher dispatcher = Dispatcher::alltoall);
 
 // The model with so many layers, fewer or more. Of several kinds, layers are taken in the order of the model, and beyond
 // its last one they go on as they ended: a sequence of kinds that came at least twice in a row at the end is repeated, the

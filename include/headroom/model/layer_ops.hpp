@@ -13,9 +13,10 @@
 
 namespace headroom {
 
-constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence = false) {
+constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence = false,
+                            Dispatcher dispatcher = Dispatcher::alltoall) {
   using namespace symbols;
-  OpBuilder layer{.arch = architecture, .one_sequence = one_sequence};
+  OpBuilder layer{.arch = architecture, .one_sequence = one_sequence, .dispatcher = dispatcher};
   const ValueId input = layer.table.value({"layer input", s * b * h, architecture.kernels.residual_dtype});
   const auto before = [&](std::string_view name, ValueId value) {
     return architecture.norm_position == NormPosition::after ? value : layer.norm(name, value);
@@ -38,10 +39,11 @@ constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence 
 // Of the layer that a Transformer or a LayerDescription describes, whose sizes may leave some rows without work: where each
 // query head has a key/value head of its own, none is repeated, and the only sequence of a microbatch comes first.
 template <class Layer>
-constexpr OpTable layer_ops(const Layer& layer, std::int64_t micro_batch) {
+constexpr OpTable layer_ops(const Layer& layer, std::int64_t micro_batch,
+                            Dispatcher dispatcher = Dispatcher::alltoall) {
   Architecture architecture = layer.architecture;
   if (layer.key_value_heads == layer.heads) architecture.kernels.kv_sharing = KvSharing::grouped;
-  return layer_ops(architecture, micro_batch == 1);
+  return layer_ops(architecture, micro_batch == 1, dispatcher);
 }
 
 }  // namespace headroom

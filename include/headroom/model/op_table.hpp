@@ -126,7 +126,7 @@ struct Op {
   FixedVector<Amount, 4> parameters{};       // beside the weights of a linear's products
   FixedVector<Traffic, 2> traffic{};
   bool adds = false;  // the last input is added, so that its gradient is the output's, without a kernel
-  FixedVector<Exchange, 4> exchanges{};
+  FixedVector<Exchange, 6> exchanges{};
   FixedVector<ValueId, 2> of_all_tokens{};  // inputs that it needs of all tokens of a sequence
   bool overlaps = false;                    // collectives before it may run beside its products
   WeightClass weights = WeightClass::dense;

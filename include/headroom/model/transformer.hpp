@@ -91,10 +91,6 @@ struct Kernels {
 // --moe-router-pre-softmax].
 enum class RouterScores : std::uint8_t { softmax, softmax_before_choice, sigmoid };
 
-// Copies of a token that leave its rank: one for each of its experts, or one for each rank that has some of them
-// [DeepEP].
-enum class Dispatcher : std::uint8_t { all_to_all, once_per_rank };
-
 // The mixture of experts of a layer.
 struct Experts {
   std::int64_t count = 0;               // E
@@ -107,7 +103,6 @@ struct Experts {
   Dtype router_dtype = Dtype::fp32;  // of logits and probabilities
   // Whether the activation's kernel multiplies by the probabilities, or a chain of kernels in fp32 behind it.
   Fusion weighting = Fusion::fused;
-  Dispatcher dispatcher = Dispatcher::all_to_all;
   bool router_bias = false;   // a number for each expert, added to its scores
   bool scale_inputs = false;  // probabilities multiply what experts read, not what they make (Llama 4)
   // Tokens that an expert takes at most, times the mean; the others are dropped. Absent: none is.
@@ -219,11 +214,6 @@ inline constexpr std::array<Spelling<RouterScores>, 3> spellings<RouterScores>{{
     {RouterScores::softmax, "softmax"},
     {RouterScores::softmax_before_choice, "softmax_before_choice"},
     {RouterScores::sigmoid, "sigmoid"},
-}};
-template <>
-inline constexpr std::array<Spelling<Dispatcher>, 2> spellings<Dispatcher>{{
-    {Dispatcher::all_to_all, "all_to_all"},
-    {Dispatcher::once_per_rank, "once_per_rank"},
 }};
 template <>
 inline constexpr std::array<Spelling<Activation>, 5> spellings<Activation>{{

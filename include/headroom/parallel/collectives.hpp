@@ -58,10 +58,12 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
       for (const Exchange& asked : op.exchanges) {
         if (enters(asked.name) != entering || !divided_along(sharding, asked.axis)) continue;
         const Value& value = table[asked.value];
+        const Monomial bytes = whole_bytes(value, sharding, asked.dtype.value_or(value.dtype)) *
+                               share(value.placement, sharding);
         result.push_back({.name = asked.name,
                           .op = static_cast<int>(i),
-                          .bytes = bytes_on_rank(value, value.placement, sharding),
-                          .backward_bytes = bytes_on_rank(value, value.placement, sharding),
+                          .bytes = bytes,
+                          .backward_bytes = bytes,
                           .recomputed = runs_again,
                           .axis = asked.axis});
       }

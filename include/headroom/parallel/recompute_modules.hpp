@@ -22,8 +22,8 @@ inline constexpr std::array recompute_modules{
     RecomputeModule{
         "moe", false,
         "router route permute dispatch sort scale_inputs expert_up expert_activation weigh expert_down "
-        "unsort combine "
-        "unpermute shared_up shared_activation shared_down shared_gate apply_shared_gate add_shared"},
+        "unsort combine unpermute cast_sums cast_back "
+        "shared_up shared_activation shared_down shared_gate apply_shared_gate add_shared"},
     RecomputeModule{"shared_experts", false,
                     "shared_up shared_activation shared_down shared_gate apply_shared_gate"},
     RecomputeModule{"moe_act", true, "expert_activation"},

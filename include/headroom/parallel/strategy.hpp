@@ -10,6 +10,7 @@
 #include "headroom/hardware/data_sharding.hpp"
 #include "headroom/model/expert_load.hpp"
 #include "headroom/model/layer_kinds.hpp"
+#include "headroom/model/layer_ops.hpp"
 #include "headroom/model/precision.hpp"
 #include "headroom/model/transformer.hpp"
 #include "headroom/parallel/axes.hpp"
@@ -96,7 +97,8 @@ struct Strategy {
   std::int64_t data_parallel = 1;           // d
   std::int64_t expert_parallel = 1;         // y, ranks of t c d that share the experts of a layer
   std::int64_t expert_tensor_parallel = 1;  // z, ranks that share an expert
-  std::int64_t micro_batch = 1;             // b
+  Dispatcher moe_dispatcher = Dispatcher::alltoall;
+  std::int64_t micro_batch = 1;  // b
   bool sequence_parallel = false;
   bool save_gathered_input = false;  // save gathered inputs whole instead of gathering twice
   Recomputation recompute;
@@ -196,7 +198,12 @@ Bindings bindings_of(const KindSizes& sizes, Bindings of_model);
 
 // The layers of a model as a strategy computes them.
 inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy) {
-  return layers_of(model, strategy.micro_batch, strategy.precision);
+  return layers_of(model, strategy.micro_batch, strategy.precision, strategy.moe_dispatcher);
+}
+
+// Of one of them, where all are alike.
+inline OpTable layer_table(const Transformer& model, const Strategy& strategy) {
+  return with_precision(layer_ops(model, strategy.micro_batch, strategy.moe_dispatcher), strategy.precision);
 }
 
 Sharding sharding_of(const Transformer& model, const Strategy& strategy);

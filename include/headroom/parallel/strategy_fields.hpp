@@ -53,9 +53,9 @@ constexpr auto member() {
 
 using FieldMember =
     std::variant<Member<std::int64_t>, Member<MoeImbalance>, Member<bool>, Member<ScheduleKind>,
-                 Member<CpComm>, Member<DataSharding>, Member<RecomputePolicy>, Member<RecomputeMethod>,
-                 Member<Dtype>, Member<Precision>, Member<MainParams>, Member<MomentDtype>,
-                 Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
+                 Member<CpComm>, Member<Dispatcher>, Member<DataSharding>, Member<RecomputePolicy>,
+                 Member<RecomputeMethod>, Member<Dtype>, Member<Precision>, Member<MainParams>,
+                 Member<MomentDtype>, Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
 
 // Where the flag of a field stands in the help, and which commands have it.
 enum class FieldGroup : std::uint8_t {
@@ -118,6 +118,9 @@ inline constexpr std::array strategy_fields{
                   "strategy/expert_tensor_parallel", "", "etp,expert-tensor-parallel-size", 1,
                   FieldGroup::layout, FieldDistance::doublings, true, "ETP",
                   "Ranks that share each expert (ETP, default 1; Megatron-LM's is TP)"},
+    StrategyField{"moe_dispatcher", member<&Strategy::moe_dispatcher>(), "strategy/moe_dispatcher", "",
+                  "moe-token-dispatcher-type", 0, FieldGroup::layout, FieldDistance::differs, true, "KIND",
+                  "How tokens come to experts: alltoall (default), allgather or flex (DeepEP, HybridEP)"},
     StrategyField{"micro_batch", member<&Strategy::micro_batch>(), "strategy/micro_batch", "b",
                   "mbs,micro-batch-size", 1, FieldGroup::layout, FieldDistance::doublings, true, "B",
                   "Sequences in a microbatch (MBS, default 1)"},

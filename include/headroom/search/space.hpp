@@ -48,9 +48,10 @@ struct Space {
   Counts pipeline_parallel;                  // likewise
   Counts virtual_pipeline;                   // of those that the layouts admit
   Counts data_parallel;
-  Counts expert_parallel;         // divisors of t d and of the experts
-  Counts expert_tensor_parallel;  // divisors of what is left; 1 alone where nothing is said
-  Counts micro_batch;             // divisors of a replica's batch
+  Counts expert_parallel;                  // divisors of t d and of the experts
+  Counts expert_tensor_parallel;           // divisors of what is left; 1 alone where nothing is said
+  std::vector<Dispatcher> moe_dispatcher;  // where ranks share experts; empty: the request's own
+  Counts micro_batch;                      // divisors of a replica's batch
   // even: virtual stages that hold as many layers each, so that p m divides the layers. any: also others, with the
   // layers as even as can be, and laid so that no stage takes longer than it must; and where the stack has groups of
   // microbatches, interleaved schedules whose ranks do not divide the microbatches, in the smallest groups.
@@ -79,7 +80,7 @@ struct Space {
 using SpaceMember =
     std::variant<Counts Space::*, std::vector<bool> Space::*, std::vector<RecomputePolicy> Space::*,
                  std::vector<ScheduleKind> Space::*, std::vector<DataSharding> Space::*,
-                 std::vector<CpComm> Space::*, bool Space::*>;
+                 std::vector<CpComm> Space::*, std::vector<Dispatcher> Space::*, bool Space::*>;
 struct SpaceField {
   std::string_view field;
   SpaceMember values;
@@ -99,6 +100,8 @@ inline constexpr std::array space_fields{
     SpaceField{"expert_parallel", &Space::expert_parallel, "Expert-parallel (EP) sizes"},
     SpaceField{"expert_tensor_parallel", &Space::expert_tensor_parallel,
                "Ranks that share each expert (ETP; default 1)"},
+    SpaceField{"moe_dispatcher", &Space::moe_dispatcher,
+               "Where ranks share experts: alltoall (default), allgather, flex"},
     SpaceField{"micro_batch", &Space::micro_batch, "Sequences in a microbatch (MBS)"},
     SpaceField{"sequence_parallel", &Space::sequence_parallel, "Sequence parallelism (default both)"},
     SpaceField{"data_sharding", &Space::data_sharding,
