@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "answer/explain_state.hpp"
+#include "headroom/core/counts.hpp"
 #include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stage_places.hpp"
@@ -131,7 +133,7 @@ Expr chunks_in_flight_in_symbols(const ScheduleShape& shape, const Bindings& let
 ExplainedStage explain_first_stage(const ExplainQuestion& question, const ModelLayers& layers,
                                    const std::vector<ExplainedTable>& kinds, const Context& context) {
   using namespace symbols;
-  const auto& [model, strategy, workload, detail] = question;
+  const auto& [model, strategy, workload, detail, software] = question;
   const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
   const std::vector<StagePlace> places = stage_places(layers, strategy);
   const std::vector<StageActivations> stages =
@@ -171,7 +173,7 @@ ExplainReply answer(const ExplainQuestion& question) {
 }
 
 ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers) {
-  const auto& [model, strategy, workload, detail] = question;
+  const auto& [model, strategy, workload, detail, software] = question;
   if (std::vector<Problem> problems = illegalities(model, strategy, workload); !problems.empty()) {
     throw InputError(std::move(problems));
   }
@@ -192,6 +194,15 @@ ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers) 
         explain_kind(kind, counts[i], strategy.recompute, context_of(kind.sizes, context, strategy)));
   }
   result.first_stage = explain_first_stage(question, layers, result.kinds, context);
+  result.state = explain_state(model, strategy, software, context.letters);
+  const ModelParameters parts = evaluate(
+      model_parameter_exprs(layers, context.sharding, strategy.tensor_parallel, strategy.optimizer.kind),
+      context.letters);
+  const KindCounts held = kinds_of_rank(stage_places(layers, strategy), index(strategy.pipeline_parallel), 0);
+  const bool both_ends = strategy.pipeline_parallel == 1;
+  result.first_rank = parameters_of_rank(parts, held, both_ends);
+  result.first_rank_state =
+      model_state(model, strategy, result.first_rank, 2, software, matrices_of_rank(parts, held, both_ends));
   return result;
 }
 

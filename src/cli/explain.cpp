@@ -24,7 +24,8 @@ void run(const ExplainFlags& flags) {
   const ExplainReply reply = answer(ExplainQuestion{.model = request.model,
                                                     .strategy = request.strategy,
                                                     .workload = request.workload,
-                                                    .detail = request.detail});
+                                                    .detail = request.detail,
+                                                    .software = request.software});
   write(flags.output, render(reply, style));
 }
 

@@ -99,6 +99,10 @@ constexpr std::array otherwise{
     Otherwise{"--fp16", "not told from BF16, which is as large and, on these GPUs, as fast: leave it out"},
 };
 
+// Optimizers that are one here with moments of another dtype [Hugging Face's trainer, --optim; bitsandbytes].
+constexpr std::array<std::string_view, 6> adam_of_int8{"adam8bit",       "adamw8bit", "adamw_8bit",
+                                                       "adamw_bnb_8bit", "Adam8bit",  "AdamW8bit"};
+
 // Megatron-LM's recipes, and the precisions that they are.
 struct Fp8Recipe {
   std::string_view theirs;
@@ -128,7 +132,9 @@ class Translation {
       const std::string argument = arguments_[next_++];
       const std::size_t equals = std::min(argument.find('='), argument.size());
       const std::string flag = argument.substr(0, equals);
-      if (!argument.starts_with("--") || known(flag) || !translate(flag, argument.substr(equals))) {
+      if (flag == "--optimizer" || flag == "--optim") {
+        read_optimizer(argument.substr(equals));
+      } else if (!argument.starts_with("--") || known(flag) || !translate(flag, argument.substr(equals))) {
         result_.push_back(argument);
       }
     }
@@ -152,7 +158,9 @@ class Translation {
       result_.push_back(flag_of(field->name) + rest);
       return true;
     }
-    if (flag == "--fp8-recipe") {
+    if (flag == "--use-precision-aware-optimizer") {
+      read_precision_aware();
+    } else if (flag == "--fp8-recipe") {
       read_recipe(flag, value(rest));
     } else if (flag == "--fp8-format") {
       read_fp8_format(flag, value(rest));
@@ -173,6 +181,23 @@ class Translation {
     if (!rest.empty()) return rest.substr(1);
     const bool follows = next_ < arguments_.size() && !arguments_[next_].starts_with("-");
     return follows ? arguments_[next_++] : std::string();
+  }
+
+  void read_optimizer(const std::string& rest) {
+    std::string name = value(rest);
+    const bool int8 = std::find(adam_of_int8.begin(), adam_of_int8.end(), name) != adam_of_int8.end();
+    result_.push_back("--optimizer=" + (int8 ? std::string(name_of(OptimizerKind::adam)) : name));
+    if (!int8) return;
+    result_.emplace_back("--exp-avg-dtype=int8");
+    result_.emplace_back("--exp-avg-sq-dtype=int8");
+  }
+
+  // FusedAdam keeps the low 16 bits of fp32 master weights, unless another dtype of them is asked for.
+  void read_precision_aware() {
+    const bool stated = std::any_of(arguments_.begin(), arguments_.end(), [](const std::string& other) {
+      return other.starts_with("--main-params-dtype");
+    });
+    if (!stated) result_.emplace_back("--main-params-dtype=remainder");
   }
 
   // A flag that stands alone for a mode, or with a value, which is a spelling of one; of a search, or with both.

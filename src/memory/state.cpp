@@ -22,6 +22,34 @@ constexpr Expr output_weights(const Sharding& sharding) {
   return v * h * share(Placement::split, sharding);
 }
 
+// Of one class of weights, and of the matrices among them.
+Bytes divided_state(const Optimizer& optimizer, double parameters, double main_params, std::int64_t shards,
+                    const MatrixList& matrices) {
+  const double moments = moments_size(optimizer);
+  const auto divided = [&](double bytes) { return Bytes(std::ceil(bytes / real(shards))); };
+  if (!steps_matrices(optimizer.kind)) return divided(parameters * (main_params + moments));
+  constexpr double statistic = size_of(Dtype::fp32);
+  if (optimizer.kind == OptimizerKind::muon) {
+    const MatrixList hidden = hidden_matrices(matrices);
+    const double stepped = parameters_in(fullest_share(hidden, shards));
+    return Bytes(std::ceil(stepped * (main_params + matrix_moment_size(optimizer)))) +
+           divided((parameters - parameters_in(hidden)) * (main_params + moments));
+  }
+  double factors = 0;
+  for (const WeightMatrices& alike : matrices) factors += alike.count * (alike.rows + alike.columns);
+  return Bytes(factors * statistic) +
+         divided(parameters * main_params + (parameters - parameters_in(matrices)) * statistic);
+}
+
+Bytes optimizer_state(const Strategy& strategy, const Parameters& parameters, double main_params,
+                      const MatrixList& matrices) {
+  const auto divided = [&](WeightClass weights, double held) {
+    return divided_state(strategy.optimizer, held, main_params, shards(strategy, weights),
+                         of_class(matrices, weights));
+  };
+  return divided(WeightClass::dense, parameters.dense) + divided(WeightClass::expert, parameters.expert);
+}
+
 }  // namespace
 
 double parameter_count(const Transformer& model) {
@@ -57,9 +85,10 @@ ParameterCounts parameter_counts(const Transformer& model) {
 }
 
 ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Sharding& sharding,
-                                          std::int64_t tensor_parallel) {
+                                          std::int64_t tensor_parallel, OptimizerKind optimizer) {
   ModelParameterExprs exprs{
       .kinds = {},
+      .matrices = {},
       .shared = layers.tied_embeddings ? output_weights(sharding) : Expr(),
       .copied = layers.predicts && !layers.tied_embeddings ? output_weights(sharding) : Expr()};
   for (const LayerKind& kind : layers.kinds) {
@@ -69,13 +98,19 @@ ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Shard
                            .expert = parameters(kind.ops, of_kind, WeightClass::expert),
                            .narrow_dense = narrow_weights(kind.ops, of_kind, WeightClass::dense),
                            .narrow_expert = narrow_weights(kind.ops, of_kind, WeightClass::expert)});
+    if (steps_matrices(optimizer)) exprs.matrices.push_back(matrix_exprs(kind.ops, of_kind));
   }
   return exprs;
 }
 
 ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& letters) {
-  ModelParameters parts{
-      .kinds = {}, .shared = exprs.shared.evaluate(letters), .copied = exprs.copied.evaluate(letters)};
+  ModelParameters parts{.kinds = {},
+                        .shared = exprs.shared.evaluate(letters),
+                        .copied = exprs.copied.evaluate(letters),
+                        .matrices = {}};
+  for (std::size_t i = 0; i < exprs.matrices.size(); ++i) {
+    parts.matrices.push_back(evaluate(exprs.matrices[i], bindings_of(exprs.kinds[i].sizes, letters)));
+  }
   for (const KindParameterExprs& kind : exprs.kinds) {
     const Bindings of_kind = bindings_of(kind.sizes, letters);
     parts.kinds.emplace_back(kind.dense.evaluate(of_kind), kind.expert.evaluate(of_kind),
@@ -87,8 +122,13 @@ ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& lette
 ModelParameters model_parameters(const Transformer& model, const Strategy& strategy,
                                  const Workload& workload) {
   return evaluate(model_parameter_exprs(layers_of(model, strategy), sharding_of(model, strategy),
-                                        strategy.tensor_parallel),
+                                        strategy.tensor_parallel, strategy.optimizer.kind),
                   bindings(model, strategy, workload));
+}
+
+MatrixList matrices_of_rank(const ModelParameters& parts, const KindCounts& counts, bool both_ends) {
+  if (parts.matrices.empty()) return {};
+  return matrices_of_rank(parts.matrices, counts, parts.shared > 0, both_ends);
 }
 
 std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strategy& strategy,
@@ -98,11 +138,7 @@ std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strat
   const auto ranks = static_cast<std::size_t>(strategy.pipeline_parallel);
   std::vector<Parameters> parameters;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    KindCounts held = places[rank].of_kind;
-    for (std::size_t stage = rank + ranks; stage < places.size(); stage += ranks) {
-      held = held + places[stage].of_kind;
-    }
-    parameters.push_back(parameters_of_rank(parts, held, ranks == 1));
+    parameters.push_back(parameters_of_rank(parts, kinds_of_rank(places, ranks, rank), ranks == 1));
   }
   return parameters;
 }
@@ -118,12 +154,10 @@ double gathered_narrow_weight_size(const Strategy& strategy) {
 }
 
 ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
-                       int copies, const Software& software) {
-  const OptimizerDtypes& dtypes = strategy.optimizer;
-  const double moments = size_of(dtypes.exp_avg) + size_of(dtypes.exp_avg_sq);
-  const bool shards_fp32 = software.sharding.weights == ShardedWeights::main_params;
+                       int copies, const Software& software, const MatrixList& matrices) {
+  const bool shards_fp32 = shards_main_params(software, strategy.optimizer);
   const bool fp32_weights = model.architecture.kernels.weight_copies || shards_fp32;
-  const double optimizer = fp32_weights ? moments : size_of(dtypes.main_params) + moments;
+  const double main_params = fp32_weights ? 0 : size_of(strategy.optimizer.main_params);
   const double dense_shards = real(shards(strategy, WeightClass::dense));
   const double expert_shards = real(shards(strategy, WeightClass::expert));
   const auto sharded = [&](double dense, double expert) {
@@ -139,7 +173,7 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
   ModelState state{
       .weights = Bytes(std::ceil(weights(all, parameters.narrow_dense + parameters.narrow_expert))),
       .gradients = Bytes(all * gradient),
-      .optimizer = sharded(parameters.dense * optimizer, parameters.expert * optimizer)};
+      .optimizer = optimizer_state(strategy, parameters, main_params, matrices)};
   if (shards_weights(strategy)) {
     state.weights = sharded(weights(parameters.dense, parameters.narrow_dense),
                             weights(parameters.expert, parameters.narrow_expert));

@@ -9,6 +9,7 @@
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/expert_legality.hpp"
+#include "headroom/parallel/optimizer_legality.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
 
@@ -225,16 +226,6 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
   }
 }
 
-// Autocast keeps fp32 weights: autograd gives them fp32 gradients, and no other copy is stepped.
-void check_dtypes(Rules& rules, const Transformer& model, const Strategy& strategy) {
-  if (!model.architecture.kernels.weight_copies) return;
-  const std::string because = " where `kernels.weight_copies` keeps fp32 weights";
-  rules.require(strategy.gradient_dtype == Dtype::fp32, "gradient_dtype",
-                [&] { return "must be fp32" + because + ": their gradients have their dtype"; });
-  rules.require(strategy.optimizer.main_params == MainParams::fp32, "main_params_dtype",
-                [&] { return "must be fp32" + because + ", which the optimizer steps"; });
-}
-
 // What data-parallel ranks divide. Which of it a training stack has, stack_legality.hpp says.
 void check_data_sharding(Rules& rules, const Transformer& model, const Strategy& strategy) {
   const bool gradients = strategy.data_sharding >= DataSharding::zero2;
@@ -300,8 +291,9 @@ std::vector<Problem> illegalities(const Transformer& model, const Strategy& stra
   check_devices(rules, strategy);
   check_batch(rules, strategy, workload);
   check_recompute(rules, model, strategy);
-  check_dtypes(rules, model, strategy);
   check_data_sharding(rules, model, strategy);
+  for (Problem& problem : optimizer_illegalities(model, strategy))
+    rules.problems.push_back(std::move(problem));
   for (Problem& problem : precision_illegalities(model, strategy, workload)) {
     rules.problems.push_back(std::move(problem));
   }

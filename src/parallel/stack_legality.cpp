@@ -57,11 +57,12 @@ std::vector<Problem> stack_illegalities(const Software& software, const Strategy
             return std::string(name_of(strategy.data_sharding)) +
                    " does not go with `pipeline_parallel` on the stack " + software.name;
           });
-  const OptimizerDtypes& dtypes = strategy.optimizer;
-  require(has.weights == ShardedWeights::copies || dtypes.main_params == MainParams::fp32,
+  const MainParams main_params = strategy.optimizer.main_params;
+  require(has.weights == ShardedWeights::copies || main_params == MainParams::fp32 ||
+              main_params == MainParams::none,
           "main_params_dtype", [&] {
-            return "must be fp32 on the stack " + software.name +
-                   ", whose weights are what the optimizer steps";
+            return "must be fp32 or none on the stack " + software.name +
+                   ", whose weights, of 32 or 16 bits, are what the optimizer steps";
           });
   return problems;
 }

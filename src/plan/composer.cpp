@@ -32,9 +32,11 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
   units_.reset();
   if (has_units(layout, base_.software))
     units_ = model_units(layers_.layers(), layers_.parameters(), layout, base_.software);
-  Parameters most;
-  for (const RankKind& kind : kinds_) most = fuller(most, kind.parameters);
-  times_.set(layout, shape_, stages_, most, recomputations);
+  // The others wait for the rank that has the most.
+  const auto most = std::max_element(kinds_.begin(), kinds_.end(), [](const RankKind& x, const RankKind& y) {
+    return total(x.parameters) < total(y.parameters);
+  });
+  times_.set(layout, shape_, stages_, most->parameters, most->matrices, recomputations);
   filled_.reset();
   ranks_asked_.reset();
 }
@@ -85,13 +87,14 @@ void Composer::find_states() {
   for (RankKind& kind : kinds_) {
     kind.moments = nullptr;
     kind.parameters = parameters_of_rank(layers_.parameters(), kind.held, shape_.ranks == 1);
+    kind.matrices = matrices_of_rank(layers_.parameters(), kind.held, shape_.ranks == 1);
     kind.dummy_gradients = layers_.dummy_gradients(kind.held);
     for (const auto& [sharding, name] : spellings<DataSharding>) {
       const ShardingChoice other{sharding, layout_.shard_size, layout_.no_reshard_after_forward};
       if (!same_passes(other, sharding_choice(layout_), layout_)) continue;
       strategy.data_sharding = sharding;
-      kind.state[index(sharding)] =
-          total(model_state(base_.model, strategy, kind.parameters, weight_copies(), base_.software));
+      kind.state[index(sharding)] = total(model_state(base_.model, strategy, kind.parameters, weight_copies(),
+                                                      base_.software, kind.matrices));
     }
   }
 }
@@ -166,11 +169,11 @@ const std::vector<RankMemory>& Composer::ranks_of(const Strategy& strategy) {
   ranks_.clear();
   for (std::int64_t rank = 0; rank < shape_.ranks; ++rank) {
     RankKind& kind = kinds_[kind_of_[index(rank)]];
-    RankMemory memory{
-        .state = model_state(base_.model, strategy, kind.parameters, weight_copies(), base_.software),
-        .dummy_gradients = kind.dummy_gradients,
-        .workspaces = base_.software.memory.workspaces.value_or(Bytes(0)),
-        .reserved = reserved_};
+    RankMemory memory{.state = model_state(base_.model, strategy, kind.parameters, weight_copies(),
+                                           base_.software, kind.matrices),
+                      .dummy_gradients = kind.dummy_gradients,
+                      .workspaces = base_.software.memory.workspaces.value_or(Bytes(0)),
+                      .reserved = reserved_};
     if (strategy.recompute.window) {
       const Bytes available = (1 - base_.margin) * base_.system.memory - total(memory);
       memory.window = largest_window(checkpointed, full, shape_, rank, available);
@@ -221,7 +224,8 @@ Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::int
   set_stage_activations(scratch_, layers_.activations(strategy.recompute), place, strategy.recompute);
   const PassActivations pass = pass_activations(scratch_);
   const Parameters parameters = parameters_of_rank(layers_.parameters(), place.of_kind, shape_.ranks == 1);
-  return total(model_state(base_.model, strategy, parameters, weight_copies(), base_.software)) +
+  const MatrixList matrices = matrices_of_rank(layers_.parameters(), place.of_kind, shape_.ranks == 1);
+  return total(model_state(base_.model, strategy, parameters, weight_copies(), base_.software, matrices)) +
          total(rank_activations(std::span(&pass, 1), shape_, rank).at_peak) +
          kept_by_stack(kinds_[kind_of_[index(rank)]]);  // the same kinds of layers have the same dummies
 }

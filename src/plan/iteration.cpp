@@ -72,15 +72,15 @@ PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRa
 }
 
 IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
-                           std::int64_t devices_per_node, const Performance& performance,
-                           const Software& software) {
+                           const MatrixList& matrices, std::int64_t devices_per_node,
+                           const Performance& performance, const Software& software) {
   return {.replicas = data_parallel_times(parameters, strategy, devices_per_node, performance, software),
           .buckets = buckets(parameters, strategy, software),
           .reduces_beside = software.overlap_grad_reduce,
           .gathers_beside = software.overlap_param_gather,
           .overlap_loss = performance.rates.collectives.overlap_loss.value,
           .tied_embeddings = tied_embedding_time(model, strategy, devices_per_node, performance),
-          .optimizer = optimizer_time(parameters, strategy, performance, software)};
+          .optimizer = optimizer_time(parameters, strategy, performance, software, matrices)};
 }
 
 EndTimes end_times(const IterationEnd& end, const PassesBeside& passes) {

@@ -65,7 +65,8 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
     if (symbolic.layers == &layers && symbolic.sharding == sharding && symbolic.of_kinds == of_kinds &&
         symbolic.keep_pipeline_outputs == strategy.keep_pipeline_outputs &&
         symbolic.gradient_dtype == strategy.gradient_dtype &&
-        symbolic.sums_gradients == !reduces_in_passes(strategy, base_.software)) {
+        symbolic.sums_gradients == !reduces_in_passes(strategy, base_.software) &&
+        symbolic.matrices == steps_matrices(strategy.optimizer.kind)) {
       return symbolic;
     }
   }
@@ -76,7 +77,9 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
   symbolic.keep_pipeline_outputs = strategy.keep_pipeline_outputs;
   symbolic.gradient_dtype = strategy.gradient_dtype;
   symbolic.sums_gradients = !reduces_in_passes(strategy, base_.software);
-  symbolic.parameters = model_parameter_exprs(layers, sharding, strategy.tensor_parallel);
+  symbolic.matrices = steps_matrices(strategy.optimizer.kind);
+  symbolic.parameters =
+      model_parameter_exprs(layers, sharding, strategy.tensor_parallel, strategy.optimizer.kind);
   return symbolic;
 }
 
@@ -92,7 +95,8 @@ void LayerPrices::select(const Strategy& strategy) {
        context_inner(base_.model, strategy), strategy.expert_parallel, strategy.expert_tensor_parallel,
        strategy.moe_dispatcher, strategy.micro_batch, nodes_of(strategy), strategy.sequence_parallel,
        strategy.save_gathered_input, strategy.keep_pipeline_outputs, strategy.gradient_dtype,
-       strategy.precision, reduces_in_passes(strategy, base_.software)});
+       strategy.precision, reduces_in_passes(strategy, base_.software),
+       steps_matrices(strategy.optimizer.kind)});
   now_ = &entry->second;
   if (!added) return;
   now_->symbolic = &symbolic_of(strategy);

@@ -11,11 +11,13 @@ LayoutTimes::LayoutTimes(const Request& base, LayerPrices& layers)
     : base_(base), layers_(layers), spans_(most_pipelines_at_once) {}
 
 void LayoutTimes::set(const Strategy& layout, const ScheduleShape& shape, const LayoutStages& stages,
-                      const Parameters& most, std::span<const Recomputation> recomputations) {
+                      const Parameters& most, const MatrixList& most_matrices,
+                      std::span<const Recomputation> recomputations) {
   layout_ = layout;
   shape_ = shape;
   places_ = &stages;
   most_ = most;
+  most_matrices_ = most_matrices;
   layout_timed_ = false;
   ends_ = {};
   recomputations_ = recomputations;
@@ -128,7 +130,7 @@ const IterationEnd& LayoutTimes::end(DataSharding sharding) {
   Strategy strategy = layout_;
   strategy.data_sharding = sharding;
   // All ranks wait for the slowest: the one with the most parameters.
-  return end.emplace(iteration_end(base_.model, strategy, most_,
+  return end.emplace(iteration_end(base_.model, strategy, most_, most_matrices_,
                                    connected_devices(base_.system, devices(strategy)),
                                    *base_.system.performance, base_.software));
 }

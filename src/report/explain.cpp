@@ -1,5 +1,7 @@
 #include "headroom/report/explain.hpp"
 
+#include <algorithm>
+
 #include "report/explain_json.hpp"
 #include "report/text.hpp"
 
@@ -207,6 +209,25 @@ std::string stage_lines(const ExplainReply& explanation) {
   return text + fmt::format("  {:<11} {}\n", "together", human(total(parts)));
 }
 
+// Of each parameter, and of all that the first rank holds.
+std::string state_lines(const ExplainReply& explanation) {
+  const bool several = explanation.state.front().of != explanation.state.back().of;
+  const auto name = [&](const ExplainedState& row) { return several ? row.of + ": " + row.part : row.part; };
+  std::size_t width = 11;
+  for (const ExplainedState& row : explanation.state) width = std::max(width, name(row).size());
+  std::string text = "Bytes that a rank keeps for each parameter:\n";
+  for (const ExplainedState& row : explanation.state) {
+    const std::string size = to_string(row.bytes.expression);
+    const std::string value = fmt::format("{:.6g}", row.bytes.value);
+    text += fmt::format("  {:<{}} {}; {}\n", name(row), width,
+                        size == value ? size : fmt::format("{} = {}", size, value), row.what);
+  }
+  const ModelState& state = explanation.first_rank_state;
+  return text + fmt::format("  {:<{}} weights {}, gradients {}, optimizer {} of {} on the first PP rank\n",
+                            "together", width, human(state.weights), human(state.gradients),
+                            human(state.optimizer), human_count(total(explanation.first_rank)));
+}
+
 // In Markdown each line that has no table or list around it is a paragraph.
 std::string explain_text(const ExplainReply& explanation, const Style& style) {
   const bool page = style.format == Format::markdown;
@@ -228,7 +249,7 @@ std::string explain_text(const ExplainReply& explanation, const Style& style) {
       sums += exempt_line(kind, explanation.strategy.recompute, has_several_kinds(explanation));
     text += page ? as_list(sums) : sums;
   }
-  const std::string stage = stage_lines(explanation);
+  const std::string stage = stage_lines(explanation) + state_lines(explanation);
   return text + '\n' + (page ? as_list(stage) : stage);
 }
 

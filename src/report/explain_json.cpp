@@ -111,6 +111,20 @@ OrderedJson explain_json(const ExplainReply& explanation) {
       {"outputs_bytes", number(parts.outputs)},
       {"recompute_bytes", number(parts.recompute)},
       {"activation_bytes", number(total(parts))}};
+  OrderedJson rows = OrderedJson::array();
+  for (const ExplainedState& row : explanation.state) {
+    rows.push_back({{"of", row.of},
+                    {"part", row.part},
+                    {"size", to_string(row.bytes.expression)},
+                    {"size_bytes", number(row.bytes.value)},
+                    {"what", row.what}});
+  }
+  json["state_of_a_parameter"] = std::move(rows);
+  const ModelState& state = explanation.first_rank_state;
+  json["first_rank"] = OrderedJson{{"parameters", number(total(explanation.first_rank))},
+                                   {"weights_bytes", number(state.weights)},
+                                   {"gradients_bytes", number(state.gradients)},
+                                   {"optimizer_bytes", number(state.optimizer)}};
   return json;
 }
 

@@ -136,7 +136,8 @@ std::string policy_line(const Strategy& strategy) {
   if (is_narrow(strategy.precision)) text += fmt::format(", {} linears", name_of(strategy.precision));
   if (strategy.fp8_param_gather) text += ", their weights in that type alone";
   text += fmt::format(", {} gradients", name_of(strategy.gradient_dtype));
-  const auto& [main_params, exp_avg, exp_avg_sq] = strategy.optimizer;
+  const auto& [main_params, exp_avg, exp_avg_sq, optimizer] = strategy.optimizer;
+  if (optimizer != OptimizerKind::adam) text += fmt::format(", {}", name_of(optimizer));
   if (main_params != MainParams::fp32) {
     text += fmt::format(", {} main params", main_params == MainParams::none ? "no" : name_of(main_params));
   }

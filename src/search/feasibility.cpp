@@ -44,7 +44,10 @@ Bytes least_state(const Request& base) {
   const int copies = base.system.performance
                          ? copies_of_factor(base.system.performance->device, compute_dtype(whole.precision))
                          : 2;
-  const ModelState state = model_state(base.model, whole, parameters, copies, base.software);
+  // One square matrix has fewest rows and columns.
+  const double side = std::sqrt(total(parameters));
+  const ModelState state = model_state(base.model, whole, parameters, copies, base.software,
+                                       {{.rows = side, .columns = side, .count = 1}});
   return state.weights + state.gradients + state.optimizer;
 }
 

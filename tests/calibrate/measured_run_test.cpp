@@ -294,9 +294,9 @@ TEST_CASE("head size, dtypes of the optimizer and a named model are what the run
   CHECK(request.model.head_size == 128);
   CHECK(request.model.architecture.normalization == Normalization::rms_norm);
   CHECK_FALSE(request.model.architecture.qkv_bias);
-  CHECK(request.strategy.optimizer == OptimizerDtypes{.main_params = MainParams::remainder,
-                                                      .exp_avg = MomentDtype::bf16,
-                                                      .exp_avg_sq = MomentDtype::bf16});
+  CHECK(request.strategy.optimizer == Optimizer{.main_params = MainParams::remainder,
+                                                .exp_avg = MomentDtype::bf16,
+                                                .exp_avg_sq = MomentDtype::bf16});
   run.model = read_model("llama-2-7b");
   CHECK(request_of(run).model == *run.model);
 }

@@ -44,6 +44,7 @@ EXAMPLES = {
     "gradient_dtype": ("half", []),
     "precision": ("fp8", ["--system", "dgx-h100-80g"]),
     "fp8_param_gather": ("yes", ["--system", "dgx-h100-80g", "--precision", "fp8", "--distributed-optimizer"]),
+    "optimizer": ("muon", []),
     "main_params_dtype": ("none", []),
     "exp_avg_dtype": ("int8", []),
     "exp_avg_sq_dtype": ("bf16", []),

@@ -132,7 +132,7 @@ TEST_CASE("state: autocast trains fp32 weights, which are their own masters") {
 }
 
 TEST_CASE("state: master weights and moments in the dtypes that they are kept in") {
-  const auto optimizer = [](const OptimizerDtypes& dtypes) {
+  const auto optimizer = [](const Optimizer& dtypes) {
     return model_state(gpt2(), {.optimizer = dtypes}, 25600).optimizer.count() / 25600;
   };
   CHECK(optimizer({}) == 12);
@@ -144,7 +144,7 @@ TEST_CASE("state: master weights and moments in the dtypes that they are kept in
   // Autocast steps its fp32 weights.
   Transformer autocast = gpt2();
   autocast.architecture.kernels.weight_copies = true;
-  const OptimizerDtypes bf16_moments{MainParams::fp32, MomentDtype::bf16, MomentDtype::bf16};
+  const Optimizer bf16_moments{MainParams::fp32, MomentDtype::bf16, MomentDtype::bf16};
   CHECK(model_state(autocast, {.optimizer = bf16_moments}, 1000) == ModelState{4000_B, 4000_B, 4000_B});
 }
 

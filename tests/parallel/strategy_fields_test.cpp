@@ -46,6 +46,7 @@ constexpr Example examples[] = {{"tensor_parallel", "8"},
                                 {"precision", "mxfp8"},
                                 {"fp8_param_gather", "yes"},
                                 {"gradient_dtype", "half"},
+                                {"optimizer", "muon"},
                                 {"main_params_dtype", "none"},
                                 {"exp_avg_dtype", "int8"},
                                 {"exp_avg_sq_dtype", "bf16"}};

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "headroom/plan/iteration.hpp"
+#include "headroom/time/optimizer_step.hpp"
 #include "headroom/time/streaming.hpp"
 #include "time/a100.hpp"
 
@@ -25,7 +26,7 @@ TEST_CASE(
   CHECK(optimizer_time(billion, {.gradient_dtype = Dtype::half}, performance()) == Bytes(62e9) / bandwidth);
   // One kernel over half-precision gradients, weights and moments: zeroed (2), normed and clipped (6), read (2), and
   // weight and both moments read and written (12).
-  const OptimizerDtypes no_master{MainParams::none, MomentDtype::bf16, MomentDtype::bf16};
+  const Optimizer no_master{MainParams::none, MomentDtype::bf16, MomentDtype::bf16};
   CHECK(optimizer_time(billion, {.gradient_dtype = Dtype::half, .optimizer = no_master}, performance()) ==
         Bytes(22e9) / bandwidth);
   CHECK(optimizer_time(billion, {.data_parallel = 8, .data_sharding = DataSharding::zero1}, performance())
@@ -76,7 +77,7 @@ TEST_CASE("data parallel: gradients hide behind the backward pass, parameters be
   const Strategy strategy{.tensor_parallel = 8, .data_parallel = 8, .data_sharding = DataSharding::zero1};
   const auto shown = [&](const Software& software, const PassesBeside& passes) {
     const IterationEnd end =
-        iteration_end(k22::gpt3_175b().model, strategy, billion, 8, performance(), software);
+        iteration_end(k22::gpt3_175b().model, strategy, billion, {}, 8, performance(), software);
     return end_times(end, passes).data_communication;
   };
   const DataParallelTimes alone = data_parallel_times(billion, strategy, 8, performance(), megatron());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headroom/memory/rank.hpp"
+#include "headroom/memory/state.hpp"
 #include "headroom/parallel/collectives.hpp"
 
 namespace headroom {
@@ -15,6 +16,7 @@ struct ExplainQuestion {
   Strategy strategy;
   Workload workload;
   Detail detail = Detail::paper;
+  Software software = {};
 };
 
 // A number and the expression that it is the value of.
@@ -73,6 +75,14 @@ struct ExplainedStage {
   RankActivations rank;
 };
 
+// What a rank keeps for a parameter of a kind: "parameters", "experts".
+struct ExplainedState {
+  std::string of;
+  std::string part;  // "weights", "gradients", "optimizer"
+  Derived bytes;
+  std::string what;  // "fp32 main params, fp32 exp_avg, fp32 exp_avg_sq"
+};
+
 struct ExplainReply {
   Transformer model;
   Strategy strategy;
@@ -81,6 +91,9 @@ struct ExplainReply {
   std::vector<std::string> equalities;  // "f = 4 h": relations of this model that the expressions use
   std::vector<ExplainedTable> kinds;    // in the order of ModelLayers::kinds: layers before ends
   ExplainedStage first_stage;
+  std::vector<ExplainedState> state;  // bytes a parameter
+  Parameters first_rank;              // that the first pipeline rank holds
+  ModelState first_rank_state;
 };
 
 // Throws InputError when the strategy is not legal.

@@ -1,4 +1,4 @@
-// Weights, gradients and optimizer state of a rank: mixed-precision Adam [K22 section 6; Megatron-LM,
+// Weights, gradients and optimizer state of a rank: by default those of mixed-precision Adam [K22 section 6; Megatron-LM,
 // docs/source/api-guide/dist_optimizer: 16 to 18 bytes a parameter, of which 12 can be sharded].
 #pragma once
 
@@ -6,6 +6,7 @@
 
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/software.hpp"
+#include "headroom/memory/matrices.hpp"
 #include "headroom/parallel/strategy.hpp"
 
 namespace headroom {
@@ -43,17 +44,13 @@ struct Parameters {
 
 constexpr double total(const Parameters& parameters) { return parameters.dense + parameters.expert; }
 
-// The more of two, by their sums: the one whose rank the others wait for.
-constexpr const Parameters& fuller(const Parameters& x, const Parameters& y) {
-  return total(x) < total(y) ? y : x;
-}
-
 // Of the parts of a model that one tensor-parallel rank holds.
 struct ModelParameters {
   std::vector<Parameters> kinds;  // of one layer, or end, in the order of ModelLayers::kinds
   double shared = 0;  // the output layer's weights, where tied embeddings stand on one rank with them
   double copied =
       0;  // the word embedding's, of which multi-token prediction has a copy on a rank without them
+  std::vector<MatrixList> matrices;  // of one of each kind, where the optimizer steps matrices
   friend bool operator==(const ModelParameters&, const ModelParameters&) = default;
 };
 
@@ -67,12 +64,14 @@ struct KindParameterExprs {
 };
 struct ModelParameterExprs {
   std::vector<KindParameterExprs> kinds;
+  std::vector<std::vector<MatrixExpr>> matrices;
   Expr shared;
   Expr copied;
 };
 
 ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Sharding& sharding,
-                                          std::int64_t tensor_parallel);
+                                          std::int64_t tensor_parallel,
+                                          OptimizerKind optimizer = OptimizerKind::adam);
 ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& letters);
 
 ModelParameters model_parameters(const Transformer& model, const Strategy& strategy,
@@ -97,6 +96,9 @@ constexpr Parameters parameters_of_rank(const ModelParameters& parts, const Kind
   return sum;
 }
 
+// Of the same rank; empty where the optimizer does not step matrices.
+MatrixList matrices_of_rank(const ModelParameters& parts, const KindCounts& counts, bool both_ends);
+
 // Parameters of each pipeline rank (of one of its tensor-parallel ranks). Tied embeddings stand on the first and on the
 // last rank, each with gradients and optimizer state of its own, unless those are the same rank.
 std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strategy& strategy,
@@ -105,7 +107,7 @@ std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strat
 struct ModelState {
   Bytes weights;
   Bytes gradients;
-  Bytes optimizer;  // master weights and two moments
+  Bytes optimizer;  // master weights and moments
   friend bool operator==(const ModelState&, const ModelState&) = default;
 };
 
@@ -126,14 +128,21 @@ double narrow_weight_size(const Strategy& strategy, int copies);
 // [Megatron-LM, --reuse-grad-buf-for-mxfp8-param-ag].
 double gathered_narrow_weight_size(const Strategy& strategy);
 
+// Bytes of the gradients of so many parameters.
+constexpr Bytes gradient_bytes(double parameters, const Strategy& strategy) {
+  return Bytes(parameters * static_cast<double>(size_of(strategy.gradient_dtype)));
+}
+
 // Of weights that were gathered from their shards.
 Bytes gathered_bytes(const Parameters& parameters, const Strategy& strategy);
 
 // Data sharding divides the state of each class over the ranks that hold the same weights: optimizer state, gradients from
 // zero2 on, weights with zero3. Weights and gradients that stay whole for an iteration all the same are among them: those of
 // pipeline ranks, and gradients that a stack sums before it reduces them. What passes gather and reduce unit by unit is not
-// (memory/units.hpp). `copies` of each weight of products of fewer than 16 bits.
+// (memory/units.hpp). `copies` of each weight of products of fewer than 16 bits. What Muon keeps of matrices is that of the rank
+// that steps the most of them; what Adafactor keeps of rows and columns is whole on every rank [PyTorch,
+// torch/distributed/tensor/_ops/_tensor_ops.py, new_factory_strategy]. `matrices` are those of the parameters.
 ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
-                       int copies = 2, const Software& software = {});
+                       int copies = 2, const Software& software = {}, const MatrixList& matrices = {});
 
 }  // namespace headroom

@@ -38,6 +38,12 @@ constexpr bool shards_weights(const Strategy& strategy) {
   return strategy.data_sharding == DataSharding::zero3;
 }
 
+// Whether shards are of the fp32 weights that the optimizer steps. Without main parameters it steps weights of 16 bits there too.
+constexpr bool shards_main_params(const Software& software, const Optimizer& optimizer) {
+  return software.sharding.weights == ShardedWeights::main_params &&
+         optimizer.main_params == MainParams::fp32;
+}
+
 // Whether weights are gathered in the passes of every microbatch, unit by unit. A pipeline rank gathers its own once an
 // iteration [torch, distributed/pipelining/stage.py, backward_maybe_with_nosync].
 constexpr bool gathers_in_passes(const Strategy& strategy) {

@@ -15,6 +15,7 @@
 #include "headroom/model/transformer.hpp"
 #include "headroom/parallel/axes.hpp"
 #include "headroom/parallel/compose.hpp"
+#include "headroom/parallel/optimizer.hpp"
 
 namespace headroom {
 
@@ -49,46 +50,6 @@ enum class ScheduleKind : std::uint8_t { gpipe, one_forward_one_backward, interl
 // Whether the gradients of weights have passes of their own, which no other pass waits for.
 constexpr bool has_weight_passes(ScheduleKind kind) { return kind == ScheduleKind::zero_bubble_h1; }
 
-// What the optimizer steps in place of half-precision weights. fp32, fp16: a copy of them. remainder: the low 16 bits
-// of an fp32 copy, whose high ones are the bf16 weights [Transformer Engine, FusedAdam, store_param_remainders].
-// none: it steps the weights themselves.
-enum class MainParams : std::uint8_t { fp32, fp16, remainder, none };
-
-// A moment of Adam. fp8: with a scale for each tensor, not counted [Transformer Engine, FusedAdam]. int8: with an
-// fp32 scale for every 256 values [bitsandbytes, optim.AdamW8bit, blocks of 256].
-enum class MomentDtype : std::uint8_t { fp32, bf16, fp16, fp8, int8 };
-
-// Bytes for each parameter.
-constexpr double size_of(MainParams main) {
-  switch (main) {
-    case MainParams::fp32: return 4;
-    case MainParams::fp16:
-    case MainParams::remainder: return 2;
-    case MainParams::none: return 0;
-  }
-  EXPECTS(!"unknown main parameters");
-  return 0;
-}
-constexpr double size_of(MomentDtype moment) {
-  switch (moment) {
-    case MomentDtype::fp32: return 4;
-    case MomentDtype::bf16:
-    case MomentDtype::fp16: return 2;
-    case MomentDtype::fp8: return 1;
-    case MomentDtype::int8: return 1 + 4.0 / 256;
-  }
-  EXPECTS(!"unknown moment");
-  return 0;
-}
-
-// What an optimizer keeps for each parameter.
-struct OptimizerDtypes {
-  MainParams main_params = MainParams::fp32;
-  MomentDtype exp_avg = MomentDtype::fp32;
-  MomentDtype exp_avg_sq = MomentDtype::fp32;
-  friend bool operator==(const OptimizerDtypes&, const OptimizerDtypes&) = default;
-};
-
 struct Strategy {
   std::int64_t tensor_parallel = 1;         // t
   std::int64_t pipeline_parallel = 1;       // p
@@ -111,7 +72,7 @@ struct Strategy {
   Precision precision = Precision::bf16;  // of the linears of layers
   bool fp8_param_gather = false;          // their weights are kept, and gathered, in its type alone
   Dtype gradient_dtype = Dtype::fp32;     // half: 16 bytes a parameter in all; fp32: 18
-  OptimizerDtypes optimizer;
+  Optimizer optimizer;
   CpComm cp_comm = CpComm::p2p;
   std::vector<std::int64_t> hierarchical_cp_sizes;  // of a2a_p2p: U, c/U; empty: as heads allow
   std::vector<std::int64_t> stage_layers;  // layers of each virtual stage in order; empty: as even as can be
@@ -261,21 +222,6 @@ inline constexpr std::array<Spelling<ScheduleKind>, 7> other_spellings<ScheduleK
     {ScheduleKind::zero_bubble_h1, "zb1p"},
     {ScheduleKind::zero_bubble_h1, "zb-1p"},
     {ScheduleKind::zero_bubble_h1, "ZB1P"},
-}};
-template <>
-inline constexpr std::array<Spelling<MainParams>, 4> spellings<MainParams>{{
-    {MainParams::fp32, "fp32"},
-    {MainParams::fp16, "fp16"},
-    {MainParams::remainder, "remainder"},
-    {MainParams::none, "none"},
-}};
-template <>
-inline constexpr std::array<Spelling<MomentDtype>, 5> spellings<MomentDtype>{{
-    {MomentDtype::fp32, "fp32"},
-    {MomentDtype::bf16, "bf16"},
-    {MomentDtype::fp16, "fp16"},
-    {MomentDtype::fp8, "fp8"},
-    {MomentDtype::int8, "int8"},
 }};
 
 }  // namespace headroom

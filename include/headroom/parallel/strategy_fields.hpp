@@ -54,8 +54,9 @@ constexpr auto member() {
 using FieldMember =
     std::variant<Member<std::int64_t>, Member<MoeImbalance>, Member<bool>, Member<ScheduleKind>,
                  Member<CpComm>, Member<Dispatcher>, Member<DataSharding>, Member<RecomputePolicy>,
-                 Member<RecomputeMethod>, Member<Dtype>, Member<Precision>, Member<MainParams>,
-                 Member<MomentDtype>, Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
+                 Member<RecomputeMethod>, Member<Dtype>, Member<Precision>, Member<OptimizerKind>,
+                 Member<MainParams>, Member<MomentDtype>, Member<std::vector<std::int64_t>>,
+                 Member<std::vector<std::string>>>;
 
 // Where the flag of a field stands in the help, and which commands have it.
 enum class FieldGroup : std::uint8_t {
@@ -207,16 +208,20 @@ inline constexpr std::array strategy_fields{
                   "gradients,main-grads-dtype", 0, FieldGroup::saved, FieldDistance::none, false, "DTYPE",
                   "fp32 (default, 18 bytes a parameter in all), or bf16, fp16 or half (16)"},
     StrategyField{
-        "main_params_dtype", member<&Strategy::optimizer, &OptimizerDtypes::main_params>(),
+        "optimizer", member<&Strategy::optimizer, &Optimizer::kind>(), "strategy/optimizer", "", "optim", 0,
+        FieldGroup::saved, FieldDistance::none, false, "NAME",
+        "adam (default), sgd (with momentum), adafactor or muon; adam8bit: adam with moments of int8"},
+    StrategyField{
+        "main_params_dtype", member<&Strategy::optimizer, &Optimizer::main_params>(),
         "strategy/main_params_dtype", "", "", 0, FieldGroup::saved, FieldDistance::none, false, "DTYPE",
         "Of the copy that the optimizer steps: fp32 (default), fp16, remainder (2 bytes beside BF16 "
         "weights) or none (it steps the weights)"},
-    StrategyField{"exp_avg_dtype", member<&Strategy::optimizer, &OptimizerDtypes::exp_avg>(),
+    StrategyField{"exp_avg_dtype", member<&Strategy::optimizer, &Optimizer::exp_avg>(),
                   "strategy/exp_avg_dtype", "", "", 0, FieldGroup::saved, FieldDistance::none, false, "DTYPE",
-                  "Of Adam's first moment: fp32 (default), bf16, fp16, fp8 or int8"},
-    StrategyField{"exp_avg_sq_dtype", member<&Strategy::optimizer, &OptimizerDtypes::exp_avg_sq>(),
+                  "Of the first moment: fp32 (default), bf16, fp16, fp8 or int8"},
+    StrategyField{"exp_avg_sq_dtype", member<&Strategy::optimizer, &Optimizer::exp_avg_sq>(),
                   "strategy/exp_avg_sq_dtype", "", "", 0, FieldGroup::saved, FieldDistance::none, false,
-                  "DTYPE", "Of Adam's second moment, likewise"},
+                  "DTYPE", "Of the second moment, likewise"},
 };
 
 // The field of a name, or of another name or the letter of its flag; null: none.

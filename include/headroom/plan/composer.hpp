@@ -74,6 +74,7 @@ class Composer {
     ChunkGroups groups;               // virtual stages of the same place do the same
     std::vector<std::size_t> stages;  // of each group, among the distinct ones
     Parameters parameters;
+    MatrixList matrices;                                      // of them, where the optimizer steps matrices
     std::array<Bytes, spellings<DataSharding>.size()> state;  // by data sharding
     Bytes activations;                                        // at their peak
     Bytes dummy_gradients;

@@ -9,6 +9,7 @@
 
 #include "headroom/schedule/makespan.hpp"
 #include "headroom/time/iteration_end.hpp"
+#include "headroom/time/optimizer_step.hpp"
 #include "headroom/time/stage_time.hpp"
 #include "headroom/time/unit_exchanges.hpp"
 
@@ -85,9 +86,10 @@ struct IterationEnd {
   friend bool operator==(const IterationEnd&, const IterationEnd&) = default;
 };
 
+// `matrices` are those of its parameters, where the optimizer steps matrices.
 IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
-                           std::int64_t devices_per_node, const Performance& performance,
-                           const Software& software);
+                           const MatrixList& matrices, std::int64_t devices_per_node,
+                           const Performance& performance, const Software& software);
 
 // What of it shows.
 struct EndTimes {

@@ -54,6 +54,7 @@ class LayerPrices {
     bool keep_pipeline_outputs = false;
     Dtype gradient_dtype = Dtype::fp32;
     bool sums_gradients = true;
+    bool matrices = false;
     ModelParameterExprs parameters;
     ByRecomputation<ModelActivationExprs> activations;
     std::optional<ModelWork> work;
@@ -77,9 +78,9 @@ class LayerPrices {
   [[nodiscard]] Nodes nodes_of(const Strategy& strategy) const;
 
   // t, c, cp_comm, U, y, z, dispatcher, b, nodes, sequence_parallel, save_gathered_input, keep_pipeline_outputs, gradient_dtype, precision,
-  // whether passes reduce gradients
+  // whether passes reduce gradients, and whether the optimizer steps matrices
   using Key = std::tuple<std::int64_t, std::int64_t, CpComm, std::int64_t, std::int64_t, std::int64_t,
-                         Dispatcher, std::int64_t, Nodes, bool, bool, bool, Dtype, Precision, bool>;
+                         Dispatcher, std::int64_t, Nodes, bool, bool, bool, Dtype, Precision, bool, bool>;
 
   const ModelLayers& layers_for(const Strategy& strategy);
   Symbolic& symbolic_of(const Strategy& strategy);

@@ -26,10 +26,11 @@ class LayoutTimes {
   LayoutTimes(const Request& base, LayerPrices& layers);
 
   // The questions below are about this layout, for which the layers' prices are selected. The pipeline rank that has
-  // the most parameters has `most`. Keeps references to the stages and to the recomputations: of these, some are
+  // the most parameters has `most`, of which `most_matrices` are in matrices. Keeps references to the stages and to the recomputations: of these, some are
   // timed together where that takes little longer than one.
   void set(const Strategy& layout, const ScheduleShape& shape, const LayoutStages& stages,
-           const Parameters& most, std::span<const Recomputation> recomputations);
+           const Parameters& most, const MatrixList& most_matrices,
+           std::span<const Recomputation> recomputations);
 
   // Of any virtual stage that costs so much.
   [[nodiscard]] PassTimes times_of(const StageCost& stage) const;
@@ -69,6 +70,7 @@ class LayoutTimes {
   ScheduleShape shape_;
   const LayoutStages* places_ = nullptr;
   Parameters most_;
+  MatrixList most_matrices_;
   bool layout_timed_ = false;
   std::vector<StageCost>
       plain_;  // of the distinct stages, where passes gather weights or reduce gradients: without that

@@ -1,5 +1,5 @@
-// What ends an iteration, once per rank and not per microbatch: reducing gradients over data-parallel replicas and
-// between the two copies of tied embeddings, and the optimizer's step.
+// What is exchanged at the end of an iteration, once per rank and not per microbatch: gradients are reduced over data-parallel
+// replicas and between the two copies of tied embeddings. The optimizer's step is time/optimizer_step.hpp.
 #pragma once
 
 #include "headroom/memory/state.hpp"
@@ -36,10 +36,5 @@ Seconds exposed_by_bucket(Seconds collective, Seconds pass, double buckets, doub
 // All-reduce of the word embedding's gradients between first and last pipeline rank. Nothing if p = 1 or untied.
 Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, std::int64_t devices_per_node,
                             const Performance& performance);
-
-// Mixed-precision Adam, from zeroing the gradients to casting the weights, also to fewer than 16 bits (which the first
-// microbatch does): memory traffic only.
-Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy, const Performance& performance,
-                       const Software& software = {});
 
 }  // namespace headroom

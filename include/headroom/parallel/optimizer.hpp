@@ -1,0 +1,119 @@
+// Which optimizer steps the weights, and what it keeps for each of them.
+//
+//   adam       two moments of every parameter [Adam and AdamW, which take the same]
+//   sgd        one, its momentum
+//   adafactor  of a matrix the means of squared gradients by row and by column in fp32, of other parameters each its own; no
+//              first moment [torch.optim.Adafactor]
+//   muon       of a matrix one moment, whose update is orthogonalized by Newton-Schulz iterations; embedding, output layer and
+//              parameters that are no matrices are stepped by Adam [Megatron-LM, core/optimizer/emerging_optimizers.py]
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "headroom/core/expects.hpp"
+#include "headroom/core/names.hpp"
+
+namespace headroom {
+
+enum class OptimizerKind : std::uint8_t { adam, sgd, adafactor, muon };
+
+// What the optimizer steps in place of half-precision weights. fp32, fp16: a copy of them. remainder: the low 16 bits
+// of an fp32 copy, whose high ones are the bf16 weights [Transformer Engine, FusedAdam, store_param_remainders].
+// none: it steps the weights themselves.
+enum class MainParams : std::uint8_t { fp32, fp16, remainder, none };
+
+// A moment. fp8: with a scale for each tensor, not counted [Transformer Engine, FusedAdam]. int8: with an
+// fp32 scale for every 256 values [bitsandbytes, optim.AdamW8bit, blocks of 256].
+enum class MomentDtype : std::uint8_t { fp32, bf16, fp16, fp8, int8 };
+
+// Bytes for each parameter.
+constexpr double size_of(MainParams main) {
+  switch (main) {
+    case MainParams::fp32: return 4;
+    case MainParams::fp16:
+    case MainParams::remainder: return 2;
+    case MainParams::none: return 0;
+  }
+  EXPECTS(!"unknown main parameters");
+  return 0;
+}
+constexpr double size_of(MomentDtype moment) {
+  switch (moment) {
+    case MomentDtype::fp32: return 4;
+    case MomentDtype::bf16:
+    case MomentDtype::fp16: return 2;
+    case MomentDtype::fp8: return 1;
+    case MomentDtype::int8: return 1 + 4.0 / 256;
+  }
+  EXPECTS(!"unknown moment");
+  return 0;
+}
+
+struct Optimizer {
+  MainParams main_params = MainParams::fp32;
+  MomentDtype exp_avg = MomentDtype::fp32;
+  MomentDtype exp_avg_sq = MomentDtype::fp32;
+  OptimizerKind kind = OptimizerKind::adam;
+  friend bool operator==(const Optimizer&, const Optimizer&) = default;
+};
+
+// Whether all that it keeps is fp32, so that its step is one of fp32 kernels.
+constexpr bool keeps_fp32(const Optimizer& optimizer) {
+  return optimizer.main_params == MainParams::fp32 && optimizer.exp_avg == MomentDtype::fp32 &&
+         optimizer.exp_avg_sq == MomentDtype::fp32;
+}
+
+// Whether it steps matrices as such, so that which of its parameters are one matters.
+constexpr bool steps_matrices(OptimizerKind kind) {
+  return kind == OptimizerKind::adafactor || kind == OptimizerKind::muon;
+}
+
+// Whether it has moments by parameter: the first, and the second.
+constexpr bool has_first_moment(OptimizerKind kind) { return kind != OptimizerKind::adafactor; }
+constexpr bool has_second_moment(OptimizerKind kind) {
+  return kind == OptimizerKind::adam || kind == OptimizerKind::muon;
+}
+
+// Bytes of the moments of a parameter that is stepped on its own, and of one of a matrix that Muon steps.
+constexpr double moments_size(const Optimizer& optimizer) {
+  return (has_first_moment(optimizer.kind) ? size_of(optimizer.exp_avg) : 0) +
+         (has_second_moment(optimizer.kind) ? size_of(optimizer.exp_avg_sq) : 0);
+}
+constexpr double matrix_moment_size(const Optimizer& optimizer) { return size_of(optimizer.exp_avg); }
+
+template <>
+inline constexpr std::array<Spelling<OptimizerKind>, 4> spellings<OptimizerKind>{{
+    {OptimizerKind::adam, "adam"},
+    {OptimizerKind::sgd, "sgd"},
+    {OptimizerKind::adafactor, "adafactor"},
+    {OptimizerKind::muon, "muon"},
+}};
+// As PyTorch, Megatron-LM and Hugging Face's trainer call them.
+template <>
+inline constexpr std::array<Spelling<OptimizerKind>, 7> other_spellings<OptimizerKind>{{
+    {OptimizerKind::adam, "adamw"},
+    {OptimizerKind::adam, "Adam"},
+    {OptimizerKind::adam, "AdamW"},
+    {OptimizerKind::adam, "adamw_torch"},
+    {OptimizerKind::adam, "adamw_torch_fused"},
+    {OptimizerKind::adafactor, "Adafactor"},
+    {OptimizerKind::muon, "dist_muon"},
+}};
+template <>
+inline constexpr std::array<Spelling<MainParams>, 4> spellings<MainParams>{{
+    {MainParams::fp32, "fp32"},
+    {MainParams::fp16, "fp16"},
+    {MainParams::remainder, "remainder"},
+    {MainParams::none, "none"},
+}};
+template <>
+inline constexpr std::array<Spelling<MomentDtype>, 5> spellings<MomentDtype>{{
+    {MomentDtype::fp32, "fp32"},
+    {MomentDtype::bf16, "bf16"},
+    {MomentDtype::fp16, "fp16"},
+    {MomentDtype::fp8, "fp8"},
+    {MomentDtype::int8, "int8"},
+}};
+
+}  // namespace headroom

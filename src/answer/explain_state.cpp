@@ -1,0 +1,131 @@
+#include "answer/explain_state.hpp"
+
+#include <cmath>
+
+#include "headroom/parallel/data_shards.hpp"
+
+namespace headroom {
+namespace {
+
+// Bytes of a parameter have scales of up to 4096 values in them.
+Rational exact(double bytes) {
+  constexpr std::int64_t parts = 4096;
+  const double scaled = bytes * static_cast<double>(parts);
+  EXPECTS(scaled == std::floor(scaled));
+  return {static_cast<std::int64_t>(scaled), parts};
+}
+
+// Ranks that divide what is sharded of a class; 1 where nothing is.
+Monomial shards_in_symbols(const Strategy& strategy, WeightClass weights) {
+  using namespace symbols;
+  if (strategy.data_sharding == DataSharding::none) return 1;
+  const bool dense = weights == WeightClass::dense;
+  if (strategy.shard_size > 0 && dense) return strategy.shard_size;
+  const Monomial alike = dense ? d * c : t * d * c / (y * z);
+  return alike / Monomial(shard_copies(strategy));
+}
+
+// Of one class of weights, each part a row.
+class ClassRows {
+ public:
+  ClassRows(const Transformer& model, const Strategy& strategy, const Software& software,
+            const Bindings& letters, WeightClass weights)
+      : strategy_(strategy),
+        software_(software),
+        letters_(letters),
+        shards_(shards_in_symbols(strategy, weights)),
+        name_(weights == WeightClass::dense ? "parameters" : "experts"),
+        shards_fp32_(shards_main_params(software, strategy.optimizer)),
+        fp32_(model.architecture.kernels.weight_copies || shards_fp32_) {}
+
+  std::vector<ExplainedState> rows() {
+    add_weights();
+    add_gradients();
+    add_optimizer();
+    return std::move(rows_);
+  }
+
+ private:
+  void add(std::string part, const Expr& bytes, std::string what) {
+    rows_.push_back({.of = name_,
+                     .part = std::move(part),
+                     .bytes = {.expression = bytes, .value = bytes.evaluate(letters_)},
+                     .what = std::move(what)});
+  }
+  [[nodiscard]] Expr sharded(Rational bytes) const { return Expr(bytes / shards_); }
+
+  void add_weights() {
+    const bool sharded_weights = shards_weights(strategy_);
+    const Rational held = fp32_ ? 4 : 2;
+    Expr bytes = sharded_weights ? sharded(held) : Expr(held);
+    std::string what = fp32_ ? "fp32" : "BF16 or FP16";
+    if ((sharded_weights || shards_fp32_) && !gathers_in_passes(strategy_)) {
+      bytes += Expr(2);
+      what += ", and gathered in 16 bits";
+    }
+    if (is_narrow(strategy_.precision))
+      what += ", but those of " + std::string(name_of(strategy_.precision)) + " linears";
+    add("weights", bytes, std::move(what));
+  }
+
+  void add_gradients() {
+    const bool reduced = reduces_in_passes(strategy_, software_);
+    const Dtype dtype =
+        fp32_ && (reduced || !shards_gradients(strategy_)) ? Dtype::fp32 : strategy_.gradient_dtype;
+    const Rational bytes = size_of(dtype);
+    add("gradients", reduced ? sharded(bytes) : Expr(bytes), dtype == Dtype::fp32 ? "fp32" : "BF16 or FP16");
+  }
+
+  void add_optimizer() {
+    const Optimizer& optimizer = strategy_.optimizer;
+    const double main_params = fp32_ ? 0 : size_of(optimizer.main_params);
+    const std::string main =
+        main_params == 0 ? "" : std::string(name_of(optimizer.main_params)) + " main params";
+    const auto with = [](const std::string& list, const std::string& part) {
+      return list + (list.empty() ? "" : ", ") + part;
+    };
+    const std::string first = with(main, std::string(name_of(optimizer.exp_avg)) + " exp_avg");
+    const std::string both = with(first, std::string(name_of(optimizer.exp_avg_sq)) + " exp_avg_sq");
+    switch (optimizer.kind) {
+      case OptimizerKind::adam:
+        add("optimizer", sharded(exact(main_params + moments_size(optimizer))), both);
+        break;
+      case OptimizerKind::sgd:
+        add("optimizer", sharded(exact(main_params + moments_size(optimizer))),
+            with(main, std::string(name_of(optimizer.exp_avg)) + " momentum"));
+        break;
+      case OptimizerKind::adafactor:
+        add("optimizer", sharded(exact(main_params)),
+            with(main, "4 bytes for each row and column of a matrix and for each other parameter"));
+        break;
+      case OptimizerKind::muon:
+        add("optimizer of matrices", sharded(exact(main_params + matrix_moment_size(optimizer))),
+            first + ", matrices divided whole: the mean");
+        add("optimizer of others", sharded(exact(main_params + moments_size(optimizer))), both);
+        break;
+    }
+  }
+
+  const Strategy& strategy_;
+  const Software& software_;
+  const Bindings& letters_;
+  Monomial shards_;
+  std::string name_;
+  bool shards_fp32_;
+  bool fp32_;
+  std::vector<ExplainedState> rows_;
+};
+
+}  // namespace
+
+std::vector<ExplainedState> explain_state(const Transformer& model, const Strategy& strategy,
+                                          const Software& software, const Bindings& letters) {
+  std::vector<ExplainedState> rows = ClassRows(model, strategy, software, letters, WeightClass::dense).rows();
+  if (!any_experts(model)) return rows;
+  for (ExplainedState& row : ClassRows(model, strategy, software, letters, WeightClass::expert).rows()) {
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace headroom

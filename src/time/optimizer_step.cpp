@@ -1,0 +1,139 @@
+#include "headroom/time/optimizer_step.hpp"
+
+#include <algorithm>
+
+#include "headroom/core/counts.hpp"
+#include "headroom/parallel/data_shards.hpp"
+#include "headroom/time/op_cost.hpp"
+#include "headroom/time/streaming.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr auto half = static_cast<double>(size_of(Dtype::half));
+constexpr auto fp32 = static_cast<double>(size_of(Dtype::fp32));
+
+// Bytes that a step moves for each of its parameters where one kernel reads gradients, master weights and moments of any
+// dtype and writes half-precision weights too [Transformer Engine, FusedAdam].
+double precision_aware_bytes(const Strategy& strategy) {
+  const auto gradient = static_cast<double>(size_of(strategy.gradient_dtype));
+  const MainParams main_params = strategy.optimizer.main_params;
+  const double norm_and_clip = 3 * gradient;
+  // The low bits of a master weight need the high ones, which are the weight; without one the weight itself is stepped.
+  const bool reads_weight = main_params == MainParams::remainder || main_params == MainParams::none;
+  const double weight = reads_weight ? half + half : half;
+  return norm_and_clip + gradient + weight + 2 * (size_of(main_params) + moments_size(strategy.optimizer));
+}
+
+// Of the kernels before and after the step itself: gradients to fp32, unscaled, their norm, clipped; weights to 16 bits. Where
+// the weights are fp32 themselves and so are gradients, the norm and the clipping alone.
+double bytes_around(const Strategy& strategy, const Software& software) {
+  constexpr double norm_and_clip = fp32 + fp32 + fp32;  // read for the norm, then scaled in place
+  if (shards_main_params(software, strategy.optimizer)) return norm_and_clip;
+  const double to_fp32 = is_half(strategy.gradient_dtype) ? half + fp32 : 0;  // read, written
+  constexpr double unscale = fp32 + fp32;
+  constexpr double to_half = fp32 + half;
+  return to_fp32 + unscale + norm_and_clip + to_half;
+}
+
+// Of Adam and SGD, in one kernel [torch.optim.AdamW, fused], or kernel by kernel with fp32 state [Megatron-LM,
+// Float16OptimizerWithFloat16Params].
+double elementwise_bytes(const Strategy& strategy, const Software& software) {
+  const double moments = moments_size(strategy.optimizer);
+  const bool steps_shards = shards_main_params(software, strategy.optimizer);
+  if (!steps_shards && !keeps_fp32(strategy.optimizer)) return precision_aware_bytes(strategy);
+  return bytes_around(strategy, software) + fp32 + 2 * (fp32 + moments);
+}
+
+// Of Adafactor, kernel by kernel [torch/optim/_adafactor.py, _single_tensor_adafactor]. Rows and columns are too few to count.
+double adafactor_bytes(const Strategy& strategy, const Software& software) {
+  constexpr double in_place = fp32 + fp32;
+  constexpr double weight_norm_and_decay = fp32 + in_place;
+  constexpr double row_and_column_norms = fp32 + fp32;
+  constexpr double estimate = fp32 + in_place;  // the product of row and column, divided by their mean
+  constexpr double update = in_place + in_place + (fp32 + in_place);  // clamped, 1/sqrt, times the gradient
+  constexpr double norm_and_add = fp32 + (fp32 + in_place);
+  return bytes_around(strategy, software) + weight_norm_and_decay + row_and_column_norms + estimate + update +
+         norm_and_add;
+}
+
+// Of Muon beside its products [Emerging-Optimizers, orthogonalized_optimizers/orthogonalized_optimizer.py].
+double muon_bytes(const Strategy& strategy, const Software& software) {
+  constexpr double in_place = fp32 + fp32;
+  const double momentum = fp32 + 2 * matrix_moment_size(strategy.optimizer);
+  constexpr double to_unit_norm = (fp32 + half) + half + (half + half);  // cast, its norm, divided
+  constexpr double decay_and_add = in_place + (half + in_place);
+  return bytes_around(strategy, software) + momentum + to_unit_norm + decay_and_add;
+}
+
+// Bytes that casting a weight of products of fewer than 16 bits moves, once an iteration: from 16 bits, or, where there are none,
+// the second copy from the first, which was gathered.
+double cast_bytes(const Strategy& strategy, const Device& device) {
+  const PrecisionRow& row = row_of(strategy.precision);
+  const int copies = copies_of_factor(device, row.dtype);
+  const double copy = weight_size(row.dtype);
+  if (strategy.fp8_param_gather && strategy.precision != Precision::mxfp8) return copies == 1 ? 0 : 2 * copy;
+  const int reads = quantization_passes(row.dtype, row.scale_known);
+  return real(reads * size_of(Dtype::half)) + real(copies) * copy;
+}
+
+// The products of X with X^T, of that with itself, and of what comes with X; the last two add to a matrix that they read.
+std::array<Gemm, 3> newton_schulz_products(double rows, double columns) {
+  const auto p = static_cast<std::int64_t>(std::min(rows, columns));
+  const auto q = static_cast<std::int64_t>(std::max(rows, columns));
+  constexpr std::int64_t adds = 2 * size_of(Dtype::half);
+  return {Gemm{.rows = p, .columns = p, .inner = q},
+          Gemm{.rows = p, .columns = p, .inner = p, .result_bytes = adds},
+          Gemm{.rows = p, .columns = q, .inner = p, .result_bytes = adds}};
+}
+
+}  // namespace
+
+Flops newton_schulz_flops(double rows, double columns) {
+  Flops sum;
+  for (const Gemm& gemm : newton_schulz_products(rows, columns)) sum += newton_schulz_steps * flops(gemm);
+  return sum;
+}
+
+Seconds newton_schulz_time(double rows, double columns, const Performance& performance,
+                           const Software& software) {
+  const double clock = training_clock(performance, software, Dtype::half);
+  Seconds sum;
+  for (const Gemm& gemm : newton_schulz_products(rows, columns)) {
+    sum += newton_schulz_steps * gemm_time(gemm, performance.device, performance.rates, clock);
+  }
+  return sum;
+}
+
+Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy, const Performance& performance,
+                       const Software& software, const MatrixList& matrices) {
+  const auto shard = [&](double held, WeightClass weights) { return held / real(shards(strategy, weights)); };
+  // Every rank zeroes the gradients that it holds, but steps its shard only.
+  const double stepped =
+      shard(parameters.dense, WeightClass::dense) + shard(parameters.expert, WeightClass::expert);
+  const bool shards_sums = reduces_in_passes(strategy, software);
+  Bytes moved = gradient_bytes(shards_sums ? stepped : total(parameters), strategy);
+  Seconds products;
+  if (strategy.optimizer.kind == OptimizerKind::muon) {
+    double others = stepped;
+    for (const WeightClass weights : {WeightClass::dense, WeightClass::expert}) {
+      const MatrixList hidden = hidden_matrices(of_class(matrices, weights));
+      const MatrixList share = fullest_share(hidden, shards(strategy, weights));
+      others -= shard(parameters_in(hidden), weights);
+      moved += Bytes(parameters_in(share) * muon_bytes(strategy, software));
+      for (const WeightMatrices& alike : share) {
+        products += alike.count * newton_schulz_time(alike.rows, alike.columns, performance, software);
+      }
+    }
+    moved += Bytes(others * elementwise_bytes(strategy, software));
+  } else {
+    moved += Bytes(stepped * (strategy.optimizer.kind == OptimizerKind::adafactor
+                                  ? adafactor_bytes(strategy, software)
+                                  : elementwise_bytes(strategy, software)));
+  }
+  const double narrow = parameters.narrow_dense + parameters.narrow_expert;
+  if (narrow > 0) moved += Bytes(narrow * cast_bytes(strategy, performance.device));
+  return products + moved / streaming_bandwidth(performance);
+}
+
+}  // namespace headroom
