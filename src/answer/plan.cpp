@@ -217,7 +217,9 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
   if (compares_batches(reply) && !reply.result.plans.empty()) compare_batches(reply, question.around_batch);
   if (!reply.result.plans.empty()) reply.cheapest = cheapest_of(reply);
   if (!reply.accounts.empty()) {
-    reply.blocked = blocked_by_memory(account(reply.accounts.front().evaluation));
+    const Plan& best = account(reply.accounts.front().evaluation);
+    reply.blocked = blocked_by_memory(best);
+    if (reply.space.precision.empty()) reply.in_fp8 = in_fp8(best);
   } else {
     if (!reply.result.nearest && !compares(reply)) {
       reply.obstacle = obstacle(reply.base, reply.space);

@@ -29,6 +29,8 @@ void use_devices(const RequestFlags& asked, std::int64_t all, Strategy& strategy
 AskedStrategy read_inquiry(const std::string& why, const RequestFlags& flags, const Request& base,
                            const Space& space) {
   RequestFlags asked = flags;
+  // What is the same for all strategies of the space need not be said again.
+  if (space.precision.size() == 1) asked.text("precision") = std::string(name_of(space.precision.front()));
   ArgumentReader reader;
   add_request_flags(reader.command(), asked);
   reader.read("--why", asked.model + " " + why);

@@ -109,9 +109,4 @@ std::vector<Problem> precision_illegalities(const System& system, const Strategy
   return {};
 }
 
-void require_arithmetic(const System& system, const Strategy& strategy) {
-  std::vector<Problem> problems = precision_illegalities(system, strategy);
-  if (!problems.empty()) throw InputError(std::move(problems));
-}
-
 }  // namespace headroom

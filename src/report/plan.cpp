@@ -127,6 +127,16 @@ std::string choice_text(const PlanReply& report) {
                         100 * slower_by(report, *marginal), compares_batches(report) ? " a token" : "",
                         human(system_of(report, *marginal).memory - marginal->peak));
   }
+  if (report.in_fp8) {
+    const auto& [precision, iteration, peak, verdict] = *report.in_fp8;
+    text += fmt::format(
+        "- in {}, another arithmetic, it would take {} ({:+.1f}%){}: {} bf16,{} searches both\n",
+        name_of(precision), human(iteration), 100 * (iteration / best.timing->iteration.total - 1),
+        verdict == Verdict::does_not_fit ? ", but would not fit"
+        : verdict == Verdict::marginal   ? ", but would be marginal"
+                                         : "",
+        flag_of("precision"), name_of(precision));
+  }
   if (report.blocked) {
     text += fmt::format("- limited by memory capacity: {} would take {}, but needs {} more\n",
                         flags_of(report.blocked->change), human(report.blocked->iteration),

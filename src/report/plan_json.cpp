@@ -153,6 +153,12 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
                                  {"iteration_seconds", report.blocked->iteration.count()},
                                  {"missing_bytes", number(report.blocked->missing)}};
   }
+  if (report.in_fp8) {
+    json["in_fp8"] = {{"precision", name_of(report.in_fp8->precision)},
+                      {"iteration_seconds", report.in_fp8->iteration.count()},
+                      {"peak_bytes", number(report.in_fp8->peak)},
+                      {"verdict", name_of(report.in_fp8->verdict)}};
+  }
   if (report.obstacle) json["obstacle"] = problem_line(*report.obstacle);
   if (result.nearest) json["nearest"] = point_json(report, asked, *result.nearest, nullptr);
   if (!report.relief.empty()) {

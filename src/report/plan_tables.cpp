@@ -60,10 +60,10 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
     table.columns.push_back({"EP"});
     table.columns.push_back({"ETP", Align::right, 2});
   }
-  const bool dispatchers = std::any_of(candidates.begin(), candidates.end(), [](const Candidate& one) {
-    return one.strategy.moe_dispatcher != Dispatcher::alltoall;
-  });
+  const bool dispatchers = report.space.moe_dispatcher.size() > 1;
   if (dispatchers) table.columns.push_back({"dispatcher", Align::left});
+  const bool precisions = report.space.precision.size() > 1;
+  if (precisions) table.columns.push_back({"precision", Align::left});
   for (Column& column : training_columns(report.training)) table.columns.push_back(std::move(column));
   for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) {
     const Candidate& one = candidates[i];
@@ -101,6 +101,7 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
       row.push_back(std::to_string(strategy.expert_tensor_parallel));
     }
     if (dispatchers) row.emplace_back(name_of(strategy.moe_dispatcher));
+    if (precisions) row.emplace_back(name_of(strategy.precision));
     if (outlooks[i].training) {
       for (std::string& cell : training_cells(training_of(report, one), *outlooks[i].training)) {
         row.push_back(std::move(cell));
@@ -134,6 +135,7 @@ Table csv_table(const PlanReply& report) {
                                    {"recompute_layers"},
                                    {"recompute_window"},
                                    {"schedule"},
+                                   {"precision"},
                                    {"data_sharding"},
                                    {"layout"},
                                    {"stage_layers"},
@@ -175,6 +177,7 @@ Table csv_table(const PlanReply& report) {
         std::to_string(strategy.recompute.layers),
         yes(strategy.recompute.window),
         std::string(name_of(strategy.schedule)),
+        std::string(name_of(strategy.precision)),
         std::string(name_of(strategy.data_sharding)),
         std::string(name_of(stage_layout(report.base.model.layers, strategy))),
         value_of(*find_field("stage_layers"), strategy, {}),

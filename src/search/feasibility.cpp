@@ -51,6 +51,9 @@ Bytes least_state(const Request& base) {
   return state.weights + state.gradients + state.optimizer;
 }
 
+namespace {
+
+// In that of the request.
 std::int64_t devices_lower_bound(const Request& base, std::optional<Seconds> within) {
   const Bytes available =
       (1 - base.margin) * base.system.memory - reserved(base.system, base.software, Strategy{});
@@ -62,6 +65,18 @@ std::int64_t devices_lower_bound(const Request& base, std::optional<Seconds> wit
                             peak_of(base.system.performance->device, compute_dtype(base.strategy.precision)));
   }
   return bound < real(most_count) ? static_cast<std::int64_t>(std::ceil(bound)) : most_count;
+}
+
+}  // namespace
+
+std::int64_t devices_lower_bound(const Request& base, const Space& space, std::optional<Seconds> within) {
+  Request request = base;
+  std::int64_t least = most_count;
+  for (const Precision precision : precisions_of(base, space)) {
+    request.strategy.precision = precision;
+    least = std::min(least, devices_lower_bound(request, within));
+  }
+  return least;
 }
 
 bool Feasibility::fits(const Space& space) {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "headroom/core/error.hpp"
-#include "headroom/parallel/precision_legality.hpp"
 #include "headroom/search/feasibility.hpp"
 #include "headroom/search/obstacle.hpp"
 
@@ -90,7 +89,7 @@ class Finder {
       feasibilities.emplace_back(requests[i]);
       // Fewer devices fail less, and leave an iteration more time than more of them.
       found_.least =
-          std::min(found_.least, devices_lower_bound(requests[i], within_of(question_, workload, 1)));
+          std::min(found_.least, devices_lower_bound(requests[i], space_, within_of(question_, workload, 1)));
     }
     // No legal t exceeds the heads, no p the layers, no d the batch.
     const double most_used = static_cast<double>(most_heads(base_.model)) *
@@ -170,7 +169,7 @@ class Finder {
     const auto holds_state = [&](std::int64_t layers) {
       Request request = base_;
       request.model = with_layers(base_.model, layers);
-      return devices_lower_bound(request, {}) <= space_.devices;
+      return devices_lower_bound(request, space_, {}) <= space_.devices;
     };
     const std::int64_t most = std::min(question_.most, most_layers) / step * step;
     for (std::int64_t layers = largest(step, step, most, holds_state).value_or(0); layers > 0;
@@ -308,7 +307,7 @@ Found find(const Request& base, const Space& space, const Question& question,
   if ((question.within || question.run) && !base.system.performance) {
     throw InputError("system", "has no performance figures, without which no iteration is timed");
   }
-  require_arithmetic(base.system, base.strategy);
+  precisions_of(base, space);  // throws where there is none
   // One space for all lengths: a longer sequence would open context parallelism.
   Space fixed = space;
   fixed.context_parallel = context_parallel_of(base, space);

@@ -26,6 +26,24 @@ std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
   return fastest;
 }
 
+std::optional<NarrowerPlan> in_fp8(const Plan& plan) {
+  const Request& request = plan.request;
+  if (is_narrow(request.strategy.precision)) return std::nullopt;
+  std::optional<NarrowerPlan> fastest;
+  Composer composer(request);
+  for (const Precision precision : {Precision::fp8, Precision::fp8_blockwise, Precision::mxfp8}) {
+    Strategy strategy = request.strategy;
+    strategy.precision = precision;
+    if (!illegalities(request, strategy).empty()) continue;
+    composer.set_layout(strategy);
+    const Seconds iteration = composer.iteration(strategy);
+    if (iteration >= (fastest ? fastest->iteration : plan.timing->iteration.total)) continue;
+    const Bytes peak = composer.peak(strategy).bytes;
+    fastest = NarrowerPlan{precision, iteration, peak, composer.verdict(peak)};
+  }
+  return fastest;
+}
+
 std::vector<Found> relief(const Request& base, const Space& space) {
   const std::int64_t batch = base.workload.global_batch;
   const std::int64_t sequence = base.workload.sequence;

@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "headroom/core/error.hpp"
-#include "headroom/parallel/precision_legality.hpp"
 #include "headroom/plan/composer.hpp"
 #include "headroom/search/layers_by_memory.hpp"
 #include "search/best_found.hpp"
@@ -68,12 +67,16 @@ class Worker {
     return headroom::has_closed_form(strategy.schedule) && !strategy.recompute.window;
   }
 
-  // They depend on the schedule and on the longest virtual stage, which rarely change from one layout to the next.
+  // They depend on the schedule, the precision and on the longest virtual stage, which rarely change from one layout to the next.
   void list_recomputations(const Strategy& layout) {
     const std::int64_t longest = longest_stage(base_.model.layers, layout);
-    if (longest == listed_longest_ && layout.schedule == listed_schedule_) return;
+    if (longest == listed_longest_ && layout.schedule == listed_schedule_ &&
+        layout.precision == listed_precision_) {
+      return;
+    }
     listed_longest_ = longest;
     listed_schedule_ = layout.schedule;
+    listed_precision_ = layout.precision;
     recomputations_ = recomputations(base_, space_, layout);
   }
 
@@ -133,6 +136,7 @@ class Worker {
   Composer composer_;
   std::int64_t listed_longest_ = 0;
   ScheduleKind listed_schedule_ = ScheduleKind::one_forward_one_backward;
+  Precision listed_precision_ = Precision::bf16;
   std::vector<Recomputation> recomputations_;
   LayersByMemory layers_by_memory_;
   std::vector<Strategy> too_large_;   // those of a layout that its layers' placement may make fit
@@ -166,7 +170,7 @@ SearchResult search(const Request& base, const Space& space, const SearchOptions
   if (!base.system.performance) {
     throw InputError("system", "has no performance figures, without which strategies cannot be ranked");
   }
-  require_arithmetic(base.system, base.strategy);
+  precisions_of(base, space);             // throws where there is none
   constexpr unsigned most_threads = 256;  // more would only repeat the pricing of layers
   std::deque<Worker> workers;
   for (unsigned i = 0; i < std::clamp(options.threads, 1U, most_threads); ++i) {

@@ -1,11 +1,13 @@
 #include "headroom/search/space.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "headroom/core/contains.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/module_choices.hpp"
+#include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/stack_legality.hpp"
 
 namespace headroom {
@@ -27,21 +29,34 @@ class LayoutVisit {
   }
 
   void run() {
+    const std::vector<Precision> precisions = precisions_of(base_, space_);
+    for (const Precision precision : space_.precision) {
+      if (!contains(precisions, precision)) reject_("precision");
+    }
+    for (const Precision precision : precisions) {
+      if (!visit_tensor_parallels(precision)) return;
+    }
+  }
+
+ private:
+  // False ends the visit, here and below.
+  bool visit_tensor_parallels(Precision precision) {
     for (const std::int64_t t : allowed_divisors(space_.devices, tensor_parallel_of(base_, space_))) {
       layout_ = base_.strategy;
+      layout_.precision = precision;
       layout_.recompute = {};
       layout_.tensor_parallel = t;
       for (const std::int64_t c : allowed_divisors(space_.devices / t, context_parallel_of(base_, space_))) {
         layout_.context_parallel = c;
         for (const CpComm comm : c > 1 ? space_.cp_comm : std::vector{CpComm::p2p}) {
           layout_.cp_comm = comm;
-          if (!visit_pipelines(space_.devices / t / c)) return;
+          if (!visit_pipelines(space_.devices / t / c)) return false;
         }
       }
     }
+    return true;
   }
 
- private:
   // Other values would break the same rule again and again.
   bool rejected_whatever_follows() {
     layout_.virtual_pipeline = 1;
@@ -67,7 +82,6 @@ class LayoutVisit {
     return true;
   }
 
-  // False ends the visit, here and below.
   bool visit_pipelines(std::int64_t devices) {
     for (const std::int64_t p : allowed_divisors(devices, space_.pipeline_parallel)) {
       layout_.pipeline_parallel = p;
@@ -182,6 +196,24 @@ Counts context_parallel_of(const Request& base, const Space& space) {
   return counts;
 }
 
+std::vector<Precision> precisions_of(const Request& base, const Space& space) {
+  std::vector<Precision> precisions;
+  std::vector<Problem> problems;
+  for (const Precision precision :
+       space.precision.empty() ? std::vector{base.strategy.precision} : space.precision) {
+    Strategy strategy = base.strategy;
+    strategy.precision = precision;
+    std::vector<Problem> lacking = precision_illegalities(base.system, strategy);
+    if (lacking.empty()) {
+      precisions.push_back(precision);
+    } else {
+      problems.insert(problems.end(), lacking.begin(), lacking.end());
+    }
+  }
+  if (precisions.empty()) throw InputError(std::move(problems));
+  return precisions;
+}
+
 bool lays(const Space& space, std::int64_t layers, std::int64_t pipeline_parallel,
           std::int64_t virtual_pipeline) {
   return layers % (pipeline_parallel * virtual_pipeline) == 0 ||
@@ -266,7 +298,7 @@ std::vector<Recomputation> recomputations(const Request& base, const Space& spac
     recompute.layers = 0;
     add(recompute);
     if (policy != RecomputePolicy::selective || !space.recompute_modules) continue;
-    for (const std::vector<std::string>& modules : module_choices(base.model, base.strategy.precision))
+    for (const std::vector<std::string>& modules : module_choices(base.model, layout.precision))
       add({.policy = RecomputePolicy::ops, .ops = modules});
   }
   return list;

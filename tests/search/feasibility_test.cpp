@@ -72,14 +72,14 @@ TEST_CASE("feasibility: the fewest devices for a model's state and a time") {
   Request request{.model = read_model("gpt3-175b"), .system = read_system("dgx-a100-80g")};
   request.workload = {.global_batch = 1536, .sequence = 2048};
   // 174.6 B parameters of 18 bytes over what the margin of 5% and reserves leave of 80 GiB each.
-  CHECK(devices_lower_bound(request, {}) == 40);
+  CHECK(devices_lower_bound(request, Space(), {}) == 40);
   request.margin = 0;
-  CHECK(devices_lower_bound(request, {}) == 38);
+  CHECK(devices_lower_bound(request, Space(), {}) == 38);
   // An iteration is 6 x 174.6 B x 3.1 M FLOPs and more: half a minute of 312 TFLOP/s of 353 devices.
-  const std::int64_t fast = devices_lower_bound(request, Seconds(30));
+  const std::int64_t fast = devices_lower_bound(request, Space(), Seconds(30));
   CHECK(fast > 350);
   CHECK(fast < 370);
-  CHECK(devices_lower_bound(request, Seconds(1e-30)) == 2147483647);
+  CHECK(devices_lower_bound(request, Space(), Seconds(1e-30)) == 2147483647);
 }
 
 }  // namespace

@@ -2,16 +2,13 @@
 #include "headroom/search/search.hpp"
 
 #include <algorithm>
-#include <set>
-#include <tuple>
-#include <utility>
 
 #include <doctest/doctest.h>
 
 #include "headroom/core/error.hpp"
 #include "headroom/parallel/module_choices.hpp"
 #include "headroom/plan/composer.hpp"
-#include "search/requests.hpp"
+#include "search/brute_force.hpp"
 
 namespace headroom {
 namespace {
@@ -22,104 +19,10 @@ Request request_for(const std::string& model, std::int64_t batch) {
   return request;
 }
 
-struct BruteForce {
-  std::vector<Candidate> feasible;  // in order
-  std::optional<Candidate> nearest;
-  std::int64_t evaluated = 0;
-};
-
-BruteForce brute_force(const Request& request, const Space& space) {
-  BruteForce result;
-  for (const PlacedStrategy& it : placed_strategies(request, space)) {
-    ++result.evaluated;
-    Request asked = request;
-    asked.strategy = it.strategy;
-    const Evaluation evaluation = evaluate(asked);
-    const Plan& plan = account(evaluation);
-    Candidate candidate{.strategy = it.strategy,
-                        .verdict = plan.verdict,
-                        .peak = peak(plan),
-                        .peak_rank = plan.peak_rank,
-                        .place = it.place};
-    if (std::holds_alternative<Infeasible>(evaluation)) {
-      if (!result.nearest || candidate.peak < result.nearest->peak) result.nearest = candidate;
-      continue;
-    }
-    candidate.iteration = plan.timing->iteration.total;
-    candidate.mfu = plan.timing->throughput.mfu;
-    result.feasible.push_back(candidate);
-  }
-  std::sort(result.feasible.begin(), result.feasible.end());
-  return result;
-}
-
-std::vector<Candidate> pareto_of(const std::vector<Candidate>& sorted) {
-  std::vector<Candidate> by_time = sorted;
-  std::stable_sort(by_time.begin(), by_time.end(), [](const Candidate& x, const Candidate& y) {
-    return std::tie(x.iteration, x.peak, x.place) < std::tie(y.iteration, y.peak, y.place);
-  });
-  std::vector<Candidate> front;
-  for (const Candidate& candidate : by_time) {
-    if (front.empty() || candidate.peak < front.back().peak) front.push_back(candidate);
-  }
-  return front;
-}
-
-std::vector<Candidate> best_by_division(const std::vector<Candidate>& sorted) {
-  std::vector<Candidate> best;
-  for (const Candidate& candidate : sorted) {
-    const bool seen = std::any_of(best.begin(), best.end(), [&](const Candidate& other) {
-      return other.strategy.tensor_parallel == candidate.strategy.tensor_parallel &&
-             other.strategy.pipeline_parallel == candidate.strategy.pipeline_parallel &&
-             other.strategy.context_parallel == candidate.strategy.context_parallel;
-    });
-    if (!seen) best.push_back(candidate);
-  }
-  return best;
-}
-
-void check_against_brute_force(const Request& request, const Space& space) {
-  const BruteForce all = brute_force(request, space);
-  const SearchResult found = search(request, space);
-  CHECK(found.evaluated == all.evaluated);
-  CHECK(found.feasible == std::ssize(all.feasible));
-  CHECK(found.plans == best_by_division(all.feasible));
-  CHECK(found.pareto == pareto_of(all.feasible));
-  CHECK(found.nearest == (all.feasible.empty() ? all.nearest : std::nullopt));
-}
-
 TEST_CASE("search: a small space is answered as by evaluating all of it") {
   check_against_brute_force(request_for("gpt2-xl", 16), {.devices = 8, .recompute_window = true});
   check_against_brute_force(request_for("gpt3-13b", 24), {.devices = 12});
   check_against_brute_force(request_for("llama-2-7b", 8), {.devices = 16, .micro_batch = {.most = 2}});
-}
-
-TEST_CASE(
-    "search: dispatchers that are listed are tried where ranks share experts, and that of the request "
-    "elsewhere") {
-  Request base = request_for("mixtral-8x7b", 16);
-  base.model = with_layers(base.model, 4);
-  const auto found = [&](const std::vector<Dispatcher>& listed) {
-    const Space space{.devices = 8, .expert_parallel = {.only = {1, 8}}, .moe_dispatcher = listed};
-    std::set<std::pair<std::int64_t, Dispatcher>> tried;
-    visit_layouts(
-        base, space,
-        [&](const Strategy& layout) {
-          tried.insert({layout.expert_parallel, layout.moe_dispatcher});
-          return true;
-        },
-        [](const std::string&) {});
-    return tried;
-  };
-  using Tried = std::set<std::pair<std::int64_t, Dispatcher>>;
-  CHECK(found({}) == Tried{{1, Dispatcher::alltoall}, {8, Dispatcher::alltoall}});
-  CHECK(found({Dispatcher::allgather, Dispatcher::flex}) ==
-        Tried{{1, Dispatcher::alltoall}, {8, Dispatcher::allgather}, {8, Dispatcher::flex}});
-  check_against_brute_force(
-      base, {.devices = 8,
-             .expert_parallel = {.only = {1, 2, 4}},
-             .moe_dispatcher = {Dispatcher::allgather, Dispatcher::alltoall, Dispatcher::flex},
-             .micro_batch = {.most = 1}});
 }
 
 TEST_CASE("search: modules of experts and of latent attention are tried where selective recomputation is") {

@@ -90,6 +90,7 @@ struct PlanReply {
   std::int64_t batches_without_plan = 0;  // beside the best plan's system and devices
   std::optional<std::size_t> cheapest;    // of the plans, where they have prices and it is not the first
   std::optional<BlockedChange> blocked;   // what memory keeps the best plan from
+  std::optional<NarrowerPlan> in_fp8;     // the best plan, where no precision was asked for
   std::optional<Problem> obstacle;        // where no layout is legal: the size that divides nothing
   std::vector<Found> relief;              // where nothing fits: what would
   std::optional<InquiryReply> inquiry;

@@ -17,7 +17,4 @@ std::vector<Problem> precision_illegalities(const Transformer& model, const Stra
 // What is wrong with it on this system: arithmetic that its devices, where they are known, do not have.
 std::vector<Problem> precision_illegalities(const System& system, const Strategy& strategy);
 
-// Throws those.
-void require_arithmetic(const System& system, const Strategy& strategy);
-
 }  // namespace headroom

@@ -62,7 +62,7 @@ using FieldMember =
 enum class FieldGroup : std::uint8_t {
   model,      // with the model, for every command
   layout,     // how the GPUs are used; open in a search
-  sharing,    // what is split over ranks beside that; open in a search
+  sharing,    // what is split over ranks beside that, and the precision; open in a search
   saved,      // what else is saved or kept; the same for all strategies of a search
   recompute,  // what is recomputed; open in a search and on a frontier
 };
@@ -198,8 +198,8 @@ inline constexpr std::array strategy_fields{
                   FieldGroup::sharing, FieldDistance::none, true, "",
                   "With zero3: keep weights that a forward pass gathered until its backward pass"},
     StrategyField{
-        "precision", member<&Strategy::precision>(), "strategy/precision", "", "", 0, FieldGroup::saved,
-        FieldDistance::none, false, "PRECISION",
+        "precision", member<&Strategy::precision>(), "strategy/precision", "", "", 0, FieldGroup::sharing,
+        FieldDistance::differs, true, "PRECISION",
         "Of the linears of layers: bf16 (default), fp8, fp8_delayed, fp8_blockwise, mxfp8 or nvfp4"},
     StrategyField{"fp8_param_gather", member<&Strategy::fp8_param_gather>(), "strategy/fp8_param_gather", "",
                   "fp4-param-gather,fp4-param,fp8-primary-weights", 0, FieldGroup::saved, FieldDistance::none,

@@ -15,8 +15,9 @@ Space leanest(const Space& space);
 // What all devices together hold of weights, gradients and optimizer state, however they share it, is no less.
 Bytes least_state(const Request& base);
 
-// The fewest devices whose memory holds that, and that compute an iteration `within` that time at their full peak.
-std::int64_t devices_lower_bound(const Request& base, std::optional<Seconds> within);
+// The fewest devices whose memory holds that, and that compute an iteration `within` that time at their full peak, in some
+// precision of the space.
+std::int64_t devices_lower_bound(const Request& base, const Space& space, std::optional<Seconds> within);
 
 // Answers for one model, system and workload; remembers what layers keep and cost from one space to the next.
 class Feasibility {

@@ -1,4 +1,4 @@
-// What limits an answer: what memory keeps the best plan from, and what would make a request feasible.
+// What limits an answer: what memory keeps the best plan from, what 16 bits do, and what would make a request feasible.
 #pragma once
 
 #include <optional>
@@ -20,6 +20,19 @@ struct BlockedChange {
 
 // The fastest of the changes on the same devices that do not fit, if any would be faster.
 std::optional<BlockedChange> blocked_by_memory(const Plan& plan);
+
+// What a plan of 16 bits would take with its linears in FP8. That is another arithmetic, so that nothing chooses it unasked.
+struct NarrowerPlan {
+  Precision precision = Precision::fp8;
+  Seconds iteration;
+  Bytes peak;
+  Verdict verdict = Verdict::fits;
+  friend bool operator==(const NarrowerPlan&, const NarrowerPlan&) = default;
+};
+
+// In the fastest of the FP8 precisions in which the strategy is legal and its devices multiply; none where none is faster. Expects a
+// system whose performance is known.
+std::optional<NarrowerPlan> in_fp8(const Plan& plan);
 
 // What would make a space feasible, one thing at a time: the fewest devices, the largest smaller batch, the longest
 // shorter sequence. Those that no value helps have none.

@@ -70,6 +70,7 @@ struct Space {
   // A window's passes differ from each other, so that its time takes a replay, and its memory a walk through the
   // schedule for every size that it may have: milliseconds, where other strategies take a microsecond.
   bool recompute_window = false;
+  std::vector<Precision> precision;  // of those that the devices multiply; empty: the request's own
   // GPipe keeps more than 1F1B does and is never faster [schedule/makespan.hpp], so it is tried when asked for only.
   std::vector<ScheduleKind> schedules{ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
   friend bool operator==(const Space&, const Space&) = default;
@@ -80,7 +81,8 @@ struct Space {
 using SpaceMember =
     std::variant<Counts Space::*, std::vector<bool> Space::*, std::vector<RecomputePolicy> Space::*,
                  std::vector<ScheduleKind> Space::*, std::vector<DataSharding> Space::*,
-                 std::vector<CpComm> Space::*, std::vector<Dispatcher> Space::*, bool Space::*>;
+                 std::vector<CpComm> Space::*, std::vector<Dispatcher> Space::*,
+                 std::vector<Precision> Space::*, bool Space::*>;
 struct SpaceField {
   std::string_view field;
   SpaceMember values;
@@ -117,6 +119,8 @@ inline constexpr std::array space_fields{
                "Also windows of microbatches exempt from recomputation (slower to search)"},
     SpaceField{"schedule", &Space::schedules,
                "gpipe, 1f1b, interleaved, zero-bubble-h1 (default 1f1b,interleaved)"},
+    SpaceField{"precision", &Space::precision,
+               "Of the linears of layers: bf16 (default), fp8, fp8_delayed, fp8_blockwise, mxfp8, nvfp4"},
 };
 
 // What the ranks of a layout may divide, of what the stack has; those that leave passes as they are follow each other. The
@@ -127,6 +131,9 @@ std::vector<ShardingChoice> sharding_choices(const Request& base, const Space& s
 constexpr bool goes_with(const Recomputation& recompute, DataSharding sharding) {
   return !recompute.window || sharding < DataSharding::zero2;
 }
+
+// Those of the space that its system multiplies; the request's own where it says nothing. Throws InputError where there is none.
+std::vector<Precision> precisions_of(const Request& base, const Space& space);
 
 // What a stack launches by itself.
 constexpr Layouts layouts_of(const Software& software) {

@@ -1,0 +1,74 @@
+// Dimensions of a space that are open only where a list is given: dispatchers of tokens to experts, and precisions.
+#include <set>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+#include "headroom/core/error.hpp"
+#include "search/brute_force.hpp"
+
+namespace headroom {
+namespace {
+
+Request four_layers_of(const std::string& model, const std::string& system) {
+  Request request{.model = with_layers(read_model(model), 4), .system = read_system(system)};
+  request.workload = {.global_batch = 16, .sequence = request.model.sequence};
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "search: dispatchers that are listed are tried where ranks share experts, and that of the request "
+    "elsewhere") {
+  const Request base = four_layers_of("mixtral-8x7b", "dgx-a100-80g");
+  const auto found = [&](const std::vector<Dispatcher>& listed) {
+    const Space space{.devices = 8, .expert_parallel = {.only = {1, 8}}, .moe_dispatcher = listed};
+    std::set<std::pair<std::int64_t, Dispatcher>> tried;
+    visit_layouts(
+        base, space,
+        [&](const Strategy& layout) {
+          tried.insert({layout.expert_parallel, layout.moe_dispatcher});
+          return true;
+        },
+        [](const std::string&) {});
+    return tried;
+  };
+  using Tried = std::set<std::pair<std::int64_t, Dispatcher>>;
+  CHECK(found({}) == Tried{{1, Dispatcher::alltoall}, {8, Dispatcher::alltoall}});
+  CHECK(found({Dispatcher::allgather, Dispatcher::flex}) ==
+        Tried{{1, Dispatcher::alltoall}, {8, Dispatcher::allgather}, {8, Dispatcher::flex}});
+  check_against_brute_force(
+      base, {.devices = 8,
+             .expert_parallel = {.only = {1, 2, 4}},
+             .moe_dispatcher = {Dispatcher::allgather, Dispatcher::alltoall, Dispatcher::flex},
+             .micro_batch = {.most = 1}});
+}
+
+TEST_CASE(
+    "search: precisions that are listed are tried, and those that the devices have not are no reason to "
+    "stop") {
+  Request base = four_layers_of("llama-3-8b", "dgx-h100-80g");
+  const Space both{.devices = 4, .micro_batch = {.most = 2}, .precision = {Precision::fp8, Precision::bf16}};
+  check_against_brute_force(base, both);
+  // Each as a search of its own, the request's precision of no account.
+  const auto fastest = [&](const std::vector<Precision>& precisions) {
+    Space space = both;
+    space.precision = precisions;
+    return search(base, space).plans.front().iteration;
+  };
+  CHECK(search(base, both).plans.front().iteration ==
+        std::min(fastest({Precision::bf16}), fastest({Precision::fp8})));
+  base.strategy.precision = Precision::fp8;
+  Space own = both;
+  own.precision = {};
+  CHECK(search(base, own).plans.front().iteration == fastest({Precision::fp8}));
+  Space blackwell = both;
+  blackwell.precision = {Precision::bf16, Precision::mxfp8};
+  CHECK(search(base, blackwell).plans.front().strategy.precision == Precision::bf16);
+  CHECK(search(base, blackwell).rejected.at("precision") == 1);
+  blackwell.precision = {Precision::mxfp8};
+  CHECK_THROWS_AS(search(base, blackwell), InputError);
+}
+
+}  // namespace headroom
