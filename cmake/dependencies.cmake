@@ -15,6 +15,8 @@ headroom_require(fmt libfmt-dev 9.1)
 # The distribution has no archive of it to link in.
 set(headroom_fmt $<IF:$<BOOL:${HEADROOM_SELF_CONTAINED}>,fmt::fmt-header-only,fmt::fmt>)
 headroom_require(nlohmann_json nlohmann-json3-dev 3.11)
+set(ZLIB_USE_STATIC_LIBS ${HEADROOM_SELF_CONTAINED})
+headroom_require(ZLIB zlib1g-dev 1.2)
 headroom_require(Eigen3 libeigen3-dev 3.4)
 headroom_require(CLI11 libcli11-dev 2.1)
 if(BUILD_TESTING)

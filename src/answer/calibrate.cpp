@@ -31,7 +31,14 @@ RunErrors errors_of_runs(const std::vector<RunError>& runs, bool fitted, double 
 }  // namespace
 
 CalibrateReply answer(const CalibrateQuestion& question) {
-  return {.calibration = calibrate(question.sets, question.base)};
+  std::vector<SampleSet> sets = question.sets;
+  std::vector<Problem> problems;
+  for (const Profile& profile : question.profiles) {
+    if (const auto problem = problem_of(profile)) problems.push_back(*problem);
+    sets.push_back(profile.samples);
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return {.calibration = calibrate(sets, question.base), .profiles = question.profiles};
 }
 
 CalibrateToRunsReply answer(const CalibrateToRunsQuestion& question) {

@@ -19,6 +19,9 @@ namespace {
 
 constexpr std::uint64_t parts = 3;
 
+// Of fewer shapes a third may hold all, and what is held out of them is met by the base.
+constexpr std::size_t few_shapes = 2 * parts;
+
 // Samples that rates within their bounds miss by more, in the median and held out, are not what they are said to be.
 constexpr double most_missed = 0.5;
 
@@ -187,36 +190,55 @@ std::string source_of(const Stage& stage, const std::vector<SampleSet>& sets,
   return source;
 }
 
-// Throws InputError where the samples of a stage are not what the time model's equations describe.
+// Throws InputError where the samples of a stage are not what the time model's equations describe. Of few shapes the fit
+// itself is judged.
 void check_met(const std::vector<Stage>& stages, const std::vector<ReplayedSample>& held_out,
-               const std::vector<SampleSet>& sets) {
+               const Performance& fitted, const std::vector<SampleSet>& sets) {
   std::vector<Problem> problems;
   for (const Stage& stage : stages) {
+    const bool few = stage.samples->size() < few_shapes;
+    const std::vector<ReplayedSample> met = few ? replay(*stage.samples, fitted).rows : held_out;
     std::vector<double> errors;
-    for (const ReplayedSample& row : held_out) {
+    for (const ReplayedSample& row : met) {
       if (rates_of(row.sample) == stage.rates) errors.push_back(std::abs(row.error));
     }
     const double missed = quantile(std::move(errors), 0.5);
     if (missed <= most_missed) continue;
     problems.push_back(
         {files_of(stage, sets),
-         fmt::format(
-             "rates within the bounds of the device's data sheet miss the {} by {:.0f}% (median, held "
-             "out): are the times in the unit named, and of this device?",
-             stage.what, 100 * missed)});
+         fmt::format("rates within the bounds of the device's data sheet miss the {} by {:.0f}% (median{}): "
+                     "are the times in the unit named, and of this device?",
+                     stage.what, 100 * missed, few ? "" : ", held out")});
   }
   if (!problems.empty()) throw InputError(problems);
 }
 
+void warn_of_few(const std::vector<Stage>& stages, std::vector<std::string>& warnings) {
+  for (const Stage& stage : stages) {
+    const std::size_t count = stage.samples->size();
+    if (count >= few_shapes) continue;
+    warnings.push_back(fmt::format("{} rests on {} shape{} of {}: little judges it",
+                                   stage.parameters.front().name, count, count == 1 ? "" : "s", stage.what));
+  }
+}
+
 void warn_of_what_is_left(const SortedSamples& samples, const SampleReplay& fit, const std::string& base,
                           std::vector<std::string>& warnings) {
-  const auto kept = [&](const std::vector<Sample>& of, const char* rates) {
-    if (of.empty()) warnings.push_back(fmt::format("{} are not fitted and stay those of {}", rates, base));
+  // `alone` names what samples of training steps tell of these rates.
+  const auto kept = [&](const std::vector<Sample>& of, const char* rates, const std::vector<Sample>& in_steps,
+                        const char* alone) {
+    if (!of.empty()) return;
+    const std::string only = in_steps.empty() ? "" : fmt::format(" but {}", alone);
+    warnings.push_back(fmt::format("rates of {}{} are not fitted and stay those of {}", rates, only, base));
   };
-  kept(samples.products, "rates of matrix products");
-  kept(samples.attention, "rates of flash attention");
-  kept(samples.collectives, "rates of collectives");
-  kept(samples.streaming, "rates of streaming kernels");
+  kept(samples.products, "matrix products", samples.sustained, "products.sustained");
+  kept(samples.attention, "flash attention",
+       samples.attention_sustained.empty() ? samples.attention_backward : samples.attention_sustained,
+       samples.attention_sustained.empty()  ? "flash_attention.backward"
+       : samples.attention_backward.empty() ? "flash_attention.sustained"
+                                            : "flash_attention.sustained and flash_attention.backward");
+  kept(samples.collectives, "collectives", samples.collectives_in_steps, "collectives.ring_bandwidth");
+  kept(samples.streaming, "streaming kernels", samples.streaming_in_steps, "streaming.bandwidth_share");
   for (const SampleKind kind : {SampleKind::all_to_all, SampleKind::send_receive}) {
     const auto count = std::count_if(fit.rows.begin(), fit.rows.end(),
                                      [&](const ReplayedSample& row) { return row.sample.kind == kind; });
@@ -252,7 +274,8 @@ Calibration calibrate(const std::vector<SampleSet>& sets, const System& base) {
   set_ranges(by_rate, performance.rates);
   std::vector<ReplayedSample> held_out = held_out_rows(samples, *base.performance);
   const std::vector<Stage> stages = stages_of(by_rate, performance.device);
-  check_met(stages, held_out, sets);
+  check_met(stages, held_out, performance, sets);
+  warn_of_few(stages, result.warnings);
   set_ratios(held_out, performance.rates);
   judge_intervals(held_out);
   result.held_out = error_groups(held_out);

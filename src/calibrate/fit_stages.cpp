@@ -28,8 +28,14 @@ RatesOf rates_of(const Sample& sample) {
     return {is_narrow(sample.attention.dtype) ? RateKind::attention_fp8 : RateKind::attention, std::nullopt};
   }
   // Rates of collectives are those within a node.
-  if (is_collective(sample.kind))
-    return {sample.nodes == 1 ? RateKind::collectives : RateKind::none, std::nullopt};
+  if (is_collective(sample.kind) && sample.nodes > 1) return {};
+  const bool of_bandwidth = is_collective(sample.kind) || sample.kind == SampleKind::streaming;
+  if (of_bandwidth && sample.load == Load::sustained) {
+    if (!tells_bandwidth(sample)) return {};
+    return {is_collective(sample.kind) ? RateKind::collectives_in_steps : RateKind::streaming_in_steps,
+            std::nullopt};
+  }
+  if (is_collective(sample.kind)) return {RateKind::collectives, std::nullopt};
   const bool streams = sample.kind == SampleKind::streaming || sample.kind == SampleKind::empty_kernel;
   return {streams ? RateKind::streaming : RateKind::none, std::nullopt};
 }
@@ -105,6 +111,18 @@ std::vector<Stage> stages_of(const SortedSamples& samples, const Device& device)
        streaming_scale,
        "streaming kernels",
        {"streaming, from 1 MiB", "streaming, below 1 MiB", "empty kernels"}});
+  add({{RateKind::collectives_in_steps, std::nullopt},
+       ring_bandwidth_parameters(device),
+       &samples.collectives_in_steps,
+       collective_scale,
+       "collectives of training steps",
+       {"collectives, in training steps, from 16 MiB"}});
+  add({{RateKind::streaming_in_steps, std::nullopt},
+       bandwidth_share_parameters(),
+       &samples.streaming_in_steps,
+       streaming_scale,
+       "streaming kernels of training steps",
+       {"streaming, in training steps, from 64 MiB"}});
   return stages;
 }
 

@@ -21,7 +21,9 @@ enum class RateKind : std::uint8_t {
   attention_sustained,
   attention_backward,
   collectives,
+  collectives_in_steps,
   streaming,
+  streaming_in_steps,
   none
 };
 struct RatesOf {

@@ -154,8 +154,17 @@ Performance with_rates_of(const SortedSamples& samples, Performance base) {
   return base;
 }
 
+std::vector<Parameter> bandwidth_share_parameters() { return {{"streaming.bandwidth_share", 0.8, 0.02, 1}}; }
+
 std::vector<Parameter> streaming_parameters() {
-  return {{"streaming.bandwidth_share", 0.8, 0.02, 1}, {"kernels.shortest", 4e-6, 0.2e-6, 100e-6}};
+  std::vector<Parameter> parameters = bandwidth_share_parameters();
+  parameters.push_back({"kernels.shortest", 4e-6, 0.2e-6, 100e-6});
+  return parameters;
+}
+
+std::vector<Parameter> ring_bandwidth_parameters(const Device& device) {
+  const double link = device.link_bandwidth.count();
+  return {{"collectives.ring_bandwidth", 0.75 * link, 0.02 * link, link}};
 }
 
 std::vector<Parameter> collective_parameters(const Device& device, bool one_rank_count) {
@@ -164,7 +173,7 @@ std::vector<Parameter> collective_parameters(const Device& device, bool one_rank
       {"collectives.low_latency_launch", 9e-6, 0.2e-6, 500e-6},
       {"collectives.low_latency_bandwidth", 0.3 * link, 0.005 * link, link},
       {"collectives.ring_launch", 25e-6, 0.2e-6, 1e-3},
-      {"collectives.ring_bandwidth", 0.75 * link, 0.02 * link, link},
+      ring_bandwidth_parameters(device).front(),
   };
   if (one_rank_count) return parameters;
   parameters.push_back({"collectives.low_latency_step", 1e-6, 10e-9, 100e-6});

@@ -25,6 +25,9 @@ std::vector<Parameter> attention_fp8_parameters();
 std::vector<Parameter> attention_sustained_parameters();
 std::vector<Parameter> attention_backward_parameters();
 std::vector<Parameter> streaming_parameters();
+// Of kernels of training steps, whose times leave out the gaps between launches.
+std::vector<Parameter> bandwidth_share_parameters();
+std::vector<Parameter> ring_bandwidth_parameters(const Device& device);
 // Ranks and steps are told apart by samples of different numbers of ranks only. With one number, steps and copies are
 // not fitted.
 std::vector<Parameter> collective_parameters(const Device& device, bool one_rank_count);

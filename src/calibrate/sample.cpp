@@ -73,6 +73,10 @@ DeviceWords device_words(const std::string& name) {
 
 }  // namespace
 
+bool tells_bandwidth(const Sample& sample) {
+  return sample.bytes >= (sample.kind == SampleKind::streaming ? 64_MiB : 16_MiB);
+}
+
 bool same_shape(const Sample& x, const Sample& y) { return shape_of(x) == shape_of(y); }
 
 std::uint64_t shape_hash(const Sample& sample) {

@@ -15,7 +15,6 @@ namespace {
 
 // Three samples for each rate that is fitted to them, so that two thirds of them still leave two.
 constexpr std::size_t least_products = 24;
-constexpr std::size_t least_sustained = 3;
 constexpr std::size_t least_attention = 24;
 constexpr std::size_t least_collectives = 21;
 constexpr std::size_t least_streaming = 6;
@@ -106,7 +105,6 @@ void check_products(const std::vector<Sample>& products, const std::vector<Sampl
                     const System& base, Checker& checker, std::vector<std::string>& warnings) {
   const std::string type = is_half(dtype) ? "" : std::string(name_of(dtype)) + " ";
   checker.count(products, least_products, (type + "matrix products").c_str());
-  checker.count(sustained, least_sustained, (type + "matrix products under sustained load").c_str());
   const std::string what = type + "products";
   const auto side = [](std::int64_t Gemm::*member) {
     return [member](const Sample& sample) { return static_cast<double>(sample.product.*member); };
@@ -129,9 +127,6 @@ void check_products(const std::vector<Sample>& products, const std::vector<Sampl
 // That kernels of attention determine their rates, and can be of the device.
 void check_attention(const SortedSamples& samples, const System& base, Checker& checker) {
   checker.count(samples.attention, least_attention, "kernels of attention");
-  checker.count(samples.attention_fp8, least_sustained, "kernels of fp8 attention");
-  checker.count(samples.attention_sustained, least_sustained, "kernels of attention under sustained load");
-  checker.count(samples.attention_backward, least_sustained, "backward kernels of attention");
   const auto queries = [](const Sample& sample) { return real(sample.attention.queries); };
   const auto heads = [](const Sample& sample) {
     return real(sample.attention.batch * sample.attention.heads);
@@ -169,8 +164,10 @@ void check_bandwidths(const SortedSamples& samples, const Device& device, Checke
                     "or times that are not in the unit named",
                     fastest->where, best / 1e9, most, bandwidth / 1e9, what));
   };
-  check(samples.collectives, device.link_bandwidth.count(), most_of_link, "its links");
-  check(samples.streaming, device.memory_bandwidth.count(), most_of_memory, "its memory");
+  for (const auto* collectives : {&samples.collectives, &samples.collectives_in_steps})
+    check(*collectives, device.link_bandwidth.count(), most_of_link, "its links");
+  for (const auto* streaming : {&samples.streaming, &samples.streaming_in_steps})
+    check(*streaming, device.memory_bandwidth.count(), most_of_memory, "its memory");
 }
 
 // One sample of each file is named, however many there are.
@@ -210,6 +207,10 @@ SortedSamples sorted(const std::vector<Sample>& samples) {
        : narrow                                         ? result.attention_fp8
                                                         : result.attention)
           .push_back(sample);
+    } else if (is_collective(sample.kind) && sample.nodes == 1 && sample.load == Load::sustained) {
+      if (tells_bandwidth(sample)) result.collectives_in_steps.push_back(sample);
+    } else if (sample.kind == SampleKind::streaming && sample.load == Load::sustained) {
+      if (tells_bandwidth(sample)) result.streaming_in_steps.push_back(sample);
     } else if (is_collective(sample.kind) && sample.nodes == 1) {
       result.collectives.push_back(sample);
       ranks.insert(sample.ranks);
@@ -249,7 +250,8 @@ std::vector<std::string> check_samples(const std::vector<SampleSet>& sets, const
       });
   if (samples.products.empty() && samples.collectives.empty() && samples.streaming.empty() &&
       samples.sustained.empty() && samples.attention.empty() && samples.attention_fp8.empty() &&
-      samples.attention_sustained.empty() && samples.attention_backward.empty() && !narrow) {
+      samples.attention_sustained.empty() && samples.attention_backward.empty() &&
+      samples.collectives_in_steps.empty() && samples.streaming_in_steps.empty() && !narrow) {
     checker.report("holds no samples that rates can be fitted to");
   }
   check_products(samples.products, samples.sustained, Dtype::half, base, checker, warnings);

@@ -15,8 +15,10 @@ struct SortedSamples {
   std::vector<Sample> products;
   std::vector<Sample> sustained;
   std::vector<Sample> collectives;
-  std::vector<Sample> streaming;  // and empty kernels
-  std::vector<Sample> attention;  // of 16 bits, forward and in bursts
+  std::vector<Sample> streaming;             // and empty kernels
+  std::vector<Sample> collectives_in_steps;  // of so many bytes that the rings' bandwidth makes their time
+  std::vector<Sample> streaming_in_steps;    // of so many bytes that they come from memory
+  std::vector<Sample> attention;             // of 16 bits, forward and in bursts
   std::vector<Sample> attention_fp8;
   std::vector<Sample> attention_sustained;  // of 16 bits; that of FP8 tells nothing of training steps
   std::vector<Sample> attention_backward;

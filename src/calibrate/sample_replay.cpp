@@ -50,6 +50,10 @@ constexpr std::string_view group_names[] = {
     "reduce_scatter, from 1 MiB",
     "streaming, from 1 MiB",
     "streaming, below 1 MiB",
+    "collectives, in training steps, from 16 MiB",
+    "collectives, in training steps, below",
+    "streaming, in training steps, from 64 MiB",
+    "streaming, in training steps, below",
     "empty kernels",
     "all_to_all, from 1 MiB",
     "all_to_all, below 1 MiB",
@@ -102,6 +106,9 @@ bool belongs(const Sample& sample, std::string_view group) {
   const bool large = sample.bytes >= 1_MiB;
   if (sample.kind == SampleKind::matrix_product) return product_group(sample) == group;
   if (sample.kind == SampleKind::attention) return attention_group(sample) == group;
+  if (sample.kind == SampleKind::streaming && sample.load == Load::sustained)
+    return group == (tells_bandwidth(sample) ? "streaming, in training steps, from 64 MiB"
+                                             : "streaming, in training steps, below");
   if (sample.kind == SampleKind::streaming)
     return group == (large ? "streaming, from 1 MiB" : "streaming, below 1 MiB");
   if (sample.kind == SampleKind::empty_kernel) return group == "empty kernels";
@@ -112,6 +119,9 @@ bool belongs(const Sample& sample, std::string_view group) {
     return group == (sample.layer.pass == LayerPass::forward ? "layers, forward" : "layers, backward");
   if (!is_collective(sample.kind)) return false;
   if (sample.nodes > 1) return group == "collectives, over several nodes";
+  if (sample.load == Load::sustained)
+    return group == (tells_bandwidth(sample) ? "collectives, in training steps, from 16 MiB"
+                                             : "collectives, in training steps, below");
   const bool of_kind = large && group.starts_with(name_of(sample.kind)) && group.ends_with("from 1 MiB");
   return of_kind || group == (large ? "collectives, from 1 MiB" : "collectives, below 1 MiB");
 }

@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
+#include "headroom/interop/profile.hpp"
 #include "headroom/io/run_cases.hpp"
 #include "headroom/io/runs_file.hpp"
 #include "headroom/io/samples_file.hpp"
@@ -20,6 +21,7 @@ namespace {
 
 struct CalibrateFlags {
   std::vector<std::string> samples;
+  std::vector<std::string> profiles;
   std::vector<std::string> runs;
   std::vector<std::string> fit;
   std::optional<std::string> software;
@@ -28,15 +30,14 @@ struct CalibrateFlags {
   std::string output;  // the system
 };
 
-// The base, and what `read` reads of each file. Throws InputError with all problems together.
+// The base, and what `read(base, problems)` reads besides, with the problems that it meets. Throws InputError with all
+// problems together.
 template <class Read>
-System read_inputs(const std::string& base_name, const std::vector<std::string>& files, Read read) {
+System read_inputs(const std::string& base_name, Read read) {
   std::vector<Problem> problems;
   System base;
   collect(problems, [&] { base = read_system(base_name); });
-  for (const std::string& file : files) {
-    collect(problems, [&] { read(file); });
-  }
+  read(base, problems);
   if (problems.empty() && !base.performance) {
     problems.push_back({base_name, "has no performance figures, which a fit starts from"});
   }
@@ -53,8 +54,12 @@ void write_calibrated(System system, const std::string& file) {
 ExitCode fit_to_samples(const CalibrateFlags& flags) {
   const Style style = style_of(flags.report);
   CalibrateQuestion question;
-  question.base = read_inputs(flags.base, flags.samples,
-                              [&](const std::string& file) { question.sets.push_back(read_samples(file)); });
+  question.base = read_inputs(flags.base, [&](const System& base, std::vector<Problem>& problems) {
+    for (const std::string& file : flags.samples)
+      collect(problems, [&] { question.sets.push_back(read_samples(file)); });
+    for (const std::string& file : flags.profiles)
+      collect(problems, [&] { question.profiles.push_back(read_profile(file, base.devices_per_node)); });
+  });
   const CalibrateReply reply = answer(question);
   write_calibrated(reply.calibration.system, flags.output);
   write({}, render(reply, style));
@@ -77,9 +82,13 @@ std::vector<std::string> names_of(const std::vector<std::string>& given,
 ExitCode fit_to_runs(const CalibrateFlags& flags) {
   const Style style = style_of(flags.report);
   std::vector<MeasuredRun> runs;
-  const System base = read_inputs(flags.base, flags.runs, [&](const std::string& file) {
-    const std::vector<MeasuredRun> more = read_runs(file);
-    runs.insert(runs.end(), more.begin(), more.end());
+  const System base = read_inputs(flags.base, [&](const System&, std::vector<Problem>& problems) {
+    for (const std::string& file : flags.runs) {
+      collect(problems, [&] {
+        const std::vector<MeasuredRun> more = read_runs(file);
+        runs.insert(runs.end(), more.begin(), more.end());
+      });
+    }
   });
   const CalibrateToRunsReply reply = answer(CalibrateToRunsQuestion{
       .runs = choose_runs(runs, names_of(flags.fit, runs), flags.base, flags.software),
@@ -92,12 +101,13 @@ ExitCode fit_to_runs(const CalibrateFlags& flags) {
 
 ExitCode calibrate(const CalibrateFlags& flags) {
   std::vector<Problem> problems;
-  if (flags.samples.empty() && flags.runs.empty()) {
-    problems.push_back({"calibrate", "needs samples or --from-runs"});
+  const bool samples = !flags.samples.empty() || !flags.profiles.empty();
+  if (!samples && flags.runs.empty()) {
+    problems.push_back({"calibrate", "needs samples, --profile or --from-runs"});
   }
-  if (!flags.samples.empty() && !flags.runs.empty()) {
+  if (samples && !flags.runs.empty()) {
     problems.push_back({"--from-runs",
-                        "cannot be combined with samples: fit those first, and give the system "
+                        "cannot be combined with samples and profiles: fit those first, and give the system "
                         "that this writes as the --base of the runs"});
   }
   if (flags.runs.empty() && !flags.fit.empty()) problems.push_back({"--fit", "needs --from-runs"});
@@ -113,6 +123,10 @@ void add_calibrate(Command program, ExitCode& exit_code) {
   const auto flags = std::make_shared<CalibrateFlags>();
   command.option("samples", flags->samples, "SAMPLES",
                  "JSON of headroom-measure, CSV, or output of nccl-tests");
+  command.option(
+      "--profile", flags->profiles, "FILE",
+      "Besides or instead of samples: a trace of PyTorch's profiler (Kineto), which may be gzipped, "
+      "of a training step; may be repeated");
   command.option("--from-runs", flags->runs, "FILE",
                  "Instead of samples: runs whose iteration times tell the sustained efficiencies; may be "
                  "repeated");
@@ -127,6 +141,7 @@ void add_calibrate(Command program, ExitCode& exit_code) {
   command.footer(
       "Examples:\n"
       "  headroom calibrate products.csv all_reduce.txt --base dgx-h100-80g -o my-cluster.json\n"
+      "  headroom calibrate --profile trace.json.gz --base dgx-h100-80g -o my-cluster.json\n"
       "  headroom calibrate --from-runs my-runs.json --base my-cluster.json -o my-cluster-tuned.json\n"
       "\nErrors are of the fit, and of what was held out: each third of the shapes is predicted by rates "
       "fitted to\n"

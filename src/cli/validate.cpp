@@ -7,6 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
+#include "headroom/interop/profile.hpp"
 #include "headroom/io/measurements_file.hpp"
 #include "headroom/io/run_cases.hpp"
 #include "headroom/io/runs_file.hpp"
@@ -23,6 +24,7 @@ namespace {
 struct ValidateFlags {
   std::vector<std::string> runs;
   std::vector<std::string> samples;
+  std::vector<std::string> profiles;
   std::string picture;
   std::optional<std::string> system;
   std::optional<std::string> software;
@@ -35,13 +37,20 @@ struct ValidateFlags {
 ExitCode validate_samples(const ValidateFlags& flags) {
   const Style style = style_of(flags.output);
   std::vector<Problem> problems;
-  if (!flags.runs.empty()) problems.push_back({"--samples", "cannot be combined with --runs"});
-  if (!flags.system)
-    problems.push_back({"--samples", "needs --system: which rates are they to be compared with?"});
+  const char* const flag = flags.samples.empty() ? "--profile" : "--samples";
+  if (!flags.runs.empty()) problems.push_back({flag, "cannot be combined with --runs"});
+  if (!flags.system) problems.push_back({flag, "needs --system: which rates are they to be compared with?"});
   ValidateSamplesQuestion question;
   if (flags.system) collect(problems, [&] { question.system = read_system(*flags.system); });
   for (const std::string& file : flags.samples) {
     collect(problems, [&] { question.sets.push_back(read_samples(file)); });
+  }
+  for (const std::string& file : flags.profiles) {
+    collect(problems, [&] {
+      const Profile profile = read_profile(file, question.system.devices_per_node);
+      if (const auto problem = problem_of(profile)) problems.push_back(*problem);
+      question.sets.push_back(profile.samples);
+    });
   }
   const std::vector<Problem> of_question = problems_of(question);
   problems.insert(problems.end(), of_question.begin(), of_question.end());
@@ -58,8 +67,8 @@ ExitCode validate_samples(const ValidateFlags& flags) {
 }
 
 ExitCode validate(const ValidateFlags& flags) {
-  if (!flags.samples.empty()) return validate_samples(flags);
-  if (!flags.picture.empty()) throw InputError("--picture", "needs --samples");
+  if (!flags.samples.empty() || !flags.profiles.empty()) return validate_samples(flags);
+  if (!flags.picture.empty()) throw InputError("--picture", "needs --samples or --profile");
   const Style style = style_of(flags.output);
   if (flags.runs.empty() && flags.by_title) throw InputError("--by-title", "needs --runs");
   if (flags.runs.empty() && (flags.system || flags.software)) {
@@ -109,6 +118,8 @@ void add_validate(Command program, ExitCode& exit_code) {
   command.option(
       "--samples", flags->samples, "FILE",
       "Measured kernels and collectives (JSON, CSV or nccl-tests), instead of runs; may be repeated");
+  command.option("--profile", flags->profiles, "FILE",
+                 "The kernels of a training step, from a trace of PyTorch's profiler; may be repeated");
   command.output("--picture", flags->picture,
                  "Of the samples: write predicted against measured as SVG to FILE");
   command.option("--system", flags->system, "SYSTEM",

@@ -5,6 +5,7 @@
 
 #include "headroom/io/quantity.hpp"
 #include "report/json.hpp"
+#include "report/profile.hpp"
 #include "report/text.hpp"
 
 namespace headroom {
@@ -291,10 +292,13 @@ std::string render(const CalibrateReply& reply, const Style& style) {
                     {"errors", json_of(calibration.fit.groups)},
                     {"held_out_errors", json_of(calibration.held_out)},
                     {"unmodelled", unmodelled_json(calibration.fit)},
+                    {"profiles", profiles_json(reply.profiles)},
                     {"warnings", calibration.warnings}});
   }
   if (style.format == Format::csv) return to_csv(error_table(calibration));
-  std::string text = render_table(rate_table(calibration), style) + '\n';
+  std::string text;
+  for (const Profile& profile : reply.profiles) text += profile_text(profile, style);
+  text += render_table(rate_table(calibration), style) + '\n';
   text += render_table(error_table(calibration), style);
   if (!calibration.warnings.empty()) text += '\n';
   for (const std::string& warning : calibration.warnings) text += "note: " + warning + '\n';

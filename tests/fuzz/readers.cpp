@@ -13,6 +13,7 @@
 #include "headroom/answer/values.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/reading.hpp"
+#include "headroom/interop/profile.hpp"
 #include "headroom/io/measurements_file.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/part_file.hpp"
@@ -91,6 +92,14 @@ void fuzz_runs(std::string_view text) {
     std::vector<MeasuredRun> runs = parse_runs(text, fuzzed_file);
     cases_of(runs, std::nullopt, std::nullopt);
     take_keys_by_title(runs);
+  });
+}
+
+void fuzz_profile(std::string_view text) {
+  with_answer([&] {
+    const Profile profile = parse_profile(text, fuzzed_file, 8);
+    for (const Sample& sample : profile.samples.samples)
+      insist(sample.median > Seconds(0), "a time of nothing");
   });
 }
 
@@ -197,7 +206,7 @@ constexpr std::array readers{
     FuzzedReader{"part", fuzz_part},           FuzzedReader{"values", fuzz_values},
     FuzzedReader{"grid", fuzz_grid},           FuzzedReader{"quantity", fuzz_quantity},
     FuzzedReader{"overrides", fuzz_overrides}, FuzzedReader{"fields", fuzz_fields},
-    FuzzedReader{"amounts", fuzz_amounts},
+    FuzzedReader{"amounts", fuzz_amounts},     FuzzedReader{"profile", fuzz_profile},
 };
 
 }  // namespace

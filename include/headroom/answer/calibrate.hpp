@@ -7,6 +7,7 @@
 
 #include "headroom/calibrate/fit_rates.hpp"
 #include "headroom/calibrate/fit_runs.hpp"
+#include "headroom/calibrate/profile.hpp"
 #include "headroom/io/run_cases.hpp"
 
 namespace headroom {
@@ -14,15 +15,17 @@ namespace headroom {
 // Of kernels and collectives: which rates of the base do these samples determine?
 struct CalibrateQuestion {
   std::vector<SampleSet> sets;
-  System base;  // with performance figures
+  std::vector<Profile> profiles = {};  // whose samples join the sets
+  System base;                         // with performance figures
 };
 
 struct CalibrateReply {
   Calibration calibration;
+  std::vector<Profile> profiles;  // those of the question
   friend bool operator==(const CalibrateReply&, const CalibrateReply&) = default;
 };
 
-// Throws InputError as calibrate() does.
+// Throws InputError as calibrate() does, and where a profile holds no samples.
 CalibrateReply answer(const CalibrateQuestion& question);
 
 // Of training runs: which sustained efficiencies of the base do their times tell?

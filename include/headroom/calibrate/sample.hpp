@@ -40,7 +40,8 @@ constexpr bool is_exchange(SampleKind kind) {
 }
 
 // Clock that a product was measured at. burst: a few products after a pause. sustained: under a load that has lasted
-// until the power limit shows, as in a training step.
+// until the power limit shows, as in a training step. Of collectives and streaming kernels: whether they ran in a training step,
+// with whatever ran beside them.
 enum class Load : std::uint8_t { burst, sustained };
 
 // Which 16 bits `half` stands for in a sample. Nothing is predicted differently; a device may still tell them apart.
@@ -93,6 +94,10 @@ struct SampleSet {
   std::vector<Sample> samples;
   friend bool operator==(const SampleSet&, const SampleSet&) = default;
 };
+
+// Whether a collective or a streaming kernel of a training step is large enough to tell a bandwidth: from 16 MiB on the
+// launch and the steps of a ring are a few percent of its time, and 64 MiB are more than most caches hold.
+bool tells_bandwidth(const Sample& sample);
 
 // Whether two samples measure the same thing.
 bool same_shape(const Sample& x, const Sample& y);

@@ -1,0 +1,202 @@
+#include "headroom/interop/profile.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "headroom/calibrate/comparison.hpp"
+#include "headroom/core/error.hpp"
+#include "headroom/core/expects.hpp"
+#include "interop/kineto.hpp"
+#include "interop/profile_work.hpp"
+#include "io/strict_json.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr double longest_kernel = 1e9;  // microseconds
+constexpr std::size_t most_shapes = longest_list_of_rows;
+
+// The innermost operator under way at each launch: operators of a thread lie within one another or apart.
+class OperatorFinder {
+ public:
+  explicit OperatorFinder(const ProfileEvents& events) {
+    std::vector<std::size_t> order(events.operators.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
+      const ProfiledOperator& a = events.operators[x];
+      const ProfiledOperator& b = events.operators[y];
+      return std::tuple(a.thread, a.begin, -a.end) < std::tuple(b.thread, b.begin, -b.end);
+    });
+    std::vector<std::pair<Launch, std::int64_t>> launches;
+    launches.reserve(events.launches.size());
+    for (const auto& [correlation, launch] : events.launches) launches.emplace_back(launch, correlation);
+    std::sort(launches.begin(), launches.end(), [](const auto& x, const auto& y) {
+      return std::tuple(x.first.thread, x.first.at, x.second) <
+             std::tuple(y.first.thread, y.first.at, y.second);
+    });
+    std::vector<std::size_t> under_way;
+    std::size_t next = 0;
+    for (const auto& one : launches) {
+      const Launch& launch = one.first;
+      const auto before = [&](const ProfiledOperator& it) {
+        return std::pair(it.thread, it.begin) <= std::pair(launch.thread, launch.at);
+      };
+      for (; next < order.size() && before(events.operators[order[next]]); ++next)
+        under_way.push_back(order[next]);
+      const auto over = [&](std::size_t i) {
+        const ProfiledOperator& it = events.operators[i];
+        return it.thread != launch.thread || it.end < launch.at;
+      };
+      while (!under_way.empty() && over(under_way.back())) under_way.pop_back();
+      if (!under_way.empty()) found_[one.second] = under_way.back();
+    }
+  }
+
+  // Its place in ProfileEvents::operators.
+  [[nodiscard]] std::optional<std::size_t> of(const ProfiledKernel& kernel) const {
+    const auto found = found_.find(kernel.correlation);
+    return found == found_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  std::unordered_map<std::int64_t, std::size_t> found_;
+};
+
+// Times of one shape, under a sample that lacks its own.
+struct TimedShape {
+  Sample sample;
+  std::string what;
+  std::vector<double> seconds;
+};
+
+class SampleMaker {
+ public:
+  SampleMaker(const ProfileEvents& events, std::int64_t devices_per_node)
+      : events_(events), devices_per_node_(devices_per_node) {}
+
+  Profile make(const std::string& file) {
+    const OperatorFinder finder(events_);
+    std::map<std::size_t, std::pair<double, std::size_t>> calls;  // time and kernels of a call that is read
+    for (const ProfiledKernel& kernel : events_.kernels) {
+      const auto place = finder.of(kernel);
+      const bool read = place && events_.operators[*place].call >= 0;
+      if (kernel.collective >= 0) {
+        add(collective(kernel.collective), kernel.microseconds, 1);
+      } else if (read) {
+        calls[*place].first += kernel.microseconds;
+        ++calls[*place].second;
+      } else {
+        const std::string_view by = place ? name_at(events_.operators[*place].name) : std::string_view();
+        add(work_of(name_at(kernel.name), by), kernel.microseconds, 1);
+      }
+    }
+    for (const auto& [place, sum] : calls)
+      add(call(events_.operators[place].call, sum.second), sum.first, sum.second);
+    return finish(file);
+  }
+
+ private:
+  [[nodiscard]] std::string_view name_at(std::int32_t name) const {
+    return events_.names[static_cast<std::size_t>(name)];
+  }
+
+  const ProfiledWork& collective(std::int32_t place) {
+    const auto found = collectives_.find(place);
+    if (found != collectives_.end()) return found->second;
+    const CollectiveCall& it = events_.collectives[static_cast<std::size_t>(place)];
+    return collectives_.emplace(place, work_of(it, devices_per_node_)).first->second;
+  }
+
+  ProfiledWork call(std::int32_t place, std::size_t kernels) {
+    auto found = calls_.find(place);
+    if (found == calls_.end()) {
+      found = calls_.emplace(place, work_of(events_.calls[static_cast<std::size_t>(place)])).first;
+    }
+    const ProfiledWork& work = found->second;
+    // Bytes of an operator that takes several kernels go through memory more often.
+    if (work.sample && work.sample->kind == SampleKind::streaming && kernels > 1)
+      return {.work = work.work, .problem = "of operators that take several", .sample = std::nullopt};
+    return work;
+  }
+
+  void add(const ProfiledWork& work, double microseconds, std::size_t kernels) {
+    const bool timed = microseconds > 0 && microseconds < longest_kernel;
+    const std::string problem = timed ? work.problem : "without a time";
+    ProfilePart& part =
+        parts_.try_emplace({work.work, problem}, ProfilePart{.work = work.work, .problem = problem})
+            .first->second;
+    part.kernels += kernels;
+    if (!timed) return;
+    part.time += Seconds(microseconds / 1e6);
+    if (!work.sample) return;
+    std::vector<std::size_t>& alike = by_hash_[shape_hash(*work.sample)];
+    const auto same = std::find_if(alike.begin(), alike.end(), [&](std::size_t i) {
+      return same_shape(shapes_[i].sample, *work.sample);
+    });
+    if (same == alike.end()) {
+      if (shapes_.size() == most_shapes) return;
+      ++part.shapes;
+      alike.push_back(shapes_.size());
+      shapes_.push_back({*work.sample, work.work, {microseconds / 1e6}});
+    } else {
+      shapes_[*same].seconds.push_back(microseconds / 1e6);
+    }
+  }
+
+  Profile finish(const std::string& file) {
+    Profile profile;
+    profile.samples = {
+        .file = file, .device = events_.device, .environment = events_.environment, .samples = {}};
+    profile.samples.samples.reserve(shapes_.size());
+    for (TimedShape& shape : shapes_) {
+      const bool waits = is_collective(shape.sample.kind) || is_exchange(shape.sample.kind);
+      const double time =
+          waits ? *std::min_element(shape.seconds.begin(), shape.seconds.end()) : median(shape.seconds);
+      shape.sample.median = Seconds(time);
+      shape.sample.where = fmt::format("{} of {} calls", shape.what, shape.seconds.size());
+      profile.samples.samples.push_back(std::move(shape.sample));
+    }
+    for (auto& [key, part] : parts_) profile.parts.push_back(std::move(part));
+    std::stable_sort(
+        profile.parts.begin(), profile.parts.end(), [](const ProfilePart& x, const ProfilePart& y) {
+          return std::tuple(x.shapes == 0, -x.time.count()) < std::tuple(y.shapes == 0, -y.time.count());
+        });
+    return profile;
+  }
+
+  const ProfileEvents& events_;
+  std::int64_t devices_per_node_;
+  std::unordered_map<std::int32_t, ProfiledWork> calls_, collectives_;
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_hash_;
+  std::vector<TimedShape> shapes_;
+  std::map<std::pair<std::string, std::string>, ProfilePart> parts_;
+};
+
+Profile profile_of(ByteSource& source, const std::string& file, std::int64_t devices_per_node) {
+  EXPECTS(devices_per_node >= 1);
+  const ProfileEvents events = read_kineto(source, file);
+  if (events.kernels.empty())
+    throw InputError(file, "holds no kernels of a GPU: record ProfilerActivity.CUDA as well");
+  return SampleMaker(events, devices_per_node).make(file);
+}
+
+}  // namespace
+
+Profile read_profile(const std::string& path, std::int64_t devices_per_node) {
+  ByteSource source(path);
+  return profile_of(source, path, devices_per_node);
+}
+
+Profile parse_profile(std::string_view text, const std::string& file, std::int64_t devices_per_node) {
+  ByteSource source(text, file);
+  return profile_of(source, file, devices_per_node);
+}
+
+}  // namespace headroom
