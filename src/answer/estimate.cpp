@@ -52,11 +52,7 @@ EstimateReply answer(const EstimateQuestion& question) {
     reply.alternatives =
         fits(reply) ? improvements(plan, most_alternatives) : remedies(question.request, most_alternatives);
   }
-  if (question.with_schedule && plan.timing) {
-    const IterationTime& iteration = plan.timing->iteration;
-    replay_schedule(iteration.shape, iteration.times,
-                    [&](const ReplayedStep& step) { reply.schedule.push_back(step); });
-  }
+  if (question.with_schedule && plan.timing) reply.trace = trace_of(plan);
   return reply;
 }
 

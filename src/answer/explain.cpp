@@ -119,9 +119,17 @@ Expr chunks_in_flight_in_symbols(const ScheduleShape& shape, const Bindings& let
       case ScheduleKind::gpipe: return n;
       case ScheduleKind::one_forward_one_backward:
       case ScheduleKind::zero_bubble_h1: return enough ? p : n;
+      case ScheduleKind::zero_bubble_h2:
+        return shape.microbatches >= 2 * shape.ranks - 1 ? 2 * p - 1 : Expr(n);
+      case ScheduleKind::zero_bubble_2p: return shape.microbatches >= 2 * shape.ranks ? 2 * p : Expr(n);
       case ScheduleKind::interleaved:
         if (shape.group > shape.ranks && enough) return shape.group * (m - 1) + 2 * p - 1;
         return enough ? p * m + p - 1 : Expr(n * m);
+      case ScheduleKind::looped_bfs: return n * m;
+      case ScheduleKind::zero_bubble_v:
+        return shape.microbatches >= 2 * shape.ranks ? 2 * p : Expr(chunks_in_flight(shape, 0));
+      case ScheduleKind::dualpipe_v: return 2 * p + 1;
+      case ScheduleKind::dualpipe: return p + 1;
     }
     EXPECTS(!"unknown schedule");
     return 0;
@@ -147,7 +155,7 @@ ExplainedStage explain_first_stage(const ExplainQuestion& question, const ModelL
       strategy.stage_layers.empty() && layer_count(layers) % static_cast<std::int64_t>(stages.size()) == 0;
   const Expr chunks = chunks_in_flight_in_symbols(shape, context.letters);
   if (even) {
-    const Monomial stages_of_model = shape.chunks > 1 ? p * m : p;
+    const Monomial stages_of_model = strategy.virtual_pipeline > 1 ? p * m : p;
     result.layers_in_flight = context.derive(chunks * L / stages_of_model);
   }
   const auto of_layers = [](const ExplainedTable& kind) { return kind.position == KindPosition::layer; };
@@ -198,8 +206,9 @@ ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers) 
   const ModelParameters parts = evaluate(
       model_parameter_exprs(layers, context.sharding, strategy.tensor_parallel, strategy.optimizer.kind),
       context.letters);
-  const KindCounts held = kinds_of_rank(stage_places(layers, strategy), index(strategy.pipeline_parallel), 0);
-  const bool both_ends = strategy.pipeline_parallel == 1;
+  const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, question.workload));
+  const KindCounts held = kinds_of_rank(stage_places(layers, strategy), shape, 0);
+  const bool both_ends = holds_both_ends(shape, 0);
   result.first_rank = parameters_of_rank(parts, held, both_ends);
   result.first_rank_state =
       model_state(model, strategy, result.first_rank, 2, software, matrices_of_rank(parts, held, both_ends));

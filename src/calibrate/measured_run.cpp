@@ -54,9 +54,11 @@ std::optional<Recomputation> recomputation_of(const MeasuredRun& run, const RunS
 std::optional<ScheduleKind> schedule_of(const MeasuredRun& run) {
   const std::string schedule = run.schedule.value_or("1F1B");
   const bool interleaved = run.virtual_pipeline.value_or(1) > 1;
-  // Not ZB-1p, whose order the paper's search finds anew for each run.
-  if (schedule == "ZB-H1" || schedule == "zero-bubble-h1") return ScheduleKind::zero_bubble_h1;
-  if (schedule == "GPipe" || schedule == "gpipe") return ScheduleKind::gpipe;
+  if (const auto named = from_name<ScheduleKind>(schedule)) {
+    const bool counted = *named == ScheduleKind::one_forward_one_backward;
+    return counted && interleaved ? ScheduleKind::interleaved : *named;
+  }
+  if (schedule == "GPipe") return ScheduleKind::gpipe;
   if (!holds(schedule, "1F1B") && !holds(schedule, "1f1b") && schedule != "interleaved") return std::nullopt;
   return interleaved ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
 }

@@ -48,7 +48,8 @@ void add_estimate(Command program, ExitCode& exit_code) {
   add_request_flags(command, flags->request);
   add_system_flags(command, flags->system);
   add_capacity_flags(command, flags->capacity);
-  command.flag("--timeline", flags->timeline, "Draw the pipeline schedule");
+  command.flag("--timeline", flags->timeline,
+               "Draw the pipeline schedule, and the memory of the peak rank over time");
   command.flag("--no-suggestions", flags->no_suggestions, "Do not look for changes that would help");
   add_output_flags(command, flags->output);
   command.footer(

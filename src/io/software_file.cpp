@@ -62,6 +62,8 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.object("memory", software.memory, memory_fields);
   fields.object("sharding", software.sharding, sharding_fields);
   fields.optional_names("axes", software.axes);
+  fields.optional_names("schedules", software.schedules);
+  fields.optional("post_validation", software.post_validation);
 };
 
 }  // namespace

@@ -63,6 +63,7 @@ RankActivations rank_activations(const std::vector<StageActivations>& stages, co
 RankActivations rank_activations(std::span<const PassActivations> passes, const ScheduleShape& shape,
                                  std::int64_t rank) {
   if (has_weight_passes(shape)) {
+    EXPECTS(std::ssize(passes) == shape.chunks);
     const std::vector<PassActivations> all(passes.begin(), passes.end());
     return at_peak(all, all, 0, same_liveness(shape), rank);
   }

@@ -6,6 +6,7 @@
 #include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/stage_places.hpp"
+#include "headroom/schedule/order.hpp"
 
 namespace headroom {
 namespace {
@@ -135,10 +136,11 @@ std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strat
                                            const Workload& workload) {
   const ModelParameters parts = model_parameters(model, strategy, workload);
   const std::vector<StagePlace> places = stage_places(model, strategy);
-  const auto ranks = static_cast<std::size_t>(strategy.pipeline_parallel);
+  const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
   std::vector<Parameters> parameters;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    parameters.push_back(parameters_of_rank(parts, kinds_of_rank(places, ranks, rank), ranks == 1));
+  for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
+    parameters.push_back(
+        parameters_of_rank(parts, kinds_of_rank(places, shape, rank), holds_both_ends(shape, rank)));
   }
   return parameters;
 }

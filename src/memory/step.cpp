@@ -99,7 +99,7 @@ PassActivations pass_activations(const StageActivations& stage) {
 
 std::vector<PassActivations> pass_activations(const std::vector<StageActivations>& stages,
                                               const ScheduleShape& shape, std::int64_t rank) {
-  EXPECTS(std::ssize(stages) == shape.ranks * shape.chunks);
+  EXPECTS(std::ssize(stages) == stages_of(shape));
   std::vector<PassActivations> passes;
   for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
     passes.push_back(pass_activations(stages[static_cast<std::size_t>(stage_of(shape, rank, chunk))]));

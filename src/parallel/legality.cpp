@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include "headroom/core/contains.hpp"
@@ -12,43 +11,10 @@
 #include "headroom/parallel/optimizer_legality.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
+#include "parallel/pipeline_rules.hpp"
 
 namespace headroom {
 namespace {
-
-std::string of_layers(std::string_view kind) {
-  return kind.empty() ? std::string() : " of '" + std::string(kind) + "' layers";
-}
-
-class Rules {
- public:
-  // `rule` is a text, or makes one: search asks a million times whether a strategy is legal, and rarely why not.
-  template <class Rule>
-  void require(bool holds, const char* flag, const Rule& rule) {
-    if (holds) return;
-    if constexpr (std::is_invocable_v<Rule>) {
-      problems.push_back({flag, rule()});
-    } else {
-      problems.push_back({flag, rule});
-    }
-  }
-
-  // `whole` of `what`, which layers of a kind may have of their own, is split evenly into `parts`.
-  void require_divides(std::int64_t parts, std::int64_t whole, const char* flag, const char* what,
-                       std::string_view kind = {}) {
-    if (parts < 1) return;  // reported as such
-    require(whole % parts == 0, flag, [&] {
-      return std::string("must divide ") + what + of_layers(kind) + " (" + std::to_string(whole) + " % " +
-             std::to_string(parts) + " = " + std::to_string(whole % parts) + ")";
-    });
-  }
-
-  void require_at_least_one(std::int64_t value, const char* flag) {
-    require(value >= 1, flag, [&] { return "must be at least 1, not " + std::to_string(value); });
-  }
-
-  std::vector<Problem> problems;
-};
 
 // b d, or 0 when it leaves 64 bits.
 std::int64_t sequences_per_round(const Strategy& strategy) {
@@ -80,43 +46,6 @@ void check_tensor_parallel(Rules& rules, const Transformer& model, const Strateg
   }
 }
 
-void check_pipeline(Rules& rules, const Transformer& model, const Strategy& strategy) {
-  const std::int64_t p = strategy.pipeline_parallel;
-  const std::int64_t m = strategy.virtual_pipeline;
-  const bool interleaved = strategy.schedule == ScheduleKind::interleaved;
-  rules.require(
-      m <= 1 || p > 1, "virtual_pipeline",
-      "needs `pipeline_parallel` of at least 2: chunks of one rank have nothing to interleave with");
-  rules.require(m <= 1 || interleaved, "schedule", "must be interleaved when `virtual_pipeline` is above 1");
-  rules.require(m > 1 || !interleaved, "virtual_pipeline", "must be at least 2 for `schedule` interleaved");
-  const bool sizes = p >= 1 && m >= 1;  // reported where they are not
-  // Where a rank has other chunks, the one with the embedding or the head may hold nothing else.
-  const bool bare_ends = m > 1 && !strategy.stage_layers.empty();
-  const bool fits = !sizes || p <= (model.layers + (bare_ends ? 2 : 0)) / m;
-  rules.require(fits, "pipeline_parallel", [&] {
-    return "times `virtual_pipeline` must not exceed the " + std::to_string(model.layers) + " layers (" +
-           std::to_string(p) + " x " + std::to_string(m) + ")";
-  });
-  if (strategy.stage_layers.empty() || !sizes || !fits) return;
-  const auto stages = static_cast<std::int64_t>(strategy.stage_layers.size());
-  rules.require(stages == p * m, "stage_layers", [&] {
-    return "must name " + std::to_string(p * m) + " virtual stages, not " + std::to_string(stages);
-  });
-  std::int64_t sum = 0;
-  for (std::int64_t stage = 0; stage < stages; ++stage) {
-    const std::int64_t layers = strategy.stage_layers[static_cast<std::size_t>(stage)];
-    if (layers == 0 && bare_ends && (stage == 0 || stage == stages - 1)) continue;
-    rules.require(layers >= 1 && layers <= model.layers, "stage_layers", [&] {
-      return "must give each virtual stage between 1 and " + std::to_string(model.layers) + " layers, not " +
-             std::to_string(layers);
-    });
-    if (layers >= 1 && layers <= model.layers) sum += layers;
-  }
-  rules.require(sum == model.layers, "stage_layers", [&] {
-    return "must add up to the " + std::to_string(model.layers) + " layers, not " + std::to_string(sum);
-  });
-}
-
 void check_devices(Rules& rules, const Strategy& strategy) {
   std::int64_t replica = 0;
   std::int64_t all = 0;
@@ -126,30 +55,6 @@ void check_devices(Rules& rules, const Strategy& strategy) {
       !__builtin_mul_overflow(replica, strategy.data_parallel, &all) && all <= most_count;
   rules.require(countable, "data_parallel",
                 [&] { return "must leave at most " + std::to_string(most_count) + " devices"; });
-}
-
-// Of the n microbatches of a pipeline.
-void check_groups(Rules& rules, const Strategy& strategy, std::int64_t n) {
-  const std::int64_t p = strategy.pipeline_parallel;
-  const std::int64_t size = strategy.microbatch_group_size;
-  if (strategy.schedule != ScheduleKind::interleaved || p < 1) {
-    rules.require(size == 0, "microbatch_group_size", "needs `schedule` interleaved");
-  } else if (size == 0) {
-    rules.require(n % p == 0, "global_batch", [&] {
-      const std::int64_t least = least_group_size(p, n);
-      return "must give a multiple of `pipeline_parallel` microbatches to an interleaved schedule (" +
-             std::to_string(n) + " microbatches, " + std::to_string(p) + " ranks)" +
-             (least > 0 ? ", unless `microbatch_group_size` says otherwise (" + std::to_string(least) + ")"
-                        : "");
-    });
-  } else {
-    rules.require(is_group_size(size, p, n), "microbatch_group_size", [&] {
-      return "must be between `pipeline_parallel` and the " + std::to_string(n) +
-             " microbatches, and leave none of them or at least " + std::to_string(p) +
-             " for the last group, not " + std::to_string(n % size) + " (" + std::to_string(size) +
-             " in a group)";
-    });
-  }
 }
 
 void check_batch(Rules& rules, const Strategy& strategy, const Workload& workload) {
@@ -167,7 +72,7 @@ void check_batch(Rules& rules, const Strategy& strategy, const Workload& workloa
     return "must give each pipeline at most " + std::to_string(most_microbatches) + " microbatches, not " +
            std::to_string(n);
   });
-  check_groups(rules, strategy, n);
+  check_microbatches(rules, strategy, n);
 }
 
 void check_recompute(Rules& rules, const Transformer& model, const Strategy& strategy) {
@@ -183,8 +88,11 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
   rules.require(
       !recompute.window || recompute.policy != RecomputePolicy::none, "recompute_window",
       "needs `recompute` selective or full: without recomputation there is nothing to exempt from it");
-  rules.require(!recompute.window || !has_weight_passes(strategy.schedule), "recompute_window",
-                "needs a `schedule` whose backward passes are whole, not zero-bubble-h1");
+  rules.require(!recompute.window || admits_window(strategy.schedule), "recompute_window", [&] {
+    return "needs a `schedule` whose backward passes are whole and come in the order of the forward passes, "
+           "not " +
+           std::string(name_of(strategy.schedule));
+  });
   rules.require(full || !recompute.distribute_saved_activations, "distribute_saved_activations",
                 "needs `recompute` full");
   rules.require(
@@ -237,8 +145,11 @@ void check_data_sharding(Rules& rules, const Transformer& model, const Strategy&
   rules.require(
       !gradients || weights || strategy.pipeline_parallel <= 1, "data_sharding",
       "must be none, zero1 or zero3 with `pipeline_parallel`: its microbatches sum gradients whole");
-  rules.require(!gradients || !has_weight_passes(strategy.schedule), "data_sharding",
-                "must be none or zero1 where `schedule` is zero-bubble-h1");
+  const bool one_rank = strategy.pipeline_parallel <= 1;
+  rules.require(!gradients || !one_rank || !has_weight_passes(strategy.schedule), "data_sharding", [&] {
+    return "must be none or zero1 for `schedule` " + std::string(name_of(strategy.schedule)) +
+           " on one pipeline rank";
+  });
   rules.require(!gradients || !strategy.recompute.window, "recompute_window",
                 "needs `data_sharding` none or zero1");
   rules.require(!gradients || !model.architecture.kernels.weight_copies, "data_sharding",

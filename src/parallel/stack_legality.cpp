@@ -21,9 +21,10 @@ std::string_view field_of_axis(ParallelAxis axis) {
   return {};
 }
 
-std::string names_of(const std::vector<DataSharding>& modes) {
+template <class Named>
+std::string names_of(const std::vector<Named>& all) {
   std::string list;
-  for (const DataSharding mode : modes) list += (list.empty() ? "" : " or ") + std::string(name_of(mode));
+  for (const Named one : all) list += (list.empty() ? "" : " or ") + std::string(name_of(one));
   return list;
 }
 
@@ -45,6 +46,11 @@ std::vector<Problem> stack_illegalities(const Software& software, const Strategy
         {std::string(field_of_axis(axis)),
          "must be 1: the stack " + software.name + " has no " + std::string(name_of(axis)) + " parallelism"});
   }
+  const bool runs = software.schedules.empty() || contains(software.schedules, strategy.schedule);
+  require(runs || strategy.pipeline_parallel == 1, "schedule", [&] {
+    return "must be " + names_of(software.schedules) + " on the stack " + software.name + ", not " +
+           std::string(name_of(strategy.schedule));
+  });
   const StackSharding& has = software.sharding;
   require(replicas(strategy) == 1 || contains(has.modes, strategy.data_sharding), "data_sharding", [&] {
     return "must be " + names_of(has.modes) + " on the stack " + software.name + ", not " +

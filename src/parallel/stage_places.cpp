@@ -53,14 +53,6 @@ std::vector<StagePlace> stage_places(const Transformer& model, const Strategy& s
   return stage_places(layers_of(model), strategy);
 }
 
-KindCounts kinds_of_rank(const std::vector<StagePlace>& places, std::size_t ranks, std::size_t rank) {
-  KindCounts held = places[rank].of_kind;
-  for (std::size_t stage = rank + ranks; stage < places.size(); stage += ranks) {
-    held = held + places[stage].of_kind;
-  }
-  return held;
-}
-
 KindCounts recomputed_of_kind(const StagePlace& place, const Recomputation& recompute) {
   KindCounts counts;
   for (std::size_t i = 0; i < place.of_kind.size(); ++i) counts.push_back(0);

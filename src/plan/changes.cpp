@@ -44,8 +44,11 @@ struct Changes {
 void change_policy(Changes& changes, const Request& request) {
   const Strategy& strategy = request.strategy;
   const RecomputePolicy policy = strategy.recompute.policy;
-  if (strategy.schedule == ScheduleKind::gpipe || has_weight_passes(strategy.schedule)) {
+  if (strategy.virtual_pipeline == 1 && strategy.schedule != ScheduleKind::one_forward_one_backward) {
     changes.add({{"schedule", "1f1b"}});
+  }
+  if (strategy.virtual_pipeline > 1 && strategy.schedule != ScheduleKind::interleaved) {
+    changes.add({{"schedule", "interleaved"}});
   }
   for (const DataSharding sharding : request.software.sharding.modes) {
     if (sharding == DataSharding::none || sharding == strategy.data_sharding || replicas(strategy) == 1)

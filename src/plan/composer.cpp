@@ -17,8 +17,7 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
   // One layout after another differs in its batch only.
   const bool same_stages = !stages_.of.empty() && layout.pipeline_parallel == layout_.pipeline_parallel &&
                            layout.virtual_pipeline == layout_.virtual_pipeline &&
-                           layout.stage_layers == layout_.stage_layers &&
-                           has_weight_passes(layout.schedule) == has_weight_passes(layout_.schedule);
+                           layout.stage_layers == layout_.stage_layers && layout.schedule == layout_.schedule;
   layout_ = layout;
   devices_ = devices(layout);
   reserved_ = reserved(base_.system, base_.software, layout);
@@ -86,8 +85,8 @@ void Composer::find_states() {
   Strategy strategy = layout_;
   for (RankKind& kind : kinds_) {
     kind.moments = nullptr;
-    kind.parameters = parameters_of_rank(layers_.parameters(), kind.held, shape_.ranks == 1);
-    kind.matrices = matrices_of_rank(layers_.parameters(), kind.held, shape_.ranks == 1);
+    kind.parameters = parameters_of_rank(layers_.parameters(), kind.held, holds_both_ends(shape_, kind.rank));
+    kind.matrices = matrices_of_rank(layers_.parameters(), kind.held, holds_both_ends(shape_, kind.rank));
     kind.dummy_gradients = layers_.dummy_gradients(kind.held);
     for (const auto& [sharding, name] : spellings<DataSharding>) {
       const ShardingChoice other{sharding, layout_.shard_size, layout_.no_reshard_after_forward};
@@ -130,6 +129,11 @@ void Composer::fill_activations(const Recomputation& recompute) {
 }
 
 RankActivations Composer::activations_of(RankKind& kind, std::int64_t rank) {
+  if (has_weight_passes(shape_)) {
+    groups_.clear();
+    for (const std::size_t group : kind.groups) groups_.push_back(activations_[kind.stages[group]]);
+    return rank_activations(groups_, shape_, rank);
+  }
   if (kind.stages.size() == 1) {
     return rank_activations(std::span(&activations_[kind.stages.front()], 1), shape_, rank);
   }
@@ -142,8 +146,8 @@ RankActivations Composer::activations_of(RankKind& kind, std::int64_t rank) {
 
 const std::vector<LiveMoment>& Composer::moments_of(const ChunkGroups& groups, std::int64_t rank) {
   const ScheduleShape shape = same_liveness(shape_);
-  const auto [entry, added] =
-      moments_.try_emplace({shape.ranks, shape.chunks, shape.microbatches, group_size(shape), rank, groups});
+  const auto [entry, added] = moments_.try_emplace(
+      {shape.kind, shape.ranks, shape.chunks, shape.microbatches, group_size(shape), rank, groups});
   if (added) entry->second = live_moments(groups, shape, rank);
   return entry->second;
 }

@@ -68,6 +68,10 @@ PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRa
                   .recompute = recompute_time(stage.recompute, after_recompute, backward, rates, software),
                   .backward = backward};
   if (has_weight_passes(schedule)) times.backward_weight = pass_time(stage.backward_weight, rates, software);
+  if (overlaps_passes(schedule)) {
+    times.forward_exchanges = stage.forward.expert_communication;
+    times.backward_exchanges = stage.backward_data.expert_communication;
+  }
   return times;
 }
 
@@ -80,6 +84,8 @@ IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, c
           .gathers_beside = software.overlap_param_gather,
           .overlap_loss = performance.rates.collectives.overlap_loss.value,
           .tied_embeddings = tied_embedding_time(model, strategy, devices_per_node, performance),
+          .model_copies = model_copies_time(parameters, strategy, devices_per_node, performance, software),
+          .ranks_step_apart = software.post_validation && has_weight_passes(strategy.schedule),
           .optimizer = optimizer_time(parameters, strategy, performance, software, matrices)};
 }
 
@@ -90,7 +96,15 @@ EndTimes end_times(const IterationEnd& end, const PassesBeside& passes) {
   };
   const Seconds reduction = exposed(end.reduces_beside, end.replicas.reduction, passes.backward);
   const Seconds gather = exposed(end.gathers_beside, end.replicas.gather, passes.forward);
-  return {.data_communication = reduction + gather + end.tied_embeddings, .optimizer = end.optimizer};
+  return {.data_communication = reduction + gather + end.tied_embeddings + end.model_copies,
+          .optimizer = end.optimizer};
+}
+
+Seconds pipeline_time(const ReplayedSchedule& schedule, const IterationEnd& end) {
+  if (!end.ranks_step_apart) return schedule.makespan;
+  Seconds longest;
+  for (const ReplayedRank& rank : schedule.ranks) longest = std::max(longest, rank.span);
+  return longest;
 }
 
 IterationTime iteration_time(const ScheduleShape& shape, ScheduleTimes times,
@@ -104,16 +118,19 @@ IterationTime iteration_time(const ScheduleShape& shape, ScheduleTimes times,
   for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
     const auto stage = index(stage_of(shape, static_cast<std::int64_t>(result.critical_rank), chunk));
     const PassTimes& pass = result.times.stages[stage];
-    result.breakdown += static_cast<double>(shape.microbatches) * breakdown_of(stages[stage], pass);
+    result.breakdown += real(microbatches_of_chunk(shape)) * breakdown_of(stages[stage], pass);
     beside.forward += pass.forward;
     beside.backward += pass.recompute + pass.backward + pass.backward_weight;
   }
+  Seconds& experts = result.breakdown.expert_communication;
+  experts = std::max(experts - critical.hidden, Seconds(0));
   result.breakdown.recompute = critical.recompute;
   result.breakdown.pipeline_communication = critical.sending;
   const EndTimes times_of_end = end_times(end, beside);
   result.breakdown.data_communication += times_of_end.data_communication;
   result.breakdown.optimizer = times_of_end.optimizer;
-  result.total = result.schedule.makespan + times_of_end.data_communication + times_of_end.optimizer;
+  result.pipeline = pipeline_time(result.schedule, end);
+  result.total = result.pipeline + times_of_end.data_communication + times_of_end.optimizer;
   // The wait is what is left, so that the parts add up whatever was rounded.
   result.breakdown.bubble = Seconds(0);
   result.breakdown.bubble = std::max(result.total - sum(result.breakdown), Seconds(0));

@@ -93,7 +93,7 @@ std::size_t LayoutTimes::place_of(const Recomputation& recompute) {
 }
 
 void LayoutTimes::find_makespans(std::size_t first) {
-  const std::size_t at_once = shape_.kind == ScheduleKind::interleaved ? most_pipelines_at_once : 1;
+  const std::size_t at_once = goes_round(shape_.kind) ? most_pipelines_at_once : 1;
   // Those that follow recompute more and need less memory: where one is asked for, so will they be.
   std::array<std::size_t, most_pipelines_at_once> places{};
   std::array<std::span<const ChunkSpans>, most_pipelines_at_once> pipelines;
@@ -137,7 +137,10 @@ const IterationEnd& LayoutTimes::end(DataSharding sharding) {
 
 IterationTime LayoutTimes::iteration(const Strategy& strategy, std::vector<std::int64_t> windows) {
   time_recomputation(strategy.recompute);
-  ScheduleTimes times{.stages = {}, .links = links_, .windows = std::move(windows)};
+  ScheduleTimes times{.stages = {},
+                      .links = links_,
+                      .windows = std::move(windows),
+                      .overlap_loss = base_.system.performance->rates.collectives.overlap_loss.value};
   std::vector<StageCost> stages;
   for (const std::size_t stage : places_->of) {
     stages.push_back(stages_[stage].cost);

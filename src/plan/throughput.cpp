@@ -35,7 +35,8 @@ RecomputedParts recomputed_parts(const ModelLayers& layers, const Strategy& stra
                                  const ScheduleShape& shape, const ReplayedSchedule& schedule) {
   const std::vector<StagePlace> places = stage_places(layers, strategy);
   const KindCounts all = counts_of(layers);
-  const double passes = real(shape.microbatches * shape.chunks);
+  const double passes = real(microbatches_of_chunk(shape) * shape.chunks);
+  const double copies = real(model_copies(shape.kind));  // each of which runs its part of the microbatches
   RecomputedParts parts;
   for (std::size_t i = 0; i < all.size(); ++i) parts.push_back(0);
   for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
@@ -43,7 +44,8 @@ RecomputedParts recomputed_parts(const ModelLayers& layers, const Strategy& stra
     for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
       const StagePlace& place = places[index(stage_of(shape, rank, chunk))];
       const KindCounts recomputed = recomputed_of_kind(place, strategy.recompute);
-      for (std::size_t i = 0; i < all.size(); ++i) parts[i] += (1 - stored / passes) * real(recomputed[i]);
+      for (std::size_t i = 0; i < all.size(); ++i)
+        parts[i] += (1 - stored / passes) / copies * real(recomputed[i]);
     }
   }
   for (std::size_t i = 0; i < all.size(); ++i) parts[i] /= real(all[i]);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "headroom/report/timeline.hpp"
+#include "headroom/report/memory_plot.hpp"
 #include "report/capacity.hpp"
 #include "report/estimate_json.hpp"
 #include "report/text.hpp"
@@ -192,8 +192,11 @@ std::string training_text(const EstimateReply& report) {
   return report.cost ? training_line(report.training, *report.cost) : std::string();
 }
 
-std::string timeline_text(const EstimateReply& report, const IterationTime& iteration) {
-  return "\n" + timeline(report.schedule, iteration.shape.ranks, iteration.schedule.makespan);
+std::string timeline_text(const Trace& trace, const Plan& plan) {
+  const IterationTime& iteration = plan.timing->iteration;
+  const Seconds end = iteration.schedule.makespan;
+  return "\n" + timeline(trace.steps, iteration.shape.ranks, end) + "\n" +
+         memory_plot(trace, static_cast<std::int64_t>(plan.peak_rank), end);
 }
 
 // An alternative on a line: its flags, and what it does to time and memory.
@@ -264,7 +267,7 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
     text += fmt::format("\nOn PP rank {}, the busiest:\n{}", iteration.critical_rank, markdown ? "\n" : "");
     text += render_table(time_bars(iteration), style);
     text += exchanges_line(plan);
-    if (!report.schedule.empty()) text += timeline_text(report, iteration);
+    if (report.trace) text += timeline_text(*report.trace, plan);
   }
   text += loads_text(report, plan, style);
   text += alternatives_text(report, words);

@@ -36,11 +36,17 @@ char mark(const Step& step) {
                            static_cast<char>(step.microbatch % 10));
 }
 
+// Two passes beside each other take every second column.
+enum class Columns : std::uint8_t { all, even, odd };
+
 // Fills the columns whose middle lies between the two times.
-void draw(Row& row, double from, double to, char what) {
+void draw(Row& row, double from, double to, char what, Columns which = Columns::all) {
   const auto first = static_cast<std::size_t>(std::max(0.0, std::ceil(from - 0.5)));
   const auto end = static_cast<std::size_t>(std::max(0.0, std::ceil(to - 0.5)));
-  for (std::size_t i = first; i < std::min(end, row.text.size()); ++i) row.text[i] = what;
+  for (std::size_t i = first; i < std::min(end, row.text.size()); ++i) {
+    const bool even = (i - first) % 2 == 0;
+    if (which == Columns::all || even == (which == Columns::even)) row.text[i] = what;
+  }
 }
 
 void add_load(Row& row, double from, double to) {
@@ -80,7 +86,14 @@ std::string timeline(const std::vector<ReplayedStep>& steps, std::int64_t ranks,
     if (row == rows.end() || row->rank != event.rank) continue;
     const auto column = [&](Seconds time) { return time / end * static_cast<double>(columns); };
     if (crowded) {
-      add_load(*row, column(event.start), column(event.end));
+      // Of two passes beside each other one stands for both.
+      if (!event.step.beside || event.step.pass == Pass::forward)
+        add_load(*row, column(event.start), column(event.end));
+    } else if (event.step.beside) {
+      const bool forward = event.step.pass == Pass::forward;
+      draw(*row, column(event.start), column(event.end), mark(event.step),
+           forward ? Columns::even : Columns::odd);
+      draw(*row, column(event.end), column(event.sent), '>');
     } else {
       draw(*row, column(event.start), column(event.recompute_end), '~');
       draw(*row, column(event.recompute_end), column(event.end), mark(event.step));
@@ -91,6 +104,8 @@ std::string timeline(const std::vector<ReplayedStep>& steps, std::int64_t ranks,
   const bool for_weights = std::any_of(steps.begin(), steps.end(), [](const ReplayedStep& event) {
     return event.step.pass == Pass::backward_weight;
   });
+  const bool beside =
+      std::any_of(steps.begin(), steps.end(), [](const ReplayedStep& event) { return event.step.beside; });
   std::string text;
   for (const Row& row : rows) {
     text += fmt::format("{:<{}}{}\n", fmt::format("rank {}", row.rank), label,
@@ -99,8 +114,9 @@ std::string timeline(const std::vector<ReplayedStep>& steps, std::int64_t ranks,
   text += crowded ? "time a rank computes, by quarters of a column: # all, * + - less, . none"
                   : fmt::format(
                         "0-9 forward and a-j backward{} of microbatch 0-9, 10-19 and so on; ~ recompute, "
-                        "> transfer, . idle",
-                        for_weights ? ", A-J for weights," : "");
+                        "> transfer, . idle{}",
+                        for_weights ? ", A-J for weights," : "",
+                        beside ? "; 1a1a: a forward pass beside a backward pass" : "");
   return text + fmt::format("; the pipeline takes {}\n", clock_text(end));
 }
 

@@ -1,5 +1,6 @@
 #include "headroom/report/trace.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <string_view>
 
@@ -35,13 +36,33 @@ class EventWriter {
   bool first_ = true;
 };
 
-void write_names(EventWriter& out, std::int64_t ranks) {
-  out.write(R"({{"ph":"M","pid":0,"name":"process_name","args":{{"name":"pipeline"}}}})");
+// Of each rank: what it computes and sends; below all ranks the backward passes that run beside a forward pass, and below those
+// the collectives of data-parallel ranks.
+enum class Track : std::uint8_t { rank, beside, collectives };
+
+std::int64_t number_of(Track track, std::int64_t rank, std::int64_t ranks) {
+  return static_cast<std::int64_t>(track) * ranks + rank;
+}
+
+void write_names(EventWriter& out, Track track, std::int64_t ranks, std::string_view suffix) {
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
-    out.write(R"({{"ph":"M","pid":0,"tid":{0},"name":"thread_name","args":{{"name":"rank {0}"}}}})", rank);
+    const std::int64_t number = number_of(track, rank, ranks);
+    out.write(R"({{"ph":"M","pid":0,"tid":{},"name":"thread_name","args":{{"name":"rank {}{}"}}}})", number,
+              rank, suffix);
     out.write(R"({{"ph":"M","pid":0,"tid":{0},"name":"thread_sort_index","args":{{"sort_index":{0}}}}})",
-              rank);
+              number);
   }
+}
+
+void write_names(EventWriter& out, const Trace& trace, std::int64_t ranks) {
+  out.write(R"({{"ph":"M","pid":0,"name":"process_name","args":{{"name":"pipeline"}}}})");
+  write_names(out, Track::rank, ranks, "");
+  const auto runs_beside = [](const ReplayedStep& event) { return event.step.beside; };
+  if (std::any_of(trace.steps.begin(), trace.steps.end(), runs_beside))
+    write_names(out, Track::beside, ranks, ", beside its forward passes");
+  const auto communicates = [](const TraceSpan& span) { return span.collective; };
+  if (std::any_of(trace.spans.begin(), trace.spans.end(), communicates))
+    write_names(out, Track::collectives, ranks, ", collectives of DP ranks");
 }
 
 // `arguments` are the members of a JSON object.
@@ -53,12 +74,16 @@ void write_span(EventWriter& out, std::string_view name, std::int64_t rank, Seco
             arguments);
 }
 
-void write_spans(EventWriter& out, const ReplayedStep& event) {
-  const std::string arguments = fmt::format(R"("microbatch":{},"virtual_stage":{}{})", event.step.microbatch,
-                                            event.step.chunk, event.stored ? R"(,"stored":true)" : "");
-  write_span(out, "recompute", event.rank, event.start, event.recompute_end, arguments);
-  write_span(out, name_of(event.step.pass), event.rank, event.recompute_end, event.end, arguments);
-  write_span(out, "transfer", event.rank, event.end, event.sent, arguments);
+void write_spans(EventWriter& out, const ReplayedStep& event, std::int64_t ranks) {
+  const std::string arguments =
+      fmt::format(R"("microbatch":{},"virtual_stage":{}{}{})", event.step.microbatch, event.step.chunk,
+                  event.stored ? R"(,"stored":true)" : "", event.step.whole ? R"(,"weights":true)" : "");
+  const bool below = event.step.beside && event.step.pass == Pass::backward;
+  const std::int64_t track = number_of(below ? Track::beside : Track::rank, event.rank, ranks);
+  write_span(out, "recompute", track, event.start, event.recompute_end, arguments);
+  write_span(out, name_of(event.step.pass), track, event.recompute_end, event.end, arguments);
+  // Both outputs of two passes beside each other are sent at once.
+  if (!below) write_span(out, "transfer", track, event.end, event.sent, arguments);
 }
 
 // The memory of one rank over time, written where it changes.
@@ -109,19 +134,24 @@ class MemoryCounter {
 void chrome_trace(const Trace& trace, const std::function<void(const std::string& text)>& write) {
   EXPECTS(trace.activations.size() == trace.resident.size());
   EventWriter out(write);
-  write_names(out, std::ssize(trace.resident));
+  const std::int64_t ranks = std::ssize(trace.resident);
+  write_names(out, trace, ranks);
   std::vector<MemoryCounter> counters;
   for (const ResidentMemory& resident : trace.resident)
     counters.emplace_back(out, std::ssize(counters), resident);
   std::vector<std::size_t> steps_done(trace.resident.size(), 0);
   for (const ReplayedStep& event : trace.steps) {
-    write_spans(out, event);
+    write_spans(out, event, ranks);
     const auto rank = static_cast<std::size_t>(event.rank);
     const std::vector<StepActivations>& activations = trace.activations[rank];
     EXPECTS(steps_done[rank] < activations.size());
     counters[rank].step(event, activations[steps_done[rank]++]);
   }
-  for (const TraceSpan& span : trace.spans) write_span(out, span.name, span.rank, span.start, span.end, "");
+  for (const TraceSpan& span : trace.spans) {
+    const std::int64_t track =
+        number_of(span.collective ? Track::collectives : Track::rank, span.rank, ranks);
+    write_span(out, span.name, track, span.start, span.end, "");
+  }
   for (MemoryCounter& counter : counters) counter.finish(trace.end);
   out.finish();
 }

@@ -2,35 +2,71 @@
 
 #include <algorithm>
 
+#include "headroom/core/counts.hpp"
+
 namespace headroom {
+
 std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank) {
   EXPECTS(rank >= 0 && rank < shape.ranks);
-  EXPECTS(shape.chunks == 1 || (shape.kind == ScheduleKind::interleaved &&
-                                is_group_size(group_size(shape), shape.ranks, shape.microbatches)));
+  EXPECTS(shape.chunks == 1 || shape.kind == ScheduleKind::looped_bfs ||
+          (shape.kind == ScheduleKind::interleaved &&
+           is_group_size(group_size(shape), shape.ranks, shape.microbatches)));
   const std::int64_t passes = shape.microbatches * shape.chunks;
   const std::int64_t ranks_after = shape.ranks - rank - 1;
   switch (shape.kind) {
-    case ScheduleKind::gpipe: return passes;
+    case ScheduleKind::gpipe:
+    case ScheduleKind::looped_bfs: return passes;
     case ScheduleKind::one_forward_one_backward:
     case ScheduleKind::zero_bubble_h1: return std::min(passes, ranks_after);
+    case ScheduleKind::zero_bubble_h2: return std::min(passes, 2 * ranks_after);
+    case ScheduleKind::zero_bubble_2p: return std::min(passes, 2 * ranks_after + 1);
     case ScheduleKind::interleaved:
       // Twice the ranks after this one, and the chunks before the last, need to be under way.
       return std::min(passes, 2 * ranks_after + (shape.chunks - 1) * group_size(shape));
+    case ScheduleKind::zero_bubble_v:
+    case ScheduleKind::dualpipe_v:
+    case ScheduleKind::dualpipe: break;
   }
-  EXPECTS(!"unknown schedule");
+  EXPECTS(!"a schedule that runs in rounds");
   return 0;
 }
 
 RankOrder order_of(const ScheduleShape& shape, std::int64_t rank) {
-  return {.ahead = warm_up_passes(shape, rank), .deferred = deferred_weight_passes(shape, rank)};
+  switch (shape.kind) {
+    case ScheduleKind::zero_bubble_v:
+      return {.rounds = zero_bubble_v_rounds(shape.ranks, shape.microbatches, rank)};
+    case ScheduleKind::dualpipe_v: return {.rounds = dualpipe_rounds(shape.ranks, shape.microbatches, rank)};
+    case ScheduleKind::dualpipe:
+      return {.rounds = dualpipe_rounds(shape.ranks / 2, shape.microbatches / 2,
+                                        std::min(rank, shape.ranks - 1 - rank))};
+    case ScheduleKind::zero_bubble_h1:
+      return {.ahead = warm_up_passes(shape, rank), .deferred = rank, .rounds = {}};
+    case ScheduleKind::zero_bubble_h2:
+    case ScheduleKind::zero_bubble_2p:
+      return {.ahead = warm_up_passes(shape, rank), .deferred = 2 * rank, .rounds = {}};
+    case ScheduleKind::gpipe:
+    case ScheduleKind::one_forward_one_backward:
+    case ScheduleKind::interleaved:
+    case ScheduleKind::looped_bfs: break;
+  }
+  return {.ahead = warm_up_passes(shape, rank), .rounds = {}};
 }
 
 ScheduleShape schedule_shape(const Strategy& strategy, std::int64_t microbatches) {
   return {.kind = strategy.schedule,
           .ranks = strategy.pipeline_parallel,
-          .chunks = strategy.virtual_pipeline,
+          .chunks = strategy.virtual_pipeline * model_copies(strategy.schedule),
           .microbatches = microbatches,
           .group = strategy.microbatch_group_size};
+}
+
+KindCounts kinds_of_rank(const std::vector<StagePlace>& places, const ScheduleShape& shape,
+                         std::int64_t rank) {
+  KindCounts held = places[index(stage_of(shape, rank, 0))].of_kind;
+  for (std::int64_t chunk = 1; chunk < shape.chunks; ++chunk) {
+    held = held + places[index(stage_of(shape, rank, chunk))].of_kind;
+  }
+  return held;
 }
 
 std::vector<Step> steps_of_rank(const ScheduleShape& shape, std::int64_t rank) {
@@ -40,8 +76,22 @@ std::vector<Step> steps_of_rank(const ScheduleShape& shape, std::int64_t rank) {
 }
 
 ScheduleShape same_liveness(const ScheduleShape& shape) {
-  if (shape.kind == ScheduleKind::gpipe) return shape;
   ScheduleShape cut = shape;
+  switch (shape.kind) {
+    case ScheduleKind::gpipe:
+    case ScheduleKind::looped_bfs: return shape;
+    case ScheduleKind::zero_bubble_v:
+    case ScheduleKind::dualpipe_v:
+    case ScheduleKind::dualpipe:
+      // Their rounds are as long as 2 p microbatches take, but for one of which each more is another turn.
+      cut.microbatches = std::min(shape.microbatches, 2 * shape.ranks + 4);
+      return cut;
+    case ScheduleKind::one_forward_one_backward:
+    case ScheduleKind::interleaved:
+    case ScheduleKind::zero_bubble_h1:
+    case ScheduleKind::zero_bubble_h2:
+    case ScheduleKind::zero_bubble_2p: break;
+  }
   // Warm-up and cool-down take fewer than two groups each at the most; one lies between, and what is left for the last
   // group stays.
   const std::int64_t group = group_size(shape);

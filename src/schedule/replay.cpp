@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <queue>
+#include <utility>
 
 #include "headroom/core/counts.hpp"
 #include "headroom/schedule/window.hpp"
@@ -16,40 +17,48 @@ namespace {
 // for weights, whose backward pass its rank has run.
 struct Input {
   Pass pass = Pass::forward;
-  std::int64_t stage = 0;
+  PlaceOfCopy place;
   friend bool operator==(const Input&, const Input&) = default;
 };
 
 constexpr bool must_arrive(const Input& input) {
-  return input.pass == Pass::backward || (input.pass == Pass::forward && input.stage > 0);
+  return input.pass == Pass::backward || (input.pass == Pass::forward && input.place.stage > 0);
 }
 
 // What the pass that uses `input` makes for another pass, if it makes anything.
 std::optional<Input> output_of(const Input& input, std::int64_t stages) {
+  const auto [copy, stage] = input.place;
   if (input.pass == Pass::backward_weight) return std::nullopt;
   if (input.pass == Pass::backward) {
-    return input.stage > 0 ? std::optional(Input{Pass::backward, input.stage - 1}) : std::nullopt;
+    return stage > 0 ? std::optional(Input{Pass::backward, {copy, stage - 1}}) : std::nullopt;
   }
-  const bool last = input.stage + 1 == stages;
-  return last ? Input{Pass::backward, input.stage} : Input{Pass::forward, input.stage + 1};
+  const bool last = stage + 1 == stages;
+  return last ? Input{Pass::backward, {copy, stage}} : Input{Pass::forward, {copy, stage + 1}};
 }
 
-// How long the output keeps its sender. A link is named by the rank whose forward passes use it.
+// How long the output keeps its sender.
 Seconds transfer_time(const ScheduleShape& shape, const ScheduleTimes& times, const Input& input) {
-  const std::optional<Input> output = output_of(input, shape.ranks * shape.chunks);
-  if (!output || output->stage == input.stage || shape.ranks == 1 || times.links.empty()) return Seconds(0);
-  const std::int64_t link = std::min(input.stage, output->stage) % shape.ranks;
-  return times.links[index(link)];
+  const std::optional<Input> output = output_of(input, stages_of(shape));
+  if (!output || output->place == input.place || times.links.empty()) return Seconds(0);
+  const std::int64_t first = std::min(input.place.stage, output->place.stage);
+  const auto link = link_after(shape, {input.place.copy, first});
+  return link ? times.links[index(*link)] : Seconds(0);
 }
 
-PassTimes spent_on(Pass pass, bool stored, const PassTimes& stage) {
-  if (pass == Pass::forward) return {.forward = stage.forward};
-  if (pass == Pass::backward_weight) return {.backward_weight = stage.backward_weight};
-  return {.recompute = stored ? Seconds(0) : stage.recompute, .backward = stage.backward};
+PassTimes spent_on(const Step& step, bool stored, const PassTimes& stage) {
+  switch (step.pass) {
+    case Pass::forward: return {.forward = stage.forward};
+    case Pass::backward_weight: return {.backward_weight = stage.backward_weight};
+    case Pass::backward: break;
+  }
+  return {.recompute = stored ? Seconds(0) : stage.recompute,
+          .backward = stage.backward,
+          .backward_weight = step.whole ? stage.backward_weight : Seconds(0)};
 }
 
-// Of a virtual stage: times of its transfers, and when what its passes wait for arrived. Microbatches arrive and are
-// used in the same order, so that a queue of times is all there is to know.
+// Of a virtual stage of a copy of the model: times of its transfers, and when what its passes wait for arrived. Microbatches
+// arrive and are used in the same order, so that a queue of times is all there is to know. (Breadth first, the last stage
+// uses its own forward passes in the opposite order, when all of them are done.)
 struct StageState {
   std::array<Seconds, 3> transfer;  // by pass
   std::array<std::queue<Seconds>, 2> arrived;
@@ -63,91 +72,198 @@ struct RankState {
   std::optional<Input> waits_for;
 };
 
-}  // namespace
-
-ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes& times,
-                                 const std::function<void(const ReplayedStep&)>& visit) {
-  EXPECTS(std::ssize(times.stages) == shape.ranks * shape.chunks);
-  EXPECTS(times.links.empty() || std::ssize(times.links) == shape.ranks);
-  EXPECTS(times.windows.empty() || std::ssize(times.windows) == shape.ranks);
-
-  ReplayedSchedule result{.ranks = std::vector<ReplayedRank>(index(shape.ranks))};
-  std::vector<StageState> stages(times.stages.size());
-  for (std::int64_t stage = 0; stage < std::ssize(stages); ++stage) {
-    for (const Pass pass : {Pass::forward, Pass::backward}) {
-      stages[index(stage)].transfer[index(pass)] = transfer_time(shape, times, {pass, stage});
+class Replay {
+ public:
+  Replay(const ScheduleShape& shape, const ScheduleTimes& times,
+         const std::function<void(const ReplayedStep&)>& visit)
+      : shape_(shape), times_(times), visit_(visit), result_{.makespan = {}, .ranks = {}} {
+    result_.ranks.resize(index(shape.ranks));
+    first_start_.resize(index(shape.ranks));
+    stages_.resize(times.stages.size() * index(model_copies(shape.kind)));
+    for (std::int64_t copy = 0; copy < model_copies(shape.kind); ++copy) {
+      for (std::int64_t stage = 0; stage < stages_of(shape); ++stage) {
+        for (const Pass pass : {Pass::forward, Pass::backward}) {
+          state_at({copy, stage}).transfer[index(pass)] = transfer_time(shape, times, {pass, {copy, stage}});
+        }
+      }
+    }
+    for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
+      const std::int64_t window = times.windows.empty() ? 0 : times.windows[index(rank)];
+      ranks_.push_back({.order = order_of(shape, rank), .window = {shape.chunks, window}});
+      runnable_.push_back(shape.ranks - 1 - rank);
     }
   }
-  // A rank runs until it waits and is woken by what it waits for, so that no step is tried twice.
-  std::vector<RankState> ranks;
-  std::vector<std::int64_t> runnable;
-  for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
-    const std::int64_t window = times.windows.empty() ? 0 : times.windows[index(rank)];
-    ranks.push_back({.order = order_of(shape, rank), .window = {shape.chunks, window}});
-    runnable.push_back(shape.ranks - 1 - rank);
+
+  ReplayedSchedule run() {
+    // A rank runs until it waits and is woken by what it waits for, so that no step is tried twice.
+    while (!runnable_.empty()) {
+      const std::int64_t rank = runnable_.back();
+      runnable_.pop_back();
+      bool ran = true;
+      while (ran && !finished(rank)) ran = step(rank);
+    }
+    for (std::int64_t rank = 0; rank < shape_.ranks; ++rank) {
+      EXPECTS(finished(rank));  // or ranks wait for each other
+      result_.makespan = std::max(result_.makespan, ranks_[index(rank)].clock);
+    }
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      ReplayedRank& sum = result_.ranks[rank];
+      if (has_weight_passes(shape_)) sum.span = ranks_[rank].clock - first_start_[rank];
+      sum.idle += result_.makespan - ranks_[rank].clock;
+    }
+    return std::move(result_);
   }
 
-  const auto arrive = [&](const Input& input, Seconds when) {
-    stages[index(input.stage)].arrived[index(input.pass)].push(when);
-    const std::int64_t receiver = input.stage % shape.ranks;
-    if (ranks[index(receiver)].waits_for != input) return;
-    ranks[index(receiver)].waits_for.reset();
-    runnable.push_back(receiver);
-  };
+ private:
+  [[nodiscard]] bool finished(std::int64_t rank) const {
+    const RankState& state = ranks_[index(rank)];
+    return headroom::finished(shape_, state.order, state.done);
+  }
 
-  // Runs a step whose input has arrived.
-  const auto run = [&](std::int64_t rank, const Step& step, const Input& input) {
-    RankState& state = ranks[index(rank)];
-    StageState& stage = stages[index(input.stage)];
-    ReplayedStep event{.rank = rank, .step = step, .stored = state.window.stores(step), .start = state.clock};
-    if (must_arrive(input)) {
-      std::queue<Seconds>& arrived = stage.arrived[index(input.pass)];
-      event.start = std::max(event.start, arrived.front());
-      arrived.pop();
-    }
-    const PassTimes spent = spent_on(step.pass, event.stored, times.stages[index(input.stage)]);
-    const Seconds transfer = stage.transfer[index(step.pass)];
+  StageState& state_at(const PlaceOfCopy& place) {
+    return stages_[index(place.copy * stages_of(shape_) + place.stage)];
+  }
+  [[nodiscard]] const PassTimes& times_at(const PlaceOfCopy& place) const {
+    return times_.stages[index(place.stage)];
+  }
+
+  [[nodiscard]] Input input_of(std::int64_t rank, const Step& step) const {
+    return {step.pass, place_of(shape_, rank, step.chunk)};
+  }
+
+  std::queue<Seconds>& arrivals(const Input& input) {
+    return state_at(input.place).arrived[index(input.pass)];
+  }
+
+  // Whether the input has arrived; if not, the rank is woken when it does.
+  bool ready(std::int64_t rank, const Input& input) {
+    if (!must_arrive(input) || !arrivals(input).empty()) return true;
+    ranks_[index(rank)].waits_for = input;
+    return false;
+  }
+
+  void arrive(const Input& input, Seconds when) {
+    arrivals(input).push(when);
+    const std::int64_t receiver = rank_of(shape_, input.place);
+    if (ranks_[index(receiver)].waits_for != input) return;
+    ranks_[index(receiver)].waits_for.reset();
+    runnable_.push_back(receiver);
+  }
+
+  void take(const Input& input, Seconds& start) {
+    if (!must_arrive(input)) return;
+    start = std::max(start, arrivals(input).front());
+    arrivals(input).pop();
+  }
+
+  // Runs the next step of a rank, or the next two where they run beside each other; false where it has to wait.
+  bool step(std::int64_t rank) {
+    RankState& state = ranks_[index(rank)];
+    const Step step = next_step(shape_, state.order, state.done);
+    const Input input = input_of(rank, step);
+    if (!ready(rank, input)) return false;
+    if (step.beside) return pair(rank, step, input);
+    ReplayedStep event = started(rank, step);
+    take(input, event.start);
+    const PassTimes spent = spent_on(step, event.stored, times_at(input.place));
     event.recompute_end = event.start + spent.recompute;
     event.end = event.recompute_end + (spent.forward + spent.backward + spent.backward_weight);
-    event.sent = event.end + transfer;
+    event.sent = event.end + state_at(input.place).transfer[index(step.pass)];
 
-    ReplayedRank& sum = result.ranks[index(rank)];
+    ReplayedRank& sum = result_.ranks[index(rank)];
     sum.idle += event.start - state.clock;
+    add(sum, spent);
+    sum.sending += event.sent - event.end;
+    if (event.stored && step.pass == Pass::forward) ++sum.stored_forwards;
+    complete(rank, event, input);
+    return true;
+  }
+
+  bool pair(std::int64_t rank, const Step& forward, const Input& forward_input) {
+    RankState& state = ranks_[index(rank)];
+    Progress after = state.done;
+    count(shape_, state.order, after, forward);
+    const Step backward = next_step(shape_, state.order, after);
+    const Input backward_input = input_of(rank, backward);
+    if (!ready(rank, backward_input)) return false;
+    ReplayedStep ahead = started(rank, forward);
+    take(forward_input, ahead.start);
+    take(backward_input, ahead.start);
+    const PassTimes& of_forward = times_at(forward_input.place);
+    const PassTimes& of_backward = times_at(backward_input.place);
+    const PassTimes spent_ahead = spent_on(forward, false, of_forward);
+    const PassTimes spent_back = spent_on(backward, false, of_backward);
+    const Seconds hidden = hidden_beside(of_forward, of_backward, times_.overlap_loss);
+    ahead.recompute_end = ahead.start;
+    ahead.end = ahead.start + (total(spent_ahead) + total(spent_back) - hidden);
+    // Both outputs are sent at once.
+    ahead.sent = ahead.end + std::max(state_at(forward_input.place).transfer[index(Pass::forward)],
+                                      state_at(backward_input.place).transfer[index(Pass::backward)]);
+    ReplayedStep back = ahead;
+    back.step = backward;
+    back.recompute_end = back.start + spent_back.recompute;
+
+    ReplayedRank& sum = result_.ranks[index(rank)];
+    sum.idle += ahead.start - state.clock;
+    add(sum, spent_ahead);
+    add(sum, spent_back);
+    sum.backward -= hidden;
+    sum.hidden += hidden;
+    sum.sending += ahead.sent - ahead.end;
+    complete(rank, ahead, forward_input);
+    complete(rank, back, backward_input);
+    return true;
+  }
+
+  ReplayedStep started(std::int64_t rank, const Step& step) {
+    RankState& state = ranks_[index(rank)];
+    return {.rank = rank, .step = step, .stored = state.window.stores(step), .start = state.clock};
+  }
+
+  static void add(ReplayedRank& sum, const PassTimes& spent) {
     sum.forward += spent.forward;
     sum.recompute += spent.recompute;
     sum.backward += spent.backward + spent.backward_weight;
-    sum.sending += transfer;
-    if (event.stored && step.pass == Pass::forward) ++sum.stored_forwards;
+  }
 
+  void complete(std::int64_t rank, const ReplayedStep& event, const Input& input) {
+    RankState& state = ranks_[index(rank)];
+    if (state.done == Progress{}) first_start_[index(rank)] = event.start;
     state.clock = event.sent;
-    count(state.done, step.pass);
-    if (const auto output = output_of(input, std::ssize(stages))) arrive(*output, event.sent);
-    if (visit) visit(event);
+    count(shape_, state.order, state.done, event.step);
+    if (const auto output = output_of(input, stages_of(shape_))) arrive(*output, event.sent);
+    if (visit_) visit_(event);
+  }
+
+  const ScheduleShape& shape_;
+  const ScheduleTimes& times_;
+  const std::function<void(const ReplayedStep&)>& visit_;
+  ReplayedSchedule result_;
+  std::vector<StageState> stages_;
+  std::vector<RankState> ranks_;
+  std::vector<Seconds> first_start_;  // by rank
+  std::vector<std::int64_t> runnable_;
+};
+
+}  // namespace
+
+Seconds hidden_beside(const PassTimes& forward, const PassTimes& backward, double overlap_loss) {
+  const Seconds ahead = forward.forward_exchanges;
+  const Seconds back = backward.backward_exchanges;
+  const Seconds forward_work = forward.forward - ahead;
+  const Seconds backward_work = backward.recompute + backward.backward + backward.backward_weight - back;
+  const auto shown = [&](Seconds collective, Seconds work) {
+    return std::max(collective - work, overlap_loss * collective);
   };
+  return ahead + back - shown(ahead, backward_work) - shown(back, forward_work);
+}
 
-  while (!runnable.empty()) {
-    const std::int64_t rank = runnable.back();
-    runnable.pop_back();
-    RankState& state = ranks[index(rank)];
-    while (!finished(shape, state.done)) {
-      const Step step = next_step(shape, state.order, state.done);
-      const Input input{step.pass, stage_of(shape, rank, step.chunk)};
-      if (must_arrive(input) && stages[index(input.stage)].arrived[index(input.pass)].empty()) {
-        state.waits_for = input;
-        break;
-      }
-      run(rank, step, input);
-    }
-  }
-
-  for (const RankState& state : ranks) {
-    EXPECTS(finished(shape, state.done));  // or ranks wait for each other
-    result.makespan = std::max(result.makespan, state.clock);
-  }
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    result.ranks[rank].idle += result.makespan - ranks[rank].clock;
-  }
-  return result;
+ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes& times,
+                                 const std::function<void(const ReplayedStep&)>& visit) {
+  EXPECTS(std::ssize(times.stages) == stages_of(shape));
+  EXPECTS(times.links.empty() || std::ssize(times.links) == shape.ranks);
+  EXPECTS(times.windows.empty() || std::ssize(times.windows) == shape.ranks);
+  return Replay(shape, times, visit).run();
 }
 
 }  // namespace headroom

@@ -210,18 +210,24 @@ class Finder {
       if (!allows(space.pipeline_parallel, p) || p > base_.model.layers) continue;
       for (const std::int64_t d : divisors(space.devices / p)) {
         for (const ScheduleKind schedule : space.schedules) {
-          if (!allows(space.data_parallel, d) || (schedule == ScheduleKind::interleaved && p == 1)) continue;
+          if (!allows(space.data_parallel, d) || (p == 1 && !admits_virtual_pipeline(schedule, 1))) continue;
           Space part = space;
           part.pipeline_parallel = {.only = {p}};
           part.data_parallel = {.only = {d}};
           part.schedules = {schedule};
-          raise_batch(part, schedule == ScheduleKind::interleaved ? p : 1, best);
+          raise_batch(part, round_of(schedule, p), best);
         }
       }
     }
     if (best > 0) found_.value = best;
     found_.at_least = at_least_;
     if (unbounded_ && question_.most == Question{}.most) found_.micro_batch = max_micro_batch();
+  }
+
+  // Microbatches that a pipeline takes at the least, and in multiples of which they are tried.
+  static std::int64_t round_of(ScheduleKind schedule, std::int64_t ranks) {
+    if (overlaps_passes(schedule)) return 2 * ranks;
+    return schedule == ScheduleKind::interleaved ? ranks : 1;
   }
 
   // Raises `best` to the largest batch of a part of the space in which p, d and the schedule are pinned and the
@@ -245,7 +251,7 @@ class Finder {
       if (most > best && fits(most)) {
         best = most;
         // No pipeline keeps more than two rounds alive, unless it runs all forward passes first.
-        const bool saturated = most / (b * d) >= 2 * p && part.schedules.front() != ScheduleKind::gpipe;
+        const bool saturated = most / (b * d) >= 2 * p && has_steady_state(part.schedules.front());
         unbounded_ = unbounded_ || (saturated && !question_.within);
       }
       best = largest(unit, round_up(best + 1, unit), most, fits).value_or(best);

@@ -20,8 +20,9 @@ Request checked(Request asked) {
   if (!asked.system.performance) {
     problems.push_back({"system", "'" + asked.system.name + "' has no performance figures"});
   }
-  if (has_weight_passes(asked.strategy.schedule)) {
-    problems.push_back({"schedule", "must have whole backward passes on a frontier, not zero-bubble-h1"});
+  if (has_weight_passes(asked.strategy.schedule) || asked.strategy.schedule == ScheduleKind::looped_bfs) {
+    problems.push_back({"schedule", "must be gpipe, 1f1b or interleaved on a frontier, not " +
+                                        std::string(name_of(asked.strategy.schedule))});
   }
   if (has_units(asked.strategy, asked.software)) {
     problems.push_back(

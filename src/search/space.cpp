@@ -157,7 +157,7 @@ class LayoutVisit {
       for (const bool sequence_parallel : choices(space_.sequence_parallel, layout_.tensor_parallel)) {
         layout_.sequence_parallel = sequence_parallel;
         for (const ScheduleKind schedule : space_.schedules) {
-          if ((schedule == ScheduleKind::interleaved) != (layout_.virtual_pipeline > 1)) continue;
+          if (!admits_virtual_pipeline(schedule, layout_.virtual_pipeline)) continue;
           layout_.schedule = schedule;
           layout_.microbatch_group_size = group_size_of(replica / b);
           if (!rejected() && !visit_(layout_)) return false;
@@ -256,7 +256,8 @@ std::vector<ShardingChoice> sharding_choices(const Request& base, const Space& s
     const bool through_pipeline = layout.pipeline_parallel == 1 || (weights && has.with_pipeline);
     const bool wanted = space.data_sharding.empty() || contains(space.data_sharding, sharding);
     if (!wanted || !contains(has.modes, sharding)) continue;
-    if (gradients && (!through_pipeline || keeps_copies || has_weight_passes(layout.schedule))) continue;
+    const bool apart = layout.pipeline_parallel == 1 && has_weight_passes(layout.schedule);
+    if (gradients && (!through_pipeline || keeps_copies || apart)) continue;
     if (sharding == DataSharding::none) {
       choices.push_back({});
       continue;
@@ -279,7 +280,7 @@ void visit_layouts(const Request& base, const Space& space, const VisitLayout& v
 
 std::vector<Recomputation> recomputations(const Request& base, const Space& space, const Strategy& layout) {
   std::vector<Recomputation> list;
-  const bool windows = space.recompute_window && !has_weight_passes(layout.schedule);
+  const bool windows = space.recompute_window && admits_window(layout.schedule);
   const auto add = [&](const Recomputation& recompute) {
     list.push_back(recompute);
     if (!windows || recompute.policy == RecomputePolicy::none || recompute.layers > 0) return;

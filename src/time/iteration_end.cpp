@@ -54,10 +54,25 @@ Seconds exposed_by_bucket(Seconds collective, Seconds pass, double buckets, doub
   return std::max(collective - beside * pass, alone + overlap_loss * (collective - alone));
 }
 
+Seconds model_copies_time(const Parameters& parameters, const Strategy& strategy,
+                          std::int64_t devices_per_node, const Performance& performance,
+                          const Software& software) {
+  if (model_copies(strategy.schedule) == 1) return Seconds(0);
+  const bool shards_sums =
+      shards_optimizer(strategy) && software.gradient_reduction == GradientReduction::reduce_scatter;
+  const auto held = [&](double count, WeightClass weights) {
+    return shards_sums ? count / real(shards(strategy, weights)) : count;
+  };
+  const double reduced =
+      held(parameters.dense, WeightClass::dense) + held(parameters.expert, WeightClass::expert);
+  return collective_time(CollectiveKind::all_reduce, gradient_bytes(reduced, strategy),
+                         tied_embedding_group(strategy, devices_per_node), performance);
+}
+
 Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, std::int64_t devices_per_node,
                             const Performance& performance) {
   const bool on_both_ends = model.architecture.tied_embeddings || model.mtp_layers > 0;
-  if (strategy.pipeline_parallel == 1 || !on_both_ends) return Seconds(0);
+  if (strategy.pipeline_parallel == 1 || runs_in_v(strategy.schedule) || !on_both_ends) return Seconds(0);
   const auto rows = static_cast<double>(padded_vocabulary(model, strategy.tensor_parallel)) /
                     static_cast<double>(strategy.tensor_parallel);
   const Bytes gradients = gradient_bytes(rows * static_cast<double>(model.hidden), strategy);

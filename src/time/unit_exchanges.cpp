@@ -19,6 +19,7 @@ PassCost copies(Bytes moved, const Performance& performance) {
 
 // A unit in its place: how often it stands in a row, its collectives and what it computes.
 struct PlacedUnit {
+  std::size_t kind = 0;
   std::int64_t count = 1;
   const UnitExchange* exchange = nullptr;
   Seconds forward;
@@ -60,7 +61,66 @@ class Passes {
     return times;
   }
 
+  [[nodiscard]] std::vector<UnitSpan> spans(bool backward) const {
+    std::vector<PlacedUnit> units;
+    for (const PlacedUnit& run : units_) units.insert(units.end(), index(run.count), run);
+    return backward ? backward_spans(units) : forward_spans(units);
+  }
+
  private:
+  // Spans one after the other, each unit's computation in a slot that is as long as what shows of the collectives beside it makes it.
+  struct Layout {
+    std::vector<UnitSpan> spans;
+    Seconds clock;
+
+    void beside(UnitWork work, const PlacedUnit& unit, std::size_t place, Seconds from, Seconds to) {
+      if (to > from)
+        spans.push_back({work, unit.kind, static_cast<std::int64_t>(place), clock + from, clock + to});
+    }
+    void alone(UnitWork work, const PlacedUnit& unit, std::size_t place, const LinkTimes& time) {
+      beside(work, unit, place, Seconds(0), longest(time));
+      clock += longest(time);
+    }
+    // Collectives that are longer than the computation outlast it; otherwise they slow it down.
+    void compute(const PlacedUnit& unit, std::size_t place, Seconds time, Seconds shown,
+                 Seconds collectives) {
+      beside(UnitWork::compute, unit, place, Seconds(0), collectives < time + shown ? time + shown : time);
+      clock += time + shown;
+    }
+  };
+
+  [[nodiscard]] std::vector<UnitSpan> forward_spans(const std::vector<PlacedUnit>& units) const {
+    Layout layout;
+    if (units.empty()) return {};
+    const std::size_t last = units.size() - 1;
+    layout.alone(UnitWork::gather, units[last], last, root_.gather);
+    layout.alone(UnitWork::gather, units[0], 0, units[0].exchange->gather);
+    for (std::size_t i = 0; i <= last; ++i) {
+      const LinkTimes next = i < last ? units[i + 1].exchange->gather : LinkTimes{};
+      if (i < last) layout.beside(UnitWork::gather, units[i + 1], i + 1, Seconds(0), longest(next));
+      layout.compute(units[i], i, units[i].forward, exposed(next, units[i].forward), longest(next));
+    }
+    return layout.spans;
+  }
+
+  [[nodiscard]] std::vector<UnitSpan> backward_spans(const std::vector<PlacedUnit>& units) const {
+    Layout layout;
+    if (units.empty()) return {};
+    const std::size_t last = units.size() - 1;
+    for (std::size_t i = units.size(); i-- > 0;) {
+      const bool gathers = i > 0 && !exchanges_.keeps_gathered;
+      const LinkTimes before = gathers ? units[i - 1].exchange->gather : LinkTimes{};
+      const LinkTimes after = i < last ? units[i + 1].exchange->reduction : LinkTimes{};
+      const Seconds together = longest(before + after);
+      if (i > 0) layout.beside(UnitWork::gather, units[i - 1], i - 1, Seconds(0), longest(before));
+      if (i < last) layout.beside(UnitWork::reduce, units[i + 1], i + 1, together - longest(after), together);
+      layout.compute(units[i], i, units[i].backward, exposed(before + after, units[i].backward), together);
+    }
+    layout.alone(UnitWork::reduce, units[0], 0, units[0].exchange->reduction);
+    layout.alone(UnitWork::reduce, units[last], last, root_.reduction);
+    return layout.spans;
+  }
+
   void add_ends(const StagePlace& place, KindPosition position) {
     for (std::size_t i = 0; i < exchanges_.kinds.size(); ++i) {
       const UnitExchange& exchange = exchanges_.kinds[i];
@@ -78,7 +138,8 @@ class Passes {
     if (count == 0) return;
     const LayerCost& cost = cost_.kinds[kind];
     const PassCost back = recomputed ? cost.recompute + headroom::backward(cost) : headroom::backward(cost);
-    units_.push_back({.count = count,
+    units_.push_back({.kind = kind,
+                      .count = count,
                       .exchange = &exchanges_.kinds[kind],
                       .forward = pass_time(cost.forward, rates_.host, software_),
                       .backward = pass_time(back, rates_.host, software_)});
@@ -175,6 +236,12 @@ ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters&
     if (reduces) unit.reduction_copies = copies(Bytes(total(held) * (half_size + gradient)), performance);
   }
   return exchanges;
+}
+
+std::vector<UnitSpan> unit_spans(const ModelExchanges& exchanges, const ModelCost& cost,
+                                 const StagePlace& place, const Recomputation& recompute,
+                                 const Performance& performance, const Software& software, bool backward) {
+  return Passes(exchanges, cost, place, recompute, performance, software).spans(backward);
 }
 
 ExchangeTimes exchange_times(const ModelExchanges& exchanges, const ModelCost& cost, const StagePlace& place,

@@ -64,7 +64,7 @@ TEST_CASE("answers: the schedule of an estimate") {
   CHECK(render(reply, {}, Format::table) ==
         printed_by(std::string("estimate") + layout + " --timeline --no-suggestions"));
   // Every microbatch passes both ranks forward and backward.
-  CHECK(reply.schedule.size() == 2 * 2 * 16);
+  CHECK(reply.trace->steps.size() == 2 * 2 * 16);
 }
 
 TEST_CASE("answers: compare") {

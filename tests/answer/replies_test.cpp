@@ -49,7 +49,7 @@ TEST_CASE(
   CHECK(fits(alone));
   CHECK(alone.alternatives.empty());
   CHECK(!alone.looked_for_alternatives);
-  CHECK(alone.schedule.empty());
+  CHECK_FALSE(alone.trace);
   question.with_alternatives = true;
   const Seconds now = account(alone.evaluation).timing->iteration.total;
   const EstimateReply improved = answer(question);
@@ -62,7 +62,7 @@ TEST_CASE("estimate: without performance figures there is no interval, no cost a
       answer(EstimateQuestion{.request = gpt3_on_a100(), .training = {.tokens = 1e9}, .with_schedule = true});
   CHECK(!reply.interval);
   CHECK(!reply.cost);
-  CHECK(reply.schedule.empty());
+  CHECK_FALSE(reply.trace);
   CHECK(reply.allocated.predicted > Bytes(0));
 }
 

@@ -46,10 +46,12 @@ TEST_CASE("schedule: every rank runs every pass once, the backward after the for
     const std::int64_t rank = *rc::gen::inRange<std::int64_t>(0, shape.ranks);
     std::set<std::pair<std::int64_t, std::int64_t>> forwards;
     std::set<std::pair<std::int64_t, std::int64_t>> backwards;
-    for (const auto& [pass, microbatch, chunk] : steps_of_rank(shape, rank)) {
+    for (const Step& step : steps_of_rank(shape, rank)) {
+      const std::int64_t microbatch = step.microbatch;
+      const std::int64_t chunk = step.chunk;
       RC_ASSERT(microbatch >= 0 && microbatch < shape.microbatches);
       RC_ASSERT(chunk >= 0 && chunk < shape.chunks);
-      if (pass == Pass::forward) {
+      if (step.pass == Pass::forward) {
         RC_ASSERT(forwards.insert({microbatch, chunk}).second);
       } else {
         RC_ASSERT(forwards.contains({microbatch, chunk}));
@@ -75,8 +77,10 @@ TEST_CASE("schedule: no rank waits for a pass that never comes") {
       progress = false;
       for (std::size_t rank = 0; rank < orders.size(); ++rank) {
         while (next[rank] < orders[rank].size()) {
-          const auto& [pass, microbatch, chunk] = orders[rank][next[rank]];
-          const std::int64_t stage = stage_of(shape, static_cast<std::int64_t>(rank), chunk);
+          const Step& step = orders[rank][next[rank]];
+          const Pass pass = step.pass;
+          const std::int64_t microbatch = step.microbatch;
+          const std::int64_t stage = stage_of(shape, static_cast<std::int64_t>(rank), step.chunk);
           const bool ready = pass == Pass::forward
                                  ? stage == 0 || done.contains({pass, microbatch, stage - 1})
                                  : stage == last || done.contains({pass, microbatch, stage + 1});

@@ -39,8 +39,8 @@ TEST_CASE("replay: one rank does one thing after the other and never waits") {
   const ReplayedSchedule replay =
       replay_schedule({.microbatches = 3}, {.stages = {pass_times(1, 0.5, 2)}, .links = {Seconds(100)}});
   CHECK(replay.makespan == Seconds(10.5));
-  CHECK(replay.ranks ==
-        std::vector<ReplayedRank>{{Seconds(3), Seconds(1.5), Seconds(6), Seconds(0), Seconds(0), 0}});
+  CHECK(replay.ranks == std::vector<ReplayedRank>{
+                            {.forward = Seconds(3), .recompute = Seconds(1.5), .backward = Seconds(6)}});
 }
 
 TEST_CASE("replay: 1F1B on two ranks") {

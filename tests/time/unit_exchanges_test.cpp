@@ -67,6 +67,32 @@ TEST_CASE("unit exchanges: what shows is that of a walk from unit to unit") {
     };
     RC_ASSERT(near(times.exposed_forward, forward));
     RC_ASSERT(near(times.exposed_backward, backward));
+
+    // Laid out in time: as long as work and what shows, one unit computing at a time, every collective whole.
+    for (const bool back : {false, true}) {
+      double work = 0;
+      double collectives = 0;
+      for (std::size_t i = 0; i < units.size(); ++i) {
+        work += back ? units[i].backward : units[i].forward;
+        const bool gathered = back ? !keeps && i + 1 < units.size() : true;
+        collectives += (gathered ? units[i].gather : 0) + (back ? units[i].reduction : 0);
+      }
+      Seconds end;
+      Seconds computed;
+      Seconds communicated;
+      for (const UnitSpan& span :
+           unit_spans(exchanges, cost, place, {}, performance(), tests::megatron(), back)) {
+        end = std::max(end, span.end);
+        if (span.work != UnitWork::compute) {
+          communicated += span.end - span.start;
+          continue;
+        }
+        RC_ASSERT(span.start >= computed - Seconds(1e-9));
+        computed = span.end;
+      }
+      RC_ASSERT(near(end, work + (back ? backward : forward)));
+      RC_ASSERT(near(communicated, collectives));
+    }
   }));
 }
 

@@ -20,12 +20,13 @@ struct ResidentMemory {
   friend bool operator==(const ResidentMemory&, const ResidentMemory&) = default;
 };
 
-// Work of a rank outside its passes: gradient reduction, optimizer step.
+// Work of a rank outside its passes (gradient reduction, optimizer step), or of a unit of divided weights within one.
 struct TraceSpan {
   std::string name;
   std::int64_t rank = 0;
   Seconds start;
   Seconds end;
+  bool collective = false;  // between data-parallel ranks, on a stream of its own
   friend bool operator==(const TraceSpan&, const TraceSpan&) = default;
 };
 
@@ -33,7 +34,8 @@ struct Trace {
   std::vector<ReplayedStep> steps;                        // of all ranks, each rank's in order
   std::vector<std::vector<StepActivations>> activations;  // by rank, one for each of its steps
   std::vector<ResidentMemory> resident;                   // by rank
-  std::vector<TraceSpan> spans;
+  std::vector<TraceSpan>
+      spans;    // where passes gather weights or reduce gradients, also of each unit of each pass
   Seconds end;  // of the iteration: no earlier than anything above
 };
 

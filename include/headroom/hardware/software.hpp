@@ -13,6 +13,7 @@
 #include "headroom/core/names.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/data_sharding.hpp"
+#include "headroom/hardware/schedule_kind.hpp"
 #include "headroom/hardware/sourced.hpp"
 
 namespace headroom {
@@ -109,7 +110,11 @@ struct Software {
   Sourced<double> product_rate{1, Origin::exact, "the libraries that the rates were fitted on"};  // factor
   StackMemory memory;
   StackSharding sharding;
-  std::vector<ParallelAxis> axes;  // that the stack divides a run along; empty: all
+  std::vector<ParallelAxis> axes;       // that the stack divides a run along; empty: all
+  std::vector<ScheduleKind> schedules;  // that it runs pipelines by; empty: all
+  // Where weights have passes of their own: pipeline ranks step their optimizers when they are done, without waiting for the norm
+  // of all gradients, and take back a step that it turns out to scale [arXiv 2401.10241, section 4].
+  bool post_validation = false;
   friend bool operator==(const Software&, const Software&) = default;
 };
 

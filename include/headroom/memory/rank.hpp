@@ -26,7 +26,7 @@ RankActivations rank_activations(const std::vector<StageActivations>& stages, co
 // The same, computed from what the rank's m virtual stages do. Where all chunks do the same, a closed form replaces the
 // walk: the most passes are alive after the last pass of the warm-up, and the first backward pass is the first to add
 // its excess to them. Among ranks that do the same, the first one holds the most, since it has the most passes in
-// flight. A schedule with passes for weights is always walked through; its ranks are about as full as the first.
+// flight. A schedule with passes for weights is always walked through, chunk by chunk; its ranks are about as full as the first.
 RankActivations rank_activations(std::span<const PassActivations> passes, const ScheduleShape& shape,
                                  std::int64_t rank);
 

@@ -103,7 +103,7 @@ template <class Visit>
 void visit_activations(const std::vector<PassActivations>& checkpointed,
                        const std::vector<PassActivations>& full, std::int64_t window,
                        const ScheduleShape& shape, std::int64_t rank, Visit visit) {
-  EXPECTS(window == 0 || !has_weight_passes(shape));
+  EXPECTS(window == 0 || admits_window(shape.kind));
   // Live counts rather than running sums, so that every moment's bytes are exact.
   const std::array<const std::vector<PassActivations>*, 2> kinds{&checkpointed, &full};
   std::array<std::vector<std::int64_t>, 2> alive;
@@ -118,7 +118,7 @@ void visit_activations(const std::vector<PassActivations>& checkpointed,
       --deferred[chunk];
     } else {
       alive[stored ? 1 : 0][chunk] += step.pass == Pass::forward ? 1 : -1;
-      if (step.pass == Pass::backward && has_weight_passes(shape)) ++deferred[chunk];
+      if (step.pass == Pass::backward && has_weight_passes(shape) && !step.whole) ++deferred[chunk];
     }
     now = {};
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {

@@ -29,9 +29,6 @@ std::vector<StagePlace> stage_places(const Transformer& model, const Strategy& s
 void visit_stage_places(const ModelLayers& layers, const Strategy& strategy,
                         const std::function<void(const StagePlace&)>& visit);
 
-// How many layers of each kind a pipeline rank holds in all its virtual stages, of so many ranks.
-KindCounts kinds_of_rank(const std::vector<StagePlace>& places, std::size_t ranks, std::size_t rank);
-
 // How many layers of each kind a virtual stage recomputes: recomputed_layers() of them, from its first on, and those of
 // multi-token prediction where that is all of them.
 KindCounts recomputed_of_kind(const StagePlace& place, const Recomputation& recompute);

@@ -8,6 +8,7 @@
 
 #include "headroom/core/names.hpp"
 #include "headroom/hardware/data_sharding.hpp"
+#include "headroom/hardware/schedule_kind.hpp"
 #include "headroom/model/expert_load.hpp"
 #include "headroom/model/layer_kinds.hpp"
 #include "headroom/model/layer_ops.hpp"
@@ -42,13 +43,6 @@ struct Recomputation {
             // "wide.activation", "moe_act"
   friend bool operator==(const Recomputation&, const Recomputation&) = default;
 };
-
-// gpipe: all forwards, then all backwards. 1f1b: PipeDream-flush. interleaved: Megatron's, over m chunks a rank.
-// zero-bubble-h1: 1F1B with the gradients of weights in passes of their own [arXiv 2401.10241, ZB-H1].
-enum class ScheduleKind : std::uint8_t { gpipe, one_forward_one_backward, interleaved, zero_bubble_h1 };
-
-// Whether the gradients of weights have passes of their own, which no other pass waits for.
-constexpr bool has_weight_passes(ScheduleKind kind) { return kind == ScheduleKind::zero_bubble_h1; }
 
 struct Strategy {
   std::int64_t tensor_parallel = 1;         // t
@@ -204,24 +198,6 @@ template <>
 inline constexpr std::array<Spelling<RecomputeMethod>, 2> spellings<RecomputeMethod>{{
     {RecomputeMethod::block, "block"},
     {RecomputeMethod::uniform, "uniform"},
-}};
-template <>
-inline constexpr std::array<Spelling<ScheduleKind>, 4> spellings<ScheduleKind>{{
-    {ScheduleKind::gpipe, "gpipe"},
-    {ScheduleKind::one_forward_one_backward, "1f1b"},
-    {ScheduleKind::interleaved, "interleaved"},
-    {ScheduleKind::zero_bubble_h1, "zero-bubble-h1"},
-}};
-// ZB-1p is what the paper's own search finds in as much memory as 1F1B takes; PyTorch and DeepSeek call H1 so.
-template <>
-inline constexpr std::array<Spelling<ScheduleKind>, 7> other_spellings<ScheduleKind>{{
-    {ScheduleKind::zero_bubble_h1, "zero_bubble_h1"},
-    {ScheduleKind::zero_bubble_h1, "zb-h1"},
-    {ScheduleKind::zero_bubble_h1, "zb_h1"},
-    {ScheduleKind::zero_bubble_h1, "ZB-H1"},
-    {ScheduleKind::zero_bubble_h1, "zb1p"},
-    {ScheduleKind::zero_bubble_h1, "zb-1p"},
-    {ScheduleKind::zero_bubble_h1, "ZB1P"},
 }};
 
 }  // namespace headroom

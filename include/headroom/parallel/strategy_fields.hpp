@@ -138,7 +138,8 @@ inline constexpr std::array strategy_fields{
         "law, or a number of times the mean"},
     StrategyField{"schedule", member<&Strategy::schedule>(), "strategy/schedule", "", "pipeline-schedule", 0,
                   FieldGroup::layout, FieldDistance::none, true, "KIND",
-                  "gpipe, 1f1b, interleaved or zero-bubble-h1; by default what VP implies"},
+                  "gpipe, 1f1b, interleaved, looped-bfs, zero-bubble-h1, -h2, -2p or -v, dualpipe or "
+                  "dualpipe-v; by default what VP implies"},
     StrategyField{"stage_layers", member<&Strategy::stage_layers>(), "strategy/stage_layers", "", "", 0,
                   FieldGroup::layout, FieldDistance::none, true, "N,N,...",
                   "Layers of each virtual stage, in the order of the model; 8*14 for fourteen of 8"},

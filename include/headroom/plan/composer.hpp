@@ -81,8 +81,8 @@ class Composer {
     const std::vector<LiveMoment>* moments = nullptr;  // once asked for, where virtual stages differ
   };
 
-  using MomentsKey =
-      std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, ChunkGroups>;
+  using MomentsKey = std::tuple<ScheduleKind, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                                std::int64_t, ChunkGroups>;
 
   void find_stages();
   void find_rank_kinds();

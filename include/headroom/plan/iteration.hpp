@@ -54,6 +54,7 @@ inline constexpr std::array<BreakdownPart, 12> breakdown_parts{{
 
 struct IterationTime {
   Seconds total;
+  Seconds pipeline;  // of it: as long as the schedule keeps the next iteration waiting (pipeline_time)
   Breakdown breakdown;
   ExchangeTimes exchanges;        // of divided weights and gradients, in the passes of a microbatch
   std::size_t critical_rank = 0;  // the busiest pipeline rank, from which the breakdown is seen
@@ -82,6 +83,8 @@ struct IterationEnd {
   bool gathers_beside = false;  // the next forward pass
   double overlap_loss = 0;      // CollectiveRates::overlap_loss
   Seconds tied_embeddings;
+  Seconds model_copies;           // gradients between the copies of the model that pipeline ranks hold
+  bool ranks_step_apart = false;  // from one iteration to the next no rank waits for another's step
   Seconds optimizer;
   friend bool operator==(const IterationEnd&, const IterationEnd&) = default;
 };
@@ -109,6 +112,10 @@ EndTimes end_times(const IterationEnd& end, const PassesBeside& passes);
 constexpr bool hides_end(const Software& software, const Strategy& strategy) {
   return replicas(strategy) > 1 && (software.overlap_grad_reduce || software.overlap_param_gather);
 }
+
+// How long a schedule keeps the next iteration waiting: until all ranks are done or, where each steps its optimizer by itself, as
+// long as the one takes that takes longest. All then start the next iteration as much apart as this one.
+Seconds pipeline_time(const ReplayedSchedule& schedule, const IterationEnd& end);
 
 // The whole account, but for the cost of a layer. `stages` are the costs of the virtual stages that `times` were made
 // from.

@@ -15,7 +15,8 @@ struct TimelineSize {
   friend bool operator==(const TimelineSize&, const TimelineSize&) = default;
 };
 
-// A column shows what the rank does at the middle of its time span, and so may miss a short transfer. Where a rank
+// A column shows what the rank does at the middle of its time span, and so may miss a short transfer; two passes beside each
+// other take turns. Where a rank
 // has more steps than there are columns, it shows how much of its time span the rank computes. `steps` are those of
 // `ranks` ranks, and `end` is where the last column ends. A legend follows.
 std::string timeline(const std::vector<ReplayedStep>& steps, std::int64_t ranks, Seconds end,

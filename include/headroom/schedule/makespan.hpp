@@ -30,7 +30,8 @@ struct ChunkSpans {
   friend bool operator==(const ChunkSpans&, const ChunkSpans&) = default;
 };
 
-// Of a virtual stage, counted along the model. `links` as in ScheduleTimes.
+// Of a virtual stage, counted along the model. `links` as in ScheduleTimes. Where passes run beside each other: what no
+// other pass can hide.
 ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::span<const Seconds> links,
                        std::int64_t stage);
 
@@ -38,6 +39,11 @@ ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::
 // passes of their own, which the spans above do not tell apart.
 constexpr bool has_closed_form(ScheduleKind kind) {
   return kind == ScheduleKind::gpipe || kind == ScheduleKind::one_forward_one_backward;
+}
+
+// Whether microbatches go round the ranks, through chunk after chunk of them.
+constexpr bool goes_round(ScheduleKind kind) {
+  return kind == ScheduleKind::interleaved || kind == ScheduleKind::looped_bfs;
 }
 
 // `spans` are those of the p m virtual stages, in the order of the model. Not for schedules with passes for weights.
@@ -57,7 +63,8 @@ void makespans(const ScheduleShape& shape, std::span<const std::span<const Chunk
 // since rank i runs the first chunk of a group's g microbatches in a row, and r all its passes but g - 1 after that; so with
 // the last group, of h, when the pipeline drains. Where all stages are alike but the last, which takes no less, the makespan
 // is no more: a property test holds the two equal.
-// Passes for weights may outlast the draining, so that with them only filling counts: the spans' forward passes.
+// Breadth first, all microbatches are one group. Where weights have passes of their own, ranks may step their optimizers one after the
+// other, so that only a rank's own work counts (iteration_time), without what passes beside each other hide.
 Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans);
 
 // What replay_schedule returns, but for the rounding of sums. Replays where storage windows make passes differ, or

@@ -4,7 +4,9 @@
 // A pass starts when its rank is free and its input has arrived. Its rank then sends the output on, which keeps the
 // sender until the transfer ends (Megatron-LM's blocking point-to-point); the receiver goes on with what it has.
 // The last stage turns from forward to backward without a transfer. A pass for weights follows its backward pass on the
-// same rank, and nobody waits for it.
+// same rank, and nobody waits for it. Two passes beside each other start when both have their inputs, and end together: the
+// collectives of either run beside the computation of the other, and show where they are longer, and where they are not by
+// what they take from the other's kernels (CollectiveRates::overlap_loss).
 #pragma once
 
 #include <cstdint>
@@ -22,6 +24,9 @@ struct PassTimes {
   Seconds recompute;        // recomputation before the backward pass, unless a window stored the pass in full
   Seconds backward;         // without recomputation; where weights have passes of their own, of inputs only
   Seconds backward_weight;  // of such a pass
+  // What of the forward and of the backward pass are collectives that another pass beside it can hide.
+  Seconds forward_exchanges;
+  Seconds backward_exchanges;
   friend bool operator==(const PassTimes&, const PassTimes&) = default;
 };
 
@@ -30,13 +35,15 @@ constexpr Seconds total(const PassTimes& times) {
 }
 
 struct ScheduleTimes {
-  std::vector<PassTimes> stages;      // of the p m virtual stages, in the order of the model
+  std::vector<PassTimes> stages;      // of the virtual stages, in the order of the model
   std::vector<Seconds> links;         // of a transfer between rank r and r + 1 mod p, either way; empty: none
   std::vector<std::int64_t> windows;  // by rank: passes stored in full (StorageWindow); empty: none
+  double overlap_loss = 0;            // of the time of collectives beside another pass
   friend bool operator==(const ScheduleTimes&, const ScheduleTimes&) = default;
 };
 
-// One step of one rank. A forward pass has no recomputation: recompute_end == start. Without a transfer sent == end.
+// One step of one rank. A forward pass has no recomputation: recompute_end == start. Without a transfer sent == end. Of two
+// passes beside each other both last as long as the two take.
 struct ReplayedStep {
   std::int64_t rank = 0;
   Step step;
@@ -54,7 +61,9 @@ struct ReplayedRank {
   Seconds recompute;
   Seconds backward;  // with passes for weights
   Seconds sending;
-  Seconds idle;                      // the bubble: waiting for input, or for the other ranks to finish
+  Seconds hidden;  // collectives beside another pass: no part of the above
+  Seconds idle;    // the bubble: waiting for input, or for the other ranks to finish
+  Seconds span;    // where weights have passes of their own: from its first pass to the end of its last
   std::int64_t stored_forwards = 0;  // of n m: passes stored in full by the window
   friend bool operator==(const ReplayedRank&, const ReplayedRank&) = default;
 };
@@ -68,8 +77,11 @@ struct ReplayedSchedule {
   friend bool operator==(const ReplayedSchedule&, const ReplayedSchedule&) = default;
 };
 
+// How long a pass of a stage beside one of another hides collectives.
+Seconds hidden_beside(const PassTimes& forward, const PassTimes& backward, double overlap_loss);
+
 // Calls `visit`, if there is one, for every event: each rank's in order, and a pass after the one it waited for.
-// Takes time proportional to the steps, 2 n m p or 3 n m p, and memory to the virtual stages and the transfers under
+// Takes time proportional to the steps, 2 n m p to 3 n m p, and memory to the virtual stages and the transfers under
 // way. A schedule that deadlocks is our bug.
 ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes& times,
                                  const std::function<void(const ReplayedStep&)>& visit = {});

@@ -33,7 +33,14 @@ double buckets(const Parameters& parameters, const Strategy& strategy, const Sof
 // max(collective - pass (n - 1)/n, collective/n + overlap_loss * collective (n - 1)/n)
 Seconds exposed_by_bucket(Seconds collective, Seconds pass, double buckets, double overlap_loss);
 
-// All-reduce of the word embedding's gradients between first and last pipeline rank. Nothing if p = 1 or untied.
+// All-reduce of gradients between the ranks that hold the same virtual stages of the two copies of a model, which go through the
+// pipeline from either end: of a rank's shard where they were reduced to shards, at the distance of the first rank from the last.
+Seconds model_copies_time(const Parameters& parameters, const Strategy& strategy,
+                          std::int64_t devices_per_node, const Performance& performance,
+                          const Software& software);
+
+// All-reduce of the word embedding's gradients between first and last pipeline rank. Nothing if untied, or
+// where one rank holds both ends.
 Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, std::int64_t devices_per_node,
                             const Performance& performance);
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
 #include "headroom/hardware/software.hpp"
@@ -71,6 +72,23 @@ struct ExchangeTimes {
 ExchangeTimes exchange_times(const ModelExchanges& exchanges, const ModelCost& cost, const StagePlace& place,
                              const Recomputation& recompute, const Performance& performance,
                              const Software& software);
+
+// What a unit does in a pass: its own computation, or a collective beside it.
+enum class UnitWork : std::uint8_t { compute, gather, reduce };
+struct UnitSpan {
+  UnitWork work = UnitWork::compute;
+  std::size_t kind = 0;
+  std::int64_t unit =
+      0;  // counted along the stage from its first, the ends included; of ends that are one unit the last one's
+  Seconds start;  // from the start of the pass
+  Seconds end;
+  friend bool operator==(const UnitSpan&, const UnitSpan&) = default;
+};
+
+// A pass of one microbatch, unit by unit: the sums of exchange_times, laid out in time. The last ends with the pass.
+std::vector<UnitSpan> unit_spans(const ModelExchanges& exchanges, const ModelCost& cost,
+                                 const StagePlace& place, const Recomputation& recompute,
+                                 const Performance& performance, const Software& software, bool backward);
 
 // The stage with what shows of them and with their copies.
 StageCost with_exchanges(StageCost stage, const ModelExchanges& exchanges, const ExchangeTimes& times,

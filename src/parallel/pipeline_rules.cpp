@@ -1,0 +1,105 @@
+#include "parallel/pipeline_rules.hpp"
+
+#include <string>
+
+namespace headroom {
+namespace {
+
+void check_virtual_pipeline(Rules& rules, const Strategy& strategy) {
+  const std::int64_t m = strategy.virtual_pipeline;
+  const ScheduleKind schedule = strategy.schedule;
+  if (m < 1 || admits_virtual_pipeline(schedule, m)) return;  // fewer are reported as such
+  const std::string name(name_of(schedule));
+  if (runs_in_v(schedule)) {
+    rules.require(false, "virtual_pipeline",
+                  "must be 2 for `schedule` " + name + ", whose ranks hold two stages each");
+  } else if (m <= 1) {
+    rules.require(false, "virtual_pipeline", "must be at least 2 for `schedule` " + name);
+  } else {
+    rules.require(false, "schedule", "must be interleaved when `virtual_pipeline` is above 1");
+  }
+}
+
+// Two directions, each with half of the microbatches, whose ranks are mirror images of each other.
+void check_directions(Rules& rules, const Strategy& strategy, std::int64_t n) {
+  const std::int64_t p = strategy.pipeline_parallel;
+  rules.require(p % 2 == 0, "pipeline_parallel",
+                [&] { return "must be even for `schedule` dualpipe, not " + std::to_string(p); });
+  rules.require(n % 2 == 0 && n >= 2 * p, "global_batch", [&] {
+    return "must give an even number of at least " + std::to_string(2 * p) +
+           " microbatches, twice the pipeline ranks, to `schedule` dualpipe, not " + std::to_string(n);
+  });
+}
+
+void check_groups(Rules& rules, const Strategy& strategy, std::int64_t n) {
+  const std::int64_t p = strategy.pipeline_parallel;
+  const std::int64_t size = strategy.microbatch_group_size;
+  if (strategy.schedule != ScheduleKind::interleaved || p < 1) {
+    rules.require(size == 0, "microbatch_group_size", "needs `schedule` interleaved");
+  } else if (size == 0) {
+    rules.require(n % p == 0, "global_batch", [&] {
+      const std::int64_t least = least_group_size(p, n);
+      return "must give a multiple of `pipeline_parallel` microbatches to an interleaved schedule (" +
+             std::to_string(n) + " microbatches, " + std::to_string(p) + " ranks)" +
+             (least > 0 ? ", unless `microbatch_group_size` says otherwise (" + std::to_string(least) + ")"
+                        : "");
+    });
+  } else {
+    rules.require(is_group_size(size, p, n), "microbatch_group_size", [&] {
+      return "must be between `pipeline_parallel` and the " + std::to_string(n) +
+             " microbatches, and leave none of them or at least " + std::to_string(p) +
+             " for the last group, not " + std::to_string(n % size) + " (" + std::to_string(size) +
+             " in a group)";
+    });
+  }
+}
+
+}  // namespace
+
+void check_pipeline(Rules& rules, const Transformer& model, const Strategy& strategy) {
+  const std::int64_t p = strategy.pipeline_parallel;
+  const std::int64_t m = strategy.virtual_pipeline;
+  rules.require(
+      m <= 1 || p > 1, "virtual_pipeline",
+      "needs `pipeline_parallel` of at least 2: chunks of one rank have nothing to interleave with");
+  check_virtual_pipeline(rules, strategy);
+  const bool sizes = p >= 1 && m >= 1;  // reported where they are not
+  // Where a rank has other chunks, the one with the embedding or the head may hold nothing else.
+  const bool bare_ends = m > 1 && !strategy.stage_layers.empty();
+  const bool fits = !sizes || p <= (model.layers + (bare_ends ? 2 : 0)) / m;
+  rules.require(fits, "pipeline_parallel", [&] {
+    return "times `virtual_pipeline` must not exceed the " + std::to_string(model.layers) + " layers (" +
+           std::to_string(p) + " x " + std::to_string(m) + ")";
+  });
+  if (strategy.stage_layers.empty() || !sizes || !fits) return;
+  const auto stages = static_cast<std::int64_t>(strategy.stage_layers.size());
+  rules.require(stages == p * m, "stage_layers", [&] {
+    return "must name " + std::to_string(p * m) + " virtual stages, not " + std::to_string(stages);
+  });
+  std::int64_t sum = 0;
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    const std::int64_t layers = strategy.stage_layers[static_cast<std::size_t>(stage)];
+    if (layers == 0 && bare_ends && (stage == 0 || stage == stages - 1)) continue;
+    rules.require(layers >= 1 && layers <= model.layers, "stage_layers", [&] {
+      return "must give each virtual stage between 1 and " + std::to_string(model.layers) + " layers, not " +
+             std::to_string(layers);
+    });
+    if (layers >= 1 && layers <= model.layers) sum += layers;
+  }
+  rules.require(sum == model.layers, "stage_layers", [&] {
+    return "must add up to the " + std::to_string(model.layers) + " layers, not " + std::to_string(sum);
+  });
+}
+
+void check_microbatches(Rules& rules, const Strategy& strategy, std::int64_t n) {
+  check_groups(rules, strategy, n);
+  if (strategy.pipeline_parallel < 1) return;
+  if (strategy.schedule == ScheduleKind::dualpipe) check_directions(rules, strategy, n);
+  const std::int64_t stages = 2 * strategy.pipeline_parallel;
+  rules.require(strategy.schedule != ScheduleKind::dualpipe_v || n >= stages, "global_batch", [&] {
+    return "must give at least " + std::to_string(stages) +
+           " microbatches, one for each virtual stage, to `schedule` dualpipe-v, not " + std::to_string(n);
+  });
+}
+
+}  // namespace headroom

@@ -1,0 +1,183 @@
+// Schedules as a user asks for them: what each takes and holds in a plan, by the composer's short questions and in full.
+#include <doctest/doctest.h>
+
+#include "headroom/answer/explain.hpp"
+#include "headroom/answer/trace.hpp"
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/memory/state.hpp"
+#include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/stack_legality.hpp"
+#include "headroom/plan/composer.hpp"
+#include "plan/requests.hpp"
+
+namespace headroom {
+namespace {
+
+Request run_by(ScheduleKind schedule) {
+  Request request = with_both_techniques(gpt3_timed());
+  request.strategy.schedule = schedule;
+  request.strategy.virtual_pipeline = runs_in_v(schedule) || schedule == ScheduleKind::looped_bfs ? 2 : 1;
+  return request;
+}
+
+constexpr std::array split_kinds{ScheduleKind::zero_bubble_h2, ScheduleKind::zero_bubble_2p,
+                                 ScheduleKind::zero_bubble_v,  ScheduleKind::dualpipe_v,
+                                 ScheduleKind::dualpipe,       ScheduleKind::looped_bfs};
+
+// Mixtral, whose experts 8 ranks share.
+Request with_experts(ScheduleKind schedule) {
+  Request request = gpt3_timed();
+  request.model = read_model("mixtral-8x7b");
+  request.workload = {.global_batch = 256, .sequence = 4096};
+  request.strategy = {.pipeline_parallel = 4,
+                      .virtual_pipeline = runs_in_v(schedule) ? 2 : 1,
+                      .data_parallel = 8,
+                      .expert_parallel = 8,
+                      .recompute = {.policy = RecomputePolicy::full},
+                      .schedule = schedule};
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("schedules: short questions and the whole account agree, one after the other in one composer") {
+  const Request base = run_by(ScheduleKind::one_forward_one_backward);
+  Composer composer(base);
+  for (const ScheduleKind kind : split_kinds) {
+    const Request request = run_by(kind);
+    const Plan plan = account(evaluate(request));
+    const IterationTime& time = plan.timing->iteration;
+    CAPTURE(name_of(kind));
+    composer.set_layout(request.strategy);
+    CHECK(composer.peak(request.strategy) == RankPeak{plan.peak_rank, peak(plan)});
+    CHECK(composer.iteration(request.strategy) == time.total);
+    CHECK(composer.least_iteration(request.strategy) <= time.total);
+    const ReplayedSchedule replayed = replay_schedule(time.shape, time.times);
+    CHECK(time.schedule.makespan.count() == doctest::Approx(replayed.makespan.count()));
+    Seconds sum;
+    for (const auto& [name, part] : breakdown_parts) sum += time.breakdown.*part;
+    CHECK(sum.count() == doctest::Approx(time.total.count()));
+    CHECK(time.breakdown.bubble > Seconds(0));
+    // The work of 1F1B, whatever the order.
+    const Request plain = run_by(ScheduleKind::one_forward_one_backward);
+    CHECK(time.breakdown.attention.count() ==
+          doctest::Approx(account(evaluate(plain)).timing->iteration.breakdown.attention.count()));
+  }
+}
+
+TEST_CASE("schedules: explain counts what an estimate counts") {
+  for (const ScheduleKind kind : split_kinds) {
+    for (const std::int64_t batch : {64, 18}) {
+      Request request = run_by(kind);
+      request.workload.global_batch = batch;
+      CAPTURE(name_of(kind));
+      const ExplainReply reply =
+          answer(ExplainQuestion{request.model, request.strategy, request.workload, request.detail});
+      const RankActivations& first = account(evaluate(request)).ranks.front().activations;
+      CHECK(reply.first_stage.rank.at_peak == first.at_peak);
+      CHECK(reply.first_stage.rank.chunks_in_flight == first.chunks_in_flight);
+    }
+  }
+}
+
+TEST_CASE("schedules: a trace has every step, and ends where its last span does") {
+  for (const ScheduleKind kind : split_kinds) {
+    Request request = run_by(kind);
+    request.software.post_validation = true;
+    const Plan plan = account(evaluate(request));
+    const Trace trace = trace_of(plan);
+    CAPTURE(name_of(kind));
+    for (std::int64_t rank = 0; rank < 8; ++rank) {
+      const auto of_rank = std::count_if(trace.steps.begin(), trace.steps.end(),
+                                         [&](const ReplayedStep& step) { return step.rank == rank; });
+      CHECK(of_rank == std::ssize(trace.activations[static_cast<std::size_t>(rank)]));
+    }
+    for (const TraceSpan& span : trace.spans) CHECK(span.end <= trace.end);
+  }
+}
+
+TEST_CASE("schedules: ranks that step their optimizers alone start the next iteration one after the other") {
+  for (const ScheduleKind kind : split_kinds) {
+    Request request = run_by(kind);
+    const IterationTime waits = account(evaluate(request)).timing->iteration;
+    request.software.post_validation = true;
+    const IterationTime goes_on = account(evaluate(request)).timing->iteration;
+    CAPTURE(name_of(kind));
+    CHECK(goes_on.schedule == waits.schedule);
+    CHECK(waits.pipeline == waits.schedule.makespan);
+    // DualPipe's first rank starts first and ends last.
+    const bool symmetric = overlaps_passes(kind) || kind == ScheduleKind::looped_bfs;
+    CHECK((goes_on.total < waits.total) != symmetric);
+    CHECK((goes_on.pipeline < waits.pipeline) != symmetric);
+  }
+}
+
+TEST_CASE("schedules: two copies of the model have two of everything but activations") {
+  const Request one = run_by(ScheduleKind::one_forward_one_backward);
+  const Request two = run_by(ScheduleKind::dualpipe);
+  const std::vector<Parameters> alone = parameters_by_rank(one.model, one.strategy, one.workload);
+  const std::vector<Parameters> copies = parameters_by_rank(two.model, two.strategy, two.workload);
+  const Plan plan = account(evaluate(two));
+  for (std::size_t rank = 0; rank < 8; ++rank) {
+    CHECK(total(copies[rank]) == total(alone[rank]) + total(alone[7 - rank]));
+    CHECK(plan.ranks[rank].activations.layers == 24);
+    CHECK(plan.ranks[rank].activations.at_peak == plan.ranks[7 - rank].activations.at_peak);
+  }
+  // The copies exchange their gradients.
+  CHECK(plan.timing->iteration.breakdown.data_communication >
+        account(evaluate(one)).timing->iteration.breakdown.data_communication);
+}
+
+TEST_CASE("schedules: in a V the first rank holds both ends, and tied embeddings once") {
+  const Request request = run_by(ScheduleKind::zero_bubble_v);
+  const std::vector<Parameters> held = parameters_by_rank(request.model, request.strategy, request.workload);
+  const double words_and_positions = (51200.0 / 8 + 2048) * 12288;
+  CHECK(total(held[0]) - total(held[1]) == doctest::Approx(words_and_positions).epsilon(0.001));
+  CHECK(total(held[7]) == total(held[1]));
+  CHECK(account(evaluate(request)).timing->iteration.breakdown.data_communication == Seconds(0));
+}
+
+TEST_CASE("schedules: DualPipe hides exchanges between experts beside the other pass") {
+  const IterationTime apart = account(evaluate(with_experts(ScheduleKind::zero_bubble_v))).timing->iteration;
+  const IterationTime beside = account(evaluate(with_experts(ScheduleKind::dualpipe_v))).timing->iteration;
+  CHECK(beside.breakdown.expert_communication < 0.9 * apart.breakdown.expert_communication);
+  CHECK(beside.breakdown.expert_communication > Seconds(0));
+  CHECK(beside.breakdown.gemm == apart.breakdown.gemm);
+}
+
+TEST_CASE("schedules: what each asks of the layout is said in the words of its fields") {
+  const auto problem = [](ScheduleKind kind, std::int64_t p, std::int64_t m, std::int64_t sequences) {
+    Request request = run_by(kind);
+    request.strategy.pipeline_parallel = p;
+    request.strategy.virtual_pipeline = m;
+    request.workload.global_batch = sequences;
+    const std::vector<Problem> problems = illegalities(request.model, request.strategy, request.workload);
+    return problems.empty() ? Problem{} : problems.front();
+  };
+  CHECK(problem(ScheduleKind::zero_bubble_v, 8, 2, 3) == Problem{});
+  CHECK(problem(ScheduleKind::zero_bubble_v, 8, 1, 64) ==
+        Problem{"virtual_pipeline",
+                "must be 2 for `schedule` zero-bubble-v, whose ranks hold two stages each"});
+  CHECK(problem(ScheduleKind::looped_bfs, 8, 1, 64) ==
+        Problem{"virtual_pipeline", "must be at least 2 for `schedule` looped-bfs"});
+  CHECK(problem(ScheduleKind::dualpipe_v, 8, 2, 15).rule ==
+        "must give at least 16 microbatches, one for each virtual stage, to `schedule` dualpipe-v, not 15");
+  CHECK(problem(ScheduleKind::dualpipe, 8, 1, 17).rule ==
+        "must give an even number of at least 16 microbatches, twice the pipeline ranks, to `schedule` "
+        "dualpipe, not 17");
+  CHECK(problem(ScheduleKind::dualpipe, 3, 1, 64).rule == "must be even for `schedule` dualpipe, not 3");
+  CHECK(problem(ScheduleKind::zero_bubble_h2, 8, 2, 64).rule ==
+        "must be interleaved when `virtual_pipeline` is above 1");
+}
+
+TEST_CASE("schedules: a stack runs those that it lists") {
+  const Request request = run_by(ScheduleKind::zero_bubble_v);
+  CHECK(stack_illegalities(read_software("zero-bubble-2023"), request.strategy).empty());
+  CHECK(stack_illegalities(read_software("megatron-2022"), request.strategy).empty());
+  CHECK(stack_illegalities(read_software("megatron-core-2025"), request.strategy) ==
+        std::vector<Problem>{
+            {"schedule", "must be 1f1b or interleaved on the stack megatron-core-2025, not zero-bubble-v"}});
+}
+
+}  // namespace headroom

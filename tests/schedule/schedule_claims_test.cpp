@@ -1,0 +1,167 @@
+// What the authors of zero-bubble schedules, DualPipe and breadth-first pipelines say of them: bubbles, and what is in flight.
+#include <algorithm>
+#include <array>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "schedule/any_split_schedule.hpp"
+
+namespace headroom {
+
+namespace {
+using enum ScheduleKind;
+}
+
+TEST_CASE("split schedules: every rank runs every pass once, in their order") {
+  CHECK(rc::check([] {
+    const ScheduleShape shape = tests::any_split_shape();
+    for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
+      std::array<std::set<std::pair<std::int64_t, std::int64_t>>, 3> done;
+      for (const Step& step : steps_of_rank(shape, rank)) {
+        const std::pair name{step.chunk, step.microbatch};
+        RC_ASSERT(step.microbatch >= 0);
+        RC_ASSERT(step.microbatch < microbatches_of_chunk(shape));
+        RC_ASSERT(done.at(static_cast<std::size_t>(step.pass)).insert(name).second);
+        if (step.pass == Pass::backward) RC_ASSERT(done[0].contains(name));
+        if (step.pass == Pass::backward_weight) RC_ASSERT(done[1].contains(name));
+        if (step.whole) RC_ASSERT(done[2].insert(name).second);
+      }
+      const auto passes = static_cast<std::size_t>(microbatches_of_chunk(shape) * shape.chunks);
+      RC_ASSERT(done[0].size() == passes);
+      RC_ASSERT(done[1].size() == passes);
+      RC_ASSERT(done[2].size() == (has_weight_passes(shape) ? passes : 0));
+    }
+  }));
+}
+
+TEST_CASE("split schedules: cut down, they show every rank the same live passes at the same steps") {
+  CHECK(rc::check([] {
+    ScheduleShape shape = tests::any_split_shape();
+    shape.microbatches *= tests::between(1, 4);
+    const auto moments = [](const ScheduleShape& of, std::int64_t rank) {
+      std::vector<std::int64_t> alive(2 * static_cast<std::size_t>(of.chunks), 0);  // and waiting for weights
+      std::set<std::tuple<Pass, std::int64_t, bool, std::vector<std::int64_t>>> seen;
+      visit_steps(of, rank, [&](const Step& step) {
+        const auto chunk = static_cast<std::size_t>(step.chunk);
+        const auto chunks = static_cast<std::size_t>(of.chunks);
+        if (step.pass == Pass::forward) ++alive[chunk];
+        if (step.pass == Pass::backward && has_weight_passes(of) && !step.whole) ++alive[chunks + chunk];
+        seen.insert({step.pass, step.chunk, step.whole, alive});
+        if (step.pass == Pass::backward) --alive[chunk];
+        if (step.pass == Pass::backward_weight) --alive[chunks + chunk];
+      });
+      return seen;
+    };
+    for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
+      RC_ASSERT(moments(shape, rank) == moments(same_liveness(shape), rank));
+    }
+  }));
+}
+
+TEST_CASE("split schedules: a rank is held up by others as little as their authors say") {
+  for (std::int64_t p = 1; p <= 8; ++p) {
+    const std::int64_t n = 4 * p;
+    CAPTURE(p);
+    // ZB-H2 and ZB-V: none where all three passes take as long, if no rank waits for another's optimizer.
+    for (const ScheduleShape& shape :
+         {ScheduleShape{zero_bubble_h2, p, 1, n}, {zero_bubble_2p, p, 1, n}, {zero_bubble_v, p, 2, n}}) {
+      if (runs_in_v(shape.kind) && p == 1) continue;
+      CAPTURE(name_of(shape.kind));
+      const ReplayedSchedule replayed = replay_schedule(shape, tests::all_alike(shape, 1, 1, 1));
+      CHECK(tests::longest_span(replayed) == Seconds(static_cast<double>(3 * n * shape.chunks)));
+    }
+    // Breadth first: p - 1 passes of a chunk either way, as GPipe has p - 1 of all chunks together.
+    const ScheduleShape breadth{looped_bfs, p, 3, n};
+    CHECK(replay_schedule(breadth, tests::all_alike(breadth, 1, 2, 0)).makespan ==
+          Seconds(static_cast<double>(3 * (3 * n + p - 1))));
+  }
+}
+
+// F&B = F + B where nothing is hidden [deepseek-ai/DualPipe, README.md].
+TEST_CASE("DualPipe: the bubble is (p/2 - 1)(F&B + B - 3W) where B is of both parts") {
+  for (std::int64_t p = 2; p <= 12; p += 2) {
+    for (const double forward : {1.0, 2.0}) {
+      const double input = forward;
+      const double weight = forward;
+      const double full = input + weight;
+      const double bubble = static_cast<double>(p / 2 - 1) * (forward + full + full - 3 * weight);
+      for (const ScheduleShape& shape :
+           {ScheduleShape{dualpipe, p, 2, 4 * p}, {dualpipe_v, p / 2, 2, 2 * p}}) {
+        CAPTURE(p);
+        CAPTURE(name_of(shape.kind));
+        const double work =
+            static_cast<double>(microbatches_of_chunk(shape) * shape.chunks) * (forward + full);
+        const ReplayedSchedule replayed =
+            replay_schedule(shape, tests::all_alike(shape, forward, input, weight));
+        CHECK(replayed.makespan == Seconds(work + bubble));
+        CHECK(chunks_in_flight(shape, 0) == p + 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("DualPipe: collectives of either pass run beside the computation of the other") {
+  const PassTimes pass{.forward = Seconds(5),
+                       .recompute = Seconds(0),
+                       .backward = Seconds(6),
+                       .backward_weight = Seconds(2),
+                       .forward_exchanges = Seconds(3),
+                       .backward_exchanges = Seconds(4)};
+  CHECK(hidden_beside(pass, pass, 0) == Seconds(3 + 2));      // 2 of computation ahead beside 4
+  CHECK(hidden_beside(pass, pass, 0.5) == Seconds(1.5 + 2));  // and half of them shows in any case
+  const ScheduleShape shape{dualpipe_v, 2, 2, 6};
+  ScheduleTimes times{.stages = std::vector<PassTimes>(4, pass), .links = {}, .windows = {}};
+  const ReplayedSchedule hidden = replay_schedule(shape, times);
+  for (PassTimes& stage : times.stages) stage.forward_exchanges = stage.backward_exchanges = Seconds(0);
+  const ReplayedSchedule shown = replay_schedule(shape, times);
+  CHECK(hidden.makespan < shown.makespan);
+  std::int64_t pairs = 0;
+  visit_steps(shape, 0, [&](const Step& step) { pairs += step.beside && step.pass == Pass::forward; });
+  CHECK(hidden.ranks[0].hidden == 5.0 * static_cast<double>(pairs) * Seconds(1));
+  CHECK(busy(hidden.ranks[0]) + hidden.ranks[0].hidden == busy(shown.ranks[0]));
+}
+
+TEST_CASE("split schedules: no more in flight than their authors say") {
+  const auto most_held = [](const ScheduleShape& shape, std::int64_t rank) {
+    std::int64_t held = 0;
+    std::int64_t most = 0;
+    visit_steps(shape, rank, [&](const Step& step) {
+      if (step.pass == Pass::forward) ++held;
+      if (step.pass == Pass::backward_weight || step.whole) --held;
+      most = std::max(most, held);
+    });
+    CHECK(held == 0);
+    return most;
+  };
+  for (std::int64_t p = 2; p <= 8; p += 2) {
+    for (std::int64_t rank = 0; rank < p; ++rank) {
+      CAPTURE(p);
+      CAPTURE(rank);
+      CHECK(most_held({zero_bubble_h2, p, 1, 5 * p}, rank) == 2 * p - 1);
+      CHECK(most_held({zero_bubble_2p, p, 1, 5 * p}, rank) == 2 * p);
+      CHECK(most_held({zero_bubble_v, p, 2, 5 * p}, rank) == 2 * p);  // of half as many layers
+      CHECK(most_held({dualpipe, p, 2, 4 * p}, rank) <= p + 1);
+    }
+  }
+}
+
+TEST_CASE("split schedules: bounds hold, and breadth first needs no replay") {
+  CHECK(rc::check([] {
+    const ScheduleShape shape = tests::any_split_shape();
+    const ScheduleTimes times = tests::any_split_times(shape);
+    const ReplayedSchedule replayed = replay_schedule(shape, times);
+    std::vector<ChunkSpans> spans;
+    for (std::int64_t stage = 0; stage < stages_of(shape); ++stage) {
+      spans.push_back(chunk_spans(shape, times.stages[static_cast<std::size_t>(stage)], times.links, stage));
+    }
+    const Seconds least = has_weight_passes(shape) ? tests::longest_span(replayed) : replayed.makespan;
+    RC_ASSERT(least_makespan(shape, spans) <= (1 + tests::slack) * least);
+    RC_ASSERT(tests::about(timed_schedule(shape, times).makespan, replayed.makespan));
+    if (!has_weight_passes(shape)) RC_ASSERT(tests::about(makespan(shape, spans), replayed.makespan));
+  }));
+}
+
+}  // namespace headroom
