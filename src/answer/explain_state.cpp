@@ -34,11 +34,14 @@ class ClassRows {
         software_(software),
         letters_(letters),
         shards_(shards_in_symbols(strategy, weights)),
+        adapts_(trains_adapters(strategy.lora)),
         name_(weights == WeightClass::dense ? "parameters" : "experts"),
         shards_fp32_(shards_main_params(software, strategy.optimizer)),
         fp32_(model.architecture.kernels.weight_copies || shards_fp32_) {}
 
   std::vector<ExplainedState> rows() {
+    if (adapts_) add_frozen();
+    if (adapts_) name_ = name_ == "experts" ? "adapters of experts" : "adapters";
     add_weights();
     add_gradients();
     add_optimizer();
@@ -53,6 +56,18 @@ class ClassRows {
                      .what = std::move(what)});
   }
   [[nodiscard]] Expr sharded(Rational bytes) const { return Expr(bytes / shards_); }
+
+  void add_frozen() {
+    const bool quantized = strategy_.lora.base == BaseDtype::nf4;
+    const bool kept_gathered = shards_weights(strategy_) && !gathers_in_passes(strategy_);
+    const auto kept = [&](Rational bytes) {
+      const Expr held = shards_weights(strategy_) ? sharded(bytes) : Expr(bytes);
+      return kept_gathered ? held + Expr(bytes) : held;
+    };
+    const std::string gathered = kept_gathered ? ", and gathered" : "";
+    if (quantized) add("frozen linears", kept(nf4_bytes), "nf4, its scales quantized too" + gathered);
+    add(quantized ? "frozen others" : "frozen weights", kept(2), "BF16 or FP16" + gathered);
+  }
 
   void add_weights() {
     const bool sharded_weights = shards_weights(strategy_);
@@ -110,6 +125,7 @@ class ClassRows {
   const Software& software_;
   const Bindings& letters_;
   Monomial shards_;
+  bool adapts_;
   std::string name_;
   bool shards_fp32_;
   bool fp32_;

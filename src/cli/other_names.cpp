@@ -50,6 +50,7 @@ constexpr std::array other_names{
     OtherName{"--cross-entropy-loss-fusion",
               "--set=kernels.cross_entropy=vocabulary_parallel"},  // keeps as much
     OtherName{"--moe-enable-deepep", "--moe-dispatcher=flex"},
+    OtherName{"--load-in-4bit", "--base-dtype=nf4"},
     OtherName{"--zero3", "--data-sharding=zero3"},
     OtherName{"--use-torch-fsdp2", "--data-sharding=zero3"},
     OtherName{"--use-megatron-fsdp", "--data-sharding=zero3"},
@@ -76,6 +77,9 @@ struct Otherwise {
 };
 
 constexpr std::array otherwise{
+    Otherwise{"--lora-alpha", "no matter of memory and time: leave it out"},
+    Otherwise{"--lora-dropout",
+              "not modelled: leave it out, and know that it keeps an input and a mask more a linear"},
     Otherwise{"--num-experts", "a field of the model here: --set experts.count=N"},
     Otherwise{"--moe-router-topk", "a field of the model here: --set experts.per_token=N"},
     Otherwise{"--nodes", "not asked for: give all GPUs, nodes times GPUs of each, as --devices"},

@@ -1,6 +1,7 @@
 #include "object_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <type_traits>
 #include <utility>
@@ -14,6 +15,15 @@
 
 namespace headroom {
 namespace {
+
+// A key of files that were written before it had another name, and what its values are now.
+struct RenamedKey {
+  std::string_view old_name;
+  std::string_view name;
+  std::string_view values;
+};
+constexpr std::array renamed_keys{RenamedKey{"distributed_optimizer", "data_sharding",
+                                             R"("zero1" where it was true, "none" where it was false)"}};
 
 constexpr std::size_t longest_text_bytes = 4000;
 constexpr double exact_bytes_end = 9007199254740992.0;  // 2^53, from where on a double skips integers
@@ -196,9 +206,16 @@ std::string ObjectReader::listed(std::span<const std::string_view> names) {
 }
 
 void ObjectReader::report_unknown_keys() {
-  for (const auto& [key, value] : object_->items()) {
+  for (const auto& member : object_->items()) {
+    const std::string& key = member.key();
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
-    report(key, "unknown key" + did_you_mean(key, known_));
+    const auto renamed =
+        std::find_if(std::begin(renamed_keys), std::end(renamed_keys), [&](const RenamedKey& it) {
+          return it.old_name == key && std::find(known_.begin(), known_.end(), it.name) != known_.end();
+        });
+    report(key, renamed == std::end(renamed_keys)
+                    ? "unknown key" + did_you_mean(key, known_)
+                    : fmt::format("is {} now: {}", renamed->name, renamed->values));
   }
 }
 

@@ -11,6 +11,7 @@ namespace headroom {
 namespace {
 
 constexpr double weight_gradient_size = 2;  // bytes of an element: it has its weight's dtype
+constexpr double dequantized_size = 2;
 
 class BackwardWalk {
  public:
@@ -113,8 +114,16 @@ class BackwardWalk {
         dummies == DummyGradients::transient ||
         (dummies == DummyGradients::kept_by_shape && kind_.position == KindPosition::last && !kind_.predicts);
     const bool linear = op.kind == OpKind::linear && (separate || of_its_own);
+    if (op.frozen) return Bytes(0);
     if (!linear && op.kind != OpKind::embedding) return Bytes(0);
     return weight_gradient_size * Bytes(parameters(op, sharding_).evaluate(letters_));
+  }
+
+  // The weights of a linear that are made BF16 for its products.
+  [[nodiscard]] Expr quantized(const Op& op) const {
+    Expr weights;
+    for (const MatrixProduct& product : op.products) weights += weights_on_rank(product, sharding_);
+    return weights;
   }
 
   // What context-parallel ranks exchange around attention takes beside what is kept and the gradients of its inputs. A ring
@@ -144,7 +153,10 @@ class BackwardWalk {
     const Op& op = table_.ops()[place(index)];
     BackwardPeak now = now_;
     now.during.op = index;
-    if (reduces_units_) {
+    if (op.quantized) now.dequantized = dequantized_size * Bytes(quantized(op).evaluate(letters_));
+    if (reduces_units_ && op.frozen) {
+      now.weight_gradients = now_.weight_gradients;
+    } else if (reduces_units_) {
       now_.weight_gradients += weight_gradient_size * Bytes(parameters(op, sharding_).evaluate(letters_));
       now.weight_gradients = now_.weight_gradients;
     } else {
@@ -251,7 +263,7 @@ Bytes dummy_gradients(const ModelLayers& layers, const KindCounts& counts, const
     const Bindings own_letters = bindings_of(kind.sizes, letters);
     const Sharding own_sharding = sharding_of(kind.sizes, sharding, tensor_ranks(letters));
     for (const Op& op : kind.ops.ops()) {
-      if (op.kind != OpKind::linear) continue;
+      if (op.kind != OpKind::linear || op.frozen) continue;
       for (const MatrixProduct& product : op.products) {
         const auto extent = [&](const Amount& amount) {
           return on_rank(amount, own_sharding).evaluate(own_letters);

@@ -64,6 +64,7 @@ double parameters_in(const MatrixList& matrices) {
 std::vector<MatrixExpr> matrix_exprs(const OpTable& table, const Sharding& sharding) {
   std::vector<MatrixExpr> exprs;
   for (const Op& op : table.ops()) {
+    if (op.frozen) continue;
     for (const Amount& part : op.parameters) {
       if (!is_embedding(part)) continue;
       exprs.push_back({.rows = on_rank(part, sharding) / symbols::h,

@@ -17,10 +17,34 @@ double whole_count(const Transformer& model) {
   return total(parameters_by_rank(unpadded, Strategy{}, {.global_batch = 1, .sequence = 1}).front());
 }
 
+// Parameters of a class that are frozen, and of these the ones that are of fewer bits.
+Expr frozen_parameters(const OpTable& table, const Sharding& sharding, WeightClass weights) {
+  Expr sum;
+  for (const Op& op : table.ops()) {
+    if (op.weights == weights && op.frozen) sum += parameters(op, sharding);
+  }
+  return sum;
+}
+Expr quantized_weights(const OpTable& table, const Sharding& sharding, WeightClass weights) {
+  Expr sum;
+  for (const Op& op : table.ops()) {
+    if (op.weights != weights || !op.quantized) continue;
+    for (const MatrixProduct& product : op.products) sum += weights_on_rank(product, sharding);
+  }
+  return sum;
+}
+
 // The output layer's weight matrix, which tied embeddings share with the word embedding.
 constexpr Expr output_weights(const Sharding& sharding) {
   using namespace symbols;
   return v * h * share(Placement::split, sharding);
+}
+
+// Of frozen weights: of 16 bits, or of fewer.
+double frozen_bytes(const Parameters& held) {
+  const double quantized = held.quantized_dense + held.quantized_expert;
+  return (held.frozen_dense + held.frozen_expert - quantized) * real(size_of(Dtype::half)) +
+         quantized * nf4_size;
 }
 
 // Of one class of weights, and of the matrices among them.
@@ -98,7 +122,11 @@ ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Shard
                            .dense = parameters(kind.ops, of_kind, WeightClass::dense),
                            .expert = parameters(kind.ops, of_kind, WeightClass::expert),
                            .narrow_dense = narrow_weights(kind.ops, of_kind, WeightClass::dense),
-                           .narrow_expert = narrow_weights(kind.ops, of_kind, WeightClass::expert)});
+                           .narrow_expert = narrow_weights(kind.ops, of_kind, WeightClass::expert),
+                           .frozen_dense = frozen_parameters(kind.ops, of_kind, WeightClass::dense),
+                           .frozen_expert = frozen_parameters(kind.ops, of_kind, WeightClass::expert),
+                           .quantized_dense = quantized_weights(kind.ops, of_kind, WeightClass::dense),
+                           .quantized_expert = quantized_weights(kind.ops, of_kind, WeightClass::expert)});
     if (steps_matrices(optimizer)) exprs.matrices.push_back(matrix_exprs(kind.ops, of_kind));
   }
   return exprs;
@@ -116,6 +144,11 @@ ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& lette
     const Bindings of_kind = bindings_of(kind.sizes, letters);
     parts.kinds.emplace_back(kind.dense.evaluate(of_kind), kind.expert.evaluate(of_kind),
                              kind.narrow_dense.evaluate(of_kind), kind.narrow_expert.evaluate(of_kind));
+    Parameters& held = parts.kinds.back();
+    held.frozen_dense = kind.frozen_dense.evaluate(of_kind);
+    held.frozen_expert = kind.frozen_expert.evaluate(of_kind);
+    held.quantized_dense = kind.quantized_dense.evaluate(of_kind);
+    held.quantized_expert = kind.quantized_expert.evaluate(of_kind);
   }
   return parts;
 }
@@ -165,37 +198,39 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
   const auto sharded = [&](double dense, double expert) {
     return Bytes(std::ceil(dense / dense_shards)) + Bytes(std::ceil(expert / expert_shards));
   };
-  const double all = total(parameters);
+  const Parameters stepped = trained(parameters);
   const auto gradient = real(size_of(fp32_weights ? Dtype::fp32 : strategy.gradient_dtype));
   const double weight = real(size_of(fp32_weights ? Dtype::fp32 : Dtype::half));
-  const auto weights = [&](double held, double narrow) {
-    if (narrow == 0 || shards_fp32) return held * weight;
-    return (held - narrow) * weight + narrow * narrow_weight_size(strategy, copies);
+  const auto weights = [&](const Parameters& held) {
+    const double frozen = frozen_bytes(held);
+    const double all = total(trained(held));
+    const double narrow = held.narrow_dense + held.narrow_expert;
+    if (narrow == 0 || shards_fp32) return all * weight + frozen;
+    return (all - narrow) * weight + narrow * narrow_weight_size(strategy, copies) + frozen;
   };
-  ModelState state{
-      .weights = Bytes(std::ceil(weights(all, parameters.narrow_dense + parameters.narrow_expert))),
-      .gradients = Bytes(all * gradient),
-      .optimizer = optimizer_state(strategy, parameters, main_params, matrices)};
+  ModelState state{.weights = Bytes(std::ceil(weights(parameters))),
+                   .gradients = Bytes(total(stepped) * gradient),
+                   .optimizer = optimizer_state(strategy, stepped, main_params, matrices)};
   if (shards_weights(strategy)) {
-    state.weights = sharded(weights(parameters.dense, parameters.narrow_dense),
-                            weights(parameters.expert, parameters.narrow_expert));
+    state.weights = sharded(weights(of_class(parameters, WeightClass::dense)),
+                            weights(of_class(parameters, WeightClass::expert)));
   }
   // What is computed with.
   const bool gathered = shards_weights(strategy) && !gathers_in_passes(strategy);
   const bool cast = shards_fp32 && !gathers_in_passes(strategy) && !model.architecture.kernels.weight_copies;
-  if (gathered || cast) state.weights += gathered_bytes(parameters, strategy);
+  if (gathered || cast) state.weights += gathered_bytes(gathered ? parameters : stepped, strategy);
   if (reduces_in_passes(strategy, software)) {
-    state.gradients = sharded(parameters.dense * gradient, parameters.expert * gradient);
+    state.gradients = sharded(stepped.dense * gradient, stepped.expert * gradient);
   } else if (shards_gradients(strategy)) {
-    state.gradients = Bytes(all * real(size_of(strategy.gradient_dtype)));
+    state.gradients = Bytes(total(stepped) * real(size_of(strategy.gradient_dtype)));
   }
   return state;
 }
 
 Bytes gathered_bytes(const Parameters& parameters, const Strategy& strategy) {
   const double narrow = parameters.narrow_dense + parameters.narrow_expert;
-  return Bytes((total(parameters) - narrow) * real(size_of(Dtype::half)) +
-               narrow * gathered_narrow_weight_size(strategy));
+  return Bytes((total(trained(parameters)) - narrow) * real(size_of(Dtype::half)) +
+               narrow * gathered_narrow_weight_size(strategy) + frozen_bytes(parameters));
 }
 
 }  // namespace headroom

@@ -17,6 +17,7 @@ Activations at_moment(const BackwardPeak& peak, Bytes Activations::*part, const 
                                    .logits = peak.logits,
                                    .gathered = peak.gathered,
                                    .weight_gradients = peak.weight_gradients,
+                                   .dequantized_weights = peak.dequantized,
                                    .gathered_weights = units.gathered,
                                    .unit_gradients = units.gradients} -
                        freed_before;

@@ -68,18 +68,18 @@ ModelUnits model_units(const ModelLayers& layers, const ModelParameters& paramet
                    .keeps_gathered = keeps_gathered(strategy),
                    .ends_in_root = software.sharding.ends_in_root,
                    .buckets = {}};
-  double all = -parameters.shared;
+  double all = trains_adapters(strategy.lora) ? 0 : -parameters.shared;
   const KindCounts counts = counts_of(layers);
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
     Parameters held = parameters.kinds[i];
-    if (layers.kinds[i].position == KindPosition::last) held.dense -= parameters.shared;
+    if (layers.kinds[i].position == KindPosition::last) held = without_shared(held, parameters);
     KindUnit& unit = units.kinds.emplace_back();
     unit.position = layers.kinds[i].position;
     if (gathers_in_passes(strategy)) unit.gathered = gathered_bytes(held, strategy);
-    all += real(counts[i]) * total(parameters.kinds[i]);
+    all += real(counts[i]) * total(trained(parameters.kinds[i]));
     if (by_bucket) continue;
-    unit.gradients = Bytes(total(held) * half);
-    if (reduces) unit.reduction = Bytes(total(held) * real(size_of(strategy.gradient_dtype)));
+    unit.gradients = Bytes(total(trained(held)) * half);
+    if (reduces) unit.reduction = Bytes(total(trained(held)) * real(size_of(strategy.gradient_dtype)));
   }
   if (reduces && by_bucket) {
     const double buffers = software.overlap_grad_reduce ? 2 : 1;

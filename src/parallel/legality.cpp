@@ -6,6 +6,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/adapter_legality.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/expert_legality.hpp"
 #include "headroom/parallel/optimizer_legality.hpp"
@@ -203,6 +204,7 @@ std::vector<Problem> illegalities(const Transformer& model, const Strategy& stra
   check_batch(rules, strategy, workload);
   check_recompute(rules, model, strategy);
   check_data_sharding(rules, model, strategy);
+  for (Problem& problem : adapter_illegalities(model, strategy)) rules.problems.push_back(std::move(problem));
   for (Problem& problem : optimizer_illegalities(model, strategy))
     rules.problems.push_back(std::move(problem));
   for (Problem& problem : precision_illegalities(model, strategy, workload)) {

@@ -44,12 +44,16 @@ const ModelLayers& LayerPrices::layers_for(const Strategy& strategy) {
     return layer.kernels.layout == AttentionLayout::batch_first;
   });
   const bool one = differ && strategy.micro_batch == 1;
-  if (!one && strategy.precision == Precision::bf16 && strategy.moe_dispatcher == Dispatcher::alltoall) {
+  if (!one && strategy.precision == Precision::bf16 && strategy.moe_dispatcher == Dispatcher::alltoall &&
+      !trains_adapters(strategy.lora)) {
     return several_;
   }
-  const auto [entry, added] = others_.try_emplace({one, strategy.precision, strategy.moe_dispatcher});
+  const auto [entry, added] =
+      others_.try_emplace({one, strategy.precision, strategy.moe_dispatcher, strategy.lora});
   if (added) {
-    entry->second = layers_of(base_.model, one ? 1 : 2, strategy.precision, strategy.moe_dispatcher);
+    Strategy alike = strategy;
+    alike.micro_batch = one ? 1 : 2;
+    entry->second = layers_of(base_.model, alike);
   }
   return entry->second;
 }
@@ -96,7 +100,7 @@ void LayerPrices::select(const Strategy& strategy) {
        strategy.moe_dispatcher, strategy.micro_batch, nodes_of(strategy), strategy.sequence_parallel,
        strategy.save_gathered_input, strategy.keep_pipeline_outputs, strategy.gradient_dtype,
        strategy.precision, reduces_in_passes(strategy, base_.software),
-       steps_matrices(strategy.optimizer.kind)});
+       steps_matrices(strategy.optimizer.kind), strategy.lora});
   now_ = &entry->second;
   if (!added) return;
   now_->symbolic = &symbolic_of(strategy);

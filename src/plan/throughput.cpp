@@ -10,6 +10,14 @@ namespace headroom {
 
 namespace {
 
+OpSet frozen_linears(const OpTable& table) {
+  OpSet set;
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    if (table.ops()[i].kind == OpKind::linear && table.ops()[i].frozen) set |= op_bit(i);
+  }
+  return set;
+}
+
 // FLOPs of the ops of each kind that `ops_of` names, `times` over. Kinds whose letters stand for the same numbers are
 // one expression.
 template <class OpsOf>
@@ -59,7 +67,15 @@ IterationFlops iteration_flops(const Transformer& model, const ModelLayers& laye
   letters.bind(Symbol::vocabulary, static_cast<double>(model.vocabulary)).bind(Symbol::imbalance, 1);
   const auto core = [](const LayerKind& kind) { return core_attention_ops(kind.ops); };
 
-  const Flops needed = counted(layers, letters, 3, [](const LayerKind& kind) { return every_op(kind.ops); });
+  // The backward pass has a product for the gradient of each of two factors, but for one where weights are frozen.
+  Flops needed = counted(layers, letters, 3, [](const LayerKind& kind) {
+    return every_op(kind.ops) & ~frozen_linears(kind.ops);
+  });
+  const bool any_frozen = std::any_of(layers.kinds.begin(), layers.kinds.end(),
+                                      [](const LayerKind& kind) { return frozen_linears(kind.ops) != 0; });
+  if (any_frozen) {
+    needed += counted(layers, letters, 2, [](const LayerKind& kind) { return frozen_linears(kind.ops); });
+  }
   const Flops masked = 0.5 * 3 * counted(layers, letters, 1, core);
   Flops once;
   Flops masked_once;

@@ -137,6 +137,12 @@ std::string policy_line(const Strategy& strategy) {
   if (strategy.fp8_param_gather) text += ", their weights in that type alone";
   text += fmt::format(", {} gradients", name_of(strategy.gradient_dtype));
   const auto& [main_params, exp_avg, exp_avg_sq, optimizer] = strategy.optimizer;
+  const Lora& lora = strategy.lora;
+  if (trains_adapters(lora)) {
+    text += fmt::format(", LoRA of rank {}{} beside frozen {} weights", lora.rank,
+                        lora.targets.empty() ? "" : fmt::format(" on {}", fmt::join(lora.targets, " ")),
+                        name_of(lora.base));
+  }
   if (optimizer != OptimizerKind::adam) text += fmt::format(", {}", name_of(optimizer));
   if (main_params != MainParams::fp32) {
     text += fmt::format(", {} main params", main_params == MainParams::none ? "no" : name_of(main_params));

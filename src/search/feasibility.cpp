@@ -44,6 +44,9 @@ Bytes least_state(const Request& base) {
   const int copies = base.system.performance
                          ? copies_of_factor(base.system.performance->device, compute_dtype(whole.precision))
                          : 2;
+  // As if there were nothing but frozen weights, and all of these of as few bits as can be.
+  if (trains_adapters(whole.lora)) parameters.frozen_dense = parameters.dense;
+  if (whole.lora.base == BaseDtype::nf4) parameters.quantized_dense = parameters.dense;
   // One square matrix has fewest rows and columns.
   const double side = std::sqrt(total(parameters));
   const ModelState state = model_state(base.model, whole, parameters, copies, base.software,
@@ -59,7 +62,8 @@ std::int64_t devices_lower_bound(const Request& base, std::optional<Seconds> wit
       (1 - base.margin) * base.system.memory - reserved(base.system, base.software, Strategy{});
   double bound = std::max(1.0, least_state(base) / available);
   if (within) {
-    const Flops flops = iteration_flops(base.model, layers_of(base.model), base.workload).model_causal;
+    const Flops flops =
+        iteration_flops(base.model, layers_of(base.model, base.strategy), base.workload).model_causal;
     bound =
         std::max(bound, flops / *within /
                             peak_of(base.system.performance->device, compute_dtype(base.strategy.precision)));

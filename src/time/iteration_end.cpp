@@ -18,8 +18,9 @@ DataParallelTimes data_parallel_times(const Parameters& parameters, const Strate
   const bool gathers = shards_optimizer(strategy) && !gathers_in_passes(strategy);
   DataParallelTimes times;
   const auto add = [&](WeightClass weight_class, const Parameters& held) {
-    if (total(held) == 0) return;
-    const Bytes gradients = gradient_bytes(total(held), strategy);
+    const Parameters stepped = trained(held);
+    if (total(stepped) == 0) return;
+    const Bytes gradients = gradient_bytes(total(stepped), strategy);
     const Group group = shards_sums ? shard_group(strategy, weight_class, devices_per_node)
                                     : data_parallel_group(strategy, devices_per_node, weight_class);
     if (reduces) {
@@ -32,19 +33,20 @@ DataParallelTimes data_parallel_times(const Parameters& parameters, const Strate
           collective_time(CollectiveKind::all_reduce, gradients / real(group.ranks), copies, performance);
     }
     if (gathers) {
-      times.gather += collective_time(CollectiveKind::all_gather, gathered_bytes(held, strategy),
+      times.gather += collective_time(CollectiveKind::all_gather,
+                                      gathered_bytes(shards_weights(strategy) ? held : stepped, strategy),
                                       shard_group(strategy, weight_class, devices_per_node), performance);
     }
   };
-  add(WeightClass::dense, {parameters.dense, 0, parameters.narrow_dense, 0});
-  add(WeightClass::expert, {0, parameters.expert, 0, parameters.narrow_expert});
+  add(WeightClass::dense, of_class(parameters, WeightClass::dense));
+  add(WeightClass::expert, of_class(parameters, WeightClass::expert));
   return times;
 }
 
 double buckets(const Parameters& parameters, const Strategy& strategy, const Software& software) {
   const double size = std::max(real(software.bucket_parameters),
                                real(software.bucket_parameters_per_replica) * real(replicas(strategy)));
-  return std::max(1.0, std::ceil(total(parameters) / size));
+  return std::max(1.0, std::ceil(total(trained(parameters)) / size));
 }
 
 Seconds exposed_by_bucket(Seconds collective, Seconds pass, double buckets, double overlap_loss) {
@@ -63,8 +65,8 @@ Seconds model_copies_time(const Parameters& parameters, const Strategy& strategy
   const auto held = [&](double count, WeightClass weights) {
     return shards_sums ? count / real(shards(strategy, weights)) : count;
   };
-  const double reduced =
-      held(parameters.dense, WeightClass::dense) + held(parameters.expert, WeightClass::expert);
+  const Parameters stepped = trained(parameters);
+  const double reduced = held(stepped.dense, WeightClass::dense) + held(stepped.expert, WeightClass::expert);
   return collective_time(CollectiveKind::all_reduce, gradient_bytes(reduced, strategy),
                          tied_embedding_group(strategy, devices_per_node), performance);
 }
@@ -73,6 +75,7 @@ Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, 
                             const Performance& performance) {
   const bool on_both_ends = model.architecture.tied_embeddings || model.mtp_layers > 0;
   if (strategy.pipeline_parallel == 1 || runs_in_v(strategy.schedule) || !on_both_ends) return Seconds(0);
+  if (trains_adapters(strategy.lora)) return Seconds(0);  // the embedding is frozen
   const auto rows = static_cast<double>(padded_vocabulary(model, strategy.tensor_parallel)) /
                     static_cast<double>(strategy.tensor_parallel);
   const Bytes gradients = gradient_bytes(rows * static_cast<double>(model.hidden), strategy);

@@ -165,6 +165,7 @@ class Pricing {
       const Gemm forward = shape_of(it);
       cost_.forward.gemm += product(forward);
       data += product(left_gradient(forward, it.left_gradient));
+      if (work_.frozen) continue;
       Gemm gradient = right_gradient(forward, it.right_gradient);
       if (adds_in_product(traffic_options(setting_))) gradient.result_bytes = 2 * size_of(Dtype::fp32);
       weight += product(gradient);
@@ -172,7 +173,7 @@ class Pricing {
     const auto count = static_cast<std::int64_t>(work_.products.size());
     cost_.forward.operations += count;
     cost_.backward_data.operations += count;
-    cost_.backward_weight.operations += count;
+    if (!work_.frozen) cost_.backward_weight.operations += count;
     cost_.backward_data.gemm += data;
     cost_.backward_weight.gemm += weight;
   }

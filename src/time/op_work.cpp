@@ -49,6 +49,7 @@ OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted
   const bool full = setting.software.overlap_tensor_parallel == TensorOverlap::full;
   OpWork work{.kind = row.kind,
               .overlaps = row.overlaps,
+              .frozen = row.frozen,
               .in_pieces = full && row.kind == OpKind::linear && !makes_logits(table)};
   for (const Collective& collective : inserted) {
     if (collective.op == static_cast<int>(op)) work.collectives.push_back(collective);

@@ -105,9 +105,12 @@ Seconds newton_schulz_time(double rows, double columns, const Performance& perfo
   return sum;
 }
 
-Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy, const Performance& performance,
+Seconds optimizer_time(const Parameters& held, const Strategy& strategy, const Performance& performance,
                        const Software& software, const MatrixList& matrices) {
-  const auto shard = [&](double held, WeightClass weights) { return held / real(shards(strategy, weights)); };
+  const Parameters parameters = trained(held);
+  const auto shard = [&](double count, WeightClass weights) {
+    return count / real(shards(strategy, weights));
+  };
   // Every rank zeroes the gradients that it holds, but steps its shard only.
   const double stepped =
       shard(parameters.dense, WeightClass::dense) + shard(parameters.expert, WeightClass::expert);

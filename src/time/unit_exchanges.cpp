@@ -208,7 +208,7 @@ ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters&
   const double gradient = real(size_of(strategy.gradient_dtype));
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
     Parameters held = parameters.kinds[i];
-    if (layers.kinds[i].position == KindPosition::last) held.dense -= parameters.shared;
+    if (layers.kinds[i].position == KindPosition::last) held = without_shared(held, parameters);
     UnitExchange& unit = exchanges.kinds.emplace_back();
     unit.position = layers.kinds[i].position;
     const auto add = [&](LinkTimes& times, CollectiveKind kind, Bytes bytes, const Group& group) {
@@ -216,24 +216,25 @@ ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters&
       link += collective_time(kind, bytes, group, performance);
       unit.within_fit = unit.within_fit && within_fit(bytes, group, performance.rates.collectives);
     };
-    const auto exchange = [&](WeightClass weights, const Parameters& of_class) {
-      const double count = total(of_class);
-      if (count == 0) return;
+    const auto exchange = [&](WeightClass weights, const Parameters& share) {
+      if (total(share) == 0) return;
       const Group ranks = shard_group(strategy, weights, devices_per_node);
-      if (gathers) add(unit.gather, CollectiveKind::all_gather, gathered_bytes(of_class, strategy), ranks);
-      if (!reduces) return;
+      if (gathers) add(unit.gather, CollectiveKind::all_gather, gathered_bytes(share, strategy), ranks);
+      const double count = total(trained(share));
+      if (!reduces || count == 0) return;
       const Bytes gradients(count * gradient);
       add(unit.reduction, CollectiveKind::reduce_scatter, gradients, ranks);
       const Group alike = copies_group(strategy, weights, devices_per_node);
       if (alike.ranks > 1)
         add(unit.reduction, CollectiveKind::all_reduce, gradients / real(ranks.ranks), alike);
     };
-    exchange(WeightClass::dense, {held.dense, 0, held.narrow_dense, 0});
-    exchange(WeightClass::expert, {0, held.expert, 0, held.narrow_expert});
+    exchange(WeightClass::dense, of_class(held, WeightClass::dense));
+    exchange(WeightClass::expert, of_class(held, WeightClass::expert));
     if (!in_buffers) continue;
     // From the buffer that was gathered into the weights; from the gradients into the buffer that is reduced.
     if (gathers) unit.gather_copies = copies(2 * gathered_bytes(held, strategy), performance);
-    if (reduces) unit.reduction_copies = copies(Bytes(total(held) * (half_size + gradient)), performance);
+    if (reduces)
+      unit.reduction_copies = copies(Bytes(total(trained(held)) * (half_size + gradient)), performance);
   }
   return exchanges;
 }

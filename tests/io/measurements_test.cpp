@@ -45,6 +45,9 @@ TEST_CASE("mistakes of a measurements file are named by their field") {
                  "m.json: /cases/0/strategy: tensor_parallel must divide the attention heads"));
   CHECK(contains(measurements_mistake("\"full\"", "\"ops\""),
                  "/strategy/recompute: must be none or selective or full"));
+  CHECK(measurements_mistake("\"recompute\"", "\"distributed_optimizer\": true, \"recompute\"") ==
+        "m.json: /cases/0/strategy/distributed_optimizer: is data_sharding now: \"zero1\" where it was true, "
+        "\"none\" where it was false");
   CHECK(contains(measurements_mistake("worst_percent", "worst"), "/targets/0/worst: unknown key"));
   CHECK(measurements_mistake("\"iteration\": \"1.42 s\", ", "") ==
         "m.json: /cases/0/measured/iteration: is missing beside a utilization at it");

@@ -49,7 +49,10 @@ constexpr Example examples[] = {{"tensor_parallel", "8"},
                                 {"optimizer", "muon"},
                                 {"main_params_dtype", "none"},
                                 {"exp_avg_dtype", "int8"},
-                                {"exp_avg_sq_dtype", "bf16"}};
+                                {"exp_avg_sq_dtype", "bf16"},
+                                {"lora_rank", "16"},
+                                {"lora_targets", "q_proj,v_proj"},
+                                {"base_dtype", "nf4"}};
 
 }  // namespace
 

@@ -28,11 +28,13 @@ struct BackwardPeak {
   Bytes logits;            // gradients of the logits, in the precision of the output layer
   Bytes gathered;          // sequence shards of all ranks, put together
   Bytes weight_gradients;  // not yet added to their sum or reduced to shards, or dummies of those that are
+  Bytes dequantized;       // weights that an op makes BF16 for its products
   friend bool operator==(const BackwardPeak&, const BackwardPeak&) = default;
 };
 
 constexpr Bytes total(const BackwardPeak& peak) {
-  return peak.recompute + peak.gradients + peak.logits + peak.gathered + peak.weight_gradients - peak.freed;
+  return peak.recompute + peak.gradients + peak.logits + peak.gathered + peak.weight_gradients +
+         peak.dequantized - peak.freed;
 }
 
 // Of weights that data-parallel ranks divide, what a rank has whole at a moment of a backward pass (memory/units.hpp).

@@ -33,6 +33,11 @@ struct Parameters {
   // Those of them that are factors of products of fewer than 16 bits.
   double narrow_dense = 0;
   double narrow_expert = 0;
+  // Those that are frozen, and of these the ones of fewer bits (model/adapters.hpp).
+  double frozen_dense = 0;
+  double frozen_expert = 0;
+  double quantized_dense = 0;
+  double quantized_expert = 0;
   constexpr Parameters(double outside_experts = 0,  // NOLINT(google-explicit-constructor)
                        double of_experts = 0, double narrow_outside = 0, double narrow_of_experts = 0)
       : dense(outside_experts),
@@ -44,6 +49,25 @@ struct Parameters {
 
 constexpr double total(const Parameters& parameters) { return parameters.dense + parameters.expert; }
 
+// Those that have gradients and are stepped.
+constexpr Parameters trained(Parameters parameters) {
+  parameters.dense -= parameters.frozen_dense;
+  parameters.expert -= parameters.frozen_expert;
+  parameters.frozen_dense = parameters.frozen_expert = 0;
+  parameters.quantized_dense = parameters.quantized_expert = 0;
+  return parameters;
+}
+
+// Of one class alone.
+constexpr Parameters of_class(Parameters parameters, WeightClass weights) {
+  if (weights == WeightClass::dense) {
+    parameters.expert = parameters.narrow_expert = parameters.frozen_expert = parameters.quantized_expert = 0;
+  } else {
+    parameters.dense = parameters.narrow_dense = parameters.frozen_dense = parameters.quantized_dense = 0;
+  }
+  return parameters;
+}
+
 // Of the parts of a model that one tensor-parallel rank holds.
 struct ModelParameters {
   std::vector<Parameters> kinds;  // of one layer, or end, in the order of ModelLayers::kinds
@@ -54,6 +78,13 @@ struct ModelParameters {
   friend bool operator==(const ModelParameters&, const ModelParameters&) = default;
 };
 
+// Of the head, without the output layer's weights that are the embedding's.
+constexpr Parameters without_shared(Parameters head, const ModelParameters& parts) {
+  head.dense -= parts.shared;
+  if (head.frozen_dense > 0) head.frozen_dense -= parts.shared;
+  return head;
+}
+
 // The same in symbols, for all t that shard alike.
 struct KindParameterExprs {
   KindSizes sizes;
@@ -61,6 +92,10 @@ struct KindParameterExprs {
   Expr expert;
   Expr narrow_dense;
   Expr narrow_expert;
+  Expr frozen_dense;
+  Expr frozen_expert;
+  Expr quantized_dense;
+  Expr quantized_expert;
 };
 struct ModelParameterExprs {
   std::vector<KindParameterExprs> kinds;
@@ -87,11 +122,17 @@ constexpr Parameters parameters_of_rank(const ModelParameters& parts, const Kind
     sum.expert += static_cast<double>(counts[i]) * parts.kinds[i].expert;
     sum.narrow_dense += static_cast<double>(counts[i]) * parts.kinds[i].narrow_dense;
     sum.narrow_expert += static_cast<double>(counts[i]) * parts.kinds[i].narrow_expert;
+    sum.frozen_dense += static_cast<double>(counts[i]) * parts.kinds[i].frozen_dense;
+    sum.frozen_expert += static_cast<double>(counts[i]) * parts.kinds[i].frozen_expert;
+    sum.quantized_dense += static_cast<double>(counts[i]) * parts.kinds[i].quantized_dense;
+    sum.quantized_expert += static_cast<double>(counts[i]) * parts.kinds[i].quantized_expert;
   }
   if (both_ends) {
     sum.dense -= parts.shared;
+    if (sum.frozen_dense > 0) sum.frozen_dense -= parts.shared;
   } else if (!counts.empty() && counts[counts.size() - 1] > 0) {
     sum.dense += parts.copied;
+    if (sum.frozen_dense > 0) sum.frozen_dense += parts.copied;
   }
   return sum;
 }
@@ -133,7 +174,7 @@ constexpr Bytes gradient_bytes(double parameters, const Strategy& strategy) {
   return Bytes(parameters * static_cast<double>(size_of(strategy.gradient_dtype)));
 }
 
-// Of weights that were gathered from their shards.
+// Of weights that were gathered from their shards; frozen ones of fewer bits are gathered as they are kept.
 Bytes gathered_bytes(const Parameters& parameters, const Strategy& strategy);
 
 // Data sharding divides the state of each class over the ranks that hold the same weights: optimizer state, gradients from

@@ -26,6 +26,7 @@ struct Activations {
   Bytes logits;     // gradients of logits, in the precision of the output layer
   Bytes gathered;   // inputs and gradients of all sequence shards
   Bytes weight_gradients;
+  Bytes dequantized_weights;
   // Of weights and gradients that data-parallel ranks divide (memory/units.hpp), whole for the unit under way.
   Bytes gathered_weights;
   Bytes unit_gradients;
@@ -41,6 +42,7 @@ struct Activations {
             x.logits + y.logits,
             x.gathered + y.gathered,
             x.weight_gradients + y.weight_gradients,
+            x.dequantized_weights + y.dequantized_weights,
             x.gathered_weights + y.gathered_weights,
             x.unit_gradients + y.unit_gradients};
   }
@@ -54,20 +56,30 @@ struct Activations {
             x.logits - y.logits,
             x.gathered - y.gathered,
             x.weight_gradients - y.weight_gradients,
+            x.dequantized_weights - y.dequantized_weights,
             x.gathered_weights - y.gathered_weights,
             x.unit_gradients - y.unit_gradients};
   }
   friend constexpr Activations operator*(double k, const Activations& x) {
-    return {k * x.layers,           k * x.embedding,        k * x.head,          k * x.outputs,
-            k * x.recompute,        k * x.gradients,        k * x.logits,        k * x.gathered,
-            k * x.weight_gradients, k * x.gathered_weights, k * x.unit_gradients};
+    return {k * x.layers,
+            k * x.embedding,
+            k * x.head,
+            k * x.outputs,
+            k * x.recompute,
+            k * x.gradients,
+            k * x.logits,
+            k * x.gathered,
+            k * x.weight_gradients,
+            k * x.dequantized_weights,
+            k * x.gathered_weights,
+            k * x.unit_gradients};
   }
 };
 
 constexpr Bytes total(const Activations& parts) {
   return parts.layers + parts.embedding + parts.head + parts.outputs + parts.recompute + parts.gradients +
-         parts.logits + parts.gathered + parts.weight_gradients + parts.gathered_weights +
-         parts.unit_gradients;
+         parts.logits + parts.gathered + parts.weight_gradients + parts.dequantized_weights +
+         parts.gathered_weights + parts.unit_gradients;
 }
 
 struct StepActivations {

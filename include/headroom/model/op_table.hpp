@@ -135,6 +135,9 @@ struct Op {
   std::optional<Dtype> input_gradient{};  // while its backward pass runs, where it is not the input's dtype
   bool always_half = false;     // its products are of 16 bits, whatever the precision of a model's linears
   bool shares_weights = false;  // they are another op's, and counted there
+  bool frozen = false;          // its weights have no gradient
+  bool quantized = false;  // its weights are of fewer bits, and made BF16 for each use (model/adapters.hpp)
+  bool reads_gathered = false;  // its input as an op before it gathered that, which it keeps so
 };
 
 // Whether it multiplies factors of fewer than 16 bits.
@@ -161,6 +164,9 @@ class OpTable {
     }
     ops_.push_back(op);
   }
+
+  // Leaves the allocation that a value shares with others to those.
+  constexpr void forget_buffer(ValueId id) { values_[static_cast<std::size_t>(id)].buffer = nowhere; }
 
   // The op itself, to change it.
   constexpr Op& change(std::size_t op) { return ops_[op]; }

@@ -46,13 +46,13 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
         const bool gathers = kind == CollectiveKind::all_gather && multiplies_narrow(op);
         return whole_bytes(value, sharding, gathers ? op.products[0].dtype : value.dtype);
       };
-      result.push_back(
-          {.name = name,
-           .op = static_cast<int>(i),
-           .bytes = bytes(forward_kind(name)),
-           .backward_bytes = bytes(backward_kind(name)),
-           .recomputed = runs_again,
-           .regathers = name == Conjugate::g && op.kind == OpKind::linear && !sharding.save_gathered_input});
+      result.push_back({.name = name,
+                        .op = static_cast<int>(i),
+                        .bytes = bytes(forward_kind(name)),
+                        .backward_bytes = bytes(backward_kind(name)),
+                        .recomputed = runs_again,
+                        .regathers = name == Conjugate::g && op.kind == OpKind::linear && !op.frozen &&
+                                     !sharding.save_gathered_input});
     };
     const auto exchange = [&](bool entering) {
       for (const Exchange& asked : op.exchanges) {
@@ -85,7 +85,9 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
     const bool relates = !op.of_all_tokens.empty() && divided_along(sharding, ParallelAxis::context);
     const bool trades_heads = relates && changes_heads(sharding);
     const GroupPart among = sharding.cp_comm == CpComm::a2a ? GroupPart::whole : GroupPart::inner;
-    for (const ValueId input : op.inputs) insert(Conjugate::f, Conjugate::g, input);
+    for (const ValueId input : op.inputs) {
+      if (!op.reads_gathered) insert(Conjugate::f, Conjugate::g, input);
+    }
     exchange(true);
     for (const ValueId input : op.inputs) {
       if (trades_heads) relate(Conjugate::dispatch, input, among);

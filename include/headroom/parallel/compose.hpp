@@ -77,9 +77,10 @@ using StoredTensors = FixedVector<StoredTensor, OpTable::max_values + 1>;
 
 // Which ops of a table make, keep and read a value.
 struct ValueUse {
-  OpSet producer = 0;      // at most one
-  OpSet savers = 0;        // their backward needs it
-  OpSet split_savers = 0;  // those of them that run on 1/t
+  OpSet producer = 0;         // at most one
+  OpSet savers = 0;           // their backward needs it
+  OpSet split_savers = 0;     // those of them that run on 1/t
+  OpSet gathered_savers = 0;  // those that keep it as it was gathered
   OpSet readers = 0;
   bool copy = false;  // of fewer than 16 bits, which those that need it can make of what they read
   friend bool operator==(const ValueUse&, const ValueUse&) = default;
@@ -95,6 +96,7 @@ constexpr ValueUse use_of(const OpTable& table, ValueId value) {
       if (save.value != value) continue;
       use.savers |= op_bit(i);
       if (op.region == Placement::split) use.split_savers |= op_bit(i);
+      if (op.reads_gathered) use.gathered_savers |= op_bit(i);
     }
     if (op.inputs.contains(value)) use.readers |= op_bit(i);
   }
@@ -106,6 +108,7 @@ struct Fate {
   bool needed = false;    // by a backward pass, or as what a recomputation starts from
   bool kept = false;      // from forward to backward; a value that is needed and not kept is made again
   bool gathered = false;  // ops that run on 1/t need what is kept of it, or made again
+  bool whole = false;     // they keep it as it was gathered
   friend bool operator==(const Fate&, const Fate&) = default;
 };
 
@@ -117,14 +120,15 @@ constexpr Fate fate_of(const ValueUse& use, const RecomputedOps& recomputed) {
       !made_again || ((use.producer & recomputed.discarded) == 0 && (use.savers & ~recomputed.ops) != 0);
   return {.needed = use.savers != 0 || recomputation_starts_from_it,
           .kept = kept,
-          .gathered = (kept ? use.split_savers & ~recomputed.ops : use.split_savers) != 0};
+          .gathered = (kept ? use.split_savers & ~recomputed.ops : use.split_savers) != 0,
+          .whole = (kept ? use.gathered_savers & ~recomputed.ops : use.gathered_savers) != 0};
 }
 
 // How a value that is kept or made again lies on the ranks.
 constexpr Placement stored_placement(const Value& value, const Fate& fate, const Sharding& sharding,
                                      const RecomputedOps& recomputed) {
   if (value.placement != Placement::boundary) return value.placement;
-  if (sharding.save_gathered_input && fate.gathered) return Placement::whole;
+  if (fate.whole || (sharding.save_gathered_input && fate.gathered)) return Placement::whole;
   return recomputed.shard_checkpoint && value.producer == nowhere ? Placement::split : Placement::boundary;
 }
 

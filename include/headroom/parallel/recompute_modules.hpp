@@ -33,9 +33,10 @@ inline constexpr std::array recompute_modules{
 
 constexpr bool is_of(const RecomputeModule& part, const Op& op) {
   if (part.ops.empty()) return op.core_attention;
-  for (std::size_t at = part.ops.find(op.name); at != std::string_view::npos;
-       at = part.ops.find(op.name, at + 1)) {
-    const std::size_t end = at + op.name.size();
+  // An adapter's are those of the linear that it stands beside.
+  const std::string_view name = op.name.substr(0, op.name.find("_lora_"));
+  for (std::size_t at = part.ops.find(name); at != std::string_view::npos; at = part.ops.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
     const bool starts = at == 0 || part.ops[at - 1] == ' ';
     if (starts && (end == part.ops.size() || part.ops[end] == ' ')) return true;
   }

@@ -9,6 +9,7 @@
 #include "headroom/core/names.hpp"
 #include "headroom/hardware/data_sharding.hpp"
 #include "headroom/hardware/schedule_kind.hpp"
+#include "headroom/model/adapters.hpp"
 #include "headroom/model/expert_load.hpp"
 #include "headroom/model/layer_kinds.hpp"
 #include "headroom/model/layer_ops.hpp"
@@ -67,6 +68,7 @@ struct Strategy {
   bool fp8_param_gather = false;          // their weights are kept, and gathered, in its type alone
   Dtype gradient_dtype = Dtype::fp32;     // half: 16 bytes a parameter in all; fp32: 18
   Optimizer optimizer;
+  Lora lora;  // adapters that are trained in place of weights
   CpComm cp_comm = CpComm::p2p;
   std::vector<std::int64_t> hierarchical_cp_sizes;  // of a2a_p2p: U, c/U; empty: as heads allow
   std::vector<std::int64_t> stage_layers;  // layers of each virtual stage in order; empty: as even as can be
@@ -153,7 +155,8 @@ Bindings bindings_of(const KindSizes& sizes, Bindings of_model);
 
 // The layers of a model as a strategy computes them.
 inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy) {
-  return layers_of(model, strategy.micro_batch, strategy.precision, strategy.moe_dispatcher);
+  return with_adapters(layers_of(model, strategy.micro_batch, strategy.precision, strategy.moe_dispatcher),
+                       model, strategy.lora);
 }
 
 // Of one of them, where all are alike.

@@ -55,8 +55,8 @@ using FieldMember =
     std::variant<Member<std::int64_t>, Member<MoeImbalance>, Member<bool>, Member<ScheduleKind>,
                  Member<CpComm>, Member<Dispatcher>, Member<DataSharding>, Member<RecomputePolicy>,
                  Member<RecomputeMethod>, Member<Dtype>, Member<Precision>, Member<OptimizerKind>,
-                 Member<MainParams>, Member<MomentDtype>, Member<std::vector<std::int64_t>>,
-                 Member<std::vector<std::string>>>;
+                 Member<BaseDtype>, Member<MainParams>, Member<MomentDtype>,
+                 Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
 
 // Where the flag of a field stands in the help, and which commands have it.
 enum class FieldGroup : std::uint8_t {
@@ -223,6 +223,17 @@ inline constexpr std::array strategy_fields{
     StrategyField{"exp_avg_sq_dtype", member<&Strategy::optimizer, &Optimizer::exp_avg_sq>(),
                   "strategy/exp_avg_sq_dtype", "", "", 0, FieldGroup::saved, FieldDistance::none, false,
                   "DTYPE", "Of the second moment, likewise"},
+    StrategyField{"lora_rank", member<&Strategy::lora, &Lora::rank>(), "strategy/lora/rank", "",
+                  "lora-r,lora-dim,peft-dim", 1, FieldGroup::saved, FieldDistance::none, false, "R",
+                  "Train low-rank adapters (LoRA) of rank R in place of weights, which are frozen"},
+    StrategyField{
+        "lora_targets", member<&Strategy::lora, &Lora::targets>(), "strategy/lora/targets", "",
+        "target-modules,lora-target-modules,lora-target", 0, FieldGroup::saved, FieldDistance::none, false,
+        "NAME,NAME,...",
+        "Linears that have adapters, as q_proj,v_proj or linear_qkv,linear_proj; all-linear (default)"},
+    StrategyField{"base_dtype", member<&Strategy::lora, &Lora::base>(), "strategy/lora/base_dtype", "", "", 0,
+                  FieldGroup::saved, FieldDistance::none, false, "DTYPE",
+                  "Of frozen linears of layers: bf16 (default) or nf4 (QLoRA, with double quantization)"},
 };
 
 // The field of a name, or of another name or the letter of its flag; null: none.

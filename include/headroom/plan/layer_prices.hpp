@@ -78,9 +78,10 @@ class LayerPrices {
   [[nodiscard]] Nodes nodes_of(const Strategy& strategy) const;
 
   // t, c, cp_comm, U, y, z, dispatcher, b, nodes, sequence_parallel, save_gathered_input, keep_pipeline_outputs, gradient_dtype, precision,
-  // whether passes reduce gradients, and whether the optimizer steps matrices
-  using Key = std::tuple<std::int64_t, std::int64_t, CpComm, std::int64_t, std::int64_t, std::int64_t,
-                         Dispatcher, std::int64_t, Nodes, bool, bool, bool, Dtype, Precision, bool, bool>;
+  // whether passes reduce gradients, and whether the optimizer steps matrices, adapters
+  using Key =
+      std::tuple<std::int64_t, std::int64_t, CpComm, std::int64_t, std::int64_t, std::int64_t, Dispatcher,
+                 std::int64_t, Nodes, bool, bool, bool, Dtype, Precision, bool, bool, Lora>;
 
   const ModelLayers& layers_for(const Strategy& strategy);
   Symbolic& symbolic_of(const Strategy& strategy);
@@ -88,7 +89,7 @@ class LayerPrices {
   const Request& base_;
   ModelLayers several_;  // for microbatches of several sequences, at 16 bits
   // For those of one sequence, where they differ, in other precisions, and with other dispatchers.
-  std::map<std::tuple<bool, Precision, Dispatcher>, ModelLayers> others_;
+  std::map<std::tuple<bool, Precision, Dispatcher, Lora>, ModelLayers> others_;
   std::deque<Symbolic> symbolic_;
   std::map<Key, Priced> priced_;
   Strategy strategy_;

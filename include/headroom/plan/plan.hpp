@@ -80,6 +80,8 @@ inline constexpr std::array memory_parts{
                [](const RankMemory& rank) { return rank.activations.at_peak.gathered; }},
     MemoryPart{"weight_gradients", "weight gradients of the op", true,
                [](const RankMemory& rank) { return rank.activations.at_peak.weight_gradients; }},
+    MemoryPart{"dequantized_weights", "dequantized weights of the op", true,
+               [](const RankMemory& rank) { return rank.activations.at_peak.dequantized_weights; }},
     MemoryPart{"gathered_weights", "gathered weights", true,
                [](const RankMemory& rank) { return rank.activations.at_peak.gathered_weights; }},
     MemoryPart{"unit_gradients", "gradients being reduced", true,

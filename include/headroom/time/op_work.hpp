@@ -49,6 +49,7 @@ struct ProductWork {
 struct OpWork {
   OpKind kind = OpKind::elementwise;
   bool overlaps = false;
+  bool frozen = false;     // no gradient of its weights is made
   bool in_pieces = false;  // its products and their collectives can run beside each other piece by piece
   std::vector<Collective> collectives;
   std::vector<ProductWork> products;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "headroom/hardware/software.hpp"
+#include "headroom/model/adapters.hpp"
 #include "headroom/parallel/compose.hpp"
 
 namespace headroom {
@@ -114,6 +115,13 @@ constexpr Expr accumulation(const Expr& weights, const TrafficOptions& options) 
   return weights * (size_of(Dtype::half) + 2 * size_of(options.gradients));
 }
 
+// Of weights of fewer bits: they are read, and written in BF16.
+constexpr Expr dequantization(const Op& op, const Sharding& sharding) {
+  Expr weights;
+  for (const MatrixProduct& product : op.products) weights += weights_on_rank(product, sharding);
+  return weights * Monomial(nf4_bytes + Rational(size_of(Dtype::half)));
+}
+
 }  // namespace detail
 
 constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, const Sharding& sharding) {
@@ -129,6 +137,7 @@ constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, c
           moved += 3 * detail::bytes_of(table[output], sharding);
       }
       if (!(moved == Expr())) kernels.push_back({"cast_weights", moved});  // fp32 read, half written
+      if (op.quantized) kernels.push_back({"dequantize", detail::dequantization(op, sharding)});
       break;
     case OpKind::normalization:
     case OpKind::softmax:
@@ -173,9 +182,10 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
   switch (op.kind) {
     case OpKind::linear:
       if (detail::outputs_are_views(table, op)) kernels.push_back({"concatenate_gradients", 2 * incoming});
-      if (!op.parameters.empty()) kernels.push_back({"bias_gradient", incoming, 1, true});
+      if (op.quantized) kernels.push_back({"dequantize", detail::dequantization(op, sharding)});
+      if (!op.parameters.empty() && !op.frozen) kernels.push_back({"bias_gradient", incoming, 1, true});
       for (const MatrixProduct& product : op.products) {
-        if (adds_in_product(options) || !options.sums_gradients) continue;
+        if (adds_in_product(options) || !options.sums_gradients || op.frozen) continue;
         const Expr weights = weights_on_rank(product, sharding);
         kernels.push_back({"accumulate", detail::accumulation(weights, options), 1, true});
       }
@@ -186,9 +196,9 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
       break;
     case OpKind::normalization: {
       const bool one_pass = options.norm_backward == NormBackward::one_pass;
-      kernels.push_back(
-          {op.name, incoming + kept + detail::input_gradients(table, op, sharding), one_pass ? 2 : 1});
-      if (!one_pass) kernels.push_back({"parameter_gradients", incoming + kept, 1, true});
+      kernels.push_back({op.name, incoming + kept + detail::input_gradients(table, op, sharding),
+                         one_pass && !op.frozen ? 2 : 1});
+      if (!one_pass && !op.frozen) kernels.push_back({"parameter_gradients", incoming + kept, 1, true});
       break;
     }
     case OpKind::softmax:
@@ -198,6 +208,7 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
       kernels.push_back({op.name, incoming + kept + detail::input_gradients(table, op, sharding)});
       break;
     case OpKind::embedding: {
+      if (op.frozen) break;
       Expr weights;
       for (const Amount& part : op.parameters) weights += on_rank(part, sharding);
       const Expr zeroed = weights * size_of(Dtype::half);

@@ -1,0 +1,240 @@
+#include "headroom/model/adapters.hpp"
+
+#include <algorithm>
+
+#include "headroom/model/op_builder.hpp"
+
+namespace headroom {
+namespace {
+
+// Ops stand by themselves in a table, so names of those beside a linear are written out.
+struct AdapterNames {
+  std::string_view op;
+  std::string_view a;
+  std::string_view b;
+  std::string_view add;
+};
+constexpr std::array<AdapterNames, 12> adapter_names{{
+    {"qkv", "qkv_lora_a", "qkv_lora_b", "qkv_lora_add"},
+    {"projection", "projection_lora_a", "projection_lora_b", "projection_lora_add"},
+    {"mlp_up", "mlp_up_lora_a", "mlp_up_lora_b", "mlp_up_lora_add"},
+    {"mlp_down", "mlp_down_lora_a", "mlp_down_lora_b", "mlp_down_lora_add"},
+    {"q_down", "q_down_lora_a", "q_down_lora_b", "q_down_lora_add"},
+    {"q_up", "q_up_lora_a", "q_up_lora_b", "q_up_lora_add"},
+    {"kv_down", "kv_down_lora_a", "kv_down_lora_b", "kv_down_lora_add"},
+    {"kv_up", "kv_up_lora_a", "kv_up_lora_b", "kv_up_lora_add"},
+    {"expert_up", "expert_up_lora_a", "expert_up_lora_b", "expert_up_lora_add"},
+    {"expert_down", "expert_down_lora_a", "expert_down_lora_b", "expert_down_lora_add"},
+    {"shared_up", "shared_up_lora_a", "shared_up_lora_b", "shared_up_lora_add"},
+    {"shared_down", "shared_down_lora_a", "shared_down_lora_b", "shared_down_lora_add"},
+}};
+
+// Which adapters a linear has: one for all that it makes, or one for each of some parts.
+struct Adapters {
+  bool all = false;
+  FixedVector<int, 3> parts{};
+};
+
+Adapters adapters_of(const OpTable& table, const Op& op, const Lora& lora) {
+  const bool gate_and_up = table[op.outputs[0]].name == "gate and up";
+  const bool apart = std::any_of(table.ops().begin(), table.ops().end(), [](const Op& other) {
+    return other.name == "qkv" && other.products.size() > 1;
+  });
+  Adapters adapters;
+  const auto add_part = [&](int part) {
+    if (!adapters.parts.contains(part)) adapters.parts.push_back(part);
+  };
+  const auto add = [&](int part) {
+    const bool has_parts = op.name == "qkv" || gate_and_up;
+    if (part != all_parts && has_parts) return add_part(part);
+    if (part != 0) adapters.all = true;  // what is not gated has no gate
+  };
+  if (lora.targets.empty() || lora.targets.front() == every_linear) {
+    const int parts = !apart ? 0 : op.name == "qkv" ? 3 : gate_and_up ? 2 : 0;
+    for (int part = 0; part < parts; ++part) add_part(part);
+    adapters.all = parts == 0;
+    return adapters;
+  }
+  for (const std::string& name : lora.targets) {
+    const LoraTarget* const target = find_target(name);
+    if (target == nullptr) continue;  // refused elsewhere
+    if (std::find(target->ops.begin(), target->ops.end(), op.name) != target->ops.end()) add(target->part);
+  }
+  return adapters;
+}
+
+// Rewrites a table op by op.
+class Adapting {
+ public:
+  Adapting(const OpTable& original, CrossEntropy loss, const Lora& lora, bool adapted)
+      : original_(original), loss_(loss), lora_(lora), adapted_(adapted) {
+    for (const Value& value : original.values()) {
+      now_.push_back(table_.value(value));
+    }
+  }
+
+  OpTable table() {
+    for (const Op& op : original_.ops()) {
+      Op frozen = renamed(op);
+      freeze(frozen);
+      table_.op(frozen);
+      if (!adapted_ || op.kind != OpKind::linear) continue;
+      const auto names = std::find_if(adapter_names.begin(), adapter_names.end(),
+                                      [&](const AdapterNames& it) { return it.op == op.name; });
+      if (names == adapter_names.end()) continue;
+      const Adapters adapters = adapters_of(original_, op, lora_);
+      if (adapters.all || !adapters.parts.empty()) adapt(frozen, adapters, *names);
+    }
+    return table_;
+  }
+
+ private:
+  // With what stands for the values now.
+  Op renamed(Op op) {
+    for (ValueId& input : op.inputs) input = now_[static_cast<std::size_t>(input)];
+    for (Save& save : op.saves) save.value = now_[static_cast<std::size_t>(save.value)];
+    for (ValueId& value : op.of_all_tokens) value = now_[static_cast<std::size_t>(value)];
+    for (Exchange& exchange : op.exchanges) exchange.value = now_[static_cast<std::size_t>(exchange.value)];
+    return op;
+  }
+
+  void freeze(Op& op) const {
+    op.frozen = true;
+    op.quantized = adapted_ && op.kind == OpKind::linear && lora_.base == BaseDtype::nf4;
+    // A loss in chunks keeps the gradient of the output layer's input in place of that.
+    const bool stands_for_gradient = in_chunks(loss_) && op.name == "output_layer";
+    FixedVector<Save, 8> saves;
+    for (const Save& save : op.saves) {
+      const bool of_weights =
+          save.why == why::weight_gradient || table_[save.value].name == "weight gradient";
+      if (op.kind == OpKind::embedding || op.name == "embedding_dropout") continue;
+      if (!of_weights || (stands_for_gradient && save.value == op.inputs[0])) saves.push_back(save);
+    }
+    op.saves = saves;
+  }
+
+  // Its parts of an op's outputs: how many columns, and how they are divided.
+  [[nodiscard]] Amount columns_of(ValueId output, const Monomial& rows, std::int64_t parts) const {
+    const Value& value = table_[output];
+    return {value.elements / (rows * Monomial(parts)), value.placement};
+  }
+
+  void adapt(const Op& base, const Adapters& adapters, const AdapterNames& names) {
+    const MatrixProduct& product = base.products[0];
+    const bool of_experts = base.weights == WeightClass::expert;
+    const bool split = base.region == Placement::split && !of_experts;
+    const bool by_columns = split && product.inner.placement == Placement::whole;
+    const bool by_rows = split && !by_columns;
+    const Monomial rows = product.batch.count * product.rows.count;
+    const Monomial rank(lora_.rank);
+    const auto count = adapters.all ? std::size_t{1} : adapters.parts.size();
+
+    Value hidden{.name = "adapter input",
+                 .elements = rows * rank * Monomial(static_cast<std::int64_t>(count))};
+    hidden.placement = of_experts ? Placement::routed : split ? Placement::whole : Placement::boundary;
+    const ValueId inner = table_.value(hidden);
+    Op a{.name = names.a,
+         .kind = OpKind::linear,
+         .region = base.region,
+         .inputs = {base.inputs[0]},
+         .outputs = {inner}};
+    a.saves = {{base.inputs[0], why::weight_gradient}};
+    a.reads_gathered = by_columns && table_[base.inputs[0]].placement == Placement::boundary;
+    a.weights = base.weights;
+    for (std::size_t i = 0; i < count; ++i) {
+      MatrixProduct down = product;
+      down.outer = {{rank, by_columns ? Placement::split : Placement::whole}};
+      a.products.push_back(down);
+    }
+    table_.op(a);
+
+    Op b{.name = names.b, .kind = OpKind::linear, .region = base.region, .inputs = {inner}, .outputs = {}};
+    b.saves = {{inner, why::weight_gradient}};
+    b.weights = base.weights;
+    FixedVector<ValueId, 8> adapted;
+    const auto add_product = [&](FixedVector<Amount, 2> outer) {
+      if (by_rows) {
+        for (Amount& part : outer) part.placement = Placement::split;
+      }
+      MatrixProduct up = product;
+      up.inner = {rank, Placement::whole};
+      up.outer = outer;
+      b.products.push_back(up);
+    };
+    const auto add_output = [&](ValueId output, std::int64_t parts) {
+      Value delta = table_[output];
+      delta.name = "adapter output";
+      delta.elements = delta.elements / Monomial(parts);
+      delta.buffer = nowhere;
+      b.outputs.push_back(table_.value(delta));
+      adapted.push_back(output);
+    };
+    if (adapters.all) {
+      for (const MatrixProduct& each : base.products) add_product(each.outer);
+      for (const ValueId output : base.outputs) {
+        if (table_[output].name != "half-precision weights") add_output(output, 1);
+      }
+    } else if (base.name == "qkv") {
+      for (const int part : adapters.parts) {
+        const ValueId output = base.outputs[static_cast<std::size_t>(part)];
+        add_product({columns_of(output, rows, 1)});
+        add_output(output, 1);
+      }
+    } else {  // gate and up, side by side
+      const ValueId output = base.outputs[0];
+      Amount half{product.outer[0].count / Monomial(2), product.outer[0].placement};
+      for (std::size_t i = 0; i < count; ++i) add_product({half});
+      add_output(output, count == 1 ? 2 : 1);
+    }
+    table_.op(b);
+    for (std::size_t i = 0; i < adapted.size(); ++i) {
+      add(base.region, b.outputs[i], adapted[i], names);
+    }
+  }
+
+  void add(Placement region, ValueId delta, ValueId output, const AdapterNames& names) {
+    Value sum = table_[output];
+    table_.forget_buffer(output);
+    const ValueId result = table_.value(sum);
+    constexpr std::int64_t scaled = 2 * size_of(Dtype::half);  // read and written
+    table_.op({.name = names.add,
+               .region = sum.placement == Placement::boundary ? Placement::boundary : region,
+               .inputs = {delta, output},
+               .outputs = {result},
+               .traffic = {{"scale", table_[delta].elements, sum.placement, scaled, scaled}},
+               .adds = true});
+    const auto of_original = std::find(now_.begin(), now_.end(), output);
+    EXPECTS(of_original != now_.end());
+    *of_original = result;
+  }
+
+  const OpTable& original_;
+  CrossEntropy loss_;
+  const Lora& lora_;
+  bool adapted_;
+  OpTable table_;
+  std::vector<ValueId> now_;  // by value of the original table
+};
+
+}  // namespace
+
+const LoraTarget* find_target(std::string_view name) {
+  const auto found = std::find_if(lora_targets.begin(), lora_targets.end(), [&](const LoraTarget& target) {
+    return target.name == name || (!target.also.empty() && target.also == name);
+  });
+  return found == lora_targets.end() ? nullptr : &*found;
+}
+
+OpTable with_adapters(const OpTable& table, CrossEntropy loss, const Lora& lora, bool adapted) {
+  return Adapting(table, loss, lora, adapted).table();
+}
+
+ModelLayers with_adapters(ModelLayers layers, const Transformer& model, const Lora& lora) {
+  if (!trains_adapters(lora)) return layers;
+  for (LayerKind& kind : layers.kinds) {
+    kind.ops = with_adapters(kind.ops, model.architecture.kernels.cross_entropy, lora, is_layer(kind));
+  }
+  return layers;
+}
+
+}  // namespace headroom

@@ -1,0 +1,191 @@
+// Adapters in place of weights: how many there are, what is kept, computed, reduced and gathered.
+#include "headroom/model/adapters.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
+#include "headroom/memory/state.hpp"
+#include "headroom/parallel/legality.hpp"
+#include "headroom/plan/plan.hpp"
+#include "headroom/time/iteration_end.hpp"
+
+namespace headroom {
+namespace {
+
+// With linears as Hugging Face has them.
+Transformer of_hub(const char* name) { return read_model(name, {"kernels.qkv=separate"}); }
+
+Strategy adapting(std::int64_t rank, std::vector<std::string> targets = {},
+                  BaseDtype base = BaseDtype::bf16) {
+  return {.lora = {.rank = rank, .targets = std::move(targets), .base = base}};
+}
+
+Parameters held_by(const Transformer& model, const Strategy& strategy) {
+  return parameters_by_rank(model, strategy, {.global_batch = 8, .sequence = model.sequence}).front();
+}
+
+Request request(const Transformer& model, const Strategy& strategy) {
+  return {.model = model,
+          .system = read_system("dgx-h100-80g"),
+          .software = read_software("megatron-core-2025"),
+          .strategy = strategy,
+          .workload = {.global_batch = 8, .sequence = model.sequence},
+          .detail = Detail::exact};
+}
+
+}  // namespace
+
+TEST_CASE("adapters: as many parameters are trained as PEFT prints") {
+  // huggingface/peft, print_trainable_parameters: Llama 2 7B, r 8 on q_proj and v_proj; Llama 3 8B, r 16 on all linears; the QLoRA
+  // recipe, r 64 on all linears of Llama 7B.
+  const auto trained_by = [](const char* name, const Strategy& strategy) {
+    return total(trained(held_by(of_hub(name), strategy)));
+  };
+  CHECK(trained_by("llama-2-7b", adapting(8, {"q_proj", "v_proj"})) == 4'194'304);
+  CHECK(trained_by("llama-3-8b", adapting(16)) == 41'943'040);
+  CHECK(trained_by("llama-3-8b", adapting(16, {"all-linear"})) == 41'943'040);
+  CHECK(trained_by("llama-2-7b", adapting(64)) == 159'907'840);
+  // One adapter for what is one linear shares its first matrix.
+  const double shared = total(trained(held_by(read_model("llama-3-8b"), adapting(16))));
+  CHECK(41'943'040 - shared == 32.0 * 16 * 3 * 4096);
+  CHECK(total(held_by(of_hub("llama-3-8b"), adapting(16))) ==
+        total(held_by(of_hub("llama-3-8b"), {})) + 41'943'040);
+}
+
+TEST_CASE("adapters: tensor-parallel ranks divide both matrices") {
+  Strategy strategy = adapting(16);
+  const double whole = total(trained(held_by(of_hub("llama-3-8b"), strategy)));
+  strategy.tensor_parallel = 4;
+  CHECK(total(trained(held_by(of_hub("llama-3-8b"), strategy))) == whole / 4);
+  strategy.tensor_parallel = 32;
+  const auto problems = illegalities(of_hub("llama-3-8b"), strategy, {.global_batch = 8, .sequence = 8192});
+  REQUIRE(problems.size() == 1);
+  CHECK(problems.front().where == "lora_rank");
+}
+
+TEST_CASE("adapters: experts have their own, which expert-parallel ranks divide") {
+  const Transformer model = read_model("mixtral-8x7b");
+  Strategy strategy = adapting(8, {"down_proj"});
+  CHECK(trained(held_by(model, strategy)).expert == 32.0 * 8 * 8 * (14336 + 4096));
+  CHECK(trained(held_by(model, strategy)).dense == 0);
+  strategy.data_parallel = strategy.expert_parallel = 4;
+  CHECK(trained(held_by(model, strategy)).expert == 32.0 * 2 * 8 * (14336 + 4096));
+}
+
+TEST_CASE("adapters: state is of adapters, and of frozen weights their bytes") {
+  const Transformer model = of_hub("llama-3-8b");
+  const Parameters held = held_by(model, adapting(16));
+  const double adapters = 41'943'040;
+  const double base = total(held) - adapters;
+  CHECK(model_state(model, adapting(16), held) ==
+        ModelState{Bytes(2 * (base + adapters)), Bytes(4 * adapters), Bytes(12 * adapters)});
+  const Strategy quantized = adapting(16, {}, BaseDtype::nf4);
+  const Parameters nf4 = held_by(model, quantized);
+  CHECK(nf4.quantized_dense == base - 2.0 * 128256 * 4096 - 65.0 * 4096);
+  const double bytes = (base - nf4.quantized_dense + adapters) * 2 + nf4.quantized_dense * 2113 / 4096;
+  CHECK(model_state(model, quantized, nf4).weights == Bytes(std::ceil(bytes)));
+  CHECK(8 * nf4_size == doctest::Approx(4.127).epsilon(1e-4));
+}
+
+TEST_CASE("adapters: a linear keeps its input for an adapter alone") {
+  const Transformer model = of_hub("llama-3-8b");
+  const auto saved_by = [&](const std::vector<std::string>& targets, std::string_view value) {
+    const OpTable table = layers_of(model, adapting(16, targets)).kinds.front().ops;
+    const StoredTensors tensors = stored_tensors(table, {});
+    return std::count_if(tensors.begin(), tensors.end(),
+                         [&](const StoredTensor& tensor) { return tensor.name == value; });
+  };
+  CHECK(saved_by({"o_proj"}, "normalized") == 0);  // neither attention's nor the MLP's
+  CHECK(saved_by({"q_proj", "k_proj", "v_proj"}, "normalized") == 1);
+  CHECK(saved_by({"q_proj", "gate_proj", "up_proj"}, "normalized") == 2);
+  CHECK(saved_by({"q_proj"}, "activated") == 0);
+  CHECK(saved_by({"down_proj"}, "activated") == 1);
+  CHECK(saved_by({"down_proj"}, "adapter input") == 1);
+}
+
+TEST_CASE("adapters: Megatron keeps the input that was gathered for a column-parallel linear whole") {
+  const Transformer model = read_model("llama-3-8b");
+  Strategy strategy = adapting(16, {"linear_qkv"});
+  strategy.tensor_parallel = 8;
+  strategy.sequence_parallel = true;
+  const OpTable table = layers_of(model, strategy).kinds.front().ops;
+  const Sharding sharding = sharding_of(model, strategy);
+  Expr whole;
+  for (const StoredTensor& tensor : stored_tensors(table, sharding)) {
+    if (tensor.name == "normalized") whole += tensor.bytes;
+  }
+  using namespace symbols;
+  CHECK(whole == 2 * s * b * h);
+  for (const Collective& collective : collectives(table, sharding)) CHECK_FALSE(collective.regathers);
+}
+
+TEST_CASE(
+    "adapters: frozen weights take two thirds of the FLOPs, and adapters three times their forward pass") {
+  const Transformer model = of_hub("llama-3-8b");
+  const Workload workload{.global_batch = 8, .sequence = 8192};
+  const auto flops = [&](const Strategy& strategy) {
+    return iteration_flops(model, layers_of(model, strategy), workload).model.count();
+  };
+  const double tokens = 8.0 * 8192;
+  const double linears = 8'030'261'248 - 128256.0 * 4096 - 65 * 4096;  // no embedding, no norms
+  const double adapters = 41'943'040;
+  const double of_weights = 2 * tokens * linears;
+  CHECK(flops({}) - flops(adapting(16)) == doctest::Approx(of_weights - 3 * 2 * tokens * adapters));
+}
+
+TEST_CASE("adapters: data-parallel ranks reduce and gather adapters alone") {
+  const Transformer model = of_hub("llama-3-8b");
+  const Request whole = request(model, {.tensor_parallel = 4, .data_parallel = 2});
+  const Parameters held = held_by(model, adapting(16));
+  Parameters adapters(41'943'040);
+  Strategy strategy = adapting(16);
+  strategy.data_parallel = 8;
+  strategy.data_sharding = DataSharding::zero1;
+  const auto times = [&](const Parameters& of) {
+    return data_parallel_times(of, strategy, 8, *whole.system.performance, whole.software);
+  };
+  CHECK(times(held) == times(adapters));
+  CHECK(buckets(held, strategy, whole.software) == buckets(adapters, strategy, whole.software));
+}
+
+TEST_CASE("adapters: NF4 needs less memory and more time, and a linear's weights made BF16 at the peak") {
+  const Transformer model = of_hub("llama-3-8b");
+  Strategy strategy = adapting(16);
+  strategy.recompute.policy = RecomputePolicy::full;
+  const Plan bf16 = account(evaluate(request(model, strategy)));
+  strategy.lora.base = BaseDtype::nf4;
+  const Plan nf4 = account(evaluate(request(model, strategy)));
+  CHECK(peak(nf4) < peak(bf16));
+  CHECK(nf4.timing->iteration.total > bf16.timing->iteration.total);
+  const double saved = bf16.ranks.front().state.weights.count() - nf4.ranks.front().state.weights.count();
+  const double quantized = held_by(model, strategy).quantized_dense;
+  CHECK(saved == doctest::Approx(quantized * (2 - nf4_size)));
+  strategy.lora.targets = {"q_proj"};
+  Request long_head = request(model, strategy);
+  long_head.model.vocabulary = 128;  // so that the peak is in a layer
+  const Plan in_layer = account(evaluate(long_head));
+  const Bytes dequantized = in_layer.ranks.front().activations.at_peak.dequantized_weights;
+  const double sizes[] = {0, 2.0 * 4096 * 4096, 2.0 * 4096 * 6144, 2.0 * 4096 * 28672, 2.0 * 4096 * 14336};
+  CHECK(std::find(std::begin(sizes), std::end(sizes), dequantized.count()) != std::end(sizes));
+}
+
+TEST_CASE("adapters: of a loss in chunks the gradient of its input is kept, and none of the weights") {
+  for (const CrossEntropy loss : {CrossEntropy::chunked, CrossEntropy::linear_fused, CrossEntropy::fused}) {
+    Transformer model = of_hub("llama-3-8b");
+    model.architecture.kernels.cross_entropy = loss;
+    const OpTable head = layers_of(model, adapting(16)).kinds.back().ops;
+    bool keeps_input = false;
+    for (const StoredTensor& tensor : stored_tensors(head, {})) {
+      CHECK(tensor.name != "weight gradient");
+      keeps_input = keeps_input || tensor.name == "normalized";
+    }
+    CHECK(keeps_input == in_chunks(loss));
+  }
+}
+
+}  // namespace headroom
