@@ -58,6 +58,7 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.optional("microbatch_groups", software.microbatch_groups);
   fields.required("serial_transfers", software.serial_transfers);
   fields.required("blocking_launches", software.blocking_launches);
+  fields.optional("attention_kernels", software.attention_kernels);
   fields.required_object("product_rate", software.product_rate, factor_fields);
   fields.object("memory", software.memory, memory_fields);
   fields.object("sharding", software.sharding, sharding_fields);

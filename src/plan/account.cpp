@@ -16,11 +16,13 @@ bool uses(std::string_view group, bool flash, std::uint32_t used_types) {
 }
 
 // What the time model takes from nowhere: rates that nobody fitted, and an assumed network.
-std::string assumed_rates(const Performance& performance, bool flash, std::uint32_t used_types) {
+std::string assumed_rates(const Performance& performance, const Software& software, bool flash,
+                          std::uint32_t used_types) {
   std::string names;
   const auto append = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
   visit_rates(performance.rates, [&](std::string_view group, std::string_view name, const auto& rate) {
     if (rate.origin != Origin::assumed || !uses(group, flash, used_types)) return;
+    if (name == "pytorch_speed" && software.attention_kernels != AttentionKernels::pytorch) return;
     append(std::string(group) + "." + std::string(name));
   });
   const Network& network = performance.network;
@@ -73,7 +75,7 @@ void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vec
            " have no rates of their own on this system: those of 16 bits are assumed, as much " +
            "faster as the device's peak");
   const bool flash = any_flash_attention(model);
-  const std::string assumed = assumed_rates(*system.performance, flash, beyond.narrow_types);
+  const std::string assumed = assumed_rates(*system.performance, software, flash, beyond.narrow_types);
   warn(!assumed.empty(), "assumed_rates",
        "time rests on rates that are assumed, not fitted (sources: --format json): " + assumed);
 }

@@ -64,6 +64,27 @@ TEST_CASE(
   }));
 }
 
+TEST_CASE("layer cost: on Hopper PyTorch's kernels take longer for flash attention, and for nothing else") {
+  const System h100 = read_system("dgx-h100-80g");
+  const Transformer model = read_model("llama-3-8b");
+  const Workload workload{.global_batch = 8, .sequence = 8192};
+  const Strategy strategy{.data_parallel = 8};
+  const auto cost_of = [&](AttentionKernels kernels) {
+    Software software = read_software("torchtitan-2025");
+    software.attention_kernels = kernels;
+    return layer_cost(
+        model, strategy,
+        setting_of(model, strategy, workload, h100.devices_per_node, *h100.performance, software));
+  };
+  const LayerCost fitted = cost_of(AttentionKernels::fitted);
+  const LayerCost pytorch = cost_of(AttentionKernels::pytorch);
+  const double ratio = pytorch.forward.attention / fitted.forward.attention;
+  CHECK(ratio > 1.7);  // 1 / 0.57, but for the launch
+  CHECK(ratio < 1.76);
+  CHECK(pytorch.forward.gemm == fitted.forward.gemm);
+  CHECK(pytorch.forward.memory_bound == fitted.forward.memory_bound);
+}
+
 TEST_CASE("layer cost: products take no less than their FLOPs at peak") {
   CHECK(rc::check([] {
     const k22::Run run = any_run();

@@ -100,8 +100,9 @@ struct FlashRates {
   Sourced<double> fp8_speed;          // of products of FP8, over those of 16 bits
   Sourced<double> backward;           // of the products of the backward pass, likewise
   Sourced<double> sustained;          // clock of a training step over the clock of a burst
-  FittedRange fitted_queries;         // of a head
-  FittedRange fitted_head_sizes;      // of queries and keys
+  Sourced<double> pytorch_speed;  // of the kernels that PyTorch picks by itself, over those that were fitted
+  FittedRange fitted_queries;     // of a head
+  FittedRange fitted_head_sizes;  // of queries and keys
   HeldOutRatios held_out_ratios;
   friend bool operator==(const FlashRates&, const FlashRates&) = default;
 };
@@ -212,6 +213,7 @@ void visit_rates(R& rates, Visit visit) {
   visit("flash_attention", "fp8_speed", rates.flash_attention.fp8_speed);
   visit("flash_attention", "backward", rates.flash_attention.backward);
   visit("flash_attention", "sustained", rates.flash_attention.sustained);
+  visit("flash_attention", "pytorch_speed", rates.flash_attention.pytorch_speed);
   visit("streaming", "bandwidth_share", rates.streaming.bandwidth_share);
   visit("collectives", "low_latency_launch", rates.collectives.low_latency_launch);
   visit("collectives", "low_latency_step", rates.collectives.low_latency_step);

@@ -74,15 +74,20 @@ struct StackSharding {
 // scatter in pieces beside the product that reads or makes it [Transformer Engine's userbuffers, --tp-comm-overlap].
 enum class TensorOverlap : std::uint8_t { none, backward, full };
 
+// Which kernels of flash attention a stack runs. fitted: those that the rates of a system were fitted on, the fastest of
+// their day (Transformer Engine's with cuDNN, FlashAttention 3). pytorch: those that scaled_dot_product_attention or the
+// flash-attn package take, which on Hopper are FlashAttention 2, written for the instructions of Ampere.
+enum class AttentionKernels : std::uint8_t { fitted, pytorch };
+
 // The choices of a stack, as its file names them; product_rate has a source of its own.
-inline constexpr std::array<std::string_view, 13> stack_choices{
+inline constexpr std::array<std::string_view, 14> stack_choices{
     "overlap_tensor_parallel", "overlap_grad_reduce",
     "overlap_param_gather",    "overlap_p2p",
     "bucket_parameters",       "bucket_parameters_per_replica",
     "gradient_accumulation",   "norm_backward",
     "gradient_reduction",      "uneven_stages",
     "microbatch_groups",       "serial_transfers",
-    "blocking_launches"};
+    "blocking_launches",       "attention_kernels"};
 
 // Where each of them is documented, in that order.
 using ChoiceSources = std::array<std::string, stack_choices.size()>;
@@ -107,6 +112,7 @@ struct Software {
   bool microbatch_groups = false;
   bool serial_transfers = false;   // pipeline ranks send and receive one at a time [DeepSpeed pipe engine]
   bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: host and device take turns
+  AttentionKernels attention_kernels = AttentionKernels::fitted;
   Sourced<double> product_rate{1, Origin::exact, "the libraries that the rates were fitted on"};  // factor
   StackMemory memory;
   StackSharding sharding;
@@ -123,6 +129,11 @@ inline constexpr std::array<Spelling<TensorOverlap>, 3> spellings<TensorOverlap>
     {TensorOverlap::none, "none"},
     {TensorOverlap::backward, "backward"},
     {TensorOverlap::full, "full"},
+}};
+template <>
+inline constexpr std::array<Spelling<AttentionKernels>, 2> spellings<AttentionKernels>{{
+    {AttentionKernels::fitted, "fitted"},
+    {AttentionKernels::pytorch, "pytorch"},
 }};
 template <>
 inline constexpr std::array<Spelling<GradientAccumulation>, 2> spellings<GradientAccumulation>{{
