@@ -114,7 +114,7 @@ ExplainedTable explain_kind(const LayerKind& kind, std::int64_t count, const Rec
 Expr chunks_in_flight_in_symbols(const ScheduleShape& shape, const Bindings& letters) {
   using namespace symbols;
   const bool enough = shape.microbatches > group_size(shape);
-  const auto in_symbols = [&]() -> Expr {
+  Expr in_symbols = [&]() -> Expr {
     switch (shape.kind) {
       case ScheduleKind::gpipe: return n;
       case ScheduleKind::one_forward_one_backward:
@@ -134,6 +134,7 @@ Expr chunks_in_flight_in_symbols(const ScheduleShape& shape, const Bindings& let
     EXPECTS(!"unknown schedule");
     return 0;
   }();
+  if (shape.in_pairs && enough) in_symbols += 1;
   EXPECTS(in_symbols.evaluate(letters) == static_cast<double>(chunks_in_flight(shape, 0)));
   return in_symbols;
 }

@@ -224,7 +224,8 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
                     .micro_batch = run.micro_batch,
                     .sequence_parallel = run.sequence_parallel.value_or(false),
                     .schedule = *schedule_of(run),
-                    .cp_comm = *cp_comm_of(run)};
+                    .cp_comm = *cp_comm_of(run),
+                    .overlap_expert_all_to_all = run.overlap_expert_all_to_all};
   strategy.recompute = *recomputation_of(run, settings);
   if (run.zero_stage) strategy.data_sharding = static_cast<DataSharding>(*run.zero_stage);
   if (run.fully_sharded) strategy.data_sharding = DataSharding::zero3;

@@ -55,7 +55,6 @@ constexpr std::string_view described[] = {"/quality",
                                           "/overlap_flags/param_gather_with_optimizer_step",
                                           "/overlap_flags/tp_comm_config",
                                           "/overlap_flags/batch_p2p",
-                                          "/overlap_flags/moe_a2a",
                                           "/overlap_flags/delay_wgrad",
                                           "/overlap_flags/shared_expert",
                                           "/overlap_flags/defer_embedding_wgrad",
@@ -180,6 +179,7 @@ constexpr auto batch_fields = [](auto& fields, auto& it) {
 
 constexpr auto overlap_fields = [](auto& fields, auto& it) {
   fields.optional("grad_reduce", it.run.settings.overlap_grad_reduce);
+  fields.optional("moe_a2a", it.run.overlap_expert_all_to_all);
   fields.optional("param_gather", it.run.settings.overlap_param_gather);
   fields.optional("tp_comm", it.tensor_overlap);
   fields.optional("p2p", it.run.settings.overlap_p2p);

@@ -37,12 +37,29 @@ class ExpertRules {
                 " devices of a pipeline rank (" + std::to_string(y) + " x " + std::to_string(z) + ")");
     require(strategy_.tensor_parallel == 1 || strategy_.sequence_parallel, "sequence_parallel",
             "must be on where `tensor_parallel` is above 1 and the model has experts");
+    check_overlap();
     require(y > 1 || z > 1 || strategy_.moe_dispatcher != Dispatcher::flex, "moe_dispatcher",
             "must be alltoall or allgather where `expert_parallel` and `expert_tensor_parallel` are 1, not "
             "flex, which has no tokens to send there");
   }
 
  private:
+  // [Megatron-Core, transformer_config.py, overlap_moe_expert_parallel_comm]
+  void check_overlap() {
+    if (!strategy_.overlap_expert_all_to_all) return;
+    const char* const field = "overlap_expert_all_to_all";
+    require(strategy_.expert_parallel > 1, field, "needs `expert_parallel` above 1");
+    require(
+        strategy_.pipeline_parallel == 1 || strategy_.schedule == ScheduleKind::interleaved, field,
+        "needs `schedule` interleaved, or one pipeline rank; dualpipe and dualpipe-v overlap by themselves");
+    require(strategy_.pipeline_parallel > 1 || strategy_.schedule == ScheduleKind::one_forward_one_backward,
+            field, "needs `schedule` 1f1b on one pipeline rank");
+    require(strategy_.moe_dispatcher != Dispatcher::allgather, field,
+            "needs `moe_dispatcher` alltoall or flex");
+    require(strategy_.recompute.policy != RecomputePolicy::full && !strategy_.recompute.window, field,
+            "does not go with `recompute` full or `recompute_window`");
+  }
+
   void require(bool holds, const char* field, const std::string& rule) {
     if (!holds) problems_.push_back({field, rule});
   }
@@ -71,6 +88,7 @@ std::vector<Problem> expert_illegalities(const Transformer& model, const Strateg
     if (y != 1) problems.push_back({"expert_parallel", rule});
     if (z != 1) problems.push_back({"expert_tensor_parallel", rule});
     if (strategy.moe_dispatcher != Dispatcher::alltoall) problems.push_back({"moe_dispatcher", rule});
+    if (strategy.overlap_expert_all_to_all) problems.push_back({"overlap_expert_all_to_all", rule});
     return problems;
   }
   ExpertRules rules(strategy, problems);

@@ -146,8 +146,8 @@ RankActivations Composer::activations_of(RankKind& kind, std::int64_t rank) {
 
 const std::vector<LiveMoment>& Composer::moments_of(const ChunkGroups& groups, std::int64_t rank) {
   const ScheduleShape shape = same_liveness(shape_);
-  const auto [entry, added] = moments_.try_emplace(
-      {shape.kind, shape.ranks, shape.chunks, shape.microbatches, group_size(shape), rank, groups});
+  const auto [entry, added] = moments_.try_emplace({shape.kind, shape.in_pairs, shape.ranks, shape.chunks,
+                                                    shape.microbatches, group_size(shape), rank, groups});
   if (added) entry->second = live_moments(groups, shape, rank);
   return entry->second;
 }
@@ -236,7 +236,7 @@ Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::int
 
 Seconds Composer::iteration(const Strategy& strategy) {
   // Where collectives at the end hide behind a pass, it matters which rank is busiest.
-  if (strategy.recompute.window || hides_end(base_.software, strategy) || has_weight_passes(shape_)) {
+  if (strategy.recompute.window || hides_end(base_.software, strategy) || needs_replay(shape_)) {
     return iteration_time(strategy).total;
   }
   const EndTimes end = end_times(times_.end(strategy.data_sharding), {});

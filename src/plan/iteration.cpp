@@ -68,10 +68,8 @@ PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRa
                   .recompute = recompute_time(stage.recompute, after_recompute, backward, rates, software),
                   .backward = backward};
   if (has_weight_passes(schedule)) times.backward_weight = pass_time(stage.backward_weight, rates, software);
-  if (overlaps_passes(schedule)) {
-    times.forward_exchanges = stage.forward.expert_communication;
-    times.backward_exchanges = stage.backward_data.expert_communication;
-  }
+  times.forward_exchanges = stage.forward.expert_communication;
+  times.backward_exchanges = after_recompute.expert_communication;
   return times;
 }
 

@@ -135,12 +135,16 @@ const IterationEnd& LayoutTimes::end(DataSharding sharding) {
                                    *base_.system.performance, base_.software));
 }
 
+ScheduleTimes LayoutTimes::empty_times(std::vector<std::int64_t> windows) const {
+  return {.stages = {},
+          .links = links_,
+          .windows = std::move(windows),
+          .overlap_loss = base_.system.performance->rates.collectives.overlap_loss.value};
+}
+
 IterationTime LayoutTimes::iteration(const Strategy& strategy, std::vector<std::int64_t> windows) {
   time_recomputation(strategy.recompute);
-  ScheduleTimes times{.stages = {},
-                      .links = links_,
-                      .windows = std::move(windows),
-                      .overlap_loss = base_.system.performance->rates.collectives.overlap_loss.value};
+  ScheduleTimes times = empty_times(std::move(windows));
   std::vector<StageCost> stages;
   for (const std::size_t stage : places_->of) {
     stages.push_back(stages_[stage].cost);
@@ -154,7 +158,7 @@ IterationTime LayoutTimes::iteration(const Strategy& strategy, std::vector<std::
 
 IterationTime LayoutTimes::iteration(std::span<const StageCost> stages) {
   time_layout();
-  ScheduleTimes times{.stages = {}, .links = links_, .windows = {}};
+  ScheduleTimes times = empty_times({});
   for (const StageCost& stage : stages) times.stages.push_back(times_of(stage));
   return iteration_time(shape_, std::move(times), stages, end(layout_.data_sharding));
 }

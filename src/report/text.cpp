@@ -131,6 +131,7 @@ std::string policy_line(const Strategy& strategy) {
   if (strategy.sequence_parallel) text += "sequence parallelism, ";
   text += recompute_text(strategy.recompute);
   text += sharding_text(strategy);
+  if (strategy.overlap_expert_all_to_all) text += ", expert exchanges beside other passes";
   if (strategy.save_gathered_input) text += ", gathered inputs saved";
   if (strategy.keep_pipeline_outputs) text += ", pipeline outputs kept";
   if (is_narrow(strategy.precision)) text += fmt::format(", {} linears", name_of(strategy.precision));

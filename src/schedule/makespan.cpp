@@ -87,7 +87,7 @@ ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::
                        std::int64_t stage) {
   ChunkSpans spans{.forward = times.forward,
                    .backward = times.recompute + times.backward + times.backward_weight};
-  if (overlaps_passes(shape.kind)) {
+  if (overlaps_passes(shape)) {
     spans.forward -= times.forward_exchanges;
     spans.backward -= times.backward_exchanges;
     return spans;
@@ -101,7 +101,7 @@ ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::
 }
 
 Seconds makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans) {
-  EXPECTS(std::ssize(spans) == stages_of(shape) && !has_weight_passes(shape));
+  EXPECTS(std::ssize(spans) == stages_of(shape) && !needs_replay(shape));
   switch (shape.kind) {
     case ScheduleKind::gpipe: return gpipe_makespan(shape.microbatches, spans);
     case ScheduleKind::one_forward_one_backward:
@@ -171,7 +171,7 @@ Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> s
 
 ReplayedSchedule timed_schedule(const ScheduleShape& shape, const ScheduleTimes& times) {
   const bool windows = std::any_of(times.windows.begin(), times.windows.end(), [](auto w) { return w > 0; });
-  if (windows || has_weight_passes(shape)) return replay_schedule(shape, times);
+  if (windows || needs_replay(shape)) return replay_schedule(shape, times);
   std::vector<ChunkSpans> spans;
   ReplayedSchedule result{.ranks = std::vector<ReplayedRank>(index(shape.ranks))};
   for (std::int64_t stage = 0; stage < std::ssize(times.stages); ++stage) {

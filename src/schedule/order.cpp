@@ -13,16 +13,17 @@ std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank) {
            is_group_size(group_size(shape), shape.ranks, shape.microbatches)));
   const std::int64_t passes = shape.microbatches * shape.chunks;
   const std::int64_t ranks_after = shape.ranks - rank - 1;
+  const std::int64_t beside = shape.in_pairs ? 1 : 0;
   switch (shape.kind) {
     case ScheduleKind::gpipe:
     case ScheduleKind::looped_bfs: return passes;
-    case ScheduleKind::one_forward_one_backward:
+    case ScheduleKind::one_forward_one_backward: return std::min(passes, ranks_after + beside);
     case ScheduleKind::zero_bubble_h1: return std::min(passes, ranks_after);
     case ScheduleKind::zero_bubble_h2: return std::min(passes, 2 * ranks_after);
     case ScheduleKind::zero_bubble_2p: return std::min(passes, 2 * ranks_after + 1);
     case ScheduleKind::interleaved:
       // Twice the ranks after this one, and the chunks before the last, need to be under way.
-      return std::min(passes, 2 * ranks_after + (shape.chunks - 1) * group_size(shape));
+      return std::min(passes, 2 * ranks_after + (shape.chunks - 1) * group_size(shape) + beside);
     case ScheduleKind::zero_bubble_v:
     case ScheduleKind::dualpipe_v:
     case ScheduleKind::dualpipe: break;
@@ -57,7 +58,8 @@ ScheduleShape schedule_shape(const Strategy& strategy, std::int64_t microbatches
           .ranks = strategy.pipeline_parallel,
           .chunks = strategy.virtual_pipeline * model_copies(strategy.schedule),
           .microbatches = microbatches,
-          .group = strategy.microbatch_group_size};
+          .group = strategy.microbatch_group_size,
+          .in_pairs = strategy.overlap_expert_all_to_all};
 }
 
 KindCounts kinds_of_rank(const std::vector<StagePlace>& places, const ScheduleShape& shape,

@@ -24,6 +24,10 @@ Request checked(Request asked) {
     problems.push_back({"schedule", "must be gpipe, 1f1b or interleaved on a frontier, not " +
                                         std::string(name_of(asked.strategy.schedule))});
   }
+  if (asked.strategy.overlap_expert_all_to_all) {
+    problems.push_back(
+        {"overlap_expert_all_to_all", "does not go with a frontier, which has full recomputation too"});
+  }
   if (has_units(asked.strategy, asked.software)) {
     problems.push_back(
         {"data_sharding", "must be none or zero1 on a frontier, where weights and gradients are whole"});

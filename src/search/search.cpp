@@ -64,7 +64,7 @@ class Worker {
 
  private:
   static bool has_closed_form(const Strategy& strategy) {
-    return headroom::has_closed_form(strategy.schedule) && !strategy.recompute.window;
+    return headroom::has_closed_form(strategy) && !strategy.recompute.window;
   }
 
   // They depend on the schedule, the precision and on the longest virtual stage, which rarely change from one layout to the next.

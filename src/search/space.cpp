@@ -65,6 +65,7 @@ class LayoutVisit {
     layout_.sequence_parallel = experts_ && layout_.tensor_parallel > 1;  // which it takes
     layout_.schedule = ScheduleKind::one_forward_one_backward;
     layout_.microbatch_group_size = 0;
+    layout_.overlap_expert_all_to_all = false;  // which goes with some schedules only
     return rejected();
   }
 
@@ -159,6 +160,7 @@ class LayoutVisit {
         for (const ScheduleKind schedule : space_.schedules) {
           if (!admits_virtual_pipeline(schedule, layout_.virtual_pipeline)) continue;
           layout_.schedule = schedule;
+          layout_.overlap_expert_all_to_all = base_.strategy.overlap_expert_all_to_all;
           layout_.microbatch_group_size = group_size_of(replica / b);
           if (!rejected() && !visit_(layout_)) return false;
         }

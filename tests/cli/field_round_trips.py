@@ -55,13 +55,14 @@ EXAMPLES = {
     "expert_tensor_parallel": ("2", ["--data-parallel", "4"]),
     "moe_dispatcher": ("flex", ["--data-parallel", "4", "--expert-parallel", "4"]),
     "moe_imbalance": ("1.5", []),
+    "overlap_expert_all_to_all": ("yes", ["--data-parallel", "4", "--expert-parallel", "4"]),
 }
 # Fields of models with experts.
-MODELS = {name: "mixtral-8x7b" for name in ("expert_parallel", "expert_tensor_parallel", "moe_dispatcher", "moe_imbalance")}
+MODELS = {name: "mixtral-8x7b" for name in ("expert_parallel", "expert_tensor_parallel", "moe_dispatcher", "moe_imbalance", "overlap_expert_all_to_all")}
 # And of models with flash attention.
 MODELS.update({name: "llama-3-8b" for name in ("context_parallel", "cp_comm", "hierarchical_cp_sizes")})
-# No search and no frontier has strategies with these.
-NEVER_PRINTED = {"recompute_method", "distribute_saved_activations"}
+# No frontier has strategies with these, nor has a search that is not asked for them.
+NEVER_PRINTED = {"recompute_method", "distribute_saved_activations", "overlap_expert_all_to_all"}
 
 
 class Program:

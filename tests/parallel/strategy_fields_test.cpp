@@ -29,6 +29,7 @@ constexpr Example examples[] = {{"tensor_parallel", "8"},
                                 {"sequence", "4096"},
                                 {"moe_imbalance", "typical"},
                                 {"schedule", "gpipe"},
+                                {"overlap_expert_all_to_all", "yes"},
                                 {"stage_layers", "3,4,0"},
                                 {"microbatch_group_size", "5"},
                                 {"sequence_parallel", "yes"},
@@ -133,6 +134,7 @@ TEST_CASE("strategy fields: edits make the strategy that they were taken from") 
                .gradient_dtype = Dtype::half,
                .optimizer = {MainParams::remainder, MomentDtype::bf16, MomentDtype::fp8},
                .stage_layers = {1, 2, 3, 4, 5, 6, 7, 8},
+               .overlap_expert_all_to_all = true,
                .microbatch_group_size = 7};
   for (int i = 0; i < 4; ++i) {
     Strategy made;

@@ -146,6 +146,28 @@ TEST_CASE("schedules: DualPipe hides exchanges between experts beside the other 
   CHECK(beside.breakdown.gemm == apart.breakdown.gemm);
 }
 
+TEST_CASE("schedules: 1F1B in pairs hides exchanges between experts, for one more microbatch in flight") {
+  Request request = with_experts(ScheduleKind::one_forward_one_backward);
+  request.strategy.pipeline_parallel = 1;
+  request.strategy.recompute = {.policy = RecomputePolicy::selective};
+  const Plan apart = account(evaluate(request));
+  request.strategy.overlap_expert_all_to_all = true;
+  const Plan beside = account(evaluate(request));
+  CHECK(beside.timing->iteration.total < apart.timing->iteration.total);
+  CHECK(beside.timing->iteration.breakdown.expert_communication <
+        0.5 * apart.timing->iteration.breakdown.expert_communication);
+  CHECK(beside.ranks[0].activations.chunks_in_flight == apart.ranks[0].activations.chunks_in_flight + 1);
+  CHECK(peak(beside) > peak(apart));
+  Composer composer(request);
+  composer.set_layout(request.strategy);
+  CHECK(composer.peak(request.strategy) == RankPeak{beside.peak_rank, peak(beside)});
+  CHECK(composer.iteration(request.strategy) == beside.timing->iteration.total);
+  CHECK(composer.least_iteration(request.strategy) <= beside.timing->iteration.total);
+  request.strategy.recompute = {.policy = RecomputePolicy::full};
+  CHECK(illegalities(request.model, request.strategy, request.workload).front().where ==
+        "overlap_expert_all_to_all");
+}
+
 TEST_CASE("schedules: what each asks of the layout is said in the words of its fields") {
   const auto problem = [](ScheduleKind kind, std::int64_t p, std::int64_t m, std::int64_t sequences) {
     Request request = run_by(kind);

@@ -12,6 +12,15 @@ namespace headroom::tests {
 
 inline ScheduleShape any_split_shape() {
   using enum ScheduleKind;
+  if (between(0, 3) == 0) {  // a forward pass beside the backward pass after it
+    const std::int64_t ranks = between(1, 4);
+    const bool goes_round = ranks > 1;
+    return {.kind = goes_round ? interleaved : one_forward_one_backward,
+            .ranks = ranks,
+            .chunks = goes_round ? between(2, 4) : 1,
+            .microbatches = goes_round ? ranks * between(1, 4) : between(1, 12),
+            .in_pairs = true};
+  }
   const auto kind = *rc::gen::element(zero_bubble_h1, zero_bubble_h2, zero_bubble_2p, zero_bubble_v,
                                       dualpipe_v, dualpipe, looped_bfs);
   const std::int64_t half = between(1, 3);
@@ -29,7 +38,7 @@ inline ScheduleTimes any_split_times(const ScheduleShape& shape) {
   for (std::int64_t stage = 0; stage < stages_of(shape); ++stage) {
     PassTimes pass{any_seconds(1), any_seconds(0), any_seconds(1)};
     if (has_weight_passes(shape)) pass.backward_weight = any_seconds(1);
-    if (overlaps_passes(shape.kind)) {
+    if (overlaps_passes(shape)) {
       pass.forward_exchanges = Seconds(static_cast<double>(between(0, 60)));
       pass.backward_exchanges = Seconds(static_cast<double>(between(0, 60)));
       pass.forward_exchanges = std::min(pass.forward_exchanges, pass.forward);

@@ -62,6 +62,7 @@ struct MeasuredRun {
   std::int64_t expert_parallel = 1;
   std::optional<std::int64_t> expert_tensor_parallel;  // Megatron-LM's is tensor_parallel
   Dispatcher dispatcher = Dispatcher::alltoall;
+  bool overlap_expert_all_to_all = false;
   std::int64_t data_parallel = 1;
   std::optional<std::int64_t> zero_stage;
   bool fully_sharded = false;

@@ -72,6 +72,9 @@ struct Strategy {
   CpComm cp_comm = CpComm::p2p;
   std::vector<std::int64_t> hierarchical_cp_sizes;  // of a2a_p2p: U, c/U; empty: as heads allow
   std::vector<std::int64_t> stage_layers;  // layers of each virtual stage in order; empty: as even as can be
+  // Forward passes run beside backward passes of another microbatch, and each hides the other's exchanges between experts; a rank
+  // runs one more forward pass ahead [Megatron-Core, core/pipeline_parallel/combined_1f1b.py].
+  bool overlap_expert_all_to_all = false;
   std::int64_t microbatch_group_size =
       0;  // where interleaved: that go through a virtual stage in a row; 0: p
   friend bool operator==(const Strategy&, const Strategy&) = default;

@@ -140,6 +140,11 @@ inline constexpr std::array strategy_fields{
                   FieldGroup::layout, FieldDistance::none, true, "KIND",
                   "gpipe, 1f1b, interleaved, looped-bfs, zero-bubble-h1, -h2, -2p or -v, dualpipe or "
                   "dualpipe-v; by default what VP implies"},
+    StrategyField{"overlap_expert_all_to_all", member<&Strategy::overlap_expert_all_to_all>(),
+                  "strategy/overlap_expert_all_to_all", "", "overlap-moe-expert-parallel-comm", 0,
+                  FieldGroup::layout, FieldDistance::none, false, "",
+                  "With EP: run forward passes beside backward passes, so that each hides the other's "
+                  "exchanges between experts"},
     StrategyField{"stage_layers", member<&Strategy::stage_layers>(), "strategy/stage_layers", "", "", 0,
                   FieldGroup::layout, FieldDistance::none, true, "N,N,...",
                   "Layers of each virtual stage, in the order of the model; 8*14 for fourteen of 8"},

@@ -81,7 +81,7 @@ class Composer {
     const std::vector<LiveMoment>* moments = nullptr;  // once asked for, where virtual stages differ
   };
 
-  using MomentsKey = std::tuple<ScheduleKind, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+  using MomentsKey = std::tuple<ScheduleKind, bool, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                                 std::int64_t, ChunkGroups>;
 
   void find_stages();

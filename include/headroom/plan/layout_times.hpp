@@ -62,6 +62,7 @@ class LayoutTimes {
   // Its place among the recomputations of the layout; their number where it is none of them.
   std::size_t place_of(const Recomputation& recompute);
   void find_makespans(std::size_t first);
+  [[nodiscard]] ScheduleTimes empty_times(std::vector<std::int64_t> windows) const;  // without stages
 
   const Request& base_;
   LayerPrices& layers_;

@@ -37,8 +37,10 @@ ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::
 
 // Whether the makespan is a formula. Of interleaved schedules it takes a step a pass, and a replay where weights have
 // passes of their own, which the spans above do not tell apart.
-constexpr bool has_closed_form(ScheduleKind kind) {
-  return kind == ScheduleKind::gpipe || kind == ScheduleKind::one_forward_one_backward;
+constexpr bool has_closed_form(const Strategy& strategy) {
+  const bool formula =
+      strategy.schedule == ScheduleKind::gpipe || strategy.schedule == ScheduleKind::one_forward_one_backward;
+  return formula && !strategy.overlap_expert_all_to_all;
 }
 
 // Whether microbatches go round the ranks, through chunk after chunk of them.

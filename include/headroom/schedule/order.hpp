@@ -23,6 +23,8 @@ struct ScheduleShape {
   std::int64_t microbatches = 1;  // n
   std::int64_t group =
       0;  // microbatches that go through a chunk in a row where interleaved; 0: p, which divides n
+  // 1F1B and interleaved: once warm, a forward pass runs beside the backward pass after it, and one more is ahead.
+  bool in_pairs = false;
   friend bool operator==(const ScheduleShape&, const ScheduleShape&) = default;
 };
 
@@ -32,6 +34,16 @@ constexpr std::int64_t group_size(const ScheduleShape& shape) {
 }
 
 constexpr bool has_weight_passes(const ScheduleShape& shape) { return has_weight_passes(shape.kind); }
+
+// Whether passes run beside each other.
+constexpr bool overlaps_passes(const ScheduleShape& shape) {
+  return overlaps_passes(shape.kind) || shape.in_pairs;
+}
+
+// Whether the times of a rank's passes do not say how long a pipeline takes, but a replay of their order alone.
+constexpr bool needs_replay(const ScheduleShape& shape) {
+  return has_weight_passes(shape) || overlaps_passes(shape);
+}
 
 // Virtual stages of the model.
 constexpr std::int64_t stages_of(const ScheduleShape& shape) {
@@ -122,8 +134,10 @@ constexpr Step next_step(const ScheduleShape& shape, const RankOrder& order, con
     return pass_of_rank(shape, Pass::backward_weight, done.weights);
   }
   const bool forward = done.forwards < passes && done.forwards <= done.backwards + order.ahead;
-  return forward ? pass_of_rank(shape, Pass::forward, done.forwards)
-                 : pass_of_rank(shape, Pass::backward, done.backwards);
+  Step step = forward ? pass_of_rank(shape, Pass::forward, done.forwards)
+                      : pass_of_rank(shape, Pass::backward, done.backwards);
+  step.beside = shape.in_pairs && done.forwards == done.backwards + order.ahead + (forward ? 0 : 1);
+  return step;
 }
 
 // Counts a step that a rank has run.
