@@ -55,14 +55,18 @@ void fit_stage(const Stage& stage, Performance& performance) {
   std::optional<RobustFit> best;
   const SampleKind kind = stage.samples->front().kind;
   const bool kinks =  // which many tiles smooth over
-      kind != SampleKind::matrix_product && kind != SampleKind::attention;
+      kind != SampleKind::matrix_product && kind != SampleKind::attention && kind != SampleKind::expert_block;
   for (const std::vector<Parameter>& start :
        kinks ? starts_of(stage.parameters) : std::vector<std::vector<Parameter>>{stage.parameters}) {
     RobustFit fit = fit_robustly(start, samples.size(), residuals, stage.scale);
     if (!best || fit.cost < best->cost) best = std::move(fit);
   }
   apply(best->values);
-  for (const Parameter& parameter : stage.parameters) round_rate(performance.rates, parameter.name);
+  for (const Parameter& parameter : stage.parameters) {
+    round_rate(performance.rates, parameter.name);
+    if (rate_value(performance.rates, parameter.name) > parameter.most)  // rounded up from its bound
+      set_rate(performance.rates, parameter.name, parameter.most);
+  }
 }
 
 std::vector<Sample> all_samples(const std::vector<SampleSet>& sets) {
@@ -126,6 +130,11 @@ void set_ratios(const std::vector<ReplayedSample>& rows, Rates& rates) {
   for (std::size_t i = 0; i < narrow_types.size(); ++i) {
     if (auto& own = rates.products_by_dtype[i]) set({RateKind::products, i}, own->products.held_out_ratios);
   }
+  if (rates.grouped_products) set({RateKind::experts, std::nullopt}, rates.grouped_products->held_out_ratios);
+  for (std::size_t i = 0; i < narrow_types.size(); ++i) {
+    auto& own = rates.products_by_dtype[i];
+    if (own && own->grouped) set({RateKind::experts, i}, own->grouped->held_out_ratios);
+  }
   set({RateKind::attention, std::nullopt}, rates.flash_attention.held_out_ratios);
   set({RateKind::collectives, std::nullopt}, rates.collectives.held_out_ratios);
   set({RateKind::streaming, std::nullopt}, rates.streaming.held_out_ratios);
@@ -145,10 +154,19 @@ void set_ranges(const std::vector<Sample>& products, MatrixProductRates& rates) 
   }
 }
 
+void set_ranges(const std::vector<Sample>& experts, std::optional<GroupedProductRates>& rates) {
+  if (experts.empty()) return;
+  rates->fitted_rows = {};
+  for (const Sample& sample : experts) widen(rates->fitted_rows, rows_of_expert(sample.expert_block));
+}
+
 void set_ranges(const SortedSamples& samples, Rates& rates) {
   set_ranges(samples.products, rates.products);
+  set_ranges(samples.experts, rates.grouped_products);
   for (std::size_t i = 0; i < narrow_types.size(); ++i) {
-    if (auto& own = rates.products_by_dtype[i]) set_ranges(samples.narrow[i].products, own->products);
+    auto& own = rates.products_by_dtype[i];
+    if (own) set_ranges(samples.narrow[i].products, own->products);
+    if (own) set_ranges(samples.narrow[i].experts, own->grouped);
   }
   FlashRates& flash = rates.flash_attention;
   if (!samples.attention.empty()) flash.fitted_queries = flash.fitted_head_sizes = {};

@@ -8,6 +8,7 @@ namespace {
 // Relative errors from where on a sample counts as an outlier: what each model's equations leave at their best.
 constexpr double product_scale = 0.05;
 constexpr double attention_scale = 0.08;
+constexpr double expert_scale = 0.1;
 constexpr double collective_scale = 0.1;
 constexpr double streaming_scale = 0.1;
 
@@ -27,6 +28,7 @@ RatesOf rates_of(const Sample& sample) {
     if (sample.load == Load::sustained) return {RateKind::attention_sustained, std::nullopt};
     return {is_narrow(sample.attention.dtype) ? RateKind::attention_fp8 : RateKind::attention, std::nullopt};
   }
+  if (sample.kind == SampleKind::expert_block) return {RateKind::experts, narrow_index(sample.dtype)};
   // Rates of collectives are those within a node.
   if (is_collective(sample.kind) && sample.nodes > 1) return {};
   const bool of_bandwidth = is_collective(sample.kind) || sample.kind == SampleKind::streaming;
@@ -99,6 +101,21 @@ std::vector<Stage> stages_of(const SortedSamples& samples, const Device& device)
        attention_scale,
        "backward kernels of attention",
        {"attention, backward"}});
+  add({{RateKind::experts, std::nullopt},
+       expert_parameters(device, Dtype::half),
+       &samples.experts,
+       expert_scale,
+       "blocks of experts",
+       {"experts, 0.2 ms and longer", "experts, shorter"}});
+  for (std::size_t i = 0; i < narrow_types.size(); ++i) {
+    const std::string type(name_of(narrow_types[i].dtype));
+    add({{RateKind::experts, i},
+         expert_parameters(device, narrow_types[i].dtype),
+         &samples.narrow[i].experts,
+         expert_scale,
+         type + " blocks of experts",
+         {"experts, " + type + ", 0.2 ms and longer", "experts, " + type + ", shorter"}});
+  }
   add({{RateKind::collectives, std::nullopt},
        collective_parameters(device, samples.one_rank_count),
        &samples.collectives,

@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-// Those of products by type.
+// Those of products and experts by type.
 enum class RateKind : std::uint8_t {
   products,
   sustained,
@@ -20,6 +20,7 @@ enum class RateKind : std::uint8_t {
   attention_fp8,
   attention_sustained,
   attention_backward,
+  experts,
   collectives,
   collectives_in_steps,
   streaming,

@@ -145,11 +145,43 @@ std::vector<Parameter> attention_backward_parameters() {
   return {{"flash_attention.backward", 0.85, 0.1, 1}};
 }
 
+std::vector<Parameter> expert_parameters(const Device& device, Dtype dtype) {
+  const auto narrow = narrow_index(dtype);
+  const std::string group(narrow ? narrow_types[*narrow].grouped : "grouped_products");
+  const double peak = has_peak(device, dtype) ? peak_of(device, dtype).count() : 1;
+  const double memory = device.memory_bandwidth.count();
+  return {{group + ".launch", 20e-6, 1e-6, 200e-6},
+          {group + ".expert", 100e-9, 1e-9, 20e-6},
+          {group + ".tile_peak", 0.9 * peak, 0.02 * peak, peak},
+          {group + ".result_bandwidth", 0.5 * memory, 0.02 * memory, 50 * memory},
+          {group + ".memory_bandwidth", 0.8 * memory, 0.02 * memory, memory},
+          {group + ".row_bandwidth", 0.7 * memory, 0.02 * memory, memory}};
+}
+
+namespace {
+
+// Rates of experts that a base has none of begin where a fit does.
+void start_experts(Performance& base, Dtype dtype) {
+  for (const Parameter& parameter : expert_parameters(base.device, dtype))
+    set_rate(base.rates, parameter.name, parameter.start);
+}
+
+}  // namespace
+
 Performance with_rates_of(const SortedSamples& samples, Performance base) {
   for (std::size_t i = 0; i < narrow_types.size(); ++i) {
-    const bool sampled = !samples.narrow[i].products.empty() || !samples.narrow[i].sustained.empty();
-    if (!sampled || base.rates.products_by_dtype[i]) continue;
-    base.rates.products_by_dtype[i] = rates_by_peak(base, narrow_types[i].dtype);
+    const SortedSamples::Narrow& of_type = samples.narrow[i];
+    const bool sampled = !of_type.products.empty() || !of_type.sustained.empty() || !of_type.experts.empty();
+    auto& own = base.rates.products_by_dtype[i];
+    if (sampled && !own) own = rates_by_peak(base, narrow_types[i].dtype);
+    if (!of_type.experts.empty() && !own->grouped) {
+      own->grouped.emplace();
+      start_experts(base, narrow_types[i].dtype);
+    }
+  }
+  if (!samples.experts.empty() && !base.rates.grouped_products) {
+    base.rates.grouped_products.emplace();
+    start_experts(base, Dtype::half);
   }
   return base;
 }

@@ -24,6 +24,8 @@ std::vector<Parameter> attention_parameters(const Device& device, const std::vec
 std::vector<Parameter> attention_fp8_parameters();
 std::vector<Parameter> attention_sustained_parameters();
 std::vector<Parameter> attention_backward_parameters();
+// Of grouped products of a type, and what stands around them.
+std::vector<Parameter> expert_parameters(const Device& device, Dtype dtype);
 std::vector<Parameter> streaming_parameters();
 // Of kernels of training steps, whose times leave out the gaps between launches.
 std::vector<Parameter> bandwidth_share_parameters();

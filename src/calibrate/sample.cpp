@@ -24,7 +24,10 @@ auto shape_of(const Sample& sample) {
   const auto heads =
       std::tuple(attention.batch, attention.heads, attention.kv_heads, attention.queries, attention.keys,
                  attention.head_size, attention.value_size, attention.mask, sample.attention_pass);
-  return std::tuple(kind, size, heads, layer.sequence, layer.micro_batch, layer.hidden, layer.heads,
+  const ExpertBlock& block = sample.expert_block;
+  const auto experts = std::tuple(block.tokens, block.hidden, block.feedforward, block.top_k, block.experts,
+                                  block.tensor_parallel, block.expert_parallel);
+  return std::tuple(kind, size, heads, experts, layer.sequence, layer.micro_batch, layer.hidden, layer.heads,
                     layer.tensor_parallel, layer.recompute, layer.pass);
 }
 
@@ -90,6 +93,13 @@ std::uint64_t shape_hash(const Sample& sample) {
     const Attention& it = sample.attention;
     for (const std::int64_t size : {it.batch, it.heads, it.kv_heads, it.queries, it.head_size, it.value_size,
                                     static_cast<std::int64_t>(std::llround(it.keys))}) {
+      state = mixed(state, static_cast<std::uint64_t>(size));
+    }
+  }
+  if (sample.kind == SampleKind::expert_block) {
+    const ExpertBlock& it = sample.expert_block;
+    for (const std::int64_t size : {it.tokens, it.hidden, it.feedforward, it.top_k, it.experts,
+                                    it.tensor_parallel, it.expert_parallel}) {
       state = mixed(state, static_cast<std::uint64_t>(size));
     }
   }

@@ -16,6 +16,7 @@ namespace {
 // Three samples for each rate that is fitted to them, so that two thirds of them still leave two.
 constexpr std::size_t least_products = 24;
 constexpr std::size_t least_attention = 24;
+constexpr std::size_t least_experts = 18;
 constexpr std::size_t least_collectives = 21;
 constexpr std::size_t least_streaming = 6;
 
@@ -84,16 +85,23 @@ std::pair<double, const Sample*> fastest_of(const std::vector<Sample>& samples, 
   return best;
 }
 
+// False, and reported, where a sample computes faster than the device can.
+bool check_rate(double rate, const Sample& sample, Dtype dtype, const System& base, Checker& checker) {
+  const double peak = peak_of(base.performance->device, dtype).count();
+  if (rate <= peak) return true;
+  checker.report(
+      fmt::format("{}: {:.4g} TFLOP/s is more than the {:.4g} of {}: another device, or times that are "
+                  "not in the unit named",
+                  sample.where, rate / 1e12, peak / 1e12, base.device));
+  return false;
+}
+
 void check_peak(const std::vector<Sample>& products, Dtype dtype, bool warns, const System& base,
                 Checker& checker, std::vector<std::string>& warnings) {
   const double peak = peak_of(base.performance->device, dtype).count();
   const auto [best, fastest] = fastest_of(products, product_rate);
-  if (best > peak) {
-    checker.report(
-        fmt::format("{}: {:.4g} TFLOP/s is more than the {:.4g} of {}: another device, or times that are "
-                    "not in the unit named",
-                    fastest->where, best / 1e12, peak / 1e12, base.device));
-  } else if (warns && fastest != nullptr && best < least_of_peak * peak) {
+  if (fastest == nullptr || !check_rate(best, *fastest, dtype, base, checker)) return;
+  if (warns && best < least_of_peak * peak) {
     warnings.push_back(fmt::format(
         "the fastest product reaches {:.4g} TFLOP/s, {:.0f}% of what {} can do: is it another device?",
         best / 1e12, 100 * best / peak, base.device));
@@ -144,15 +152,29 @@ void check_attention(const SortedSamples& samples, const System& base, Checker& 
         return;
       }
       const double rate = (attention_flops(sample.attention, sample.attention_pass) / sample.median).count();
-      const double peak = peak_of(base.performance->device, dtype).count();
-      if (rate <= peak) continue;
-      checker.report(
-          fmt::format("{}: {:.4g} TFLOP/s is more than the {:.4g} of {}: another device, or times that are "
-                      "not in the unit named",
-                      sample.where, rate / 1e12, peak / 1e12, base.device));
-      return;
+      if (!check_rate(rate, sample, dtype, base, checker)) return;
     }
   }
+}
+
+// That blocks of experts of one type determine its rates, and can be of the device.
+void check_experts(const std::vector<Sample>& samples, Dtype dtype, const System& base, Checker& checker) {
+  if (samples.empty()) return;
+  if (!has_peak(base.performance->device, dtype)) {
+    checker.report(fmt::format("holds experts of {}, for which {} gives no peak", name_of(dtype), base.name));
+    return;
+  }
+  checker.count(samples, least_experts, "blocks of experts");
+  const auto rows = [](const Sample& sample) { return rows_of_expert(sample.expert_block); };
+  const auto widths = [](const Sample& sample) { return real(width_of_expert(sample.expert_block)); };
+  checker.varies(samples, "experts", "number of rows of an expert", least_experts, rows);
+  checker.varies(samples, "experts", "width", least_experts, widths);
+  checker.times_vary(samples, "blocks of experts", least_experts);
+  const auto rate = [](const Sample& sample) {
+    return (expert_block_flops(sample.expert_block) / sample.median).count();
+  };
+  const auto [best, fastest] = fastest_of(samples, rate);
+  check_rate(best, *fastest, dtype, base, checker);
 }
 
 void check_bandwidths(const SortedSamples& samples, const Device& device, Checker& checker) {
@@ -211,6 +233,10 @@ SortedSamples sorted(const std::vector<Sample>& samples) {
       if (tells_bandwidth(sample)) result.collectives_in_steps.push_back(sample);
     } else if (sample.kind == SampleKind::streaming && sample.load == Load::sustained) {
       if (tells_bandwidth(sample)) result.streaming_in_steps.push_back(sample);
+    } else if (sample.kind == SampleKind::expert_block) {
+      const auto narrow = narrow_index(sample.dtype);
+      if (narrow || is_half(sample.dtype))
+        (narrow ? result.narrow[*narrow].experts : result.experts).push_back(sample);
     } else if (is_collective(sample.kind) && sample.nodes == 1) {
       result.collectives.push_back(sample);
       ranks.insert(sample.ranks);
@@ -246,20 +272,23 @@ std::vector<std::string> check_samples(const std::vector<SampleSet>& sets, const
   Checker checker(file_names(sets));
   const bool narrow =
       std::any_of(samples.narrow.begin(), samples.narrow.end(), [](const SortedSamples::Narrow& of_type) {
-        return !of_type.products.empty() || !of_type.sustained.empty();
+        return !of_type.products.empty() || !of_type.sustained.empty() || !of_type.experts.empty();
       });
   if (samples.products.empty() && samples.collectives.empty() && samples.streaming.empty() &&
       samples.sustained.empty() && samples.attention.empty() && samples.attention_fp8.empty() &&
       samples.attention_sustained.empty() && samples.attention_backward.empty() &&
-      samples.collectives_in_steps.empty() && samples.streaming_in_steps.empty() && !narrow) {
+      samples.collectives_in_steps.empty() && samples.streaming_in_steps.empty() && samples.experts.empty() &&
+      !narrow) {
     checker.report("holds no samples that rates can be fitted to");
   }
   check_products(samples.products, samples.sustained, Dtype::half, base, checker, warnings);
   for (std::size_t i = 0; i < narrow_types.size(); ++i) {
     const SortedSamples::Narrow& of_type = samples.narrow[i];
     check_products(of_type.products, of_type.sustained, narrow_types[i].dtype, base, checker, warnings);
+    check_experts(of_type.experts, narrow_types[i].dtype, base, checker);
   }
   check_attention(samples, base, checker);
+  check_experts(samples.experts, Dtype::half, base, checker);
   checker.count(samples.collectives, least_collectives, "collectives");
   checker.count(samples.streaming, least_streaming, "streaming kernels");
   const auto bytes = [](const Sample& sample) { return sample.bytes.count(); };

@@ -22,12 +22,14 @@ struct SortedSamples {
   std::vector<Sample> attention_fp8;
   std::vector<Sample> attention_sustained;  // of 16 bits; that of FP8 tells nothing of training steps
   std::vector<Sample> attention_backward;
+  std::vector<Sample> experts;  // of 16 bits
   bool one_rank_count = false;  // all collectives run over the same number of ranks
 
-  // Products of the types of narrow_types.
+  // Products and experts of the types of narrow_types.
   struct Narrow {
     std::vector<Sample> products;
     std::vector<Sample> sustained;
+    std::vector<Sample> experts;
     bool quantizes = false;  // some of them turn their first factor into the type
   };
   std::array<Narrow, narrow_types.size()> narrow;

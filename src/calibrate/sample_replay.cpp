@@ -6,10 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "headroom/calibrate/layer_replay.hpp"
 #include "headroom/core/expects.hpp"
 #include "headroom/time/attention.hpp"
 #include "headroom/time/collective.hpp"
+#include "headroom/time/expert_block.hpp"
 #include "headroom/time/streaming.hpp"
 
 namespace headroom {
@@ -43,6 +46,8 @@ constexpr std::string_view group_names[] = {
     "attention, fp8, few tiles",
     "attention, sustained load",
     "attention, backward",
+    "experts, 0.2 ms and longer",
+    "experts, shorter",
     "collectives, from 1 MiB",
     "collectives, below 1 MiB",
     "all_reduce, from 1 MiB",
@@ -76,6 +81,10 @@ std::vector<std::string> all_groups() {
     for (const std::string_view part : narrow_parts) names.push_back(narrow_group(type.dtype, part));
   }
   names.insert(names.end(), std::begin(group_names) + groups_before_narrow, std::end(group_names));
+  for (const NarrowType& type : narrow_types) {
+    for (const std::string_view part : {"0.2 ms and longer", "shorter"})
+      names.push_back(fmt::format("experts, {}, {}", name_of(type.dtype), part));
+  }
   return names;
 }
 
@@ -102,6 +111,15 @@ std::string_view attention_group(const Sample& sample) {
   return filled ? "attention, forward, device filled" : "attention, forward, few tiles";
 }
 
+// Blocks of experts that take as long as their launches are told by little else.
+constexpr Seconds long_block(0.2e-3);
+
+std::string expert_group(const Sample& sample) {
+  const std::string type =
+      is_narrow(sample.dtype) ? ", " + std::string(name_of(sample.dtype)) : std::string();
+  return "experts" + type + (sample.median >= long_block ? ", 0.2 ms and longer" : ", shorter");
+}
+
 bool belongs(const Sample& sample, std::string_view group) {
   const bool large = sample.bytes >= 1_MiB;
   if (sample.kind == SampleKind::matrix_product) return product_group(sample) == group;
@@ -109,6 +127,7 @@ bool belongs(const Sample& sample, std::string_view group) {
   if (sample.kind == SampleKind::streaming && sample.load == Load::sustained)
     return group == (tells_bandwidth(sample) ? "streaming, in training steps, from 64 MiB"
                                              : "streaming, in training steps, below");
+  if (sample.kind == SampleKind::expert_block) return expert_group(sample) == group;
   if (sample.kind == SampleKind::streaming)
     return group == (large ? "streaming, from 1 MiB" : "streaming, below 1 MiB");
   if (sample.kind == SampleKind::empty_kernel) return group == "empty kernels";
@@ -155,6 +174,10 @@ std::optional<Seconds> predicted_time(const Sample& sample, const Performance& p
     case SampleKind::attention:
       if (!has_peak(performance.device, sample.attention.dtype)) return std::nullopt;
       return time_of_attention(sample, performance);
+    case SampleKind::expert_block:
+      if (const GroupedProductRates* grouped = grouped_rates(rates, sample.dtype))
+        return expert_block_time(sample.expert_block, performance.device, *grouped);
+      return std::nullopt;
     case SampleKind::streaming: return streaming_time(sample.bytes, performance);
     case SampleKind::empty_kernel: return rates.kernels.shortest.value;
     case SampleKind::all_reduce:
@@ -172,6 +195,10 @@ bool within_fit(const Sample& sample, const Rates& rates) {
   if (sample.kind == SampleKind::matrix_product)
     return within_fit(sample.product, product_rates(rates, sample.product.dtype));
   if (sample.kind == SampleKind::attention) return within_fit(sample.attention, rates.flash_attention);
+  if (sample.kind == SampleKind::expert_block) {
+    const GroupedProductRates* grouped = grouped_rates(rates, sample.dtype);
+    return grouped != nullptr && within_fit(sample.expert_block, *grouped);
+  }
   if (is_collective(sample.kind) || is_exchange(sample.kind))
     return within_fit(sample.bytes, group_of(sample), rates.collectives);
   return true;
@@ -181,6 +208,10 @@ HeldOutRatios held_out_ratios(const Sample& sample, const Rates& rates) {
   switch (sample.kind) {
     case SampleKind::matrix_product: return product_rates(rates, sample.product.dtype).held_out_ratios;
     case SampleKind::attention: return rates.flash_attention.held_out_ratios;
+    case SampleKind::expert_block:
+      if (const GroupedProductRates* grouped = grouped_rates(rates, sample.dtype))
+        return grouped->held_out_ratios;
+      break;
     case SampleKind::streaming:
     case SampleKind::empty_kernel: return rates.streaming.held_out_ratios;
     case SampleKind::all_reduce:

@@ -7,8 +7,8 @@ namespace headroom {
 namespace {
 
 constexpr std::array<std::string_view, 2> by_peak{"tile_peak", "power_cap"};
-constexpr std::array<std::string_view, 4> by_memory{"result_bandwidth", "memory_bandwidth", "split_bandwidth",
-                                                    "bandwidth"};
+constexpr std::array<std::string_view, 5> by_memory{"result_bandwidth", "memory_bandwidth", "split_bandwidth",
+                                                    "row_bandwidth", "bandwidth"};
 constexpr std::array<std::string_view, 3> by_links{"low_latency_bandwidth", "ring_bandwidth",
                                                    "local_bandwidth"};
 
@@ -19,7 +19,7 @@ bool is_one_of(const std::array<std::string_view, N>& names, std::string_view na
 
 Dtype dtype_of_group(std::string_view group) {
   for (const auto& type : narrow_types) {
-    if (group == type.products) return type.dtype;
+    if (group == type.products || group == type.grouped) return type.dtype;
   }
   return Dtype::half;
 }
@@ -45,8 +45,10 @@ Rates scaled_rates(const Performance& base, const Device& device, const std::str
     auto& own = rates.products_by_dtype[i];
     if (!has_peak(device, narrow_types[i].dtype)) own.reset();
     if (own) own->products.held_out_ratios.reset();
+    if (own && own->grouped) own->grouped->held_out_ratios.reset();
   }
   rates.products.held_out_ratios.reset();
+  if (rates.grouped_products) rates.grouped_products->held_out_ratios.reset();
   rates.flash_attention.held_out_ratios.reset();
   rates.streaming.held_out_ratios.reset();
   rates.collectives.held_out_ratios.reset();

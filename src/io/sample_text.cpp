@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "attention_sample.hpp"
+#include "expert_sample.hpp"
 #include "strict_json.hpp"
 #include "text.hpp"
 
@@ -24,6 +25,7 @@ constexpr std::int64_t largest_message = std::int64_t{1} << 50;
 
 constexpr std::string_view product_header = "m,n,k,milliseconds";
 constexpr std::string_view attention_header = "query_heads,head_size,sequence,milliseconds";
+constexpr std::string_view expert_header = "tokens,hidden,expert_feedforward,top_k,experts,milliseconds";
 constexpr std::string_view collective_headers[] = {
     "collective,gpus,message_bytes,milliseconds", "kind,gpus,bytes,milliseconds",
     "collective,gpus,bytes,milliseconds", "kind,gpus,message_bytes,milliseconds"};
@@ -115,6 +117,9 @@ constexpr Column attention_columns[] = {{"query_heads", true},
                                         {"pass"},
                                         {"dtype"},
                                         {"load"}};
+constexpr Column expert_columns[] = {{"tokens", true},    {"hidden", true},    {"expert_feedforward", true},
+                                     {"top_k", true},     {"experts", true},   {"milliseconds", true},
+                                     {"tensor_parallel"}, {"expert_parallel"}, {"dtype"}};
 
 // Where each stands in a line.
 class Columns {
@@ -182,6 +187,25 @@ Sample attention_row(const Cells& cells, const Columns& columns) {
   if (columns.has("pass"))
     sample.attention_pass =
         cells.choice(columns["pass"], "pass", std::array{AttentionPass::forward, AttentionPass::backward});
+  sample.median = cells.time(columns["milliseconds"]);
+  return sample;
+}
+
+Sample expert_row(const Cells& cells, const Columns& columns) {
+  const auto count = [&](const char* name) {
+    return columns.has(name) ? cells.count(columns[name], name, 1, largest_side) : 1;
+  };
+  Sample sample{.kind = SampleKind::expert_block};
+  read_dtype_and_load(cells, columns, sample);
+  sample.expert_block = {.tokens = count("tokens"),
+                         .hidden = count("hidden"),
+                         .feedforward = count("expert_feedforward"),
+                         .top_k = count("top_k"),
+                         .experts = count("experts"),
+                         .tensor_parallel = count("tensor_parallel"),
+                         .expert_parallel = count("expert_parallel"),
+                         .dtype = sample.dtype};
+  if (const auto rule = refused(sample.expert_block)) cells.refuse(*rule);
   sample.median = cells.time(columns["milliseconds"]);
   return sample;
 }
@@ -254,11 +278,18 @@ SampleSet parse_sample_csv(std::string_view text, const std::string& file) {
   const std::vector<std::string_view> lines = lines_of(text);
   const std::optional<Columns> products = Columns::of(lines[0], product_columns);
   const std::optional<Columns> attention = Columns::of(lines[0], attention_columns);
-  if (!products && !attention && !is_collective_header(lines[0])) {
-    throw InputError(file + ":1",
-                     fmt::format("must be the header \"{}\", \"{}\" or \"{}\" (found \"{}\")", product_header,
-                                 attention_header, collective_headers[0], printable(lines[0], 100)));
+  const std::optional<Columns> experts = Columns::of(lines[0], expert_columns);
+  if (!products && !attention && !experts && !is_collective_header(lines[0])) {
+    throw InputError(
+        file + ":1",
+        fmt::format("must be the header \"{}\", \"{}\", \"{}\" or \"{}\" (found \"{}\")", product_header,
+                    attention_header, expert_header, collective_headers[0], printable(lines[0], 100)));
   }
+  constexpr std::size_t of_collectives = 4;
+  const std::size_t columns = products    ? products->count()
+                              : attention ? attention->count()
+                              : experts   ? experts->count()
+                                          : of_collectives;
   if (lines.size() > most_samples) {
     throw InputError(file, fmt::format("must hold at most {} samples", most_samples));
   }
@@ -268,9 +299,10 @@ SampleSet parse_sample_csv(std::string_view text, const std::string& file) {
     if (lines[i].empty()) continue;
     const std::size_t number = i + 1;
     const Cells cells(lines[i], number, problems);
-    if (!cells.are(products ? products->count() : attention ? attention->count() : 4)) continue;
+    if (!cells.are(columns)) continue;
     Sample& sample = set.samples.emplace_back(products    ? product_row(cells, *products)
                                               : attention ? attention_row(cells, *attention)
+                                              : experts   ? expert_row(cells, *experts)
                                                           : collective_row(cells, number, problems));
     sample.where = fmt::format("line {}", number);
   }

@@ -9,6 +9,7 @@
 
 #include "attention_sample.hpp"
 #include "document.hpp"
+#include "expert_sample.hpp"
 #include "nccl_tests.hpp"
 #include "object_reader.hpp"
 #include "sample_text.hpp"
@@ -30,6 +31,7 @@ struct Written {
   std::optional<std::int64_t> m, n, k, ranks, bytes;
   std::optional<std::int64_t> sequence, micro_batch, hidden, heads, tensor_parallel, stored, peak;
   std::optional<std::int64_t> query_heads, kv_heads, head_size, value_size, window;
+  std::optional<std::int64_t> tokens, expert_feedforward, top_k, experts, expert_parallel;
   std::optional<bool> causal;
   std::optional<RecomputePolicy> recompute;
   std::optional<LayerPass> pass;
@@ -61,6 +63,11 @@ constexpr auto sample_fields = [](auto& fields, auto& it) {
   fields.optional("value_size", it.value_size, sides);
   fields.optional("causal", it.causal);
   fields.optional("window", it.window, sides);
+  fields.optional("tokens", it.tokens, sides);
+  fields.optional("expert_feedforward", it.expert_feedforward, sides);
+  fields.optional("top_k", it.top_k, sides);
+  fields.optional("experts", it.experts, sides);
+  fields.optional("expert_parallel", it.expert_parallel, sides);
   fields.optional("recompute", it.recompute, layer_policies);
   fields.optional("pass", it.pass);
   fields.optional("stored_bytes", it.stored, byte_counts);
@@ -153,11 +160,23 @@ void complete(Written& written, const JsonPointer& at, Document& document) {
     if (const auto rule = refused(sample.attention)) document.report(at, *rule);
     if (written.pass == LayerPass::backward) sample.attention_pass = AttentionPass::backward;
   }
+  if (sample.kind == SampleKind::expert_block) {
+    ExpertBlock& block = sample.expert_block;
+    take("tokens", written.tokens, block.tokens, true);
+    take("hidden", written.hidden, block.hidden, true);
+    take("expert_feedforward", written.expert_feedforward, block.feedforward, true);
+    take("top_k", written.top_k, block.top_k, true);
+    take("experts", written.experts, block.experts, true);
+    take("tensor_parallel", written.tensor_parallel, block.tensor_parallel, false);
+    take("expert_parallel", written.expert_parallel, block.expert_parallel, false);
+    block.dtype = sample.dtype;
+    if (const auto rule = refused(block)) document.report(at, *rule);
+  }
   take("sequence", written.sequence, sample.layer.sequence, layer);
   take("micro_batch", written.micro_batch, sample.layer.micro_batch, layer);
-  take("hidden", written.hidden, sample.layer.hidden, layer);
+  if (layer) take("hidden", written.hidden, sample.layer.hidden, true);
   take("heads", written.heads, sample.layer.heads, layer);
-  take("tensor_parallel", written.tensor_parallel, sample.layer.tensor_parallel, layer);
+  if (layer) take("tensor_parallel", written.tensor_parallel, sample.layer.tensor_parallel, true);
   take("recompute", written.recompute, sample.layer.recompute, layer);
   take("pass", written.pass, sample.layer.pass, layer);
   take("stored_bytes", written.stored, sample.layer.stored, layer);

@@ -10,10 +10,10 @@
 namespace headroom {
 namespace {
 
-constexpr auto factor_fields = [](auto& fields, auto& factor) {
-  fields.required("value", factor.value);
-  fields.required("origin", factor.origin);
-  fields.required("source", factor.source);
+constexpr auto sourced_choice_fields = [](auto& fields, auto& it) {
+  fields.required("value", it.value);
+  fields.required("origin", it.origin);
+  fields.required("source", it.source);
 };
 
 constexpr auto memory_fields = [](auto& fields, auto& memory) {
@@ -59,7 +59,8 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.required("serial_transfers", software.serial_transfers);
   fields.required("blocking_launches", software.blocking_launches);
   fields.optional("attention_kernels", software.attention_kernels);
-  fields.required_object("product_rate", software.product_rate, factor_fields);
+  fields.required_object("product_rate", software.product_rate, sourced_choice_fields);
+  fields.object("expert_products", software.expert_products, sourced_choice_fields);
   fields.object("memory", software.memory, memory_fields);
   fields.object("sharding", software.sharding, sharding_fields);
   fields.optional_names("axes", software.axes);

@@ -59,9 +59,18 @@ constexpr auto quantization_fields = [](auto& fields, auto& quantization) {
   });
 };
 
+constexpr auto grouped_fields = [](auto& fields, auto& grouped) {
+  visit_grouped("grouped_products", grouped, [&](std::string_view, std::string_view name, auto& value) {
+    fields.required_object(name, value, sourced_fields);
+  });
+  fields.required_object("fitted_rows", grouped.fitted_rows, range_fields);
+  fields.object("held_out_ratios", grouped.held_out_ratios, range_fields);
+};
+
 constexpr auto narrow_fields = [](auto& fields, auto& rates) {
   product_fields(fields, rates.products);
   fields.required_object("quantization", rates.quantization, quantization_fields);
+  fields.object("grouped_products", rates.grouped, grouped_fields);
 };
 
 constexpr auto by_dtype_fields = [](auto& fields, auto& by_dtype) {
@@ -76,6 +85,7 @@ constexpr auto rate_fields = [](auto& fields, auto& rates) {
   for (const std::string_view group : rate_groups) {
     if (group == "products") {
       fields.required_object(group, rates.products, product_fields);
+      fields.object("grouped_products", rates.grouped_products, grouped_fields);
       continue;
     }
     fields.required_object(group, rates, [group](auto& members, auto& all) {
@@ -176,7 +186,16 @@ void check_rates(const Performance& performance, Document& document) {
     ratios(group, of.held_out_ratios);
     share(group, "sustained", of.sustained);
   };
+  const auto grouped = [&](const std::string& group, const std::optional<GroupedProductRates>& of,
+                           FlopsPerSecond peak, const char* peak_name) {
+    if (!of) return;
+    below(group, "tile_peak", of->tile_peak, peak, peak_name);
+    below(group, "memory_bandwidth", of->memory_bandwidth, device.memory_bandwidth, "memory_bandwidth");
+    below(group, "row_bandwidth", of->row_bandwidth, device.memory_bandwidth, "memory_bandwidth");
+    ratios(group, of->held_out_ratios);
+  };
   products("products", rates.products, device.half_peak, "half_peak");
+  grouped("grouped_products", rates.grouped_products, device.half_peak, "half_peak");
   for (std::size_t i = 0; i < narrow_types.size(); ++i) {
     if (!rates.products_by_dtype[i]) continue;
     const Dtype dtype = narrow_types[i].dtype;
@@ -186,6 +205,7 @@ void check_rates(const Performance& performance, Document& document) {
       document.report(JsonPointer("/performance/device") / peak,
                       fmt::format("is missing, which rates of {} need", name_of(dtype)));
     products(group, rates.products_by_dtype[i]->products, peak_of(device, dtype), peak);
+    grouped(group + "/grouped_products", rates.products_by_dtype[i]->grouped, peak_of(device, dtype), peak);
   }
   below("collectives", "ring_bandwidth", rates.collectives.ring_bandwidth, device.link_bandwidth,
         "link_bandwidth");

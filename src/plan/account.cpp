@@ -6,22 +6,25 @@ namespace headroom {
 namespace {
 
 // Whether a plan uses the rates of a group: those of a narrow type serve its products alone.
-bool uses(std::string_view group, bool flash, std::uint32_t used_types) {
+bool uses(std::string_view group, bool flash, const Extrapolations& beyond) {
   if (group == "flash_attention") return flash;
+  if (group == "grouped_products") return beyond.grouped_products;
   for (std::size_t i = 0; i < narrow_types.size(); ++i) {
-    if (group == narrow_types[i].products || group == narrow_types[i].quantization)
-      return ((used_types >> i) & 1U) != 0;
+    const NarrowType& type = narrow_types[i];
+    const bool used = ((beyond.narrow_types >> i) & 1U) != 0;
+    if (group == type.products || group == type.quantization) return used;
+    if (group == type.grouped) return used && beyond.grouped_products;
   }
   return true;
 }
 
 // What the time model takes from nowhere: rates that nobody fitted, and an assumed network.
 std::string assumed_rates(const Performance& performance, const Software& software, bool flash,
-                          std::uint32_t used_types) {
+                          const Extrapolations& beyond) {
   std::string names;
   const auto append = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
   visit_rates(performance.rates, [&](std::string_view group, std::string_view name, const auto& rate) {
-    if (rate.origin != Origin::assumed || !uses(group, flash, used_types)) return;
+    if (rate.origin != Origin::assumed || !uses(group, flash, beyond)) return;
     if (name == "pytorch_speed" && software.attention_kernels != AttentionKernels::pytorch) return;
     append(std::string(group) + "." + std::string(name));
   });
@@ -75,7 +78,7 @@ void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vec
            " have no rates of their own on this system: those of 16 bits are assumed, as much " +
            "faster as the device's peak");
   const bool flash = any_flash_attention(model);
-  const std::string assumed = assumed_rates(*system.performance, software, flash, beyond.narrow_types);
+  const std::string assumed = assumed_rates(*system.performance, software, flash, beyond);
   warn(!assumed.empty(), "assumed_rates",
        "time rests on rates that are assumed, not fitted (sources: --format json): " + assumed);
 }

@@ -65,6 +65,13 @@ Seconds tiled_time(const Gemm& gemm, Tile tile, std::int64_t split, const Device
   return time;
 }
 
+Bytes bytes_moved(const Gemm& gemm) {
+  const double factors = real(gemm.rows * gemm.inner) + real(gemm.inner * gemm.columns);
+  const double result = real(gemm.rows * gemm.columns);
+  const double factor_bytes = real(bits_of(gemm.dtype)) / 8;
+  return Bytes(real(gemm.batch) * (factor_bytes * factors + real(gemm.result_bytes) * result));
+}
+
 }  // namespace
 
 Flops flops(const Gemm& gemm) {
@@ -81,13 +88,27 @@ Seconds gemm_time(const Gemm& gemm, const Device& device, const Rates& rates, do
       best = std::min(best, tiled_time(gemm, tile, split, device, products, speed, clock));
     }
   }
-  const double factors = real(gemm.rows * gemm.inner) + real(gemm.inner * gemm.columns);
-  const double result = real(gemm.rows * gemm.columns);
-  const double factor_bytes = real(bits_of(gemm.dtype)) / 8;
-  const Bytes moved(real(gemm.batch) * (factor_bytes * factors + real(gemm.result_bytes) * result));
-  const Seconds memory = moved / products.memory_bandwidth.value;
+  const Seconds memory = bytes_moved(gemm) / products.memory_bandwidth.value;
   const Seconds power = flops(gemm) / (speed * products.power_cap.value * clock);
   return rates.kernels.launch.value + std::max({best, memory, power});
+}
+
+Seconds grouped_gemm_time(const Gemm& gemm, const Device& device, const GroupedProductRates& rates,
+                          double clock) {
+  const double multiprocessors = real(device.multiprocessors);
+  const FlopsPerSecond rate = clock * rates.tile_peak.value / multiprocessors;
+  const BytesPerSecond stores = rates.result_bandwidth.value / multiprocessors;
+  const double inner = real(ceiling(gemm.inner, inner_step) * inner_step);
+  Seconds best(std::numeric_limits<double>::infinity());
+  for (const Tile tile : tiles) {
+    const double elements = real(tile.x * tile.y);
+    const std::int64_t count = gemm.batch * ceiling(gemm.rows, tile.x) * ceiling(gemm.columns, tile.y);
+    const Seconds turn =
+        Flops(2 * elements * inner) / rate + Bytes(elements * real(gemm.result_bytes)) / stores;
+    best = std::min(best, real(ceiling(count, device.multiprocessors)) * turn);
+  }
+  return std::max(best, bytes_moved(gemm) / rates.memory_bandwidth.value) +
+         real(gemm.batch) * rates.expert.value;
 }
 
 Seconds quantization_time(double elements, Dtype dtype, const Device& device, const Rates& rates,

@@ -124,8 +124,30 @@ class Pricing {
     if (gemm.batch == 1 && !within_fit(gemm, product_rates(rates, gemm.dtype)))
       cost_.beyond.product_size = true;
     if (const auto narrow = narrow_index(gemm.dtype)) cost_.beyond.narrow_types |= 1U << *narrow;
-    return gemm_time(gemm, device, rates,
-                     training_clock(setting_.performance, setting_.software, gemm.dtype));
+    return gemm_time(gemm, device, rates, clock_of(gemm.dtype));
+  }
+
+  // Of all experts of the rank. Where grouped products were not measured, they are one batch of plain ones (assumed).
+  Seconds experts_product(const Gemm& gemm, bool gradient_of_weights) {
+    const Performance& performance = setting_.performance;
+    if (setting_.software.expert_products.value == ExpertProducts::per_expert) {
+      Gemm one = gemm;
+      one.batch = 1;
+      return static_cast<double>(gemm.batch) * product(one);
+    }
+    const GroupedProductRates* const own = grouped_rates(performance.rates, gemm.dtype);
+    if (own == nullptr) return product(gemm);
+    cost_.beyond.grouped_products = true;
+    // The inner extent of a gradient of weights is the rows of the expert.
+    const std::int64_t rows = gradient_of_weights ? gemm.inner : gemm.rows;
+    if (!holds(own->fitted_rows, static_cast<double>(rows))) cost_.beyond.product_size = true;
+    if (const auto narrow = narrow_index(gemm.dtype)) cost_.beyond.narrow_types |= 1U << *narrow;
+    return performance.rates.kernels.launch.value +
+           grouped_gemm_time(gemm, performance.device, *own, clock_of(gemm.dtype));
+  }
+
+  [[nodiscard]] double clock_of(Dtype dtype) const {
+    return training_clock(setting_.performance, setting_.software, dtype);
   }
 
   [[nodiscard]] Gemm shape_of(const ProductWork& it) const {
@@ -161,14 +183,17 @@ class Pricing {
   void linear() {
     Seconds data;
     Seconds weight;
+    const auto time_of_product = [&](const Gemm& gemm, bool gradient_of_weights = false) {
+      return work_.experts ? experts_product(gemm, gradient_of_weights) : product(gemm);
+    };
     for (const ProductWork& it : work_.products) {
       const Gemm forward = shape_of(it);
-      cost_.forward.gemm += product(forward);
-      data += product(left_gradient(forward, it.left_gradient));
+      cost_.forward.gemm += time_of_product(forward);
+      data += time_of_product(left_gradient(forward, it.left_gradient));
       if (work_.frozen) continue;
       Gemm gradient = right_gradient(forward, it.right_gradient);
       if (adds_in_product(traffic_options(setting_))) gradient.result_bytes = 2 * size_of(Dtype::fp32);
-      weight += product(gradient);
+      weight += time_of_product(gradient, /*gradient_of_weights=*/true);
     }
     const auto count = static_cast<std::int64_t>(work_.products.size());
     cost_.forward.operations += count;

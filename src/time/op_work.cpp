@@ -50,6 +50,7 @@ OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted
   OpWork work{.kind = row.kind,
               .overlaps = row.overlaps,
               .frozen = row.frozen,
+              .experts = row.weights == WeightClass::expert && !row.products.empty(),
               .in_pieces = full && row.kind == OpKind::linear && !makes_logits(table)};
   for (const Collective& collective : inserted) {
     if (collective.op == static_cast<int>(op)) work.collectives.push_back(collective);

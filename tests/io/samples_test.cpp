@@ -240,6 +240,53 @@ TEST_CASE("a CSV without a line end may be cut inside its last number") {
         "s.csv:3: has no line end, so that it may be cut inside its last number: end it with one");
 }
 
+TEST_CASE("samples: blocks of experts, as CSV and as JSON") {
+  const std::string header = "tokens,hidden,expert_feedforward,top_k,experts,";
+  const SampleSet table = parse_samples(header +
+                                            "expert_parallel,tensor_parallel,dtype,milliseconds\n"
+                                            "4096,2048,768,8,128,16,2,fp8,0.5\n"
+                                            "1024,4096,14336,2,8,1,1,half,2.5\n",
+                                        "s.csv");
+  REQUIRE(table.samples.size() == 2);
+  CHECK(table.samples[0].kind == SampleKind::expert_block);
+  CHECK(table.samples[0].expert_block == ExpertBlock{.tokens = 4096,
+                                                     .hidden = 2048,
+                                                     .feedforward = 768,
+                                                     .top_k = 8,
+                                                     .experts = 128,
+                                                     .tensor_parallel = 2,
+                                                     .expert_parallel = 16,
+                                                     .dtype = Dtype::fp8});
+  CHECK(table.samples[1].median == Seconds(2.5e-3));
+  CHECK(shape_hash(table.samples[0]) != shape_hash(table.samples[1]));
+
+  const SampleSet file = parse_samples(
+      R"({"format": 1, "device": "H100", "samples": [{"kind": "expert_block", "tokens": 4096, "hidden": 2048,
+          "expert_feedforward": 768, "top_k": 8, "experts": 128, "expert_parallel": 16, "median_seconds": 1e-3}]})",
+      "s.json");
+  CHECK(file.samples[0].expert_block.expert_parallel == 16);
+  CHECK(file.samples[0].expert_block.tensor_parallel == 1);
+
+  const auto refused = [&](const std::string& row) {
+    return samples_mistake(header + "expert_parallel,tensor_parallel,dtype,milliseconds\n" + row + "\n",
+                           "s.csv");
+  };
+  CHECK(refused("4096,2048,768,8,4,1,1,half,1") ==
+        "s.csv:2: must have no more experts for a token (top_k) than experts");
+  CHECK(refused("4096,2048,768,8,128,3,1,half,1") ==
+        "s.csv:2: must have experts that expert_parallel divides");
+  CHECK(refused("4096,2048,768,8,128,1,5,half,1") ==
+        "s.csv:2: must have an expert_feedforward that tensor_parallel divides");
+  CHECK(refused("4096,2048,768,8,128,1,1,fp32,1") ==
+        "s.csv:2: must be of experts in half, fp8, fp8_blockwise, mxfp8 or nvfp4 (dtype)");
+  CHECK(refused("268435456,268435456,268435456,8,128,1,1,half,1") ==
+        "s.csv:2: must be of no more than 1e18 FLOPs");
+  CHECK(samples_mistake(
+            R"({"format": 1, "device": "H100", "samples": [{"kind": "expert_block", "tokens": 4096,
+          "hidden": 2048, "top_k": 8, "experts": 128, "median_seconds": 1e-3}]})",
+            "s.json") == "s.json: /samples/0/expert_feedforward: is missing, which expert_block needs");
+}
+
 TEST_CASE("samples: attention, as CSV and as JSON") {
   const SampleSet table = parse_samples(
       "head_size,query_heads,kv_heads,batch,sequence,window,load,dtype,milliseconds,value_size,causal,pass\n"

@@ -12,6 +12,7 @@
 #include "headroom/core/units.hpp"
 #include "headroom/parallel/strategy.hpp"
 #include "headroom/time/attention.hpp"
+#include "headroom/time/expert_block.hpp"
 #include "headroom/time/gemm.hpp"
 
 namespace headroom {
@@ -27,6 +28,7 @@ enum class SampleKind : std::uint8_t {
   send_receive,       // within a node; likewise
   transformer_layer,  // forward or backward of a whole layer: predicted; no rate is fitted to it
   attention,          // flash attention, forward or backward
+  expert_block,       // forward pass of a rank's experts: permuted rows, two grouped products, their sum
 };
 
 constexpr bool is_collective(SampleKind kind) {
@@ -69,9 +71,10 @@ struct Sample {
   Gemm product;         // of a matrix_product
   Attention attention;  // of attention
   AttentionPass attention_pass = AttentionPass::forward;
-  MeasuredLayer layer;     // of a transformer_layer
-  std::int64_t ranks{};    // of a collective; of a layer: 0 when it ran alone, without its collectives
-  std::int64_t nodes = 1;  // that the ranks are spread over, as many on each
+  ExpertBlock expert_block;  // of an expert_block
+  MeasuredLayer layer;       // of a transformer_layer
+  std::int64_t ranks{};      // of a collective; of a layer: 0 when it ran alone, without its collectives
+  std::int64_t nodes = 1;    // that the ranks are spread over, as many on each
   // Moved by a streaming kernel; whole tensor of a collective, as in time/collective.hpp; what one rank holds or sends of
   // an exchange.
   Bytes bytes;
@@ -113,7 +116,7 @@ std::vector<Sample> merge_repeated(const std::vector<Sample>& samples);
 bool same_device(const std::string& x, const std::string& y);
 
 template <>
-inline constexpr std::array<Spelling<SampleKind>, 10> spellings<SampleKind>{{
+inline constexpr std::array<Spelling<SampleKind>, 11> spellings<SampleKind>{{
     {SampleKind::matrix_product, "matrix_product"},
     {SampleKind::streaming, "streaming"},
     {SampleKind::empty_kernel, "empty_kernel"},
@@ -124,6 +127,7 @@ inline constexpr std::array<Spelling<SampleKind>, 10> spellings<SampleKind>{{
     {SampleKind::send_receive, "send_receive"},
     {SampleKind::transformer_layer, "transformer_layer"},
     {SampleKind::attention, "attention"},
+    {SampleKind::expert_block, "expert_block"},
 }};
 template <>
 inline constexpr std::array<Spelling<HalfFormat>, 3> spellings<HalfFormat>{{

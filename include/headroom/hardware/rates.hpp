@@ -58,11 +58,26 @@ struct QuantizationRates {
   friend bool operator==(const QuantizationRates&, const QuantizationRates&) = default;
 };
 
+// Products of a rank's experts, all of them in one kernel (time/gemm.hpp), and what stands around them (time/expert_block.hpp).
+struct GroupedProductRates {
+  Sourced<Seconds> launch;  // of all kernels of a block of experts together, and drain
+  Sourced<Seconds> expert;  // of one expert in one product: its tiles are found, its matrices described
+  Sourced<FlopsPerSecond> tile_peak;  // tiles on all multiprocessors, at the clock of a burst
+  Sourced<BytesPerSecond>
+      result_bandwidth;  // of all multiprocessors storing their tiles, which nothing hides
+  Sourced<BytesPerSecond> memory_bandwidth;  // the memory side of the roofline of a product
+  Sourced<BytesPerSecond> row_bandwidth;     // of the kernels that permute, activate and sum rows
+  FittedRange fitted_rows;                   // of an expert
+  HeldOutRatios held_out_ratios;
+  friend bool operator==(const GroupedProductRates&, const GroupedProductRates&) = default;
+};
+
 // Products whose factors have fewer than 16 bits. Their tiles, power and memory are rates of their own; what
 // `products` says of launches and sizes holds for them alike.
 struct NarrowProductRates {
   MatrixProductRates products;
   QuantizationRates quantization;
+  std::optional<GroupedProductRates> grouped;  // of experts
   friend bool operator==(const NarrowProductRates&, const NarrowProductRates&) = default;
 };
 
@@ -71,12 +86,17 @@ struct NarrowType {
   Dtype dtype;
   std::string_view products;
   std::string_view quantization;
+  std::string_view grouped;
 };
 inline constexpr std::array<NarrowType, 4> narrow_types{{
-    {Dtype::fp8, "products_by_dtype.fp8", "products_by_dtype.fp8.quantization"},
-    {Dtype::fp8_blockwise, "products_by_dtype.fp8_blockwise", "products_by_dtype.fp8_blockwise.quantization"},
-    {Dtype::mxfp8, "products_by_dtype.mxfp8", "products_by_dtype.mxfp8.quantization"},
-    {Dtype::nvfp4, "products_by_dtype.nvfp4", "products_by_dtype.nvfp4.quantization"},
+    {Dtype::fp8, "products_by_dtype.fp8", "products_by_dtype.fp8.quantization",
+     "products_by_dtype.fp8.grouped_products"},
+    {Dtype::fp8_blockwise, "products_by_dtype.fp8_blockwise", "products_by_dtype.fp8_blockwise.quantization",
+     "products_by_dtype.fp8_blockwise.grouped_products"},
+    {Dtype::mxfp8, "products_by_dtype.mxfp8", "products_by_dtype.mxfp8.quantization",
+     "products_by_dtype.mxfp8.grouped_products"},
+    {Dtype::nvfp4, "products_by_dtype.nvfp4", "products_by_dtype.nvfp4.quantization",
+     "products_by_dtype.nvfp4.grouped_products"},
 }};
 
 // Where a type stands among narrow_types; nothing for others.
@@ -156,6 +176,7 @@ struct HostRates {
 struct Rates {
   KernelRates kernels;
   MatrixProductRates products;
+  std::optional<GroupedProductRates> grouped_products;  // of 16 bits
   FlashRates flash_attention;
   StreamingRates streaming;
   CollectiveRates collectives;
@@ -178,6 +199,13 @@ constexpr const MatrixProductRates& product_rates(const Rates& rates, Dtype dtyp
   return narrow == nullptr ? rates.products : narrow->products;
 }
 
+// Those of grouped products of a type; null where they were not measured.
+constexpr const GroupedProductRates* grouped_rates(const Rates& rates, Dtype dtype) {
+  const NarrowProductRates* narrow = narrow_rates(rates, dtype);
+  if (narrow != nullptr) return narrow->grouped ? &*narrow->grouped : nullptr;
+  return !narrow_index(dtype) && rates.grouped_products ? &*rates.grouped_products : nullptr;
+}
+
 // Calls visit(group, name, value) for every Sourced value of a set of rates, in order.
 template <class R, class Visit>
 void visit_products(std::string_view group, R& rates, Visit visit) {
@@ -196,12 +224,23 @@ void visit_quantization(std::string_view group, R& rates, Visit visit) {
   visit(group, "bandwidth", rates.bandwidth);
 }
 
+template <class R, class Visit>
+void visit_grouped(std::string_view group, R& rates, Visit visit) {
+  visit(group, "launch", rates.launch);
+  visit(group, "expert", rates.expert);
+  visit(group, "tile_peak", rates.tile_peak);
+  visit(group, "result_bandwidth", rates.result_bandwidth);
+  visit(group, "memory_bandwidth", rates.memory_bandwidth);
+  visit(group, "row_bandwidth", rates.row_bandwidth);
+}
+
 // Calls visit(group, name, value) for every Sourced value of the rates, in order.
 template <class R, class Visit>
 void visit_rates(R& rates, Visit visit) {
   visit("kernels", "launch", rates.kernels.launch);
   visit("kernels", "shortest", rates.kernels.shortest);
   visit_products("products", rates.products, visit);
+  if (rates.grouped_products) visit_grouped("grouped_products", *rates.grouped_products, visit);
   visit("flash_attention", "launch", rates.flash_attention.launch);
   visit("flash_attention", "tile_queries", rates.flash_attention.tile_queries);
   visit("flash_attention", "tile_fill", rates.flash_attention.tile_fill);
@@ -234,6 +273,8 @@ void visit_rates(R& rates, Visit visit) {
     if (!rates.products_by_dtype[i]) continue;
     visit_products(narrow_types[i].products, rates.products_by_dtype[i]->products, visit);
     visit_quantization(narrow_types[i].quantization, rates.products_by_dtype[i]->quantization, visit);
+    if (auto& grouped = rates.products_by_dtype[i]->grouped)
+      visit_grouped(narrow_types[i].grouped, *grouped, visit);
   }
 }
 

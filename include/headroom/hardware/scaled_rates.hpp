@@ -2,7 +2,7 @@
 // what it has none for stays.
 //
 //   arithmetic of products, flash attention    by the peak of their type
-//   what products and casts read and write     by memory bandwidth
+//   what products, casts and experts move      by memory bandwidth
 //   bandwidths of collectives                  by link bandwidth
 //   launches, fills, latencies, shares         as they are
 //

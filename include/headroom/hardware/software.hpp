@@ -79,7 +79,11 @@ enum class TensorOverlap : std::uint8_t { none, backward, full };
 // flash-attn package take, which on Hopper are FlashAttention 2, written for the instructions of Ampere.
 enum class AttentionKernels : std::uint8_t { fitted, pytorch };
 
-// The choices of a stack, as its file names them; product_rate has a source of its own.
+// How the products of a rank's experts run. per_expert: one after another, each a kernel of its own, also where a library
+// spreads them over streams. grouped: all in one kernel.
+enum class ExpertProducts : std::uint8_t { per_expert, grouped };
+
+// The choices of a stack, as its file names them; product_rate and expert_products have sources of their own.
 inline constexpr std::array<std::string_view, 14> stack_choices{
     "overlap_tensor_parallel", "overlap_grad_reduce",
     "overlap_param_gather",    "overlap_p2p",
@@ -114,6 +118,8 @@ struct Software {
   bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: host and device take turns
   AttentionKernels attention_kernels = AttentionKernels::fitted;
   Sourced<double> product_rate{1, Origin::exact, "the libraries that the rates were fitted on"};  // factor
+  Sourced<ExpertProducts> expert_products{ExpertProducts::per_expert, Origin::assumed,
+                                          "What stacks do that say nothing else: a product for each expert"};
   StackMemory memory;
   StackSharding sharding;
   std::vector<ParallelAxis> axes;       // that the stack divides a run along; empty: all
@@ -124,6 +130,11 @@ struct Software {
   friend bool operator==(const Software&, const Software&) = default;
 };
 
+template <>
+inline constexpr std::array<Spelling<ExpertProducts>, 2> spellings<ExpertProducts>{{
+    {ExpertProducts::per_expert, "per_expert"},
+    {ExpertProducts::grouped, "grouped"},
+}};
 template <>
 inline constexpr std::array<Spelling<TensorOverlap>, 3> spellings<TensorOverlap>{{
     {TensorOverlap::none, "none"},

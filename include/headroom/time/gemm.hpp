@@ -37,6 +37,15 @@ Flops flops(const Gemm& gemm);
 // a training step, times Software::product_rate.
 Seconds gemm_time(const Gemm& gemm, const Device& device, const Rates& rates, double clock);
 
+// Products of the same inner and columns, one for each of `batch` experts with `rows` rows, all in one kernel whose
+// multiprocessors take tile after tile of whichever expert. An expert's rows are rounded up to whole tiles.
+//
+//   turns   = experts x tiles of one / multiprocessors, rounded up
+//   grouped = max(turns (2 x y inner / rate + x y result_bytes / result bandwidth), bytes / memory_bandwidth)
+//             + experts x expert
+Seconds grouped_gemm_time(const Gemm& gemm, const Device& device, const GroupedProductRates& rates,
+                          double clock);
+
 // Time to turn a tensor of 16 bits into a type of fewer: it is read once for each pass and written.
 //
 //   quantization = launch + elements (2 passes + copies bits / 8) / bandwidth

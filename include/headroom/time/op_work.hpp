@@ -50,6 +50,7 @@ struct OpWork {
   OpKind kind = OpKind::elementwise;
   bool overlaps = false;
   bool frozen = false;     // no gradient of its weights is made
+  bool experts = false;    // its products are of experts, one for each
   bool in_pieces = false;  // its products and their collectives can run beside each other piece by piece
   std::vector<Collective> collectives;
   std::vector<ProductWork> products;
