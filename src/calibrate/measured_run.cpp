@@ -259,7 +259,8 @@ Strategy strategy_on(const System& system, const MeasuredRun& run, const RunSett
 
 Figure memory_of(const MeasuredRun& run, const RunSettings& settings) {
   const std::string unit = run.memory_unit.empty() ? settings.memory_unit.value_or("") : run.memory_unit;
-  return {.measure = holds(unit, "nvidia-smi") ? Measure::device_bytes : Measure::allocated_bytes,
+  const bool of_device = holds(unit.empty() ? run.caveats : unit, "nvidia-smi");
+  return {.measure = of_device ? Measure::device_bytes : Measure::allocated_bytes,
           .value = *run.memory * (holds(unit, "GiB") ? gibi : 1e9)};
 }
 

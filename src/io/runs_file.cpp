@@ -30,7 +30,6 @@ constexpr std::string_view described[] = {"/quality",
                                           "/gpus_per_node",
                                           "/interconnect",
                                           "/software",
-                                          "/caveats",
                                           "/tflops_convention",
                                           "/timing_note",
                                           "/tokens_rounded",
@@ -227,6 +226,7 @@ constexpr auto run_fields = [](auto& fields, auto& it) {
   fields.object("derived", it, derived_fields);
   fields.object("measured", it, measured_fields);  // after what it takes precedence over
   fields.optional("memory_unit", it.run.memory_unit);
+  fields.optional("caveats", it.run.caveats);
   fields.object("settings", it.run.settings, run_settings_fields);  // after what it takes precedence over
   fields.optional("fit", it.run.fit);
 };

@@ -222,6 +222,9 @@ TEST_CASE("memory is in its unit, and a device's or an allocator's") {
   CHECK(figure(run) == Figure{.measure = Measure::allocated_bytes, .value = 30 * gibi});
   run.memory_unit = "GiB nvidia-smi";
   CHECK(figure(run) == Figure{.measure = Measure::device_bytes, .value = 30 * gibi});
+  run.memory_unit.clear();
+  run.caveats = "Mem is nvidia-smi max, rounded";
+  CHECK(figure(run) == Figure{.measure = Measure::device_bytes, .value = 30e9});
 }
 
 TEST_CASE("what cannot be predicted is skipped with the reason") {

@@ -84,6 +84,7 @@ struct MeasuredRun {
   std::optional<Seconds> iteration;
   std::optional<double> memory;  // in its unit
   std::string memory_unit;       // "GB" unless it says "GiB"; "allocated" unless it says "nvidia-smi"
+  std::string caveats;           // in words, which may name nvidia-smi where memory_unit is empty
   friend bool operator==(const MeasuredRun&, const MeasuredRun&) = default;
 };
 
