@@ -16,9 +16,9 @@ Flops newton_schulz_flops(double rows, double columns);
 Seconds newton_schulz_time(double rows, double columns, const Performance& performance,
                            const Software& software);
 
-// `parameters` are those of a rank, of which data sharding may step a part, and `matrices` those that are in matrices, for
+// `held` are the parameters of a rank, of which data sharding may step a part, and `matrices` those that are in matrices, for
 // optimizers that step them as such (memory/matrices.hpp).
-Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy, const Performance& performance,
+Seconds optimizer_time(const Parameters& held, const Strategy& strategy, const Performance& performance,
                        const Software& software = {}, const MatrixList& matrices = {});
 
 }  // namespace headroom
