@@ -178,7 +178,7 @@ ExplainedStage explain_first_stage(const ExplainQuestion& question, const ModelL
 }  // namespace
 
 ExplainReply answer(const ExplainQuestion& question) {
-  return answer(question, layers_of(question.model, question.strategy));
+  return answer(question, layers_of(question.model, question.strategy, question.software));
 }
 
 ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers) {

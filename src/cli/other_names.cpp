@@ -47,8 +47,7 @@ constexpr std::array other_names{
     OtherName{"--no-overlap-p2p-communication", "--set-software=overlap_p2p=false"},
     OtherName{"--recompute-activations", "--recompute=selective"},
     OtherName{"--use-flash-attn", "--attention=flash"},
-    OtherName{"--cross-entropy-loss-fusion",
-              "--set=kernels.cross_entropy=vocabulary_parallel"},  // keeps as much
+    OtherName{"--cross-entropy-loss-fusion", ""},  // the native one keeps as much
     OtherName{"--moe-enable-deepep", "--moe-dispatcher=flex"},
     OtherName{"--load-in-4bit", "--base-dtype=nf4"},
     OtherName{"--zero3", "--data-sharding=zero3"},
@@ -170,6 +169,10 @@ class Translation {
       read_fp8_format(flag, value(rest));
     } else if (flag == "--fp4-format") {
       read_fp4_format(flag, value(rest));
+    } else if (flag == "--cross-entropy") {
+      result_.push_back("--set-software=cross_entropy=" + value(rest));
+    } else if (flag == "--cross-entropy-fusion-impl") {
+      read_loss(flag, value(rest));
     } else if (const Unmodelled* const none = find_row(unmodelled, flag)) {
       not_modelled(flag, none->what);
     } else if (const Otherwise* const other = find_row(otherwise, flag)) {
@@ -233,6 +236,16 @@ class Translation {
   void read_fp4_format(const std::string& flag, const std::string& format) {
     if (format != "e2m1") problems_.push_back({flag, "must be e2m1, not '" + format + "'"});
     result_.emplace_back("--precision=nvfp4");
+  }
+
+  // Transformer Engine's keeps the gradient in fp32 in place of the softmax.
+  void read_loss(const std::string& flag, const std::string& implementation) {
+    if (implementation != "native" && implementation != "te") {
+      problems_.push_back({flag, "must be native or te, not '" + implementation + "'"});
+      return;
+    }
+    result_.push_back(std::string("--set-software=cross_entropy=") +
+                      (implementation == "te" ? "fused_fp32" : "vocabulary_parallel"));
   }
 
   void read_recipe(const std::string& flag, const std::string& recipe) {

@@ -18,7 +18,8 @@ void add_system_flags(Command command, SystemFlags& flags) {
                  "A training stack's name (see: headroom list software) or file; by default the system's");
   overrides("--set-software", flags.software_overrides,
             "Override a field of the software: overlap_grad_reduce=true (also: --overlap-grad-reduce, "
-            "--no-overlap-param-gather, --tp-comm-overlap, --no-overlap-p2p-communication, ...)");
+            "--cross-entropy chunked, --no-overlap-param-gather, --tp-comm-overlap, "
+            "--no-overlap-p2p-communication, ...)");
   command.option("--margin", flags.margin, "PERCENT",
                  "The part of memory that is to stay free for fragmentation and temporary buffers (5%)");
 }

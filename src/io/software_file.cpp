@@ -53,6 +53,7 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.required("bucket_parameters_per_replica", software.bucket_parameters_per_replica, bucket_growths);
   fields.required("gradient_accumulation", software.gradient_accumulation);
   fields.required("norm_backward", software.norm_backward);
+  fields.optional("cross_entropy", software.cross_entropy);
   fields.required("gradient_reduction", software.gradient_reduction);
   fields.optional("uneven_stages", software.uneven_stages);
   fields.optional("microbatch_groups", software.microbatch_groups);

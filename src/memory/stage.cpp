@@ -219,7 +219,7 @@ std::vector<StageActivations> stage_activations(const ModelLayers& layers, const
 std::vector<StageActivations> stage_activations(const Transformer& model, const Strategy& strategy,
                                                 const Workload& workload, Detail detail,
                                                 const Software& software) {
-  return stage_activations(layers_of(model, strategy), sharding_of(model, strategy),
+  return stage_activations(layers_of(model, strategy, software), sharding_of(model, strategy),
                            bindings(model, strategy, workload), strategy, detail, software);
 }
 

@@ -63,9 +63,13 @@ std::vector<LayerRun> distinct_runs(const std::vector<LayerDescription>& kinds,
   return result;
 }
 
+OpTable table_of(const LayerDescription& layer, const LayerChoices& choices) {
+  return with_precision(layer_ops(layer, choices.micro_batch, choices.dispatcher), choices.precision);
+}
+
 // All that predicts tokens further ahead, with a layer as `last`.
 void add_prediction(ModelLayers& layers, const LayerDescription& last, const Transformer& model,
-                    std::int64_t micro_batch, Precision precision, Dispatcher dispatcher) {
+                    const LayerChoices& choices) {
   const Architecture& architecture = model.architecture;
   const auto add = [&](std::string name, const OpTable& ops) {
     layers.kinds.push_back({.name = std::move(name),
@@ -75,17 +79,16 @@ void add_prediction(ModelLayers& layers, const LayerDescription& last, const Tra
   };
   layers.predicts = true;
   add("mtp_embedding", prediction_embedding_ops(architecture));
-  add("mtp_input", with_precision(prediction_input_ops(architecture), precision));
-  add("mtp_layer", with_precision(layer_ops(last, micro_batch, dispatcher), precision));
+  add("mtp_input", with_precision(prediction_input_ops(architecture), choices.precision));
+  add("mtp_layer", table_of(last, choices));
   layers.kinds.back().sizes = sizes_of(last, model);
   layers.kinds.back().predicts = true;
-  add("mtp_head", prediction_head_ops(architecture));
+  add("mtp_head", prediction_head_ops(architecture, choices.cross_entropy));
 }
 
 }  // namespace
 
-ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch, Precision precision,
-                      Dispatcher dispatcher) {
+ModelLayers layers_of(const Transformer& model, const LayerChoices& choices) {
   const Architecture& architecture = model.architecture;
   ModelLayers layers{.tied_embeddings = architecture.tied_embeddings,
                      .boundary = architecture.kernels.residual_dtype};
@@ -105,14 +108,15 @@ ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch, Precis
     const LayerDescription& layer = described[kind];
     layers.kinds.push_back({.name = all_alike ? "layer" : layer.name,
                             .count = all_alike ? Monomial(symbols::L) : Monomial(counts[kind]),
-                            .ops = with_precision(layer_ops(layer, micro_batch, dispatcher), precision),
+                            .ops = table_of(layer, choices),
                             .sizes = sizes_of(layer, model)});
   }
   layers.kinds.push_back(
       {.name = "embedding", .position = KindPosition::first, .ops = embedding_ops(architecture)});
   const LayerDescription& last = described[runs.back().kind];
-  if (model.mtp_layers > 0) add_prediction(layers, last, model, micro_batch, precision, dispatcher);
-  layers.kinds.push_back({.name = "head", .position = KindPosition::last, .ops = head_ops(architecture)});
+  if (model.mtp_layers > 0) add_prediction(layers, last, model, choices);
+  layers.kinds.push_back(
+      {.name = "head", .position = KindPosition::last, .ops = head_ops(architecture, choices.cross_entropy)});
   layers.runs.push_back({order.size(), 1});
   for (const LayerRun& run : runs) {
     const auto place = std::find(order.begin(), order.end(), run.kind) - order.begin();

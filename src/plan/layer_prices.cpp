@@ -37,23 +37,23 @@ T& add_recomputation(Known& known, const Recomputation& recompute, const T& valu
 
 }  // namespace
 
-LayerPrices::LayerPrices(const Request& base) : base_(base), several_(layers_of(base.model)) {}
+LayerPrices::LayerPrices(const Request& base)
+    : base_(base),
+      usual_{.cross_entropy = base.software.cross_entropy},
+      several_(layers_of(base.model, usual_)) {}
 
 const ModelLayers& LayerPrices::layers_for(const Strategy& strategy) {
   const bool differ = any_layer(base_.model, [](const Architecture& layer) {
     return layer.kernels.layout == AttentionLayout::batch_first;
   });
-  const bool one = differ && strategy.micro_batch == 1;
-  if (!one && strategy.precision == Precision::bf16 && strategy.moe_dispatcher == Dispatcher::alltoall &&
-      !trains_adapters(strategy.lora)) {
-    return several_;
-  }
-  const auto [entry, added] =
-      others_.try_emplace({one, strategy.precision, strategy.moe_dispatcher, strategy.lora});
+  LayerChoices choices = layer_choices(strategy, base_.software);
+  if (!differ || choices.micro_batch > 1) choices.micro_batch = usual_.micro_batch;
+  if (choices == usual_ && !trains_adapters(strategy.lora)) return several_;
+  const auto [entry, added] = others_.try_emplace({choices, strategy.lora});
   if (added) {
     Strategy alike = strategy;
-    alike.micro_batch = one ? 1 : 2;
-    entry->second = layers_of(base_.model, alike);
+    alike.micro_batch = choices.micro_batch;
+    entry->second = layers_of(base_.model, alike, base_.software);
   }
   return entry->second;
 }

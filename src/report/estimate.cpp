@@ -14,7 +14,7 @@ namespace {
 // What goes on at the peak of a backward pass.
 std::string during(const Plan& plan, const OpPlace& place) {
   if (place.op == nowhere) return "its first recompute";
-  const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy);
+  const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy, plan.request.software);
   const LayerKind& kind = layers.kinds[static_cast<std::size_t>(place.kind)];
   const bool several = kind.position == KindPosition::layer && layer_kind_count(layers) > 1;
   return fmt::format("{} of the {}", kind.ops.ops()[static_cast<std::size_t>(place.op)].name,

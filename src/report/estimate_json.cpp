@@ -33,7 +33,8 @@ OrderedJson rank_json(const Plan& plan, const RankMemory& rank) {
       {"pass", name_of(rank.activations.peak.pass)},
       {"microbatch", rank.activations.peak.microbatch},
       {"virtual_stage", rank.activations.peak.chunk},
-      {"during", op_json(layers_of(plan.request.model, plan.request.strategy), rank.activations.during)}};
+      {"during", op_json(layers_of(plan.request.model, plan.request.strategy, plan.request.software),
+                         rank.activations.during)}};
   return json;
 }
 
@@ -91,7 +92,7 @@ OrderedJson time_json(const EstimateReply& report, const Plan& plan) {
                                   {"exposed_forward_seconds", exposed_forward.count()},
                                   {"exposed_backward_seconds", exposed_backward.count()}};
   }
-  const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy);
+  const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy, plan.request.software);
   const KindCounts counts = counts_of(layers);
   OrderedJson kinds = OrderedJson::array();
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {

@@ -42,7 +42,7 @@ ModelCost model_cost(const PricedModel& model, const ModelLayers& layers, const 
 }
 
 ModelCost model_cost(const Transformer& model, const Strategy& strategy, const Setting& setting) {
-  const ModelLayers layers = layers_of(model, strategy);
+  const ModelLayers layers = layers_of(model, strategy, setting.software);
   return model_cost(priced(model_work(layers, setting), setting), layers, strategy.recompute);
 }
 

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
 #include "papers/k22.hpp"
 
 namespace headroom {
@@ -177,6 +179,22 @@ TEST_CASE("layer: a change of memory order copies nothing but views where a micr
   const Bytes context(2.0 * 2 * 512 * 1024);
   CHECK(kept(Order::batch_first, QkvLinear::separate, 2) ==
         kept(Order::sequence_first, QkvLinear::separate, 2) + context);
+}
+
+TEST_CASE("stage: a model that states no loss has that of its training stack") {
+  Transformer llama = read_model("llama-3-8b");
+  const Workload workload{.global_batch = 1, .sequence = 8192};
+  const auto kept = [&](const Software& software) {
+    return stage_activations(llama, Strategy{}, workload, Detail::paper, software).back().head;
+  };
+  const double logits = 8192.0 * 128256;
+  const Bytes megatron = kept(read_software("megatron-core-2025"));
+  CHECK(kept(read_software("torchtitan-2025")) == megatron);  // the fp32 log-softmax in place of the softmax
+  CHECK(megatron - kept(read_software("pytorch-fsdp-2023")) == Bytes(2 * logits));
+  const Software chunked{.cross_entropy = CrossEntropy::chunked};
+  CHECK(megatron - kept(chunked) == Bytes(4 * logits));
+  llama.architecture.kernels.cross_entropy = CrossEntropy::vocabulary_parallel;
+  CHECK(kept(chunked) == megatron);
 }
 
 }  // namespace headroom

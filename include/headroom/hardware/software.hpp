@@ -15,6 +15,7 @@
 #include "headroom/hardware/data_sharding.hpp"
 #include "headroom/hardware/schedule_kind.hpp"
 #include "headroom/hardware/sourced.hpp"
+#include "headroom/model/transformer.hpp"
 
 namespace headroom {
 
@@ -84,14 +85,15 @@ enum class AttentionKernels : std::uint8_t { fitted, pytorch };
 enum class ExpertProducts : std::uint8_t { per_expert, grouped };
 
 // The choices of a stack, as its file names them; product_rate and expert_products have sources of their own.
-inline constexpr std::array<std::string_view, 14> stack_choices{
+inline constexpr std::array<std::string_view, 15> stack_choices{
     "overlap_tensor_parallel", "overlap_grad_reduce",
     "overlap_param_gather",    "overlap_p2p",
     "bucket_parameters",       "bucket_parameters_per_replica",
     "gradient_accumulation",   "norm_backward",
-    "gradient_reduction",      "uneven_stages",
-    "microbatch_groups",       "serial_transfers",
-    "blocking_launches",       "attention_kernels"};
+    "cross_entropy",           "gradient_reduction",
+    "uneven_stages",           "microbatch_groups",
+    "serial_transfers",        "blocking_launches",
+    "attention_kernels"};
 
 // Where each of them is documented, in that order.
 using ChoiceSources = std::array<std::string, stack_choices.size()>;
@@ -110,6 +112,7 @@ struct Software {
   std::int64_t bucket_parameters_per_replica = 1'000'000;
   GradientAccumulation gradient_accumulation = GradientAccumulation::fused;
   NormBackward norm_backward = NormBackward::one_pass;
+  CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;  // of models that state none
   GradientReduction gradient_reduction = GradientReduction::reduce_scatter;
   bool uneven_stages = false;  // pipeline stages may hold unequal numbers of layers
   // Interleaved schedules run groups of more microbatches than pipeline ranks, which then need not divide them.

@@ -98,14 +98,17 @@ constexpr Monomial logits_at_once(CrossEntropy kind) {
   return kind == CrossEntropy::chunked ? s * b * v / Monomial(chunks) : s * b * v;
 }
 
-constexpr OpTable head_ops(const Architecture& architecture) {
+// `of_stack` is the loss of a model that states none.
+constexpr OpTable head_ops(const Architecture& architecture,
+                           CrossEntropy of_stack = CrossEntropy::vocabulary_parallel) {
   using namespace symbols;
   const Kernels& kernels = architecture.kernels;
+  const CrossEntropy cross_entropy = kernels.cross_entropy.value_or(of_stack);
   OpBuilder head{.arch = architecture};
   OpTable& table = head.table;
   const ValueId input = table.value({"last layer's output", s * b * h, kernels.residual_dtype});
   const ValueId normalized = head.norm("final_norm", input);
-  const Monomial at_once = logits_at_once(kernels.cross_entropy);
+  const Monomial at_once = logits_at_once(cross_entropy);
   ValueId logits = table.value({"logits", at_once, Dtype::half, Placement::split});
   head.linear("output_layer", normalized, {logits},
               {OpBuilder::of_tokens({h, Placement::whole}, {{v, Placement::split}})}, {});
@@ -113,13 +116,13 @@ constexpr OpTable head_ops(const Architecture& architecture) {
   if (architecture.final_softcap) {
     const ValueId capped = table.value({"capped logits", at_once, Dtype::half, Placement::split});
     Op softcap{.name = "softcap", .region = Placement::split, .inputs = {logits}, .outputs = {capped}};
-    if (!in_chunks(kernels.cross_entropy)) softcap.saves = {{capped, why::input_gradient}};
+    if (!in_chunks(cross_entropy)) softcap.saves = {{capped, why::input_gradient}};
     table.op(softcap);
     logits = capped;
   }
 
   Op loss{.name = "loss", .kind = OpKind::loss, .region = Placement::split, .inputs = {logits}};
-  switch (kernels.cross_entropy) {
+  switch (cross_entropy) {
     case CrossEntropy::vocabulary_parallel:
       head.keep(loss, {"softmax", s * b * v, kernels.logits, Placement::split}, why::input_gradient);
       head.keep(loss, {"target mask", s * b, Dtype::boolean, Placement::whole, Detail::exact},
@@ -157,7 +160,7 @@ constexpr OpTable head_ops(const Architecture& architecture) {
       loss.in_place = true;
       break;
   }
-  loss.traffic = {cross_entropy_traffic(kernels.cross_entropy)};
+  loss.traffic = {cross_entropy_traffic(cross_entropy)};
   table.op(loss);
   return table;
 }

@@ -75,10 +75,17 @@ struct ModelLayers {
   Dtype boundary = Dtype::half;  // of what one layer gives the next
 };
 
-// For microbatches of so many sequences: of one, some rows do nothing (layer_ops.hpp). By default several. Kinds that
-// are described alike are one kind, named after the first of them.
-ModelLayers layers_of(const Transformer& model, std::int64_t micro_batch = 2,
-                      Precision precision = Precision::bf16, Dispatcher dispatcher = Dispatcher::alltoall);
+// What the op tables of a model depend on beside it: the rest of a strategy, and a training stack, divide them or play no part.
+struct LayerChoices {
+  std::int64_t micro_batch = 2;  // sequences; of one, some rows do nothing (layer_ops.hpp)
+  Precision precision = Precision::bf16;
+  Dispatcher dispatcher = Dispatcher::alltoall;
+  CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;  // of a model that states none
+  friend auto operator<=>(const LayerChoices&, const LayerChoices&) = default;
+};
+
+// Kinds that are described alike are one kind, named after the first of them.
+ModelLayers layers_of(const Transformer& model, const LayerChoices& choices = {});
 
 // The model with so many layers, fewer or more. Of several kinds, layers are taken in the order of the model, and beyond
 // its last one they go on as they ended: a sequence of kinds that came at least twice in a row at the end is repeated, the

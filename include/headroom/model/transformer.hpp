@@ -73,8 +73,8 @@ struct Kernels {
   Fusion softmax = Fusion::fused;     // exact: the fused kernel keeps its fp32 scale
   Fusion activation = Fusion::fused;  // unfused SwiGLU keeps silu(gate) too
   NormKernel normalization = NormKernel::fused;
-  CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;
-  QkvLinear qkv = QkvLinear::one;  // exact: v pins the parts of the buffer q and k left
+  std::optional<CrossEntropy> cross_entropy = {};  // absent: the training stack's own
+  QkvLinear qkv = QkvLinear::one;                  // exact: v pins the parts of the buffer q and k left
   KvSharing kv_sharing = KvSharing::grouped;
   AttentionLayout layout = AttentionLayout::sequence_first;
   Dtype softmax_dtype = Dtype::half;    // of the stored softmax output

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "headroom/core/names.hpp"
-#include "headroom/hardware/data_sharding.hpp"
 #include "headroom/hardware/schedule_kind.hpp"
+#include "headroom/hardware/software.hpp"
 #include "headroom/model/adapters.hpp"
 #include "headroom/model/expert_load.hpp"
 #include "headroom/model/layer_kinds.hpp"
@@ -156,10 +156,16 @@ double keys_met(std::int64_t window, double sequence);
 Bindings bindings(const Transformer& model, const Strategy& strategy, const Workload& workload);
 Bindings bindings_of(const KindSizes& sizes, Bindings of_model);
 
-// The layers of a model as a strategy computes them.
-inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy) {
-  return with_adapters(layers_of(model, strategy.micro_batch, strategy.precision, strategy.moe_dispatcher),
-                       model, strategy.lora);
+// The layers of a model as a strategy computes them on a training stack.
+inline LayerChoices layer_choices(const Strategy& strategy, const Software& software) {
+  return {.micro_batch = strategy.micro_batch,
+          .precision = strategy.precision,
+          .dispatcher = strategy.moe_dispatcher,
+          .cross_entropy = software.cross_entropy};
+}
+inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy,
+                             const Software& software = {}) {
+  return with_adapters(layers_of(model, layer_choices(strategy, software)), model, strategy.lora);
 }
 
 // Of one of them, where all are alike.

@@ -87,9 +87,9 @@ class LayerPrices {
   Symbolic& symbolic_of(const Strategy& strategy);
 
   const Request& base_;
-  ModelLayers several_;  // for microbatches of several sequences, at 16 bits
-  // For those of one sequence, where they differ, in other precisions, and with other dispatchers.
-  std::map<std::tuple<bool, Precision, Dispatcher, Lora>, ModelLayers> others_;
+  LayerChoices usual_;   // microbatches of several sequences, at 16 bits
+  ModelLayers several_;  // of these
+  std::map<std::pair<LayerChoices, Lora>, ModelLayers> others_;
   std::deque<Symbolic> symbolic_;
   std::map<Key, Priced> priced_;
   Strategy strategy_;
