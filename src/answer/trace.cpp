@@ -24,7 +24,7 @@ void add_unit_spans(Trace& trace, const Plan& plan) {
   const Strategy& strategy = request.strategy;
   if (!has_units(strategy, request.software)) return;
   const Performance& performance = *request.system.performance;
-  const ModelLayers layers = layers_of(request.model, strategy);
+  const ModelLayers layers = layers_of(request.model, strategy, request.software);
   const ModelExchanges exchanges =
       model_exchanges(layers, model_parameters(request.model, strategy, request.workload), strategy,
                       connected_devices(request.system, devices(strategy)), performance, request.software);

@@ -48,6 +48,7 @@ std::optional<Recomputation> recomputation_of(const MeasuredRun& run, const RunS
   };
   if (!run.recompute) return whole(settings.recompute);
   if (auto modules = recomputed_modules(*run.recompute)) return modules;
+  if (holds(*run.recompute, "torchtitan per-op")) return whole(RecomputePolicy::selective_op);
   return whole(from_name<RecomputePolicy>(*run.recompute));
 }
 

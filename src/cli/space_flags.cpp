@@ -2,6 +2,8 @@
 
 #include <type_traits>
 
+#include "headroom/core/contains.hpp"
+
 namespace headroom::cli {
 namespace {
 
@@ -115,7 +117,14 @@ Space read_space(const SpaceFlags& flags, const Software& software, std::vector<
   }
   for (const RecomputePolicy policy : space.recompute) {
     if (policy == RecomputePolicy::ops)
-      problems.push_back({"--recompute", "must be none, selective or full"});
+      problems.push_back({"--recompute", "must be none, selective, selective_op or full"});
+  }
+  for (std::size_t i = 0; i < space_fields.size(); ++i) {
+    const bool asked = space_fields[i].field == "recompute" && flags.fields[i].values;
+    if (asked && !software.selective_op && contains(space.recompute, RecomputePolicy::selective_op)) {
+      problems.push_back(
+          {"--recompute", "must not be selective_op on the stack " + software.name + ": it is torchtitan's"});
+    }
   }
   if (flags.layout) read_choice("--layout", *flags.layout, space.layouts, problems);
   return space;

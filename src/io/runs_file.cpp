@@ -43,8 +43,6 @@ constexpr std::string_view described[] = {"/quality",
                                           "/model/moe/note",
                                           "/model/moe/attention",
                                           "/model/moe/shared_experts",
-                                          "/model/moe/capacity_factor",
-                                          "/moe_run/capacity_factor",
                                           "/moe_run/forced_balance",
                                           "/moe_run/grouped_gemm",
                                           "/moe_run/paged_stash",
@@ -99,6 +97,7 @@ struct WrittenRun {
   std::optional<std::string> norm;
   std::optional<bool> tensor_overlap;
   std::optional<std::string> dispatcher;
+  std::optional<double> capacity_factor;
 };
 
 constexpr auto source_fields = [](auto& fields, auto& it) {
@@ -115,6 +114,7 @@ constexpr auto run_expert_fields = [](auto& fields, auto& it) {
   fields.optional("first_dense_layers", it.run.dense_layers, Range{0, run_counts.most});
   fields.optional("every", it.run.expert_layer_every, run_counts);
   fields.optional("router_bias", experts.router_bias);
+  fields.optional("capacity_factor", experts.capacity_factor);
   LatentAttention latent;
   std::vector<std::string> absent;
   fields.optional("q_lora", latent.q_rank, Range{0, sizes.most});
@@ -167,6 +167,7 @@ constexpr auto parallel_fields = [](auto& fields, auto& it) {
 
 constexpr auto moe_run_fields = [](auto& fields, auto& it) {
   fields.optional("dispatcher", it.dispatcher);
+  fields.optional("capacity_factor", it.capacity_factor);
   fields.optional("mtp_layers", it.run.mtp_layers, Range{0, most_predictors});
 };
 
@@ -314,6 +315,7 @@ void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
     const std::string name = written.dispatcher->substr(0, written.dispatcher->find(' '));
     run.dispatcher = from_name<Dispatcher>(name).value_or(Dispatcher::alltoall);
   }
+  if (run.experts && written.capacity_factor) run.experts->capacity_factor = written.capacity_factor;
   if (written.norm == "rms" || written.norm == "rms_norm") run.normalization = Normalization::rms_norm;
   if (written.norm == "layer" || written.norm == "layer_norm") run.normalization = Normalization::layer_norm;
   if (written.norm && !run.normalization)

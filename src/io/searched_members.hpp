@@ -24,7 +24,8 @@ enum class SearchedMembers : std::uint8_t { all, told };
 // `fields` is an ObjectReader or an ObjectWriter.
 constexpr auto searched_members = [](auto& fields, auto& strategy, SearchedMembers members) {
   // No search looks for ops.
-  constexpr OneOf policies{RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full};
+  constexpr OneOf policies{RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::selective_op,
+                           RecomputePolicy::full};
   const auto member = [&](const StrategyField& field, auto& value) {
     const auto take = [&](const auto&... rule) {
       if (members == SearchedMembers::all || always_told(field)) {

@@ -57,6 +57,7 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.required("gradient_reduction", software.gradient_reduction);
   fields.optional("uneven_stages", software.uneven_stages);
   fields.optional("microbatch_groups", software.microbatch_groups);
+  fields.optional("selective_op", software.selective_op);
   fields.required("serial_transfers", software.serial_transfers);
   fields.required("blocking_launches", software.blocking_launches);
   fields.optional("attention_kernels", software.attention_kernels);

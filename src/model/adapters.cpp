@@ -229,10 +229,10 @@ OpTable with_adapters(const OpTable& table, CrossEntropy loss, const Lora& lora,
   return Adapting(table, loss, lora, adapted).table();
 }
 
-ModelLayers with_adapters(ModelLayers layers, const Transformer& model, const Lora& lora) {
+ModelLayers with_adapters(ModelLayers layers, CrossEntropy loss, const Lora& lora) {
   if (!trains_adapters(lora)) return layers;
   for (LayerKind& kind : layers.kinds) {
-    kind.ops = with_adapters(kind.ops, model.architecture.kernels.cross_entropy, lora, is_layer(kind));
+    kind.ops = with_adapters(kind.ops, loss, lora, is_layer(kind));
   }
   return layers;
 }

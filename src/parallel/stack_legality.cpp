@@ -70,6 +70,8 @@ std::vector<Problem> stack_illegalities(const Software& software, const Strategy
             return "must be fp32 or none on the stack " + software.name +
                    ", whose weights, of 32 or 16 bits, are what the optimizer steps";
           });
+  require(strategy.recompute.policy != RecomputePolicy::selective_op || software.selective_op, "recompute",
+          [&] { return "must not be selective_op on the stack " + software.name + ": it is torchtitan's"; });
   return problems;
 }
 

@@ -6,6 +6,7 @@
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
+#include "headroom/parallel/selective_ops.hpp"
 
 namespace headroom {
 namespace {
@@ -124,6 +125,7 @@ RecomputedOps recomputed_ops_of(const OpTable& table, const Recomputation& recom
     case RecomputePolicy::selective: return {.ops = core_attention_ops(table)};
     case RecomputePolicy::full:
       return {.ops = every_op(table), .shard_checkpoint = recompute.distribute_saved_activations};
+    case RecomputePolicy::selective_op: return selective_ops(table);
     case RecomputePolicy::ops: break;
   }
   RecomputedOps recomputed;

@@ -69,6 +69,8 @@ void change_policy(Changes& changes, const Request& request) {
   if (policy != RecomputePolicy::selective && scores_kept) {
     changes.add({{"recompute", "selective"}});
   }
+  if (request.software.selective_op && policy != RecomputePolicy::selective_op)
+    changes.add({{"recompute", "selective_op"}});
   for (const std::vector<std::string>& modules : module_choices(request.model, strategy.precision)) {
     if (policy == RecomputePolicy::ops && strategy.recompute.ops == modules) continue;
     Strategy recomputing = strategy;

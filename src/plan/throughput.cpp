@@ -84,7 +84,11 @@ IterationFlops iteration_flops(const Transformer& model, const ModelLayers& laye
     const auto recompute = [&](const LayerKind& kind) {
       return &kind == &layers.kinds[i] ? recomputed_ops_of(kind, strategy.recompute).ops : OpSet();
     };
-    once += recomputed[i] * counted(layers, letters, 1, recompute);
+    const LayerKind& kind_of = layers.kinds[i];
+    const Expr cached = cached_flops(kind_of.ops, {}, recomputed_ops_of(kind_of, strategy.recompute));
+    const Expr of_iteration = kind_of.count * cached.substitute(Symbol::micro_batch, symbols::B);
+    once += recomputed[i] * (counted(layers, letters, 1, recompute) -
+                             Flops(of_iteration.evaluate(bindings_of(kind_of.sizes, letters))));
     masked_once += 0.5 * recomputed[i] * counted(layers, letters, 1, [&](const LayerKind& kind) {
                      return core(kind) & recompute(kind);
                    });

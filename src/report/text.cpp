@@ -15,6 +15,7 @@ std::string policy_text(const Recomputation& recompute) {
   switch (recompute.policy) {
     case RecomputePolicy::none: return "no recomputation";
     case RecomputePolicy::selective: return "selective recomputation (core attention)";
+    case RecomputePolicy::selective_op: return "selective recomputation by op";
     case RecomputePolicy::ops: text = fmt::format("recomputing {}", fmt::join(recompute.ops, ", ")); break;
     case RecomputePolicy::full: text = "full recomputation"; break;
   }

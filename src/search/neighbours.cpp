@@ -35,6 +35,7 @@ double recomputed(const Recomputation& recompute) {
   switch (recompute.policy) {
     case RecomputePolicy::none: return 0;
     case RecomputePolicy::ops:
+    case RecomputePolicy::selective_op:
     case RecomputePolicy::selective: return part ? 0.5 : 1;
     case RecomputePolicy::full: return part ? 1.5 : 2;
   }

@@ -291,9 +291,10 @@ std::vector<Recomputation> recomputations(const Request& base, const Space& spac
   };
   const std::int64_t most = longest_stage(base.model.layers, layout);
   list.reserve(static_cast<std::size_t>(most) + 12);
-  for (const RecomputePolicy policy :
-       {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full}) {
+  for (const RecomputePolicy policy : {RecomputePolicy::none, RecomputePolicy::selective,
+                                       RecomputePolicy::selective_op, RecomputePolicy::full}) {
     if (!contains(space.recompute, policy)) continue;
+    if (policy == RecomputePolicy::selective_op && !base.software.selective_op) continue;
     Recomputation recompute{.policy = policy};
     if (policy == RecomputePolicy::full && space.recompute_layers) {
       for (recompute.layers = 1; recompute.layers < most; ++recompute.layers) add(recompute);

@@ -28,6 +28,27 @@ PricedTable priced(const TableWork& work, const Setting& setting) {
   return table;
 }
 
+namespace {
+
+// What a recomputation takes of an op: all of its forward pass, but for outputs and sums that a cache keeps.
+PassCost run_again(const OpCost& op, const RecomputedOps& recomputed) {
+  double part = 1;
+  for (const auto& [value, share] : op.made) {
+    const auto id = static_cast<std::size_t>(value);
+    if (recomputed.cached.contains(id)) part -= share;
+    if (recomputed.half_cached.contains(id)) part -= share / 2;
+  }
+  PassCost cost = op.forward;
+  if (part < 1) {
+    cost.gemm = part * cost.gemm;
+    cost.memory_bound = part * cost.memory_bound;
+  }
+  if (recomputed.caches_reductions) cost.communication -= op.reduction;
+  return cost;
+}
+
+}  // namespace
+
 LayerCost table_cost(const PricedTable& table, const RecomputedOps& recomputed) {
   LayerCost sum;
   for (std::size_t i = 0; i < table.ops.size(); ++i) {
@@ -35,7 +56,7 @@ LayerCost table_cost(const PricedTable& table, const RecomputedOps& recomputed) 
     sum.forward += op.forward;
     sum.backward_data += op.backward_data;
     sum.backward_weight += op.backward_weight;
-    if ((recomputed.ops & op_bit(i)) != 0) sum.recompute += op.forward;
+    if ((recomputed.ops & op_bit(i)) != 0) sum.recompute += run_again(op, recomputed);
     sum.beyond = sum.beyond | op.beyond;
   }
   if (recomputed.shard_checkpoint) sum.recompute += {.communication = table.gather, .operations = 1};

@@ -31,6 +31,7 @@ class Pricing {
         pieces_ahead.add(time_of(forward, bytes, group), group.ranks);
       } else {
         communicate(cost_.forward, forward, bytes, group);
+        if (forward == CollectiveKind::reduce_scatter) cost_.reduction += time_of(forward, bytes, group);
       }
       const CollectiveKind backward = backward_kind(collective.name);
       if (work_.overlaps && enters(collective.name) && !goes_round(collective)) {
@@ -62,6 +63,10 @@ class Pricing {
     cast(cost_.forward, work_.forward_casts);
     cast(cost_.backward_data, work_.backward_casts);
     attribute();
+    double made = 0;
+    for (const auto& [value, elements] : work_.made) made += elements.evaluate(setting_.letters);
+    for (const auto& [value, elements] : work_.made)
+      cost_.made.emplace_back(value, elements.evaluate(setting_.letters) / made);
     return cost_;
   }
 

@@ -82,6 +82,11 @@ OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted
   const Casts casts_back = backward_casts(table, row, sharding, setting.precision);
   work.forward_casts.assign(casts.begin(), casts.end());
   work.backward_casts.assign(casts_back.begin(), casts_back.end());
+  if (row.kind != OpKind::linear) return work;
+  for (const ValueId output : row.outputs) {
+    const Amount elements{table[output].elements, table[output].placement};
+    if (!is_narrow(table[output].dtype)) work.made.emplace_back(output, on_rank(elements, sharding));
+  }
   return work;
 }
 

@@ -79,7 +79,7 @@ class ShellFiles(unittest.TestCase):
         self.assertEqual(self.complete("estimate", "gpt3-175"), {"gpt3-175b"})
         self.assertEqual(self.complete("plan", "--system", "dgx-b"), {"dgx-b200-180g", "dgx-b300"})
         self.assertEqual(self.complete("plan", "--system", "=", "dgx-b"), {"dgx-b200-180g", "dgx-b300"})
-        self.assertEqual(self.complete("estimate", "--recompute", ""), {"none", "selective", "full", "ops"})
+        self.assertEqual(self.complete("estimate", "--recompute", ""), {"none", "selective", "full", "ops", "selective_op"})
         self.assertEqual(self.complete("list", "models", "--format", "c"), {"csv"})
         self.assertEqual(self.complete("completions", ""), {"bash", "zsh", "fish"})
         self.assertIn("--vary", self.complete("sweep", "plan", "--va"))

@@ -63,7 +63,9 @@ ModelLayers layers_of_case(const Transformer& model, const Strategy& strategy, b
   ModelLayers layers = layers_of(model, strategy);
   if (!frozen) return layers;
   for (LayerKind& kind : layers.kinds) {
-    kind.ops = with_adapters(kind.ops, model.architecture.kernels.cross_entropy, {}, false);
+    kind.ops = with_adapters(
+        kind.ops, model.architecture.kernels.cross_entropy.value_or(CrossEntropy::vocabulary_parallel), {},
+        false);
   }
   return layers;
 }

@@ -101,8 +101,9 @@ TEST_CASE("strategy fields: a text that is no value leaves the field as it was a
   }
   Strategy strategy;
   Workload workload;
-  CHECK(set_value(*find_field("recompute"), "selectiv", strategy, workload) ==
-        "must be one of none, selective, full, ops, not 'selectiv' (did you mean 'selective'?)");
+  CHECK(
+      set_value(*find_field("recompute"), "selectiv", strategy, workload) ==
+      "must be one of none, selective, full, ops, selective_op, not 'selectiv' (did you mean 'selective'?)");
   CHECK(set_value(*find_field("tensor_parallel"), "0", strategy, workload) ==
         "must be between 1 and 2147483647, not '0'");
   CHECK(set_value(*find_field("gradient_dtype"), "int64", strategy, workload) ==

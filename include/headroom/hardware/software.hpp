@@ -85,15 +85,22 @@ enum class AttentionKernels : std::uint8_t { fitted, pytorch };
 enum class ExpertProducts : std::uint8_t { per_expert, grouped };
 
 // The choices of a stack, as its file names them; product_rate and expert_products have sources of their own.
-inline constexpr std::array<std::string_view, 15> stack_choices{
-    "overlap_tensor_parallel", "overlap_grad_reduce",
-    "overlap_param_gather",    "overlap_p2p",
-    "bucket_parameters",       "bucket_parameters_per_replica",
-    "gradient_accumulation",   "norm_backward",
-    "cross_entropy",           "gradient_reduction",
-    "uneven_stages",           "microbatch_groups",
-    "serial_transfers",        "blocking_launches",
-    "attention_kernels"};
+inline constexpr std::array<std::string_view, 16> stack_choices{"overlap_tensor_parallel",
+                                                                "overlap_grad_reduce",
+                                                                "overlap_param_gather",
+                                                                "overlap_p2p",
+                                                                "bucket_parameters",
+                                                                "bucket_parameters_per_replica",
+                                                                "gradient_accumulation",
+                                                                "norm_backward",
+                                                                "cross_entropy",
+                                                                "gradient_reduction",
+                                                                "uneven_stages",
+                                                                "microbatch_groups",
+                                                                "selective_op",
+                                                                "serial_transfers",
+                                                                "blocking_launches",
+                                                                "attention_kernels"};
 
 // Where each of them is documented, in that order.
 using ChoiceSources = std::array<std::string, stack_choices.size()>;
@@ -117,6 +124,7 @@ struct Software {
   bool uneven_stages = false;  // pipeline stages may hold unequal numbers of layers
   // Interleaved schedules run groups of more microbatches than pipeline ranks, which then need not divide them.
   bool microbatch_groups = false;
+  bool selective_op = false;       // checkpoints by op (RecomputePolicy::selective_op)
   bool serial_transfers = false;   // pipeline ranks send and receive one at a time [DeepSpeed pipe engine]
   bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: host and device take turns
   AttentionKernels attention_kernels = AttentionKernels::fitted;

@@ -83,7 +83,7 @@ const LoraTarget* find_target(std::string_view name);
 OpTable with_adapters(const OpTable& table, CrossEntropy loss, const Lora& lora, bool adapted);
 
 // The layers of a model; as they are where weights are trained.
-ModelLayers with_adapters(ModelLayers layers, const Transformer& model, const Lora& lora);
+ModelLayers with_adapters(ModelLayers layers, CrossEntropy loss, const Lora& lora);
 
 template <>
 inline constexpr std::array<Spelling<BaseDtype>, 2> spellings<BaseDtype>{{

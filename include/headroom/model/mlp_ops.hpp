@@ -60,6 +60,7 @@ constexpr ValueId mlp(OpBuilder& layer, ValueId input, const Feedforward& of = {
   layer.linear(of.up, input, {up},
                {OpBuilder::of_tokens({h, Placement::whole}, {{projections * of.width, Placement::split}})},
                bias);
+  layer.table.change(layer.table.ops().size() - 1).merged = projections;
 
   const ValueId active = activation(layer, up, of.activation, s * b * of.width);
   const ValueId output = layer.table.value({"mlp output", s * b * h});

@@ -138,6 +138,7 @@ struct Op {
   bool frozen = false;          // its weights have no gradient
   bool quantized = false;  // its weights are of fewer bits, and made BF16 for each use (model/adapters.hpp)
   bool reads_gathered = false;  // its input as an op before it gathered that, which it keeps so
+  int merged = 1;               // linears of equal width whose outputs stand side by side in its output
 };
 
 // Whether it multiplies factors of fewer than 16 bits.

@@ -15,8 +15,9 @@
 
 namespace headroom {
 
-// A set of ops of one table.
+// A set of ops of one table, and one of its values.
 using OpSet = BitSet<OpTable::max_ops>;
+using ValueSet = BitSet<OpTable::max_values>;
 
 constexpr OpSet op_bit(std::size_t op) {
   OpSet set;
@@ -50,10 +51,16 @@ constexpr OpSet core_attention_ops(const OpTable& table) {
 // As a region (a checkpoint, as K22 and Megatron's core_attn): what the ops make and only they keep is
 // dropped; what they make for ops outside stays. What `discarded` ops make (Megatron's
 // output-discarding checkpoint) is dropped, whoever keeps it. Either way what they read from outside must be kept.
+//
+// Selective checkpointing of PyTorch keeps outputs of some ops in a cache, from which the replay takes them: whole ops, which are
+// then not among `ops`, and of others some outputs, or one half of an output that two linears make.
 struct RecomputedOps {
   OpSet ops = 0;
-  OpSet discarded = 0;            // some of them
-  bool shard_checkpoint = false;  // each rank saves 1/t of a boundary input and gathers it to recompute
+  OpSet discarded = 0;             // some of them
+  bool shard_checkpoint = false;   // each rank saves 1/t of a boundary input and gathers it to recompute
+  ValueSet cached = 0;             // outputs of `ops` that are kept
+  ValueSet half_cached = 0;        // of which a half is
+  bool caches_reductions = false;  // what reduce-scatters make is kept, and they do not run again
   friend bool operator==(const RecomputedOps&, const RecomputedOps&) = default;
 };
 
@@ -73,7 +80,8 @@ struct StoredTensor {
   bool received = false;  // a copy that an exchange brought or sent
 };
 
-using StoredTensors = FixedVector<StoredTensor, OpTable::max_values + 1>;
+// Two of a value of which a half is kept, or that is kept before and after a reduction.
+using StoredTensors = FixedVector<StoredTensor, 2 * OpTable::max_values + 1>;
 
 // Which ops of a table make, keep and read a value.
 struct ValueUse {
@@ -183,7 +191,16 @@ struct StoredValue {
   Placement placement = Placement::boundary;
   bool kept = true;
   bool pinned = false;  // nobody needs it, but it shares an allocation with a view that is kept
+  bool half = false;    // of it
 };
+
+// Whether a value is what a reduce-scatter made: a linear on 1/t of the weights whose output is in sequence shards.
+constexpr bool is_scattered(const OpTable& table, ValueId value, const Sharding& sharding) {
+  if (!sharding.tensor || !sharding.sequence || table[value].producer == nowhere) return false;
+  const Op& op = table.ops()[static_cast<std::size_t>(table[value].producer)];
+  return op.kind == OpKind::linear && op.region == Placement::split &&
+         table[value].placement == Placement::boundary && op.outputs[0] == value;
+}
 
 // What the backward pass of a table needs of `values`: the rule of what is stored, once for all who list or count it.
 // The members of a buffer stand or fall together, so `values` has all of them or none. A checkpoint's random state
@@ -194,7 +211,20 @@ constexpr void visit_stored(const OpTable& table, std::span<const Storable> valu
   BitSet<OpTable::max_values> kept_buffers;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Value& value = table[values[i].value];
-    const Fate fate = fate_of(values[i].use, recomputed);
+    Fate fate = fate_of(values[i].use, recomputed);
+    if (!values[i].received) {
+      const auto id = static_cast<std::size_t>(values[i].value);
+      const bool scattered = recomputed.caches_reductions && is_scattered(table, values[i].value, sharding);
+      if (recomputed.cached.contains(id) || scattered) fate.needed = fate.kept = true;
+      // What the linear itself made is kept too: a sum over its part of the weights, of all tokens.
+      if (scattered && (values[i].use.producer & recomputed.ops) == 0)
+        visit(StoredValue{.index = i, .placement = Placement::whole});
+      if (recomputed.half_cached.contains(id)) {
+        visit(StoredValue{.index = i, .placement = value.placement, .half = true});
+        visit(StoredValue{.index = i, .placement = value.placement, .kept = false, .half = true});
+        continue;
+      }
+    }
     if (!fate.needed) continue;
     visit(StoredValue{
         .index = i, .placement = stored_placement(value, fate, sharding, recomputed), .kept = fate.kept});
@@ -228,16 +258,21 @@ constexpr std::string_view why_saved(const Op& op, ValueId value) {
 constexpr StoredTensor stored_tensor(const OpTable& table, const Storable& of, const StoredValue& stored,
                                      const Sharding& sharding, const RecomputedOps& recomputed) {
   const Value& value = table[of.value];
-  StoredTensor tensor{.op = value.producer,
-                      .value = of.value,
-                      .name = value.name,
-                      .why = "shares an allocation with a kept view",
-                      .dtype = value.dtype,
-                      .bytes = bytes_on_rank(value, stored.placement, sharding),
-                      .kept = stored.kept,
-                      .received = of.received};
+  StoredTensor tensor{
+      .op = value.producer,
+      .value = of.value,
+      .name = value.name,
+      .why = "shares an allocation with a kept view",
+      .dtype = value.dtype,
+      .bytes = bytes_on_rank(value, stored.placement, sharding) * Rational(1, stored.half ? 2 : 1),
+      .kept = stored.kept,
+      .received = of.received};
   if (stored.pinned) return tensor;
   const bool saved = of.use.savers != 0;
+  if (!saved && (of.use.readers & recomputed.ops) == 0) {
+    tensor.why = "a cache keeps it";
+    return tensor;
+  }
   tensor.op = (saved ? of.use.savers : of.use.readers & recomputed.ops).lowest();
   tensor.why = saved ? why_saved(table.ops()[static_cast<std::size_t>(tensor.op)], of.value)
                      : "the recomputation starts from it";
@@ -291,6 +326,24 @@ constexpr Expr forward_flops(const OpTable& table, const Sharding& sharding, OpS
     if ((ops & op_bit(i)) == 0) continue;
     for (const MatrixProduct& product : table.ops()[i].products) {
       sum += flops_on_rank(product, sharding);
+    }
+  }
+  return sum;
+}
+
+// Of them, those that a recomputation of `ops` does not run again because a cache keeps what they make.
+constexpr Expr cached_flops(const OpTable& table, const Sharding& sharding, const RecomputedOps& recomputed) {
+  Expr sum;
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    const Op& op = table.ops()[i];
+    if ((recomputed.ops & op_bit(i)) == 0 || op.kind != OpKind::linear) continue;
+    for (const ValueId output : op.outputs) {
+      const auto id = static_cast<std::size_t>(output);
+      const bool half = recomputed.half_cached.contains(id);
+      if (!half && !recomputed.cached.contains(id)) continue;
+      const Value& value = table[output];
+      const Amount made{2 * value.elements * Rational(1, half ? 2 : 1), value.placement};
+      sum += of_own_tokens(on_rank(made, sharding), sharding) * on_rank(op.products[0].inner, sharding);
     }
   }
   return sum;

@@ -25,8 +25,8 @@ namespace headroom {
 inline constexpr std::int64_t most_microbatches = 1'000'000;
 
 // none: keep everything. selective: recompute core attention [K22 section 5]. full: keep a layer's input and recompute
-// the layer. ops: recompute the named ops and drop all that they make.
-enum class RecomputePolicy : std::uint8_t { none, selective, full, ops };
+// the layer. ops: recompute the named ops and drop all that they make. selective_op: torchtitan's (selective_ops.hpp).
+enum class RecomputePolicy : std::uint8_t { none, selective, full, ops, selective_op };
 
 // With K layers. block: the first K layers of every virtual stage recompute as the policy says (full: are
 // checkpointed, one by one; ops), and the rest keep everything. uniform, with `full`: every K consecutive layers
@@ -165,7 +165,8 @@ inline LayerChoices layer_choices(const Strategy& strategy, const Software& soft
 }
 inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy,
                              const Software& software = {}) {
-  return with_adapters(layers_of(model, layer_choices(strategy, software)), model, strategy.lora);
+  const CrossEntropy loss = model.architecture.kernels.cross_entropy.value_or(software.cross_entropy);
+  return with_adapters(layers_of(model, layer_choices(strategy, software)), loss, strategy.lora);
 }
 
 // Of one of them, where all are alike.
@@ -200,11 +201,17 @@ inline std::vector<std::int64_t> layers_by_stage(const Transformer& model, const
 }
 
 template <>
-inline constexpr std::array<Spelling<RecomputePolicy>, 4> spellings<RecomputePolicy>{{
+inline constexpr std::array<Spelling<RecomputePolicy>, 5> spellings<RecomputePolicy>{{
     {RecomputePolicy::none, "none"},
     {RecomputePolicy::selective, "selective"},
     {RecomputePolicy::full, "full"},
     {RecomputePolicy::ops, "ops"},
+    {RecomputePolicy::selective_op, "selective_op"},
+}};
+template <>
+inline constexpr std::array<Spelling<RecomputePolicy>, 2> other_spellings<RecomputePolicy>{{
+    {RecomputePolicy::selective_op, "selective-op"},
+    {RecomputePolicy::selective_op, "SelectiveAC"},
 }};
 template <>
 inline constexpr std::array<Spelling<RecomputeMethod>, 2> spellings<RecomputeMethod>{{

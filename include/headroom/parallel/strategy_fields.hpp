@@ -157,7 +157,8 @@ inline constexpr std::array strategy_fields{
                   "Split norms, dropouts and block inputs along the sequence"},
     StrategyField{"recompute", member<&Strategy::recompute, &Recomputation::policy>(),
                   "strategy/recompute/policy", "", "recompute-granularity", 0, FieldGroup::recompute,
-                  FieldDistance::none, true, "POLICY", "none (default), selective (core attention) or full"},
+                  FieldDistance::none, true, "POLICY",
+                  "none (default), selective (core attention), full, or selective_op (torchtitan's, by op)"},
     StrategyField{
         "recompute_ops", member<&Strategy::recompute, &Recomputation::ops>(), "strategy/recompute/ops", "",
         "recompute-modules", 0, FieldGroup::recompute, FieldDistance::none, false, "OP,OP,...",

@@ -62,7 +62,7 @@ struct Space {
       shard_size;  // of those that divide the ranks which hold the same weights; where nothing is said all of them
   std::vector<bool> no_reshard_after_forward{false};
   std::vector<RecomputePolicy> recompute{RecomputePolicy::none, RecomputePolicy::selective,
-                                         RecomputePolicy::full};
+                                         RecomputePolicy::selective_op, RecomputePolicy::full};
   bool recompute_layers =
       true;  // full recomputation also of the first K layers of each stage only, for every K
   // Where selective recomputation is tried: also by the modules of experts and of latent attention (parallel/module_choices.hpp).
@@ -111,7 +111,8 @@ inline constexpr std::array space_fields{
     SpaceField{"shard_size", &Space::shard_size, "Ranks that divide it (HSDP; default: all)"},
     SpaceField{"no_reshard_after_forward", &Space::no_reshard_after_forward,
                "With zero3, keep gathered weights until the backward pass (default no)"},
-    SpaceField{"recompute", &Space::recompute, "none, selective, full (default all three)"},
+    SpaceField{"recompute", &Space::recompute,
+               "none, selective, selective_op (of torchtitan), full (default: what the stack has)"},
     SpaceField{"recompute_ops", &Space::recompute_modules,
                "No recomputation by modules of experts and of latent attention"},
     SpaceField{"recompute_layers", &Space::recompute_layers, "Full recomputation of all layers only"},

@@ -59,6 +59,7 @@ struct OpWork {
   std::vector<StreamingKernel> backward;
   std::vector<Cast> forward_casts;
   std::vector<Cast> backward_casts;
+  std::vector<std::pair<ValueId, Monomial>> made;  // of a linear: its outputs and their elements on a rank
 };
 
 // `inserted` are the collectives of the whole table.

@@ -1,0 +1,59 @@
+// What torchtitan's checkpointing by op recomputes of a layer [torchtitan/distributed/activation_checkpoint.py, SelectiveAC]. A cache
+// keeps the outputs of attention, of all-to-alls and reduce-scatters, the choice of experts, and of matrix products every other
+// one, in the order in which they run: the first, third and so on of a layer. All else runs again: normalizations, rotary positions,
+// activations, gathers, routers, the products of experts, which are no matrix products to it, and the other products. q, k and
+// v, and gate and up, are products of their own there, whatever rows a table has.
+#pragma once
+
+#include "headroom/parallel/compose.hpp"
+
+namespace headroom {
+
+namespace detail {
+
+// Whether an exchange brings what would take as long to bring again: sends and sums, no gathers.
+constexpr bool is_cached_transfer(const Op& op) {
+  if (op.kind != OpKind::transfer) return false;
+  for (const Exchange& exchange : op.exchanges) {
+    if (forward_kind(exchange.name) == CollectiveKind::all_gather) return false;
+  }
+  return true;
+}
+
+}  // namespace detail
+
+constexpr RecomputedOps selective_ops(const OpTable& table) {
+  RecomputedOps recomputed{.caches_reductions = true};
+  int products = 0;
+  const auto next_is_kept = [&] { return ++products % 2 == 1; };
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    const Op& op = table.ops()[i];
+    bool runs_again = true;
+    const auto cache = [&](ValueSet& set, ValueId value) { set.insert(static_cast<std::size_t>(value)); };
+    if (op.kind == OpKind::flash_attention || op.kind == OpKind::batched_matmul) {
+      runs_again = false;
+    } else if (detail::is_cached_transfer(op)) {
+      runs_again = false;
+    } else if (op.name == "route") {
+      for (const ValueId output : op.outputs) {
+        if (table[output].name == "chosen experts") cache(recomputed.cached, output);
+      }
+    } else if (op.kind == OpKind::linear && op.name != "router" && op.weights != WeightClass::expert) {
+      if (op.name == "qkv" && op.outputs.size() >= 3) {
+        for (std::size_t part = 0; part < 3; ++part) {
+          if (next_is_kept()) cache(recomputed.cached, op.outputs[part]);
+        }
+      } else if (op.merged == 2) {  // of two in a row one is kept
+        products += 2;
+        cache(recomputed.half_cached, op.outputs[0]);
+      } else {
+        runs_again = !next_is_kept();
+      }
+    }
+    if (runs_again) recomputed.ops |= op_bit(i);
+  }
+  recomputed.discarded = recomputed.ops;
+  return recomputed;
+}
+
+}  // namespace headroom

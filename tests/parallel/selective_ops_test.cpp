@@ -1,0 +1,114 @@
+// torchtitan's checkpointing by op against a count by hand.
+#include "headroom/parallel/selective_ops.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
+#include "headroom/model/layer_ops.hpp"
+#include "headroom/plan/composer.hpp"
+#include "model/architectures.hpp"
+
+namespace headroom {
+namespace {
+
+using namespace symbols;
+using tests::llama;
+using tests::sparse;
+
+constexpr Sharding sequence_shards{.tensor = true, .sequence = true};
+
+constexpr Expr kept_by_op(const Architecture& architecture, const Sharding& sharding) {
+  const OpTable table = layer_ops(architecture);
+  return kept_bytes(stored_tensors(table, sharding, selective_ops(table)));
+}
+
+Expr kept_of(const OpTable& table, std::string_view op) {
+  Expr sum;
+  for (const StoredTensor& tensor : stored_tensors(table, {}, selective_ops(table))) {
+    if (tensor.kept && table.ops()[static_cast<std::size_t>(tensor.op)].name == op) sum += tensor.bytes;
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "selective by op: of wq wk wv wo w1 w3 w2, a layer of Llama keeps what the first and every second made") {
+  // Its input; wq, wv, w1 and w2; attention's output, with a number of fp32 for each of its rows.
+  constexpr Expr by_hand = 2 * s * b * (h + a * e + k * e + f + h) + 2 * s * b * a * e + 4 * s * b * a;
+  static_assert(kept_by_op(llama, {}) == by_hand);
+}
+
+TEST_CASE("selective by op: wk, wo and w3 run again, and no product else") {
+  constexpr OpTable table = layer_ops(llama);
+  constexpr RecomputedOps recomputed = selective_ops(table);
+  static_assert(forward_flops(table, {}, recomputed.ops) - cached_flops(table, {}, recomputed) ==
+                2 * s * b * h * (k * e + a * e + f));
+}
+
+TEST_CASE(
+    "selective by op: what is kept and what is made again is all that the backward pass needs, and what "
+    "caches hold beside") {
+  constexpr OpTable table = layer_ops(llama);
+  constexpr StoredTensors tensors = stored_tensors(table, {}, selective_ops(table));
+  // q, of which rotary positions make what attention keeps, and the MLP's output, which no backward pass reads.
+  constexpr Expr beside = 2 * s * b * (a * e + h);
+  static_assert(kept_bytes(tensors) + dropped_bytes(tensors) ==
+                kept_bytes(stored_tensors(table, {})) + beside);
+}
+
+TEST_CASE(
+    "selective by op: with sequence parallelism reductions are kept, and so is the sum that a kept product "
+    "made") {
+  constexpr Expr of_all_tokens = 2 * s * b * h;  // w2's, before its reduction
+  constexpr Expr scattered = 2 * 2 * s * b * h;  // wo's and w2's, behind them
+  static_assert(kept_by_op(llama, sequence_shards) ==
+                (kept_by_op(llama, {}) - 2 * s * b * h + scattered) / t + of_all_tokens);
+}
+
+TEST_CASE("selective by op: experts run again, but what was sent to them is kept") {
+  const OpTable table = layer_ops(sparse);
+  const RecomputedOps recomputed = selective_ops(table);
+  const auto runs_again = [&](std::string_view op) { return (recomputed.ops & ops_named(table, {op})) != 0; };
+  for (const char* const op : {"router", "route", "permute", "sort", "expert_up", "expert_down", "unsort"}) {
+    CAPTURE(std::string(op));
+    CHECK(runs_again(op));
+  }
+  CHECK(!runs_again("dispatch"));
+  CHECK(!runs_again("combine"));
+  CHECK(kept_of(table, "expert_up") == Expr());
+  CHECK(kept_of(table, "route") == 8 * q * s * b);
+}
+
+TEST_CASE(
+    "selective by op: between full recomputation and none in memory and time, and only on stacks that have "
+    "it") {
+  Request request{.model = read_model("llama-3-8b"),
+                  .system = read_system("dgx-h100-80g"),
+                  .software = read_software("torchtitan-2025")};
+  request.workload = {.global_batch = 16, .sequence = 8192};
+  request.strategy = {.data_parallel = 8, .data_sharding = DataSharding::zero3};
+  const auto with = [&](RecomputePolicy policy) {
+    request.strategy.recompute = {.policy = policy};
+    return account(evaluate(request));
+  };
+  const Plan none = with(RecomputePolicy::none);
+  const Plan by_op = with(RecomputePolicy::selective_op);
+  const Plan full = with(RecomputePolicy::full);
+  CHECK(peak(full) < peak(by_op));
+  CHECK(peak(by_op) < peak(none));
+  CHECK(none.timing->iteration.total < by_op.timing->iteration.total);
+  CHECK(by_op.timing->iteration.total < full.timing->iteration.total);
+  CHECK(by_op.timing->throughput.hfu > by_op.timing->throughput.mfu);
+  request.software = read_software("megatron-core-2025");
+  request.strategy.data_sharding = DataSharding::none;
+  CHECK(illegalities(request, request.strategy).empty());
+  request.strategy.recompute.policy = RecomputePolicy::selective_op;
+  CHECK(illegalities(request, request.strategy).front().where == "recompute");
+}
+
+}  // namespace headroom
