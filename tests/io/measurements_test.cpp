@@ -44,7 +44,7 @@ TEST_CASE("mistakes of a measurements file are named by their field") {
   CHECK(contains(measurements_mistake("\"tensor_parallel\": 8", "\"tensor_parallel\": 7"),
                  "m.json: /cases/0/strategy: tensor_parallel must divide the attention heads"));
   CHECK(contains(measurements_mistake("\"full\"", "\"ops\""),
-                 "/strategy/recompute: must be none or selective or full"));
+                 "/strategy/recompute: must be none or selective or selective_op or full"));
   CHECK(measurements_mistake("\"recompute\"", "\"distributed_optimizer\": true, \"recompute\"") ==
         "m.json: /cases/0/strategy/distributed_optimizer: is data_sharding now: \"zero1\" where it was true, "
         "\"none\" where it was false");

@@ -134,7 +134,7 @@ TEST_CASE("schemas: parts and measurements hold the fields that a search sets, a
     CHECK(is_required(candidate, name) == held);
     if (!held) continue;
     // A search names no ops.
-    const Json definition{{"$ref", name == "recompute" ? "defs.schema.json#/$defs/whole_layer_policy"
+    const Json definition{{"$ref", name == "recompute" ? "defs.schema.json#/$defs/searched_policy"
                                                        : "defs.schema.json#/$defs" + place_of(field)}};
     CHECK(candidate["properties"].value(name, Json()) == definition);
     CHECK(measured["properties"].value(name, Json()) == definition);
