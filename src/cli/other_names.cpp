@@ -62,11 +62,10 @@ struct Unmodelled {
   std::string_view what;
 };
 
-constexpr std::string_view offloading = "offloading to the host";
+constexpr std::string_view offloading = "offloading activations or weights to the host";
 
 constexpr std::array unmodelled{
     Unmodelled{"--cpu-offloading", offloading},
-    Unmodelled{"--optimizer-cpu-offload", offloading},
 };
 
 // What Headroom says otherwise, in words that stand behind "is".
@@ -161,7 +160,9 @@ class Translation {
       result_.push_back(flag_of(field->name) + rest);
       return true;
     }
-    if (flag == "--use-precision-aware-optimizer") {
+    if (flag == "--optimizer-cpu-offload") {
+      read_offload();
+    } else if (flag == "--use-precision-aware-optimizer") {
       read_precision_aware();
     } else if (flag == "--fp8-recipe") {
       read_recipe(flag, value(rest));
@@ -197,6 +198,14 @@ class Translation {
     if (!int8) return;
     result_.emplace_back("--exp-avg-dtype=int8");
     result_.emplace_back("--exp-avg-sq-dtype=int8");
+  }
+
+  // All of it, unless a fraction is asked for.
+  void read_offload() {
+    const bool stated = std::any_of(arguments_.begin(), arguments_.end(), [](const std::string& other) {
+      return other.starts_with("--optimizer-offload-fraction");
+    });
+    if (!stated) result_.emplace_back("--optimizer-offload-fraction=1");
   }
 
   // FusedAdam keeps the low 16 bits of fp32 master weights, unless another dtype of them is asked for.

@@ -11,9 +11,10 @@
 
 namespace headroom {
 
-// Left out: an object that has a list says so itself, and no search sets how experts are wanted.
+// Left out: an object that has a list says so itself, and no search sets how experts are wanted or
+// what is offloaded.
 template <class T>
-inline constexpr bool is_left_out = std::is_same_v<T, MoeImbalance>;
+inline constexpr bool is_left_out = std::is_same_v<T, MoeImbalance> || std::is_same_v<T, Fraction>;
 template <class T>
 inline constexpr bool is_left_out<std::vector<T>> = true;
 

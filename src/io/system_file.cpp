@@ -13,6 +13,7 @@
 #include "headroom/io/catalog.hpp"
 #include "headroom/io/quantity.hpp"
 #include "headroom/memory/reserves.hpp"
+#include "host_fields.hpp"
 #include "object_reader.hpp"
 #include "object_writer.hpp"
 
@@ -153,6 +154,7 @@ constexpr auto system_fields = [](auto& fields, auto& system) {
   fields.required("memory", system.memory);
   fields.required("devices_per_node", system.devices_per_node, node_sizes);
   fields.optional("devices_per_host", system.devices_per_host, node_sizes);
+  fields.object("host", system.host, host_fields);
   fields.object("tdp", system.tdp, sourced_fields);
   fields.list("reserves", system.reserves, reserve_fields);
   fields.optional("default_software", system.default_software);

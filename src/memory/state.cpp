@@ -215,6 +215,13 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
     state.weights = sharded(weights(of_class(parameters, WeightClass::dense)),
                             weights(of_class(parameters, WeightClass::expert)));
   }
+  if (const double fraction = strategy.offload.optimizer.value; fraction > 0) {
+    // Pinned fp32 gradients stand beside what is stepped there.
+    constexpr double gradient_on_host = 4;
+    state.on_host = Bytes(std::ceil(fraction * state.optimizer.count())) +
+                    fraction * sharded(stepped.dense * gradient_on_host, stepped.expert * gradient_on_host);
+    state.optimizer -= Bytes(std::ceil(fraction * state.optimizer.count()));
+  }
   // What is computed with.
   const bool gathered = shards_weights(strategy) && !gathers_in_passes(strategy);
   const bool cast = shards_fp32 && !gathers_in_passes(strategy) && !model.architecture.kernels.weight_copies;

@@ -29,6 +29,7 @@ std::string text_of(const MoeImbalance& value) {
   if (value.load == ExpertLoad::balanced && value.factor != 1) return text_of(value.factor);
   return std::string(name_of(value.load));
 }
+std::string text_of(const Fraction& value) { return text_of(value.value); }
 std::string text_of(bool value) { return value ? "yes" : "no"; }
 std::string text_of(const std::string& value) { return value; }
 template <class E>
@@ -71,6 +72,11 @@ std::string read(std::string_view text, MoeImbalance& value, std::int64_t least)
   const std::string rule = read_number(text, value.factor, static_cast<double>(least));
   return rule.empty() ? rule
                       : "must be balanced, typical or worst, or a number of at least 1" + not_this(text);
+}
+
+std::string read(std::string_view text, Fraction& value, std::int64_t) {
+  const std::string rule = read_number(text, value.value, 0);
+  return rule.empty() && value.value <= 1 ? rule : "must be a number between 0 and 1" + not_this(text);
 }
 
 std::string read(std::string_view text, bool& value, std::int64_t) {

@@ -92,8 +92,10 @@ void Composer::find_states() {
       const ShardingChoice other{sharding, layout_.shard_size, layout_.no_reshard_after_forward};
       if (!same_passes(other, sharding_choice(layout_), layout_)) continue;
       strategy.data_sharding = sharding;
-      kind.state[index(sharding)] = total(model_state(base_.model, strategy, kind.parameters, weight_copies(),
-                                                      base_.software, kind.matrices));
+      const ModelState state =
+          model_state(base_.model, strategy, kind.parameters, weight_copies(), base_.software, kind.matrices);
+      kind.state[index(sharding)] = total(state);
+      kind.on_host[index(sharding)] = state.on_host;
     }
   }
 }
@@ -196,16 +198,28 @@ Bytes Composer::kept_by_stack(const RankKind& kind) const {
   return kind.dummy_gradients + base_.software.memory.workspaces.value_or(Bytes(0)) + reserved_;
 }
 
+Bytes Composer::needed_of_host(Bytes on_host) const {
+  return real(std::min(devices_, host_size(base_.system))) * on_host;
+}
+
+Bytes Composer::limited_by_host(Bytes bytes, Bytes on_host) const {
+  if (on_host == Bytes(0) || !base_.system.host) return bytes;
+  const Bytes lacking = needed_of_host(on_host) - base_.system.host->memory;
+  return lacking > Bytes(0) ? std::max(bytes, base_.system.memory + lacking) : bytes;
+}
+
 RankPeak Composer::peak(const Strategy& strategy) {
   if (strategy.recompute.window) {
     const std::vector<RankMemory>& ranks = ranks_of(strategy);
     const std::size_t rank = peak_rank(ranks);
-    return {.rank = rank, .bytes = total(ranks[rank])};
+    return {.rank = rank, .bytes = limited_by_host(total(ranks[rank]), ranks[rank].state.on_host)};
   }
   fill_activations(strategy.recompute);
   RankPeak highest;
   for (const RankKind& kind : kinds_) {
-    const Bytes bytes = kind.state[index(strategy.data_sharding)] + kind.activations + kept_by_stack(kind);
+    const std::size_t sharding = index(strategy.data_sharding);
+    const Bytes bytes = limited_by_host(kind.state[sharding] + kind.activations + kept_by_stack(kind),
+                                        kind.on_host[sharding]);
     if (bytes > highest.bytes) highest = {.rank = index(kind.rank), .bytes = bytes};
   }
   return highest;
@@ -214,7 +228,8 @@ RankPeak Composer::peak(const Strategy& strategy) {
 Bytes Composer::rank_total(std::int64_t rank, std::span<const PassActivations> passes) const {
   const RankKind& kind = kinds_[kind_of_[index(rank)]];
   const Bytes state = kind.state[index(layout_.data_sharding)];
-  return state + total(rank_activations(passes, shape_, rank).at_peak) + kept_by_stack(kind);
+  return limited_by_host(state + total(rank_activations(passes, shape_, rank).at_peak) + kept_by_stack(kind),
+                         kind.on_host[index(layout_.data_sharding)]);
 }
 
 Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers) {
@@ -229,9 +244,11 @@ Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::int
   const PassActivations pass = pass_activations(scratch_);
   const Parameters parameters = parameters_of_rank(layers_.parameters(), place.of_kind, shape_.ranks == 1);
   const MatrixList matrices = matrices_of_rank(layers_.parameters(), place.of_kind, shape_.ranks == 1);
-  return total(model_state(base_.model, strategy, parameters, weight_copies(), base_.software, matrices)) +
-         total(rank_activations(std::span(&pass, 1), shape_, rank).at_peak) +
-         kept_by_stack(kinds_[kind_of_[index(rank)]]);  // the same kinds of layers have the same dummies
+  const ModelState state =
+      model_state(base_.model, strategy, parameters, weight_copies(), base_.software, matrices);
+  return limited_by_host(total(state) + total(rank_activations(std::span(&pass, 1), shape_, rank).at_peak) +
+                             kept_by_stack(kinds_[kind_of_[index(rank)]]),  // whose dummies are the same
+                         state.on_host);
 }
 
 Seconds Composer::iteration(const Strategy& strategy) {
@@ -297,6 +314,21 @@ Evaluation Composer::evaluate(const Strategy& strategy) {
   plan.warnings = warnings_of(plan, layers_.activations(strategy.recompute), counts_of(layers_.layers()),
                               reduction_within_fit);
   plan.verdict = verdict(headroom::peak(plan));
+  if (base_.system.host && strategy.offload.optimizer.value > 0) {
+    Bytes most;
+    for (const RankMemory& rank : plan.ranks) most = std::max(most, rank.state.on_host);
+    plan.host = HostMemory{.devices = std::min(devices_, host_size(base_.system)),
+                           .needed = needed_of_host(most),
+                           .available = base_.system.host->memory};
+    if (plan.host->needed > plan.host->available) {
+      plan.verdict = Verdict::does_not_fit;
+      const HostMemory host = *plan.host;
+      return Infeasible{.attempt = std::move(plan),
+                        .limit = "host_memory",
+                        .needed = host.needed,
+                        .available = host.available};
+    }
+  }
   if (plan.verdict != Verdict::does_not_fit) return plan;
   const Bytes needed = headroom::peak(plan);
   return Infeasible{.attempt = std::move(plan),

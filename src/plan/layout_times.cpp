@@ -4,6 +4,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/time/offload.hpp"
 
 namespace headroom {
 
@@ -130,9 +131,15 @@ const IterationEnd& LayoutTimes::end(DataSharding sharding) {
   Strategy strategy = layout_;
   strategy.data_sharding = sharding;
   // All ranks wait for the slowest: the one with the most parameters.
-  return end.emplace(iteration_end(base_.model, strategy, most_, most_matrices_,
-                                   connected_devices(base_.system, devices(strategy)),
-                                   *base_.system.performance, base_.software));
+  IterationEnd made = iteration_end(base_.model, strategy, most_, most_matrices_,
+                                    connected_devices(base_.system, devices(strategy)),
+                                    *base_.system.performance, base_.software);
+  if (strategy.offload.optimizer.value > 0 && base_.system.host) {
+    const std::int64_t on_host = std::min(devices(strategy), host_size(base_.system));
+    made.optimizer =
+        total(offloaded_step(most_, strategy, made.optimizer, *base_.system.host, on_host), strategy.offload);
+  }
+  return end.emplace(made);
 }
 
 ScheduleTimes LayoutTimes::empty_times(std::vector<std::int64_t> windows) const {

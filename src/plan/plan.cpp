@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/optimizer_legality.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/stack_legality.hpp"
 #include "headroom/plan/composer.hpp"
@@ -31,7 +32,8 @@ Component largest_component(const RankMemory& rank) {
 std::vector<Problem> illegalities(const Request& request, const Strategy& strategy) {
   std::vector<Problem> problems = illegalities(request.model, strategy, request.workload);
   for (const std::vector<Problem>& more :
-       {stack_illegalities(request.software, strategy), precision_illegalities(request.system, strategy)}) {
+       {stack_illegalities(request.software, strategy), precision_illegalities(request.system, strategy),
+        offload_illegalities(request.system, strategy)}) {
     problems.insert(problems.end(), more.begin(), more.end());
   }
   return problems;

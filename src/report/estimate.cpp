@@ -132,16 +132,6 @@ Table time_bars(const IterationTime& iteration) {
   return table;
 }
 
-// What passes gather and reduce of divided weights and gradients, and what of it shows; nothing where they do not.
-std::string exchanges_line(const Plan& plan) {
-  const auto& [gather, reduction, exposed_forward, exposed_backward] = plan.timing->iteration.exchanges;
-  if (gather + reduction == Seconds(0)) return {};
-  const double n = static_cast<double>(plan.timing->iteration.shape.microbatches);
-  return fmt::format("DP ranks gather weights for {} and reduce gradients for {}, of which {} is exposed.\n",
-                     human(n * gather), human(n * reduction),
-                     human(n * (exposed_forward + exposed_backward)));
-}
-
 // Iteration time and what it means.
 std::string time_line(const EstimateReply& report, const Plan& plan, const Style& style) {
   const Timing& timing = *plan.timing;
@@ -167,6 +157,13 @@ std::string time_line(const EstimateReply& report, const Plan& plan, const Style
   return text;
 }
 
+// "8 GPUs of a host keep 1.20 TiB of 1.82 TiB in its memory"
+std::string host_memory_text(const HostMemory& host) {
+  return fmt::format("{} GPU{} of a host keep{} {} of {} in its memory", host.devices,
+                     host.devices == 1 ? "" : "s", host.devices == 1 ? "s" : "", human(host.needed),
+                     human(host.available));
+}
+
 std::string verdict_line(const Plan& plan, const Style& style) {
   const RankMemory& rank = plan.ranks[plan.peak_rank];
   const Bytes spare = headroom_of(plan);
@@ -179,6 +176,10 @@ std::string verdict_line(const Plan& plan, const Style& style) {
       return fmt::format("{}: {}, only {} free for fragmentation and temporary buffers.", said("Marginal"),
                          need, human(spare));
     case Verdict::does_not_fit: {
+      if (plan.host && plan.host->needed > plan.host->available) {
+        return fmt::format("{}: {}, {} too much; {}.", said("Does not fit"), host_memory_text(*plan.host),
+                           human(plan.host->needed - plan.host->available), need);
+      }
       const Component largest = largest_component(rank);
       return fmt::format("{}: {}, {} too much. The largest part is {} ({}).", said("Does not fit"), need,
                          human(Bytes(0) - spare), largest.name, human(largest.bytes));
@@ -256,6 +257,7 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
     text += stages + "\n";
   text += "\n";
   text += verdict_line(plan, style) + "\n";
+  if (plan.host && plan.host->needed <= plan.host->available) text += host_memory_text(*plan.host) + ".\n";
   if (plan.timing) text += (markdown ? "\n" : "") + time_line(report, plan, style) + "\n";
   text += training_text(report);
   text += '\n' + render_table(gib_table(plan, markdown), style);

@@ -142,6 +142,14 @@ OrderedJson layout_json(const Request& request) {
   return json;
 }
 
+// Null where nothing is offloaded.
+OrderedJson host_json(const Plan& plan) {
+  if (!plan.host) return nullptr;
+  return {{"devices", plan.host->devices},
+          {"needed_bytes", number(plan.host->needed)},
+          {"capacity_bytes", number(plan.host->available)}};
+}
+
 }  // namespace
 
 OrderedJson interval_json(const IterationInterval& interval) {
@@ -162,6 +170,7 @@ OrderedJson estimate_json(const EstimateReply& report) {
                      {"allocated", allocated_json(report.allocated)},
                      {"headroom_bytes", number(headroom_of(plan))},
                      {"verdict", name_of(plan.verdict)},
+                     {"host", host_json(plan)},
                      {"ranks", std::move(ranks)}};
   OrderedJson warnings = OrderedJson::array();
   for (const Warning& warning : plan.warnings)

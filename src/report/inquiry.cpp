@@ -24,12 +24,16 @@ std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags, 
   if (inquiry.evaluation) {
     const Plan& asked = account(*inquiry.evaluation);
     if (const auto* infeasible = std::get_if<Infeasible>(&*inquiry.evaluation)) {
-      const RankMemory& rank = asked.ranks[asked.peak_rank];
-      const Component largest = largest_component(rank);
-      text +=
-          fmt::format("- does not fit: PP rank {} needs {}, {} too much; the largest part is {} ({})\n",
-                      asked.peak_rank, human(infeasible->needed),
-                      human(infeasible->needed - infeasible->available), largest.name, human(largest.bytes));
+      if (infeasible->limit == "host_memory") {
+        text += fmt::format("- does not fit: what GPUs offload needs {} of a host's {}\n",
+                            human(infeasible->needed), human(infeasible->available));
+      } else {
+        const Component largest = largest_component(asked.ranks[asked.peak_rank]);
+        text += fmt::format("- does not fit: PP rank {} needs {}, {} too much; the largest part is {} ({})\n",
+                            asked.peak_rank, human(infeasible->needed),
+                            human(infeasible->needed - infeasible->available), largest.name,
+                            human(largest.bytes));
+      }
     }
     if (is_best(inquiry)) return text + "- it is the best plan\n";
     if (inquiry.against_best) {
@@ -39,6 +43,7 @@ std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags, 
       if (asked.verdict != Verdict::does_not_fit && time > fastest) {
         text += fmt::format("- fits, but takes {:.1f}% longer: {}\n", 100 * (time / fastest - 1),
                             more_time(best, asked, 2));
+        if (const std::string exchanges = exchanges_line(asked); !exchanges.empty()) text += "- " + exchanges;
       }
       text += "Against the best plan (before), this one (after) is: " +
               render(*inquiry.against_best, flags, Style(Format::table, style.columns, style.colour));

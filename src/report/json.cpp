@@ -20,6 +20,8 @@ template <class T>
 OrderedJson value_json(const T& value) {
   if constexpr (std::is_enum_v<T>) {
     return name_of(value);
+  } else if constexpr (std::is_same_v<T, Fraction>) {
+    return value.value;
   } else if constexpr (std::is_same_v<T, MoeImbalance>) {
     return value.load == ExpertLoad::balanced ? OrderedJson(value.factor) : OrderedJson(name_of(value.load));
   } else {

@@ -139,6 +139,10 @@ std::string policy_line(const Strategy& strategy) {
   if (strategy.fp8_param_gather) text += ", their weights in that type alone";
   text += fmt::format(", {} gradients", name_of(strategy.gradient_dtype));
   const auto& [main_params, exp_avg, exp_avg_sq, optimizer] = strategy.optimizer;
+  if (const double offloaded = strategy.offload.optimizer.value; offloaded > 0) {
+    text += fmt::format(", {:.3g}% of the optimizer on the host{}", 100 * offloaded,
+                        strategy.offload.overlaps ? ", overlapped" : "");
+  }
   const Lora& lora = strategy.lora;
   if (trains_adapters(lora)) {
     text += fmt::format(", LoRA of rank {}{} beside frozen {} weights", lora.rank,
@@ -152,6 +156,15 @@ std::string policy_line(const Strategy& strategy) {
   if (exp_avg != MomentDtype::fp32) text += fmt::format(", {} exp_avg", name_of(exp_avg));
   if (exp_avg_sq != MomentDtype::fp32) text += fmt::format(", {} exp_avg_sq", name_of(exp_avg_sq));
   return text;
+}
+
+std::string exchanges_line(const Plan& plan) {
+  const auto& [gather, reduction, exposed_forward, exposed_backward] = plan.timing->iteration.exchanges;
+  if (gather + reduction == Seconds(0)) return {};
+  const double n = static_cast<double>(plan.timing->iteration.shape.microbatches);
+  return fmt::format("DP ranks gather weights for {} and reduce gradients for {}, of which {} is exposed.\n",
+                     human(n * gather), human(n * reduction),
+                     human(n * (exposed_forward + exposed_backward)));
 }
 
 std::vector<std::string> change_texts(const Alternative& alternative) {

@@ -87,6 +87,9 @@ std::string layout_line(const Strategy& strategy, const Workload& workload);
 // ranks; else nothing.
 std::string launch_line(const Transformer& model, const Strategy& strategy);
 
+// What passes gather and reduce of divided weights and gradients, and what of it shows: a line, or nothing where they do not.
+std::string exchanges_line(const Plan& plan);
+
 // One line: the choices that trade memory for time.
 std::string policy_line(const Strategy& strategy);
 

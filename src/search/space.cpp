@@ -7,6 +7,7 @@
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/module_choices.hpp"
+#include "headroom/parallel/optimizer_legality.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/stack_legality.hpp"
 
@@ -213,6 +214,9 @@ std::vector<Precision> precisions_of(const Request& base, const Space& space) {
     }
   }
   if (precisions.empty()) throw InputError(std::move(problems));
+  if (problems = offload_illegalities(base.system, base.strategy); !problems.empty()) {
+    throw InputError(std::move(problems));
+  }
   return precisions;
 }
 

@@ -48,6 +48,8 @@ EXAMPLES = {
     "main_params_dtype": ("none", []),
     "exp_avg_dtype": ("int8", []),
     "exp_avg_sq_dtype": ("bf16", []),
+    "optimizer_offload_fraction": ("0.5", []),
+    "overlap_cpu_optimizer": ("yes", ["--optimizer-offload-fraction", "0.5"]),
     "lora_rank": ("16", []),
     "lora_targets": ("linear_qkv,linear_fc2", ["--lora-rank", "8"]),
     "base_dtype": ("nf4", ["--lora-rank", "8"]),

@@ -43,6 +43,8 @@ Json expected(const Member<T>&, const StrategyField& field) {
     Json named = names_of<ExpertLoad>();
     named.erase(0);
     return {{"anyOf", {{{"type", "number"}, {"minimum", field.least}}, {{"enum", named}}}}};
+  } else if constexpr (std::is_same_v<T, Fraction>) {
+    return {{"type", "number"}, {"minimum", 0}, {"maximum", 1}};
   } else if constexpr (std::is_same_v<T, bool>) {
     return {{"type", "boolean"}};
   } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {

@@ -51,6 +51,8 @@ constexpr Example examples[] = {{"tensor_parallel", "8"},
                                 {"main_params_dtype", "none"},
                                 {"exp_avg_dtype", "int8"},
                                 {"exp_avg_sq_dtype", "bf16"},
+                                {"optimizer_offload_fraction", "0.5"},
+                                {"overlap_cpu_optimizer", "yes"},
                                 {"lora_rank", "16"},
                                 {"lora_targets", "q_proj,v_proj"},
                                 {"base_dtype", "nf4"}};

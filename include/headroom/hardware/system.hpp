@@ -68,6 +68,15 @@ struct Performance {
   friend bool operator==(const Performance&, const Performance&) = default;
 };
 
+// One host of devices: its memory, how fast that is, and the link between each device and it, one way.
+struct Host {
+  Bytes memory;
+  BytesPerSecond memory_bandwidth;
+  BytesPerSecond device_link;
+  std::string source;
+  friend bool operator==(const Host&, const Host&) = default;
+};
+
 struct System {
   std::string name;
   std::string source;  // where the device's figures were published
@@ -78,6 +87,7 @@ struct System {
   std::int64_t devices_per_node = 1;  // devices that NVLink connects, whatever the number of hosts
   // Of one host, where NVLink connects several, as in a rack of trays: what a job is given whole ones of.
   std::optional<std::int64_t> devices_per_host;
+  std::optional<Host> host;           // without it nothing can be offloaded
   std::optional<Sourced<Watts>> tdp;  // the power that the data sheet designs one device for
   std::vector<Reserve> reserves;
   std::string default_software = "megatron-2022";  // the stack of runs on it, where nobody names one

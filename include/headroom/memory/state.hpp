@@ -149,6 +149,7 @@ struct ModelState {
   Bytes weights;
   Bytes gradients;
   Bytes optimizer;  // master weights and moments
+  Bytes on_host;    // that the host's memory holds for the rank, beside all this
   friend bool operator==(const ModelState&, const ModelState&) = default;
 };
 

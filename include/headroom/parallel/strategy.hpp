@@ -17,6 +17,7 @@
 #include "headroom/model/transformer.hpp"
 #include "headroom/parallel/axes.hpp"
 #include "headroom/parallel/compose.hpp"
+#include "headroom/parallel/offload.hpp"
 #include "headroom/parallel/optimizer.hpp"
 
 namespace headroom {
@@ -68,7 +69,8 @@ struct Strategy {
   bool fp8_param_gather = false;          // their weights are kept, and gathered, in its type alone
   Dtype gradient_dtype = Dtype::fp32;     // half: 16 bytes a parameter in all; fp32: 18
   Optimizer optimizer;
-  Lora lora;  // adapters that are trained in place of weights
+  Offload offload;  // what the host keeps and steps
+  Lora lora;        // adapters that are trained in place of weights
   CpComm cp_comm = CpComm::p2p;
   std::vector<std::int64_t> hierarchical_cp_sizes;  // of a2a_p2p: U, c/U; empty: as heads allow
   std::vector<std::int64_t> stage_layers;  // layers of each virtual stage in order; empty: as even as can be

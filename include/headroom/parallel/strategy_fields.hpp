@@ -55,7 +55,7 @@ using FieldMember =
     std::variant<Member<std::int64_t>, Member<MoeImbalance>, Member<bool>, Member<ScheduleKind>,
                  Member<CpComm>, Member<Dispatcher>, Member<DataSharding>, Member<RecomputePolicy>,
                  Member<RecomputeMethod>, Member<Dtype>, Member<Precision>, Member<OptimizerKind>,
-                 Member<BaseDtype>, Member<MainParams>, Member<MomentDtype>,
+                 Member<Fraction>, Member<BaseDtype>, Member<MainParams>, Member<MomentDtype>,
                  Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
 
 // Where the flag of a field stands in the help, and which commands have it.
@@ -229,6 +229,15 @@ inline constexpr std::array strategy_fields{
     StrategyField{"exp_avg_sq_dtype", member<&Strategy::optimizer, &Optimizer::exp_avg_sq>(),
                   "strategy/exp_avg_sq_dtype", "", "", 0, FieldGroup::saved, FieldDistance::none, false,
                   "DTYPE", "Of the second moment, likewise"},
+    StrategyField{"optimizer_offload_fraction", member<&Strategy::offload, &Offload::optimizer>(),
+                  "strategy/offload/optimizer_fraction", "", "", 0, FieldGroup::saved, FieldDistance::none,
+                  false, "X",
+                  "Part of main parameters and moments that the host keeps and steps, 0 (default) to 1; "
+                  "--optimizer-cpu-offload: all"},
+    StrategyField{"overlap_cpu_optimizer", member<&Strategy::offload, &Offload::overlaps>(),
+                  "strategy/offload/overlaps", "", "overlap-cpu-optimizer-d2h-h2d", 0, FieldGroup::saved,
+                  FieldDistance::none, false, "",
+                  "Send gradients to the host, step there and fetch weights at once"},
     StrategyField{"lora_rank", member<&Strategy::lora, &Lora::rank>(), "strategy/lora/rank", "",
                   "lora-r,lora-dim,peft-dim", 1, FieldGroup::saved, FieldDistance::none, false, "R",
                   "Train low-rank adapters (LoRA) of rank R in place of weights, which are frozen"},

@@ -74,9 +74,10 @@ class Composer {
     ChunkGroups groups;               // virtual stages of the same place do the same
     std::vector<std::size_t> stages;  // of each group, among the distinct ones
     Parameters parameters;
-    MatrixList matrices;                                      // of them, where the optimizer steps matrices
-    std::array<Bytes, spellings<DataSharding>.size()> state;  // by data sharding
-    Bytes activations;                                        // at their peak
+    MatrixList matrices;                                        // of them, where the optimizer steps matrices
+    std::array<Bytes, spellings<DataSharding>.size()> state;    // by data sharding
+    std::array<Bytes, spellings<DataSharding>.size()> on_host;  // likewise, in the memory of the host
+    Bytes activations;                                          // at their peak
     Bytes dummy_gradients;
     const std::vector<LiveMoment>* moments = nullptr;  // once asked for, where virtual stages differ
   };
@@ -89,6 +90,10 @@ class Composer {
   void find_states();
   // Of each weight of products of fewer than 16 bits; two where nothing is known of the device.
   [[nodiscard]] int weight_copies() const;
+  // Of a device that has so many bytes on its host. What the host lacks counts as if the device lacked it, so that nothing fits
+  // that the host cannot hold.
+  [[nodiscard]] Bytes limited_by_host(Bytes bytes, Bytes on_host) const;
+  [[nodiscard]] Bytes needed_of_host(Bytes on_host) const;
   [[nodiscard]] Bytes kept_by_stack(const RankKind& kind) const;  // and by the system's reserves
   // Which of the distinct stages it is.
   [[nodiscard]] std::size_t stage(std::int64_t rank, std::int64_t chunk) const;

@@ -114,11 +114,20 @@ struct Timing {
   friend bool operator==(const Timing&, const Timing&) = default;
 };
 
+// Of one host of devices, where something is offloaded to it, as if all of them were of the rank that offloads the most.
+struct HostMemory {
+  std::int64_t devices = 0;
+  Bytes needed;
+  Bytes available;
+  friend bool operator==(const HostMemory&, const HostMemory&) = default;
+};
+
 struct Plan {
   Request request;
   std::vector<RankMemory> ranks;  // by pipeline rank; tensor- and data-parallel ranks are alike
   std::size_t peak_rank = 0;      // of those that hold the most, the first
   Verdict verdict = Verdict::fits;
+  std::optional<HostMemory> host;
   std::optional<Timing> timing;  // where the system has performance figures
   std::vector<Assumption> assumptions;
   std::vector<Warning> warnings;
@@ -137,10 +146,10 @@ struct Component {
 };
 Component largest_component(const RankMemory& rank);
 
-// It does not fit: the limit, what the peak rank needs and what there is. `attempt` holds the whole account.
+// It does not fit: the limit, what the peak rank, or a host, needs and what there is. `attempt` holds the whole account.
 struct Infeasible {
   Plan attempt;
-  std::string limit;  // "device_memory"
+  std::string limit;  // "device_memory" or "host_memory"
   Bytes needed;
   Bytes available;
   friend bool operator==(const Infeasible&, const Infeasible&) = default;

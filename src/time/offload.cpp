@@ -1,0 +1,34 @@
+#include "headroom/time/offload.hpp"
+
+#include <algorithm>
+
+#include "headroom/core/counts.hpp"
+#include "headroom/parallel/data_shards.hpp"
+
+namespace headroom {
+
+Seconds total(const OffloadedStep& step, const Offload& offload) {
+  if (offload.overlaps) return std::max({step.device, step.gradients, step.host, step.weights});
+  return step.device + step.gradients + step.host + step.weights;
+}
+
+double host_step_bytes(const Optimizer& optimizer) {
+  constexpr auto fp32 = static_cast<double>(size_of(Dtype::fp32));
+  constexpr auto half = static_cast<double>(size_of(Dtype::half));
+  return fp32 + 2 * (size_of(optimizer.main_params) + moments_size(optimizer)) + half;
+}
+
+OffloadedStep offloaded_step(const Parameters& parameters, const Strategy& strategy, Seconds on_device,
+                             const Host& host, std::int64_t devices) {
+  const Parameters held = trained(parameters);
+  const double fraction = strategy.offload.optimizer.value;
+  const double stepped = fraction * (held.dense / real(shards(strategy, WeightClass::dense)) +
+                                     held.expert / real(shards(strategy, WeightClass::expert)));
+  const Bytes moved_by_host(real(devices) * stepped * host_step_bytes(strategy.optimizer));
+  return {.device = (1 - fraction) * on_device,
+          .gradients = gradient_bytes(stepped, strategy) / host.device_link,
+          .host = moved_by_host / host.memory_bandwidth,
+          .weights = Bytes(stepped * real(size_of(Dtype::half))) / host.device_link};
+}
+
+}  // namespace headroom
