@@ -30,9 +30,8 @@ constexpr RecomputedOps selective_ops(const OpTable& table) {
     const Op& op = table.ops()[i];
     bool runs_again = true;
     const auto cache = [&](ValueSet& set, ValueId value) { set.insert(static_cast<std::size_t>(value)); };
-    if (op.kind == OpKind::flash_attention || op.kind == OpKind::batched_matmul) {
-      runs_again = false;
-    } else if (detail::is_cached_transfer(op)) {
+    const bool attends = op.kind == OpKind::flash_attention || op.kind == OpKind::batched_matmul;
+    if (attends || detail::is_cached_transfer(op)) {
       runs_again = false;
     } else if (op.name == "route") {
       for (const ValueId output : op.outputs) {
