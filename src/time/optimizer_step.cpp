@@ -105,16 +105,16 @@ Seconds newton_schulz_time(double rows, double columns, const Performance& perfo
   return sum;
 }
 
-Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy, const Performance& performance,
+Seconds optimizer_time(const Parameters& held, const Strategy& strategy, const Performance& performance,
                        const Software& software, const MatrixList& matrices) {
-  const Parameters held = trained(parameters);
+  const Parameters steps = trained(held);
   const auto shard = [&](double count, WeightClass weights) {
     return count / real(shards(strategy, weights));
   };
   // Every rank zeroes the gradients that it holds, but steps its shard only.
-  const double stepped = shard(held.dense, WeightClass::dense) + shard(held.expert, WeightClass::expert);
+  const double stepped = shard(steps.dense, WeightClass::dense) + shard(steps.expert, WeightClass::expert);
   const bool shards_sums = reduces_in_passes(strategy, software);
-  Bytes moved = gradient_bytes(shards_sums ? stepped : total(held), strategy);
+  Bytes moved = gradient_bytes(shards_sums ? stepped : total(steps), strategy);
   Seconds products;
   if (strategy.optimizer.kind == OptimizerKind::muon) {
     double others = stepped;
@@ -133,7 +133,7 @@ Seconds optimizer_time(const Parameters& parameters, const Strategy& strategy, c
                                   ? adafactor_bytes(strategy, software)
                                   : elementwise_bytes(strategy, software)));
   }
-  const double narrow = held.narrow_dense + held.narrow_expert;
+  const double narrow = steps.narrow_dense + steps.narrow_expert;
   if (narrow > 0) moved += Bytes(narrow * cast_bytes(strategy, performance.device));
   return products + moved / streaming_bandwidth(performance);
 }
