@@ -1,9 +1,17 @@
 #include "parallel/pipeline_rules.hpp"
 
+#include <algorithm>
 #include <string>
+
+#include "headroom/core/counts.hpp"
 
 namespace headroom {
 namespace {
+
+// Virtual stages of ranks that hold two each. More ranks than any run has are refused as such.
+std::int64_t stages_by_two(const Strategy& strategy) {
+  return 2 * std::min(strategy.pipeline_parallel, most_count);
+}
 
 void check_virtual_pipeline(Rules& rules, const Strategy& strategy) {
   const std::int64_t m = strategy.virtual_pipeline;
@@ -25,8 +33,9 @@ void check_directions(Rules& rules, const Strategy& strategy, std::int64_t n) {
   const std::int64_t p = strategy.pipeline_parallel;
   rules.require(p % 2 == 0, "pipeline_parallel",
                 [&] { return "must be even for `schedule` dualpipe, not " + std::to_string(p); });
-  rules.require(n % 2 == 0 && n >= 2 * p, "global_batch", [&] {
-    return "must give an even number of at least " + std::to_string(2 * p) +
+  const std::int64_t stages = stages_by_two(strategy);
+  rules.require(n % 2 == 0 && n >= stages, "global_batch", [&] {
+    return "must give an even number of at least " + std::to_string(stages) +
            " microbatches, twice the pipeline ranks, to `schedule` dualpipe, not " + std::to_string(n);
   });
 }
@@ -95,7 +104,7 @@ void check_microbatches(Rules& rules, const Strategy& strategy, std::int64_t n) 
   check_groups(rules, strategy, n);
   if (strategy.pipeline_parallel < 1) return;
   if (strategy.schedule == ScheduleKind::dualpipe) check_directions(rules, strategy, n);
-  const std::int64_t stages = 2 * strategy.pipeline_parallel;
+  const std::int64_t stages = stages_by_two(strategy);
   rules.require(strategy.schedule != ScheduleKind::dualpipe_v || n >= stages, "global_batch", [&] {
     return "must give at least " + std::to_string(stages) +
            " microbatches, one for each virtual stage, to `schedule` dualpipe-v, not " + std::to_string(n);

@@ -74,7 +74,8 @@ TEST_CASE("schedules: explain counts what an estimate counts") {
       CAPTURE(name_of(kind));
       const ExplainReply reply =
           answer(ExplainQuestion{request.model, request.strategy, request.workload, request.detail});
-      const RankActivations& first = account(evaluate(request)).ranks.front().activations;
+      const Plan plan = account(evaluate(request));
+      const RankActivations& first = plan.ranks.front().activations;
       CHECK(reply.first_stage.rank.at_peak == first.at_peak);
       CHECK(reply.first_stage.rank.chunks_in_flight == first.chunks_in_flight);
     }
