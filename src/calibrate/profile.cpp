@@ -9,7 +9,6 @@ std::optional<Problem> problem_of(const Profile& profile) {
   std::string rule = "holds no kernel that a rate is fitted to";
   bool shapes = true;
   for (const ProfilePart& part : profile.parts) {
-    if (part.problem.empty()) continue;
     rule += fmt::format("; {} {} {}", part.kernels, part.work, part.problem);
     shapes = shapes && part.problem != shapes_not_recorded;
   }

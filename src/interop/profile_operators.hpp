@@ -11,7 +11,7 @@
 
 namespace headroom {
 
-// The places of the factors among the arguments [PyTorch 2.7, aten/src/ATen/native/native_functions.yaml].
+// The places of the factors among the arguments [PyTorch, aten/src/ATen/native/native_functions.yaml].
 struct ProductOperator {
   std::string_view name;
   std::size_t first;
@@ -23,7 +23,7 @@ inline constexpr std::array<ProductOperator, 6> product_operators{{{"aten::mm", 
                                                                    {"aten::baddbmm", 1},
                                                                    {"aten::_scaled_mm", 0}}};
 
-// Queries, keys and values follow one another from `first` on. Sources: native_functions.yaml; flash_attn 2.7,
+// Queries, keys and values follow one another from `first` on. Sources: native_functions.yaml; flash_attn,
 // flash_attn_interface.py.
 struct AttentionOperator {
   std::string_view name;
@@ -34,11 +34,13 @@ struct AttentionOperator {
   std::size_t window;  // keys before a query, -1 for all; 0 where it takes none
   bool heads_first;    // batch, heads, sequence, head size; else batch, sequence, heads, head size
 };
-inline constexpr std::array<AttentionOperator, 6> attention_operators{{
+inline constexpr std::array<AttentionOperator, 8> attention_operators{{
     {"aten::_flash_attention_forward", AttentionPass::forward, 0, 3, 8, 0, false},
     {"aten::_flash_attention_backward", AttentionPass::backward, 1, 6, 11, 0, false},
     {"aten::_scaled_dot_product_cudnn_attention", AttentionPass::forward, 0, 0, 6, 0, true},
     {"aten::_scaled_dot_product_cudnn_attention_backward", AttentionPass::backward, 1, 9, 14, 0, true},
+    {"aten::_cudnn_attention_forward", AttentionPass::forward, 0, 4, 10, 0, true},
+    {"aten::_cudnn_attention_backward", AttentionPass::backward, 1, 9, 14, 0, true},
     {"flash_attn::_flash_attn_forward", AttentionPass::forward, 0, 0, 5, 6, false},
     {"flash_attn::_flash_attn_backward", AttentionPass::backward, 1, 0, 11, 12, false},
 }};

@@ -270,13 +270,12 @@ ProfiledWork work_of(std::string_view kernel_name, std::string_view operator_nam
   const std::string name = lower(operator_name);
   if (kernel.starts_with("nccl") || kernel.starts_with("rccl"))
     return problem_of(collective_work, "whose size or number of ranks is not recorded");
-  if (holds(kernel, {"fmha", "flash", "fusedattention"}))
+  if (holds(kernel, {"fmha", "flash", "fusedattention", "sdpa"}))
     return problem_of(attention_work, std::string(shapes_not_recorded));
   const bool convolves = holds(name, {"conv"}) || holds(kernel, {"conv", "fprop", "dgrad", "wgrad"});
-  if (convolves) return problem_of("other kernels", "");
-  if (holds(kernel, {"gemm", "cijk", "nvjet"}))
+  if (!convolves && holds(kernel, {"gemm", "cijk", "nvjet"}))
     return problem_of(product_work, std::string(shapes_not_recorded));
-  return problem_of("other kernels", "");
+  return problem_of("other kernels", "that no rate is fitted to");
 }
 
 }  // namespace headroom

@@ -133,6 +133,25 @@ TEST_CASE("profile: flash attention is read where its mask is recorded") {
   CHECK(contains(unknown.parts.front().problem, "no mask"));
 }
 
+TEST_CASE("profile: an attention operator that calls another of them is read by the inner one") {
+  const std::string shapes =
+      R"("Input Dims": [[2, 32, 4096, 128], [2, 8, 4096, 128], [2, 8, 4096, 128], [], [], [], [],
+      [], [], [], []], "Input type": ["c10::Half", "c10::Half", "c10::Half", "", "", "", "", "", "", "", ""],)";
+  const Profile profile = read(
+      {operator_event("aten::_scaled_dot_product_cudnn_attention", 0,
+                      shapes + R"("Concrete Inputs": ["", "", "", "", "True", "0.", "False"])", 30),
+       operator_event(
+           "aten::_cudnn_attention_forward", 5,
+           shapes + R"("Concrete Inputs": ["", "", "", "", "", "", "4096", "4096", "True", "0.", "True"])"),
+       kernel_events("cudnn_generated_fort_native_sdpa", 6, 700)});
+  REQUIRE(profile.samples.samples.size() == 1);
+  const Attention& attention = profile.samples.samples.front().attention;
+  CHECK(attention.heads == 32);
+  CHECK(attention.kv_heads == 8);
+  CHECK(attention.queries == 4096);
+  CHECK(attention.mask == Mask::causal);
+}
+
 TEST_CASE("profile: of a collective the shortest time counts, and its ranks tell its nodes") {
   const auto gather = [](double microseconds, const std::string& ranks) {
     return kernel_events(
