@@ -6,6 +6,12 @@
 namespace headroom {
 namespace {
 
+// Products and attention are measured under either; of other kernels a load is that of a training step.
+bool has_load(const Sample& sample) {
+  return sample.kind == SampleKind::matrix_product || sample.kind == SampleKind::attention ||
+         sample.load == Load::sustained;
+}
+
 std::string keys_text(const Attention& attention) { return fmt::format(" of {:.0f} keys", attention.keys); }
 
 }  // namespace
@@ -60,7 +66,6 @@ OrderedJson json_of(const ReplayedSample& row) {
     json["m"] = sample.product.rows;
     json["n"] = sample.product.columns;
     json["k"] = sample.product.inner;
-    json["load"] = name_of(sample.load);
   }
   if (sample.kind == SampleKind::attention) {
     const Attention& it = sample.attention;
@@ -74,7 +79,6 @@ OrderedJson json_of(const ReplayedSample& row) {
     json["mask"] = name_of(it.mask);
     json["keys_met"] = it.keys;
     json["dtype"] = name_of(it.dtype);
-    json["load"] = name_of(sample.load);
   }
   if (sample.kind == SampleKind::expert_block) {
     const ExpertBlock& it = sample.expert_block;
@@ -87,6 +91,7 @@ OrderedJson json_of(const ReplayedSample& row) {
     json["expert_parallel"] = it.expert_parallel;
     json["dtype"] = name_of(it.dtype);
   }
+  if (has_load(sample)) json["load"] = name_of(sample.load);
   if (sample.half_format != HalfFormat::unnamed) json["half_format"] = name_of(sample.half_format);
   if (sample.ranks > 0) json["ranks"] = sample.ranks;
   if (sample.nodes > 1) json["nodes"] = sample.nodes;
@@ -134,7 +139,6 @@ std::string csv_of(const SampleReplay& replay) {
     const Sample& sample = row.sample;
     const bool product = sample.kind == SampleKind::matrix_product;
     const bool attention = sample.kind == SampleKind::attention;
-    const bool loaded = product || attention;
     const auto of_attention = [&](std::int64_t size) {
       return attention ? std::to_string(size) : std::string();
     };
@@ -144,7 +148,7 @@ std::string csv_of(const SampleReplay& replay) {
     table.rows.push_back(
         {std::string(name_of(sample.kind)),
          sample.label,
-         loaded ? std::string(name_of(sample.load)) : "",
+         has_load(sample) ? std::string(name_of(sample.load)) : "",
          sample.half_format != HalfFormat::unnamed ? std::string(name_of(sample.half_format)) : "",
          attention ? of_attention(sample.attention.batch) : of_product(sample.product.batch),
          of_product(sample.product.rows),
