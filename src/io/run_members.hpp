@@ -1,0 +1,77 @@
+// The members of a run that reading passes over: those that describe it for people, and those that no prediction knows yet.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace headroom {
+
+// What a run says in words, in figures that other members give, or that no prediction depends on.
+inline constexpr std::string_view described_members[] = {"/quality",
+                                                         "/complete",
+                                                         "/complete_strict",
+                                                         "/where",
+                                                         "/filled",
+                                                         "/gpus_per_node",
+                                                         "/interconnect",
+                                                         "/software",
+                                                         "/tflops_convention",
+                                                         "/timing_note",
+                                                         "/tokens_rounded",
+                                                         "/num_gpus",
+                                                         "/peak_reserved_gib",
+                                                         "/recompute_detail",
+                                                         "/cuda_graphs",
+                                                         "/attention_backend",
+                                                         "/model/name",
+                                                         "/model/params_b",
+                                                         "/model/moe/note",
+                                                         "/model/moe/attention",
+                                                         "/model/moe/shared_experts",
+                                                         "/moe_run/forced_balance",
+                                                         "/moe_run/grouped_gemm",
+                                                         "/moe_run/paged_stash",
+                                                         "/parallel/layout",
+                                                         "/parallel/nvlink_domain",
+                                                         "/parallel/fsdp_double_buffer",
+                                                         "/overlap_flags/param_gather_with_optimizer_step",
+                                                         "/overlap_flags/tp_comm_config",
+                                                         "/overlap_flags/batch_p2p",
+                                                         "/overlap_flags/delay_wgrad",
+                                                         "/overlap_flags/shared_expert",
+                                                         "/overlap_flags/defer_embedding_wgrad",
+                                                         "/precision/fp8_format",
+                                                         "/precision/fp4_format",
+                                                         "/optimizer/name",
+                                                         "/optimizer/precision_aware",
+                                                         "/optimizer/main_grads",
+                                                         "/source/url",
+                                                         "/batch/num_microbatches",
+                                                         "/derived/how",
+                                                         "/derived/tokens_per_s_per_gpu",
+                                                         "/derived/model_tflops_per_gpu",
+                                                         "/derived/samples_per_gpu_per_s_reported",
+                                                         "/measured/tokens_per_s_per_gpu",
+                                                         "/measured/tflops_per_gpu",
+                                                         "/measured/mfu_pct",
+                                                         "/measured/hfu_pct"};
+
+// Members of which a run that has one cannot be predicted yet. A line goes when its feature comes. Not had is what is
+// left out, null, false, 0, "none", or a list of such; with `text` only what holds it counts.
+struct UnmodelledMember {
+  std::string_view path;
+  std::string_view what;
+  std::string_view text = {};
+};
+
+inline constexpr std::array unmodelled_members{
+    UnmodelledMember{"/model/moe/latent", "experts behind a latent projection"},
+    UnmodelledMember{"/model/mamba", "Mamba layers"},
+    UnmodelledMember{"/model/hybrid_pattern", "Mamba layers"},
+    UnmodelledMember{"/precision/bf16_layers", "some layers in BF16 among others"},
+    UnmodelledMember{"/precision/fp8_attention", "FP8 attention"},
+    UnmodelledMember{"/offload", "offloading to the host"},
+    UnmodelledMember{"/training_mode", "low-rank adapters (LoRA)", "LoRA"},
+};
+
+}  // namespace headroom
