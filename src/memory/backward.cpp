@@ -188,7 +188,8 @@ class BackwardWalk {
         gradient = {.alive = true, .bytes = shard(input)};
       }
     }
-    for (const ValueId temporary : op.temporaries) now.gradients += shard(temporary);
+    Bytes& temporaries = op.kind == OpKind::loss ? now.logits : now.gradients;
+    for (const ValueId temporary : op.temporaries) temporaries += shard(temporary);
     for (const ValueId output : op.outputs) gradients_[place(output)] = {};
     for (Stored& stored : stored_) {
       if (stored.until != index) continue;

@@ -68,8 +68,14 @@ constexpr Traffic cross_entropy_traffic(CrossEntropy kind) {
       break;
     case CrossEntropy::plain:
     case CrossEntropy::log_softmax_gather:
+      traffic.forward = cast + 3 * fp32;  // to fp32; the log-softmax reads twice and writes once
+      // zeros, in which the targets' gradients are set; from them and the log-softmax; to half
+      traffic.backward = fp32 + 3 * fp32 + cast;
+      traffic.forward_kernels = 3;
+      traffic.backward_kernels = 4;
+      break;
     case CrossEntropy::chunked:
-      traffic.forward = cast + 3 * fp32;   // to fp32; the log-softmax reads twice and writes once
+      traffic.forward = cast + 3 * fp32;
       traffic.backward = in_place + cast;  // from the log-softmax, to half
       traffic.forward_kernels = 3;
       traffic.backward_kernels = 2;
@@ -122,6 +128,9 @@ constexpr OpTable head_ops(const Architecture& architecture,
   }
 
   Op loss{.name = "loss", .kind = OpKind::loss, .region = Placement::split, .inputs = {logits}};
+  // The gradient of a log-softmax of which the loss takes the targets' elements is zeros but for them, and as large [PyTorch,
+  // aten/src/ATen/native/LossNLL.cpp, nll_loss_backward; tools/autograd/derivatives.yaml, gather].
+  const Value spread{"gradient of the log-softmax", s * b * v, kernels.logits, Placement::split};
   switch (cross_entropy) {
     case CrossEntropy::vocabulary_parallel:
       head.keep(loss, {"softmax", s * b * v, kernels.logits, Placement::split}, why::input_gradient);
@@ -135,10 +144,12 @@ constexpr OpTable head_ops(const Architecture& architecture,
       head.keep(loss, {"total weight", 1, kernels.logits, Placement::whole, Detail::exact},
                 "the mean divides by it");
       loss.input_gradient = kernels.logits;
+      loss.temporaries = {table.value(spread)};
       break;
     case CrossEntropy::log_softmax_gather:
       head.keep(loss, {"log-softmax", s * b * v, kernels.logits, Placement::split}, why::input_gradient);
       loss.input_gradient = kernels.logits;
+      loss.temporaries = {table.value(spread)};
       break;
     case CrossEntropy::fused:
       head.keep(loss, {"logit gradient", s * b * v, Dtype::half, Placement::split},
