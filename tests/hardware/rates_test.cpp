@@ -192,8 +192,8 @@ TEST_CASE("software: that of 2025 says where every choice is documented") {
 TEST_CASE("systems: each names its training stack, that of 2025 since Hopper") {
   for (const System& system : list_systems()) {
     CAPTURE(system.name);
-    const bool a100 = system.device.starts_with("A100");
-    CHECK(read_software(system.default_software).name == (a100 ? "megatron-2022" : "megatron-core-2025"));
+    const bool ampere = system.device.starts_with("A100") || system.device.starts_with("A800");
+    CHECK(read_software(system.default_software).name == (ampere ? "megatron-2022" : "megatron-core-2025"));
   }
 }
 

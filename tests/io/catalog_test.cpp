@@ -66,7 +66,7 @@ TEST_CASE("catalog: Llama models are as published") {
 }
 
 TEST_CASE("catalog: the systems, with the memory that nvidia-smi shows") {
-  CHECK(list_systems().size() == 20);
+  CHECK(list_systems().size() == 22);
   CHECK(read_system("dgx-a100-80g").memory == 80_GiB);
   CHECK(read_system("dgx-a100-40g").memory == 40_GiB);
   CHECK(read_system("gb200-nvl72").memory == 189471_MiB);
@@ -89,8 +89,8 @@ TEST_CASE("catalog: a misspelt name suggests the nearest") {
 
 TEST_CASE("catalog: a GPU's short name suggests the systems that have it") {
   CHECK(message_of([] { return read_system("h100"); }) ==
-        "h100: is neither a file nor the name of a system (did you mean 'dgx-h100-80g' or 'h100-nvl' or "
-        "'h100-pcie'?)");
+        "h100: is neither a file nor the name of a system (did you mean 'dgx-h100-80g' or 'h100-96g' or "
+        "'h100-nvl' or 'h100-pcie'?)");
   CHECK(message_of([] { return read_system("B200"); }) ==
         "B200: is neither a file nor the name of a system (did you mean 'dgx-b200-180g'?)");
   CHECK(message_of([] { return read_system("gb200"); }) ==
