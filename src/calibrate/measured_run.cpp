@@ -10,6 +10,7 @@
 #include "headroom/parallel/recompute_modules.hpp"
 #include "headroom/parallel/stack_legality.hpp"
 #include "overlap_words.hpp"
+#include "precision_words.hpp"
 
 namespace headroom {
 namespace {
@@ -68,9 +69,9 @@ std::optional<CpComm> cp_comm_of(const MeasuredRun& run) {
   return run.cp_comm ? from_name<CpComm>(*run.cp_comm) : CpComm::p2p;
 }
 
-// "float8 (dynamic tensorwise)": recipes differ in memory and in time.
-bool names_narrow(const std::string& dtype) {
-  return holds(dtype, "fp8") || holds(dtype, "float8") || holds(dtype, "FP8") || holds(dtype, "fp4");
+// As the recipe names it, or else the words of its type do.
+std::optional<Precision> precision_of(const MeasuredRun& run) {
+  return run.recipe ? from_name<Precision>(*run.recipe) : precision_of_words(run.dtype);
 }
 
 bool has_16_bits(const std::string& dtype) {
@@ -86,10 +87,9 @@ void collect_unmodelled(const MeasuredRun& run, std::vector<std::string>& reason
   const std::size_t others = reasons.size();
   for (const std::string& what : run.unmodelled) add(what);
   if (!cp_comm_of(run)) add("context parallelism by '" + *run.cp_comm + "'");
-  if (run.recipe && !from_name<Precision>(*run.recipe)) add("GEMMs of recipe '" + *run.recipe + "'");
-  if (reasons.size() == others && !run.recipe && !has_16_bits(run.dtype) && !names_narrow(run.dtype)) {
-    add("GEMMs in '" + run.dtype + "'");
-  }
+  if (run.recipe && !precision_of(run)) add("GEMMs of recipe '" + *run.recipe + "'");
+  const bool half = !run.recipe && precision_of(run) == Precision::bf16;
+  if (reasons.size() == others && half && !has_16_bits(run.dtype)) add("GEMMs in '" + run.dtype + "'");
 }
 
 bool has_experts(const MeasuredRun& run) {
@@ -102,7 +102,7 @@ void collect_lacking(const MeasuredRun& run, const RunSettings& settings, std::v
   if (!run.iteration && !run.memory) add("an iteration time or a peak memory");
   if (!run.model && !run.vocabulary && !settings.vocabulary) add("model.vocab");
   if (!run.recompute && !settings.recompute) add("recompute");
-  if (!run.recipe && names_narrow(run.dtype)) add("precision.recipe");
+  if (!run.recipe && !precision_of(run)) add("precision.recipe");
   if (run.tensor_parallel > 1 && !run.sequence_parallel) add("parallel.sp");
   if (!run.dense && !has_experts(run)) add("model.moe");
 }
@@ -233,9 +233,9 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
   if (run.shard_copies)
     strategy.shard_size = std::max<std::int64_t>(1, replicas(strategy) / *run.shard_copies);
   strategy.gradient_dtype = settings.gradient_dtype.value_or(Dtype::fp32);
-  strategy.precision =
-      run.recipe ? from_name<Precision>(*run.recipe).value_or(Precision::bf16) : Precision::bf16;
+  strategy.precision = *precision_of(run);
   strategy.fp8_param_gather = run.fp8_param_gather && is_narrow(strategy.precision);
+  strategy.lora = run.lora;
   const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };
   set(strategy.optimizer.main_params, run.main_params);
   set(strategy.optimizer.exp_avg, run.exp_avg);

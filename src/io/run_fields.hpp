@@ -26,7 +26,11 @@ struct WrittenRun {
   std::optional<bool> tensor_overlap;
   std::optional<std::string> dispatcher;
   std::optional<double> capacity_factor;
+  std::optional<std::string> mode;  // "LoRA"
 };
+
+// Of a run in that mode that says no more [Megatron-Bridge, recipes of Llama 3: dim 16, target_modules linear_qkv].
+inline const Lora lora_of_recipes{.rank = 16, .targets = {"linear_qkv"}};
 
 inline constexpr auto run_source_fields = [](auto& fields, auto& it) {
   fields.optional("key", it.run.key);
@@ -125,6 +129,11 @@ inline constexpr auto run_optimizer_fields = [](auto& fields, auto& it) {
   fields.optional("exp_avg_sq", it.run.exp_avg_sq);
 };
 
+inline constexpr auto run_lora_fields = [](auto& fields, auto& it) {
+  fields.optional("rank", it.run.lora.rank, run_counts);
+  fields.optional_texts("targets", it.run.lora.targets);
+};
+
 inline constexpr auto run_measured_fields = [](auto& fields, auto& it) {
   fields.optional("iteration_time_s", it.iteration);
   fields.optional("peak_memory_gb", it.run.memory);
@@ -152,6 +161,8 @@ inline constexpr auto run_fields = [](auto& fields, auto& it) {
   fields.object("overlap_flags", it, run_overlap_fields);
   fields.object("precision", it, run_precision_fields);
   fields.object("optimizer", it, run_optimizer_fields);
+  fields.optional("training_mode", it.mode);
+  fields.object("lora", it, run_lora_fields);
   fields.object("derived", it, run_derived_fields);
   fields.object("measured", it, run_measured_fields);  // after what it takes precedence over
   fields.optional("memory_unit", it.run.memory_unit);

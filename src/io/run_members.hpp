@@ -57,11 +57,10 @@ inline constexpr std::string_view described_members[] = {"/quality",
                                                          "/measured/hfu_pct"};
 
 // Members of which a run that has one cannot be predicted yet. A line goes when its feature comes. Not had is what is
-// left out, null, false, 0, "none", or a list of such; with `text` only what holds it counts.
+// left out, null, false, 0, "none", or a list of such.
 struct UnmodelledMember {
   std::string_view path;
   std::string_view what;
-  std::string_view text = {};
 };
 
 inline constexpr std::array unmodelled_members{
@@ -71,7 +70,6 @@ inline constexpr std::array unmodelled_members{
     UnmodelledMember{"/precision/bf16_layers", "some layers in BF16 among others"},
     UnmodelledMember{"/precision/fp8_attention", "FP8 attention"},
     UnmodelledMember{"/offload", "offloading to the host"},
-    UnmodelledMember{"/training_mode", "low-rank adapters (LoRA)", "LoRA"},
 };
 
 }  // namespace headroom

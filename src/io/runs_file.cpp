@@ -37,12 +37,6 @@ bool is_had(const Json& value) {
   return !value.is_string() || value != "none";
 }
 
-bool has(const Json& run, const UnmodelledMember& member) {
-  const Json* value = find(run, member.path);
-  if (value == nullptr || member.text.empty()) return value != nullptr && is_had(*value);
-  return value->is_string() && value->get_ref<const std::string&>().find(member.text) != std::string::npos;
-}
-
 void erase(Json& run, std::string_view path) {
   const JsonPointer field{std::string(path)};
   const JsonPointer parent = field.parent_pointer();
@@ -62,7 +56,8 @@ void normalize(Json& run, WrittenRun& written) {
   drop_nulls(run);
   if (!run.is_object()) return;
   for (const UnmodelledMember& member : unmodelled_members) {
-    if (has(run, member)) written.run.unmodelled.emplace_back(member.what);
+    const Json* value = find(run, member.path);
+    if (value != nullptr && is_had(*value)) written.run.unmodelled.emplace_back(member.what);
   }
   for (const UnmodelledMember& member : unmodelled_members) erase(run, member.path);
   for (const std::string_view path : described_members) erase(run, path);
@@ -100,6 +95,8 @@ void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
     const std::string name = written.dispatcher->substr(0, written.dispatcher->find(' '));
     run.dispatcher = from_name<Dispatcher>(name).value_or(Dispatcher::alltoall);
   }
+  const bool adapts = written.mode && written.mode->find("LoRA") != std::string::npos;
+  if (adapts && !trains_adapters(run.lora)) run.lora = lora_of_recipes;
   if (run.experts && written.capacity_factor) run.experts->capacity_factor = written.capacity_factor;
   if (written.norm == "rms" || written.norm == "rms_norm") run.normalization = Normalization::rms_norm;
   if (written.norm == "layer" || written.norm == "layer_norm") run.normalization = Normalization::layer_norm;

@@ -143,6 +143,7 @@ class Adapting {
     a.weights = base.weights;
     for (std::size_t i = 0; i < count; ++i) {
       MatrixProduct down = product;
+      down.dtype = Dtype::half;
       down.outer = {{rank, by_columns ? Placement::split : Placement::whole}};
       a.products.push_back(down);
     }
@@ -157,6 +158,7 @@ class Adapting {
         for (Amount& part : outer) part.placement = Placement::split;
       }
       MatrixProduct up = product;
+      up.dtype = Dtype::half;
       up.inner = {rank, Placement::whole};
       up.outer = outer;
       b.products.push_back(up);

@@ -77,7 +77,8 @@ std::vector<Problem> adapter_illegalities(const Transformer& model, const Strate
               " `tensor_parallel` ranks, which divide it, not " + std::to_string(lora.rank));
   require(lora.rank <= model.hidden, "lora_rank",
           "must not exceed the hidden size of " + std::to_string(model.hidden));
-  require(strategy.precision == Precision::bf16, "precision", "must be bf16 with `lora_rank`");
+  require(lora.base == BaseDtype::bf16 || strategy.precision == Precision::bf16, "precision",
+          "must be bf16 with `base_dtype` nf4, whose weights are made BF16 for each use");
   require(!model.architecture.kernels.weight_copies, "lora_rank",
           "needs weights of 16 bits, where `kernels.weight_copies` keeps fp32 weights");
   require(!has_weight_passes(strategy.schedule), "schedule",

@@ -248,8 +248,7 @@ TEST_CASE("what cannot be predicted is skipped with the reason") {
   CHECK(sharded(changed([](auto& run) { run.fully_sharded = true; })));
   CHECK(sharded(changed([](auto& run) { run.zero_stage = 3; })));
   CHECK(changed([](auto& run) { run.dtype = "fp8 (hybrid)"; }) == narrow);
-  CHECK(changed([](auto& run) { run.dtype = "mxfp8"; }) == narrow);
-  CHECK(changed([](auto& run) { run.dtype = "nvfp4"; }) == narrow);
+  CHECK(changed([](auto& run) { run.dtype = "float8 (rowwise)"; }) == narrow);
   CHECK(changed([](auto& run) { run.recipe = "rowwise"; }) == "not modelled yet: GEMMs of recipe 'rowwise'");
   CHECK(changed([](auto& run) { run.dtype = "tf32"; }) == "not modelled yet: GEMMs in 'tf32'");
   CHECK(changed([](auto& run) { run.schedule = "V-Min"; }) == "not modelled yet: schedule V-Min");
@@ -267,7 +266,7 @@ TEST_CASE("a run is skipped with every reason that it has, each once") {
   run.lacking = {"model.heads"};
   run.dense = false;
   run.unmodelled = {"FP8 attention", "FP8 attention"};
-  run.dtype = "mxfp8";
+  run.dtype = "fp8 (hybrid)";
   run.recompute = "modules: mlp, mlps";
   CHECK(reasons(run) == std::vector<std::string>{"not stated: model.heads", "not stated: precision.recipe",
                                                  "not stated: model.moe", "not modelled yet: FP8 attention",

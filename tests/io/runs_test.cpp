@@ -90,7 +90,7 @@ TEST_CASE("a run that lacks something is skipped, and the others are predicted")
   CHECK(changed_run("\"dp\": 4", "\"dp\": null").lacking == std::vector<std::string>{"parallel.dp"});
   CHECK(without("\"batch\": {\"global\": 64, \"micro\": 2},").lacking == std::vector<std::string>{"batch"});
   MeasuredRun lacking = without(", \"gated_mlp\": false");
-  lacking.dtype = "fp8";
+  lacking.dtype = "fp8 (hybrid)";
   lacking.device = "V100";
   const RunCases cases =
       cases_of({parse_runs(minimal, "r.json").front(), lacking}, std::nullopt, std::nullopt);
@@ -141,6 +141,17 @@ TEST_CASE("what other members say of overlap, dtypes, head size and stack") {
   CHECK(changed_run("\"heads\": 16", "\"heads\": 16, \"head_dim\": 192").head_size == 192);
 }
 
+TEST_CASE("a run trains the adapters that it states, or those of recipes where its mode alone says so") {
+  const auto of = [](const std::string& member) {
+    return changed_run("\"recompute\"", member + ", \"recompute\"").lora;
+  };
+  CHECK(of("\"training_mode\": \"pretrain\"") == Lora{});
+  CHECK(of("\"training_mode\": \"LoRA\"") == Lora{.rank = 16, .targets = {"linear_qkv"}});
+  CHECK(of("\"training_mode\": \"LoRA\", \"lora\": {\"rank\": 8}") == Lora{.rank = 8});
+  CHECK(of("\"lora\": {\"rank\": 8, \"targets\": [\"q_proj\", \"v_proj\"]}") ==
+        Lora{.rank = 8, .targets = {"q_proj", "v_proj"}});
+}
+
 TEST_CASE("what is not modelled yet is told by its members") {
   const auto of = [](const std::string& member) {
     return changed_run("\"recompute\"", member + ", \"recompute\"").unmodelled;
@@ -151,8 +162,6 @@ TEST_CASE("what is not modelled yet is told by its members") {
   using Texts = std::vector<std::string>;
   CHECK(of("\"offload\": {\"weights\": true}") == Texts{"offloading to the host"});
   CHECK(of("\"offload\": \"none\"").empty());
-  CHECK(of("\"training_mode\": \"LoRA\"") == Texts{"low-rank adapters (LoRA)"});
-  CHECK(of("\"training_mode\": \"pretrain\"").empty());
   CHECK(of("\"precision\": {\"recipe\": \"mxfp8\", \"bf16_layers\": [0, 0]}").empty());
   CHECK(of("\"precision\": {\"recipe\": \"nvfp4\", \"bf16_layers\": [0, 14]}") ==
         Texts{"some layers in BF16 among others"});

@@ -74,6 +74,7 @@ struct MeasuredRun {
   std::int64_t micro_batch = 1;
   std::optional<std::string> recompute;
   std::optional<bool> flash_attention;
+  Lora lora;  // adapters that it trains; none without
   std::optional<MainParams> main_params;
   std::optional<MomentDtype> exp_avg;
   std::optional<MomentDtype> exp_avg_sq;
