@@ -234,7 +234,12 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
     strategy.shard_size = std::max<std::int64_t>(1, replicas(strategy) / *run.shard_copies);
   strategy.gradient_dtype = settings.gradient_dtype.value_or(Dtype::fp32);
   strategy.precision = *precision_of(run);
-  strategy.fp8_param_gather = run.fp8_param_gather && is_narrow(strategy.precision);
+  if (is_narrow(strategy.precision)) {
+    strategy.fp8_param_gather = run.fp8_param_gather;
+    strategy.precision_scope.attention = run.fp8_attention;
+    strategy.precision_scope.bf16_layers_at_start = run.bf16_layers.front();
+    strategy.precision_scope.bf16_layers_at_end = run.bf16_layers.back();
+  }
   strategy.lora = run.lora;
   const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };
   set(strategy.optimizer.main_params, run.main_params);

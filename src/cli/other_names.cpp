@@ -66,6 +66,9 @@ constexpr std::string_view offloading = "offloading activations or weights to th
 
 constexpr std::array unmodelled{
     Unmodelled{"--cpu-offloading", offloading},
+    Unmodelled{"--fp8-multi-head-attention", "queries, keys and values that linears give in FP8"},
+    Unmodelled{"--activation-func-fp8-input-store", "inputs of the activation that are kept in FP8"},
+    Unmodelled{"--te-precision-config-file", "a precision for each module"},
 };
 
 // What Headroom says otherwise, in words that stand behind "is".
@@ -164,6 +167,8 @@ class Translation {
       read_offload();
     } else if (flag == "--use-precision-aware-optimizer") {
       read_precision_aware();
+    } else if (flag == "--first-last-layers-bf16") {
+      read_first_last();
     } else if (flag == "--fp8-recipe") {
       read_recipe(flag, value(rest));
     } else if (flag == "--fp8-format") {
@@ -206,6 +211,18 @@ class Translation {
       return other.starts_with("--optimizer-offload-fraction");
     });
     if (!stated) result_.emplace_back("--optimizer-offload-fraction=1");
+  }
+
+  // One layer at either end, unless other numbers are asked for.
+  void read_first_last() {
+    for (const std::string end : {"start", "end"}) {
+      const std::string own = "--bf16-layers-at-" + end;
+      const std::string theirs = "--num-layers-at-" + end + "-in-bf16";
+      const bool stated = std::any_of(arguments_.begin(), arguments_.end(), [&](const std::string& other) {
+        return other.starts_with(own) || other.starts_with(theirs);
+      });
+      if (!stated) result_.push_back(own + "=1");
+    }
   }
 
   // FusedAdam keeps the low 16 bits of fp32 master weights, unless another dtype of them is asked for.

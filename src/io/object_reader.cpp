@@ -87,7 +87,20 @@ std::size_t ObjectReader::length(std::string_view key) {
 }
 
 void ObjectReader::take(std::string_view key, std::int64_t& value, Range range) {
+  take_integer(at_ / std::string(key), object_->at(key), value, range);
+}
+
+void ObjectReader::take(std::string_view key, std::array<std::int64_t, 2>& values, Range range) {
   const Json& json = object_->at(key);
+  if (!json.is_array() || json.size() != values.size()) {
+    return report(key, fmt::format("must be a list of {} integers{}", values.size(), found(json)));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    take_integer(at_ / std::string(key) / i, json[i], values[i], range);
+  }
+}
+
+void ObjectReader::take_integer(const JsonPointer& at, const Json& json, std::int64_t& value, Range range) {
   // Unsigned is asked first: nlohmann keeps 2^63 and more that way, and would convert it to a negative
   // number.
   const bool fits = json.is_number_unsigned()
@@ -96,7 +109,8 @@ void ObjectReader::take(std::string_view key, std::int64_t& value, Range range) 
   if (fits && json.get<std::int64_t>() >= range.least) {
     value = json.get<std::int64_t>();
   } else {
-    report(key, fmt::format("must be an integer from {} to {}{}", range.least, range.most, found(json)));
+    document_.report(at,
+                     fmt::format("must be an integer from {} to {}{}", range.least, range.most, found(json)));
   }
 }
 

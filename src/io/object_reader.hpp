@@ -142,6 +142,8 @@ class ObjectReader {
   static std::string listed(std::span<const std::string_view> names);
 
   void take(std::string_view key, std::int64_t& value, Range range);
+  void take(std::string_view key, std::array<std::int64_t, 2>& values, Range range);
+  void take_integer(const JsonPointer& at, const Json& json, std::int64_t& value, Range range);
   void take(std::string_view key, bool& value);
   void take(std::string_view key, std::string& value);
   void take_text(const JsonPointer& at, const Json& json, std::string& value);

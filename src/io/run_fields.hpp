@@ -121,6 +121,8 @@ inline constexpr auto run_precision_fields = [](auto& fields, auto& it) {
   fields.optional("grad_reduce_dtype", it.run.settings.gradient_dtype, OneOf{dtypes_that<is_floating>});
   fields.optional("recipe", it.run.recipe);
   fields.optional("fp8_param_gather", it.run.fp8_param_gather);
+  fields.optional("fp8_attention", it.run.fp8_attention);
+  fields.optional("bf16_layers", it.run.bf16_layers, Range{0, most_layers});
 };
 
 inline constexpr auto run_optimizer_fields = [](auto& fields, auto& it) {

@@ -67,8 +67,6 @@ inline constexpr std::array unmodelled_members{
     UnmodelledMember{"/model/moe/latent", "experts behind a latent projection"},
     UnmodelledMember{"/model/mamba", "Mamba layers"},
     UnmodelledMember{"/model/hybrid_pattern", "Mamba layers"},
-    UnmodelledMember{"/precision/bf16_layers", "some layers in BF16 among others"},
-    UnmodelledMember{"/precision/fp8_attention", "FP8 attention"},
     UnmodelledMember{"/offload", "offloading to the host"},
 };
 

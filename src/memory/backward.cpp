@@ -82,7 +82,7 @@ class BackwardWalk {
   // Of the gradient of an output, as rows and as columns, where the op multiplies fewer than 16 bits; what is gathered of it
   // is one of the two.
   [[nodiscard]] Bytes cast_gradient(const Op& op, ValueId output) const {
-    if (!multiplies_narrow(op)) return Bytes(0);
+    if (!multiplies_narrow(op) && !attends_narrow(op)) return Bytes(0);
     const Bytes whole = gathered_factor(op, output);
     const Value& value = table_[output];
     const Bytes own =

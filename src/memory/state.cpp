@@ -123,6 +123,7 @@ ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Shard
                            .expert = parameters(kind.ops, of_kind, WeightClass::expert),
                            .narrow_dense = narrow_weights(kind.ops, of_kind, WeightClass::dense),
                            .narrow_expert = narrow_weights(kind.ops, of_kind, WeightClass::expert),
+                           .narrow_output = narrow_output_weights(kind.ops, of_kind),
                            .frozen_dense = frozen_parameters(kind.ops, of_kind, WeightClass::dense),
                            .frozen_expert = frozen_parameters(kind.ops, of_kind, WeightClass::expert),
                            .quantized_dense = quantized_weights(kind.ops, of_kind, WeightClass::dense),
@@ -145,6 +146,7 @@ ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& lette
     parts.kinds.emplace_back(kind.dense.evaluate(of_kind), kind.expert.evaluate(of_kind),
                              kind.narrow_dense.evaluate(of_kind), kind.narrow_expert.evaluate(of_kind));
     Parameters& held = parts.kinds.back();
+    held.narrow_output = kind.narrow_output.evaluate(of_kind);
     held.frozen_dense = kind.frozen_dense.evaluate(of_kind);
     held.frozen_expert = kind.frozen_expert.evaluate(of_kind);
     held.quantized_dense = kind.quantized_dense.evaluate(of_kind);
@@ -178,8 +180,12 @@ std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strat
   return parameters;
 }
 
+double copies_size(const Strategy& strategy, int copies) {
+  return real(copies) * weight_size(compute_dtype(strategy.precision));
+}
+
 double narrow_weight_size(const Strategy& strategy, int copies) {
-  const double copied = real(copies) * weight_size(compute_dtype(strategy.precision));
+  const double copied = copies_size(strategy, copies);
   return strategy.fp8_param_gather ? copied : real(size_of(Dtype::half)) + copied;
 }
 
@@ -206,7 +212,8 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
     const double all = total(trained(held));
     const double narrow = held.narrow_dense + held.narrow_expert;
     if (narrow == 0 || shards_fp32) return all * weight + frozen;
-    return (all - narrow) * weight + narrow * narrow_weight_size(strategy, copies) + frozen;
+    return (all - narrow) * weight + narrow * narrow_weight_size(strategy, copies) +
+           held.narrow_output * copies_size(strategy, copies) + frozen;
   };
   ModelState state{.weights = Bytes(std::ceil(weights(parameters))),
                    .gradients = Bytes(total(stepped) * gradient),

@@ -64,7 +64,40 @@ std::vector<LayerRun> distinct_runs(const std::vector<LayerDescription>& kinds,
 }
 
 OpTable table_of(const LayerDescription& layer, const LayerChoices& choices) {
-  return with_precision(layer_ops(layer, choices.micro_batch, choices.dispatcher), choices.precision);
+  return layer_in(layer_ops(layer, choices.micro_batch, choices.dispatcher), choices.precision,
+                  choices.scope);
+}
+
+// Layers next to each other of one kind, all of them at 16 bits or none.
+struct TypedRun {
+  std::size_t kind = 0;
+  bool at_half = false;
+  std::int64_t count = 0;
+};
+
+std::vector<TypedRun> typed_runs(const std::vector<LayerRun>& runs, const LayerChoices& choices) {
+  const PrecisionScope scope = is_narrow(choices.precision) ? choices.scope : PrecisionScope{};
+  std::int64_t layers = 0;
+  for (const LayerRun& run : runs) layers += run.count;
+  const std::int64_t start = std::clamp<std::int64_t>(scope.bf16_layers_at_start, 0, layers);
+  const std::int64_t end = layers - std::clamp<std::int64_t>(scope.bf16_layers_at_end, 0, layers - start);
+  std::vector<TypedRun> typed;
+  typed.reserve(runs.size() + 2);
+  std::int64_t place = 0;
+  for (const LayerRun& run : runs) {
+    for (std::int64_t left = run.count; left > 0;) {
+      const std::int64_t next = place < start ? start : place < end ? end : layers;
+      const std::int64_t count = std::min(left, next - place);
+      typed.push_back({.kind = run.kind, .at_half = place < start || place >= end, .count = count});
+      place += count;
+      left -= count;
+    }
+  }
+  return typed;
+}
+
+OpTable head_in(const OpTable& head, const LayerChoices& choices) {
+  return choices.scope.output_layer ? with_narrow_output_layer(head, choices.precision) : head;
 }
 
 // All that predicts tokens further ahead, with a layer as `last`.
@@ -83,7 +116,7 @@ void add_prediction(ModelLayers& layers, const LayerDescription& last, const Tra
   add("mtp_layer", table_of(last, choices));
   layers.kinds.back().sizes = sizes_of(last, model);
   layers.kinds.back().predicts = true;
-  add("mtp_head", prediction_head_ops(architecture, choices.cross_entropy));
+  add("mtp_head", head_in(prediction_head_ops(architecture, choices.cross_entropy), choices));
 }
 
 }  // namespace
@@ -96,31 +129,44 @@ ModelLayers layers_of(const Transformer& model, const LayerChoices& choices) {
   if (described.empty()) described.push_back(own_layer(model));
   const std::vector<LayerRun> runs = model.layer_runs.empty() ? std::vector<LayerRun>{{0, model.layers}}
                                                               : distinct_runs(described, model.layer_runs);
-  std::vector<std::size_t> order;  // of the kinds, as the model comes to them
-  std::vector<std::int64_t> counts(described.size());
-  for (const LayerRun& run : runs) {
-    if (counts[run.kind] == 0) order.push_back(run.kind);
-    counts[run.kind] += run.count;
+  const std::vector<TypedRun> typed = typed_runs(runs, choices);
+  std::vector<TypedRun> order;  // a run for each kind, as the model comes to them, with all of its layers
+  const auto place_of = [&](const TypedRun& run) {
+    return std::find_if(order.begin(), order.end(), [&](const TypedRun& other) {
+      return other.kind == run.kind && other.at_half == run.at_half;
+    });
+  };
+  for (const TypedRun& run : typed) {
+    const auto known = place_of(run);
+    if (known == order.end()) {
+      order.push_back(run);
+    } else {
+      known->count += run.count;
+    }
   }
   const bool all_alike = order.size() == 1;
+  LayerChoices at_half = choices;
+  at_half.precision = Precision::bf16;
   layers.kinds.reserve(order.size() + most_end_kinds);
-  for (const std::size_t kind : order) {
-    const LayerDescription& layer = described[kind];
-    layers.kinds.push_back({.name = all_alike ? "layer" : layer.name,
-                            .count = all_alike ? Monomial(symbols::L) : Monomial(counts[kind]),
-                            .ops = table_of(layer, choices),
-                            .sizes = sizes_of(layer, model)});
+  for (const TypedRun& run : order) {
+    const LayerDescription& layer = described[run.kind];
+    const std::string name = all_alike || layer.name.empty() ? "layer" : layer.name;
+    layers.kinds.push_back({.name = run.at_half ? name + "_bf16" : name,
+                            .count = all_alike ? Monomial(symbols::L) : Monomial(run.count),
+                            .ops = table_of(layer, run.at_half ? at_half : choices),
+                            .sizes = sizes_of(layer, model),
+                            .described_as = run.at_half ? name : std::string()});
   }
   layers.kinds.push_back(
       {.name = "embedding", .position = KindPosition::first, .ops = embedding_ops(architecture)});
   const LayerDescription& last = described[runs.back().kind];
   if (model.mtp_layers > 0) add_prediction(layers, last, model, choices);
-  layers.kinds.push_back(
-      {.name = "head", .position = KindPosition::last, .ops = head_ops(architecture, choices.cross_entropy)});
+  layers.kinds.push_back({.name = "head",
+                          .position = KindPosition::last,
+                          .ops = head_in(head_ops(architecture, choices.cross_entropy), choices)});
   layers.runs.push_back({order.size(), 1});
-  for (const LayerRun& run : runs) {
-    const auto place = std::find(order.begin(), order.end(), run.kind) - order.begin();
-    layers.runs.push_back({static_cast<std::size_t>(place), run.count});
+  for (const TypedRun& run : typed) {
+    layers.runs.push_back({static_cast<std::size_t>(place_of(run) - order.begin()), run.count});
   }
   for (std::size_t kind = order.size() + 1; kind + 1 < layers.kinds.size(); ++kind) {
     layers.runs.push_back({kind, model.mtp_layers});

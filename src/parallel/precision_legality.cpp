@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace headroom {
 namespace {
@@ -54,6 +55,11 @@ class Extents {
     }
   }
 
+  void check_output_layer(const Transformer& model) {
+    const std::int64_t t = strategy_.tensor_parallel;
+    check(padded_vocabulary(model, t) / t, "the padded vocabulary", row_.multiple);
+  }
+
   // Rows of experts are padded.
   void check_tokens(const Workload& workload) {
     const std::int64_t ranks = strategy_.sequence_parallel ? strategy_.tensor_parallel : 1;
@@ -66,18 +72,70 @@ class Extents {
   std::vector<Problem>& problems_;
 };
 
+// Adds a problem where a rule does not hold.
+class Demands {
+ public:
+  explicit Demands(std::vector<Problem>& problems) : problems_(problems) {}
+  void operator()(bool holds, const char* field, std::string rule) const {
+    if (!holds) problems_.push_back({field, std::move(rule)});
+  }
+
+ private:
+  std::vector<Problem>& problems_;
+};
+
+// What a precision of 16 bits has no use for.
+void check_unused(const Strategy& strategy, const Demands& require) {
+  const PrecisionScope& scope = strategy.precision_scope;
+  constexpr const char* rule = "needs `precision` of fewer than 16 bits";
+  require(!strategy.fp8_param_gather, "fp8_param_gather", rule);
+  require(scope.bf16_layers_at_start == 0, "bf16_layers_at_start", rule);
+  require(scope.bf16_layers_at_end == 0, "bf16_layers_at_end", rule);
+  require(!scope.attention, "fp8_attention", rule);
+  require(!scope.output_layer, "fp8_output_layer", rule);
+}
+
+void check_bf16_layers(const Transformer& model, const Strategy& strategy, const Demands& require) {
+  const PrecisionScope& scope = strategy.precision_scope;
+  if (!has_bf16_layers(scope)) return;
+  const char* const field = scope.bf16_layers_at_start > 0 ? "bf16_layers_at_start" : "bf16_layers_at_end";
+  require(strategy.precision != Precision::fp8_delayed, field,
+          "needs a `precision` other than fp8_delayed, whose scales are those of all layers together");
+  const bool leaves_some = scope.bf16_layers_at_start < model.layers &&
+                           scope.bf16_layers_at_end < model.layers - scope.bf16_layers_at_start;
+  require(leaves_some, field,
+          "must leave some of the " + std::to_string(model.layers) + " layers to `precision`");
+  require(layers_of(model, strategy).kinds.size() <= most_kinds, field,
+          "makes more kinds of layers than the " + std::to_string(most_kinds - most_end_kinds) +
+              " that a model can have");
+}
+
+void check_attention(const Transformer& model, const Strategy& strategy, const Demands& require) {
+  if (!strategy.precision_scope.attention) return;
+  require(multiplies_attention(strategy.precision), "fp8_attention",
+          "needs `precision` fp8, fp8_delayed or mxfp8");
+  require(
+      !any_layer(model,
+                 [](const Architecture& layer) { return layer.kernels.attention != AttentionKernel::flash; }),
+      "fp8_attention", "needs flash attention in every layer (`kernels.attention`)");
+  require(strategy.context_parallel <= 1, "fp8_attention",
+          "is not modelled with `context_parallel`, whose exchanges would be of other types");
+}
+
 }  // namespace
 
 std::vector<Problem> precision_illegalities(const Transformer& model, const Strategy& strategy,
                                             const Workload& workload) {
   std::vector<Problem> problems;
-  const auto require = [&](bool holds, const char* field, const char* rule) {
-    if (!holds) problems.push_back({field, rule});
-  };
+  const Demands require(problems);
   if (!is_narrow(strategy.precision)) {
-    require(!strategy.fp8_param_gather, "fp8_param_gather", "needs `precision` of fewer than 16 bits");
+    check_unused(strategy, require);
     return problems;
   }
+  check_bf16_layers(model, strategy, require);
+  check_attention(model, strategy, require);
+  require(!strategy.precision_scope.output_layer || strategy.precision == Precision::mxfp8,
+          "fp8_output_layer", "needs `precision` mxfp8");
   require(!model.architecture.kernels.weight_copies, "precision",
           "must be bf16 where `kernels.weight_copies` keeps fp32 weights");
   require(!strategy.fp8_param_gather || shards_optimizer(strategy) || strategy.data_parallel == 1,
@@ -92,6 +150,7 @@ std::vector<Problem> precision_illegalities(const Transformer& model, const Stra
   extents.check(model.hidden, "the hidden size", row_of(strategy.precision).multiple);
   if (model.layer_kinds.empty()) extents.check_layer(model, {});
   for (const LayerDescription& kind : model.layer_kinds) extents.check_layer(kind, kind.name);
+  if (strategy.precision_scope.output_layer) extents.check_output_layer(model);
   std::int64_t tokens = 0;
   if (!__builtin_mul_overflow(workload.sequence, strategy.micro_batch, &tokens))
     extents.check_tokens(workload);

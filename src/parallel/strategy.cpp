@@ -143,7 +143,10 @@ RecomputedOps recomputed_ops_of(const LayerKind& kind, const Recomputation& reco
   RecomputedOps recomputed = recomputed_ops_of(kind.ops, recompute);
   if (recompute.policy != RecomputePolicy::ops) return recomputed;
   for (const std::string& name : recompute.ops) {
-    if (name.starts_with(kind.name + ".")) add_named(recomputed, kind.ops, name.substr(kind.name.size() + 1));
+    for (const std::string& of : {kind.name, kind.described_as}) {
+      if (!of.empty() && name.starts_with(of + "."))
+        add_named(recomputed, kind.ops, name.substr(of.size() + 1));
+    }
   }
   return recomputed;
 }

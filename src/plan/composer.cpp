@@ -17,7 +17,8 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
   // One layout after another differs in its batch only.
   const bool same_stages = !stages_.of.empty() && layout.pipeline_parallel == layout_.pipeline_parallel &&
                            layout.virtual_pipeline == layout_.virtual_pipeline &&
-                           layout.stage_layers == layout_.stage_layers && layout.schedule == layout_.schedule;
+                           layout.stage_layers == layout_.stage_layers &&
+                           layout.schedule == layout_.schedule && same_layer_kinds(layout, layout_);
   layout_ = layout;
   devices_ = devices(layout);
   reserved_ = reserved(base_.system, base_.software, layout);

@@ -30,6 +30,8 @@ StepRates step_rates(const Request& request) {
   EXPECTS(request.system.performance.has_value());
   const Rates& rates = request.system.performance->rates;
   const std::optional<RunSpread>& own = request.system.performance->run_spread;
+  // One rate for all of its kernels, which meets them badly (docs/calibration.md).
+  if (request.strategy.precision_scope.attention) return StepRates::transferred;
   const bool assumed_flash = any_flash_attention(request.model) && any_assumed(rates.flash_attention);
   // Runs whose models use flash attention tell how far it is off, too.
   if (own && (own->flash_attention || !assumed_flash)) return StepRates::own_runs;

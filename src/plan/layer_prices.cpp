@@ -99,7 +99,7 @@ void LayerPrices::select(const Strategy& strategy) {
        context_inner(base_.model, strategy), strategy.expert_parallel, strategy.expert_tensor_parallel,
        strategy.moe_dispatcher, strategy.micro_batch, nodes_of(strategy), strategy.sequence_parallel,
        strategy.save_gathered_input, strategy.keep_pipeline_outputs, strategy.gradient_dtype,
-       strategy.precision, reduces_in_passes(strategy, base_.software),
+       strategy.precision, strategy.precision_scope, reduces_in_passes(strategy, base_.software),
        steps_matrices(strategy.optimizer.kind), strategy.lora});
   now_ = &entry->second;
   if (!added) return;

@@ -136,7 +136,14 @@ std::string policy_line(const Strategy& strategy) {
   if (strategy.save_gathered_input) text += ", gathered inputs saved";
   if (strategy.keep_pipeline_outputs) text += ", pipeline outputs kept";
   if (is_narrow(strategy.precision)) text += fmt::format(", {} linears", name_of(strategy.precision));
-  if (strategy.fp8_param_gather) text += ", their weights in that type alone";
+  if (strategy.precision_scope.attention) text += ", attention in it too";
+  if (strategy.precision_scope.output_layer) text += ", the output layer in it too";
+  if (has_bf16_layers(strategy.precision_scope)) {
+    text +=
+        fmt::format(", {} first and {} last layers in BF16", strategy.precision_scope.bf16_layers_at_start,
+                    strategy.precision_scope.bf16_layers_at_end);
+  }
+  if (strategy.fp8_param_gather) text += ", weights of layers in that type alone";
   text += fmt::format(", {} gradients", name_of(strategy.gradient_dtype));
   const auto& [main_params, exp_avg, exp_avg_sq, optimizer] = strategy.optimizer;
   if (const double offloaded = strategy.offload.optimizer.value; offloaded > 0) {

@@ -85,7 +85,8 @@ std::int64_t devices_lower_bound(const Request& base, const Space& space, std::o
 
 bool Feasibility::fits(const Space& space) {
   Space lean = leanest(space);
-  if (!base_.model.layer_kinds.empty()) {  // interleaved, a rank may hold fewer of the heavy ones
+  const bool kinds = !base_.model.layer_kinds.empty() || has_bf16_layers(base_.strategy.precision_scope);
+  if (kinds) {  // interleaved, a rank may hold fewer of the heavy ones
     lean.virtual_pipeline = space.virtual_pipeline;
     lean.schedules = space.schedules;
   }

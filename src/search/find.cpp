@@ -182,7 +182,8 @@ class Finder {
 
   // On p stages of m chunks a deeper model never needs less memory, and all depths that the chunks admit are legal.
   void max_layers() {
-    if (!base_.model.layer_kinds.empty()) return max_layers_of_kinds();
+    const bool kinds = !base_.model.layer_kinds.empty() || has_bf16_layers(base_.strategy.precision_scope);
+    if (kinds) return max_layers_of_kinds();
     const Space lean = leanest(space_);
     const std::int64_t most = std::min(question_.most, most_layers);
     std::int64_t best = 0;

@@ -92,7 +92,8 @@ std::vector<std::int64_t> placed_by_time(Composer& composer, const Strategy& str
 }  // namespace
 
 LayersByMemory::LayersByMemory(const Request& base, const Space& space) : base_(base) {
-  possible_ = space.layouts == Layouts::any && base.model.layer_kinds.size() <= 1;
+  possible_ = space.layouts == Layouts::any && base.model.layer_kinds.size() <= 1 &&
+              !has_bf16_layers(base.strategy.precision_scope);
   if (possible_) ends_ = end_loads(base.model);
 }
 

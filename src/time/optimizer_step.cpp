@@ -68,11 +68,11 @@ double muon_bytes(const Strategy& strategy, const Software& software) {
 
 // Bytes that casting a weight of products of fewer than 16 bits moves, once an iteration: from 16 bits, or, where there are none,
 // the second copy from the first, which was gathered.
-double cast_bytes(const Strategy& strategy, const Device& device) {
+double cast_bytes(const Strategy& strategy, const Device& device, bool gathered_in_type) {
   const PrecisionRow& row = row_of(strategy.precision);
   const int copies = copies_of_factor(device, row.dtype);
   const double copy = weight_size(row.dtype);
-  if (strategy.fp8_param_gather && strategy.precision != Precision::mxfp8) return copies == 1 ? 0 : 2 * copy;
+  if (gathered_in_type && strategy.precision != Precision::mxfp8) return copies == 1 ? 0 : 2 * copy;
   const int reads = quantization_passes(row.dtype, row.scale_known);
   return real(reads * size_of(Dtype::half)) + real(copies) * copy;
 }
@@ -134,7 +134,10 @@ Seconds optimizer_time(const Parameters& held, const Strategy& strategy, const P
                                   : elementwise_bytes(strategy, software)));
   }
   const double narrow = steps.narrow_dense + steps.narrow_expert;
-  if (narrow > 0) moved += Bytes(narrow * cast_bytes(strategy, performance.device));
+  if (narrow > 0) {
+    moved += Bytes(narrow * cast_bytes(strategy, performance.device, strategy.fp8_param_gather));
+    moved += Bytes(steps.narrow_output * cast_bytes(strategy, performance.device, false));
+  }
   return products + moved / streaming_bandwidth(performance);
 }
 

@@ -44,6 +44,10 @@ EXAMPLES = {
     "gradient_dtype": ("half", []),
     "precision": ("fp8", ["--system", "dgx-h100-80g"]),
     "fp8_param_gather": ("yes", ["--system", "dgx-h100-80g", "--precision", "fp8", "--distributed-optimizer"]),
+    "bf16_layers_at_start": ("2", ["--system", "dgx-h100-80g", "--precision", "fp8"]),
+    "bf16_layers_at_end": ("3", ["--system", "dgx-h100-80g", "--precision", "fp8"]),
+    "fp8_attention": ("yes", ["--system", "dgx-h100-80g", "--precision", "fp8"]),
+    "fp8_output_layer": ("yes", ["--system", "dgx-b200-180g", "--precision", "mxfp8"]),
     "optimizer": ("muon", []),
     "main_params_dtype": ("none", []),
     "exp_avg_dtype": ("int8", []),
@@ -62,7 +66,8 @@ EXAMPLES = {
 # Fields of models with experts.
 MODELS = {name: "mixtral-8x7b" for name in ("expert_parallel", "expert_tensor_parallel", "moe_dispatcher", "moe_imbalance", "overlap_expert_all_to_all")}
 # And of models with flash attention.
-MODELS.update({name: "llama-3-8b" for name in ("context_parallel", "cp_comm", "hierarchical_cp_sizes")})
+MODELS.update({name: "llama-3-8b" for name in ("context_parallel", "cp_comm", "hierarchical_cp_sizes", "fp8_attention",
+                                               "fp8_output_layer")})
 # No frontier has strategies with these, nor has a search that is not asked for them.
 NEVER_PRINTED = {"recompute_method", "distribute_saved_activations", "overlap_expert_all_to_all"}
 

@@ -162,10 +162,8 @@ TEST_CASE("what is not modelled yet is told by its members") {
   using Texts = std::vector<std::string>;
   CHECK(of("\"offload\": {\"weights\": true}") == Texts{"offloading to the host"});
   CHECK(of("\"offload\": \"none\"").empty());
-  CHECK(of("\"precision\": {\"recipe\": \"mxfp8\", \"bf16_layers\": [0, 0]}").empty());
-  CHECK(of("\"precision\": {\"recipe\": \"nvfp4\", \"bf16_layers\": [0, 14]}") ==
-        Texts{"some layers in BF16 among others"});
-  CHECK(of("\"precision\": {\"fp8_attention\": true}") == Texts{"FP8 attention"});
+  CHECK(of("\"precision\": {\"recipe\": \"nvfp4\", \"bf16_layers\": [0, 14], \"fp8_attention\": true}")
+            .empty());
   CHECK(of_model("\"moe\": null").empty());
   CHECK(of_model("\"window\": 128, \"attention_sinks\": true, \"qk_norm\": true").empty());
   CHECK(of_model("\"qk_norm\": false, \"hybrid_pattern\": \"ME*\"") == Texts{"Mamba layers"});
@@ -218,6 +216,23 @@ TEST_CASE("a run with a recipe is one of that precision, on a device that has it
   CHECK(refused.measurements.cases.empty());
   REQUIRE(refused.skipped.size() == 1);
   CHECK(contains(text_of(refused.skipped[0]), "fp8_delayed has no peak there"));
+}
+
+TEST_CASE("a run says which layers stay in BF16, and whether attention is in FP8") {
+  const std::string recipe =
+      R"("precision": {"recipe": "tensorwise", "bf16_layers": [1, 2], "fp8_attention": true}, )";
+  MeasuredRun run = changed_run("\"recompute\"", recipe + "\"recompute\"");
+  run.device = "H100-SXM5-80GB";
+  run.flash_attention = true;
+  const RunCases cases = cases_of({run}, std::nullopt, std::nullopt);
+  REQUIRE(cases.measurements.cases.size() == 1);
+  CHECK(cases.measurements.cases[0].request.strategy.precision_scope ==
+        PrecisionScope{.bf16_layers_at_start = 1, .bf16_layers_at_end = 2, .attention = true});
+  for (const char* const wrong : {"1", "[1]", "[1, 2, 3]", "[1, -1]", "[1, 0.5]", "[1, 100001]"}) {
+    CAPTURE(wrong);
+    const std::string member = std::string(R"("precision": {"bf16_layers": )") + wrong + "}, ";
+    CHECK_THROWS_AS(changed_run("\"recompute\"", member + "\"recompute\""), InputError);
+  }
 }
 
 TEST_CASE("a source is told by its key, never by its title") {

@@ -1,8 +1,13 @@
 // Theorems about op tables whose linears multiply fewer than 16 bits.
 #include "headroom/model/precision.hpp"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <doctest/doctest.h>
 
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/model/layer_ops.hpp"
 #include "headroom/parallel/collectives.hpp"
 #include "model/architectures.hpp"
@@ -112,6 +117,64 @@ TEST_CASE("precision: a copy is made again with what it is made of") {
   constexpr RecomputedOps mlp{.ops = ops_named(table, {"mlp_up", "activation", "mlp_down"})};
   static_assert(saved_by_token(llama, Precision::fp8, {}, mlp) ==
                 saved_by_token(llama, Precision::fp8) + h - 5 * f);
+}
+
+TEST_CASE("precision: attention in the type keeps q, k and v in it, and delayed scaling its context too") {
+  constexpr auto saved = [](Precision precision, const RecomputedOps& recomputed = {}) {
+    const OpTable table = layer_in(layer_ops(llama), precision, {.attention = true});
+    return kept_bytes(stored_tensors(table, {}, recomputed)) / (s * b);
+  };
+  constexpr Expr qkv = a * e + 2 * k * e;
+  static_assert(saved(Precision::fp8) - kept_sums == 6 * h + qkv + 3 * a * e + 5 * f);
+  static_assert(saved(Precision::fp8_delayed) - kept_sums == 6 * h + qkv + 2 * a * e + 5 * f);
+  static_assert(saved(Precision::mxfp8) ==
+                saved_by_token(llama, Precision::mxfp8) - 2 * qkv + qkv * Expr(Rational(33, 32)));
+  static_assert(saved(Precision::bf16) == saved_by_token(llama, Precision::bf16));
+  // The kernel casts what it is given: its checkpoint starts from 16 bits, as without.
+  constexpr OpTable table = layer_in(layer_ops(llama), Precision::fp8, {.attention = true});
+  constexpr RecomputedOps core{.ops = core_attention_ops(table)};
+  static_assert(saved(Precision::fp8, core) == saved_by_token(llama, Precision::fp8, {}, core));
+}
+
+TEST_CASE("precision: an output layer in the type keeps a copy of its input, and 16 bits of its weights") {
+  constexpr OpTable plain = head_ops(llama);
+  constexpr OpTable narrow = with_narrow_output_layer(plain, Precision::mxfp8);
+  constexpr auto saved = [](const OpTable& table) { return kept_bytes(stored_tensors(table, {})); };
+  static_assert(saved(plain) - saved(narrow) == s * b * h * Expr(Rational(31, 32)));
+  static_assert(narrow_output_weights(narrow, {}) == Expr(v * h));
+  static_assert(narrow_weights(narrow, {}, WeightClass::dense) == Expr());
+  static_assert(parameters(narrow, {}) == parameters(plain, {}));
+}
+
+TEST_CASE("precision: layers at either end that stay at 16 bits are kinds of their own") {
+  Transformer model{
+      .hidden = 64, .feedforward = 256, .heads = 4, .key_value_heads = 4, .head_size = 16, .layers = 12};
+  model.architecture = llama;
+  const LayerChoices all{.precision = Precision::fp8};
+  LayerChoices inner = all;
+  inner.scope = {.bf16_layers_at_start = 1, .bf16_layers_at_end = 3};
+  const auto runs_of = [](const ModelLayers& layers) {
+    std::vector<std::pair<std::string, std::int64_t>> runs;
+    for (const LayerRun& run : layers.runs) runs.emplace_back(layers.kinds[run.kind].name, run.count);
+    return runs;
+  };
+  using Runs = std::vector<std::pair<std::string, std::int64_t>>;
+  CHECK(runs_of(layers_of(model, inner)) ==
+        Runs{{"embedding", 1}, {"dense_bf16", 1}, {"dense", 8}, {"dense_bf16", 3}, {"head", 1}});
+  // Each as in a model of which all layers are so.
+  const ModelLayers mixed = layers_of(model, inner);
+  const ModelLayers at_half = layers_of(model);
+  const ModelLayers narrow = layers_of(model, all);
+  const auto saved = [](const LayerKind& kind) { return kept_bytes(stored_tensors(kind.ops, {})); };
+  CHECK(saved(mixed.kinds[0]) == saved(at_half.kinds[0]));
+  CHECK(saved(mixed.kinds[1]) == saved(narrow.kinds[0]));
+  // Numbers that leave none, or are no numbers of layers, are refused elsewhere and change no count here.
+  for (const std::int64_t layers : {-1, 0, 12, 100}) {
+    inner.scope = {.bf16_layers_at_start = layers, .bf16_layers_at_end = layers};
+    CHECK(layer_count(layers_of(model, inner)) == 12);
+  }
+  inner.precision = Precision::bf16;
+  CHECK(runs_of(layers_of(model, inner)) == Runs{{"embedding", 1}, {"layer", 12}, {"head", 1}});
 }
 
 TEST_CASE("precision: gathers move bytes of the type, sums over ranks those of 16 bits") {

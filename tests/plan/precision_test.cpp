@@ -1,5 +1,7 @@
 // What a precision of fewer than 16 bits does to memory, time and legality.
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include <doctest/doctest.h>
 
@@ -9,6 +11,7 @@
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/plan/composer.hpp"
+#include "headroom/plan/interval.hpp"
 
 namespace headroom {
 namespace {
@@ -136,6 +139,98 @@ TEST_CASE("precision: what is not legal") {
   CHECK(breaks(rules(request), "precision"));
 }
 
+TEST_CASE("precision: layers in BF16 among others have the weights, the activations and the time of BF16") {
+  const auto with = [](Precision precision, PrecisionScope scope) {
+    Request request = llama_in("dgx-h100-80g", precision);
+    request.strategy.precision_scope = scope;
+    request.strategy.pipeline_parallel = 4;
+    request.strategy.data_parallel = 1;
+    request.system.memory = Bytes(1e12);
+    return request;
+  };
+  const Plan plain = planned(with(Precision::bf16, {}));
+  const Plan narrow = planned(with(Precision::fp8, {}));
+  const Plan mixed = planned(with(Precision::fp8, {.bf16_layers_at_start = 8, .bf16_layers_at_end = 1}));
+  // All eight layers of the first rank, one of eight of the last, none of those between.
+  const auto weights = [](const Plan& plan, std::size_t rank) {
+    return plan.ranks[rank].state.weights.count();
+  };
+  CHECK(weights(mixed, 0) == weights(plain, 0));
+  CHECK(weights(mixed, 1) == weights(narrow, 1));
+  CHECK(weights(mixed, 3) == doctest::Approx((7 * weights(narrow, 3) + weights(plain, 3)) / 8));
+  const auto saved = [](const Plan& plan, std::size_t rank) {
+    return plan.ranks[rank].activations.at_peak.layers.count();
+  };
+  CHECK(saved(mixed, 0) == saved(plain, 0));
+  CHECK(saved(mixed, 2) == saved(narrow, 2));
+  CHECK(saved(mixed, 3) == doctest::Approx((7 * saved(narrow, 3) + saved(plain, 3)) / 8));
+  const auto seconds = [](const Plan& plan) { return plan.timing->iteration.total; };
+  CHECK(seconds(narrow) < seconds(mixed));
+  CHECK(seconds(mixed) <= seconds(plain));
+  CHECK(mixed.timing->flops.model == plain.timing->flops.model);
+}
+
+TEST_CASE("precision: weights of an output layer in MXFP8 have copies, and stay at 16 bits too") {
+  const auto weights = [](bool output_layer, bool gathered_in_type) {
+    Request request = llama_in("dgx-b200-180g", Precision::mxfp8);
+    request.strategy.fp8_param_gather = gathered_in_type;
+    request.strategy.precision_scope.output_layer = output_layer;
+    return planned(request).ranks.front().state.weights.count();
+  };
+  const double output = 128256.0 * 4096 / 2;
+  for (const bool gathered_in_type : {false, true}) {
+    CHECK(weights(true, gathered_in_type) - weights(false, gathered_in_type) ==
+          doctest::Approx(2 * output * (1 + 1.0 / 32)));
+  }
+}
+
+TEST_CASE("precision: attention in FP8 takes less memory, and an interval as wide as its rates are poor") {
+  Request request = llama_in("dgx-h100-80g", Precision::fp8);
+  const Plan plain = planned(request);
+  request.system.performance->run_spread = RunSpread{.logarithm = 0.01, .flash_attention = true};
+  CHECK(step_rates(request) == StepRates::own_runs);
+  request.strategy.precision_scope.attention = true;
+  CHECK(step_rates(request) == StepRates::transferred);
+  const Plan narrow = planned(request);
+  CHECK(peak(narrow) < peak(plain));
+  CHECK(narrow.timing->iteration.breakdown.attention < plain.timing->iteration.breakdown.attention);
+  CHECK(std::any_of(narrow.warnings.begin(), narrow.warnings.end(),
+                    [](const Warning& warning) { return warning.code == "fp8_attention_rates"; }));
+}
+
+TEST_CASE("precision: what of a model cannot be in it, or out of it") {
+  Request request = llama_in("dgx-b200-180g", Precision::mxfp8);
+  const auto broken_by = [&](Precision precision, const PrecisionScope& scope, const char* field) {
+    request.strategy.precision = precision;
+    request.strategy.precision_scope = scope;
+    return breaks(illegalities(request.model, request.strategy, request.workload), field);
+  };
+  const PrecisionScope everything{
+      .bf16_layers_at_start = 16, .bf16_layers_at_end = 15, .attention = true, .output_layer = true};
+  for (const char* const field :
+       {"bf16_layers_at_start", "bf16_layers_at_end", "fp8_attention", "fp8_output_layer"}) {
+    CAPTURE(field);
+    CHECK_FALSE(broken_by(Precision::mxfp8, everything, field));
+    CHECK(broken_by(Precision::bf16, everything, field));
+  }
+  CHECK(broken_by(Precision::mxfp8, {.bf16_layers_at_start = 16, .bf16_layers_at_end = 16},
+                  "bf16_layers_at_start"));
+  CHECK(broken_by(Precision::mxfp8,
+                  {.bf16_layers_at_start = std::numeric_limits<std::int64_t>::max(),
+                   .bf16_layers_at_end = std::numeric_limits<std::int64_t>::max()},
+                  "bf16_layers_at_start"));
+  CHECK(broken_by(Precision::mxfp8, {.bf16_layers_at_end = 32}, "bf16_layers_at_end"));
+  CHECK(broken_by(Precision::fp8_delayed, {.bf16_layers_at_end = 1}, "bf16_layers_at_end"));
+  CHECK(broken_by(Precision::fp8, {.output_layer = true}, "fp8_output_layer"));
+  CHECK(broken_by(Precision::nvfp4, {.attention = true}, "fp8_attention"));
+  CHECK(broken_by(Precision::fp8_blockwise, {.attention = true}, "fp8_attention"));
+  request.strategy.context_parallel = 2;
+  CHECK(broken_by(Precision::fp8, {.attention = true}, "fp8_attention"));
+  request.strategy.context_parallel = 1;
+  request.model.architecture.kernels.attention = AttentionKernel::unfused;
+  CHECK(broken_by(Precision::fp8, {.attention = true}, "fp8_attention"));
+}
+
 TEST_CASE("precision: a device has the arithmetic, or the strategy is refused") {
   const auto refused = [](const char* system, Precision precision) {
     return breaks(precision_illegalities(read_system(system), {.precision = precision}), "precision");
@@ -154,6 +249,21 @@ TEST_CASE("precision: a composer asked for one after another answers as a fresh 
   for (const PrecisionRow& row : precisions) {
     Request asked = base;
     asked.strategy.precision = row.precision;
+    const Plan kept = account(composer.evaluate(asked.strategy));
+    const Plan fresh = planned(asked);
+    CHECK(peak(kept) == peak(fresh));
+    CHECK(kept.timing->iteration.total == fresh.timing->iteration.total);
+  }
+}
+
+TEST_CASE("precision: so it does with layers in BF16, attention and output layer one after another") {
+  const Request base = llama_in("dgx-b200-180g", Precision::mxfp8);
+  Composer composer(base);
+  for (const PrecisionScope& scope :
+       {PrecisionScope{}, PrecisionScope{.bf16_layers_at_start = 2}, PrecisionScope{.bf16_layers_at_end = 2},
+        PrecisionScope{.attention = true}, PrecisionScope{.output_layer = true}}) {
+    Request asked = base;
+    asked.strategy.precision_scope = scope;
     const Plan kept = account(composer.evaluate(asked.strategy));
     const Plan fresh = planned(asked);
     CHECK(peak(kept) == peak(fresh));

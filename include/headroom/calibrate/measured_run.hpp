@@ -2,6 +2,8 @@
 // iteration time and its memory, or one of the two. And the request that replays it as a prediction.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -25,6 +27,8 @@ struct MeasuredRun {
   std::string dtype;
   std::optional<std::string> recipe;  // of the precision of linears: the name of one
   bool fp8_param_gather = false;
+  bool fp8_attention = false;
+  std::array<std::int64_t, 2> bf16_layers{};  // at the start of the model and at its end
   std::string overlap;  // what overlaps or is sharded how, in words that only a source's variants read
   bool dense = true;
 

@@ -33,6 +33,7 @@ struct Parameters {
   // Those of them that are factors of products of fewer than 16 bits.
   double narrow_dense = 0;
   double narrow_expert = 0;
+  double narrow_output = 0;  // of an output layer, which 16 bits stay of
   // Those that are frozen, and of these the ones of fewer bits (model/adapters.hpp).
   double frozen_dense = 0;
   double frozen_expert = 0;
@@ -64,6 +65,7 @@ constexpr Parameters of_class(Parameters parameters, WeightClass weights) {
     parameters.expert = parameters.narrow_expert = parameters.frozen_expert = parameters.quantized_expert = 0;
   } else {
     parameters.dense = parameters.narrow_dense = parameters.frozen_dense = parameters.quantized_dense = 0;
+    parameters.narrow_output = 0;
   }
   return parameters;
 }
@@ -92,6 +94,7 @@ struct KindParameterExprs {
   Expr expert;
   Expr narrow_dense;
   Expr narrow_expert;
+  Expr narrow_output;
   Expr frozen_dense;
   Expr frozen_expert;
   Expr quantized_dense;
@@ -122,6 +125,7 @@ constexpr Parameters parameters_of_rank(const ModelParameters& parts, const Kind
     sum.expert += static_cast<double>(counts[i]) * parts.kinds[i].expert;
     sum.narrow_dense += static_cast<double>(counts[i]) * parts.kinds[i].narrow_dense;
     sum.narrow_expert += static_cast<double>(counts[i]) * parts.kinds[i].narrow_expert;
+    sum.narrow_output += static_cast<double>(counts[i]) * parts.kinds[i].narrow_output;
     sum.frozen_dense += static_cast<double>(counts[i]) * parts.kinds[i].frozen_dense;
     sum.frozen_expert += static_cast<double>(counts[i]) * parts.kinds[i].frozen_expert;
     sum.quantized_dense += static_cast<double>(counts[i]) * parts.kinds[i].quantized_dense;
@@ -165,6 +169,9 @@ constexpr double weight_size(Dtype dtype) {
 // to the last, and the 16 bits that they were cast from, unless weights are kept in the type alone [Transformer Engine,
 // module/base.py, get_weight_workspace; Megatron-LM, --fp8-param-gather].
 double narrow_weight_size(const Strategy& strategy, int copies);
+
+// Of the copies alone.
+double copies_size(const Strategy& strategy, int copies);
 
 // Bytes of it that data-parallel ranks gather after a step. MXFP8 weights travel at 16 bits, in the buffer of the gradients
 // [Megatron-LM, --reuse-grad-buf-for-mxfp8-param-ag].

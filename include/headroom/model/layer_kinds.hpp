@@ -39,6 +39,7 @@ struct LayerKind {
   KindSizes sizes = {};
   bool predicts =
       false;  // a layer of multi-token prediction: it stands with an end, and is recomputed as layers are
+  std::string described_as = {};  // of layers at 16 bits among others: the kind that they are of in the model
 };
 
 // Whether recomputation is of it.
@@ -79,12 +80,14 @@ struct ModelLayers {
 struct LayerChoices {
   std::int64_t micro_batch = 2;  // sequences; of one, some rows do nothing (layer_ops.hpp)
   Precision precision = Precision::bf16;
+  PrecisionScope scope = {};
   Dispatcher dispatcher = Dispatcher::alltoall;
   CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;  // of a model that states none
   friend auto operator<=>(const LayerChoices&, const LayerChoices&) = default;
 };
 
-// Kinds that are described alike are one kind, named after the first of them.
+// Kinds that are described alike are one kind, named after the first of them. Layers that stay at 16 bits are kinds of their own:
+// "moe_bf16" of "moe".
 ModelLayers layers_of(const Transformer& model, const LayerChoices& choices = {});
 
 // The model with so many layers, fewer or more. Of several kinds, layers are taken in the order of the model, and beyond

@@ -135,15 +135,22 @@ struct Op {
   std::optional<Dtype> input_gradient{};  // while its backward pass runs, where it is not the input's dtype
   bool always_half = false;     // its products are of 16 bits, whatever the precision of a model's linears
   bool shares_weights = false;  // they are another op's, and counted there
-  bool frozen = false;          // its weights have no gradient
+  bool weights_at_half =
+      false;               // they stay at 16 bits beside copies of fewer, whatever --fp8-param-gather is of
+  bool frozen = false;     // its weights have no gradient
   bool quantized = false;  // its weights are of fewer bits, and made BF16 for each use (model/adapters.hpp)
   bool reads_gathered = false;  // its input as an op before it gathered that, which it keeps so
   int merged = 1;               // linears of equal width whose outputs stand side by side in its output
 };
 
-// Whether it multiplies factors of fewer than 16 bits.
+// Whether its weights are factors of products of fewer than 16 bits.
 constexpr bool multiplies_narrow(const Op& op) {
   return op.kind == OpKind::linear && !op.products.empty() && is_narrow(op.products[0].dtype);
+}
+
+// Whether it is attention whose products are.
+constexpr bool attends_narrow(const Op& op) {
+  return op.kind == OpKind::flash_attention && is_narrow(op.products[0].dtype);
 }
 
 class OpTable {

@@ -5,6 +5,7 @@
 //                 inputs: one copy, to be multiplied with the gradient of the output
 //   at 16 bits    the residual stream, the inputs of normalizations and of activations, q, k, v and the context; embedding,
 //                 output layer, router, and the products of attention; gradients of weights
+//   by its scope  attention and the output layer may be in the type too, and layers at either end of the model at 16 bits
 //
 // A copy is a tensor of its own, beside what it was made of where something else keeps that: the context takes 2 + 1 bytes.
 // It is made, and made again, with what it is made of: recomputing the activation makes the copy that mlp_down keeps.
@@ -103,6 +104,63 @@ constexpr OpTable with_precision(OpTable table, Precision precision) {
     for (Save& save : op.saves) {
       if (save.value == input) save.value = made;
     }
+  }
+  return table;
+}
+
+// What of a model is in its precision beside the linears of layers, and which layers are not.
+struct PrecisionScope {
+  std::int64_t bf16_layers_at_start = 0;  // all of them at 16 bits [Megatron-LM, --first-last-layers-bf16]
+  std::int64_t bf16_layers_at_end = 0;
+  bool attention = false;     // the products of flash attention [Megatron-LM, --fp8-dot-product-attention]
+  bool output_layer = false;  // [Megatron-LM, --fp8-output-proj]
+  friend constexpr auto operator<=>(const PrecisionScope&, const PrecisionScope&) = default;
+};
+
+constexpr bool has_bf16_layers(const PrecisionScope& scope) {
+  return scope.bf16_layers_at_start > 0 || scope.bf16_layers_at_end > 0;
+}
+
+// Which recipes attention has in Transformer Engine [pytorch/attention/dot_product_attention].
+constexpr bool multiplies_attention(Precision precision) {
+  return precision == Precision::fp8 || precision == Precision::fp8_delayed || precision == Precision::mxfp8;
+}
+
+// A layer whose flash attention multiplies the type too. Its kernel is given 16 bits and casts queries, keys and values
+// itself, so that the copies are its own: it keeps those. With delayed scaling it makes the context in the type and keeps that, beside
+// the 16 bits that it gives; otherwise the context stays at 16 bits [pytorch/attention/dot_product_attention/backends.py].
+constexpr OpTable with_narrow_attention(OpTable table, Precision precision) {
+  const PrecisionRow& row = row_of(precision);
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    if (table.ops()[i].kind != OpKind::flash_attention || !is_narrow(row.dtype)) continue;
+    Op& op = table.change(i);
+    for (MatrixProduct& product : op.products) product.dtype = row.dtype;
+    for (Save& save : op.saves) {
+      const bool context = save.value == op.outputs[0];
+      if (!op.inputs.contains(save.value) && !(context && precision == Precision::fp8_delayed)) continue;
+      Value copy = table[save.value];
+      copy.name = row.copy;
+      copy.dtype = row.dtype;
+      copy.buffer = nowhere;
+      copy.producer = static_cast<int>(i);
+      save.value = table.value(copy);
+      op.outputs.push_back(save.value);
+    }
+  }
+  return table;
+}
+
+// The table of a layer that is in the precision.
+constexpr OpTable layer_in(const OpTable& table, Precision precision, const PrecisionScope& scope) {
+  const OpTable linears = with_precision(table, precision);
+  return scope.attention ? with_narrow_attention(linears, precision) : linears;
+}
+
+// The head of a model whose output layer is in the type. Its weights are made outside what --fp8-param-gather is of.
+constexpr OpTable with_narrow_output_layer(OpTable table, Precision precision) {
+  table = with_precision(table, precision);
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    if (multiplies_narrow(table.ops()[i])) table.change(i).weights_at_half = true;
   }
   return table;
 }

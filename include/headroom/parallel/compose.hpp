@@ -323,7 +323,17 @@ constexpr Expr parameters(const OpTable& table, const Sharding& sharding, Weight
 constexpr Expr narrow_weights(const OpTable& table, const Sharding& sharding, WeightClass weights) {
   Expr sum;
   for (const Op& op : table.ops()) {
-    if (op.weights != weights || !multiplies_narrow(op)) continue;
+    if (op.weights != weights || !multiplies_narrow(op) || op.weights_at_half) continue;
+    for (const MatrixProduct& product : op.products) sum += weights_on_rank(product, sharding);
+  }
+  return sum;
+}
+
+// And those that are so beside 16 bits that stay: of an output layer.
+constexpr Expr narrow_output_weights(const OpTable& table, const Sharding& sharding) {
+  Expr sum;
+  for (const Op& op : table.ops()) {
+    if (!op.weights_at_half || op.shares_weights) continue;
     for (const MatrixProduct& product : op.products) sum += weights_on_rank(product, sharding);
   }
   return sum;

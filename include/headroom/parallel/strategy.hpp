@@ -66,6 +66,7 @@ struct Strategy {
       0;  // ranks of a class that divide what is sharded; others replicate them. 0: all [HSDP]
   bool no_reshard_after_forward = false;  // weights that were gathered stay until the backward pass
   Precision precision = Precision::bf16;  // of the linears of layers
+  PrecisionScope precision_scope;         // and of what else
   bool fp8_param_gather = false;          // their weights are kept, and gathered, in its type alone
   Dtype gradient_dtype = Dtype::fp32;     // half: 16 bytes a parameter in all; fp32: 18
   Optimizer optimizer;
@@ -162,6 +163,7 @@ Bindings bindings_of(const KindSizes& sizes, Bindings of_model);
 inline LayerChoices layer_choices(const Strategy& strategy, const Software& software) {
   return {.micro_batch = strategy.micro_batch,
           .precision = strategy.precision,
+          .scope = strategy.precision_scope,
           .dispatcher = strategy.moe_dispatcher,
           .cross_entropy = software.cross_entropy};
 }
@@ -171,9 +173,20 @@ inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy,
   return with_adapters(layers_of(model, layer_choices(strategy, software)), loss, strategy.lora);
 }
 
+// Whether both have layers of the same kinds in the same order, of whatever precision each is.
+constexpr bool same_layer_kinds(const Strategy& x, const Strategy& y) {
+  const auto ends = [](const Strategy& of) {
+    const PrecisionScope& scope = of.precision_scope;
+    return is_narrow(of.precision) ? std::array{scope.bf16_layers_at_start, scope.bf16_layers_at_end}
+                                   : std::array<std::int64_t, 2>{};
+  };
+  return ends(x) == ends(y);
+}
+
 // Of one of them, where all are alike.
 inline OpTable layer_table(const Transformer& model, const Strategy& strategy) {
-  return with_precision(layer_ops(model, strategy.micro_batch, strategy.moe_dispatcher), strategy.precision);
+  return layer_in(layer_ops(model, strategy.micro_batch, strategy.moe_dispatcher), strategy.precision,
+                  strategy.precision_scope);
 }
 
 Sharding sharding_of(const Transformer& model, const Strategy& strategy);

@@ -18,7 +18,7 @@ inline constexpr double interval_level = 0.8;
 
 // The rates of a training step are of `own_runs` where they were fitted to runs on the very system, whose file then says
 // how far these were off; `fitted` where they were to training steps on its device. They are `transferred` where its clock
-// was assumed, or flash attention that the model uses.
+// was assumed, or flash attention that the model uses, or where attention is in FP8.
 enum class StepRates : std::uint8_t { own_runs, fitted, transferred };
 
 StepRates step_rates(const Request& request);
@@ -42,7 +42,8 @@ struct Spreads {
   friend bool operator==(const Spreads&, const Spreads&) = default;
 };
 
-// The spread of a request's iteration times. It follows from the system and the model, and is that of every strategy.
+// The spread of a request's iteration times. It follows from the system, the model and whether attention is in FP8, and is that of
+// every strategy of a search.
 struct IterationSpread {
   StepRates rates{};
   Spread spread;

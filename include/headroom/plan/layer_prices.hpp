@@ -78,10 +78,10 @@ class LayerPrices {
   [[nodiscard]] Nodes nodes_of(const Strategy& strategy) const;
 
   // t, c, cp_comm, U, y, z, dispatcher, b, nodes, sequence_parallel, save_gathered_input, keep_pipeline_outputs, gradient_dtype, precision,
-  // whether passes reduce gradients, and whether the optimizer steps matrices, adapters
+  // what else is in it, whether passes reduce gradients, and whether the optimizer steps matrices, adapters
   using Key =
       std::tuple<std::int64_t, std::int64_t, CpComm, std::int64_t, std::int64_t, std::int64_t, Dispatcher,
-                 std::int64_t, Nodes, bool, bool, bool, Dtype, Precision, bool, bool, Lora>;
+                 std::int64_t, Nodes, bool, bool, bool, Dtype, Precision, PrecisionScope, bool, bool, Lora>;
 
   const ModelLayers& layers_for(const Strategy& strategy);
   Symbolic& symbolic_of(const Strategy& strategy);

@@ -1,10 +1,11 @@
 // The kernels that turn tensors of 16 bits into fewer ahead of the products of an op, found from its row and the precision:
 //
 //   forward    of the input of a linear, where the op that makes it also makes the copy
-//   backward   of the gradient of a linear's output
+//   backward   of the gradient of a linear's output, or of attention's
 //   both       of an input that is kept at 16 bits, as often as it is needed
 //
-// Weights are cast once an iteration (time/iteration_end.hpp).
+// Weights are cast once an iteration (time/optimizer_step.hpp). The rates of attention in the type are of kernels with the casts of
+// queries, keys and values.
 #pragma once
 
 #include "headroom/model/precision.hpp"
@@ -45,6 +46,7 @@ constexpr Cast of_kept_input(const OpTable& table, const Op& op, const Sharding&
 constexpr Casts forward_casts(const OpTable& table, const Op& op, const Sharding& sharding,
                               Precision precision) {
   Casts casts;
+  if (attends_narrow(op)) return casts;
   const PrecisionRow& row = row_of(precision);
   // A normalization that something else reads too is a module of its own.
   const bool in_norm = op.kind == OpKind::normalization && !detail::read_at_half(table, op.outputs[0]);
@@ -64,8 +66,14 @@ constexpr Casts forward_casts(const OpTable& table, const Op& op, const Sharding
 constexpr Casts backward_casts(const OpTable& table, const Op& op, const Sharding& sharding,
                                Precision precision) {
   Casts casts;
-  if (!multiplies_narrow(op)) return casts;
   const bool scale_known = row_of(precision).scale_known;
+  if (attends_narrow(op)) {
+    casts.push_back({.elements = detail::elements_on_rank(table[op.outputs[0]], sharding),
+                     .dtype = op.products[0].dtype,
+                     .both_directions = true,
+                     .scale_known = scale_known});
+  }
+  if (!multiplies_narrow(op)) return casts;
   Expr gradients;
   for (const ValueId output : op.outputs) {
     if (!is_narrow(table[output].dtype)) gradients += detail::elements_on_rank(table[output], sharding);
