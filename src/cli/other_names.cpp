@@ -49,6 +49,7 @@ constexpr std::array other_names{
     OtherName{"--use-flash-attn", "--attention=flash"},
     OtherName{"--cross-entropy-loss-fusion", ""},  // the native one keeps as much
     OtherName{"--moe-enable-deepep", "--moe-dispatcher=flex"},
+    OtherName{"--fine-grained-activation-offloading", ""},  // which modules say
     OtherName{"--load-in-4bit", "--base-dtype=nf4"},
     OtherName{"--zero3", "--data-sharding=zero3"},
     OtherName{"--use-torch-fsdp2", "--data-sharding=zero3"},
@@ -62,10 +63,8 @@ struct Unmodelled {
   std::string_view what;
 };
 
-constexpr std::string_view offloading = "offloading activations or weights to the host";
-
 constexpr std::array unmodelled{
-    Unmodelled{"--cpu-offloading", offloading},
+    Unmodelled{"--cpu-offloading", "offloading whole layers (--offload-modules offloads parts of all)"},
     Unmodelled{"--fp8-multi-head-attention", "queries, keys and values that linears give in FP8"},
     Unmodelled{"--activation-func-fp8-input-store", "inputs of the activation that are kept in FP8"},
     Unmodelled{"--te-precision-config-file", "a precision for each module"},

@@ -79,6 +79,14 @@ RankActivations rank_activations(std::span<const PassActivations> passes, const 
   return rank_activations(groups, live_moments(group_of, shape, rank), rank);
 }
 
+Bytes activations_on_host(const std::vector<PassActivations>& of_chunks, const ScheduleShape& shape,
+                          std::int64_t rank) {
+  std::vector<PassActivations> held(of_chunks.size());
+  Bytes sum;
+  for (std::size_t i = 0; i < of_chunks.size(); ++i) sum += held[i].left.layers = of_chunks[i].on_host;
+  return sum == Bytes(0) ? sum : total(rank_activations(held, shape, rank).at_peak);
+}
+
 std::vector<LiveMoment> live_moments(const ChunkGroups& groups, const ScheduleShape& shape,
                                      std::int64_t rank) {
   EXPECTS(!has_weight_passes(shape));

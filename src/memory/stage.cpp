@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "headroom/memory/backward.hpp"
+#include "headroom/memory/offloaded.hpp"
 #include "headroom/memory/units.hpp"
 #include "headroom/model/layer_ops.hpp"
 #include "headroom/parallel/data_shards.hpp"
@@ -180,8 +181,11 @@ void set_stage_activations(StageActivations& stage, const ModelActivations& part
       join(stage.layers.back(), of.members, kind);
       return;
     }
-    stage.layers.push_back(
-        {.count = of.count, .kept = one.kept, .recomputed = one.recomputed, .backward = one.backward});
+    stage.layers.push_back({.count = of.count,
+                            .kept = one.kept,
+                            .recomputed = one.recomputed,
+                            .on_host = one.on_host,
+                            .backward = one.backward});
     // The first layer's input is the checkpoint; the inputs of the others are made again too.
     if (of.members > 1) join(stage.layers.back(), of.members - 1, kind);
   });
@@ -200,6 +204,7 @@ std::vector<StageActivations> stage_activations(const ModelLayers& layers, const
   ModelActivations parts = evaluate(model_activation_exprs(layers, sharding, strategy, detail), letters);
   set_backward_peaks(parts, layers, sharding, strategy.recompute, detail, software, letters,
                      reduces_in_passes(strategy, software));
+  set_offloaded(parts, layers, sharding, strategy.offload.modules, strategy.recompute, detail, letters);
   std::optional<ModelUnits> units;
   if (has_units(strategy, software)) {
     const ModelParameterExprs parameters = model_parameter_exprs(layers, sharding, strategy.tensor_parallel);

@@ -40,13 +40,6 @@ constexpr Expr output_weights(const Sharding& sharding) {
   return v * h * share(Placement::split, sharding);
 }
 
-// Of frozen weights: of 16 bits, or of fewer.
-double frozen_bytes(const Parameters& held) {
-  const double quantized = held.quantized_dense + held.quantized_expert;
-  return (held.frozen_dense + held.frozen_expert - quantized) * real(size_of(Dtype::half)) +
-         quantized * nf4_size;
-}
-
 // Of one class of weights, and of the matrices among them.
 Bytes divided_state(const Optimizer& optimizer, double parameters, double main_params, std::int64_t shards,
                     const MatrixList& matrices) {
@@ -194,6 +187,12 @@ double gathered_narrow_weight_size(const Strategy& strategy) {
   return in_type ? weight_size(compute_dtype(strategy.precision)) : real(size_of(Dtype::half));
 }
 
+double frozen_bytes(const Parameters& held) {
+  const double quantized = held.quantized_dense + held.quantized_expert;
+  return (held.frozen_dense + held.frozen_expert - quantized) * real(size_of(Dtype::half)) +
+         quantized * nf4_size;
+}
+
 ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
                        int copies, const Software& software, const MatrixList& matrices) {
   const bool shards_fp32 = shards_main_params(software, strategy.optimizer);
@@ -237,6 +236,12 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
     state.gradients = sharded(stepped.dense * gradient, stepped.expert * gradient);
   } else if (shards_gradients(strategy)) {
     state.gradients = Bytes(total(stepped) * real(size_of(strategy.gradient_dtype)));
+  }
+  if (strategy.offload.parameters) {
+    // The gradients that are stepped there are among what is kept for the optimizer.
+    state.on_host += state.weights;
+    state.weights = Bytes(0);
+    if (reduces_in_passes(strategy, software)) state.gradients = Bytes(0);
   }
   return state;
 }

@@ -9,15 +9,16 @@ struct Excess {
 };
 
 // Of a backward pass at one moment, above what its forward pass left: `freed` of the part of it that the op under way
-// belongs to, beside what was freed before.
+// belongs to, beside what was freed before. `ahead` was fetched from the host for the layer before it.
 Activations at_moment(const BackwardPeak& peak, Bytes Activations::*part, const Activations& freed_before,
-                      const UnitBytes& units) {
+                      const UnitBytes& units, Bytes ahead) {
   Activations result = Activations{.recompute = peak.recompute,
                                    .gradients = peak.gradients,
                                    .logits = peak.logits,
                                    .gathered = peak.gathered,
                                    .weight_gradients = peak.weight_gradients,
                                    .dequantized_weights = peak.dequantized,
+                                   .fetched = peak.fetched + ahead,
                                    .gathered_weights = units.gathered,
                                    .unit_gradients = units.gradients} -
                        freed_before;
@@ -32,29 +33,34 @@ Excess backward_excess(const StageActivations& stage) {
   Bytes highest;
   Activations freed{.head = stage.head - stage.head_deferred};
   const auto consider = [&](const BackwardPeak& peak, Bytes Activations::*part, const Activations& before,
-                            const UnitBytes& units = {}) {
-    const Activations excess = at_moment(peak, part, before, units);
+                            const UnitBytes& units = {}, Bytes ahead = {}) {
+    const Activations excess = at_moment(peak, part, before, units, ahead);
     if (total(excess) <= highest) return;
     highest = total(excess);
     worst = {excess, peak.during};
   };
   // A search asks this of every stage of every strategy. Where the stack counts nothing during ops, one look at the total
   // says whether a moment matters: the terms of total() that are not zero, in its order.
-  const auto recompute = [&](const CheckpointRun& run, const Activations& before, const UnitBytes& units) {
+  const auto recompute = [&](const CheckpointRun& run, const Activations& before, const UnitBytes& units,
+                             Bytes ahead) {
     if (run.backward.during.op != nowhere) {
-      consider(run.backward, &Activations::layers, before, units);
-    } else if (units != UnitBytes{}) {
-      consider({.recompute = run.recomputed}, &Activations::layers, before, units);
+      consider(run.backward, &Activations::layers, before, units, ahead);
+    } else if (units != UnitBytes{} || run.on_host + ahead > Bytes(0)) {
+      consider({.recompute = run.recomputed, .fetched = run.on_host}, &Activations::layers, before, units,
+               ahead);
     } else if (Bytes(0) - before.layers - before.head + run.recomputed > highest) {
       consider({.recompute = run.recomputed}, &Activations::layers, before);
     }
   };
   if (stage.head_backward.during.op != nowhere || stage.head_units != UnitBytes{}) {
-    consider(stage.head_backward, &Activations::head, {}, stage.head_units);
+    const Bytes ahead = stage.layers.empty() ? Bytes(0) : stage.layers.back().on_host;
+    consider(stage.head_backward, &Activations::head, {}, stage.head_units, ahead);
   }
   for (std::size_t i = stage.layers.size(); i-- > 0;) {
     const CheckpointRun& run = stage.layers[i];
-    recompute(run, freed, run.units.last);
+    // Fetched while this layer is under way, for the one before it.
+    const Bytes for_first = i > 0 ? stage.layers[i - 1].on_host : Bytes(0);
+    recompute(run, freed, run.units.last, run.count > 1 ? run.on_host : for_first);
     const Bytes of_each = run.kept - run.deferred;
     const auto with_freed = [&](std::int64_t layers) {
       Activations freed_before = freed;
@@ -62,12 +68,12 @@ Excess backward_excess(const StageActivations& stage) {
       return freed_before;
     };
     // The last layer's gradients are reduced beside the one before it, and the first has another unit before it.
-    if (run.units != RunUnits{} && run.count > 1) {
-      recompute(run, with_freed(1), run.units.inner);
-      recompute(run, with_freed(run.count - 1), run.units.first);
+    if ((run.units != RunUnits{} || for_first > run.on_host) && run.count > 1) {
+      recompute(run, with_freed(1), run.units.inner, run.count > 2 ? run.on_host : for_first);
+      recompute(run, with_freed(run.count - 1), run.units.first, for_first);
     }
     // Where each leaves more than it kept, the last recomputation of the run is the worst.
-    if (of_each < Bytes(0)) recompute(run, with_freed(run.count - 1), run.units.first);
+    if (of_each < Bytes(0)) recompute(run, with_freed(run.count - 1), run.units.first, for_first);
     freed.layers += static_cast<double>(run.count) * of_each;
   }
   if (stage.embedding_backward.during.op != nowhere || freed.layers + freed.head < Bytes(0) ||
@@ -89,13 +95,16 @@ Activations deferred(const StageActivations& stage) {
 
 PassActivations pass_activations(const StageActivations& stage) {
   const Excess excess = backward_excess(stage);
+  Bytes on_host;
+  for (const CheckpointRun& run : stage.layers) on_host += static_cast<double>(run.count) * run.on_host;
   return {.left = {.layers = layers_kept(stage),
                    .embedding = stage.embedding,
                    .head = stage.head,
                    .outputs = stage.output},
           .excess = excess.bytes,
           .during = excess.during,
-          .deferred = deferred(stage)};
+          .deferred = deferred(stage),
+          .on_host = on_host};
 }
 
 std::vector<PassActivations> pass_activations(const std::vector<StageActivations>& stages,

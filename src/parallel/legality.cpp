@@ -9,6 +9,7 @@
 #include "headroom/parallel/adapter_legality.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/expert_legality.hpp"
+#include "headroom/parallel/offload_legality.hpp"
 #include "headroom/parallel/optimizer_legality.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
@@ -207,6 +208,7 @@ std::vector<Problem> illegalities(const Transformer& model, const Strategy& stra
   for (Problem& problem : adapter_illegalities(model, strategy)) rules.problems.push_back(std::move(problem));
   for (Problem& problem : optimizer_illegalities(model, strategy))
     rules.problems.push_back(std::move(problem));
+  for (Problem& problem : offload_illegalities(model, strategy)) rules.problems.push_back(std::move(problem));
   for (Problem& problem : precision_illegalities(model, strategy, workload)) {
     rules.problems.push_back(std::move(problem));
   }

@@ -24,13 +24,6 @@ std::vector<Problem> optimizer_illegalities(const Transformer& model, const Stra
   require(
       has_second_moment(optimizer.kind) || optimizer.exp_avg_sq == MomentDtype::fp32, "exp_avg_sq_dtype",
       [&] { return "does not go with `optimizer` " + name + ", which has no second moment by parameter"; });
-  const bool offloads = strategy.offload.optimizer.value > 0;
-  require(!offloads || !steps_matrices(optimizer.kind), "optimizer_offload_fraction",
-          [&] { return "must be 0 for `optimizer` " + name + ", which no CPU steps here"; });
-  require(!offloads || optimizer.main_params != MainParams::none, "optimizer_offload_fraction",
-          [] { return std::string("must be 0 where `main_params_dtype` is none"); });
-  require(offloads || !strategy.offload.overlaps, "overlap_cpu_optimizer",
-          [] { return std::string("needs `optimizer_offload_fraction`"); });
   const DataSharding sharding = strategy.data_sharding;
   require(optimizer.kind != OptimizerKind::adafactor || sharding == DataSharding::none ||
               sharding == DataSharding::zero3,
@@ -42,13 +35,6 @@ std::vector<Problem> optimizer_illegalities(const Transformer& model, const Stra
     return std::string("must be none or zero1, which steps whole matrices, for `optimizer` muon");
   });
   return problems;
-}
-
-std::vector<Problem> offload_illegalities(const System& system, const Strategy& strategy) {
-  if (strategy.offload.optimizer.value == 0 || system.host) return {};
-  return {{"optimizer_offload_fraction",
-           "needs the host of the system, which " + system.name +
-               " does not say: its memory, memory_bandwidth, device_link and source"}};
 }
 
 }  // namespace headroom

@@ -1,5 +1,8 @@
 #include "plan/account.hpp"
 
+#include <algorithm>
+
+#include "headroom/core/counts.hpp"
 #include "headroom/plan/interval.hpp"
 
 namespace headroom {
@@ -137,6 +140,11 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
     }
   }
   return warnings;
+}
+
+HostMemory host_memory(const System& system, std::int64_t devices, Bytes on_host) {
+  const std::int64_t of_host = std::min(devices, host_size(system));
+  return {.devices = of_host, .needed = real(of_host) * on_host, .available = system.host->memory};
 }
 
 std::vector<Assumption> assumptions_of(const System& system, const Software& software,

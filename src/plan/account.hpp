@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "headroom/plan/plan.hpp"
@@ -10,6 +11,9 @@ namespace headroom {
 
 // Of the ranks that hold the most, the first.
 std::size_t peak_rank(const std::vector<RankMemory>& ranks);
+
+// Of a host of devices that have so much there each. Expects a system that has hosts.
+HostMemory host_memory(const System& system, std::int64_t devices, Bytes on_host);
 
 std::vector<Assumption> assumptions_of(const System& system, const Software& software,
                                        const Strategy& strategy);

@@ -128,7 +128,17 @@ void Composer::fill_activations(const Recomputation& recompute) {
     }
     activations_[i] = pass_activations(scratch_);
   }
-  for (RankKind& kind : kinds_) kind.activations = total(activations_of(kind, kind.rank).at_peak);
+  for (RankKind& kind : kinds_) {
+    kind.activations = total(activations_of(kind, kind.rank).at_peak);
+    kind.activations_on_host = activations_on_host(kind, kind.rank);
+  }
+}
+
+Bytes Composer::activations_on_host(const RankKind& kind, std::int64_t rank) const {
+  if (layout_.offload.modules.empty()) return Bytes(0);
+  std::vector<PassActivations> of_chunks;
+  for (const std::size_t group : kind.groups) of_chunks.push_back(activations_[kind.stages[group]]);
+  return headroom::activations_on_host(of_chunks, shape_, rank);
 }
 
 RankActivations Composer::activations_of(RankKind& kind, std::int64_t rank) {
@@ -189,6 +199,7 @@ const std::vector<RankMemory>& Composer::ranks_of(const Strategy& strategy) {
                              ? activations_of(kind, rank)
                              : rank_activations(checkpointed, full, memory.window, shape_, rank);
     memory.activations.layers = kind.layers;
+    memory.activations_on_host = activations_on_host(kind, rank);
     ranks_.push_back(memory);
   }
   ranks_asked_ = strategy;
@@ -199,28 +210,24 @@ Bytes Composer::kept_by_stack(const RankKind& kind) const {
   return kind.dummy_gradients + base_.software.memory.workspaces.value_or(Bytes(0)) + reserved_;
 }
 
-Bytes Composer::needed_of_host(Bytes on_host) const {
-  return real(std::min(devices_, host_size(base_.system))) * on_host;
-}
-
 Bytes Composer::limited_by_host(Bytes bytes, Bytes on_host) const {
   if (on_host == Bytes(0) || !base_.system.host) return bytes;
-  const Bytes lacking = needed_of_host(on_host) - base_.system.host->memory;
-  return lacking > Bytes(0) ? std::max(bytes, base_.system.memory + lacking) : bytes;
+  const HostMemory host = host_memory(base_.system, devices_, on_host);
+  return lacks(host) ? std::max(bytes, base_.system.memory + (host.needed - host.available)) : bytes;
 }
 
 RankPeak Composer::peak(const Strategy& strategy) {
   if (strategy.recompute.window) {
     const std::vector<RankMemory>& ranks = ranks_of(strategy);
     const std::size_t rank = peak_rank(ranks);
-    return {.rank = rank, .bytes = limited_by_host(total(ranks[rank]), ranks[rank].state.on_host)};
+    return {.rank = rank, .bytes = limited_by_host(total(ranks[rank]), on_host(ranks[rank]))};
   }
   fill_activations(strategy.recompute);
   RankPeak highest;
   for (const RankKind& kind : kinds_) {
     const std::size_t sharding = index(strategy.data_sharding);
     const Bytes bytes = limited_by_host(kind.state[sharding] + kind.activations + kept_by_stack(kind),
-                                        kind.on_host[sharding]);
+                                        kind.on_host[sharding] + kind.activations_on_host);
     if (bytes > highest.bytes) highest = {.rank = index(kind.rank), .bytes = bytes};
   }
   return highest;
@@ -249,7 +256,7 @@ Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::int
       model_state(base_.model, strategy, parameters, weight_copies(), base_.software, matrices);
   return limited_by_host(total(state) + total(rank_activations(std::span(&pass, 1), shape_, rank).at_peak) +
                              kept_by_stack(kinds_[kind_of_[index(rank)]]),  // whose dummies are the same
-                         state.on_host);
+                         state.on_host + headroom::activations_on_host({pass}, shape_, rank));
 }
 
 Seconds Composer::iteration(const Strategy& strategy) {
@@ -315,13 +322,11 @@ Evaluation Composer::evaluate(const Strategy& strategy) {
   plan.warnings = warnings_of(plan, layers_.activations(strategy.recompute), counts_of(layers_.layers()),
                               reduction_within_fit);
   plan.verdict = verdict(headroom::peak(plan));
-  if (base_.system.host && strategy.offload.optimizer.value > 0) {
+  if (base_.system.host && offloads(strategy.offload)) {
     Bytes most;
-    for (const RankMemory& rank : plan.ranks) most = std::max(most, rank.state.on_host);
-    plan.host = HostMemory{.devices = std::min(devices_, host_size(base_.system)),
-                           .needed = needed_of_host(most),
-                           .available = base_.system.host->memory};
-    if (plan.host->needed > plan.host->available) {
+    for (const RankMemory& rank : plan.ranks) most = std::max(most, on_host(rank));
+    plan.host = host_memory(base_.system, devices_, most);
+    if (lacks(*plan.host)) {
       plan.verdict = Verdict::does_not_fit;
       const HostMemory host = *plan.host;
       return Infeasible{.attempt = std::move(plan),

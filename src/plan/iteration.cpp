@@ -32,13 +32,15 @@ Breakdown breakdown_of(const StageCost& stage, const PassTimes& times) {
           .attention = cost.attention,
           .memory_bound = cost.memory_bound,
           // Where it is next to nothing, rounding may leave it below zero.
-          .tensor_communication = std::max(cost.communication - cost.expert_communication -
-                                               cost.context_communication - cost.data_communication,
-                                           Seconds(0)),
+          .tensor_communication =
+              std::max(cost.communication - cost.expert_communication - cost.context_communication -
+                           cost.data_communication - cost.host_communication,
+                       Seconds(0)),
           .expert_communication = cost.expert_communication,
           .context_communication = cost.context_communication,
           .launch_overhead = std::max(passes - device_time(cost), Seconds(0)),
-          .data_communication = cost.data_communication};
+          .data_communication = cost.data_communication,
+          .host_communication = cost.host_communication};
 }
 
 std::size_t busiest(const std::vector<ReplayedRank>& ranks) {

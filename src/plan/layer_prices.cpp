@@ -4,6 +4,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/memory/backward.hpp"
+#include "headroom/memory/offloaded.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/data_shards.hpp"
 
@@ -100,7 +101,7 @@ void LayerPrices::select(const Strategy& strategy) {
        strategy.moe_dispatcher, strategy.micro_batch, nodes_of(strategy), strategy.sequence_parallel,
        strategy.save_gathered_input, strategy.keep_pipeline_outputs, strategy.gradient_dtype,
        strategy.precision, strategy.precision_scope, reduces_in_passes(strategy, base_.software),
-       steps_matrices(strategy.optimizer.kind), strategy.lora});
+       steps_matrices(strategy.optimizer.kind), strategy.lora, strategy.offload.modules});
   now_ = &entry->second;
   if (!added) return;
   now_->symbolic = &symbolic_of(strategy);
@@ -122,6 +123,8 @@ const ModelActivations& LayerPrices::activations(const Recomputation& recompute)
   ModelActivations parts = evaluate(*exprs, letters);
   set_backward_peaks(parts, layers(), now_->symbolic->sharding, recompute, base_.detail, base_.software,
                      letters, reduces_in_passes(strategy_, base_.software));
+  set_offloaded(parts, layers(), now_->symbolic->sharding, strategy_.offload.modules, recompute, base_.detail,
+                letters);
   return add_recomputation(now_->activations, recompute, parts);
 }
 

@@ -4,6 +4,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/time/host_transfers.hpp"
 #include "headroom/time/offload.hpp"
 
 namespace headroom {
@@ -30,6 +31,12 @@ PassTimes LayoutTimes::times_of(const StageCost& stage) const {
   return pass_times(stage, shape_.kind, base_.system.performance->rates.host, base_.software);
 }
 
+std::int64_t LayoutTimes::devices_of_host() const {
+  return std::min(devices(layout_), host_size(base_.system));
+}
+
+BytesPerSecond LayoutTimes::host_link() const { return link_of(*base_.system.host, devices_of_host()); }
+
 void LayoutTimes::time_layout() {
   if (layout_timed_) return;
   layout_timed_ = true;
@@ -38,11 +45,13 @@ void LayoutTimes::time_layout() {
   const ModelCost& cost = layers_.cost(layout_.recompute);
   exchanges_.reset();
   plain_.clear();
-  exchange_times_ = {};
-  if (has_units(layout_, base_.software)) {
+  if (has_exchanges(layout_, base_.software)) {
     exchanges_ = model_exchanges(layers_.layers(), layers_.parameters(), layout_,
                                  connected_devices(base_.system, devices(layout_)), *base_.system.performance,
                                  base_.software);
+    if (base_.system.host) {
+      set_parameter_transfers(*exchanges_, layers_.parameters(), layout_, base_.software, host_link());
+    }
   }
   stages_.clear();
   for (const StagePlace& place : places_->distinct) {
@@ -62,10 +71,12 @@ void LayoutTimes::time_recomputation(const Recomputation& recompute) {
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     Stage& stage = stages_[i];
     if (exchanges_) {
-      // What hides collectives depends on what is recomputed.
-      exchange_times_ = exchange_times(*exchanges_, cost, places_->distinct[i], recompute,
+      // What hides collectives depends on what is recomputed, and so does what is offloaded.
+      if (!layout_.offload.modules.empty() && base_.system.host)
+        set_activation_transfers(*exchanges_, layers_.activations(recompute), host_link());
+      stage.exchanges = exchange_times(*exchanges_, cost, places_->distinct[i], recompute,
                                        *base_.system.performance, base_.software);
-      stage.cost = with_exchanges(plain_[i], *exchanges_, exchange_times_, places_->distinct[i]);
+      stage.cost = with_exchanges(plain_[i], *exchanges_, stage.exchanges, places_->distinct[i]);
       stage.times = times_of(stage.cost);
     }
     stage.cost.recompute = recompute_cost(cost, places_->distinct[i], recompute);
@@ -135,9 +146,9 @@ const IterationEnd& LayoutTimes::end(DataSharding sharding) {
                                     connected_devices(base_.system, devices(strategy)),
                                     *base_.system.performance, base_.software);
   if (strategy.offload.optimizer.value > 0 && base_.system.host) {
-    const std::int64_t on_host = std::min(devices(strategy), host_size(base_.system));
-    made.optimizer =
-        total(offloaded_step(most_, strategy, made.optimizer, *base_.system.host, on_host), strategy.offload);
+    made.optimizer = total(offloaded_step(most_, strategy, made.optimizer, base_.software, *base_.system.host,
+                                          devices_of_host()),
+                           strategy.offload);
   }
   return end.emplace(made);
 }
@@ -159,7 +170,10 @@ IterationTime LayoutTimes::iteration(const Strategy& strategy, std::vector<std::
   }
   IterationTime result = iteration_time(shape_, std::move(times), stages, end(strategy.data_sharding));
   result.cost = layers_.cost(strategy.recompute);
-  result.exchanges = exchange_times_;
+  for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
+    const auto place = stage_of(shape_, static_cast<std::int64_t>(result.critical_rank), chunk);
+    result.exchanges = result.exchanges + stages_[places_->of[index(place)]].exchanges;
+  }
   return result;
 }
 

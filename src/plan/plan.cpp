@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "headroom/parallel/legality.hpp"
-#include "headroom/parallel/optimizer_legality.hpp"
+#include "headroom/parallel/offload_legality.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/stack_legality.hpp"
 #include "headroom/plan/composer.hpp"

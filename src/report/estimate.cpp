@@ -176,7 +176,7 @@ std::string verdict_line(const Plan& plan, const Style& style) {
       return fmt::format("{}: {}, only {} free for fragmentation and temporary buffers.", said("Marginal"),
                          need, human(spare));
     case Verdict::does_not_fit: {
-      if (plan.host && plan.host->needed > plan.host->available) {
+      if (plan.host && lacks(*plan.host)) {
         return fmt::format("{}: {}, {} too much; {}.", said("Does not fit"), host_memory_text(*plan.host),
                            human(plan.host->needed - plan.host->available), need);
       }
@@ -257,7 +257,7 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
     text += stages + "\n";
   text += "\n";
   text += verdict_line(plan, style) + "\n";
-  if (plan.host && plan.host->needed <= plan.host->available) text += host_memory_text(*plan.host) + ".\n";
+  if (plan.host && !lacks(*plan.host)) text += host_memory_text(*plan.host) + ".\n";
   if (plan.timing) text += (markdown ? "\n" : "") + time_line(report, plan, style) + "\n";
   text += training_text(report);
   text += '\n' + render_table(gib_table(plan, markdown), style);

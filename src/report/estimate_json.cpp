@@ -85,12 +85,17 @@ OrderedJson time_json(const EstimateReply& report, const Plan& plan) {
                       {"interval", sourced_interval_json(*report.interval, *report.spread)},
                       {"critical_rank", iteration.critical_rank},
                       {"breakdown", std::move(breakdown)}};
-  const auto& [gather, reduction, exposed_forward, exposed_backward] = iteration.exchanges;
-  if (gather + reduction > Seconds(0)) {
-    json["data_parallel_pass"] = {{"gather_seconds", gather.count()},
-                                  {"reduction_seconds", reduction.count()},
-                                  {"exposed_forward_seconds", exposed_forward.count()},
-                                  {"exposed_backward_seconds", exposed_backward.count()}};
+  const ExchangeTimes& exchanges = iteration.exchanges;
+  if (exchanges.gather + exchanges.reduction > Seconds(0)) {
+    json["data_parallel_pass"] = {{"gather_seconds", exchanges.gather.count()},
+                                  {"reduction_seconds", exchanges.reduction.count()},
+                                  {"exposed_forward_seconds", exchanges.exposed_forward.count()},
+                                  {"exposed_backward_seconds", exchanges.exposed_backward.count()}};
+  }
+  if (exchanges.host > Seconds(0)) {
+    json["host_pass"] = {{"seconds", exchanges.host.count()},
+                         {"exposed_forward_seconds", exchanges.exposed_host_forward.count()},
+                         {"exposed_backward_seconds", exchanges.exposed_host_backward.count()}};
   }
   const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy, plan.request.software);
   const KindCounts counts = counts_of(layers);

@@ -118,6 +118,8 @@ std::string sharding_text(const Strategy& strategy) {
   return text;
 }
 
+std::string exposed_text(Seconds exposed) { return exposed > Seconds(0) ? human(exposed) : "nothing"; }
+
 }  // namespace
 
 std::string more_sharding(const Software& software) {
@@ -150,6 +152,11 @@ std::string policy_line(const Strategy& strategy) {
     text += fmt::format(", {:.3g}% of the optimizer on the host{}", 100 * offloaded,
                         strategy.offload.overlaps ? ", overlapped" : "");
   }
+  if (strategy.offload.parameters) text += ", weights and gradients there too";
+  if (!strategy.offload.modules.empty()) {
+    text += fmt::format(", what {} save{} offloaded", fmt::join(strategy.offload.modules, " "),
+                        strategy.offload.modules.size() == 1 ? "s" : "");
+  }
   const Lora& lora = strategy.lora;
   if (trains_adapters(lora)) {
     text += fmt::format(", LoRA of rank {}{} beside frozen {} weights", lora.rank,
@@ -166,12 +173,21 @@ std::string policy_line(const Strategy& strategy) {
 }
 
 std::string exchanges_line(const Plan& plan) {
-  const auto& [gather, reduction, exposed_forward, exposed_backward] = plan.timing->iteration.exchanges;
-  if (gather + reduction == Seconds(0)) return {};
+  const ExchangeTimes& times = plan.timing->iteration.exchanges;
   const double n = static_cast<double>(plan.timing->iteration.shape.microbatches);
-  return fmt::format("DP ranks gather weights for {} and reduce gradients for {}, of which {} is exposed.\n",
-                     human(n * gather), human(n * reduction),
-                     human(n * (exposed_forward + exposed_backward)));
+  std::string text;
+  if (times.gather + times.reduction > Seconds(0)) {
+    text +=
+        fmt::format("DP ranks gather weights for {} and reduce gradients for {}, of which {} is exposed.\n",
+                    human(n * times.gather), human(n * times.reduction),
+                    human(n * (times.exposed_forward + times.exposed_backward)));
+  }
+  if (times.host > Seconds(0)) {
+    const Seconds exposed = times.exposed_host_forward + times.exposed_host_backward;
+    text += fmt::format("Passes send to the host and fetch from it for {}, of which {} is exposed.\n",
+                        human(n * times.host), exposed_text(n * exposed));
+  }
+  return text;
 }
 
 std::vector<std::string> change_texts(const Alternative& alternative) {
@@ -186,7 +202,7 @@ std::string changes_text(const Alternative& alternative) {
 }
 
 std::string words(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> spoken{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> spoken{{
       {"gemm", "GEMMs"},
       {"memory_bound", "memory-bound kernels"},
       {"tensor_communication", "exposed TP communication"},
@@ -194,6 +210,7 @@ std::string words(std::string_view name) {
       {"context_communication", "exposed CP communication"},
       {"pipeline_communication", "exposed PP communication"},
       {"data_communication", "exposed DP communication"},
+      {"host_communication", "exposed transfers with the host"},
       {"head", "output layer"},
       {"outputs", "pipeline outputs"},
       {"non_torch", "non-torch memory"},

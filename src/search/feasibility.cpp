@@ -99,7 +99,7 @@ bool Feasibility::fits(const Space& space) {
       Strategy strategy = with_sharding(layout, sharding);
       composer_.set_layout(strategy);
       for (const Recomputation& recompute : recomputations(base_, lean, layout)) {
-        if (!goes_with(recompute, sharding.data_sharding)) continue;
+        if (!goes_with(recompute, sharding.data_sharding, layout.offload)) continue;
         strategy.recompute = recompute;
         if (fits(strategy)) return true;
         if (placed && !recompute.window && by_memory.fitting(composer_, strategy)) return true;
@@ -126,7 +126,7 @@ bool Feasibility::fits_within(const Strategy& layout, const Space& space, Layers
     const bool in_time = composer_.least_iteration(strategy) <= most;
     if (!in_time && !placed) continue;
     for (const Recomputation& recompute : recomputations(base_, space, layout)) {
-      if (!goes_with(recompute, sharding.data_sharding)) continue;
+      if (!goes_with(recompute, sharding.data_sharding, layout.offload)) continue;
       strategy.recompute = recompute;
       if (!fits(strategy)) {
         if (placed && !recompute.window) too_large.push_back(strategy);

@@ -28,6 +28,10 @@ Request checked(Request asked) {
     problems.push_back(
         {"overlap_expert_all_to_all", "does not go with a frontier, which has full recomputation too"});
   }
+  if (!asked.strategy.offload.modules.empty()) {
+    problems.push_back(
+        {"offload_modules", "does not go with a frontier, which chooses what is saved on the device"});
+  }
   if (has_units(asked.strategy, asked.software)) {
     problems.push_back(
         {"data_sharding", "must be none or zero1 on a frontier, where weights and gradients are whole"});

@@ -7,7 +7,7 @@
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/module_choices.hpp"
-#include "headroom/parallel/optimizer_legality.hpp"
+#include "headroom/parallel/offload_modules.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/stack_legality.hpp"
 
@@ -77,11 +77,19 @@ class LayoutVisit {
       return true;
     }
     layout_ = with_sharding(layout_, choices.front());
-    std::vector<Problem> problems = illegalities(base_.model, layout_, base_.workload);
+    std::vector<Problem> problems = layout_illegalities();
     if (problems.empty()) problems = stack_illegalities(base_.software, layout_);
     if (problems.empty()) return false;
     reject_(problems.front().where);
     return true;
+  }
+
+  // Whatever the layout recomputes, which comes later: checkpoints are offloaded with full recomputation alone.
+  [[nodiscard]] std::vector<Problem> layout_illegalities() const {
+    if (layout_.offload.modules.empty()) return illegalities(base_.model, layout_, base_.workload);
+    Strategy strategy = layout_;
+    if (contains(strategy.offload.modules, layer_input)) strategy.recompute.policy = RecomputePolicy::full;
+    return illegalities(base_.model, strategy, base_.workload);
   }
 
   bool visit_pipelines(std::int64_t devices) {

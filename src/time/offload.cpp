@@ -18,17 +18,25 @@ double host_step_bytes(const Optimizer& optimizer) {
   return fp32 + 2 * (size_of(optimizer.main_params) + moments_size(optimizer)) + half;
 }
 
+BytesPerSecond link_of(const Host& host, std::int64_t devices) {
+  return std::min(host.device_link, host.memory_bandwidth / real(devices));
+}
+
 OffloadedStep offloaded_step(const Parameters& parameters, const Strategy& strategy, Seconds on_device,
-                             const Host& host, std::int64_t devices) {
+                             const Software& software, const Host& host, std::int64_t devices) {
   const Parameters held = trained(parameters);
   const double fraction = strategy.offload.optimizer.value;
   const double stepped = fraction * (held.dense / real(shards(strategy, WeightClass::dense)) +
                                      held.expert / real(shards(strategy, WeightClass::expert)));
+  const BytesPerSecond link = link_of(host, devices);
+  // Passes send gradients and fetch weights themselves where the host keeps the shards.
+  const bool sends = !strategy.offload.parameters || !reduces_in_passes(strategy, software);
+  const bool fetches = !strategy.offload.parameters;
   const Bytes moved_by_host(real(devices) * stepped * host_step_bytes(strategy.optimizer));
   return {.device = (1 - fraction) * on_device,
-          .gradients = gradient_bytes(stepped, strategy) / host.device_link,
+          .gradients = sends ? gradient_bytes(stepped, strategy) / link : Seconds(0),
           .host = moved_by_host / host.memory_bandwidth,
-          .weights = Bytes(stepped * real(size_of(Dtype::half))) / host.device_link};
+          .weights = fetches ? Bytes(stepped * real(size_of(Dtype::half))) / link : Seconds(0)};
 }
 
 }  // namespace headroom

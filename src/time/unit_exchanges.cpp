@@ -21,20 +21,39 @@ PassCost copies(Bytes moved, const Performance& performance) {
 struct PlacedUnit {
   std::size_t kind = 0;
   std::int64_t count = 1;
-  const UnitExchange* exchange = nullptr;
+  UnitExchange exchange;  // whose `activations` are those of the layer as it is
   Seconds forward;
   Seconds backward;  // with the recomputation
 };
 
+// What runs beside the computation of a unit.
+struct Beside {
+  Seconds fetch;  // one after the other
+  LinkTimes gather;
+  LinkTimes reduction;  // one after the other
+  Seconds send;
+  Seconds from_host;  // activations
+  Seconds to_host;
+};
+
+Seconds collectives(const Beside& beside) { return longest(beside.gather + beside.reduction); }
+Seconds longest(const Beside& beside) {
+  return std::max({collectives(beside), beside.fetch + longest(beside.gather),
+                   longest(beside.reduction) + beside.send, beside.fetch + beside.from_host,
+                   beside.send + beside.to_host});
+}
+
 class Passes {
  public:
   Passes(const ModelExchanges& exchanges, const ModelCost& cost, const StagePlace& place,
-         const Recomputation& recompute, const Performance& performance, const Software& software)
+         const Recomputation& recompute, const Performance& performance, const Software& software,
+         bool with_host = true)
       : exchanges_(exchanges),
         cost_(cost),
         rates_(performance.rates),
         software_(software),
-        loss_(performance.rates.collectives.overlap_loss.value) {
+        loss_(performance.rates.collectives.overlap_loss.value),
+        with_host_(with_host) {
     add_ends(place, KindPosition::first);
     std::int64_t left = recomputed_layers(place.layers, recompute);
     for (const LayerRun& run : place.runs) {
@@ -53,11 +72,15 @@ class Passes {
       // The last unit of a forward pass is the first of the backward pass that follows, and is not gathered again.
       const bool last = &unit == &units_.back();
       const std::int64_t gathers = again ? 2 * unit.count - (last ? 1 : 0) : unit.count;
-      times.gather += real(gathers) * sum(unit.exchange->gather);
-      times.reduction += real(unit.count) * sum(unit.exchange->reduction);
+      const UnitExchange& exchange = unit.exchange;
+      times.gather += real(gathers) * sum(exchange.gather);
+      times.reduction += real(unit.count) * sum(exchange.reduction);
+      times.host +=
+          real(gathers) * exchange.fetch + real(unit.count) * (exchange.send + 2 * exchange.activations);
     }
-    times.exposed_forward = longest(root_.gather) + forward();
-    times.exposed_backward = backward(again) + longest(root_.reduction);
+    times.host += root_.fetch + root_.send;
+    times.exposed_forward = gather_time(root_) + forward();
+    times.exposed_backward = backward() + reduction_time(root_);
     return times;
   }
 
@@ -77,9 +100,9 @@ class Passes {
       if (to > from)
         spans.push_back({work, unit.kind, static_cast<std::int64_t>(place), clock + from, clock + to});
     }
-    void alone(UnitWork work, const PlacedUnit& unit, std::size_t place, const LinkTimes& time) {
-      beside(work, unit, place, Seconds(0), longest(time));
-      clock += longest(time);
+    void alone(UnitWork work, const PlacedUnit& unit, std::size_t place, Seconds time) {
+      beside(work, unit, place, Seconds(0), time);
+      clock += time;
     }
     // Collectives that are longer than the computation outlast it; otherwise they slow it down.
     void compute(const PlacedUnit& unit, std::size_t place, Seconds time, Seconds shown,
@@ -93,12 +116,13 @@ class Passes {
     Layout layout;
     if (units.empty()) return {};
     const std::size_t last = units.size() - 1;
-    layout.alone(UnitWork::gather, units[last], last, root_.gather);
-    layout.alone(UnitWork::gather, units[0], 0, units[0].exchange->gather);
+    layout.alone(UnitWork::gather, units[last], last, gather_time(root_));
+    layout.alone(UnitWork::gather, units[0], 0, gather_time(units[0].exchange));
     for (std::size_t i = 0; i <= last; ++i) {
-      const LinkTimes next = i < last ? units[i + 1].exchange->gather : LinkTimes{};
-      if (i < last) layout.beside(UnitWork::gather, units[i + 1], i + 1, Seconds(0), longest(next));
-      layout.compute(units[i], i, units[i].forward, exposed(next, units[i].forward), longest(next));
+      const UnitExchange next = i < last ? units[i + 1].exchange : UnitExchange{};
+      const Beside beside = beside_forward(units[i].exchange, next);
+      if (i < last) layout.beside(UnitWork::gather, units[i + 1], i + 1, Seconds(0), gather_time(next));
+      layout.compute(units[i], i, units[i].forward, exposed(beside, units[i].forward), longest(beside));
     }
     return layout.spans;
   }
@@ -108,16 +132,18 @@ class Passes {
     if (units.empty()) return {};
     const std::size_t last = units.size() - 1;
     for (std::size_t i = units.size(); i-- > 0;) {
-      const bool gathers = i > 0 && !exchanges_.keeps_gathered;
-      const LinkTimes before = gathers ? units[i - 1].exchange->gather : LinkTimes{};
-      const LinkTimes after = i < last ? units[i + 1].exchange->reduction : LinkTimes{};
-      const Seconds together = longest(before + after);
-      if (i > 0) layout.beside(UnitWork::gather, units[i - 1], i - 1, Seconds(0), longest(before));
-      if (i < last) layout.beside(UnitWork::reduce, units[i + 1], i + 1, together - longest(after), together);
-      layout.compute(units[i], i, units[i].backward, exposed(before + after, units[i].backward), together);
+      const UnitExchange before = i > 0 ? units[i - 1].exchange : UnitExchange{};
+      const UnitExchange after = i < last ? units[i + 1].exchange : UnitExchange{};
+      const Beside beside = beside_backward(before, after);
+      const Seconds together = longest(beside);
+      if (i > 0 && !exchanges_.keeps_gathered)
+        layout.beside(UnitWork::gather, units[i - 1], i - 1, Seconds(0), gather_time(before));
+      if (i < last)
+        layout.beside(UnitWork::reduce, units[i + 1], i + 1, together - reduction_time(after), together);
+      layout.compute(units[i], i, units[i].backward, exposed(beside, units[i].backward), together);
     }
-    layout.alone(UnitWork::reduce, units[0], 0, units[0].exchange->reduction);
-    layout.alone(UnitWork::reduce, units[last], last, root_.reduction);
+    layout.alone(UnitWork::reduce, units[0], 0, reduction_time(units[0].exchange));
+    layout.alone(UnitWork::reduce, units[last], last, reduction_time(root_));
     return layout.spans;
   }
 
@@ -131,6 +157,9 @@ class Passes {
       }
       root_.gather = root_.gather + exchange.gather;
       root_.reduction = root_.reduction + exchange.reduction;
+      if (!with_host_) continue;
+      root_.fetch += exchange.fetch;
+      root_.send += exchange.send;
     }
   }
 
@@ -138,50 +167,64 @@ class Passes {
     if (count == 0) return;
     const LayerCost& cost = cost_.kinds[kind];
     const PassCost back = recomputed ? cost.recompute + headroom::backward(cost) : headroom::backward(cost);
+    UnitExchange exchange = exchanges_.kinds[kind];
+    if (recomputed) exchange.activations = exchange.recomputed_activations;
+    if (!with_host_) exchange.fetch = exchange.send = exchange.activations = Seconds(0);
     units_.push_back({.kind = kind,
                       .count = count,
-                      .exchange = &exchanges_.kinds[kind],
+                      .exchange = exchange,
                       .forward = pass_time(cost.forward, rates_.host, software_),
                       .backward = pass_time(back, rates_.host, software_)});
   }
 
-  [[nodiscard]] Seconds exposed(const LinkTimes& collectives, Seconds unit) const {
-    const Seconds time = longest(collectives);
-    return std::max(time - unit, loss_ * time);
+  // As long as they take beside nothing.
+  static Seconds gather_time(const UnitExchange& unit) { return unit.fetch + longest(unit.gather); }
+  static Seconds reduction_time(const UnitExchange& unit) { return longest(unit.reduction) + unit.send; }
+
+  static Beside beside_forward(const UnitExchange& own, const UnitExchange& next) {
+    return {.fetch = next.fetch, .gather = next.gather, .to_host = own.activations};
+  }
+  [[nodiscard]] Beside beside_backward(const UnitExchange& before, const UnitExchange& after) const {
+    Beside beside{.reduction = after.reduction, .send = after.send, .from_host = before.activations};
+    if (!exchanges_.keeps_gathered) {
+      beside.fetch = before.fetch;
+      beside.gather = before.gather;
+    }
+    return beside;
+  }
+
+  [[nodiscard]] Seconds exposed(const Beside& beside, Seconds unit) const {
+    return std::max(longest(beside) - unit, loss_ * collectives(beside));
   }
 
   [[nodiscard]] Seconds forward() const {
     if (units_.empty()) return Seconds(0);
-    Seconds shown = longest(units_.front().exchange->gather);
+    Seconds shown = gather_time(units_.front().exchange);
     for (std::size_t i = 0; i < units_.size(); ++i) {
-      const PlacedUnit& unit = units_[i];
-      shown += real(unit.count - 1) * exposed(unit.exchange->gather, unit.forward);
-      if (i + 1 < units_.size()) shown += exposed(units_[i + 1].exchange->gather, unit.forward);
+      const auto& [kind, count, own, forward, backward] = units_[i];
+      const UnitExchange next = i + 1 < units_.size() ? units_[i + 1].exchange : UnitExchange{};
+      shown += real(count - 1) * exposed(beside_forward(own, own), forward);
+      shown += exposed(beside_forward(own, next), forward);
     }
     return shown;
   }
 
-  [[nodiscard]] Seconds backward(bool gathers) const {
+  [[nodiscard]] Seconds backward() const {
     if (units_.empty()) return Seconds(0);
     Seconds shown;
-    const auto gather_of = [&](const UnitExchange& exchange) {
-      return gathers ? exchange.gather : LinkTimes{};
-    };
     for (std::size_t i = units_.size(); i-- > 0;) {
-      const PlacedUnit& unit = units_[i];
-      const LinkTimes before = i > 0 ? gather_of(*units_[i - 1].exchange) : LinkTimes{};
-      const LinkTimes after = i + 1 < units_.size() ? units_[i + 1].exchange->reduction : LinkTimes{};
-      const LinkTimes own_gather = gather_of(*unit.exchange);
-      const LinkTimes own_reduction = unit.exchange->reduction;
-      if (unit.count == 1) {
-        shown += exposed(before + after, unit.backward);
+      const auto& [kind, count, own, forward, backward] = units_[i];
+      const UnitExchange before = i > 0 ? units_[i - 1].exchange : UnitExchange{};
+      const UnitExchange after = i + 1 < units_.size() ? units_[i + 1].exchange : UnitExchange{};
+      if (count == 1) {
+        shown += exposed(beside_backward(before, after), backward);
         continue;
       }
-      shown += exposed(own_gather + after, unit.backward);
-      shown += real(unit.count - 2) * exposed(own_gather + own_reduction, unit.backward);
-      shown += exposed(before + own_reduction, unit.backward);
+      shown += exposed(beside_backward(own, after), backward);
+      shown += real(count - 2) * exposed(beside_backward(own, own), backward);
+      shown += exposed(beside_backward(before, own), backward);
     }
-    return shown + longest(units_.front().exchange->reduction);
+    return shown + reduction_time(units_.front().exchange);
   }
 
   const ModelExchanges& exchanges_;
@@ -189,6 +232,7 @@ class Passes {
   const Rates& rates_;
   const Software& software_;
   double loss_ = 0;
+  bool with_host_ = true;
   std::vector<PlacedUnit> units_;
   UnitExchange root_;
 };
@@ -198,7 +242,6 @@ class Passes {
 ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters& parameters,
                                const Strategy& strategy, std::int64_t devices_per_node,
                                const Performance& performance, const Software& software) {
-  EXPECTS(has_units(strategy, software));
   ModelExchanges exchanges{.kinds = {},
                            .keeps_gathered = keeps_gathered(strategy),
                            .ends_in_root = software.sharding.ends_in_root};
@@ -245,10 +288,27 @@ std::vector<UnitSpan> unit_spans(const ModelExchanges& exchanges, const ModelCos
   return Passes(exchanges, cost, place, recompute, performance, software).spans(backward);
 }
 
+ExchangeTimes operator+(const ExchangeTimes& x, const ExchangeTimes& y) {
+  return {.gather = x.gather + y.gather,
+          .reduction = x.reduction + y.reduction,
+          .host = x.host + y.host,
+          .exposed_forward = x.exposed_forward + y.exposed_forward,
+          .exposed_backward = x.exposed_backward + y.exposed_backward,
+          .exposed_host_forward = x.exposed_host_forward + y.exposed_host_forward,
+          .exposed_host_backward = x.exposed_host_backward + y.exposed_host_backward};
+}
+
 ExchangeTimes exchange_times(const ModelExchanges& exchanges, const ModelCost& cost, const StagePlace& place,
                              const Recomputation& recompute, const Performance& performance,
                              const Software& software) {
-  return Passes(exchanges, cost, place, recompute, performance, software).times();
+  ExchangeTimes times = Passes(exchanges, cost, place, recompute, performance, software).times();
+  if (times.host == Seconds(0)) return times;
+  const ExchangeTimes alone = Passes(exchanges, cost, place, recompute, performance, software, false).times();
+  times.exposed_host_forward = times.exposed_forward - alone.exposed_forward;
+  times.exposed_host_backward = times.exposed_backward - alone.exposed_backward;
+  times.exposed_forward = alone.exposed_forward;
+  times.exposed_backward = alone.exposed_backward;
+  return times;
 }
 
 StageCost with_exchanges(StageCost stage, const ModelExchanges& exchanges, const ExchangeTimes& times,
@@ -260,12 +320,13 @@ StageCost with_exchanges(StageCost stage, const ModelExchanges& exchanges, const
     if (!exchanges.keeps_gathered) stage.backward += count * unit.gather_copies;
     stage.backward += count * unit.reduction_copies;
   }
-  const auto add = [](PassCost& pass, Seconds shown) {
-    pass.communication += shown;
+  const auto add = [](PassCost& pass, Seconds shown, Seconds with_host) {
+    pass.communication += shown + with_host;
     pass.data_communication += shown;
+    pass.host_communication += with_host;
   };
-  add(stage.forward, times.exposed_forward);
-  add(stage.backward, times.exposed_backward);
+  add(stage.forward, times.exposed_forward, times.exposed_host_forward);
+  add(stage.backward, times.exposed_backward, times.exposed_host_backward);
   return stage;
 }
 

@@ -53,6 +53,8 @@ EXAMPLES = {
     "exp_avg_dtype": ("int8", []),
     "exp_avg_sq_dtype": ("bf16", []),
     "optimizer_offload_fraction": ("0.5", []),
+    "offload_parameters": ("yes", ["--optimizer-offload-fraction", "1", "--data-sharding", "zero3", "--data-parallel", "4", "--software", "torchtitan-2025"]),
+    "offload_modules": ("core_attn,attn_proj", []),
     "overlap_cpu_optimizer": ("yes", ["--optimizer-offload-fraction", "0.5"]),
     "lora_rank": ("16", []),
     "lora_targets": ("linear_qkv,linear_fc2", ["--lora-rank", "8"]),
@@ -163,6 +165,10 @@ def printed(program, field, report, arguments):
     }
     if field["name"] in searches:
         plans = program.report("plan", MODEL, *searches[field["name"]])["plans"]
+        return [(plan["command"].split(MODEL, 1)[1], summary(plan)) for plan in plans]
+    if field["name"].startswith("offload_"):  # nor such that offload what passes need
+        plans = program.report("plan", MODEL, "--devices", "4", "-t", "1", "-p", "1",
+                               *arguments[1:])["plans"]
         return [(plan["command"].split(MODEL, 1)[1], summary(plan)) for plan in plans]
     if "nemo-2025" in arguments:  # no frontier has strategies whose weights are sharded
         pinned = ["--devices", "4", "--global-batch", "96", "-t", "1", "-p", "1", "--software", "nemo-2025",

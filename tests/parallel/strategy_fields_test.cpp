@@ -57,6 +57,8 @@ constexpr Example examples[] = {{"tensor_parallel", "8"},
                                 {"exp_avg_sq_dtype", "bf16"},
                                 {"optimizer_offload_fraction", "0.5"},
                                 {"overlap_cpu_optimizer", "yes"},
+                                {"offload_parameters", "yes"},
+                                {"offload_modules", "core_attn,attn_proj"},
                                 {"lora_rank", "16"},
                                 {"lora_targets", "q_proj,v_proj"},
                                 {"base_dtype", "nf4"}};

@@ -30,6 +30,10 @@ RankActivations rank_activations(const std::vector<StageActivations>& stages, co
 RankActivations rank_activations(std::span<const PassActivations> passes, const ScheduleShape& shape,
                                  std::int64_t rank);
 
+// The most that a rank's activations take in the memory of its host, of what passes through its virtual stages leave there.
+Bytes activations_on_host(const std::vector<PassActivations>& of_chunks, const ScheduleShape& shape,
+                          std::int64_t rank);
+
 // Virtual stages of a rank that do the same are a group. By chunk: its group, numbered in the order of their first
 // chunks.
 using ChunkGroups = std::vector<std::size_t>;

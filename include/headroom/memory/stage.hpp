@@ -29,12 +29,13 @@ struct BackwardPeak {
   Bytes gathered;          // sequence shards of all ranks, put together
   Bytes weight_gradients;  // not yet added to their sum or reduced to shards, or dummies of those that are
   Bytes dequantized;       // weights that an op makes BF16 for its products
+  Bytes fetched;           // of what waited on the host, what is not freed yet
   friend bool operator==(const BackwardPeak&, const BackwardPeak&) = default;
 };
 
 constexpr Bytes total(const BackwardPeak& peak) {
   return peak.recompute + peak.gradients + peak.logits + peak.gathered + peak.weight_gradients +
-         peak.dequantized - peak.freed;
+         peak.dequantized + peak.fetched - peak.freed;
 }
 
 // Of weights that data-parallel ranks divide, what a rank has whole at a moment of a backward pass (memory/units.hpp).
@@ -58,6 +59,7 @@ struct CheckpointRun {
   Bytes kept;        // by each, from forward to backward
   Bytes recomputed;  // made again when the backward pass reaches it: its working set
   Bytes deferred;    // until a pass for weights of its own, where there is one
+  Bytes on_host;     // of each, from forward to backward
   BackwardPeak backward;
   RunUnits units;
   friend bool operator==(const CheckpointRun&, const CheckpointRun&) = default;
@@ -82,6 +84,8 @@ struct StageActivations {
 struct LayerActivations {
   Bytes kept;
   Bytes recomputed;
+  Bytes
+      on_host;  // what waits there for the backward pass, and is not among what is kept (memory/offloaded.hpp)
   BackwardPeak backward;
   friend bool operator==(const LayerActivations&, const LayerActivations&) = default;
 };

@@ -149,6 +149,9 @@ MatrixList matrices_of_rank(const ModelParameters& parts, const KindCounts& coun
 std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strategy& strategy,
                                            const Workload& workload);
 
+// Bytes of frozen weights: of 16 bits, or of fewer.
+double frozen_bytes(const Parameters& held);
+
 struct ModelState {
   Bytes weights;
   Bytes gradients;

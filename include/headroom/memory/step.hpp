@@ -27,6 +27,7 @@ struct Activations {
   Bytes gathered;   // inputs and gradients of all sequence shards
   Bytes weight_gradients;
   Bytes dequantized_weights;
+  Bytes fetched;  // from the host, for the layer under way and the one before it
   // Of weights and gradients that data-parallel ranks divide (memory/units.hpp), whole for the unit under way.
   Bytes gathered_weights;
   Bytes unit_gradients;
@@ -43,6 +44,7 @@ struct Activations {
             x.gathered + y.gathered,
             x.weight_gradients + y.weight_gradients,
             x.dequantized_weights + y.dequantized_weights,
+            x.fetched + y.fetched,
             x.gathered_weights + y.gathered_weights,
             x.unit_gradients + y.unit_gradients};
   }
@@ -57,28 +59,21 @@ struct Activations {
             x.gathered - y.gathered,
             x.weight_gradients - y.weight_gradients,
             x.dequantized_weights - y.dequantized_weights,
+            x.fetched - y.fetched,
             x.gathered_weights - y.gathered_weights,
             x.unit_gradients - y.unit_gradients};
   }
   friend constexpr Activations operator*(double k, const Activations& x) {
-    return {k * x.layers,
-            k * x.embedding,
-            k * x.head,
-            k * x.outputs,
-            k * x.recompute,
-            k * x.gradients,
-            k * x.logits,
-            k * x.gathered,
-            k * x.weight_gradients,
-            k * x.dequantized_weights,
-            k * x.gathered_weights,
+    return {k * x.layers,           k * x.embedding,           k * x.head,    k * x.outputs,
+            k * x.recompute,        k * x.gradients,           k * x.logits,  k * x.gathered,
+            k * x.weight_gradients, k * x.dequantized_weights, k * x.fetched, k * x.gathered_weights,
             k * x.unit_gradients};
   }
 };
 
 constexpr Bytes total(const Activations& parts) {
   return parts.layers + parts.embedding + parts.head + parts.outputs + parts.recompute + parts.gradients +
-         parts.logits + parts.gathered + parts.weight_gradients + parts.dequantized_weights +
+         parts.logits + parts.gathered + parts.weight_gradients + parts.dequantized_weights + parts.fetched +
          parts.gathered_weights + parts.unit_gradients;
 }
 
@@ -100,6 +95,7 @@ struct PassActivations {
   Activations excess;    // of a backward pass at its worst moment above what was alive before it, if any
   OpPlace during;        // of its worst moment
   Activations deferred;  // by a backward pass, until the pass for weights of its own, where there is one
+  Bytes on_host;         // that a forward pass leaves there, until the backward pass
   friend bool operator==(const PassActivations&, const PassActivations&) = default;
 };
 

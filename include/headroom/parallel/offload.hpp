@@ -1,7 +1,14 @@
-// What of a rank's state lies in the memory of its host. A fraction of main parameters and moments is stepped by the host's CPUs: gradients
-// go to the host, 16-bit weights come back [Megatron-LM, --optimizer-cpu-offload, core/optimizer/cpu_offloading/hybrid_optimizer.py;
-// DeepSpeed, zero_optimization.offload_optimizer].
+// What of a rank lies in the memory of its host.
+//
+// A fraction of main parameters and moments is stepped by the host's CPUs: gradients go to the host, 16-bit weights come back
+// [Megatron-LM, --optimizer-cpu-offload, core/optimizer/cpu_offloading/hybrid_optimizer.py; DeepSpeed, zero_optimization.offload_optimizer].
+// Shards of weights and gradients that data-parallel ranks divide may follow: each unit's come before it is gathered, and go when it
+// is reduced [torch, distributed/fsdp/_fully_shard, CPUOffloadPolicy; DeepSpeed, zero_optimization.offload_param].
+// What forward passes saved may wait there for the backward pass (offload_modules.hpp).
 #pragma once
+
+#include <string>
+#include <vector>
 
 namespace headroom {
 
@@ -14,7 +21,13 @@ struct Fraction {
 struct Offload {
   Fraction optimizer;     // of main parameters and moments
   bool overlaps = false;  // gradients, steps on the host and weights run beside each other, tensor by tensor
+  bool parameters = false;           // shards of weights and of gradients
+  std::vector<std::string> modules;  // whose saved tensors wait there for the backward pass
   friend bool operator==(const Offload&, const Offload&) = default;
 };
+
+inline bool offloads(const Offload& offload) {
+  return offload.optimizer.value > 0 || offload.parameters || !offload.modules.empty();
+}
 
 }  // namespace headroom

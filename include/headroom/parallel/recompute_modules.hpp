@@ -31,14 +31,15 @@ inline constexpr std::array recompute_modules{
     RecomputeModule{"mla_up_proj", true, "q_latent_norm q_up kv_latent_norm kv_up mla_rotary"},
 };
 
-constexpr bool is_of(const RecomputeModule& part, const Op& op) {
-  if (part.ops.empty()) return op.core_attention;
+// Whether an op is among those of a module, as its list names them.
+constexpr bool is_among(std::string_view ops, const Op& op) {
+  if (ops.empty()) return op.core_attention;
   // An adapter's are those of the linear that it stands beside.
   const std::string_view name = op.name.substr(0, op.name.find("_lora_"));
-  for (std::size_t at = part.ops.find(name); at != std::string_view::npos; at = part.ops.find(name, at + 1)) {
+  for (std::size_t at = ops.find(name); at != std::string_view::npos; at = ops.find(name, at + 1)) {
     const std::size_t end = at + name.size();
-    const bool starts = at == 0 || part.ops[at - 1] == ' ';
-    if (starts && (end == part.ops.size() || part.ops[end] == ' ')) return true;
+    const bool starts = at == 0 || ops[at - 1] == ' ';
+    if (starts && (end == ops.size() || ops[end] == ' ')) return true;
   }
   return false;
 }
@@ -50,13 +51,17 @@ constexpr const RecomputeModule* find_module(std::string_view name) {
   return nullptr;
 }
 
-// Of a table; none where it has no such part.
-constexpr OpSet ops_of(const RecomputeModule& part, const OpTable& table) {
+constexpr OpSet ops_among(std::string_view ops, const OpTable& table) {
   OpSet set;
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
-    if (is_of(part, table.ops()[i])) set |= op_bit(i);
+    if (is_among(ops, table.ops()[i])) set |= op_bit(i);
   }
   return set;
+}
+
+// Of a table; none where it has no such part.
+constexpr OpSet ops_of(const RecomputeModule& part, const OpTable& table) {
+  return ops_among(part.ops, table);
 }
 
 }  // namespace headroom

@@ -78,6 +78,7 @@ class Composer {
     std::array<Bytes, spellings<DataSharding>.size()> state;    // by data sharding
     std::array<Bytes, spellings<DataSharding>.size()> on_host;  // likewise, in the memory of the host
     Bytes activations;                                          // at their peak
+    Bytes activations_on_host;                                  // likewise
     Bytes dummy_gradients;
     const std::vector<LiveMoment>* moments = nullptr;  // once asked for, where virtual stages differ
   };
@@ -93,7 +94,6 @@ class Composer {
   // Of a device that has so many bytes on its host. What the host lacks counts as if the device lacked it, so that nothing fits
   // that the host cannot hold.
   [[nodiscard]] Bytes limited_by_host(Bytes bytes, Bytes on_host) const;
-  [[nodiscard]] Bytes needed_of_host(Bytes on_host) const;
   [[nodiscard]] Bytes kept_by_stack(const RankKind& kind) const;  // and by the system's reserves
   // Which of the distinct stages it is.
   [[nodiscard]] std::size_t stage(std::int64_t rank, std::int64_t chunk) const;
@@ -101,6 +101,7 @@ class Composer {
   void fill_activations(const Recomputation& recompute);
   const std::vector<LiveMoment>& moments_of(const ChunkGroups& groups, std::int64_t rank);
   RankActivations activations_of(RankKind& kind, std::int64_t rank);
+  [[nodiscard]] Bytes activations_on_host(const RankKind& kind, std::int64_t rank) const;
   std::vector<StageActivations> stage_activations_of(const Recomputation& recompute);
   const std::vector<RankMemory>& ranks_of(const Strategy& strategy);
 

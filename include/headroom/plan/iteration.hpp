@@ -28,6 +28,7 @@ struct Breakdown {
   Seconds pipeline_communication;  // sending to the next rank
   Seconds bubble;                  // waiting for the other pipeline ranks
   Seconds data_communication;  // weights and gradients over data-parallel ranks and tied embeddings, exposed
+  Seconds host_communication;  // what passes send to the host and fetch from it, exposed
   Seconds optimizer;
   friend bool operator==(const Breakdown&, const Breakdown&) = default;
 };
@@ -37,7 +38,7 @@ struct BreakdownPart {
   Seconds Breakdown::*part;
 };
 
-inline constexpr std::array<BreakdownPart, 12> breakdown_parts{{
+inline constexpr std::array<BreakdownPart, 13> breakdown_parts{{
     {"gemm", &Breakdown::gemm},
     {"attention", &Breakdown::attention},
     {"memory_bound", &Breakdown::memory_bound},
@@ -49,6 +50,7 @@ inline constexpr std::array<BreakdownPart, 12> breakdown_parts{{
     {"pipeline_communication", &Breakdown::pipeline_communication},
     {"bubble", &Breakdown::bubble},
     {"data_communication", &Breakdown::data_communication},
+    {"host_communication", &Breakdown::host_communication},
     {"optimizer", &Breakdown::optimizer},
 }};
 
@@ -56,7 +58,7 @@ struct IterationTime {
   Seconds total;
   Seconds pipeline;  // of it: as long as the schedule keeps the next iteration waiting (pipeline_time)
   Breakdown breakdown;
-  ExchangeTimes exchanges;        // of divided weights and gradients, in the passes of a microbatch
+  ExchangeTimes exchanges;  // in the passes of a microbatch through the virtual stages of the busiest rank
   std::size_t critical_rank = 0;  // the busiest pipeline rank, from which the breakdown is seen
   ModelCost cost;                 // of one layer and of the two ends, for one microbatch
   ScheduleShape shape;

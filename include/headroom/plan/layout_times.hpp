@@ -54,9 +54,12 @@ class LayoutTimes {
   struct Stage {
     StageCost cost;
     PassTimes times;
+    ExchangeTimes exchanges;  // under the recomputation last timed
   };
 
   void time_layout();
+  [[nodiscard]] std::int64_t devices_of_host() const;
+  [[nodiscard]] BytesPerSecond host_link() const;  // expects a system that has hosts
   void time_recomputation(const Recomputation& recompute);
   void fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans);
   // Its place among the recomputations of the layout; their number where it is none of them.
@@ -74,9 +77,8 @@ class LayoutTimes {
   MatrixList most_matrices_;
   bool layout_timed_ = false;
   std::vector<StageCost>
-      plain_;  // of the distinct stages, where passes gather weights or reduce gradients: without that
+      plain_;  // of the distinct stages, where passes exchange something with other ranks or the host: without that
   std::optional<ModelExchanges> exchanges_;
-  ExchangeTimes exchange_times_;  // of the recomputation last timed
   std::vector<Stage> stages_;
   std::vector<Seconds> links_;
   std::array<std::optional<IterationEnd>, spellings<DataSharding>.size()> ends_;  // by data sharding

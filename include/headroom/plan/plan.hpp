@@ -40,12 +40,16 @@ enum class Verdict : std::uint8_t { fits, marginal, does_not_fit };
 struct RankMemory {
   ModelState state;
   RankActivations activations;
+  Bytes activations_on_host;
   std::int64_t window = 0;  // passes stored in full under Recomputation::window
   Bytes dummy_gradients;    // that the training stack keeps for the whole run
   Bytes workspaces;         // of matrix products, likewise
   Bytes reserved;
   friend bool operator==(const RankMemory&, const RankMemory&) = default;
 };
+
+// In the memory of the host.
+constexpr Bytes on_host(const RankMemory& rank) { return rank.state.on_host + rank.activations_on_host; }
 
 // Of weights, gradients, optimizer state, activations at their peak, what the training stack keeps, and reserves.
 Bytes total(const RankMemory& rank);
@@ -82,6 +86,8 @@ inline constexpr std::array memory_parts{
                [](const RankMemory& rank) { return rank.activations.at_peak.weight_gradients; }},
     MemoryPart{"dequantized_weights", "dequantized weights of the op", true,
                [](const RankMemory& rank) { return rank.activations.at_peak.dequantized_weights; }},
+    MemoryPart{"fetched", "fetched from the host", true,
+               [](const RankMemory& rank) { return rank.activations.at_peak.fetched; }},
     MemoryPart{"gathered_weights", "gathered weights", true,
                [](const RankMemory& rank) { return rank.activations.at_peak.gathered_weights; }},
     MemoryPart{"unit_gradients", "gradients being reduced", true,
@@ -121,6 +127,7 @@ struct HostMemory {
   Bytes available;
   friend bool operator==(const HostMemory&, const HostMemory&) = default;
 };
+constexpr bool lacks(const HostMemory& host) { return host.needed > host.available; }
 
 struct Plan {
   Request request;

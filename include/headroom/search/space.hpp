@@ -15,6 +15,7 @@
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/offload_legality.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 #include "headroom/plan/plan.hpp"
 
@@ -128,9 +129,11 @@ inline constexpr std::array space_fields{
 // optimizer's state at the least where weights are kept in fewer than 16 bits.
 std::vector<ShardingChoice> sharding_choices(const Request& base, const Space& space, const Strategy& layout);
 
-// Whether a layout's strategies with this data sharding can have the recomputation.
-constexpr bool goes_with(const Recomputation& recompute, DataSharding sharding) {
-  return !recompute.window || sharding < DataSharding::zero2;
+// Whether strategies of a layout, which offload what it does, can have the recomputation with this data sharding.
+inline bool goes_with(const Recomputation& recompute, DataSharding sharding, const Offload& offload) {
+  return (!recompute.window || sharding < DataSharding::zero2) &&
+         (!offload.parameters || sharding == DataSharding::zero3) &&
+         offload_rule(offload.modules, recompute).empty();
 }
 
 // Those of the space that its system multiplies; the request's own where it says nothing. Throws InputError where there is none.
@@ -187,7 +190,7 @@ void visit_strategies(const Request& base, const Space& space, const Strategy& l
     });
     for (const Recomputation& recompute : recomputations) {
       for (auto choice = first; choice != end; ++choice) {
-        if (!goes_with(recompute, choice->data_sharding)) continue;
+        if (!goes_with(recompute, choice->data_sharding, layout.offload)) continue;
         Strategy strategy = with_sharding(layout, *choice);
         strategy.recompute = recompute;
         visit(static_cast<const Strategy&>(strategy));

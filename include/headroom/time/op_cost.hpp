@@ -15,7 +15,8 @@ struct PassCost {
   std::int64_t operations = 0;
   Seconds expert_communication;   // of `communication`: between ranks that share experts,
   Seconds context_communication;  // between those that share a sequence,
-  Seconds data_communication;     // and of weights and gradients that data-parallel ranks divide
+  Seconds data_communication;     // of weights and gradients that data-parallel ranks divide,
+  Seconds host_communication;     // and what goes to the host and comes back
   friend bool operator==(const PassCost&, const PassCost&) = default;
 };
 
@@ -32,6 +33,7 @@ constexpr PassCost& operator+=(PassCost& x, const PassCost& y) {
   x.expert_communication += y.expert_communication;
   x.context_communication += y.context_communication;
   x.data_communication += y.data_communication;
+  x.host_communication += y.host_communication;
   return x;
 }
 constexpr PassCost operator+(PassCost x, const PassCost& y) { return x += y; }
@@ -45,7 +47,8 @@ constexpr PassCost operator*(std::int64_t count, const PassCost& cost) {
           count * cost.operations,
           times * cost.expert_communication,
           times * cost.context_communication,
-          times * cost.data_communication};
+          times * cost.data_communication,
+          times * cost.host_communication};
 }
 
 // Where a cost goes beyond what its rates were fitted on, or is known to be rough.

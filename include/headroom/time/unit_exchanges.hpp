@@ -7,6 +7,10 @@
 //   max(collectives - unit, overlap_loss * collectives)
 // The first unit of a pass is gathered, and the last one reduced, beside nothing. Collectives of one link follow each other;
 // those in a node run beside those between nodes.
+//
+// What is offloaded goes over each device's link to its host, one way beside the other, and by copy engines that slow no kernel:
+// what a layer saved goes there beside its own forward computation, and comes back beside the backward computation of the layer after
+// it; a shard of weights comes before its unit is gathered, and one of gradients goes when it is reduced.
 #pragma once
 
 #include <array>
@@ -15,6 +19,7 @@
 
 #include "headroom/hardware/software.hpp"
 #include "headroom/memory/state.hpp"
+#include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/stage_places.hpp"
 #include "headroom/time/collective.hpp"
 #include "headroom/time/stage_time.hpp"
@@ -43,6 +48,11 @@ struct UnitExchange {
   // Kernels that copy between tensors and the buffers of collectives, on the stream of the passes.
   PassCost gather_copies;
   PassCost reduction_copies;
+  // One way between the device and its host, where these are offloaded.
+  Seconds fetch;                   // of the unit's shard of weights, before it is gathered
+  Seconds send;                    // of its shard of gradients, when it is reduced
+  Seconds activations;             // of what a layer saved
+  Seconds recomputed_activations;  // likewise, where it is recomputed
   bool within_fit = true;
   friend bool operator==(const UnitExchange&, const UnitExchange&) = default;
 };
@@ -54,19 +64,29 @@ struct ModelExchanges {
   friend bool operator==(const ModelExchanges&, const ModelExchanges&) = default;
 };
 
-// Expects passes that gather weights or reduce gradients. `parameters` are those of a rank.
+// `parameters` are those of a rank.
 ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters& parameters,
                                const Strategy& strategy, std::int64_t devices_per_node,
                                const Performance& performance, const Software& software);
 
-// Of one microbatch: collectives as if nothing ran beside them, and what of them shows.
+// Whether passes have any: of shards, or with the host.
+inline bool has_exchanges(const Strategy& strategy, const Software& software) {
+  return has_units(strategy, software) || !strategy.offload.modules.empty();
+}
+
+// Of one microbatch: collectives and transfers as if nothing ran beside them, and what of them shows.
 struct ExchangeTimes {
   Seconds gather;
   Seconds reduction;
+  Seconds host;  // both ways
   Seconds exposed_forward;
   Seconds exposed_backward;
+  Seconds exposed_host_forward;  // beyond what collectives alone show
+  Seconds exposed_host_backward;
   friend bool operator==(const ExchangeTimes&, const ExchangeTimes&) = default;
 };
+
+ExchangeTimes operator+(const ExchangeTimes& x, const ExchangeTimes& y);
 
 // `cost` is that of the model's layers under the recomputation.
 ExchangeTimes exchange_times(const ModelExchanges& exchanges, const ModelCost& cost, const StagePlace& place,

@@ -1,0 +1,51 @@
+// The parts of a layer whose saved tensors Megatron-Core sends to the host between forward and backward pass, by name
+// [--fine-grained-activation-offloading, --offload-modules, docs/user-guide/features/fine_grained_activation_offloading.md], as
+// ops of our tables. What an op of such a part saves goes there, unless an op outside saves it too.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headroom/parallel/recompute_modules.hpp"
+
+namespace headroom {
+
+struct OffloadModule {
+  std::string_view name;
+  std::string_view ops;  // with spaces between; empty: core attention
+};
+
+inline constexpr std::array offload_modules{
+    OffloadModule{"attn_norm", "norm_1"},
+    OffloadModule{"qkv_linear", "qkv q_down q_latent_norm q_up kv_down kv_latent_norm kv_up"},
+    OffloadModule{"core_attn", ""},
+    OffloadModule{"attn_proj", "projection"},
+    OffloadModule{"mlp_norm", "norm_2"},
+    OffloadModule{"expert_fc1", "expert_up"},
+    OffloadModule{"moe_act", "expert_activation weigh"},
+};
+
+// The input of a checkpoint under full recomputation, which is no part of a layer.
+inline constexpr std::string_view layer_input = "layer_input";
+
+constexpr const OffloadModule* find_offload_module(std::string_view name) {
+  for (const OffloadModule& part : offload_modules) {
+    if (part.name == name) return &part;
+  }
+  return nullptr;
+}
+
+// Of a table; none where it has no such part.
+constexpr OpSet ops_of(const OffloadModule& part, const OpTable& table) { return ops_among(part.ops, table); }
+
+inline OpSet offloading_ops(const std::vector<std::string>& modules, const OpTable& table) {
+  OpSet set;
+  for (const std::string& name : modules) {
+    if (const OffloadModule* const part = find_offload_module(name)) set |= ops_of(*part, table);
+  }
+  return set;
+}
+
+}  // namespace headroom

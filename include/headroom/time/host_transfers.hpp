@@ -1,0 +1,17 @@
+// What the passes of a rank send to the host and fetch from there (parallel/offload.hpp), as part of what they exchange.
+#pragma once
+
+#include "headroom/memory/stage.hpp"
+#include "headroom/time/unit_exchanges.hpp"
+
+namespace headroom {
+
+// At so many bytes a second one way: of the shards that the host keeps.
+void set_parameter_transfers(ModelExchanges& exchanges, const ModelParameters& parameters,
+                             const Strategy& strategy, const Software& software, BytesPerSecond link);
+
+// Likewise of layers that leave so much there.
+void set_activation_transfers(ModelExchanges& exchanges, const ModelActivations& activations,
+                              BytesPerSecond link);
+
+}  // namespace headroom

@@ -1,0 +1,101 @@
+#include "headroom/memory/offloaded.hpp"
+
+#include <algorithm>
+
+#include "headroom/core/contains.hpp"
+#include "headroom/core/counts.hpp"
+#include "headroom/parallel/offload_modules.hpp"
+
+namespace headroom {
+namespace {
+
+struct Offloaded {
+  Bytes freed;
+  Bytes moved;
+};
+
+// What a rule of who holds a saved tensor needs to know.
+struct OffloadedLayer {
+  const LayerKind& kind;
+  const Sharding& sharding;
+  const Bindings& letters;
+  Detail detail = Detail::paper;
+  bool layer_input = false;
+  OpSet offloading = 0;
+};
+
+bool leaves(const OffloadedLayer& layer, const StoredTensor& tensor, const RecomputedOps& recomputed) {
+  const OpTable& table = layer.kind.ops;
+  const Value& value = table[tensor.value];
+  const double elements = tensor.bytes.evaluate(layer.letters) / real(size_of(tensor.dtype));
+  if (elements < least_offloaded_elements) return false;
+  if (tensor.received) return (op_bit(static_cast<std::size_t>(tensor.op)) & ~layer.offloading) == 0;
+  const bool checkpoint = (~recomputed.ops & every_op(table)) == 0;
+  if (layer.layer_input && checkpoint && value.producer == nowhere) return true;
+  const ValueUse use = use_of(table, tensor.value);
+  const OpSet holders = (use.savers & ~recomputed.ops) | (use.readers & recomputed.ops);
+  return holders != 0 && (holders & ~layer.offloading) == 0;
+}
+
+Offloaded offloaded(const OffloadedLayer& layer, const RecomputedOps& recomputed) {
+  const OpTable& table = layer.kind.ops;
+  const StoredTensors tensors = stored_tensors(table, layer.sharding, recomputed, layer.detail);
+  Offloaded sum;
+  const auto stays = [&](int buffer) {
+    return std::any_of(tensors.begin(), tensors.end(), [&](const StoredTensor& other) {
+      return other.kept && other.value != nowhere && table[other.value].buffer == buffer &&
+             use_of(table, other.value).savers != 0 && !leaves(layer, other, recomputed);
+    });
+  };
+  for (const StoredTensor& tensor : tensors) {
+    if (!tensor.kept || tensor.value == nowhere) continue;
+    const Bytes bytes(tensor.bytes.evaluate(layer.letters));
+    const Value& value = table[tensor.value];
+    const ValueUse use = use_of(table, tensor.value);
+    const bool pinned = use.savers == 0 && (use.readers & recomputed.ops) == 0 && value.buffer != nowhere;
+    if (pinned) {
+      if (!stays(value.buffer)) sum.freed += bytes;
+    } else if (leaves(layer, tensor, recomputed)) {
+      if (!tensor.received && value.buffer != nowhere && stays(value.buffer)) continue;
+      sum.moved += bytes;
+      sum.freed += bytes;
+    }
+  }
+  return sum;
+}
+
+void take(LayerActivations& layer, const Offloaded& away) {
+  layer.kept -= away.freed;
+  layer.on_host = away.moved;
+  BackwardPeak& peak = layer.backward;
+  if (peak.during.op == nowhere) return;
+  // Of what the pass has freed by then, what was not moved does not come back.
+  const Bytes freed = std::max(peak.freed - (away.freed - away.moved), Bytes(0));
+  peak.fetched = std::max(away.moved - freed, Bytes(0));
+  peak.freed = std::max(freed - away.moved, Bytes(0));
+}
+
+}  // namespace
+
+void set_offloaded(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,
+                   const std::vector<std::string>& modules, const Recomputation& recompute, Detail detail,
+                   const Bindings& letters) {
+  if (modules.empty()) return;
+  const auto ranks = static_cast<std::int64_t>(letters[Symbol::tensor_parallel]);
+  for (std::size_t i = 0; i < parts.kinds.size(); ++i) {
+    const LayerKind& kind = layers.kinds[i];
+    if (kind.position != KindPosition::layer) continue;
+    const Sharding of_kind = sharding_of(kind.sizes, sharding, ranks);
+    const Bindings numbers = bindings_of(kind.sizes, letters);
+    const OffloadedLayer layer{.kind = kind,
+                               .sharding = of_kind,
+                               .letters = numbers,
+                               .detail = detail,
+                               .layer_input = contains(modules, layer_input),
+                               .offloading = offloading_ops(modules, kind.ops)};
+    take(parts.kinds[i].plain, offloaded(layer, {}));
+    take(parts.kinds[i].recomputed, offloaded(layer, recomputed_ops_of(kind, recompute)));
+  }
+}
+
+}  // namespace headroom

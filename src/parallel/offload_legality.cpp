@@ -1,0 +1,108 @@
+#include "headroom/parallel/offload_legality.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "headroom/core/contains.hpp"
+#include "headroom/parallel/offload_modules.hpp"
+#include "parallel/rules.hpp"
+
+namespace headroom {
+namespace {
+
+void check_optimizer(Rules& rules, const Strategy& strategy) {
+  const Optimizer& optimizer = strategy.optimizer;
+  const bool offloads = strategy.offload.optimizer.value > 0;
+  rules.require(!offloads || !steps_matrices(optimizer.kind), "optimizer_offload_fraction", [&] {
+    return "must be 0 for `optimizer` " + std::string(name_of(optimizer.kind)) + ", which no CPU steps here";
+  });
+  rules.require(!offloads || optimizer.main_params != MainParams::none, "optimizer_offload_fraction",
+                "must be 0 where `main_params_dtype` is none");
+  rules.require(offloads || !strategy.offload.overlaps, "overlap_cpu_optimizer",
+                "needs `optimizer_offload_fraction`");
+}
+
+void check_parameters(Rules& rules, const Strategy& strategy) {
+  if (!strategy.offload.parameters) return;
+  rules.require(strategy.data_sharding == DataSharding::zero3, "offload_parameters",
+                "needs `data_sharding` zero3: only shards of weights are fetched unit by unit");
+  rules.require(strategy.offload.optimizer.value == 1, "offload_parameters",
+                "needs `optimizer_offload_fraction` 1: the host steps what it keeps");
+  rules.require(strategy.pipeline_parallel <= 1, "offload_parameters",
+                "needs `pipeline_parallel` 1: passes of a pipeline do not gather weights");
+}
+
+// Whether layers of some kind have such a part.
+bool has_part(const ModelLayers& layers, const OffloadModule& part) {
+  return std::any_of(layers.kinds.begin(), layers.kinds.end(), [&](const LayerKind& kind) {
+    return kind.position == KindPosition::layer && ops_of(part, kind.ops) != 0;
+  });
+}
+
+void check_modules(Rules& rules, const Transformer& model, const Strategy& strategy) {
+  const std::vector<std::string>& modules = strategy.offload.modules;
+  if (modules.empty()) return;
+  const char* const field = "offload_modules";
+  const ModelLayers layers = layers_of(model, strategy);
+  std::vector<std::string_view> known;
+  for (const OffloadModule& part : offload_modules) {
+    if (has_part(layers, part)) known.push_back(part.name);
+  }
+  known.push_back(layer_input);
+  for (auto it = modules.begin(); it != modules.end(); ++it) {
+    rules.require(std::find(modules.begin(), it, *it) == it, field,
+                  [&] { return "names '" + *it + "' twice"; });
+    rules.require(contains(known, *it), field, [&] {
+      std::string list;
+      for (const std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
+      return "'" + *it + "' is no module that these layers offload" + did_you_mean(*it, known) +
+             "; they are " + list;
+    });
+  }
+  rules.require(!contains(modules, "attn_proj") || contains(modules, "core_attn"), field,
+                "attn_proj needs core_attn, which saves the same tensor");
+  const std::string_view rule = offload_rule(modules, strategy.recompute);
+  rules.require(rule.empty(), field, [&] { return std::string(rule); });
+  rules.require(!has_weight_passes(strategy.schedule), field, [&] {
+    return "does not go with `schedule` " + std::string(name_of(strategy.schedule)) +
+           ", whose passes for weights read what forward passes saved";
+  });
+}
+
+}  // namespace
+
+std::string_view offload_rule(const std::vector<std::string>& modules, const Recomputation& recompute) {
+  if (modules.empty()) return {};
+  const bool full = recompute.policy == RecomputePolicy::full;
+  const bool checkpoints = contains(modules, layer_input);
+  if (checkpoints && !full) return "layer_input needs `recompute` full";
+  if (full && recomputes_all_layers(recompute) && (modules.size() > 1 || !checkpoints)) {
+    return "must be layer_input alone where all layers have `recompute` full and save nothing else";
+  }
+  const bool moe = recompute.policy == RecomputePolicy::ops && contains(recompute.ops, "moe");
+  if (moe && (contains(modules, "expert_fc1") || contains(modules, "moe_act"))) {
+    return "expert_fc1 and moe_act save nothing where `recompute_ops` has moe";
+  }
+  return recompute.window ? "does not go with `recompute_window`" : "";
+}
+
+std::vector<Problem> offload_illegalities(const Transformer& model, const Strategy& strategy) {
+  Rules rules;
+  check_optimizer(rules, strategy);
+  check_parameters(rules, strategy);
+  check_modules(rules, model, strategy);
+  return std::move(rules.problems);
+}
+
+std::vector<Problem> offload_illegalities(const System& system, const Strategy& strategy) {
+  const Offload& offload = strategy.offload;
+  if (!offloads(offload) || system.host) return {};
+  const char* const field = offload.optimizer.value > 0 ? "optimizer_offload_fraction"
+                            : offload.parameters        ? "offload_parameters"
+                                                        : "offload_modules";
+  return {{field, "needs the host of the system, which " + system.name +
+                      " does not say: its memory, memory_bandwidth, device_link and source"}};
+}
+
+}  // namespace headroom
