@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/model/op_builder.hpp"
 
 namespace headroom {
@@ -29,6 +30,8 @@ constexpr std::array<AdapterNames, 12> adapter_names{{
     {"shared_down", "shared_down_lora_a", "shared_down_lora_b", "shared_down_lora_add"},
 }};
 
+bool makes_gate(const OpTable& table, const Op& op) { return table[op.outputs[0]].name == "gate and up"; }
+
 // Which adapters a linear has: one for all that it makes, or one for each of some parts.
 struct Adapters {
   bool all = false;
@@ -36,7 +39,7 @@ struct Adapters {
 };
 
 Adapters adapters_of(const OpTable& table, const Op& op, const Lora& lora) {
-  const bool gate_and_up = table[op.outputs[0]].name == "gate and up";
+  const bool gate_and_up = makes_gate(table, op);
   const bool apart = std::any_of(table.ops().begin(), table.ops().end(), [](const Op& other) {
     return other.name == "qkv" && other.products.size() > 1;
   });
@@ -47,7 +50,7 @@ Adapters adapters_of(const OpTable& table, const Op& op, const Lora& lora) {
   const auto add = [&](int part) {
     const bool has_parts = op.name == "qkv" || gate_and_up;
     if (part != all_parts && has_parts) return add_part(part);
-    if (part != 0) adapters.all = true;  // what is not gated has no gate
+    adapters.all = true;
   };
   if (lora.targets.empty() || lora.targets.front() == every_linear) {
     const int parts = !apart ? 0 : op.name == "qkv" ? 3 : gate_and_up ? 2 : 0;
@@ -57,8 +60,7 @@ Adapters adapters_of(const OpTable& table, const Op& op, const Lora& lora) {
   }
   for (const std::string& name : lora.targets) {
     const LoraTarget* const target = find_target(name);
-    if (target == nullptr) continue;  // refused elsewhere
-    if (std::find(target->ops.begin(), target->ops.end(), op.name) != target->ops.end()) add(target->part);
+    if (target != nullptr && adapts(table, op, *target)) add(target->part);  // others are refused elsewhere
   }
   return adapters;
 }
@@ -225,6 +227,11 @@ const LoraTarget* find_target(std::string_view name) {
     return target.name == name || (!target.also.empty() && target.also == name);
   });
   return found == lora_targets.end() ? nullptr : &*found;
+}
+
+bool adapts(const OpTable& table, const Op& op, const LoraTarget& target) {
+  if (op.kind != OpKind::linear || !contains(target.ops, op.name)) return false;
+  return target.part != 0 || op.name == "qkv" || makes_gate(table, op);
 }
 
 OpTable with_adapters(const OpTable& table, CrossEntropy loss, const Lora& lora, bool adapted) {

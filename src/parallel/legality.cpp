@@ -6,13 +6,13 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
-#include "headroom/parallel/adapter_legality.hpp"
 #include "headroom/parallel/context.hpp"
-#include "headroom/parallel/expert_legality.hpp"
 #include "headroom/parallel/offload_legality.hpp"
 #include "headroom/parallel/optimizer_legality.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
+#include "parallel/adapter_rules.hpp"
+#include "parallel/expert_rules.hpp"
 #include "parallel/pipeline_rules.hpp"
 
 namespace headroom {
@@ -199,13 +199,13 @@ std::vector<Problem> illegalities(const Transformer& model, const Strategy& stra
   for (Problem& problem : context_illegalities(model, strategy, workload)) {
     rules.problems.push_back(std::move(problem));
   }
-  for (Problem& problem : expert_illegalities(model, strategy)) rules.problems.push_back(std::move(problem));
+  check_experts(rules, model, strategy);
   check_pipeline(rules, model, strategy);
   check_devices(rules, strategy);
   check_batch(rules, strategy, workload);
   check_recompute(rules, model, strategy);
   check_data_sharding(rules, model, strategy);
-  for (Problem& problem : adapter_illegalities(model, strategy)) rules.problems.push_back(std::move(problem));
+  check_adapters(rules, model, strategy);
   for (Problem& problem : optimizer_illegalities(model, strategy))
     rules.problems.push_back(std::move(problem));
   for (Problem& problem : offload_illegalities(model, strategy)) rules.problems.push_back(std::move(problem));

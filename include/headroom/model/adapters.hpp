@@ -34,7 +34,6 @@ enum class BaseDtype : std::uint8_t { bf16, nf4 };
 
 // Bytes of a weight: 1/2 + 1/64 + 4/(64 256).
 inline constexpr Rational nf4_bytes(2113, 4096);
-inline constexpr double nf4_size = 2113.0 / 4096;
 
 struct Lora {
   std::int64_t rank = 0;             // R; 0: weights are trained
@@ -77,6 +76,9 @@ inline constexpr std::string_view every_linear = "all-linear";
 
 // Null: none.
 const LoraTarget* find_target(std::string_view name);
+
+// Whether an op is a linear of the name. What is not gated has no gate.
+bool adapts(const OpTable& table, const Op& op, const LoraTarget& target);
 
 // Of a layer (`adapted`), or of an end of the model, which is frozen alone. Linears that are adapted all at once have an adapter
 // for each of q, k and v, and of gate and up, where q, k and v are linears of their own, and one for what is one linear.
