@@ -28,7 +28,10 @@ RatesOf rates_of(const Sample& sample) {
     if (sample.load == Load::sustained) return {RateKind::attention_sustained, std::nullopt};
     return {is_narrow(sample.attention.dtype) ? RateKind::attention_fp8 : RateKind::attention, std::nullopt};
   }
-  if (sample.kind == SampleKind::expert_block) return {RateKind::experts, narrow_index(sample.dtype)};
+  if (sample.kind == SampleKind::expert_block) {
+    const std::optional<std::size_t> narrow = narrow_index(sample.dtype);
+    return narrow || is_half(sample.dtype) ? RatesOf{RateKind::experts, narrow} : RatesOf{};
+  }
   // Rates of collectives are those within a node.
   if (is_collective(sample.kind) && sample.nodes > 1) return {};
   const bool of_bandwidth = is_collective(sample.kind) || sample.kind == SampleKind::streaming;

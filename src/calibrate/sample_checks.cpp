@@ -7,8 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "fit_stages.hpp"
 #include "headroom/core/counts.hpp"
 #include "headroom/core/error.hpp"
+#include "headroom/core/expects.hpp"
 
 namespace headroom {
 namespace {
@@ -108,10 +110,13 @@ void check_peak(const std::vector<Sample>& products, Dtype dtype, bool warns, co
   }
 }
 
+// Before what is made in it, which says nothing of 16 bits.
+std::string type_prefix(Dtype dtype) { return is_half(dtype) ? "" : std::string(name_of(dtype)) + " "; }
+
 // Of one type: that they determine the rates of its products, and can be of the device.
 void check_products(const std::vector<Sample>& products, const std::vector<Sample>& sustained, Dtype dtype,
                     const System& base, Checker& checker, std::vector<std::string>& warnings) {
-  const std::string type = is_half(dtype) ? "" : std::string(name_of(dtype)) + " ";
+  const std::string type = type_prefix(dtype);
   checker.count(products, least_products, (type + "matrix products").c_str());
   const std::string what = type + "products";
   const auto side = [](std::int64_t Gemm::*member) {
@@ -160,16 +165,18 @@ void check_attention(const SortedSamples& samples, const System& base, Checker& 
 // That blocks of experts of one type determine its rates, and can be of the device.
 void check_experts(const std::vector<Sample>& samples, Dtype dtype, const System& base, Checker& checker) {
   if (samples.empty()) return;
+  const std::string blocks = type_prefix(dtype) + "blocks of experts";
   if (!has_peak(base.performance->device, dtype)) {
     checker.report(fmt::format("holds experts of {}, for which {} gives no peak", name_of(dtype), base.name));
     return;
   }
-  checker.count(samples, least_experts, "blocks of experts");
+  checker.count(samples, least_experts, blocks.c_str());
   const auto rows = [](const Sample& sample) { return rows_of_expert(sample.expert_block); };
   const auto widths = [](const Sample& sample) { return real(width_of_expert(sample.expert_block)); };
-  checker.varies(samples, "experts", "number of rows of an expert", least_experts, rows);
-  checker.varies(samples, "experts", "width", least_experts, widths);
-  checker.times_vary(samples, "blocks of experts", least_experts);
+  const std::string experts = type_prefix(dtype) + "experts";
+  checker.varies(samples, experts.c_str(), "number of rows of an expert", least_experts, rows);
+  checker.varies(samples, experts.c_str(), "width", least_experts, widths);
+  checker.times_vary(samples, blocks.c_str(), least_experts);
   const auto rate = [](const Sample& sample) {
     return (expert_block_flops(sample.expert_block) / sample.median).count();
   };
@@ -205,43 +212,40 @@ void check_times(const std::vector<SampleSet>& sets, std::vector<Problem>& probl
   }
 }
 
+// Those that rates are fitted to; null where none are.
+std::vector<Sample>* samples_of(SortedSamples& sorted, const RatesOf& rates) {
+  SortedSamples::Narrow* const narrow = rates.narrow ? &sorted.narrow[*rates.narrow] : nullptr;
+  switch (rates.kind) {
+    case RateKind::none: return nullptr;
+    case RateKind::products: return narrow != nullptr ? &narrow->products : &sorted.products;
+    case RateKind::sustained: return narrow != nullptr ? &narrow->sustained : &sorted.sustained;
+    case RateKind::experts: return narrow != nullptr ? &narrow->experts : &sorted.experts;
+    case RateKind::attention: return &sorted.attention;
+    case RateKind::attention_fp8: return &sorted.attention_fp8;
+    case RateKind::attention_sustained: return &sorted.attention_sustained;
+    case RateKind::attention_backward: return &sorted.attention_backward;
+    case RateKind::collectives: return &sorted.collectives;
+    case RateKind::collectives_in_steps: return &sorted.collectives_in_steps;
+    case RateKind::streaming: return &sorted.streaming;
+    case RateKind::streaming_in_steps: return &sorted.streaming_in_steps;
+  }
+  EXPECTS(false);
+  return nullptr;
+}
+
 }  // namespace
 
 SortedSamples sorted(const std::vector<Sample>& samples) {
   SortedSamples result;
   std::set<std::int64_t> ranks;
   for (const Sample& sample : merge_repeated(samples)) {
-    if (sample.kind == SampleKind::matrix_product) {
-      const bool burst = sample.load == Load::burst;
-      if (is_half(sample.product.dtype)) {
-        (burst ? result.products : result.sustained).push_back(sample);
-      } else if (const auto narrow = narrow_index(sample.product.dtype)) {
-        SortedSamples::Narrow& of_type = result.narrow[*narrow];
-        (burst ? of_type.products : of_type.sustained).push_back(sample);
-        of_type.quantizes = of_type.quantizes || sample.quantizes;
-      }
-    } else if (sample.kind == SampleKind::attention) {
-      const bool narrow = is_narrow(sample.attention.dtype);
-      if (narrow && (sample.load == Load::sustained || sample.attention_pass == AttentionPass::backward))
-        continue;
-      (sample.attention_pass == AttentionPass::backward ? result.attention_backward
-       : sample.load == Load::sustained                 ? result.attention_sustained
-       : narrow                                         ? result.attention_fp8
-                                                        : result.attention)
-          .push_back(sample);
-    } else if (is_collective(sample.kind) && sample.nodes == 1 && sample.load == Load::sustained) {
-      if (tells_bandwidth(sample)) result.collectives_in_steps.push_back(sample);
-    } else if (sample.kind == SampleKind::streaming && sample.load == Load::sustained) {
-      if (tells_bandwidth(sample)) result.streaming_in_steps.push_back(sample);
-    } else if (sample.kind == SampleKind::expert_block) {
-      const auto narrow = narrow_index(sample.dtype);
-      if (narrow || is_half(sample.dtype))
-        (narrow ? result.narrow[*narrow].experts : result.experts).push_back(sample);
-    } else if (is_collective(sample.kind) && sample.nodes == 1) {
-      result.collectives.push_back(sample);
-      ranks.insert(sample.ranks);
-    } else if (sample.kind == SampleKind::streaming || sample.kind == SampleKind::empty_kernel) {
-      result.streaming.push_back(sample);
+    std::vector<Sample>* const those = samples_of(result, rates_of(sample));
+    if (those == nullptr) continue;
+    those->push_back(sample);
+    if (those == &result.collectives) ranks.insert(sample.ranks);
+    if (const auto narrow = narrow_index(sample.product.dtype)) {
+      SortedSamples::Narrow& of_type = result.narrow[*narrow];
+      of_type.quantizes = of_type.quantizes || sample.quantizes;
     }
   }
   result.one_rank_count = ranks.size() == 1;
