@@ -5,10 +5,15 @@
 namespace headroom {
 namespace {
 
-// "[0, 1, 2]", or a list; "[0, 8, ..., 120]" where it is long.
+// "[0, 1, 2]", or such a list; "[0, 8, ..., 120]" where it is long.
 std::vector<std::int64_t> ranks_at(const Json& object, const char* key) {
   std::vector<std::int64_t> ranks;
   const Json* value = member(object, key);
+  if (value != nullptr && value->is_array()) {
+    for (const Json& one : *value) {
+      if (one.is_number_integer()) ranks.push_back(one.get<std::int64_t>());
+    }
+  }
   if (value == nullptr || !value->is_string()) return ranks;
   const std::string text = value->get<std::string>();
   std::int64_t rank = 0;

@@ -1,7 +1,6 @@
 #include "headroom/interop/profile.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <tuple>

@@ -57,7 +57,7 @@ struct StreamingOperator {
   std::size_t count;
   Written written;
 };
-inline constexpr std::array<StreamingOperator, 25> streaming_operators{{
+inline constexpr std::array<StreamingOperator, 23> streaming_operators{{
     {"aten::add", 0, 2, Written::broadcast},
     {"aten::sub", 0, 2, Written::broadcast},
     {"aten::mul", 0, 2, Written::broadcast},
@@ -75,14 +75,12 @@ inline constexpr std::array<StreamingOperator, 25> streaming_operators{{
     {"aten::silu", 0, 1, Written::first},
     {"aten::sigmoid", 0, 1, Written::first},
     {"aten::tanh", 0, 1, Written::first},
-    {"aten::_softmax", 0, 1, Written::first},
     {"aten::native_dropout", 0, 1, Written::with_mask},
     {"aten::gelu_backward", 0, 2, Written::first},
     {"aten::silu_backward", 0, 2, Written::first},
     {"aten::sigmoid_backward", 0, 2, Written::first},
     {"aten::tanh_backward", 0, 2, Written::first},
     {"aten::threshold_backward", 0, 2, Written::first},
-    {"aten::_softmax_backward_data", 0, 2, Written::first},
 }};
 
 template <class Rows>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
+#include <charconv>
 #include <initializer_list>
 #include <set>
 #include <vector>
@@ -112,11 +112,10 @@ ProfiledWork product_of(const OperatorCall& call, const ProductOperator& row) {
 }
 
 std::optional<std::int64_t> number_of(const std::string& text) {
-  try {
-    return std::stoll(text);
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && read == end ? std::optional(number) : std::nullopt;
 }
 
 ProfiledWork attention_of(const OperatorCall& call, const AttentionOperator& row) {

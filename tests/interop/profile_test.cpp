@@ -158,12 +158,12 @@ TEST_CASE("profile: of a collective the shortest time counts, and its ranks tell
         "ncclDevKernel_AllGather_RING_LL", 1, microseconds,
         fmt::format(
             R"(, "Collective name": "_allgather_base", "In msg nelems": 1048576, "Out msg nelems": 8388608, "Group size": 8,
-         "dtype": "BFloat16", "Process Group Ranks": "{}")",
+         "dtype": "BFloat16", "Process Group Ranks": {})",
             ranks));
   };
   const Profile profile =
-      read({gather(400, "[0, 1, 2, 3, 4, 5, 6, 7]"), gather(250, "[0, 1, 2, 3, 4, 5, 6, 7]"),
-            gather(900, "[0, 8, ..., 56]"), gather(100, "")});
+      read({gather(400, R"("[0, 1, 2, 3, 4, 5, 6, 7]")"), gather(250, "[0, 1, 2, 3, 4, 5, 6, 7]"),
+            gather(900, R"("[0, 8, ..., 56]")"), gather(100, R"("")")});
   REQUIRE(profile.samples.samples.size() == 2);
   const Sample& near = profile.samples.samples[0];
   CHECK(near.kind == SampleKind::all_gather);
@@ -263,7 +263,7 @@ SHARED_TEST_CASE("profile: traces of real programs are read, and what they hold 
   };
   for (const Trace& trace :
        {Trace{"a100_alexnet", 79, 0}, Trace{"a100_nccl_args", 2700, 5}, Trace{"a100_shapes", 8568, 195},
-        Trace{"mi250_toy", 14, 5}, Trace{"sampled", 1154, 107}}) {
+        Trace{"mi250_toy", 14, 5}, Trace{"sampled", 1154, 105}}) {
     CAPTURE(trace.name);
     const auto file = tests::shared_file(fmt::format("data/traces/{}.json.gz", trace.name));
     if (!file) return;
