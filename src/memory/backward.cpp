@@ -11,7 +11,6 @@ namespace headroom {
 namespace {
 
 constexpr double weight_gradient_size = 2;  // bytes of an element: it has its weight's dtype
-constexpr double dequantized_size = 2;
 
 class BackwardWalk {
  public:
@@ -119,13 +118,6 @@ class BackwardWalk {
     return weight_gradient_size * Bytes(parameters(op, sharding_).evaluate(letters_));
   }
 
-  // The weights of a linear that are made BF16 for its products.
-  [[nodiscard]] Expr quantized(const Op& op) const {
-    Expr weights;
-    for (const MatrixProduct& product : op.products) weights += weights_on_rank(product, sharding_);
-    return weights;
-  }
-
   // What context-parallel ranks exchange around attention takes beside what is kept and the gradients of its inputs. A ring
   // has two buffers of keys and values and two of their gradients, of which the last holds the gradients; its forward pass
   // keeps all that came round until it ends. Gathered keys and values are whole, and so are their gradients. Tokens that
@@ -153,11 +145,12 @@ class BackwardWalk {
     const Op& op = table_.ops()[place(index)];
     BackwardPeak now = now_;
     now.during.op = index;
-    if (op.quantized) now.dequantized = dequantized_size * Bytes(quantized(op).evaluate(letters_));
-    if (reduces_units_ && op.frozen) {
-      now.weight_gradients = now_.weight_gradients;
-    } else if (reduces_units_) {
-      now_.weight_gradients += weight_gradient_size * Bytes(parameters(op, sharding_).evaluate(letters_));
+    if (op.quantized) {  // its weights are made BF16 for its products
+      now.dequantized = size_of(Dtype::half) * Bytes(product_weights(op, sharding_).evaluate(letters_));
+    }
+    if (reduces_units_) {
+      if (!op.frozen)
+        now_.weight_gradients += weight_gradient_size * Bytes(parameters(op, sharding_).evaluate(letters_));
       now.weight_gradients = now_.weight_gradients;
     } else {
       now.weight_gradients = weight_gradient(op);

@@ -1,5 +1,6 @@
 #include "headroom/memory/state.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "headroom/core/counts.hpp"
@@ -28,8 +29,7 @@ Expr frozen_parameters(const OpTable& table, const Sharding& sharding, WeightCla
 Expr quantized_weights(const OpTable& table, const Sharding& sharding, WeightClass weights) {
   Expr sum;
   for (const Op& op : table.ops()) {
-    if (op.weights != weights || !op.quantized) continue;
-    for (const MatrixProduct& product : op.products) sum += weights_on_rank(product, sharding);
+    if (op.weights == weights && op.quantized) sum += product_weights(op, sharding);
   }
   return sum;
 }
@@ -157,7 +157,14 @@ ModelParameters model_parameters(const Transformer& model, const Strategy& strat
 
 MatrixList matrices_of_rank(const ModelParameters& parts, const KindCounts& counts, bool both_ends) {
   if (parts.matrices.empty()) return {};
-  return matrices_of_rank(parts.matrices, counts, parts.shared > 0, both_ends);
+  MatrixList matrices = matrices_of_rank(parts.matrices, counts, parts.shared > 0, both_ends);
+  if (has_copy(parts, counts, both_ends)) {
+    const auto& head = parts.matrices.back();  // whose weights are as large as the embedding's
+    const auto copy =
+        std::find_if(head.begin(), head.end(), [](const auto& one) { return one.of_vocabulary; });
+    if (copy != head.end()) matrices.push_back(*copy);
+  }
+  return matrices;
 }
 
 std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strategy& strategy,
@@ -188,6 +195,7 @@ double gathered_narrow_weight_size(const Strategy& strategy) {
 }
 
 double frozen_bytes(const Parameters& held) {
+  constexpr double nf4_size = real(nf4_bytes.numerator()) / real(nf4_bytes.denominator());
   const double quantized = held.quantized_dense + held.quantized_expert;
   return (held.frozen_dense + held.frozen_expert - quantized) * real(size_of(Dtype::half)) +
          quantized * nf4_size;

@@ -68,15 +68,15 @@ ModelUnits model_units(const ModelLayers& layers, const ModelParameters& paramet
                    .keeps_gathered = keeps_gathered(strategy),
                    .ends_in_root = software.sharding.ends_in_root,
                    .buckets = {}};
-  double all = trains_adapters(strategy.lora) ? 0 : -parameters.shared;
+  double all = 0;
   const KindCounts counts = counts_of(layers);
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
-    Parameters held = parameters.kinds[i];
-    if (layers.kinds[i].position == KindPosition::last) held = without_shared(held, parameters);
+    const bool last = i + 1 == layers.kinds.size();  // the head
+    const Parameters held = last ? without_shared(parameters.kinds[i], parameters) : parameters.kinds[i];
     KindUnit& unit = units.kinds.emplace_back();
     unit.position = layers.kinds[i].position;
     if (gathers_in_passes(strategy)) unit.gathered = gathered_bytes(held, strategy);
-    all += real(counts[i]) * total(trained(parameters.kinds[i]));
+    all += real(counts[i]) * total(trained(held));
     if (by_bucket) continue;
     unit.gradients = Bytes(total(trained(held)) * half);
     if (reduces) unit.reduction = Bytes(total(trained(held)) * real(size_of(strategy.gradient_dtype)));

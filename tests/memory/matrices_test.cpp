@@ -92,6 +92,25 @@ TEST_CASE("matrices: all weights of products and embeddings, and nothing else, a
   }
 }
 
+TEST_CASE("matrices: of all that a rank with a copy of the embedding holds, norms alone are in none") {
+  Transformer model = small(false);
+  model.mtp_layers = 1;
+  Strategy strategy{.pipeline_parallel = 2};
+  strategy.optimizer.kind = OptimizerKind::adafactor;
+  const ModelParameters parts =
+      model_parameters(model, strategy, {.global_batch = 8, .sequence = model.sequence});
+  const ModelLayers layers = layers_of(model, strategy);
+  KindCounts last = counts_of(layers);
+  for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
+    if (layers.kinds[i].position == KindPosition::first) last[i] = 0;
+  }
+  const double in_none =
+      total(parameters_of_rank(parts, last, false)) - parameters_in(matrices_of_rank(parts, last, false));
+  CHECK(parts.copied == 1024 * 64);
+  CHECK(in_none > 0);
+  CHECK(in_none < parts.copied / 2);  // biases and norms
+}
+
 TEST_CASE("matrices: each optimizer's state") {
   const Transformer model = small(true);
   const HeldWeights held = held_by(model, {});

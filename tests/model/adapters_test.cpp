@@ -17,6 +17,8 @@
 namespace headroom {
 namespace {
 
+constexpr double nf4_size = 0.5 + 1.0 / 64 + 4.0 / (64 * 256);
+
 // With linears as Hugging Face has them.
 Transformer of_hub(const char* name) { return read_model(name, {"kernels.qkv=separate"}); }
 

@@ -80,11 +80,16 @@ struct ModelParameters {
   friend bool operator==(const ModelParameters&, const ModelParameters&) = default;
 };
 
-// Of the head, without the output layer's weights that are the embedding's.
-constexpr Parameters without_shared(Parameters head, const ModelParameters& parts) {
-  head.dense -= parts.shared;
-  if (head.frozen_dense > 0) head.frozen_dense -= parts.shared;
-  return head;
+// What holds the head, without the output layer's weights that are the embedding's.
+constexpr Parameters without_shared(Parameters held, const ModelParameters& parts) {
+  held.dense -= parts.shared;
+  if (held.frozen_dense > 0) held.frozen_dense -= parts.shared;
+  return held;
+}
+
+// Whether a pipeline rank has the copy of the word embedding: it holds the head, which is the last kind, and not both ends.
+constexpr bool has_copy(const ModelParameters& parts, const KindCounts& counts, bool both_ends) {
+  return parts.copied > 0 && !both_ends && !counts.empty() && counts[counts.size() - 1] > 0;
 }
 
 // The same in symbols, for all t that shard alike.
@@ -131,10 +136,8 @@ constexpr Parameters parameters_of_rank(const ModelParameters& parts, const Kind
     sum.quantized_dense += static_cast<double>(counts[i]) * parts.kinds[i].quantized_dense;
     sum.quantized_expert += static_cast<double>(counts[i]) * parts.kinds[i].quantized_expert;
   }
-  if (both_ends) {
-    sum.dense -= parts.shared;
-    if (sum.frozen_dense > 0) sum.frozen_dense -= parts.shared;
-  } else if (!counts.empty() && counts[counts.size() - 1] > 0) {
+  if (both_ends) return without_shared(sum, parts);
+  if (has_copy(parts, counts, both_ends)) {
     sum.dense += parts.copied;
     if (sum.frozen_dense > 0) sum.frozen_dense += parts.copied;
   }

@@ -301,13 +301,18 @@ constexpr Expr cached_flops(const OpTable& table, const Sharding& sharding, cons
   return sum;
 }
 
-// Weights and biases of a class that one rank holds of an op.
+// Weights that one rank holds of the products of an op.
+constexpr Expr product_weights(const Op& op, const Sharding& sharding) {
+  Expr sum;
+  for (const MatrixProduct& product : op.products) sum += weights_on_rank(product, sharding);
+  return sum;
+}
+
+// Weights and biases that one rank holds of an op.
 constexpr Expr parameters(const Op& op, const Sharding& sharding) {
   Expr sum;
   for (const Amount& part : op.parameters) sum += on_rank(part, sharding);
-  if (op.kind != OpKind::linear || op.shares_weights) return sum;
-  for (const MatrixProduct& product : op.products) sum += weights_on_rank(product, sharding);
-  return sum;
+  return op.kind != OpKind::linear || op.shares_weights ? sum : sum + product_weights(op, sharding);
 }
 
 // Parameters of a class that one rank holds.
@@ -323,8 +328,8 @@ constexpr Expr parameters(const OpTable& table, const Sharding& sharding, Weight
 constexpr Expr narrow_weights(const OpTable& table, const Sharding& sharding, WeightClass weights) {
   Expr sum;
   for (const Op& op : table.ops()) {
-    if (op.weights != weights || !multiplies_narrow(op) || op.weights_at_half) continue;
-    for (const MatrixProduct& product : op.products) sum += weights_on_rank(product, sharding);
+    if (op.weights == weights && multiplies_narrow(op) && !op.weights_at_half)
+      sum += product_weights(op, sharding);
   }
   return sum;
 }
@@ -333,8 +338,7 @@ constexpr Expr narrow_weights(const OpTable& table, const Sharding& sharding, We
 constexpr Expr narrow_output_weights(const OpTable& table, const Sharding& sharding) {
   Expr sum;
   for (const Op& op : table.ops()) {
-    if (!op.weights_at_half || op.shares_weights) continue;
-    for (const MatrixProduct& product : op.products) sum += weights_on_rank(product, sharding);
+    if (op.weights_at_half && !op.shares_weights) sum += product_weights(op, sharding);
   }
   return sum;
 }

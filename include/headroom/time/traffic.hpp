@@ -117,9 +117,7 @@ constexpr Expr accumulation(const Expr& weights, const TrafficOptions& options) 
 
 // Of weights of fewer bits: they are read, and written in BF16.
 constexpr Expr dequantization(const Op& op, const Sharding& sharding) {
-  Expr weights;
-  for (const MatrixProduct& product : op.products) weights += weights_on_rank(product, sharding);
-  return weights * Monomial(nf4_bytes + Rational(size_of(Dtype::half)));
+  return product_weights(op, sharding) * Monomial(nf4_bytes + Rational(size_of(Dtype::half)));
 }
 
 }  // namespace detail
