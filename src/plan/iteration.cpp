@@ -71,6 +71,7 @@ PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRa
                   .backward = backward};
   if (has_weight_passes(schedule)) times.backward_weight = pass_time(stage.backward_weight, rates, software);
   times.forward_exchanges = stage.forward.expert_communication;
+  times.recompute_exchanges = stage.recompute.expert_communication;
   times.backward_exchanges = after_recompute.expert_communication;
   return times;
 }
@@ -78,14 +79,17 @@ PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRa
 IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
                            const MatrixList& matrices, std::int64_t devices_per_node,
                            const Performance& performance, const Software& software) {
+  const Seconds tied = tied_embedding_time(model, strategy, devices_per_node, performance);
+  // Ends that share weights step together, and so all ranks between them.
+  const bool apart = software.post_validation && has_weight_passes(strategy.schedule) && tied == Seconds(0);
   return {.replicas = data_parallel_times(parameters, strategy, devices_per_node, performance, software),
           .buckets = buckets(parameters, strategy, software),
           .reduces_beside = software.overlap_grad_reduce,
           .gathers_beside = software.overlap_param_gather,
           .overlap_loss = performance.rates.collectives.overlap_loss.value,
-          .tied_embeddings = tied_embedding_time(model, strategy, devices_per_node, performance),
+          .tied_embeddings = tied,
           .model_copies = model_copies_time(parameters, strategy, devices_per_node, performance, software),
-          .ranks_step_apart = software.post_validation && has_weight_passes(strategy.schedule),
+          .ranks_step_apart = apart,
           .optimizer = optimizer_time(parameters, strategy, performance, software, matrices)};
 }
 

@@ -251,7 +251,8 @@ Seconds hidden_beside(const PassTimes& forward, const PassTimes& backward, doubl
   const Seconds ahead = forward.forward_exchanges;
   const Seconds back = backward.backward_exchanges;
   const Seconds forward_work = forward.forward - ahead;
-  const Seconds backward_work = backward.recompute + backward.backward + backward.backward_weight - back;
+  const Seconds backward_work =
+      backward.recompute - backward.recompute_exchanges + backward.backward - back + backward.backward_weight;
   const auto shown = [&](Seconds collective, Seconds work) {
     return std::max(collective - work, overlap_loss * collective);
   };

@@ -11,8 +11,7 @@ namespace headroom {
 DataParallelTimes data_parallel_times(const Parameters& parameters, const Strategy& strategy,
                                       std::int64_t devices_per_node, const Performance& performance,
                                       const Software& software) {
-  const bool shards_sums =
-      shards_optimizer(strategy) && software.gradient_reduction == GradientReduction::reduce_scatter;
+  const bool shards_sums = reduces_to_shards(strategy, software);
   const CollectiveKind kind = shards_sums ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
   const bool reduces = !reduces_in_passes(strategy, software);
   const bool gathers = shards_optimizer(strategy) && !gathers_in_passes(strategy);
@@ -60,8 +59,7 @@ Seconds model_copies_time(const Parameters& parameters, const Strategy& strategy
                           std::int64_t devices_per_node, const Performance& performance,
                           const Software& software) {
   if (model_copies(strategy.schedule) == 1) return Seconds(0);
-  const bool shards_sums =
-      shards_optimizer(strategy) && software.gradient_reduction == GradientReduction::reduce_scatter;
+  const bool shards_sums = reduces_to_shards(strategy, software);
   const auto held = [&](double count, WeightClass weights) {
     return shards_sums ? count / real(shards(strategy, weights)) : count;
   };

@@ -101,6 +101,7 @@ TEST_CASE("schedules: a trace has every step, and ends where its last span does"
 TEST_CASE("schedules: ranks that step their optimizers alone start the next iteration one after the other") {
   for (const ScheduleKind kind : split_kinds) {
     Request request = run_by(kind);
+    request.model.architecture.tied_embeddings = false;
     const IterationTime waits = account(evaluate(request)).timing->iteration;
     request.software.post_validation = true;
     const IterationTime goes_on = account(evaluate(request)).timing->iteration;
@@ -112,6 +113,14 @@ TEST_CASE("schedules: ranks that step their optimizers alone start the next iter
     CHECK((goes_on.total < waits.total) != symmetric);
     CHECK((goes_on.pipeline < waits.pipeline) != symmetric);
   }
+}
+
+TEST_CASE("schedules: ends that share weights step their optimizers together") {
+  Request request = run_by(ScheduleKind::zero_bubble_h2);
+  request.model.architecture.tied_embeddings = true;
+  const IterationTime waits = account(evaluate(request)).timing->iteration;
+  request.software.post_validation = true;
+  CHECK(account(evaluate(request)).timing->iteration.total == waits.total);
 }
 
 TEST_CASE("schedules: two copies of the model have two of everything but activations") {

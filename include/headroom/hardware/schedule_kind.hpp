@@ -61,9 +61,14 @@ constexpr bool has_steady_state(ScheduleKind kind) {
   return kind != ScheduleKind::gpipe && kind != ScheduleKind::looped_bfs;
 }
 
+// Whether microbatches go round the ranks, through chunk after chunk of them.
+constexpr bool goes_round(ScheduleKind kind) {
+  return kind == ScheduleKind::interleaved || kind == ScheduleKind::looped_bfs;
+}
+
 // Whether a rank may hold so many virtual stages of a copy.
 constexpr bool admits_virtual_pipeline(ScheduleKind kind, std::int64_t virtual_pipeline) {
-  if (kind == ScheduleKind::interleaved || kind == ScheduleKind::looped_bfs) return virtual_pipeline > 1;
+  if (goes_round(kind)) return virtual_pipeline > 1;
   return virtual_pipeline == (runs_in_v(kind) ? 2 : 1);
 }
 

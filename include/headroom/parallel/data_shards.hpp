@@ -61,6 +61,11 @@ constexpr bool reduces_in_passes(const Strategy& strategy, const Software& softw
          !software.sharding.sums_before_reduction;
 }
 
+// Whether the reduction of gradients that are whole leaves each rank its shard of the sums.
+constexpr bool reduces_to_shards(const Strategy& strategy, const Software& software) {
+  return shards_optimizer(strategy) && software.gradient_reduction == GradientReduction::reduce_scatter;
+}
+
 // How ranks divide what they hold alike.
 struct ShardingChoice {
   DataSharding data_sharding = DataSharding::none;

@@ -38,14 +38,9 @@ ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::
 // Whether the makespan is a formula. Of interleaved schedules it takes a step a pass, and a replay where weights have
 // passes of their own, which the spans above do not tell apart.
 constexpr bool has_closed_form(const Strategy& strategy) {
-  const bool formula =
-      strategy.schedule == ScheduleKind::gpipe || strategy.schedule == ScheduleKind::one_forward_one_backward;
-  return formula && !strategy.overlap_expert_all_to_all;
-}
-
-// Whether microbatches go round the ranks, through chunk after chunk of them.
-constexpr bool goes_round(ScheduleKind kind) {
-  return kind == ScheduleKind::interleaved || kind == ScheduleKind::looped_bfs;
+  const ScheduleKind kind = strategy.schedule;
+  return !goes_round(kind) && !has_weight_passes(kind) && !overlaps_passes(kind) &&
+         !strategy.overlap_expert_all_to_all;
 }
 
 // `spans` are those of the p m virtual stages, in the order of the model. Not for schedules with passes for weights.

@@ -24,8 +24,9 @@ struct PassTimes {
   Seconds recompute;        // recomputation before the backward pass, unless a window stored the pass in full
   Seconds backward;         // without recomputation; where weights have passes of their own, of inputs only
   Seconds backward_weight;  // of such a pass
-  // What of the forward and of the backward pass are collectives that another pass beside it can hide.
+  // What of each are collectives of experts. Another pass beside it can hide those of the forward and of the backward pass.
   Seconds forward_exchanges;
+  Seconds recompute_exchanges;
   Seconds backward_exchanges;
   friend bool operator==(const PassTimes&, const PassTimes&) = default;
 };
