@@ -57,16 +57,24 @@ std::optional<ScheduleKind> schedule_of(const MeasuredRun& run) {
   const std::string schedule = run.schedule.value_or("1F1B");
   const bool interleaved = run.virtual_pipeline.value_or(1) > 1;
   if (const auto named = from_name<ScheduleKind>(schedule)) {
-    const bool counted = *named == ScheduleKind::one_forward_one_backward;
-    return counted && interleaved ? ScheduleKind::interleaved : *named;
+    const bool counted =
+        *named == ScheduleKind::one_forward_one_backward || *named == ScheduleKind::interleaved;
+    if (!counted) return named;
+    return interleaved ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
   }
   if (schedule == "GPipe") return ScheduleKind::gpipe;
-  if (!holds(schedule, "1F1B") && !holds(schedule, "1f1b") && schedule != "interleaved") return std::nullopt;
+  if (!holds(schedule, "1F1B") && !holds(schedule, "1f1b")) return std::nullopt;
   return interleaved ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
 }
 
 std::optional<CpComm> cp_comm_of(const MeasuredRun& run) {
   return run.cp_comm ? from_name<CpComm>(*run.cp_comm) : CpComm::p2p;
+}
+
+// "flex (DeepEP)".
+std::optional<Dispatcher> dispatcher_of(const MeasuredRun& run) {
+  if (!run.dispatcher) return Dispatcher::alltoall;
+  return from_name<Dispatcher>(run.dispatcher->substr(0, run.dispatcher->find(' ')));
 }
 
 // As the recipe names it, or else the words of its type do.
@@ -86,6 +94,7 @@ void collect_unmodelled(const MeasuredRun& run, std::vector<std::string>& reason
   };
   const std::size_t others = reasons.size();
   for (const std::string& what : run.unmodelled) add(what);
+  if (!dispatcher_of(run)) add("dispatch by '" + *run.dispatcher + "'");
   if (!cp_comm_of(run)) add("context parallelism by '" + *run.cp_comm + "'");
   if (run.recipe && !precision_of(run)) add("GEMMs of recipe '" + *run.recipe + "'");
   const bool half = !run.recipe && precision_of(run) == Precision::bf16;
@@ -221,7 +230,7 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
                     .expert_parallel = run.expert_parallel,
                     .expert_tensor_parallel =
                         has_experts(run) ? run.expert_tensor_parallel.value_or(run.tensor_parallel) : 1,
-                    .moe_dispatcher = has_experts(run) ? run.dispatcher : Dispatcher::alltoall,
+                    .moe_dispatcher = has_experts(run) ? *dispatcher_of(run) : Dispatcher::alltoall,
                     .micro_batch = run.micro_batch,
                     .sequence_parallel = run.sequence_parallel.value_or(false),
                     .schedule = *schedule_of(run),

@@ -24,7 +24,6 @@ struct WrittenRun {
   std::optional<std::int64_t> sequence;  // of the batch, over the model's
   std::optional<std::string> norm;
   std::optional<bool> tensor_overlap;
-  std::optional<std::string> dispatcher;
   std::optional<double> capacity_factor;
   std::optional<std::string> mode;  // "LoRA"
 };
@@ -98,7 +97,7 @@ inline constexpr auto run_parallel_fields = [](auto& fields, auto& it) {
 };
 
 inline constexpr auto moe_run_fields = [](auto& fields, auto& it) {
-  fields.optional("dispatcher", it.dispatcher);
+  fields.optional("dispatcher", it.run.dispatcher);
   fields.optional("capacity_factor", it.capacity_factor);
   fields.optional("mtp_layers", it.run.mtp_layers, Range{0, most_predictors});
 };

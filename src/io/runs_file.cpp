@@ -91,10 +91,6 @@ void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
   if (written.tensor_overlap && !run.settings.overlap_tensor_parallel)
     run.settings.overlap_tensor_parallel =
         *written.tensor_overlap ? TensorOverlap::full : TensorOverlap::backward;
-  if (written.dispatcher) {  // "flex (DeepEP)"
-    const std::string name = written.dispatcher->substr(0, written.dispatcher->find(' '));
-    run.dispatcher = from_name<Dispatcher>(name).value_or(Dispatcher::alltoall);
-  }
   const bool adapts = written.mode && written.mode->find("LoRA") != std::string::npos;
   if (adapts && !trains_adapters(run.lora)) run.lora = lora_of_recipes;
   if (run.experts && written.capacity_factor) run.experts->capacity_factor = written.capacity_factor;

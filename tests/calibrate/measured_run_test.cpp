@@ -245,6 +245,7 @@ TEST_CASE("what cannot be predicted is skipped with the reason") {
   CHECK(changed([](auto& run) { run.dense = false; }) == "not stated: model.moe");
   CHECK(changed([](auto& run) { run.cp_comm = "zigzag"; }) ==
         "not modelled yet: context parallelism by 'zigzag'");
+  CHECK(changed([](auto& run) { run.dispatcher = "pigeons"; }) == "not modelled yet: dispatch by 'pigeons'");
   CHECK(sharded(changed([](auto& run) { run.fully_sharded = true; })));
   CHECK(sharded(changed([](auto& run) { run.zero_stage = 3; })));
   CHECK(changed([](auto& run) { run.dtype = "fp8 (hybrid)"; }) == narrow);

@@ -65,7 +65,7 @@ struct MeasuredRun {
   std::optional<std::string> cp_comm;  // p2p without
   std::int64_t expert_parallel = 1;
   std::optional<std::int64_t> expert_tensor_parallel;  // Megatron-LM's is tensor_parallel
-  Dispatcher dispatcher = Dispatcher::alltoall;
+  std::optional<std::string> dispatcher;               // its name, with any words behind it; alltoall without
   bool overlap_expert_all_to_all = false;
   std::int64_t data_parallel = 1;
   std::optional<std::int64_t> zero_stage;
