@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/parameters.hpp"
 
 namespace headroom {
 namespace {

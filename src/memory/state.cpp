@@ -6,6 +6,7 @@
 #include "headroom/core/counts.hpp"
 #include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/parameters.hpp"
 #include "headroom/parallel/stage_places.hpp"
 #include "headroom/schedule/order.hpp"
 
@@ -20,18 +21,14 @@ double whole_count(const Transformer& model) {
 
 // Parameters of a class that are frozen, and of these the ones that are of fewer bits.
 Expr frozen_parameters(const OpTable& table, const Sharding& sharding, WeightClass weights) {
-  Expr sum;
-  for (const Op& op : table.ops()) {
-    if (op.weights == weights && op.frozen) sum += parameters(op, sharding);
-  }
-  return sum;
+  return sum_over(table, [&](const Op& op) {
+    return op.weights == weights && op.frozen ? parameters(op, sharding) : Expr();
+  });
 }
 Expr quantized_weights(const OpTable& table, const Sharding& sharding, WeightClass weights) {
-  Expr sum;
-  for (const Op& op : table.ops()) {
-    if (op.weights == weights && op.quantized) sum += product_weights(op, sharding);
-  }
-  return sum;
+  return sum_over(table, [&](const Op& op) {
+    return op.weights == weights && op.quantized ? product_weights(op, sharding) : Expr();
+  });
 }
 
 // The output layer's weight matrix, which tied embeddings share with the word embedding.

@@ -7,6 +7,7 @@
 #include "headroom/parallel/collectives.hpp"
 #include "headroom/parallel/flops.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/parameters.hpp"
 #include "model/architectures.hpp"
 
 namespace headroom {

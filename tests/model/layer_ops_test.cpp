@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "headroom/parallel/compose.hpp"
+#include "headroom/parallel/parameters.hpp"
 
 namespace headroom {
 namespace {

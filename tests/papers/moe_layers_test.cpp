@@ -9,6 +9,7 @@
 
 #include "headroom/memory/backward.hpp"
 #include "headroom/model/expert_ops.hpp"
+#include "headroom/parallel/parameters.hpp"
 #include "headroom/parallel/strategy.hpp"
 #include "paths.hpp"
 

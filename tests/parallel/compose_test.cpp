@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/parallel/parameters.hpp"
 
 namespace headroom {
 namespace {

@@ -8,6 +8,7 @@
 #include "headroom/parallel/collectives.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/parameters.hpp"
 #include "headroom/plan/plan.hpp"
 #include "headroom/time/collective.hpp"
 #include "headroom/time/op_cost.hpp"

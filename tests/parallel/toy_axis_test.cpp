@@ -8,6 +8,7 @@
 #include "headroom/memory/reserves.hpp"
 #include "headroom/model/ends_ops.hpp"
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/parallel/parameters.hpp"
 #include "headroom/time/op_cost.hpp"
 #include "time/a100.hpp"
 

@@ -1,5 +1,5 @@
 // An op table under tensor and sequence parallelism and a recomputation policy: what one tensor-parallel rank
-// stores, computes and holds. Rules on placements and on who makes and keeps a value; no closed forms.
+// stores and computes. Rules on placements and on who makes and keeps a value; no closed forms.
 #pragma once
 
 #include <cstdint>
@@ -299,53 +299,6 @@ constexpr Expr cached_flops(const OpTable& table, const Sharding& sharding, cons
     }
   }
   return sum;
-}
-
-// Weights that one rank holds of the products of an op.
-constexpr Expr product_weights(const Op& op, const Sharding& sharding) {
-  Expr sum;
-  for (const MatrixProduct& product : op.products) sum += weights_on_rank(product, sharding);
-  return sum;
-}
-
-// Weights and biases that one rank holds of an op.
-constexpr Expr parameters(const Op& op, const Sharding& sharding) {
-  Expr sum;
-  for (const Amount& part : op.parameters) sum += on_rank(part, sharding);
-  return op.kind != OpKind::linear || op.shares_weights ? sum : sum + product_weights(op, sharding);
-}
-
-// Parameters of a class that one rank holds.
-constexpr Expr parameters(const OpTable& table, const Sharding& sharding, WeightClass weights) {
-  Expr sum;
-  for (const Op& op : table.ops()) {
-    if (op.weights == weights) sum += parameters(op, sharding);
-  }
-  return sum;
-}
-
-// Those of them that are factors of products of fewer than 16 bits.
-constexpr Expr narrow_weights(const OpTable& table, const Sharding& sharding, WeightClass weights) {
-  Expr sum;
-  for (const Op& op : table.ops()) {
-    if (op.weights == weights && multiplies_narrow(op) && !op.weights_at_half)
-      sum += product_weights(op, sharding);
-  }
-  return sum;
-}
-
-// And those that are so beside 16 bits that stay: of an output layer.
-constexpr Expr narrow_output_weights(const OpTable& table, const Sharding& sharding) {
-  Expr sum;
-  for (const Op& op : table.ops()) {
-    if (op.weights_at_half && !op.shares_weights) sum += product_weights(op, sharding);
-  }
-  return sum;
-}
-
-// All of them.
-constexpr Expr parameters(const OpTable& table, const Sharding& sharding) {
-  return parameters(table, sharding, WeightClass::dense) + parameters(table, sharding, WeightClass::expert);
 }
 
 }  // namespace headroom

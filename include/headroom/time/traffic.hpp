@@ -13,6 +13,7 @@
 #include "headroom/hardware/software.hpp"
 #include "headroom/model/adapters.hpp"
 #include "headroom/parallel/compose.hpp"
+#include "headroom/parallel/parameters.hpp"
 
 namespace headroom {
 
