@@ -203,6 +203,7 @@ Transformer model_of(const MeasuredRun& run, const RunSettings& settings) {
   Architecture& architecture = model.architecture;
   if (run.flash_attention.value_or(false)) architecture.kernels.attention = AttentionKernel::flash;
   set(architecture.normalization, run.normalization);
+  set(architecture.linear_bias, run.linear_bias);
   set(architecture.qkv_bias, run.qkv_bias);
   set(architecture.positions, settings.positions);
   set(architecture.tied_embeddings, settings.tied_embeddings);
@@ -334,6 +335,10 @@ RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const Sys
   set(request.software.overlap_grad_reduce, settings.overlap_grad_reduce);
   set(request.software.overlap_param_gather, settings.overlap_param_gather);
   set(request.software.overlap_p2p, settings.overlap_p2p);
+  if (run.cuda_graphs) {
+    request.software.cuda_graphs = *run.cuda_graphs;
+    request.software.cuda_graph_modules = run.cuda_graph_modules;
+  }
   MeasuredCase result{.source = label_of(run, source), .name = run.name, .request = std::move(request)};
   if (run.iteration)
     result.figures.push_back({.measure = Measure::iteration_seconds, .value = run.iteration->count()});

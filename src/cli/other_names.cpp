@@ -45,6 +45,9 @@ constexpr std::array other_names{
     OtherName{"--no-async-tensor-model-parallel-allreduce", "--set-software=overlap_tensor_parallel=none"},
     OtherName{"--overlap-p2p-communication", "--set-software=overlap_p2p=true"},
     OtherName{"--no-overlap-p2p-communication", "--set-software=overlap_p2p=false"},
+    OtherName{"--enable-cuda-graph", "--set-software=cuda_graphs=layers"},
+    OtherName{"--torch-compile", "--set-software=launches=compiled"},
+    OtherName{"--compile", "--set-software=launches=compiled"},
     OtherName{"--recompute-activations", "--recompute=selective"},
     OtherName{"--use-flash-attn", "--attention=flash"},
     OtherName{"--cross-entropy-loss-fusion", ""},  // the native one keeps as much
@@ -174,6 +177,12 @@ class Translation {
       read_fp8_format(flag, value(rest));
     } else if (flag == "--fp4-format") {
       read_fp4_format(flag, value(rest));
+    } else if (flag == "--cuda-graphs") {
+      result_.push_back("--set-software=cuda_graphs=" + value(rest));
+    } else if (flag == "--cuda-graph-impl") {
+      read_graphs(flag, value(rest));
+    } else if (flag == "--cuda-graph-modules" || flag == "--cuda-graph-scope") {
+      read_graph_modules(value(rest));
     } else if (flag == "--cross-entropy") {
       result_.push_back("--set-software=cross_entropy=" + value(rest));
     } else if (flag == "--cross-entropy-fusion-impl") {
@@ -271,6 +280,28 @@ class Translation {
     }
     result_.push_back(std::string("--set-software=cross_entropy=") +
                       (implementation == "te" ? "fused_fp32" : "vocabulary_parallel"));
+  }
+
+  // Where they are recorded by makes no difference.
+  void read_graphs(const std::string& flag, const std::string& implementation) {
+    const bool of_layers = implementation == "local" || implementation == "transformer_engine";
+    if (!of_layers && !from_name<CudaGraphs>(implementation)) {
+      problems_.push_back(
+          {flag, "must be none, local, transformer_engine or full_iteration, not '" + implementation + "'"});
+      return;
+    }
+    result_.push_back("--set-software=cuda_graphs=" + (of_layers ? "layers" : implementation));
+  }
+
+  // One after another, or behind each other with commas between them.
+  void read_graph_modules(std::string names) {
+    while (next_ < arguments_.size() && from_name<GraphModule>(arguments_[next_]))
+      names += "," + arguments_[next_++];
+    if (names == "full_iteration") {
+      result_.emplace_back("--set-software=cuda_graphs=full_iteration");
+      return;
+    }
+    result_.push_back("--set-software=cuda_graph_modules=" + names);
   }
 
   void read_recipe(const std::string& flag, const std::string& recipe) {

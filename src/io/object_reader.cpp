@@ -45,6 +45,10 @@ ObjectReader::ObjectReader(Document& document, const JsonPointer& at)
   object_ = nullptr;
 }
 
+bool ObjectReader::is_overridden(std::string_view key) const {
+  return document_.overridden.contains((at_ / std::string(key)).to_string());
+}
+
 const Json* ObjectReader::find(std::string_view key, bool required) {
   known_.push_back(key);
   const auto member = object_->find(key);

@@ -15,6 +15,7 @@
 
 #include "document.hpp"
 #include "headroom/core/names.hpp"
+#include "headroom/core/reading.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/io/quantity.hpp"
 
@@ -106,8 +107,14 @@ class ObjectReader {
   template <class E>
   void optional_names(std::string_view key, std::vector<E>& values) {
     std::vector<std::string> names;
-    if (find(key, /*required=*/false) == nullptr) return;
-    texts(key, names);
+    const Json* const given = find(key, /*required=*/false);
+    if (given == nullptr) return;
+    if (is_overridden(key) && given->is_string()) {  // a flag's list has commas
+      for (const std::string_view part : parts_of(given->template get_ref<const std::string&>()))
+        names.emplace_back(part);
+    } else {
+      texts(key, names);
+    }
     values.clear();
     values.reserve(names.size());
     std::vector<std::string_view> known;
@@ -137,6 +144,7 @@ class ObjectReader {
   void report_unknown_keys();
   const Json* find(std::string_view key, bool required);
   bool find_wanted(std::string_view key, std::vector<std::string>& absent);
+  [[nodiscard]] bool is_overridden(std::string_view key) const;
   void report(std::string_view key, std::string rule);
   std::size_t length(std::string_view key);
   static std::string listed(std::span<const std::string_view> names);

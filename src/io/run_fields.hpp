@@ -8,6 +8,7 @@
 
 #include "headroom/calibrate/measured_run.hpp"
 #include "object_reader.hpp"
+#include "run_graphs.hpp"
 #include "settings_fields.hpp"
 
 namespace headroom {
@@ -25,6 +26,8 @@ struct WrittenRun {
   std::optional<std::string> norm;
   std::optional<bool> tensor_overlap;
   std::optional<double> capacity_factor;
+  std::optional<std::string> model_name;  // beside its sizes
+  StatedGraphs graphs;
   std::optional<std::string> mode;  // "LoRA"
 };
 
@@ -72,6 +75,8 @@ inline constexpr auto run_model_fields = [](auto& fields, auto& it) {
   fields.wanted("gated_mlp", it.run.gated, it.run.lacking);
   fields.optional("norm", it.norm);
   fields.optional("qkv_bias", it.run.qkv_bias);
+  fields.optional("linear_bias", it.run.linear_bias);
+  fields.optional("name", it.model_name);
   fields.optional("tied_embeddings", it.run.settings.tied_embeddings);
   fields.optional("window", it.run.window, Range{0, run_sizes.most});
   fields.optional("full_attention_every", it.run.full_attention_every, Range{0, run_counts.most});

@@ -11,6 +11,7 @@
 #include "headroom/io/source_file.hpp"
 #include "object_reader.hpp"
 #include "run_fields.hpp"
+#include "run_graphs.hpp"
 #include "run_members.hpp"
 #include "text.hpp"
 
@@ -71,6 +72,8 @@ void normalize(Json& run, WrittenRun& written) {
     written.model = model->get<std::string>();
     erase(run, "/model");
   }
+  written.graphs = graphs_of(run);
+  erase(run, "/cuda_graphs");
 }
 
 // Reads what the run refers to by name, and what it says in words of its own. Notes what does not exist.
@@ -84,6 +87,10 @@ void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
     }
   };
   if (written.iteration) run.iteration = Seconds(*written.iteration);
+  run.cuda_graphs = written.graphs.graphs;
+  run.cuda_graph_modules = written.graphs.modules;
+  if (!written.graphs.rule.empty()) document.report(at / "cuda_graphs", written.graphs.rule);
+  if (!run.linear_bias && written.model_name) run.linear_bias = bias_of_embedded(*written.model_name, run);
   if (written.model) named(at / "model", [&] { run.model = read_model(*written.model); });
   if (run.model) run.sequence = run.model->sequence;
   if (run.stack) named(at / "stack", [&] { read_software(*run.stack); });

@@ -60,6 +60,9 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.optional("selective_op", software.selective_op);
   fields.required("serial_transfers", software.serial_transfers);
   fields.required("blocking_launches", software.blocking_launches);
+  fields.optional("launches", software.launches);
+  fields.optional("cuda_graphs", software.cuda_graphs);
+  fields.optional_names("cuda_graph_modules", software.cuda_graph_modules);
   fields.optional("attention_kernels", software.attention_kernels);
   fields.required_object("product_rate", software.product_rate, sourced_choice_fields);
   fields.object("expert_products", software.expert_products, sourced_choice_fields);

@@ -1,6 +1,8 @@
 #include "plan/account.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "headroom/core/counts.hpp"
 #include "headroom/plan/interval.hpp"
@@ -22,14 +24,18 @@ bool uses(std::string_view group, bool flash, const Extrapolations& beyond) {
 }
 
 // What the time model takes from nowhere: rates that nobody fitted, and an assumed network.
-std::string assumed_rates(const Performance& performance, const Software& software,
-                          const PrecisionScope& scope, bool flash, const Extrapolations& beyond) {
+std::string assumed_rates(const Request& request, const Extrapolations& beyond) {
   std::string names;
+  const Performance& performance = *request.system.performance;
+  const Software& software = request.software;
+  const bool flash = any_flash_attention(request.model);
+  const bool launches_apart = any_experts(request.model) || software.launches == Launches::compiled;
   const auto append = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
   visit_rates(performance.rates, [&](std::string_view group, std::string_view name, const auto& rate) {
     if (rate.origin != Origin::assumed || !uses(group, flash, beyond)) return;
     if (name == "pytorch_speed" && software.attention_kernels != AttentionKernels::pytorch) return;
-    if (name == "fp8_speed" && !scope.attention) return;
+    if (name == "fp8_speed" && !request.strategy.precision_scope.attention) return;
+    if (group == "host" && name == "launch" && !launches_apart) return;
     append(std::string(group) + "." + std::string(name));
   });
   const Network& network = performance.network;
@@ -89,11 +95,23 @@ void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vec
        "products of " + scaled +
            " have no rates of their own on this system: those of 16 bits are assumed, as much " +
            "faster as the device's peak");
-  const bool flash = any_flash_attention(model);
-  const std::string assumed =
-      assumed_rates(*system.performance, software, strategy.precision_scope, flash, beyond);
+  const std::string assumed = assumed_rates(plan.request, beyond);
   warn(!assumed.empty(), "assumed_rates",
        "time rests on rates that are assumed, not fitted (sources: --format json): " + assumed);
+}
+
+// Where launches add more than this part to an iteration, the host is said to hold it back.
+constexpr double held_back = 0.05;
+
+std::optional<Warning> launch_bound(const Plan& plan) {
+  const IterationTime& iteration = plan.timing->iteration;
+  const double part = iteration.breakdown.launch_overhead / iteration.total;
+  if (part < held_back) return std::nullopt;
+  std::string text = "the host takes longer to launch kernels than the GPU to run them, or waits for it: " +
+                     std::to_string(std::lround(100 * part)) + "% of the iteration.";
+  if (plan.request.software.cuda_graphs == CudaGraphs::none)
+    text += " CUDA graphs (--cuda-graphs layers) and larger microbatches help";
+  return Warning{"launch_bound", std::move(text)};
 }
 
 }  // namespace
@@ -120,7 +138,10 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
                                            " exceeds the model's " + std::to_string(model.max_positions) +
                                            " learned positions: the table is taken as that much longer");
   }
-  if (plan.timing) warn_of_extrapolation(plan, reduction_within_fit, warnings);
+  if (plan.timing) {
+    if (auto warning = launch_bound(plan)) warnings.push_back(*std::move(warning));
+    warn_of_extrapolation(plan, reduction_within_fit, warnings);
+  }
   if (strategy.recompute.policy == RecomputePolicy::selective) {
     constexpr double worth_recomputing = 0.05;
     Bytes plain;

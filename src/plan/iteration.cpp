@@ -38,7 +38,7 @@ Breakdown breakdown_of(const StageCost& stage, const PassTimes& times) {
                        Seconds(0)),
           .expert_communication = cost.expert_communication,
           .context_communication = cost.context_communication,
-          .launch_overhead = std::max(passes - device_time(cost), Seconds(0)),
+          .launch_overhead = std::max(passes - device_time(cost) + cost.drained, Seconds(0)),
           .data_communication = cost.data_communication,
           .host_communication = cost.host_communication};
 }

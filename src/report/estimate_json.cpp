@@ -44,7 +44,9 @@ OrderedJson pass_json(const PassCost& cost) {
           {"attention_seconds", cost.attention.count()},
           {"memory_bound_seconds", cost.memory_bound.count()},
           {"communication_seconds", cost.communication.count()},
-          {"launches", cost.operations}};
+          {"launches", cost.operations},
+          {"host_launch_seconds", cost.host.count()},
+          {"host_wait_seconds", cost.drained.count()}};
 }
 
 // Device time of one microbatch through one layer or one end of the model.

@@ -8,8 +8,7 @@ namespace headroom {
 
 bool no_worse(const LayerChoice& x, const LayerChoice& y) {
   return x.bytes.kept <= y.bytes.kept && x.bytes.recomputed <= y.bytes.recomputed &&
-         device_time(x.recompute) <= device_time(y.recompute) &&
-         x.recompute.operations <= y.recompute.operations;
+         device_time(x.recompute) <= device_time(y.recompute) && x.recompute.host <= y.recompute.host;
 }
 
 LayerSets::LayerSets(const OpTable& table, const PricedTable& prices, const Sharding& sharding,
@@ -48,7 +47,7 @@ LayerChoice LayerSets::choice(OpSet ops) const {
 
 std::vector<LayerChoice> unbeaten(std::vector<LayerChoice> choices) {
   const auto order = [](const LayerChoice& choice) {
-    return std::tuple(choice.bytes.kept, device_time(choice.recompute), choice.recompute.operations,
+    return std::tuple(choice.bytes.kept, device_time(choice.recompute), choice.recompute.host,
                       choice.bytes.recomputed, choice.ops);
   };
   std::sort(choices.begin(), choices.end(),
@@ -154,16 +153,13 @@ class LayerFrontSearch {
   struct Slack {
     Bytes bytes;
     Seconds time;
-    double operations = 0;
+    Seconds host;
   };
 
   static bool beats(const Partial& x, const Partial& y, const Slack& slack) {
     if (x.choice.bytes.kept > y.choice.bytes.kept + slack.bytes) return false;
     if (x.choice.bytes.recomputed > y.choice.bytes.recomputed + slack.bytes) return false;
-    if (static_cast<double>(x.choice.recompute.operations) >
-        static_cast<double>(y.choice.recompute.operations) + slack.operations) {
-      return false;
-    }
+    if (x.choice.recompute.host > y.choice.recompute.host + slack.host) return false;
     if (slack.time > Seconds(0)) return x.time <= y.time + slack.time;
     return surely_no_slower(x, y);
   }
@@ -175,26 +171,25 @@ class LayerFrontSearch {
     const PassCost& less = x.choice.recompute;
     const PassCost& more = y.choice.recompute;
     const bool no_slower = less.gemm <= more.gemm && less.attention <= more.attention &&
-                           less.memory_bound <= more.memory_bound && less.communication <= more.communication;
+                           less.memory_bound <= more.memory_bound &&
+                           less.communication <= more.communication && less.drained <= more.drained;
     // As alike as they are, rounding can make them equal in the end: then the first by bits is due.
-    return no_slower &&
-           (x.choice.ops < y.choice.ops || x.choice.bytes.kept < y.choice.bytes.kept ||
-            x.choice.bytes.recomputed < y.choice.bytes.recomputed || less.operations < more.operations);
+    return no_slower && (x.choice.ops < y.choice.ops || x.choice.bytes.kept < y.choice.bytes.kept ||
+                         x.choice.bytes.recomputed < y.choice.bytes.recomputed || less.host < more.host);
   }
 
   // Without the partial sets that another one, open in the same way, beats. What is added later is added to both.
   [[nodiscard]] std::vector<Partial> prune(std::vector<Partial> partial, double part) const {
     std::sort(partial.begin(), partial.end(), [](const Partial& x, const Partial& y) {
-      return std::tie(x.open, x.choice.bytes.kept, x.time, x.choice.recompute.operations,
-                      x.choice.bytes.recomputed, x.choice.ops) <
-             std::tie(y.open, y.choice.bytes.kept, y.time, y.choice.recompute.operations,
-                      y.choice.bytes.recomputed, y.choice.ops);
+      return std::tie(x.open, x.choice.bytes.kept, x.time, x.choice.recompute.host, x.choice.bytes.recomputed,
+                      x.choice.ops) < std::tie(y.open, y.choice.bytes.kept, y.time, y.choice.recompute.host,
+                                               y.choice.bytes.recomputed, y.choice.ops);
     });
     const LayerChoice nothing = sets_.choice({});
     const LayerChoice all = sets_.choice(every_op(sets_.table_));
     const Slack slack{.bytes = part * nothing.bytes.kept,
                       .time = part * device_time(all.recompute),
-                      .operations = part * static_cast<double>(all.recompute.operations)};
+                      .host = part * all.recompute.host};
     std::vector<Partial> kept;
     std::size_t first = 0;  // of those that are open in the same way
     for (Partial& one : partial) {

@@ -72,7 +72,7 @@ IndexedMix indexed(const std::vector<LayerChoice>& choices, std::size_t first, s
           .kept = kept,
           .highest = kept + above,
           .device = of_first * device_time(x.recompute) + of_rest * device_time(y.recompute),
-          .operations = first_layers * x.recompute.operations + rest_layers * y.recompute.operations};
+          .host = of_first * x.recompute.host + of_rest * y.recompute.host};
 }
 
 template <class Visit>
@@ -127,19 +127,18 @@ RecomputeTime::RecomputeTime(std::vector<PassCost> backward, const HostRates& ra
   for (const PassCost& pass : backward_) without_ += pass_time(pass, rates, software);
 }
 
-Seconds RecomputeTime::seconds(Seconds device, std::int64_t operations) const {
+Seconds RecomputeTime::seconds(Seconds device, Seconds host) const {
   Seconds sum;
   for (const PassCost& pass : backward_) {
-    sum += pass_time(pass + PassCost{.memory_bound = device, .operations = operations}, rates_, software_);
+    sum += pass_time(pass + PassCost{.memory_bound = device, .host = host}, rates_, software_);
   }
   return sum - without_;
 }
 
-Seconds RecomputeTime::at_least(Seconds device, std::int64_t operations) const {
+Seconds RecomputeTime::at_least(Seconds device, Seconds host) const {
   Seconds sum;
   for (const PassCost& pass : backward_) {
-    const auto launched = static_cast<double>(pass.operations + operations);
-    sum += std::max(device_time(pass) + device, launched * rates_.operation.value);
+    sum += std::max(device_time(pass) + device, pass.host + host);
   }
   return sum - without_;
 }
@@ -149,7 +148,7 @@ std::vector<IndexedMix> stage_mixes(const std::vector<LayerChoice>& choices, std
   // Nearly all mixes are beaten by those of the few quickest sets: only what passes them is priced.
   std::vector<IndexedMix> mixes;
   const auto price = [&](IndexedMix mix) {
-    mix.time = time.seconds(mix.device, mix.operations);
+    mix.time = time.seconds(mix.device, mix.host);
     mixes.push_back(mix);
   };
   visit_mixes(choices, quickest(choices), layers, price);
@@ -164,7 +163,7 @@ std::vector<IndexedMix> stage_mixes(const std::vector<LayerChoice>& choices, std
   std::iota(all.begin(), all.end(), std::size_t{0});
   visit_mixes(choices, all, layers, [&](const IndexedMix& mix) {
     const auto after =
-        std::upper_bound(bar.begin(), bar.end(), time.at_least(mix.device, mix.operations),
+        std::upper_bound(bar.begin(), bar.end(), time.at_least(mix.device, mix.host),
                          [](Seconds least, const IndexedMix& one) { return least < one.time; });
     const bool beaten =
         after != bar.begin() && (after - 1)->kept <= mix.kept && (after - 1)->highest <= mix.highest;

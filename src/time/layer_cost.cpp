@@ -1,6 +1,7 @@
 #include "headroom/time/layer_cost.hpp"
 
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/time/launches.hpp"
 
 namespace headroom {
 
@@ -25,6 +26,7 @@ PricedTable priced(const TableWork& work, const Setting& setting) {
     table.gather += collective_time(CollectiveKind::all_gather, Bytes(input.evaluate(setting.letters)),
                                     setting.groups[ParallelAxis::tensor], setting.performance);
   }
+  table.gather_launch = host_time(1, 0, launch_times(setting.performance.rates.host, setting.software));
   return table;
 }
 
@@ -59,7 +61,8 @@ LayerCost table_cost(const PricedTable& table, const RecomputedOps& recomputed) 
     if ((recomputed.ops & op_bit(i)) != 0) sum.recompute += run_again(op, recomputed);
     sum.beyond = sum.beyond | op.beyond;
   }
-  if (recomputed.shard_checkpoint) sum.recompute += {.communication = table.gather, .operations = 1};
+  if (recomputed.shard_checkpoint)
+    sum.recompute += {.communication = table.gather, .operations = 1, .host = table.gather_launch};
   return sum;
 }
 

@@ -1,11 +1,13 @@
 #include "headroom/time/op_cost.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "headroom/parallel/context.hpp"
 #include "headroom/time/attention.hpp"
+#include "headroom/time/launches.hpp"
 #include "headroom/time/streaming.hpp"
+#include "pieces.hpp"
+#include "product_shapes.hpp"
 
 namespace headroom {
 namespace {
@@ -60,9 +62,10 @@ class Pricing {
     const bool overlaps = setting_.software.overlap_tensor_parallel != TensorOverlap::none;
     overlap(cost_.backward_data, !overlaps ? Seconds(0) : weight > Seconds(0) ? weight : data, reduce);
     stream();
-    cast(cost_.forward, work_.forward_casts);
-    cast(cost_.backward_data, work_.backward_casts);
+    cast(cost_.forward, launches_.forward, work_.forward_casts);
+    cast(cost_.backward_data, launches_.backward_data, work_.backward_casts);
     attribute();
+    launch();
     double made = 0;
     for (const auto& [value, elements] : work_.made) made += elements.evaluate(setting_.letters);
     for (const auto& [value, elements] : work_.made)
@@ -71,21 +74,6 @@ class Pricing {
   }
 
  private:
-  // Collectives that run in as many pieces as their group has ranks: what tensor-parallel ranks overlap, and a ring beside
-  // the attention to what came round before. A product starts on, or ends with, a piece that
-  // has no transfer beside it.
-  struct Pieces {
-    Seconds time;
-    std::int64_t ranks = 1;
-    void add(Seconds more, std::int64_t in_group) {
-      time += more;
-      ranks = in_group;
-    }
-    [[nodiscard]] Seconds beside(Seconds products) const {
-      return products * (static_cast<double>(ranks - 1) / static_cast<double>(ranks));
-    }
-  };
-
   static bool goes_round(const Collective& collective) { return collective.name == Conjugate::pass_on; }
 
   [[nodiscard]] bool runs_in_pieces(const Collective& collective, const Group& group) const {
@@ -95,7 +83,7 @@ class Pricing {
   }
 
   [[nodiscard]] std::int64_t extent(const Monomial& count) const {
-    return std::max(std::llround(count.evaluate(setting_.letters)), 1LL);
+    return whole_extent(count, setting_.letters);
   }
 
   Seconds time_of(CollectiveKind kind, Bytes bytes, const Group& group) {
@@ -155,36 +143,6 @@ class Pricing {
     return training_clock(setting_.performance, setting_.software, dtype);
   }
 
-  [[nodiscard]] Gemm shape_of(const ProductWork& it) const {
-    Gemm gemm{.batch = extent(it.batch),
-              .rows = extent(it.rows),
-              .columns = 0,
-              .inner = extent(it.inner),
-              .result_bytes = size_of(it.result),
-              .dtype = it.dtype};
-    for (const Monomial& outer : it.outer) gemm.columns += extent(outer);
-    return gemm;
-  }
-  // Gradients of the two factors of C = A B: dA = dC B^T and dB^T = dC^T A.
-  static Gemm left_gradient(const Gemm& it, Dtype result) {
-    return {.batch = it.batch,
-            .rows = it.rows,
-            .columns = it.inner,
-            .inner = it.columns,
-            .result_bytes = size_of(result),
-            .aligned = it.aligned,
-            .dtype = it.dtype};
-  }
-  static Gemm right_gradient(const Gemm& it, Dtype result) {
-    return {.batch = it.batch,
-            .rows = it.columns,
-            .columns = it.inner,
-            .inner = it.rows,
-            .result_bytes = size_of(result),
-            .aligned = it.aligned,
-            .dtype = it.dtype};
-  }
-
   void linear() {
     Seconds data;
     Seconds weight;
@@ -192,7 +150,7 @@ class Pricing {
       return work_.experts ? experts_product(gemm, gradient_of_weights) : product(gemm);
     };
     for (const ProductWork& it : work_.products) {
-      const Gemm forward = shape_of(it);
+      const Gemm forward = shape_of(it, setting_.letters);
       cost_.forward.gemm += time_of_product(forward);
       data += time_of_product(left_gradient(forward, it.left_gradient));
       if (work_.frozen) continue;
@@ -204,13 +162,19 @@ class Pricing {
     cost_.forward.operations += count;
     cost_.backward_data.operations += count;
     if (!work_.frozen) cost_.backward_weight.operations += count;
+    if (work_.experts) {
+      const double more = static_cast<double>(count) * (launches_of_experts() - 1);
+      launches_.forward += more;
+      launches_.backward_data += more;
+      if (!work_.frozen) launches_.backward_weight += more;
+    }
     cost_.backward_data.gemm += data;
     cost_.backward_weight.gemm += weight;
   }
 
   void attention() {
     for (const ProductWork& it : work_.products) {
-      Gemm forward = shape_of(it);
+      Gemm forward = shape_of(it, setting_.letters);
       // Heads lie side by side, so each starts at a multiple of its size.
       constexpr std::int64_t sixteen_bytes = 8;
       forward.aligned = forward.inner % sixteen_bytes == 0 && forward.columns % sixteen_bytes == 0;
@@ -284,18 +248,58 @@ class Pricing {
   }
 
   void stream() {
-    const auto add = [&](PassCost& pass, const StreamingKernel& kernel) {
+    const auto add = [&](PassCost& pass, double& launches, const StreamingKernel& kernel) {
       pass.memory_bound +=
           streaming_time(Bytes(kernel.bytes.evaluate(setting_.letters)), setting_.performance);
-      pass.operations += kernel.operations;
+      if (kernel.by_expert) {
+        launches += kernel.operations * static_cast<double>(extent(work_.experts_of_rank));
+      } else {
+        pass.operations += kernel.operations;
+      }
     };
-    for (const StreamingKernel& kernel : work_.forward) add(cost_.forward, kernel);
+    const Seconds shortest = setting_.performance.rates.kernels.shortest.value;
+    cost_.forward.memory_bound += static_cast<double>(work_.operators.forward) * shortest;
+    cost_.backward_data.memory_bound += static_cast<double>(work_.operators.backward) * shortest;
+    launches_.forward += work_.operators.forward;
+    launches_.backward_data += work_.operators.backward;
+    for (const StreamingKernel& kernel : work_.forward) add(cost_.forward, launches_.forward, kernel);
     for (const StreamingKernel& kernel : work_.backward) {
-      add(kernel.of_weights ? cost_.backward_weight : cost_.backward_data, kernel);
+      if (kernel.of_weights) {
+        add(cost_.backward_weight, launches_.backward_weight, kernel);
+      } else {
+        add(cost_.backward_data, launches_.backward_data, kernel);
+      }
     }
   }
 
-  void cast(PassCost& pass, const std::vector<Cast>& casts) {
+  // Of a kernel for each expert of the rank.
+  [[nodiscard]] double launches_of_experts() const {
+    if (setting_.software.expert_products.value == ExpertProducts::grouped) return 1;
+    return static_cast<double>(extent(work_.experts_of_rank));
+  }
+
+  // What the passes take of the host, each of them a graph or a part of one, or one by one.
+  void launch() {
+    const LaunchTimes each = launch_times(setting_.performance.rates.host, setting_.software);
+    if (work_.host_waits) cost_.forward.drained = each.operation;
+    const auto of_pass = [&](PassCost& pass, double launches) {
+      if (work_.launched != Launched::alone) {
+        launches = 0;
+        pass.operations = 0;
+      }
+      pass.host = host_time(static_cast<double>(pass.operations), launches, each);
+    };
+    of_pass(cost_.forward, launches_.forward);
+    of_pass(cost_.backward_data, launches_.backward_data);
+    of_pass(cost_.backward_weight, launches_.backward_weight);
+    if (work_.launched != Launched::first_of_graph) return;
+    for (PassCost* const pass : {&cost_.forward, &cost_.backward_data}) {
+      pass->operations = 1;
+      pass->host = host_time(1, 0, each);
+    }
+  }
+
+  void cast(PassCost& pass, double& launches, const std::vector<Cast>& casts) {
     const Device& device = setting_.performance.device;
     const Rates& rates = setting_.performance.rates;
     for (const Cast& it : casts) {
@@ -303,13 +307,20 @@ class Pricing {
                                 .copies = it.both_directions ? copies_of_factor(device, it.dtype) : 1};
       pass.memory_bound +=
           quantization_time(it.elements.evaluate(setting_.letters), it.dtype, device, rates, options);
-      pass.operations += quantization_passes(it.dtype, it.scale_known);
+      const std::int64_t kernels = quantization_passes(it.dtype, it.scale_known);
+      pass.operations += kernels;
+      if (it.experts) launches += static_cast<double>(kernels) * (launches_of_experts() - 1);
     }
   }
 
   const OpWork& work_;
   const Setting& setting_;
   OpCost cost_;
+  struct {
+    double forward = 0;
+    double backward_data = 0;
+    double backward_weight = 0;
+  } launches_;  // beyond the operations, which each launch one kernel
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "headroom/time/op_work.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/data_shards.hpp"
@@ -12,6 +13,40 @@ namespace {
 bool makes_logits(const OpTable& table) {
   const auto& ops = table.ops();
   return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::loss; });
+}
+
+// Where an op stands in Megatron-Core's modules of a layer. The router's has the normalization before it and shared experts; what
+// comes before tokens leave their rank is preparation, unless tokens are sorted behind the first exchange.
+std::optional<GraphModule> graph_module(const OpTable& table, std::size_t op) {
+  const auto& ops = table.ops();
+  const auto place_of = [&](std::string_view name) {
+    const auto found = std::find_if(ops.begin(), ops.end(), [&](const Op& it) { return it.name == name; });
+    return static_cast<std::size_t>(found - ops.begin());
+  };
+  const std::size_t attended = place_of("residual_1");
+  if (attended == ops.size()) return std::nullopt;  // no layer
+  if (op <= attended) return GraphModule::attn;
+  const std::size_t routed = place_of("route");
+  if (routed == ops.size()) return GraphModule::mlp;
+  if (op <= routed || ops[op].name.starts_with("shared")) return GraphModule::moe_router;
+  return op < place_of("dispatch") ? GraphModule::moe_preprocess : GraphModule::moe;
+}
+
+bool is_captured(const Software& software, GraphModule module) {
+  const auto& modules = software.cuda_graph_modules;
+  if (modules.empty()) return module != GraphModule::moe;
+  return std::find(modules.begin(), modules.end(), module) != modules.end();
+}
+
+Launched launched(const OpTable& table, std::size_t op, const Software& software) {
+  if (software.cuda_graphs == CudaGraphs::none) return Launched::alone;
+  if (software.cuda_graphs == CudaGraphs::full_iteration) return Launched::in_graph;
+  const std::optional<GraphModule> module = graph_module(table, op);
+  if (!module || !is_captured(software, *module)) return Launched::alone;
+  for (std::size_t before = 0; before < op; ++before) {
+    if (graph_module(table, before) == module) return Launched::in_graph;
+  }
+  return Launched::first_of_graph;
 }
 
 }  // namespace
@@ -52,6 +87,10 @@ OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted
               .frozen = row.frozen,
               .experts = row.weights == WeightClass::expert && !row.products.empty(),
               .in_pieces = full && row.kind == OpKind::linear && !makes_logits(table)};
+  work.launched = launched(table, op, setting.software);
+  work.operators = row.operators;
+  work.host_waits = row.host_waits && setting.software.cuda_graphs != CudaGraphs::full_iteration;
+  work.experts_of_rank = on_rank({symbols::E, Placement::experts}, sharding);
   for (const Collective& collective : inserted) {
     if (collective.op == static_cast<int>(op)) work.collectives.push_back(collective);
   }

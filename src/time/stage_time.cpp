@@ -95,10 +95,9 @@ std::vector<StageCost> stage_costs(const ModelCost& cost, const Transformer& mod
 }
 
 Seconds pass_time(const PassCost& cost, const HostRates& rates, const Software& software) {
-  const auto operations = static_cast<double>(cost.operations);
   const Seconds device = device_time(cost);
-  const Seconds host = operations * rates.operation.value;
-  if (software.blocking_launches) return device + host + operations * rates.blocking_operation.value;
+  const Seconds host = cost.host;
+  if (software.blocking_launches) return device + host;
   const Seconds longer = std::max(device, host);
   if (longer == Seconds(0)) return longer;
   const double q = rates.balance.value;

@@ -4,6 +4,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/time/launches.hpp"
 #include "headroom/time/streaming.hpp"
 
 namespace headroom {
@@ -11,9 +12,12 @@ namespace {
 
 constexpr auto half_size = static_cast<double>(size_of(Dtype::half));
 
-PassCost copies(Bytes moved, const Performance& performance) {
+PassCost copies(Bytes moved, const Performance& performance, const Software& software) {
   PassCost cost{.gemm = {}, .attention = {}, .memory_bound = moved / streaming_bandwidth(performance)};
   cost.operations = moved > Bytes(0) ? 1 : 0;
+  const LaunchTimes each = launch_times(performance.rates.host, software);
+  if (software.cuda_graphs != CudaGraphs::full_iteration)
+    cost.host = host_time(real(cost.operations), 0, each);
   return cost;
 }
 
@@ -275,9 +279,10 @@ ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters&
     exchange(WeightClass::expert, of_class(held, WeightClass::expert));
     if (!in_buffers) continue;
     // From the buffer that was gathered into the weights; from the gradients into the buffer that is reduced.
-    if (gathers) unit.gather_copies = copies(2 * gathered_bytes(held, strategy), performance);
+    if (gathers) unit.gather_copies = copies(2 * gathered_bytes(held, strategy), performance, software);
     if (reduces)
-      unit.reduction_copies = copies(Bytes(total(trained(held)) * (half_size + gradient)), performance);
+      unit.reduction_copies =
+          copies(Bytes(total(trained(held)) * (half_size + gradient)), performance, software);
   }
   return exchanges;
 }

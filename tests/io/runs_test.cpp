@@ -53,6 +53,39 @@ TEST_CASE("a measured time takes precedence over a derived one") {
             .iteration == Seconds(9));
 }
 
+TEST_CASE("CUDA graphs of a run, by Megatron-Core's words") {
+  const auto graphs = [](const std::string& value) {
+    return changed_run("\"recompute\"", "\"cuda_graphs\": " + value + ", \"recompute\"");
+  };
+  CHECK_FALSE(graphs("null").cuda_graphs.has_value());
+  CHECK(graphs("\"none\"").cuda_graphs == CudaGraphs::none);
+  CHECK(graphs(R"({"impl": "local", "scope": ["full_iteration"]})").cuda_graphs ==
+        CudaGraphs::full_iteration);
+  const MeasuredRun layers = graphs(R"({"impl": "transformer_engine", "scope": ["attn", "mamba"]})");
+  CHECK(layers.cuda_graphs == CudaGraphs::layers);
+  CHECK(layers.cuda_graph_modules == std::vector<GraphModule>{GraphModule::attn});
+  const RunCases cases = cases_of({layers}, std::nullopt, std::nullopt);
+  REQUIRE(cases.measurements.cases.size() == 1);
+  CHECK(cases.measurements.cases[0].request.software.cuda_graphs == CudaGraphs::layers);
+  const std::string rule =
+      "r.json: /0/cuda_graphs: must be none, full_iteration, or an object with impl and scope";
+  for (const char* wrong : {"\"some\"", "{}", "3", "{\"impl\": 3}", "[]"}) {
+    CHECK(runs_mistake("\"recompute\"", "\"cuda_graphs\": " + std::string(wrong) + ", \"recompute\"") ==
+          rule);
+  }
+}
+
+TEST_CASE("biases of linears are the run's, or those of the embedded model of its name and sizes") {
+  const auto named = [](const std::string& name) {
+    return changed_run("\"layers\": 24, \"hidden\": 2048, \"heads\": 16",
+                       "\"layers\": 36, \"hidden\": 2880, \"heads\": 64, \"name\": \"" + name + "\"");
+  };
+  CHECK(named("gpt-oss-120b").linear_bias == true);
+  CHECK_FALSE(named("llama-3-8b").linear_bias.has_value());
+  CHECK_FALSE(named("anything").linear_bias.has_value());
+  CHECK(changed_run("\"heads\"", "\"linear_bias\": false, \"heads\"").linear_bias == false);
+}
+
 TEST_CASE("mistakes of a runs file are named by row and field") {
   CHECK(message_of([] { return parse_runs("{}", "r.json"); }) == "r.json: must be a list of runs");
   CHECK(message_of([] { return parse_runs("[]", "r.json"); }) == "r.json: holds no runs");

@@ -15,6 +15,8 @@ namespace {
 std::int64_t between(std::int64_t low, std::int64_t high) { return *rc::gen::inRange(low, high + 1); }
 double number(std::int64_t low, std::int64_t high) { return static_cast<double>(between(low, high)); }
 
+Seconds any_host() { return Seconds(number(0, 9)); }
+
 std::vector<LayerChoice> any_choices() {
   std::vector<LayerChoice> choices{
       {.ops = 0, .bytes = {.kept = Bytes(number(5, 20)), .recomputed = {}}, .recompute = {}}};
@@ -22,7 +24,7 @@ std::vector<LayerChoice> any_choices() {
   for (std::int64_t i = 1; i <= count; ++i) {
     choices.push_back({.ops = static_cast<std::uint64_t>(i),
                        .bytes = {.kept = Bytes(number(1, 20)), .recomputed = Bytes(number(0, 30))},
-                       .recompute = {.memory_bound = Seconds(number(1, 20)), .operations = between(1, 9)}});
+                       .recompute = {.memory_bound = Seconds(number(1, 20)), .host = any_host()}});
   }
   std::stable_sort(choices.begin(), choices.end(),
                    [](const auto& x, const auto& y) { return x.bytes.kept > y.bytes.kept; });
@@ -46,10 +48,10 @@ TEST_CASE("no order of two sets in a chunk is better than all mixes") {
   CHECK(rc::check([] {
     const std::vector<LayerChoice> choices = any_choices();
     const std::int64_t layers = between(1, 4);
-    const HostRates rates{.operation = {.value = Seconds(number(0, 3))}, .balance = {.value = 4}};
+    const HostRates rates{.balance = {.value = 4}};
     const Software software{.blocking_launches = *rc::gen::arbitrary<bool>()};
-    const RecomputeTime time({{.memory_bound = Seconds(number(1, 40)), .operations = between(1, 9)},
-                              {.memory_bound = Seconds(number(1, 40)), .operations = between(1, 9)}},
+    const RecomputeTime time({{.memory_bound = Seconds(number(1, 40)), .host = any_host()},
+                              {.memory_bound = Seconds(number(1, 40)), .host = any_host()}},
                              rates, software);
     const std::vector<IndexedMix> mixes = stage_mixes(choices, layers, time);
     visit_orders(choices, layers, [&](const std::vector<LayerChoice>& order) {
@@ -57,15 +59,15 @@ TEST_CASE("no order of two sets in a chunk is better than all mixes") {
       Bytes kept;
       Bytes highest;
       Seconds device;
-      std::int64_t operations = 0;
+      Seconds host;
       for (const LayerChoice& layer : order) {
         kept += layer.bytes.kept;
         highest = std::max(highest, kept + layer.bytes.recomputed);
         device += device_time(layer.recompute);
-        operations += layer.recompute.operations;
+        host += layer.recompute.host;
       }
-      const Seconds takes = time.seconds(device, operations);
-      RC_ASSERT(time.at_least(device, operations) <= takes + Seconds(1e-9));
+      const Seconds takes = time.seconds(device, host);
+      RC_ASSERT(time.at_least(device, host) <= takes + Seconds(1e-9));
       RC_ASSERT(std::any_of(mixes.begin(), mixes.end(), [&](const IndexedMix& mix) {
         return mix.time <= takes && mix.kept <= kept && mix.highest <= highest;
       }));
@@ -79,7 +81,7 @@ TEST_CASE("a mix keeps and reaches what a pass through its virtual stage does") 
     const std::int64_t layers = between(1, 4);
     const HostRates rates{.balance = {.value = 4}};
     const Software software;
-    const RecomputeTime time({{.memory_bound = Seconds(1), .operations = 1}}, rates, software);
+    const RecomputeTime time({{.memory_bound = Seconds(1), .host = Seconds(1)}}, rates, software);
     for (const IndexedMix& mix : stage_mixes(choices, layers, time)) {
       const StagePlace place{.layers = layers, .of_kind = {layers}, .runs = {{0, layers}}};
       std::vector<KindChoices> of_the_kind;

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "headroom/time/launches.hpp"
 #include "time/a100.hpp"
 
 namespace headroom {
@@ -14,7 +15,9 @@ using tests::megatron;
 using tests::performance;
 
 Seconds wall(Seconds device, std::int64_t operations, const Software& software = megatron()) {
-  return pass_time({.memory_bound = device, .operations = operations}, performance().rates.host, software);
+  const HostRates& rates = performance().rates.host;
+  const Seconds host = host_time(static_cast<double>(operations), 0, launch_times(rates, software));
+  return pass_time({.memory_bound = device, .operations = operations, .host = host}, rates, software);
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ struct MeasuredRun {
       1;  // a layer with experts, counted so that the last of each so many has them
   std::optional<Normalization> normalization;
   std::optional<bool> qkv_bias;
+  std::optional<bool> linear_bias;
   std::optional<LatentAttention> latent_attention;
   std::int64_t window = 0;  // of sliding attention; 0: all layers see all tokens
   std::int64_t full_attention_every =
@@ -82,6 +83,8 @@ struct MeasuredRun {
   std::optional<MainParams> main_params;
   std::optional<MomentDtype> exp_avg;
   std::optional<MomentDtype> exp_avg_sq;
+  std::optional<CudaGraphs> cuda_graphs;  // over the stack's
+  std::vector<GraphModule> cuda_graph_modules;
   std::optional<std::string> stack;  // name of a training stack
   RunSettings settings;              // laid over those of its source
 

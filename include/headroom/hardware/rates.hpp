@@ -167,7 +167,8 @@ struct NetworkRates {
 
 // The process that launches the kernels.
 struct HostRates {
-  Sourced<Seconds> operation;           // host time of one operation in an eager framework
+  Sourced<Seconds> operation;  // host time of one operation of a stack: a module, and its autograd
+  Sourced<Seconds> launch;  // of one kernel more that an operation launches, by an operator of the framework
   Sourced<Seconds> blocking_operation;  // on top of it, where every launch waits for its kernel
   Sourced<double> balance;              // order of the smooth maximum of device and host time
   friend bool operator==(const HostRates&, const HostRates&) = default;
@@ -267,6 +268,7 @@ void visit_rates(R& rates, Visit visit) {
   visit("network", "step", rates.network.step);
   visit("network", "send_synchronization", rates.network.send_synchronization);
   visit("host", "operation", rates.host.operation);
+  visit("host", "launch", rates.host.launch);
   visit("host", "blocking_operation", rates.host.blocking_operation);
   visit("host", "balance", rates.host.balance);
   for (std::size_t i = 0; i < narrow_types.size(); ++i) {

@@ -13,6 +13,7 @@
 #include "headroom/core/names.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/data_sharding.hpp"
+#include "headroom/hardware/launch_mode.hpp"
 #include "headroom/hardware/schedule_kind.hpp"
 #include "headroom/hardware/sourced.hpp"
 #include "headroom/model/transformer.hpp"
@@ -85,7 +86,7 @@ enum class AttentionKernels : std::uint8_t { fitted, pytorch };
 enum class ExpertProducts : std::uint8_t { per_expert, grouped };
 
 // The choices of a stack, as its file names them; product_rate and expert_products have sources of their own.
-inline constexpr std::array<std::string_view, 16> stack_choices{"overlap_tensor_parallel",
+inline constexpr std::array<std::string_view, 18> stack_choices{"overlap_tensor_parallel",
                                                                 "overlap_grad_reduce",
                                                                 "overlap_param_gather",
                                                                 "overlap_p2p",
@@ -100,6 +101,8 @@ inline constexpr std::array<std::string_view, 16> stack_choices{"overlap_tensor_
                                                                 "selective_op",
                                                                 "serial_transfers",
                                                                 "blocking_launches",
+                                                                "launches",
+                                                                "cuda_graphs",
                                                                 "attention_kernels"};
 
 // Where each of them is documented, in that order.
@@ -127,6 +130,10 @@ struct Software {
   bool selective_op = false;       // checkpoints by op (RecomputePolicy::selective_op)
   bool serial_transfers = false;   // pipeline ranks send and receive one at a time [DeepSpeed pipe engine]
   bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: host and device take turns
+  Launches launches = Launches::eager;
+  CudaGraphs cuda_graphs = CudaGraphs::none;
+  // Of graphs of layers; empty: all but `moe`, as it is where routing drops no token.
+  std::vector<GraphModule> cuda_graph_modules;
   AttentionKernels attention_kernels = AttentionKernels::fitted;
   Sourced<double> product_rate{1, Origin::exact, "the libraries that the rates were fitted on"};  // factor
   Sourced<ExpertProducts> expert_products{ExpertProducts::per_expert, Origin::assumed,

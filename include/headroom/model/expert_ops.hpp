@@ -14,6 +14,7 @@
 #pragma once
 
 #include "headroom/model/mlp_ops.hpp"
+#include "headroom/model/routing_operators.hpp"
 
 namespace headroom {
 
@@ -39,6 +40,7 @@ constexpr Choice choice(OpBuilder& layer, ValueId input) {
   layer.table.op(router);
 
   Op choose{.name = "route", .inputs = {logits}};
+  choose.operators = routing::choice;
   // Before the choice all scores are functions of all logits; after it, of those of the chosen.
   const bool chosen_only = experts.scores == RouterScores::softmax;
   layer.keep(choose, {"router scores", (chosen_only ? q : E) * s * b, Dtype::fp32}, why::input_gradient);
@@ -46,8 +48,10 @@ constexpr Choice choice(OpBuilder& layer, ValueId input) {
   if (experts.scores == RouterScores::sigmoid) {
     layer.keep(choose, {"sum of the chosen scores", s * b, Dtype::fp32}, why::other_factor);
     layer.keep(choose, {"normalized scores", q * s * b, Dtype::fp32}, why::other_factor);
+    choose.operators = choose.operators + routing::normalization;
   }
   if (experts.auxiliary_loss) {
+    choose.operators = choose.operators + routing::auxiliary_loss;
     layer.keep(choose, {"scores of the auxiliary loss", E * s * b, Dtype::fp32}, why::other_factor);
   }
   const ValueId map = layer.table.value({"routing map", E * s * b, Dtype::boolean});
@@ -94,6 +98,7 @@ constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& ch
   const ValueId map = layer.table.value({"row map", 2 * E * s * b, Dtype::int32});
   permute.outputs = {tokens, probabilities, map};
   permute.saves = {{map, row_origin}};
+  permute.operators = layer.dispatcher == Dispatcher::flex ? routing::layout : routing::splits;
   layer.table.op(permute);
 
   // The rank whose experts are wanted most receives I times the mean.
@@ -116,7 +121,8 @@ constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& ch
                   .outputs = {sorted, factors, order},
                   .saves = {{order, "which row each came from"}},
                   .exchanges = {across(ParallelAxis::expert_tensor, Conjugate::g, sorted),
-                                across(ParallelAxis::expert_tensor, Conjugate::g, factors)}});
+                                across(ParallelAxis::expert_tensor, Conjugate::g, factors)},
+                  .operators = routing::chunk_map});
   return {sorted, factors, order, map};
 }
 
@@ -151,6 +157,7 @@ constexpr ExpertRows gathered_rows(OpBuilder& layer, ValueId input, const Choice
   const ValueId map = permute.outputs[2];
   layer.keep(permute, {"own probabilities", E * s * b, dtype, Placement::routed}, "selects from it");
   layer.keep(permute, {"own map", E * s * b, Dtype::boolean, Placement::routed}, "which scores were chosen");
+  permute.operators = routing::layout;
   layer.table.op(permute);
   return {selected, factors, map, nowhere};
 }
@@ -168,7 +175,8 @@ constexpr ValueId returned_sums(OpBuilder& layer, const ExpertRows& rows, ValueI
                   .inputs = {output},
                   .outputs = {sent},
                   .saves = {{rows.order, "which row each came from"}},
-                  .exchanges = {scatter}});
+                  .exchanges = {scatter},
+                  .operators = routing::chunk_map});
   const ValueId returned = layer.table.value({"returned tokens", copied});
   layer.table.op({.name = "combine",
                   .kind = OpKind::transfer,
@@ -233,7 +241,7 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
   // A product for each expert of the rank, all in one kernel.
   const bool biases = layer.arch.linear_bias;
   const auto linear = [&](std::string_view name, ValueId in, ValueId out, const Amount& inner,
-                          const Amount& outer) {
+                          const Amount& outer, bool first) {
     Op op{.name = name, .kind = OpKind::linear, .region = Placement::split, .inputs = {in}, .outputs = {out}};
     op.saves = {{in, why::weight_gradient}};
     op.products = {{.batch = {E, Placement::experts},
@@ -242,6 +250,9 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
                     .outer = {outer}}};
     if (biases) op.parameters = {{E * outer.count, Placement::experts}};
     op.weights = WeightClass::expert;
+    op.host_waits = first;  // how many rows each expert has sizes its product
+    if (biases && !first)
+      op.traffic.push_back(routing::weighted_bias(rows * h, layer.arch.experts->router_dtype));
     layer.table.op(op);
   };
   const bool gated = projections == 2;
@@ -255,7 +266,7 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
                     .outputs = {scaled},
                     .saves = {{input, why::other_factor}, {factors, why::other_factor}}});
   }
-  linear("expert_up", scaled, up, {h, Placement::whole}, {projections * g, Placement::expert_split});
+  linear("expert_up", scaled, up, {h, Placement::whole}, {projections * g, Placement::expert_split}, true);
   const bool unfused = layer.arch.experts->weighting == Fusion::unfused && !scale_inputs;
   ValueId active =
       activation(layer, up, "expert_activation", rows * g, unfused || scale_inputs ? nowhere : factors);
@@ -272,7 +283,7 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
     active = weighted;
   }
   const ValueId output = value("expert output", rows * h, Placement::routed);
-  linear("expert_down", active, output, {g, Placement::expert_split}, {h, Placement::whole});
+  linear("expert_down", active, output, {g, Placement::expert_split}, {h, Placement::whole}, false);
 
   return output;
 }

@@ -111,8 +111,19 @@ struct Traffic {
   std::int64_t backward = 0;
   int forward_kernels = 1;  // that the bytes are spread over
   int backward_kernels = 1;
+  bool by_expert = false;  // as many for each expert of a rank, by plain operators of the framework
   friend bool operator==(const Traffic&, const Traffic&) = default;
 };
+
+// Operators of the framework that an op runs besides, on so little data that each takes as long as the shortest kernel.
+struct SmallOperators {
+  int forward = 0;
+  int backward = 0;
+  friend bool operator==(const SmallOperators&, const SmallOperators&) = default;
+};
+constexpr SmallOperators operator+(const SmallOperators& x, const SmallOperators& y) {
+  return {x.forward + y.forward, x.backward + y.backward};
+}
 
 struct Op {
   std::string_view name;
@@ -140,7 +151,9 @@ struct Op {
   bool frozen = false;     // its weights have no gradient
   bool quantized = false;  // its weights are of fewer bits, and made BF16 for each use (model/adapters.hpp)
   bool reads_gathered = false;  // its input as an op before it gathered that, which it keeps so
-  int merged = 1;               // linears of equal width whose outputs stand side by side in its output
+  SmallOperators operators{};
+  bool host_waits = false;  // before it, for numbers that the device has made
+  int merged = 1;           // linears of equal width whose outputs stand side by side in its output
 };
 
 // Whether its weights are factors of products of fewer than 16 bits.

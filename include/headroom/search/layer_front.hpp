@@ -25,7 +25,7 @@ struct LayerChoice {
 using KindChoices = std::vector<LayerChoice>;
 
 // No more of anything that a peak of memory or an iteration's time grows with: bytes kept, bytes made again, device
-// time, operations of the host.
+// time, time of the host.
 bool no_worse(const LayerChoice& x, const LayerChoice& y);
 
 // A kind of layer on one rank, asked for sets of its ops. Keeps references to the table and its prices.
@@ -71,7 +71,7 @@ inline constexpr std::size_t most_choices = 1024;
 // difference, those that no other one beats: it is exact, whatever the number of ops, as long as at most most_choices
 // of them stand beside each other. Beyond that it leaves out partial sets that differ little from one it has, and
 // `tolerance` says how little: for every set there is one in the front that exceeds it by at most this part of all
-// that the layer keeps (in bytes kept, and in bytes made again) and of its forward pass (in time, and in operations).
+// that the layer keeps (in bytes kept, and in bytes made again) and of its forward pass (in time of the device, and of the host).
 LayerFront layer_front(const LayerSets& sets);
 
 // Of choices, those that no other is no worse than, in the order above.

@@ -46,9 +46,9 @@ class RecomputeTime {
   RecomputeTime(std::vector<PassCost> backward, const HostRates& rates, const Software& software);
 
   // Where each of the chunks recomputes so much.
-  [[nodiscard]] Seconds seconds(Seconds device, std::int64_t operations) const;
+  [[nodiscard]] Seconds seconds(Seconds device, Seconds host) const;
   // At most that, and quick.
-  [[nodiscard]] Seconds at_least(Seconds device, std::int64_t operations) const;
+  [[nodiscard]] Seconds at_least(Seconds device, Seconds host) const;
 
  private:
   std::vector<PassCost> backward_;
@@ -65,7 +65,7 @@ struct IndexedMix {
   Bytes kept;
   Bytes highest;  // kept, and on top what a recomputation makes again at the worst moment of a backward pass
   Seconds device;
-  std::int64_t operations = 0;
+  Seconds host;
   Seconds time;  // RecomputeTime::seconds
 };
 

@@ -18,6 +18,7 @@ struct Cast {
   Dtype dtype = Dtype::fp8;
   bool both_directions = false;  // to be multiplied by its rows and by its columns
   bool scale_known = false;
+  bool experts = false;  // the rows of each expert apart
 };
 using Casts = FixedVector<Cast, 4>;
 
@@ -35,10 +36,22 @@ constexpr bool read_at_half(const OpTable& table, ValueId value) {
   return false;
 }
 
+// Whether it is the copy that products of experts keep in place of their input.
+constexpr bool kept_by_experts(const OpTable& table, ValueId copy) {
+  for (const Op& op : table.ops()) {
+    if (op.weights != WeightClass::expert || op.products.empty()) continue;
+    for (const Save& save : op.saves) {
+      if (save.value == copy) return true;
+    }
+  }
+  return false;
+}
+
 constexpr Cast of_kept_input(const OpTable& table, const Op& op, const Sharding& sharding, bool scale_known) {
   return {.elements = elements_on_rank(table[op.inputs[0]], sharding),
           .dtype = op.products[0].dtype,
-          .scale_known = scale_known};
+          .scale_known = scale_known,
+          .experts = op.weights == WeightClass::expert};
 }
 
 }  // namespace detail
@@ -54,11 +67,11 @@ constexpr Casts forward_casts(const OpTable& table, const Op& op, const Sharding
   if (in_norm && row.in_norm == NormCast::whole) return casts;  // it writes the copies in place of 16 bits
   for (const ValueId output : op.outputs) {
     if (!is_narrow(table[output].dtype)) continue;
-    casts.push_back(
-        {.elements = detail::elements_on_rank(table[output], sharding),
-         .dtype = table[output].dtype,
-         .both_directions = true,
-         .scale_known = row.scale_known || (in_norm && row.in_norm == NormCast::largest_element)});
+    casts.push_back({.elements = detail::elements_on_rank(table[output], sharding),
+                     .dtype = table[output].dtype,
+                     .both_directions = true,
+                     .scale_known = row.scale_known || (in_norm && row.in_norm == NormCast::largest_element),
+                     .experts = detail::kept_by_experts(table, output)});
   }
   return casts;
 }
@@ -81,7 +94,8 @@ constexpr Casts backward_casts(const OpTable& table, const Op& op, const Shardin
   casts.push_back({.elements = gradients,
                    .dtype = op.products[0].dtype,
                    .both_directions = true,
-                   .scale_known = scale_known});
+                   .scale_known = scale_known,
+                   .experts = op.weights == WeightClass::expert});
   if (keeps_original(op)) casts.push_back(detail::of_kept_input(table, op, sharding, scale_known));
   return casts;
 }

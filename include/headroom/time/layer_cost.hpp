@@ -29,6 +29,7 @@ TableWork table_work(const OpTable& table, const Setting& setting);
 struct PricedTable {
   std::vector<OpCost> ops;
   Seconds gather;  // of a checkpoint of which every rank keeps 1/t, before its recomputation
+  Seconds gather_launch;
 };
 PricedTable priced(const TableWork& work, const Setting& setting);
 

@@ -6,22 +6,24 @@
 
 namespace headroom {
 
-// Device time by what takes it, and the operations that the host launches for it.
+// Device time by what takes it, and what launching it takes of the host.
 struct PassCost {
   Seconds gemm;       // of linears
   Seconds attention;  // QK^T and the product with V, or flash attention
   Seconds memory_bound;
-  Seconds communication;  // exposed, of collectives around ops
-  std::int64_t operations = 0;
+  Seconds communication;          // exposed, of collectives around ops
+  std::int64_t operations = 0;    // that the host launches
   Seconds expert_communication;   // of `communication`: between ranks that share experts,
   Seconds context_communication;  // between those that share a sequence,
   Seconds data_communication;     // of weights and gradients that data-parallel ranks divide,
   Seconds host_communication;     // and what goes to the host and comes back
+  Seconds host;                   // to launch its operations, and the kernels that they launch in loops
+  Seconds drained;                // of the device, which has nothing to do after the host waited for it
   friend bool operator==(const PassCost&, const PassCost&) = default;
 };
 
 constexpr Seconds device_time(const PassCost& cost) {
-  return cost.gemm + cost.attention + cost.memory_bound + cost.communication;
+  return cost.gemm + cost.attention + cost.memory_bound + cost.communication + cost.drained;
 }
 
 constexpr PassCost& operator+=(PassCost& x, const PassCost& y) {
@@ -34,6 +36,8 @@ constexpr PassCost& operator+=(PassCost& x, const PassCost& y) {
   x.context_communication += y.context_communication;
   x.data_communication += y.data_communication;
   x.host_communication += y.host_communication;
+  x.host += y.host;
+  x.drained += y.drained;
   return x;
 }
 constexpr PassCost operator+(PassCost x, const PassCost& y) { return x += y; }
@@ -48,7 +52,9 @@ constexpr PassCost operator*(std::int64_t count, const PassCost& cost) {
           times * cost.expert_communication,
           times * cost.context_communication,
           times * cost.data_communication,
-          times * cost.host_communication};
+          times * cost.host_communication,
+          times * cost.host,
+          times * cost.drained};
 }
 
 // Where a cost goes beyond what its rates were fitted on, or is known to be rough.

@@ -45,6 +45,9 @@ struct ProductWork {
   FixedVector<Monomial, 2> outer;
 };
 
+// How the host launches an op: by itself, as the first of a graph of several ops, or within one.
+enum class Launched : std::uint8_t { alone, first_of_graph, in_graph };
+
 // What an op computes and moves, in symbols: a rank's kernels and collectives for all t, b and s that shard alike.
 struct OpWork {
   OpKind kind = OpKind::elementwise;
@@ -57,6 +60,10 @@ struct OpWork {
   Expr attention;  // bytes of flash attention: its inputs, and the gradients of its outputs
   std::vector<StreamingKernel> forward;
   std::vector<StreamingKernel> backward;
+  Launched launched = Launched::alone;
+  SmallOperators operators;
+  bool host_waits = false;  // before the op is launched, for the device
+  Monomial experts_of_rank;
   std::vector<Cast> forward_casts;
   std::vector<Cast> backward_casts;
   std::vector<std::pair<ValueId, Monomial>> made;  // of a linear: its outputs and their elements on a rank

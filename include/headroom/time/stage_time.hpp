@@ -50,7 +50,8 @@ StageCost stage_cost(const ModelCost& cost, const StagePlace& place, const Recom
 std::vector<StageCost> stage_costs(const ModelCost& cost, const Transformer& model, const Strategy& strategy);
 
 // The device runs behind the host, which launches ahead: the longer of the two decides, and where they are alike both
-// delay each other. (device^q + host^q)^(1/q), q = HostRates::balance. Where launches block they take turns.
+// delay each other. (device^q + host^q)^(1/q), q = HostRates::balance. Where the host waits for the device, that stands still until
+// the next operation is launched, which counts as its time. Where launches block they take turns.
 Seconds pass_time(const PassCost& cost, const HostRates& rates, const Software& software);
 
 }  // namespace headroom

@@ -21,6 +21,7 @@ struct StreamingKernel {
   std::string_view name;    // the op's for its main kernel
   Expr bytes;               // read and written, on one rank
   int operations = 1;       // kernels that the host launches for it
+  bool by_expert = false;   // as many for each expert of a rank
   bool of_weights = false;  // makes a weight gradient, which nothing in the backward pass waits for
 };
 
@@ -161,7 +162,7 @@ constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, c
     kernels.push_back(
         {extra.name,
          of_own_tokens(extra.elements * extra.forward, sharding) * share(extra.placement, sharding),
-         extra.forward_kernels});
+         extra.forward_kernels, extra.by_expert});
   }
   return kernels;
 }
@@ -176,17 +177,18 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
     kernels.push_back(
         {extra.name,
          of_own_tokens(extra.elements * extra.backward, sharding) * share(extra.placement, sharding),
-         extra.backward_kernels});
+         extra.backward_kernels, extra.by_expert});
   }
   switch (op.kind) {
     case OpKind::linear:
       if (detail::outputs_are_views(table, op)) kernels.push_back({"concatenate_gradients", 2 * incoming});
       if (op.quantized) kernels.push_back({"dequantize", detail::dequantization(op, sharding)});
-      if (!op.parameters.empty() && !op.frozen) kernels.push_back({"bias_gradient", incoming, 1, true});
+      if (!op.parameters.empty() && !op.frozen)
+        kernels.push_back({"bias_gradient", incoming, 1, false, true});
       for (const MatrixProduct& product : op.products) {
         if (adds_in_product(options) || !options.sums_gradients || op.frozen) continue;
         const Expr weights = weights_on_rank(product, sharding);
-        kernels.push_back({"accumulate", detail::accumulation(weights, options), 1, true});
+        kernels.push_back({"accumulate", detail::accumulation(weights, options), 1, false, true});
       }
       if (op.products.size() > 1) {  // each linear has a gradient of the shared input
         const int sums = static_cast<int>(op.products.size()) - 1;
@@ -197,7 +199,8 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
       const bool one_pass = options.norm_backward == NormBackward::one_pass;
       kernels.push_back({op.name, incoming + kept + detail::input_gradients(table, op, sharding),
                          one_pass && !op.frozen ? 2 : 1});
-      if (!one_pass && !op.frozen) kernels.push_back({"parameter_gradients", incoming + kept, 1, true});
+      if (!one_pass && !op.frozen)
+        kernels.push_back({"parameter_gradients", incoming + kept, 1, false, true});
       break;
     }
     case OpKind::softmax:
@@ -211,9 +214,9 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
       Expr weights;
       for (const Amount& part : op.parameters) weights += on_rank(part, sharding);
       const Expr zeroed = weights * size_of(Dtype::half);
-      kernels.push_back({op.name, zeroed + 2 * whole_bytes(table[op.outputs[0]], sharding), 2, true});
+      kernels.push_back({op.name, zeroed + 2 * whole_bytes(table[op.outputs[0]], sharding), 2, false, true});
       if (options.sums_gradients)
-        kernels.push_back({"accumulate", detail::accumulation(weights, options), 1, true});
+        kernels.push_back({"accumulate", detail::accumulation(weights, options), 1, false, true});
       break;
     }
     case OpKind::batched_matmul:
