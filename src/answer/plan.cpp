@@ -5,6 +5,7 @@
 
 #include "headroom/core/expects.hpp"
 #include "headroom/io/spreads_file.hpp"
+#include "headroom/search/feasibility.hpp"
 #include "headroom/search/obstacle.hpp"
 
 namespace headroom {
@@ -224,6 +225,16 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
     if (!reply.result.nearest && !compares(reply)) {
       reply.obstacle = obstacle(reply.base, reply.space);
     }
+    if (reply.result.nearest) {
+      Request request = reply.base;
+      request.strategy = reply.result.nearest->strategy;
+      reply.nearest_lacks_host = std::get<Infeasible>(evaluate(request)).limit == "host_memory";
+      Space offloading = reply.space;
+      offloading.offload = true;
+      reply.offloading_fits = !reply.space.offload && !compares(reply) && reply.base.system.host &&
+                              !offloads(reply.base.strategy.offload) &&
+                              Feasibility(reply.base).fits(offloading);
+    }
     if (!reply.found && !compares(reply)) reply.relief = relief(reply.base, reply.space);
     // What no value helps was said once.
     if (reply.obstacle) std::erase_if(reply.relief, [](const Found& found) { return !found.value; });
@@ -234,6 +245,7 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
                             .strategy = why->strategy,
                             .problems = why->problems,
                             .best = {}};
+    if (why->software) inquiry.base.software = *why->software;
     if (!reply.accounts.empty()) inquiry.best = reply.accounts.front().evaluation;
     reply.inquiry = answer(inquiry);
   }

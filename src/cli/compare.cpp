@@ -15,13 +15,18 @@ struct CompareFlags {
   OutputFlags output;
 };
 
-// The flags of the first strategy with those of `change` put over them.
-RequestFlags changed(RequestFlags flags, const std::string& change) {
+// The flags of the first strategy, and of what it runs on, with those of `change` put over them.
+struct ChangedFlags {
+  RequestFlags request;
+  SystemFlags system;
+};
+ChangedFlags changed(const CompareFlags& flags) {
+  ChangedFlags to{flags.request, flags.system};
   ArgumentReader reader;
-  const std::string model = flags.model;
-  add_request_flags(reader.command(), flags);
-  reader.read("--to", model + " " + change);
-  return flags;
+  add_request_flags(reader.command(), to.request);
+  add_system_flags(reader.command(), to.system);
+  reader.read("--to", flags.request.model + " " + flags.change);
+  return to;
 }
 
 Request request_of(const RequestFlags& flags, const SystemFlags& system) {
@@ -35,9 +40,9 @@ Request request_of(const RequestFlags& flags, const SystemFlags& system) {
 
 ExitCode compare(const CompareFlags& flags) {
   const Style style = style_of(flags.output);
-  const CompareReply reply =
-      answer(CompareQuestion{.before = request_of(flags.request, flags.system),
-                             .after = request_of(changed(flags.request, flags.change), flags.system)});
+  const auto [request, system] = changed(flags);
+  const CompareReply reply = answer(CompareQuestion{.before = request_of(flags.request, flags.system),
+                                                    .after = request_of(request, system)});
   write(flags.output, render(reply, flags.change, style));
   return std::holds_alternative<Plan>(reply.after) ? ExitCode::done : ExitCode::infeasible;
 }
@@ -49,7 +54,9 @@ void add_compare(Command program, ExitCode& exit_code) {
   const auto flags = std::make_shared<CompareFlags>();
   add_request_flags(command, flags->request);
   add_system_flags(command, flags->system);
-  command.option("--to", flags->change, "'FLAGS'", "Flags of the other strategy, where it differs")
+  command
+      .option("--to", flags->change, "'FLAGS'",
+              "Flags of the other, where it differs: of its strategy, its system or its training stack")
       .required();
   add_output_flags(command, flags->output);
   command.footer(

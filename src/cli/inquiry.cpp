@@ -1,6 +1,7 @@
 #include "cli/inquiry.hpp"
 
 #include "cli/system_flags.hpp"
+#include "headroom/io/software_file.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -31,12 +32,19 @@ AskedStrategy read_inquiry(const std::string& why, const RequestFlags& flags, co
   RequestFlags asked = flags;
   // What is the same for all strategies of the space need not be said again.
   if (space.precision.size() == 1) asked.text("precision") = std::string(name_of(space.precision.front()));
+  SystemFlags system;
   ArgumentReader reader;
   add_request_flags(reader.command(), asked);
+  add_software_flags(reader.command(), system);
   reader.read("--why", asked.model + " " + why);
   std::vector<Problem> unreadable;
   Request request = read_request(asked, unreadable);
   request.software = base.software;
+  const bool other_stack = !system.software.empty() || !system.software_overrides.empty();
+  if (other_stack) {
+    const std::string stack = system.software.empty() ? base.software.name : system.software;
+    collect(unreadable, [&] { request.software = read_software(stack, system.software_overrides); });
+  }
   use_stack_sharding(asked, request);
   for (Problem& problem : unreadable) problem.where = "--why " + as_typed(problem).where;
   if (!unreadable.empty()) throw InputError(std::move(unreadable));
@@ -45,6 +53,7 @@ AskedStrategy read_inquiry(const std::string& why, const RequestFlags& flags, co
                      "asks about a strategy: model, batch, sequence and detail are those of the plan");
   }
   AskedStrategy result{.strategy = request.strategy, .problems = {}};
+  if (other_stack) result.software = request.software;
   use_devices(asked, space.devices, result.strategy, result.problems);
   return result;
 }

@@ -56,6 +56,9 @@ void refuse_lists(const PlanFlags& flags, const PlanQuestion& question, std::vec
   if (question.device_counts.size() > 1 && (inverse || flags.why || flags.shard)) {
     problems.push_back({"--devices", "must be one number for --find, --deadline, --why and --shard"});
   }
+  if (question.space.offload && flags.shard) {
+    problems.push_back({"--try-offload", "does not go with --shard, whose parts say nothing of the host"});
+  }
   if (question.offers.size() > 1 && (inverse || flags.why || flags.shard)) {
     problems.push_back({"--system", "must be one system for --find, --deadline, --why and --shard"});
   }

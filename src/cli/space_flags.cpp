@@ -86,6 +86,10 @@ void add_space_flags(Command command, SpaceFlags& flags) {
               "even: as many layers on each virtual stage, which any launcher lays; any: also uneven ones "
               "(default: what the software launches)")
       .group("Space");
+  command
+      .flag("--try-offload", flags.try_offload,
+            "Also what the host can keep: the optimizer, with zero3 weights and gradients, activations")
+      .group("Space");
 }
 
 void add_search_flags(Command command, RequestFlags& request, SystemFlags& system, SpaceFlags& space) {
@@ -126,6 +130,7 @@ Space read_space(const SpaceFlags& flags, const Software& software, std::vector<
           {"--recompute", "must not be selective_op on the stack " + software.name + ": it is torchtitan's"});
     }
   }
+  space.offload = flags.try_offload;
   if (flags.layout) read_choice("--layout", *flags.layout, space.layouts, problems);
   return space;
 }

@@ -21,6 +21,7 @@ struct SpaceFlags {
   FlagText devices;
   std::array<SpaceFlag, space_fields.size()> fields;
   FlagText layout;
+  bool try_offload = false;
 };
 
 void add_space_flags(Command command, SpaceFlags& flags);

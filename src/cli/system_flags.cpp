@@ -10,18 +10,20 @@ namespace headroom::cli {
 void add_system_flags(Command command, SystemFlags& flags) {
   command.option("--system", flags.system, "SYSTEM",
                  "A system's name (see: headroom list systems) or a system file");
-  const auto overrides = [&](const char* name, std::vector<std::string>& values, const char* help) {
-    command.option(name, values, "KEY=VALUE", help);
-  };
-  overrides("--set-system", flags.overrides, "Override a field of the system: memory='96 GiB'");
-  command.option("--software", flags.software, "SOFTWARE",
-                 "A training stack's name (see: headroom list software) or file; by default the system's");
-  overrides("--set-software", flags.software_overrides,
-            "Override a field of the software: overlap_grad_reduce=true (also: --overlap-grad-reduce, "
-            "--cross-entropy chunked, --no-overlap-param-gather, --tp-comm-overlap, "
-            "--no-overlap-p2p-communication, ...)");
+  command.option("--set-system", flags.overrides, "KEY=VALUE",
+                 "Override a field of the system: memory='96 GiB'");
+  add_software_flags(command, flags);
   command.option("--margin", flags.margin, "PERCENT",
                  "The part of memory that is to stay free for fragmentation and temporary buffers (5%)");
+}
+
+void add_software_flags(Command command, SystemFlags& flags) {
+  command.option("--software", flags.software, "SOFTWARE",
+                 "A training stack's name (see: headroom list software) or file; by default the system's");
+  command.option("--set-software", flags.software_overrides, "KEY=VALUE",
+                 "Override a field of the software: overlap_grad_reduce=true (also: --overlap-grad-reduce, "
+                 "--cross-entropy chunked, --no-overlap-param-gather, --tp-comm-overlap, "
+                 "--no-overlap-p2p-communication, ...)");
 }
 
 void read_margin(const SystemFlags& flags, Request& request, std::vector<Problem>& problems) {

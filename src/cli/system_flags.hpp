@@ -18,6 +18,9 @@ struct SystemFlags {
   FlagText margin;
 };
 
+// Those of the stack alone.
+void add_software_flags(Command command, SystemFlags& flags);
+
 void add_system_flags(Command command, SystemFlags& flags);
 
 // Puts the margin into the request, where there is one.

@@ -3,6 +3,7 @@
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/module_choices.hpp"
+#include "headroom/parallel/offload_modules.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom {
@@ -154,6 +155,27 @@ std::vector<Edits> changes_on_same_devices(const Request& request) {
   change_batching(changes, request.strategy);
   trade(changes, request);
   for (Edits& change : changes.list) set_group_size(change, request);
+  return std::move(changes.list);
+}
+
+std::vector<Edits> changes_of_offloading(const Request& request) {
+  Changes changes;
+  const Offload& offload = request.strategy.offload;
+  if (!request.system.host) return {};
+  const Edit whole{"optimizer_offload_fraction", "1"};
+  if (offload.optimizer.value < 1) changes.add({whole});
+  if (offload.optimizer.value > 0) {
+    changes.add({{"optimizer_offload_fraction", "0.5"}});
+    changes.add(
+        {{"offload_parameters", "no"}, {"optimizer_offload_fraction", "0"}, {"overlap_cpu_optimizer", "no"}});
+  }
+  if (!offload.parameters) changes.add({whole, {"data_sharding", "zero3"}, {"offload_parameters", "yes"}});
+  const bool full = request.strategy.recompute.policy == RecomputePolicy::full;
+  if (offload.modules.empty()) {
+    const Edit checkpoints{"offload_modules", std::string(layer_input)};
+    changes.add(full ? Edits{checkpoints} : Edits{{"recompute", "full"}, checkpoints});
+    if (!full) changes.add({{"offload_modules", "core_attn,attn_proj"}});
+  }
   return std::move(changes.list);
 }
 

@@ -220,15 +220,17 @@ RankPeak Composer::peak(const Strategy& strategy) {
   if (strategy.recompute.window) {
     const std::vector<RankMemory>& ranks = ranks_of(strategy);
     const std::size_t rank = peak_rank(ranks);
-    return {.rank = rank, .bytes = limited_by_host(total(ranks[rank]), on_host(ranks[rank]))};
+    const Bytes held = total(ranks[rank]);
+    const Bytes bytes = limited_by_host(held, on_host(ranks[rank]));
+    return {.rank = rank, .bytes = bytes, .of_host = bytes > held};
   }
   fill_activations(strategy.recompute);
   RankPeak highest;
   for (const RankKind& kind : kinds_) {
     const std::size_t sharding = index(strategy.data_sharding);
-    const Bytes bytes = limited_by_host(kind.state[sharding] + kind.activations + kept_by_stack(kind),
-                                        kind.on_host[sharding] + kind.activations_on_host);
-    if (bytes > highest.bytes) highest = {.rank = index(kind.rank), .bytes = bytes};
+    const Bytes held = kind.state[sharding] + kind.activations + kept_by_stack(kind);
+    const Bytes bytes = limited_by_host(held, kind.on_host[sharding] + kind.activations_on_host);
+    if (bytes > highest.bytes) highest = {index(kind.rank), bytes, bytes > held};
   }
   return highest;
 }

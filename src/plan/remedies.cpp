@@ -116,7 +116,9 @@ bool quicker(const Fitting& x, const Fitting& y) { return x.iteration < y.iterat
 std::vector<Alternative> remedies(const Request& request, std::size_t most) {
   Trial trial(request);
   std::vector<Fitting> found;
-  try_sets(trial, request, changes_on_same_devices(request), 0, 2, {}, found);
+  std::vector<Edits> changes = changes_on_same_devices(request);
+  for (Edits& change : changes_of_offloading(request)) changes.push_back(std::move(change));
+  try_sets(trial, request, changes, 0, 2, {}, found);
   keep_smallest(found);
   keep_distinct(found);
   // A stable sort keeps the order of the changes among equals.

@@ -17,7 +17,9 @@ OrderedJson terms_json(const std::vector<ComparedTerm>& terms) {
 }
 
 OrderedJson side_json(const Plan& plan) {
-  OrderedJson json{{"strategy", to_json(plan.request.strategy)},
+  OrderedJson json{{"system", plan.request.system.name},
+                   {"software", plan.request.software.name},
+                   {"strategy", to_json(plan.request.strategy)},
                    {"workload", to_json(plan.request.workload, plan.request.strategy)},
                    {"verdict", name_of(plan.verdict)},
                    {"peak_rank", plan.peak_rank}};
@@ -56,7 +58,9 @@ std::string headline(const CompareReply& comparison, const std::string& change) 
 std::string compare_text(const CompareReply& comparison, const std::string& change, const Style& style) {
   const Plan& before = account(comparison.before);
   const Plan& after = account(comparison.after);
-  std::string text = headline(comparison, change) + "\n\n";
+  std::string text = headline(comparison, change) + "\n";
+  if (across(before, after)) text += across_text(before, after);
+  text += "\n";
   for (const auto& [label, plan] : {std::pair{"before", &before}, std::pair{"after", &after}}) {
     text += fmt::format(
         "{}: {}\n  {}\n  {}\n", label, painted(words(name_of(plan->verdict)), plan->verdict, style),

@@ -43,8 +43,10 @@ std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags, 
       if (asked.verdict != Verdict::does_not_fit && time > fastest) {
         text += fmt::format("- fits, but takes {:.1f}% longer: {}\n", 100 * (time / fastest - 1),
                             more_time(best, asked, 2));
-        if (const std::string exchanges = exchanges_line(asked); !exchanges.empty()) text += "- " + exchanges;
+        const std::string exchanges = exchanges_line(asked);
+        if (!exchanges.empty() && !across(best, asked)) text += "- " + exchanges;
       }
+      if (across(best, asked)) text += "- " + across_text(best, asked);
       text += "Against the best plan (before), this one (after) is: " +
               render(*inquiry.against_best, flags, Style(Format::table, style.columns, style.colour));
     }

@@ -138,9 +138,10 @@ std::string choice_text(const PlanReply& report) {
         flag_of("precision"), name_of(precision));
   }
   if (report.blocked) {
-    text += fmt::format("- limited by memory capacity: {} would take {}, but needs {} more\n",
+    text += fmt::format("- limited by memory capacity: {} would take {}, but needs {} more{}\n",
                         flags_of(report.blocked->change), human(report.blocked->iteration),
-                        human(report.blocked->missing));
+                        human(report.blocked->missing),
+                        report.blocked->of_host ? " in the memory of a host" : "");
   } else {
     text += "- not limited by memory capacity: no single change that needs more of it would be faster\n";
   }
@@ -155,7 +156,8 @@ std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
                      "\n";
   if (result.nearest) {
     const Bytes missing = result.nearest->peak - system_of(report, *result.nearest).memory;
-    text = fmt::format("\nNothing fits. What needs least, {} more than there is:\n  {}\n", human(missing),
+    text = fmt::format("\nNothing fits. What needs least, {} more than {}:\n  {}\n", human(missing),
+                       report.nearest_lacks_host ? "a host has" : "there is",
                        command_of(report, asked, *result.nearest));
   }
   if (result.rejected.contains("layout")) {
@@ -164,7 +166,10 @@ std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
         "tried: " +
         flag_of("layout") + " any.\n";
   }
-  if (result.nearest && report.space.devices > 1) text += more_sharding(report.base.software);
+  if (report.offloading_fits)
+    text += "With what the host can keep some fit: --try-offload searches such too.\n";
+  if (result.nearest && !report.nearest_lacks_host && report.space.devices > 1)
+    text += more_sharding(report.base.software);
   if (!report.relief.empty()) text += "With another number of GPUs, a smaller batch or shorter sequences:\n";
   for (const Found& found : report.relief)
     text += fmt::format("- {}\n", found_text(found, report.base, report.space.devices));
@@ -175,8 +180,13 @@ std::string rejected_text(const SearchResult& result) {
   if (result.rejected.empty()) return {};
   std::string text = "\nRejected:\n";
   for (const auto& [reason, count] : result.rejected) {
-    text += reason == "device_memory" ? fmt::format("  {:>8}  do not fit in GPU memory\n", count)
-                                      : fmt::format("  {:>8}  break a rule of {}\n", count, flag_of(reason));
+    if (reason == "device_memory") {
+      text += fmt::format("  {:>8}  do not fit in GPU memory\n", count);
+    } else if (reason == "host_memory") {
+      text += fmt::format("  {:>8}  do not fit in the memory of a host\n", count);
+    } else {
+      text += fmt::format("  {:>8}  break a rule of {}\n", count, flag_of(reason));
+    }
   }
   return text;
 }

@@ -151,7 +151,8 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
   if (report.blocked) {
     json["blocked_by_memory"] = {{"change", flags_of(report.blocked->change)},
                                  {"iteration_seconds", report.blocked->iteration.count()},
-                                 {"missing_bytes", number(report.blocked->missing)}};
+                                 {"missing_bytes", number(report.blocked->missing)},
+                                 {"limit", report.blocked->of_host ? "host_memory" : "device_memory"}};
   }
   if (report.in_fp8) {
     json["in_fp8"] = {{"precision", name_of(report.in_fp8->precision)},

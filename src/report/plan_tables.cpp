@@ -17,6 +17,14 @@ std::string recompute_cell(const Recomputation& recompute) {
   return recompute.window ? text + " window" : text;
 }
 
+std::string host_cell(const Offload& offload) {
+  std::string text = offload.parameters            ? "optimizer, weights"
+                     : offload.optimizer.value > 0 ? "optimizer"
+                                                   : "";
+  if (offload.modules.empty()) return text;
+  return text + fmt::format("{}{}", text.empty() ? "" : ", ", fmt::join(offload.modules, " "));
+}
+
 }  // namespace
 
 std::string command_of(const PlanReply& report, const PlanWords& asked, const Candidate& candidate) {
@@ -64,6 +72,7 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
   if (dispatchers) table.columns.push_back({"dispatcher", Align::left});
   const bool precisions = report.space.precision.size() > 1;
   if (precisions) table.columns.push_back({"precision", Align::left});
+  if (report.space.offload) table.columns.push_back({"on the host", Align::left});
   for (Column& column : training_columns(report.training)) table.columns.push_back(std::move(column));
   for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) {
     const Candidate& one = candidates[i];
@@ -102,6 +111,7 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
     }
     if (dispatchers) row.emplace_back(name_of(strategy.moe_dispatcher));
     if (precisions) row.emplace_back(name_of(strategy.precision));
+    if (report.space.offload) row.push_back(host_cell(strategy.offload));
     if (outlooks[i].training) {
       for (std::string& cell : training_cells(training_of(report, one), *outlooks[i].training)) {
         row.push_back(std::move(cell));

@@ -223,7 +223,7 @@ std::string words(std::string_view name) {
   return text;
 }
 
-std::string more_time(const Plan& best, const Plan& other, std::size_t most) {
+std::string more_time(const Plan& best, const Plan& other, std::size_t most, const char* word) {
   const Breakdown& x = best.timing->iteration.breakdown;
   const Breakdown& y = other.timing->iteration.breakdown;
   const auto more = [&](const BreakdownPart& part) { return y.*part.part - x.*part.part; };
@@ -234,8 +234,37 @@ std::string more_time(const Plan& best, const Plan& other, std::size_t most) {
   for (std::size_t i = 0; i < std::min(most, parts.size()); ++i) {
     constexpr double worth_a_word = 1e-6;  // of the iteration; less is rounding
     if (more(parts[i]) <= worth_a_word * other.timing->iteration.total) break;
-    text += fmt::format("{}{} more for {}", text.empty() ? "" : ", ", human(more(parts[i])),
+    text += fmt::format("{}{} {} for {}", text.empty() ? "" : ", ", human(more(parts[i])), word,
                         words(parts[i].name));
+  }
+  return text;
+}
+
+bool across(const Plan& before, const Plan& after) {
+  return before.request.software.name != after.request.software.name ||
+         before.request.system.name != after.request.system.name;
+}
+
+std::string across_text(const Plan& before, const Plan& after) {
+  if (!before.timing || !after.timing) return {};
+  const auto name = [&](const Plan& plan) {
+    const auto& [model, system, software, strategy, workload, detail, margin] = plan.request;
+    if (before.request.system.name == after.request.system.name) return software.name;
+    return before.request.software.name == after.request.software.name ? system.name
+                                                                       : software.name + " on " + system.name;
+  };
+  const double ratio = after.timing->iteration.total / before.timing->iteration.total;
+  constexpr std::size_t most_terms = 3;
+  const std::string more = more_time(before, after, most_terms);
+  const std::string less = more_time(after, before, most_terms, "less");
+  std::string text = fmt::format("{} takes {:.1f}% {} than {}", name(after), 100 * std::abs(ratio - 1),
+                                 ratio < 1 ? "less" : "longer", name(before));
+  if (!more.empty()) text += ": " + more;
+  if (!less.empty()) text += (more.empty() ? ": " : "; ") + less;
+  text += ".\n";
+  for (const Plan* const plan : {&before, &after}) {
+    if (const std::string line = exchanges_line(*plan); !line.empty())
+      text += fmt::format("With {}: {}", name(*plan), line);
   }
   return text;
 }

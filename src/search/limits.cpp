@@ -15,12 +15,12 @@ std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
       continue;
     }
     composer.set_layout(strategy);
-    const Bytes peak = composer.peak(strategy).bytes;
-    if (composer.verdict(peak) != Verdict::does_not_fit) continue;
+    const RankPeak peak = composer.peak(strategy);
+    if (composer.verdict(peak.bytes) != Verdict::does_not_fit) continue;
     const Seconds iteration = composer.iteration(strategy);
     const Seconds bound = fastest ? fastest->iteration : plan.timing->iteration.total;
     if (iteration < bound) {
-      fastest = BlockedChange{change, iteration, peak - plan.request.system.memory};
+      fastest = BlockedChange{change, iteration, peak.bytes - plan.request.system.memory, peak.of_host};
     }
   }
   return fastest;

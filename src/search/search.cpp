@@ -59,6 +59,7 @@ class Worker {
 
   SearchResult counts;
   std::int64_t too_large = 0;
+  std::int64_t too_large_for_host = 0;
   BestFound found;
   SearchEffort effort;
 
@@ -115,7 +116,7 @@ class Worker {
     candidate.peak_rank = peak.rank;
     candidate.verdict = composer_.verdict(peak.bytes);
     if (candidate.verdict == Verdict::does_not_fit) {
-      ++too_large;
+      ++(peak.of_host ? too_large_for_host : too_large);
       found.add_too_large(candidate);
       return;
     }
@@ -187,6 +188,7 @@ SearchResult search(const Request& base, const Space& space, const SearchOptions
   for (const Worker& worker : workers) {
     add_counts(result, worker.counts);
     if (worker.too_large > 0) result.rejected["device_memory"] += worker.too_large;
+    if (worker.too_large_for_host > 0) result.rejected["host_memory"] += worker.too_large_for_host;
   }
   found.fill(result);
   if (options.effort != nullptr) {

@@ -34,17 +34,21 @@ class LayoutVisit {
     for (const Precision precision : space_.precision) {
       if (!contains(precisions, precision)) reject_("precision");
     }
+    const std::vector<Offload> offloads = offload_choices(base_, space_);
     for (const Precision precision : precisions) {
-      if (!visit_tensor_parallels(precision)) return;
+      for (const Offload& offload : offloads) {
+        if (!visit_tensor_parallels(precision, offload)) return;
+      }
     }
   }
 
  private:
   // False ends the visit, here and below.
-  bool visit_tensor_parallels(Precision precision) {
+  bool visit_tensor_parallels(Precision precision, const Offload& offload) {
     for (const std::int64_t t : allowed_divisors(space_.devices, tensor_parallel_of(base_, space_))) {
       layout_ = base_.strategy;
       layout_.precision = precision;
+      layout_.offload = offload;
       layout_.recompute = {};
       layout_.tensor_parallel = t;
       for (const std::int64_t c : allowed_divisors(space_.devices / t, context_parallel_of(base_, space_))) {
@@ -94,6 +98,7 @@ class LayoutVisit {
 
   bool visit_pipelines(std::int64_t devices) {
     for (const std::int64_t p : allowed_divisors(devices, space_.pipeline_parallel)) {
+      if (space_.offload && layout_.offload.parameters && p > 1) continue;
       layout_.pipeline_parallel = p;
       layout_.data_parallel = devices / p;
       if (allows(space_.data_parallel, layout_.data_parallel) && !visit_expert_parallels()) return false;
@@ -226,6 +231,41 @@ std::vector<Precision> precisions_of(const Request& base, const Space& space) {
     throw InputError(std::move(problems));
   }
   return precisions;
+}
+
+std::vector<Offload> offload_choices(const Request& base, const Space& space) {
+  const Offload& asked = base.strategy.offload;
+  if (!space.offload) return {asked};
+  if (!base.system.host) {
+    throw InputError("--try-offload",
+                     "needs the host of the system, which " + base.system.name +
+                         " does not say: its memory, memory_bandwidth, device_link and source");
+  }
+  std::vector<Offload> of_state{{.overlaps = asked.overlaps}};
+  const Optimizer& optimizer = base.strategy.optimizer;
+  if (!steps_matrices(optimizer.kind) && optimizer.main_params != MainParams::none) {
+    of_state.front().overlaps = false;
+    of_state.push_back({.optimizer = {1}, .overlaps = asked.overlaps});
+    const bool wanted = space.data_sharding.empty() || contains(space.data_sharding, DataSharding::zero3);
+    if (wanted && contains(base.software.sharding.modes, DataSharding::zero3))
+      of_state.push_back({.optimizer = {1}, .overlaps = asked.overlaps, .parameters = true});
+  }
+  std::vector<std::vector<std::string>> of_activations{
+      {}, {std::string(layer_input)}, {"core_attn", "attn_proj"}};
+  std::vector<std::string> all{"attn_norm", "qkv_linear", "core_attn", "attn_proj", "mlp_norm"};
+  if (any_experts(base.model)) {
+    of_activations.push_back({"expert_fc1", "moe_act"});
+    all.insert(all.end(), {"expert_fc1", "moe_act"});
+  }
+  of_activations.push_back(std::move(all));
+  std::vector<Offload> choices;
+  for (const std::vector<std::string>& modules : of_activations) {
+    for (Offload offload : of_state) {
+      offload.modules = modules;
+      choices.push_back(std::move(offload));
+    }
+  }
+  return choices;
 }
 
 bool lays(const Space& space, std::int64_t layers, std::int64_t pipeline_parallel,

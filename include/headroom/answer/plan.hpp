@@ -17,6 +17,7 @@ namespace headroom {
 struct AskedStrategy {
   Strategy strategy;
   std::vector<Problem> problems;
+  std::optional<Software> software = std::nullopt;  // where another stack than the plan's is asked about
 };
 
 struct PlanQuestion {
@@ -93,6 +94,8 @@ struct PlanReply {
   std::optional<NarrowerPlan> in_fp8;     // the best plan, where no precision was asked for
   std::optional<Problem> obstacle;        // where no layout is legal: the size that divides nothing
   std::vector<Found> relief;              // where nothing fits: what would
+  bool nearest_lacks_host = false;        // that what needs least lacks is memory of a host
+  bool offloading_fits = false;  // where nothing fits: whether something does with what the host can keep
   std::optional<InquiryReply> inquiry;
 };
 

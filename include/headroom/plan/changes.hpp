@@ -17,6 +17,9 @@ Request changed(const Request& request, const Edits& change);
 // offers, are not among them.
 std::vector<Edits> changes_on_same_devices(const Request& request);
 
+// Changes that leave more, or less, to the host (parallel/offload.hpp): slower than others, and so for what does not fit.
+std::vector<Edits> changes_of_offloading(const Request& request);
+
 // Whether who launches the request can launch that: its stages hold as many layers each, or the stack lays others, or
 // the request itself does.
 bool launchable(const Request& request, const Strategy& strategy);

@@ -25,6 +25,7 @@ namespace headroom {
 struct RankPeak {
   std::size_t rank = 0;  // of those that hold the most, the first
   Bytes bytes;
+  bool of_host = false;  // that its host lacks memory, which counts as if the device lacked it
   friend bool operator==(const RankPeak&, const RankPeak&) = default;
 };
 

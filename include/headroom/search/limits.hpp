@@ -15,6 +15,7 @@ struct BlockedChange {
   Edits change;
   Seconds iteration;
   Bytes missing;
+  bool of_host = false;  // of the memory of a host
   friend bool operator==(const BlockedChange&, const BlockedChange&) = default;
 };
 

@@ -52,7 +52,7 @@ struct SearchResult {
   std::int64_t evaluated = 0;  // legal strategies: memory of every rank for each
   std::int64_t feasible = 0;   // of them, those that fit
   std::map<std::string, std::int64_t>
-      rejected;                      // by reason: layouts by the flag at fault, strategies by device_memory
+      rejected;  // by reason: layouts by the flag at fault, strategies by device_memory or host_memory
   std::vector<Candidate> plans;      // the best of each division of the devices (t, p, d), best first
   std::vector<Candidate> pareto;     // by time: each needs less memory than all that are faster
   std::optional<Candidate> nearest;  // where nothing fits: the one that needs the least memory

@@ -74,6 +74,8 @@ struct Space {
   std::vector<Precision> precision;  // of those that the devices multiply; empty: the request's own
   // GPipe keeps more than 1F1B does and is never faster [schedule/makespan.hpp], so it is tried when asked for only.
   std::vector<ScheduleKind> schedules{ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
+  // Also with the optimizer on the host, sharded weights with it, and activations; else what the request offloads alone.
+  bool offload = false;
   friend bool operator==(const Space&, const Space&) = default;
 };
 
@@ -138,6 +140,9 @@ inline bool goes_with(const Recomputation& recompute, DataSharding sharding, con
 
 // Those of the space that its system multiplies; the request's own where it says nothing. Throws InputError where there is none.
 std::vector<Precision> precisions_of(const Request& base, const Space& space);
+
+// What strategies of the space leave to the host. Throws InputError where the system tells of none.
+std::vector<Offload> offload_choices(const Request& base, const Space& space);
 
 // What a stack launches by itself.
 constexpr Layouts layouts_of(const Software& software) {
