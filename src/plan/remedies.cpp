@@ -117,8 +117,11 @@ std::vector<Alternative> remedies(const Request& request, std::size_t most) {
   Trial trial(request);
   std::vector<Fitting> found;
   std::vector<Edits> changes = changes_on_same_devices(request);
-  for (Edits& change : changes_of_offloading(request)) changes.push_back(std::move(change));
   try_sets(trial, request, changes, 0, 2, {}, found);
+  if (found.empty()) {  // what goes to the host is the last resort
+    for (Edits& change : changes_of_offloading(request)) changes.push_back(std::move(change));
+    try_sets(trial, request, changes, 0, 2, {}, found);
+  }
   keep_smallest(found);
   keep_distinct(found);
   // A stable sort keeps the order of the changes among equals.

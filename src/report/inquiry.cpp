@@ -46,7 +46,6 @@ std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags, 
         const std::string exchanges = exchanges_line(asked);
         if (!exchanges.empty() && !across(best, asked)) text += "- " + exchanges;
       }
-      if (across(best, asked)) text += "- " + across_text(best, asked);
       text += "Against the best plan (before), this one (after) is: " +
               render(*inquiry.against_best, flags, Style(Format::table, style.columns, style.colour));
     }

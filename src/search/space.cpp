@@ -10,6 +10,7 @@
 #include "headroom/parallel/offload_modules.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/stack_legality.hpp"
+#include "headroom/search/offload_choices.hpp"
 
 namespace headroom {
 namespace {
@@ -231,41 +232,6 @@ std::vector<Precision> precisions_of(const Request& base, const Space& space) {
     throw InputError(std::move(problems));
   }
   return precisions;
-}
-
-std::vector<Offload> offload_choices(const Request& base, const Space& space) {
-  const Offload& asked = base.strategy.offload;
-  if (!space.offload) return {asked};
-  if (!base.system.host) {
-    throw InputError("--try-offload",
-                     "needs the host of the system, which " + base.system.name +
-                         " does not say: its memory, memory_bandwidth, device_link and source");
-  }
-  std::vector<Offload> of_state{{.overlaps = asked.overlaps}};
-  const Optimizer& optimizer = base.strategy.optimizer;
-  if (!steps_matrices(optimizer.kind) && optimizer.main_params != MainParams::none) {
-    of_state.front().overlaps = false;
-    of_state.push_back({.optimizer = {1}, .overlaps = asked.overlaps});
-    const bool wanted = space.data_sharding.empty() || contains(space.data_sharding, DataSharding::zero3);
-    if (wanted && contains(base.software.sharding.modes, DataSharding::zero3))
-      of_state.push_back({.optimizer = {1}, .overlaps = asked.overlaps, .parameters = true});
-  }
-  std::vector<std::vector<std::string>> of_activations{
-      {}, {std::string(layer_input)}, {"core_attn", "attn_proj"}};
-  std::vector<std::string> all{"attn_norm", "qkv_linear", "core_attn", "attn_proj", "mlp_norm"};
-  if (any_experts(base.model)) {
-    of_activations.push_back({"expert_fc1", "moe_act"});
-    all.insert(all.end(), {"expert_fc1", "moe_act"});
-  }
-  of_activations.push_back(std::move(all));
-  std::vector<Offload> choices;
-  for (const std::vector<std::string>& modules : of_activations) {
-    for (Offload offload : of_state) {
-      offload.modules = modules;
-      choices.push_back(std::move(offload));
-    }
-  }
-  return choices;
 }
 
 bool lays(const Space& space, std::int64_t layers, std::int64_t pipeline_parallel,

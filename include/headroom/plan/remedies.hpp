@@ -18,7 +18,7 @@ struct Alternative {
 
 // For a request that does not fit: up to `most` single changes or pairs of them that make it fit. What fits comes before
 // what is marginal, then the fastest where time is known, else fewest changes; none holds a change that its verdict could
-// do without. Empty when nothing helps.
+// do without. Where no other change helps, what the host can keep is tried too. Empty when nothing helps.
 std::vector<Alternative> remedies(const Request& request, std::size_t most);
 
 // For one that fits: up to `most` single changes or pairs of them that fit with at least as good a verdict and are faster

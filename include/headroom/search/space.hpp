@@ -141,9 +141,6 @@ inline bool goes_with(const Recomputation& recompute, DataSharding sharding, con
 // Those of the space that its system multiplies; the request's own where it says nothing. Throws InputError where there is none.
 std::vector<Precision> precisions_of(const Request& base, const Space& space);
 
-// What strategies of the space leave to the host. Throws InputError where the system tells of none.
-std::vector<Offload> offload_choices(const Request& base, const Space& space);
-
 // What a stack launches by itself.
 constexpr Layouts layouts_of(const Software& software) {
   return software.uneven_stages ? Layouts::any : Layouts::even;
