@@ -130,6 +130,13 @@ Space read_space(const SpaceFlags& flags, const Software& software, std::vector<
           {"--recompute", "must not be selective_op on the stack " + software.name + ": it is torchtitan's"});
     }
   }
+  const auto asked_for = [&](std::string_view field) {
+    for (std::size_t i = 0; i < space_fields.size(); ++i) {
+      if (space_fields[i].field == field) return flags.fields[i].values.has_value();
+    }
+    return false;
+  };
+  if (!asked_for("schedule")) space.schedules = searched_schedules(software);
   space.offload = flags.try_offload;
   if (flags.layout) read_choice("--layout", *flags.layout, space.layouts, problems);
   return space;

@@ -70,6 +70,7 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.object("sharding", software.sharding, sharding_fields);
   fields.optional_names("axes", software.axes);
   fields.optional_names("schedules", software.schedules);
+  fields.optional_names("offloads", software.offloads);
   fields.optional("post_validation", software.post_validation);
 };
 

@@ -4,6 +4,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/offload_modules.hpp"
 
 namespace headroom {
 namespace {
@@ -33,6 +34,17 @@ std::string names_of(const std::vector<Named>& all) {
 DataSharding least_sharding(const Software& software) {
   const std::vector<DataSharding>& modes = software.sharding.modes;
   return modes.empty() ? DataSharding::none : *std::min_element(modes.begin(), modes.end());
+}
+
+bool has_offload(const Software& software, const Offload& offload) {
+  const auto has = [&](Offloads kind) {
+    return software.offloads.empty() || contains(software.offloads, kind);
+  };
+  const bool checkpoints = contains(offload.modules, layer_input);
+  const bool activations = offload.modules.size() > (checkpoints ? 1U : 0U);
+  return (!offload.parameters || has(Offloads::parameters)) &&
+         (offload.parameters || offload.optimizer.value == 0 || has(Offloads::optimizer)) &&
+         (!checkpoints || has(Offloads::checkpoints)) && (!activations || has(Offloads::activations));
 }
 
 std::vector<Problem> stack_illegalities(const Software& software, const Strategy& strategy) {
@@ -69,6 +81,16 @@ std::vector<Problem> stack_illegalities(const Software& software, const Strategy
           "main_params_dtype", [&] {
             return "must be fp32 or none on the stack " + software.name +
                    ", whose weights, of 32 or 16 bits, are what the optimizer steps";
+          });
+  const Offload& offload = strategy.offload;
+  require(has_offload(software, offload),
+          !offload.modules.empty() && !has_offload(software, {.modules = offload.modules}) ? "offload_modules"
+          : offload.parameters && !has_offload(software, {.parameters = true}) ? "offload_parameters"
+                                                                               : "optimizer_offload_fraction",
+          [&] {
+            return "is not what the stack " + software.name + " offloads: it has " +
+                   names_of(software.offloads) +
+                   (contains(software.offloads, Offloads::optimizer) ? "" : " (with the optimizer)");
           });
   require(strategy.recompute.policy != RecomputePolicy::selective_op || software.selective_op, "recompute",
           [&] { return "must not be selective_op on the stack " + software.name + ": it is torchtitan's"; });

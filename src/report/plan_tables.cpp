@@ -72,6 +72,10 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
   if (dispatchers) table.columns.push_back({"dispatcher", Align::left});
   const bool precisions = report.space.precision.size() > 1;
   if (precisions) table.columns.push_back({"precision", Align::left});
+  const bool schedules = std::any_of(candidates.begin(), candidates.end(), [](const Candidate& one) {
+    return one.strategy.schedule != implied_schedule(one.strategy.virtual_pipeline);
+  });
+  if (schedules) table.columns.push_back({"schedule", Align::left, 1});
   if (report.space.offload) table.columns.push_back({"on the host", Align::left});
   for (Column& column : training_columns(report.training)) table.columns.push_back(std::move(column));
   for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) {
@@ -111,6 +115,7 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
     }
     if (dispatchers) row.emplace_back(name_of(strategy.moe_dispatcher));
     if (precisions) row.emplace_back(name_of(strategy.precision));
+    if (schedules) row.emplace_back(name_of(strategy.schedule));
     if (report.space.offload) row.push_back(host_cell(strategy.offload));
     if (outlooks[i].training) {
       for (std::string& cell : training_cells(training_of(report, one), *outlooks[i].training)) {

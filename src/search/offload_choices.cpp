@@ -3,6 +3,7 @@
 #include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/parallel/offload_modules.hpp"
+#include "headroom/parallel/stack_legality.hpp"
 
 namespace headroom {
 
@@ -38,6 +39,7 @@ std::vector<Offload> offload_choices(const Request& base, const Space& space) {
       choices.push_back(std::move(offload));
     }
   }
+  std::erase_if(choices, [&](const Offload& offload) { return !has_offload(base.software, offload); });
   return choices;
 }
 

@@ -234,6 +234,14 @@ std::vector<Precision> precisions_of(const Request& base, const Space& space) {
   return precisions;
 }
 
+std::vector<ScheduleKind> searched_schedules(const Software& software) {
+  if (software.schedules.empty()) return Space().schedules;
+  std::vector<ScheduleKind> schedules = software.schedules;
+  std::erase(schedules, ScheduleKind::gpipe);
+  std::erase(schedules, ScheduleKind::looped_bfs);
+  return schedules;
+}
+
 bool lays(const Space& space, std::int64_t layers, std::int64_t pipeline_parallel,
           std::int64_t virtual_pipeline) {
   return layers % (pipeline_parallel * virtual_pipeline) == 0 ||

@@ -53,7 +53,7 @@ EXAMPLES = {
     "exp_avg_dtype": ("int8", []),
     "exp_avg_sq_dtype": ("bf16", []),
     "optimizer_offload_fraction": ("0.5", []),
-    "offload_parameters": ("yes", ["--optimizer-offload-fraction", "1", "--data-sharding", "zero3", "--data-parallel", "4", "--software", "torchtitan-2025"]),
+    "offload_parameters": ("yes", ["--optimizer-offload-fraction", "1", "--data-sharding", "zero3", "--data-parallel", "4", "--software", "deepspeed-2025"]),
     "offload_modules": ("core_attn,attn_proj", []),
     "overlap_cpu_optimizer": ("yes", ["--optimizer-offload-fraction", "0.5"]),
     "lora_rank": ("16", []),

@@ -51,7 +51,7 @@ TEST_CASE("offload choices: plans of a search are what evaluate says of them") {
       CHECK(plan.verdict == one.verdict);
       activations = activations || !one.strategy.offload.modules.empty();
     }
-    CHECK(activations);
+    CHECK(activations == (base.software.name == "megatron-core-2025"));  // torchtitan offloads none
   }
 }
 

@@ -85,6 +85,10 @@ enum class AttentionKernels : std::uint8_t { fitted, pytorch };
 // spreads them over streams. grouped: all in one kernel.
 enum class ExpertProducts : std::uint8_t { per_expert, grouped };
 
+// What a stack can leave to the host (parallel/offload.hpp): the optimizer alone; shards of weights and gradients with it; activations
+// by module; the inputs of checkpoints.
+enum class Offloads : std::uint8_t { optimizer, parameters, activations, checkpoints };
+
 // The choices of a stack, as its file names them; product_rate and expert_products have sources of their own.
 inline constexpr std::array<std::string_view, 18> stack_choices{"overlap_tensor_parallel",
                                                                 "overlap_grad_reduce",
@@ -142,12 +146,20 @@ struct Software {
   StackSharding sharding;
   std::vector<ParallelAxis> axes;       // that the stack divides a run along; empty: all
   std::vector<ScheduleKind> schedules;  // that it runs pipelines by; empty: all
+  std::vector<Offloads> offloads;       // that it has; empty: all
   // Where weights have passes of their own: pipeline ranks step their optimizers when they are done, without waiting for the norm
   // of all gradients, and take back a step that it turns out to scale [arXiv 2401.10241, section 4].
   bool post_validation = false;
   friend bool operator==(const Software&, const Software&) = default;
 };
 
+template <>
+inline constexpr std::array<Spelling<Offloads>, 4> spellings<Offloads>{{
+    {Offloads::optimizer, "optimizer"},
+    {Offloads::parameters, "parameters"},
+    {Offloads::activations, "activations"},
+    {Offloads::checkpoints, "checkpoints"},
+}};
 template <>
 inline constexpr std::array<Spelling<ExpertProducts>, 2> spellings<ExpertProducts>{{
     {ExpertProducts::per_expert, "per_expert"},

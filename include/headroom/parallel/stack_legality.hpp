@@ -10,6 +10,9 @@
 namespace headroom {
 
 // Of a strategy whose sizes are legal (parallel/legality.hpp): every rule that is broken, by field.
+// Whether a stack can leave that to the host.
+bool has_offload(const Software& software, const Offload& offload);
+
 std::vector<Problem> stack_illegalities(const Software& software, const Strategy& strategy);
 
 // What a stack divides where nobody says it: the least that it has.

@@ -122,7 +122,9 @@ inline constexpr std::array space_fields{
     SpaceField{"recompute_window", &Space::recompute_window,
                "Also windows of microbatches exempt from recomputation (slower to search)"},
     SpaceField{"schedule", &Space::schedules,
-               "gpipe, 1f1b, interleaved, zero-bubble-h1 (default 1f1b,interleaved)"},
+               "gpipe, 1f1b, interleaved, looped-bfs, zero-bubble-h1, -h2, -2p or -v, dualpipe, dualpipe-v "
+               "(default: what the software runs, but for gpipe and looped-bfs; 1f1b,interleaved where it "
+               "runs all)"},
     SpaceField{"precision", &Space::precision,
                "Of the linears of layers: bf16 (default), fp8, fp8_delayed, fp8_blockwise, mxfp8, nvfp4"},
 };
@@ -140,6 +142,10 @@ inline bool goes_with(const Recomputation& recompute, DataSharding sharding, con
 
 // Those of the space that its system multiplies; the request's own where it says nothing. Throws InputError where there is none.
 std::vector<Precision> precisions_of(const Request& base, const Space& space);
+
+// The schedules that a search of a stack tries where nobody names any: those that it runs, but for GPipe and looped breadth-first, which keep
+// more than 1F1B and interleaved ones do and are no faster; of a stack that runs all, these two.
+std::vector<ScheduleKind> searched_schedules(const Software& software);
 
 // What a stack launches by itself.
 constexpr Layouts layouts_of(const Software& software) {
