@@ -42,21 +42,31 @@ Request request(const Transformer& model, const Strategy& strategy) {
 
 }  // namespace
 
-TEST_CASE("adapters: as many parameters are trained as PEFT prints") {
-  // huggingface/peft, print_trainable_parameters: Llama 2 7B, r 8 on q_proj and v_proj; Llama 3 8B, r 16 on all linears; the QLoRA
-  // recipe, r 64 on all linears of Llama 7B.
+TEST_CASE("adapters: as many parameters are trained as two matrices of each linear have") {
+  // An adapter of rank r beside a linear of so many inputs and outputs: r (inputs + outputs).
+  const auto adapter = [](double rank, double inputs, double outputs) { return rank * (inputs + outputs); };
+  const double of_q_and_v =
+      32 * 2 * adapter(8, 4096, 4096);  // 32 layers of Llama 2 7B, whose heads all have keys and values
+  CHECK(of_q_and_v == 4'194'304);
+  // Llama 3 8B: 8 of 32 heads have keys and values, the feed-forward layer is 14,336 wide.
+  const double of_llama_3 = 32 * (2 * adapter(16, 4096, 4096) + 2 * adapter(16, 4096, 1024) +
+                                  2 * adapter(16, 4096, 14336) + adapter(16, 14336, 4096));
+  CHECK(of_llama_3 == 41'943'040);
+  const double of_llama_2 =
+      32 * (4 * adapter(64, 4096, 4096) + 2 * adapter(64, 4096, 11008) + adapter(64, 11008, 4096));
+  CHECK(of_llama_2 == 159'907'840);
   const auto trained_by = [](const char* name, const Strategy& strategy) {
     return total(trained(held_by(of_hub(name), strategy)));
   };
-  CHECK(trained_by("llama-2-7b", adapting(8, {"q_proj", "v_proj"})) == 4'194'304);
-  CHECK(trained_by("llama-3-8b", adapting(16)) == 41'943'040);
-  CHECK(trained_by("llama-3-8b", adapting(16, {"all-linear"})) == 41'943'040);
-  CHECK(trained_by("llama-2-7b", adapting(64)) == 159'907'840);
+  CHECK(trained_by("llama-2-7b", adapting(8, {"q_proj", "v_proj"})) == of_q_and_v);
+  CHECK(trained_by("llama-3-8b", adapting(16)) == of_llama_3);
+  CHECK(trained_by("llama-3-8b", adapting(16, {"all-linear"})) == of_llama_3);
+  CHECK(trained_by("llama-2-7b", adapting(64)) == of_llama_2);
   // One adapter for what is one linear shares its first matrix.
   const double shared = total(trained(held_by(read_model("llama-3-8b"), adapting(16))));
-  CHECK(41'943'040 - shared == 32.0 * 16 * 3 * 4096);
+  CHECK(of_llama_3 - shared == 32.0 * 16 * 3 * 4096);
   CHECK(total(held_by(of_hub("llama-3-8b"), adapting(16))) ==
-        total(held_by(of_hub("llama-3-8b"), {})) + 41'943'040);
+        total(held_by(of_hub("llama-3-8b"), {})) + of_llama_3);
 }
 
 TEST_CASE("adapters: tensor-parallel ranks divide both matrices") {
