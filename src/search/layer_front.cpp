@@ -79,7 +79,7 @@ class LayerFrontSearch {
       }
       for (Partial& one : partial) decide(one, op);
       partial = prune(std::move(partial), 0);
-      if (partial.size() > most_choices) partial = thin(std::move(partial), tolerance_);
+      if (partial.size() > most_choices) partial = thin(std::move(partial));
     }
     LayerFront result;
     for (const Partial& one : partial) result.choices.push_back(sets_.choice(one.choice.ops));
@@ -156,12 +156,21 @@ class LayerFrontSearch {
     Seconds host;
   };
 
-  static bool beats(const Partial& x, const Partial& y, const Slack& slack) {
-    if (x.choice.bytes.kept > y.choice.bytes.kept + slack.bytes) return false;
-    if (x.choice.bytes.recomputed > y.choice.bytes.recomputed + slack.bytes) return false;
-    if (x.choice.recompute.host > y.choice.recompute.host + slack.host) return false;
-    if (slack.time > Seconds(0)) return x.time <= y.time + slack.time;
-    return surely_no_slower(x, y);
+  // What is compared of a partial set, side by side: most comparisons end here.
+  struct Corner {
+    Bytes kept;
+    Bytes recomputed;
+    Seconds time;
+    Seconds host;
+  };
+  static Corner corner_of(const Partial& one, const Slack& slack) {
+    return {.kept = one.choice.bytes.kept + slack.bytes,
+            .recomputed = one.choice.bytes.recomputed + slack.bytes,
+            .time = one.time + slack.time,
+            .host = one.choice.recompute.host + slack.host};
+  }
+  static bool within(const Corner& x, const Corner& y) {
+    return x.kept <= y.kept && x.recomputed <= y.recomputed && x.time <= y.time && x.host <= y.host;
   }
 
   // Also when the same is added to both, whichever way the sums are then rounded.
@@ -191,31 +200,42 @@ class LayerFrontSearch {
                       .time = part * device_time(all.recompute),
                       .host = part * all.recompute.host};
     std::vector<Partial> kept;
-    std::size_t first = 0;  // of those that are open in the same way
+    std::vector<Corner> corners;  // of those that are open in the same way
     for (Partial& one : partial) {
-      if (!kept.empty() && kept.back().open != one.open) first = kept.size();
-      const bool beaten =
-          one.choice.ops != 0 && std::any_of(kept.begin() + static_cast<std::ptrdiff_t>(first), kept.end(),
-                                             [&](const Partial& other) { return beats(other, one, slack); });
-      if (!beaten) kept.push_back(std::move(one));
+      if (!kept.empty() && kept.back().open != one.open) corners.clear();
+      const std::size_t first = kept.size() - corners.size();
+      const Corner most = corner_of(one, slack);
+      bool beaten = false;
+      if (one.choice.ops != 0) {
+        for (std::size_t i = 0; i < corners.size() && !beaten; ++i) {
+          beaten = within(corners[i], most) && (part > 0 || surely_no_slower(kept[first + i], one));
+        }
+      }
+      if (beaten) continue;
+      corners.push_back(corner_of(one, {}));
+      kept.push_back(std::move(one));
     }
     return kept;
   }
 
-  [[nodiscard]] std::vector<Partial> thin(std::vector<Partial> partial, double& tolerance) const {
-    constexpr double first_part = 1.0 / 4096;
-    for (double part = first_part; part < 1; part *= 2) {
+  // By as little as leaves few enough, in powers of two, and as a rule by no less than the last time.
+  [[nodiscard]] std::vector<Partial> thin(std::vector<Partial> partial) {
+    for (double part = std::max(least_part, part_ / 2); part < 1; part *= 2) {
       std::vector<Partial> thinner = prune(partial, part);
       if (thinner.size() > most_choices) continue;
-      tolerance += part;
+      part_ = part;
+      tolerance_ += part;
       return thinner;
     }
     return partial;  // open in more ways than that, of which none can stand in for another
   }
 
+  static constexpr double least_part = 1.0 / 4096;
+
   const LayerSets& sets_;
   std::vector<Unit> units_;
   double tolerance_ = 0;
+  double part_ = 0;  // of the last thinning
 };
 
 LayerFront layer_front(const LayerSets& sets) { return LayerFrontSearch(sets).front(); }

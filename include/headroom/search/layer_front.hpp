@@ -62,7 +62,7 @@ struct LayerFront {
 };
 
 // A front has at most so many sets. Those of layers with 15 to 17 ops have 50 to 300.
-inline constexpr std::size_t most_choices = 1024;
+inline constexpr std::size_t most_choices = 8192;
 
 // The sets that no other is no worse than; of alike ones, the first by bits. The first keeps everything, and none
 // keeps more than the one before it.
