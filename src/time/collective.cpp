@@ -8,12 +8,14 @@
 namespace headroom {
 namespace {
 
-Seconds exchange_time(Bytes wire, Bytes copied, const CollectiveRates& rates) {
+// `speed` is a factor on all bandwidths.
+Seconds exchange_time(Bytes wire, Bytes copied, const CollectiveRates& rates, double speed = 1) {
   const Bytes at_ring = copied * (rates.ring_bandwidth.value / rates.local_bandwidth.value);
   const Seconds low_latency = rates.low_latency_launch.value + rates.low_latency_step.value +
-                              (wire + at_ring) / rates.low_latency_bandwidth.value;
-  const Seconds ring = rates.ring_launch.value + rates.ring_step.value + wire / rates.ring_bandwidth.value +
-                       copied / rates.local_bandwidth.value;
+                              (wire + at_ring) / (speed * rates.low_latency_bandwidth.value);
+  const Seconds ring = rates.ring_launch.value + rates.ring_step.value +
+                       wire / (speed * rates.ring_bandwidth.value) +
+                       copied / (speed * rates.local_bandwidth.value);
   return std::min(low_latency, ring);
 }
 
@@ -49,14 +51,14 @@ Seconds exchange_between_nodes(CollectiveKind kind, Bytes bytes, const Group& gr
   const BytesPerSecond link =
       bandwidth_of_sender(group.rings_per_node * group.ranks_in_node, to_all, performance);
   return rates.ring_launch.value + rates.ring_step.value + network.step.value +
-         std::max(staying / rates.ring_bandwidth.value, leaving / link);
+         std::max(staying / (rates.all_to_all.value * rates.ring_bandwidth.value), leaving / link);
 }
 
 }  // namespace
 
 Seconds all_to_all_time(Bytes bytes, std::int64_t ranks, const CollectiveRates& rates) {
   const Bytes shard = bytes / real(ranks);
-  return exchange_time(bytes - shard, shard, rates);
+  return exchange_time(bytes - shard, shard, rates, rates.all_to_all.value);
 }
 
 Seconds send_receive_time(Bytes bytes, const CollectiveRates& rates) {

@@ -191,4 +191,18 @@ TEST_CASE("sends: sequence parallelism spares the gather behind a scattered tran
         tests::about(time(CollectiveKind::all_gather, whole, node).count()));
 }
 
+TEST_CASE("all-to-all: its share of a ring's bandwidth slows the transfer, not its launch") {
+  CollectiveRates rates = read_system("gb200-nvl72").performance->rates.collectives;
+  CHECK(rates.all_to_all.value == 0.78);
+  const Bytes large(512.0 * 1024 * 1024);
+  const Seconds slow = all_to_all_time(large, 4, rates);
+  const Seconds sent = send_receive_time(large, rates);
+  rates.all_to_all.value = 1;
+  const Seconds launch = rates.ring_launch.value + rates.ring_step.value;
+  const Seconds fast = all_to_all_time(large, 4, rates);
+  CHECK((slow - launch).count() == tests::about((fast - launch).count() / 0.78));
+  CHECK(send_receive_time(large, rates) == sent);
+  CHECK(slow.count() == tests::about(825.37e-6).epsilon(0.02));  // as measured on four GPUs
+}
+
 }  // namespace headroom

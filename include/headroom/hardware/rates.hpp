@@ -149,6 +149,7 @@ struct CollectiveRates {
   Sourced<Seconds> ring_step;
   Sourced<BytesPerSecond> ring_bandwidth;   // on the wire
   Sourced<BytesPerSecond> local_bandwidth;  // the copy of a rank's own shard
+  Sourced<double> all_to_all;               // bandwidth of an all-to-all over that of a ring
   Sourced<double> overlap_loss;  // share of a product's throughput that a collective beside it takes
   FittedRange fitted_ranks;
   FittedRange fitted_bytes;
@@ -262,6 +263,7 @@ void visit_rates(R& rates, Visit visit) {
   visit("collectives", "ring_step", rates.collectives.ring_step);
   visit("collectives", "ring_bandwidth", rates.collectives.ring_bandwidth);
   visit("collectives", "local_bandwidth", rates.collectives.local_bandwidth);
+  visit("collectives", "all_to_all", rates.collectives.all_to_all);
   visit("collectives", "overlap_loss", rates.collectives.overlap_loss);
   visit("network", "nic_efficiency", rates.network.nic_efficiency);
   visit("network", "shared_nic_efficiency", rates.network.shared_nic_efficiency);

@@ -33,7 +33,7 @@ constexpr Traffic weighted_bias(const Monomial& elements, Dtype probabilities) {
           .elements = elements,
           .placement = Placement::routed,
           .forward = p + half + 2 * p + 2 * p + cast,
-          .backward = 2 * cast + 2 * half + 2 * 3 * p,
+          .backward = 2 * cast + 2 * half + 6 * p,
           .forward_kernels = 2,
           .backward_kernels = 5,
           .by_expert = true};

@@ -12,6 +12,7 @@
 // has its own path. They need one step, whatever the number of ranks, in one of the same two protocols:
 //   launch + step + wire / bandwidth [+ shard / local bandwidth]        the faster runs
 //   all-to-all: wire = (r - 1)/r of a rank's bytes, and its own shard is copied; send: wire = bytes
+// All bandwidths of an all-to-all are those of a ring times `all_to_all`: NCCL makes it of sends and receives.
 // Between nodes (assumed, not measured): ring launch + ring step + network step + the longer of what stays in the node
 // at the ring's bandwidth and what leaves it at a sender's share of the NICs.
 //
