@@ -15,6 +15,12 @@ Rational exact(double bytes) {
   return {static_cast<std::int64_t>(scaled), parts};
 }
 
+// Of what the optimizer keeps; a millionth is exact enough.
+Rational part_on_host(const Offload& offload) {
+  constexpr std::int64_t parts = 1'000'000;
+  return {std::llround(offload.optimizer.value * static_cast<double>(parts)), parts};
+}
+
 // Ranks that divide what is sharded of a class; 1 where nothing is.
 Monomial shards_in_symbols(const Strategy& strategy, WeightClass weights) {
   using namespace symbols;
@@ -33,6 +39,7 @@ class ClassRows {
       : strategy_(strategy),
         software_(software),
         letters_(letters),
+        offloaded_(part_on_host(strategy.offload)),
         shards_(shards_in_symbols(strategy, weights)),
         adapts_(trains_adapters(strategy.lora)),
         name_(weights == WeightClass::dense ? "parameters" : "experts"),
@@ -45,6 +52,9 @@ class ClassRows {
     add_weights();
     add_gradients();
     add_optimizer();
+    const bool weights = strategy_.offload.parameters;
+    const std::string kept = "of the optimizer, with fp32 gradients";
+    if (offloaded_ != Rational(0)) add("on the host", on_host_, weights ? "weights, and " + kept : kept);
     return std::move(rows_);
   }
 
@@ -57,6 +67,20 @@ class ClassRows {
   }
   [[nodiscard]] Expr sharded(Rational bytes) const { return Expr(bytes / shards_); }
 
+  // Weights, which the host may keep.
+  void add_held(std::string part, const Expr& bytes, std::string what) {
+    const bool away = strategy_.offload.parameters;
+    if (away) on_host_ += bytes;
+    add(std::move(part), away ? Expr() : bytes, std::move(what));
+  }
+
+  // What the optimizer keeps, of which the host may have a part, beside gradients of the same parameters.
+  void add_stepped(std::string part, double bytes, std::string what) {
+    const Rational all = exact(bytes);
+    on_host_ += sharded((all + size_of(Dtype::fp32)) * offloaded_);
+    add(std::move(part), sharded(all * (1 - offloaded_)), std::move(what));
+  }
+
   void add_frozen() {
     const bool quantized = strategy_.lora.base == BaseDtype::nf4;
     const bool kept_gathered = shards_weights(strategy_) && !gathers_in_passes(strategy_);
@@ -65,8 +89,8 @@ class ClassRows {
       return kept_gathered ? held + Expr(bytes) : held;
     };
     const std::string gathered = kept_gathered ? ", and gathered" : "";
-    if (quantized) add("frozen linears", kept(nf4_bytes), "nf4, its scales quantized too" + gathered);
-    add(quantized ? "frozen others" : "frozen weights", kept(2), "BF16 or FP16" + gathered);
+    if (quantized) add_held("frozen linears", kept(nf4_bytes), "nf4, its scales quantized too" + gathered);
+    add_held(quantized ? "frozen others" : "frozen weights", kept(2), "BF16 or FP16" + gathered);
   }
 
   void add_weights() {
@@ -80,7 +104,7 @@ class ClassRows {
     }
     if (is_narrow(strategy_.precision))
       what += ", but those of " + std::string(name_of(strategy_.precision)) + " linears";
-    add("weights", bytes, std::move(what));
+    add_held("weights", bytes, std::move(what));
   }
 
   void add_gradients() {
@@ -88,7 +112,9 @@ class ClassRows {
     const Dtype dtype =
         fp32_ && (reduced || !shards_gradients(strategy_)) ? Dtype::fp32 : strategy_.gradient_dtype;
     const Rational bytes = size_of(dtype);
-    add("gradients", reduced ? sharded(bytes) : Expr(bytes), dtype == Dtype::fp32 ? "fp32" : "BF16 or FP16");
+    const Expr held = reduced ? sharded(bytes) : Expr(bytes);
+    const bool away = reduced && strategy_.offload.parameters;  // with those of the optimizer
+    add("gradients", away ? Expr() : held, dtype == Dtype::fp32 ? "fp32" : "BF16 or FP16");
   }
 
   void add_optimizer() {
@@ -102,12 +128,10 @@ class ClassRows {
     const std::string first = with(main, std::string(name_of(optimizer.exp_avg)) + " exp_avg");
     const std::string both = with(first, std::string(name_of(optimizer.exp_avg_sq)) + " exp_avg_sq");
     switch (optimizer.kind) {
-      case OptimizerKind::adam:
-        add("optimizer", sharded(exact(main_params + moments_size(optimizer))), both);
-        break;
+      case OptimizerKind::adam: add_stepped("optimizer", main_params + moments_size(optimizer), both); break;
       case OptimizerKind::sgd:
-        add("optimizer", sharded(exact(main_params + moments_size(optimizer))),
-            with(main, std::string(name_of(optimizer.exp_avg)) + " momentum"));
+        add_stepped("optimizer", main_params + moments_size(optimizer),
+                    with(main, std::string(name_of(optimizer.exp_avg)) + " momentum"));
         break;
       case OptimizerKind::adafactor:
         add("optimizer", sharded(exact(main_params)),
@@ -124,11 +148,13 @@ class ClassRows {
   const Strategy& strategy_;
   const Software& software_;
   const Bindings& letters_;
+  Rational offloaded_;
   Monomial shards_;
   bool adapts_;
   std::string name_;
   bool shards_fp32_;
   bool fp32_;
+  Expr on_host_;
   std::vector<ExplainedState> rows_;
 };
 

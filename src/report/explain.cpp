@@ -223,9 +223,11 @@ std::string state_lines(const ExplainReply& explanation) {
                         size == value ? size : fmt::format("{} = {}", size, value), row.what);
   }
   const ModelState& state = explanation.first_rank_state;
-  return text + fmt::format("  {:<{}} weights {}, gradients {}, optimizer {} of {} on the first PP rank\n",
+  const std::string host =
+      state.on_host > Bytes(0) ? fmt::format(", on the host {}", human(state.on_host)) : "";
+  return text + fmt::format("  {:<{}} weights {}, gradients {}, optimizer {}{} of {} on the first PP rank\n",
                             "together", width, human(state.weights), human(state.gradients),
-                            human(state.optimizer), human_count(total(explanation.first_rank)));
+                            human(state.optimizer), host, human_count(total(explanation.first_rank)));
 }
 
 // In Markdown each line that has no table or list around it is a paragraph.

@@ -25,7 +25,11 @@ TEST_CASE("explained state: each part times the parameters is what the first ran
       {.data_parallel = 8, .data_sharding = DataSharding::zero3, .shard_size = 2},
       {.data_parallel = 8, .data_sharding = DataSharding::zero3, .optimizer = steps_weights},
       {.pipeline_parallel = 2, .data_parallel = 4, .data_sharding = DataSharding::zero3},
-      {.data_parallel = 8, .data_sharding = DataSharding::zero1, .optimizer = {.kind = OptimizerKind::sgd}}};
+      {.data_parallel = 8, .data_sharding = DataSharding::zero1, .optimizer = {.kind = OptimizerKind::sgd}},
+      {.data_parallel = 8, .data_sharding = DataSharding::zero1, .offload = {.optimizer = Fraction{0.3}}},
+      {.data_parallel = 8,
+       .data_sharding = DataSharding::zero3,
+       .offload = {.optimizer = Fraction{1}, .parameters = true}}};
   const Transformer model = read_model("llama-3-8b");
   for (const char* const stack : {"megatron-core-2025", "nemo-2025", "torchtitan-2025", "deepspeed-2025"}) {
     const Software software = read_software(stack);
@@ -34,7 +38,8 @@ TEST_CASE("explained state: each part times the parameters is what the first ran
                                                         .strategy = strategy,
                                                         .workload = {.global_batch = 64, .sequence = 8192},
                                                         .software = software});
-      REQUIRE(reply.state.size() == 3);
+      const bool on_host = offloads(strategy.offload);
+      REQUIRE(reply.state.size() == (on_host ? 4 : 3));
       const double parameters = total(reply.first_rank);
       const auto is_of = [&](std::size_t row, Bytes held) {
         CAPTURE(stack);
@@ -45,6 +50,7 @@ TEST_CASE("explained state: each part times the parameters is what the first ran
       is_of(0, reply.first_rank_state.weights);
       is_of(1, reply.first_rank_state.gradients);
       is_of(2, reply.first_rank_state.optimizer);
+      if (on_host) is_of(3, reply.first_rank_state.on_host);
     }
   }
 }
