@@ -34,6 +34,8 @@ COMMANDS = {
          "--system", "dgx-a100-80g,dgx-h100-80g", "--price", "a100=1,h100=9"],
         ["gpt2-xl", "--devices", "8", "--global-batch", "16", "--tokens", "1B", "--mtbf", "50000h", "--checkpoint-time",
          "10s", "--restart-time", "5min", "--repair-time", "1d", "--spares", "8"],
+        ["llama-3-8b", "--system", "dgx-h100-80g", "--devices", "8", "--global-batch", "64", "-b", "1", "-m", "1",
+         "--no-recompute-layers", "--try-offload", "--top", "2"],  # faster in fp8
     ],
     "estimate": [
         PAPER + ["--sp", "--recompute", "selective", "--tokens", "300B"],
@@ -41,6 +43,8 @@ COMMANDS = {
         PAPER + ["--sp", "--recompute", "full", "--recompute-window"],
         ["llama-3-70b", "-t", "8", "-p", "3", "--recompute-ops", "norm_1,activation", "--keep-pipeline-outputs"],
         ["gpt2-xl", "--detail", "exact", "--system", "dgx-a100-40g", "--no-suggestions"],
+        ["llama-3-8b", "--system", "dgx-h100-80g", "--software", "deepspeed-2025", "-d", "8", "--zero", "3", "--recompute",
+         "full", "--optimizer-cpu-offload", "--offload-parameters", "--offload-modules", "layer_input"],
         KINDS,
     ],
     "explain": [
@@ -65,6 +69,7 @@ COMMANDS = {
     "compare": [
         PAPER + ["--recompute", "full", "--to", "--sp --recompute selective"],
         PAPER + ["--to", "--micro-batch 2"],
+        PAPER + ["--to", "--system dgx-h100-80g --software torchtitan-2025 --zero 3"],
     ],
     "validate": [
         [],
@@ -104,7 +109,8 @@ def main():
     jsonschema.Draft202012Validator.check_schema(part)
     for command in ("sweep", "plan"):
         for flags in COMMANDS[command]:
-            if "4,8" in flags or "--price" in flags:  # several are compared by one run
+            # Several are compared by one run, and parts say nothing of the host.
+            if "4,8" in flags or "--price" in flags or "--try-offload" in flags:
                 continue
             call = [command, *(flag for flag in flags if flag != "--timing"), "--shard", "2/3"]
             violations += violated(jsonschema.Draft202012Validator(part), printed(program, call), call)
@@ -124,11 +130,14 @@ def violated(validator, report, call):
     return len(errors)
 
 
+PARTS = ("weights", "gradients", "optimizer", "activation", "dummy_gradients", "workspaces", "non_torch")
+
+
 def unequal_sums(report):
     """Terms add up: exactly where they are bytes, but for rounding where they are seconds."""
     wrong = 0
     for rank in report["memory"]["ranks"]:
-        parts = sum(rank[name + "_bytes"] for name in ("weights", "gradients", "optimizer", "activation", "non_torch"))
+        parts = sum(rank.get(name + "_bytes", 0) for name in PARTS)
         wrong += parts != rank["total_bytes"] or sum(rank["activations"].values()) != rank["activation_bytes"]
     wrong += report["memory"]["peak_bytes"] != max(rank["total_bytes"] for rank in report["memory"]["ranks"])
     time = report["time"]
