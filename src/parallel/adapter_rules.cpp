@@ -41,7 +41,7 @@ std::string rule_of(const std::string& name, std::span<const std::string> before
     return "'" + name + "' is none of " + list + did_you_mean(name, names_of_targets());
   }
   for (const std::string& other : before) {
-    const std::string again = "names a linear of '" + other + "' again: '" + name + "'";
+    std::string again = "names a linear of '" + other + "' again: '" + name + "'";
     if (other == every_linear) return again;
     const LoraTarget* const known = find_target(other);
     if (known == nullptr) continue;
