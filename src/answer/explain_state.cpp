@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "headroom/memory/state.hpp"
 #include "headroom/parallel/data_shards.hpp"
 
 namespace headroom {
@@ -105,6 +106,15 @@ class ClassRows {
     if (is_narrow(strategy_.precision))
       what += ", but those of " + std::string(name_of(strategy_.precision)) + " linears";
     add_held("weights", bytes, std::move(what));
+    if (is_narrow(strategy_.precision) && !sharded_weights && !shards_fp32_) add_narrow_weights();
+  }
+
+  void add_narrow_weights() {
+    constexpr int by_rows_and_columns = 2;
+    const std::string copies = "copies by rows and by columns (fp8 on Blackwell: one for both)";
+    add(std::string(name_of(strategy_.precision)) + " linears",
+        Expr(exact(narrow_weight_size(strategy_, by_rows_and_columns))),
+        strategy_.fp8_param_gather ? copies + " alone" : "BF16 or FP16, and " + copies);
   }
 
   void add_gradients() {

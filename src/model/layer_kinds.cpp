@@ -64,7 +64,8 @@ std::vector<LayerRun> distinct_runs(const std::vector<LayerDescription>& kinds,
 }
 
 OpTable table_of(const LayerDescription& layer, const LayerChoices& choices) {
-  return layer_in(layer_ops(layer, choices.micro_batch, choices.dispatcher), choices.precision,
+  const bool pads_rows = choices.pads_rows && is_narrow(choices.precision);
+  return layer_in(layer_ops(layer, choices.micro_batch, choices.dispatcher, pads_rows), choices.precision,
                   choices.scope);
 }
 

@@ -70,6 +70,7 @@ void check_no_experts(Rules& rules, const Strategy& strategy) {
   rules.require(strategy.expert_parallel == 1, "expert_parallel", rule);
   rules.require(strategy.expert_tensor_parallel == 1, "expert_tensor_parallel", rule);
   rules.require(strategy.moe_dispatcher == Dispatcher::alltoall, "moe_dispatcher", rule);
+  rules.require(!strategy.moe_router_padding, "moe_router_padding", rule);
   rules.require(!strategy.overlap_expert_all_to_all, "overlap_expert_all_to_all", rule);
 }
 

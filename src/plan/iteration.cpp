@@ -34,10 +34,11 @@ Breakdown breakdown_of(const StageCost& stage, const PassTimes& times) {
           // Where it is next to nothing, rounding may leave it below zero.
           .tensor_communication =
               std::max(cost.communication - cost.expert_communication - cost.context_communication -
-                           cost.data_communication - cost.host_communication,
+                           cost.data_communication - cost.host_communication - cost.scale_communication,
                        Seconds(0)),
           .expert_communication = cost.expert_communication,
           .context_communication = cost.context_communication,
+          .scale_communication = cost.scale_communication,
           .launch_overhead = std::max(passes - device_time(cost) + cost.drained, Seconds(0)),
           .data_communication = cost.data_communication,
           .host_communication = cost.host_communication};

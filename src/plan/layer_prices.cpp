@@ -95,13 +95,27 @@ LayerPrices::Nodes LayerPrices::nodes_of(const Strategy& strategy) const {
 
 void LayerPrices::select(const Strategy& strategy) {
   strategy_ = strategy;
-  const auto [entry, added] = priced_.try_emplace(
-      {strategy.tensor_parallel, strategy.context_parallel, strategy.cp_comm,
-       context_inner(base_.model, strategy), strategy.expert_parallel, strategy.expert_tensor_parallel,
-       strategy.moe_dispatcher, strategy.micro_batch, nodes_of(strategy), strategy.sequence_parallel,
-       strategy.save_gathered_input, strategy.keep_pipeline_outputs, strategy.gradient_dtype,
-       strategy.precision, strategy.precision_scope, reduces_in_passes(strategy, base_.software),
-       steps_matrices(strategy.optimizer.kind), strategy.lora, strategy.offload.modules});
+  const auto [entry, added] = priced_.try_emplace({strategy.tensor_parallel,
+                                                   strategy.context_parallel,
+                                                   strategy.cp_comm,
+                                                   context_inner(base_.model, strategy),
+                                                   strategy.expert_parallel,
+                                                   strategy.expert_tensor_parallel,
+                                                   strategy.moe_dispatcher,
+                                                   strategy.moe_router_padding,
+                                                   strategy.micro_batch,
+                                                   nodes_of(strategy),
+                                                   strategy.sequence_parallel,
+                                                   strategy.save_gathered_input,
+                                                   strategy.keep_pipeline_outputs,
+                                                   strategy.gradient_dtype,
+                                                   strategy.precision,
+                                                   strategy.precision_scope,
+                                                   scale_group(strategy, nodes_of(strategy).connected),
+                                                   reduces_in_passes(strategy, base_.software),
+                                                   steps_matrices(strategy.optimizer.kind),
+                                                   strategy.lora,
+                                                   strategy.offload.modules});
   now_ = &entry->second;
   if (!added) return;
   now_->symbolic = &symbolic_of(strategy);

@@ -145,6 +145,9 @@ std::string policy_line(const Strategy& strategy) {
         fmt::format(", {} first and {} last layers in BF16", strategy.precision_scope.bf16_layers_at_start,
                     strategy.precision_scope.bf16_layers_at_end);
   }
+  if (strategy.moe_router_padding && is_narrow(strategy.precision))
+    text += ", rows of experts padded as routed";
+  if (strategy.tp_only_amax_red) text += ", amax reduced over TP and CP alone";
   if (strategy.fp8_param_gather) text += ", weights of layers in that type alone";
   text += fmt::format(", {} gradients", name_of(strategy.gradient_dtype));
   const auto& [main_params, exp_avg, exp_avg_sq, optimizer] = strategy.optimizer;
@@ -202,12 +205,13 @@ std::string changes_text(const Alternative& alternative) {
 }
 
 std::string words(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> spoken{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> spoken{{
       {"gemm", "GEMMs"},
       {"memory_bound", "memory-bound kernels"},
       {"tensor_communication", "exposed TP communication"},
       {"expert_communication", "exposed EP communication"},
       {"context_communication", "exposed CP communication"},
+      {"scale_communication", "exposed amax reduction"},
       {"pipeline_communication", "exposed PP communication"},
       {"data_communication", "exposed DP communication"},
       {"host_communication", "exposed transfers with the host"},

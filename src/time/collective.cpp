@@ -117,6 +117,15 @@ Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
          phases * (nodes - 1) * performance.rates.network.step.value + wire / bandwidth;
 }
 
+Seconds small_all_reduce_time(Bytes bytes, const Group& group, const Performance& performance) {
+  Group in_node = group;
+  in_node.ranks = std::min(group.ranks, group.ranks_in_node);
+  const double nodes = real(group.ranks) / real(in_node.ranks);
+  const double levels = std::ceil(std::log2(nodes));
+  return collective_time(CollectiveKind::all_reduce, bytes, in_node, performance) +
+         2 * levels * performance.rates.network.step.value;
+}
+
 bool within_fit(Bytes bytes, const Group& group, const CollectiveRates& rates) {
   if (group.ranks <= 1 || bytes == Bytes(0)) return true;
   return holds(rates.fitted_ranks, real(group.ranks)) && holds(rates.fitted_bytes, bytes.count());

@@ -60,7 +60,8 @@ Setting setting_of(const Transformer& model, const Strategy& strategy, const Wor
           .groups = Groups(axis_sizes(strategy), devices_per_node, context_inner(model, strategy)),
           .gradients = strategy.gradient_dtype,
           .sums_gradients = !reduces_in_passes(strategy, software),
-          .precision = strategy.precision};
+          .precision = strategy.precision,
+          .scales = scale_group(strategy, devices_per_node)};
 }
 
 Setting setting_of(const KindSizes& sizes, const Setting& of_model) {

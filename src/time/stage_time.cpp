@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headroom/core/counts.hpp"
+#include "headroom/time/launches.hpp"
+
 namespace headroom {
 namespace {
 
@@ -15,7 +18,7 @@ auto in_layers_of(const KindSizes& sizes, const Setting& of_model, Use use) {
 }  // namespace
 
 ModelWork model_work(const ModelLayers& layers, const Setting& setting) {
-  ModelWork work;
+  ModelWork work{.kinds = {}, .sizes = {}, .narrow_linears = narrow_linears(layers)};
   for (const LayerKind& kind : layers.kinds) {
     work.kinds.push_back(in_layers_of(kind.sizes, setting,
                                       [&](const Setting& of_kind) { return table_work(kind.ops, of_kind); }));
@@ -24,8 +27,29 @@ ModelWork model_work(const ModelLayers& layers, const Setting& setting) {
   return work;
 }
 
+namespace {
+
+// Largest elements are put side by side, reduced, and made scales.
+PassCost scale_cost(double bytes, const Setting& setting) {
+  const bool in_graph = setting.software.cuda_graphs == CudaGraphs::full_iteration;
+  const std::int64_t operations = in_graph ? 0 : 3;
+  const Seconds reduction = small_all_reduce_time(Bytes(bytes), *setting.scales, setting.performance);
+  const LaunchTimes each = launch_times(setting.performance.rates.host, setting.software);
+  return {.communication = reduction,
+          .operations = operations,
+          .scale_communication = reduction,
+          .host = host_time(real(operations), 0, each)};
+}
+
+}  // namespace
+
 PricedModel priced(const ModelWork& work, const Setting& setting) {
   PricedModel model;
+  if (setting.scales) {
+    const ScaleBytes bytes = scale_bytes(work.narrow_linears);
+    model.scales = {.forward = scale_cost(bytes.forward, setting),
+                    .backward = scale_cost(bytes.backward, setting)};
+  }
   for (std::size_t i = 0; i < work.kinds.size(); ++i) {
     model.kinds.push_back(in_layers_of(
         work.sizes[i], setting, [&](const Setting& of_kind) { return priced(work.kinds[i], of_kind); }));
@@ -34,7 +58,7 @@ PricedModel priced(const ModelWork& work, const Setting& setting) {
 }
 
 ModelCost model_cost(const PricedModel& model, const ModelLayers& layers, const Recomputation& recompute) {
-  ModelCost cost;
+  ModelCost cost{.kinds = {}, .scales = model.scales};
   for (std::size_t i = 0; i < model.kinds.size(); ++i) {
     cost.kinds.push_back(table_cost(model.kinds[i], recomputed_ops_of(layers.kinds[i], recompute)));
   }
@@ -68,10 +92,10 @@ PassCost recompute_cost(const ModelCost& cost, const StagePlace& place, const Re
 }
 
 StageCost stage_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute) {
-  StageCost stage{.forward = {},
+  StageCost stage{.forward = cost.scales.forward,
                   .recompute = recompute_cost(cost, place, recompute),
-                  .backward = {},
-                  .backward_data = {},
+                  .backward = cost.scales.backward,
+                  .backward_data = cost.scales.backward,
                   .backward_weight = {}};
   for (std::size_t i = 0; i < cost.kinds.size(); ++i) {
     const std::int64_t count = place.of_kind[i];

@@ -48,6 +48,7 @@ EXAMPLES = {
     "bf16_layers_at_end": ("3", ["--system", "dgx-h100-80g", "--precision", "fp8"]),
     "fp8_attention": ("yes", ["--system", "dgx-h100-80g", "--precision", "fp8"]),
     "fp8_output_layer": ("yes", ["--system", "dgx-b200-180g", "--precision", "mxfp8"]),
+    "tp_only_amax_red": ("yes", ["--system", "dgx-h100-80g", "--precision", "fp8_delayed"]),
     "optimizer": ("muon", []),
     "main_params_dtype": ("none", []),
     "exp_avg_dtype": ("int8", []),
@@ -62,11 +63,12 @@ EXAMPLES = {
     "expert_parallel": ("4", ["--data-parallel", "4"]),
     "expert_tensor_parallel": ("2", ["--data-parallel", "4"]),
     "moe_dispatcher": ("flex", ["--data-parallel", "4", "--expert-parallel", "4"]),
+    "moe_router_padding": ("yes", ["--system", "dgx-h100-80g", "--precision", "fp8"]),
     "moe_imbalance": ("1.5", []),
     "overlap_expert_all_to_all": ("yes", ["--data-parallel", "4", "--expert-parallel", "4"]),
 }
 # Fields of models with experts.
-MODELS = {name: "mixtral-8x7b" for name in ("expert_parallel", "expert_tensor_parallel", "moe_dispatcher", "moe_imbalance", "overlap_expert_all_to_all")}
+MODELS = {name: "mixtral-8x7b" for name in ("expert_parallel", "expert_tensor_parallel", "moe_dispatcher", "moe_router_padding", "moe_imbalance", "overlap_expert_all_to_all")}
 # And of models with flash attention.
 MODELS.update({name: "llama-3-8b" for name in ("context_parallel", "cp_comm", "hierarchical_cp_sizes", "fp8_attention",
                                                "fp8_output_layer")})

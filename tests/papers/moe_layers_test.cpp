@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headroom/memory/backward.hpp"
+#include "headroom/memory/state.hpp"
 #include "headroom/model/expert_ops.hpp"
 #include "headroom/parallel/parameters.hpp"
 #include "headroom/parallel/strategy.hpp"
@@ -24,25 +25,33 @@ struct MeasuredMixture {
   std::int64_t per_token;
 };
 
+struct Way {
+  const char* name;
+  Dispatcher dispatcher;
+  bool pads_rows;  // by copying them
+  Precision precision = Precision::bf16;
+};
+
 // The mixture alone, as the test builds it: no gate, no shared expert, and probabilities that multiply the activation in
 // kernels of their own [__main__.py, _build_transformer_config].
-OpTable mixture_table(const Experts& experts, Dispatcher dispatcher) {
+OpTable mixture_table(const Experts& experts, const Way& way) {
   using namespace symbols;
   OpBuilder layer{.arch = {.activation = Activation::gelu, .linear_bias = false, .experts = experts},
-                  .dispatcher = dispatcher};
+                  .dispatcher = way.dispatcher,
+                  .pads_rows = way.pads_rows && is_narrow(way.precision)};
   mixture(layer, layer.table.value({"layer input", s * b * h}));
-  return layer.table;
+  return with_precision(layer.table, way.precision);
 }
 
 // Its loop frees nothing: gradients of weights stay, and the caller holds the output and its gradient. PyTorch's cuBLAS has a
 // workspace of 32 MiB on Hopper, and Transformer Engine's grouped products four [cpp_extensions/gemm.py].
-double peak_of(const MeasuredMixture& shape, Dispatcher dispatcher) {
+double peak_of(const MeasuredMixture& shape, const Way& way) {
   const std::int64_t tokens = 4096;
   const Experts experts{.count = shape.experts,
                         .per_token = shape.per_token,
                         .feedforward = shape.width,
                         .weighting = Fusion::unfused};
-  const LayerKind kind{.name = "mixture", .ops = mixture_table(experts, dispatcher)};
+  const LayerKind kind{.name = "mixture", .ops = mixture_table(experts, way)};
   const Sharding sharding{.beside = {{ParallelAxis::expert, symbols::y}}};
   Transformer model{.hidden = shape.hidden, .heads = 32, .key_value_heads = 32, .head_size = 128};
   model.layers = model.vocabulary = 1;
@@ -56,38 +65,53 @@ double peak_of(const MeasuredMixture& shape, Dispatcher dispatcher) {
   double weights = 0;
   double gradients = 0;
   for (std::size_t op = 0; op < kind.ops.ops().size(); ++op) {
-    const double bytes = 2 * parameters(kind.ops.ops()[op], sharding).evaluate(letters);
-    weights += bytes;
-    if (static_cast<int>(op) > peak.during.op) gradients += bytes;
+    const Op& row = kind.ops.ops()[op];
+    const double count = parameters(row, sharding).evaluate(letters);
+    weights += count * (multiplies_narrow(row) ? narrow_weight_size({.precision = way.precision}, 2) : 2);
+    if (static_cast<int>(op) > peak.during.op) gradients += 2 * count;
   }
   const double held = 2 * 2.0 * static_cast<double>(tokens * shape.hidden);
   constexpr double workspaces = 5 * 32.0 * 1024 * 1024;
   return weights + gradients + saved + total(peak).count() + held + workspaces;
 }
 
+constexpr MeasuredMixture mixtral_layer{"mixtral", 4096, 14336, 8, 2};
+constexpr MeasuredMixture deepseek_layer{"deepseek", 7168, 2048, 32, 8};
+
+double error_of(const nlohmann::json& measured, const MeasuredMixture& shape, const Way& way) {
+  const std::string row =
+      std::string(shape.shape) + "_" + way.name + "_tp1ep8_" + (is_narrow(way.precision) ? "fp8" : "bf16");
+  return peak_of(shape, way) / measured.at(row).at("max_allocated_bytes").get<double>() - 1;
+}
+
 }  // namespace
 
-SHARED_TEST_CASE("measured layers of experts: five of six peaks in bf16 within 4%") {
+SHARED_TEST_CASE(
+    "measured layers of experts: five of six peaks in bf16 within 4%, four of six in blockwise FP8") {
   const auto file = tests::shared_file("data/measured/moe_layers_h100.json");
   if (!file) return;
   const auto measured = nlohmann::json::parse(std::ifstream(*file));
-  const auto error = [&](const MeasuredMixture& shape, const std::string& name, Dispatcher dispatcher) {
-    const std::string row = std::string(shape.shape) + "_" + name + "_tp1ep8_bf16";
-    return peak_of(shape, dispatcher) / measured.at(row).at("max_allocated_bytes").get<double>() - 1;
-  };
-  const MeasuredMixture mixtral{"mixtral", 4096, 14336, 8, 2};
-  const MeasuredMixture deepseek{"deepseek", 7168, 2048, 32, 8};
-  for (const MeasuredMixture& shape : {mixtral, deepseek}) {
-    CAPTURE(shape.shape);
-    CHECK(std::abs(error(shape, "deepep", Dispatcher::flex)) < 0.04);
-    CHECK(std::abs(error(shape, "hybridep", Dispatcher::flex)) < 0.04);
+  for (const Precision precision : {Precision::bf16, Precision::fp8_blockwise}) {
+    CAPTURE(name_of(precision));
+    const Way a2a{"a2a", Dispatcher::alltoall, true, precision};
+    const Way deepep{"deepep", Dispatcher::flex, true, precision};
+    const Way hybridep{"hybridep", Dispatcher::flex, false, precision};
+    for (const Way& way : {a2a, deepep, hybridep}) {
+      CAPTURE(way.name);
+      CHECK(std::abs(error_of(measured, mixtral_layer, way)) < 0.04);
+    }
+    CHECK(std::abs(error_of(measured, deepseek_layer, hybridep)) < 0.04);
+    // Where a token's rows to all its experts are longer than an expert is wide, buffers of the all-to-all make the peak. Of
+    // those the walk has two, the gradients on both sides; about two and a half more of them are not explained.
+    CHECK(error_of(measured, deepseek_layer, a2a) < -0.2);
+    CHECK(error_of(measured, deepseek_layer, a2a) > -0.45);
+    // Where rows are padded by copying them, the forward pass holds those that came, the padded ones, and both of those that go
+    // back. It is not walked through: the backward pass, which is, has its peak elsewhere.
+    const double copies = error_of(measured, deepseek_layer, deepep);
+    if (precision == Precision::bf16) CHECK(std::abs(copies) < 0.04);
+    if (precision != Precision::bf16) CHECK(copies < -0.2);
+    CHECK(copies > -0.35);
   }
-  CHECK(std::abs(error(mixtral, "a2a", Dispatcher::alltoall)) < 0.04);
-  // Where a token's rows to all its experts are longer than an expert is wide, buffers of the all-to-all make the peak. Of
-  // those the walk has two, the gradients on both sides; about two and a half more of them are not explained.
-  const double unexplained = error(deepseek, "a2a", Dispatcher::alltoall);
-  CHECK(unexplained < -0.2);
-  CHECK(unexplained > -0.35);
 }
 
 }  // namespace headroom

@@ -12,6 +12,7 @@
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/plan/composer.hpp"
 #include "headroom/plan/interval.hpp"
+#include "headroom/time/collective.hpp"
 
 namespace headroom {
 namespace {
@@ -110,6 +111,42 @@ TEST_CASE("precision: delayed scaling casts with the norm, and its casts read on
   CHECK(delayed.timing->iteration.breakdown.gemm == current.timing->iteration.breakdown.gemm);
 }
 
+TEST_CASE("precision: delayed scaling reduces largest elements once a pass of every virtual stage") {
+  const auto with = [](Precision precision, std::int64_t chunks, bool tp_only) {
+    Request request = llama_in("dgx-h100-80g", precision);
+    request.strategy.pipeline_parallel = 2;
+    request.strategy.virtual_pipeline = chunks;
+    if (chunks > 1) request.strategy.schedule = ScheduleKind::interleaved;
+    request.strategy.data_parallel = 8;
+    request.strategy.tp_only_amax_red = tp_only;
+    request.workload.global_batch = 64;
+    request.system.memory = Bytes(1e12);
+    return request;
+  };
+  const auto seconds = [&](Precision precision, std::int64_t chunks, bool tp_only) {
+    return planned(with(precision, chunks, tp_only)).timing->iteration.breakdown.scale_communication;
+  };
+  CHECK(seconds(Precision::fp8, 1, false) == Seconds(0));
+  // Of 32 layers of 4 linears 3 numbers forward and 2 backward, among the 16 ranks of a pipeline rank, in 8 microbatches.
+  const Request request = with(Precision::fp8_delayed, 1, false);
+  const Performance& performance = *request.system.performance;
+  const auto reduced = [&](double numbers, const Group& group) {
+    return small_all_reduce_time(Bytes(4 * numbers), group, performance);
+  };
+  const Group all{.ranks = 16, .ranks_in_node = 8, .rings_per_node = 1};
+  const Group tensor{.ranks = 2, .ranks_in_node = 2, .rings_per_node = 4};
+  const Group node{.ranks = 8, .ranks_in_node = 8, .rings_per_node = 1};
+  CHECK(reduced(1, all) == reduced(1, node) + 2 * performance.rates.network.step.value);
+  CHECK(reduced(1, node) == collective_time(CollectiveKind::all_reduce, Bytes(4), node, performance));
+  const auto of_microbatch = [&](const Group& group) {
+    return reduced(32 * 4 * 3, group) + reduced(32 * 4 * 2, group);
+  };
+  const auto expected = [](Seconds once, double passes) { return doctest::Approx(passes * once.count()); };
+  CHECK(seconds(Precision::fp8_delayed, 1, false).count() == expected(of_microbatch(all), 8));
+  CHECK(seconds(Precision::fp8_delayed, 2, false).count() == expected(of_microbatch(all), 16));
+  CHECK(seconds(Precision::fp8_delayed, 1, true).count() == expected(of_microbatch(tensor), 8));
+}
+
 TEST_CASE("precision: what is not legal") {
   const auto rules = [](const Request& request) {
     return illegalities(request.model, request.strategy, request.workload);
@@ -133,6 +170,12 @@ TEST_CASE("precision: what is not legal") {
   CHECK(breaks(rules(request), "precision"));
   request.strategy.precision = Precision::fp8;
   CHECK(rules(request).empty());
+  request.strategy.tp_only_amax_red = true;
+  CHECK(breaks(rules(request), "tp_only_amax_red"));
+  request.strategy.precision = Precision::bf16;
+  CHECK(breaks(rules(request), "tp_only_amax_red"));
+  request.strategy.precision = Precision::fp8;
+  request.strategy.tp_only_amax_red = false;
   request.model = read_model("deepseek-v3");
   CHECK(rules(request).empty());
   for (LayerDescription& kind : request.model.layer_kinds) kind.architecture.latent_attention->kv_rank = 500;
@@ -253,6 +296,20 @@ TEST_CASE("precision: a composer asked for one after another answers as a fresh 
     const Plan fresh = planned(asked);
     CHECK(peak(kept) == peak(fresh));
     CHECK(kept.timing->iteration.total == fresh.timing->iteration.total);
+  }
+}
+
+TEST_CASE("precision: and so it does where other ranks agree on the scales") {
+  const Request base = llama_in("dgx-h100-80g", Precision::fp8_delayed);
+  Composer composer(base);
+  for (const std::int64_t data : {4, 2, 8, 4}) {
+    for (const bool tp_only : {false, true}) {
+      Request asked = base;
+      asked.strategy.data_parallel = data;
+      asked.strategy.tp_only_amax_red = tp_only;
+      CHECK(account(composer.evaluate(asked.strategy)).timing->iteration.total ==
+            planned(asked).timing->iteration.total);
+    }
   }
 }
 

@@ -4,7 +4,7 @@
 //   alltoall, flex   router  route  permute  dispatch  sort  EXPERTS  unsort  combine  unpermute
 //   allgather        router  route  dispatch  permute  EXPERTS  unpermute  [cast_sums]  combine  [cast_back]
 //
-//   EXPERTS          expert_up  expert_activation  [weigh]  expert_down
+//   EXPERTS          [pad_rows]  expert_up  expert_activation  [weigh]  expert_down  [unpad_rows]
 //   and behind all   [shared_up  shared_activation  shared_down  [shared_gate]]  add_shared
 //
 // Every token goes to q of E experts, so that a rank sends q s b rows, or r s b where a row goes once to each rank that has
@@ -231,12 +231,21 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
   using namespace symbols;
   const int projections = is_gated(layer.arch.activation) ? 2 : 1;
   const Monomial rows = q * I * s * b;
-  const ValueId input = given.input;
   const ValueId factors = given.factors;
   const auto value = [&](std::string_view name, const Monomial& elements, Placement placement,
                          Dtype of = Dtype::half) {
     return layer.table.value({name, elements, of, placement});
   };
+
+  // Products of fewer than 16 bits want numbers of rows that are multiples: rows of experts are copied to where there is room
+  // for more, and back [Megatron-LM, core/transformer/moe/experts.py, quantization_padding; Transformer Engine, module/fp8_padding.py].
+  const auto copied = [&](std::string_view name, ValueId of, std::string_view made) {
+    if (!layer.pads_rows) return of;
+    const ValueId copy = value(made, rows * h, Placement::routed);
+    layer.table.op({.name = name, .kind = OpKind::copy, .inputs = {of}, .outputs = {copy}});
+    return copy;
+  };
+  const ValueId input = copied("pad_rows", given.input, "padded input");
 
   // A product for each expert of the rank, all in one kernel.
   const bool biases = layer.arch.linear_bias;
@@ -284,8 +293,7 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
   }
   const ValueId output = value("expert output", rows * h, Placement::routed);
   linear("expert_down", active, output, {g, Placement::expert_split}, {h, Placement::whole}, false);
-
-  return output;
+  return copied("unpad_rows", output, "unpadded output");
 }
 
 constexpr ValueId mixture(OpBuilder& layer, ValueId input) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <numeric>
 
@@ -68,7 +69,7 @@ struct Group {
   std::int64_t ranks = 1;
   std::int64_t ranks_in_node = 1;   // of the same group
   std::int64_t rings_per_node = 1;  // groups like it that leave a node at the same time
-  friend bool operator==(const Group&, const Group&) = default;
+  friend auto operator<=>(const Group&, const Group&) = default;
 };
 
 // The ranks that differ in their place on one axis only. Where a group's span of devices does not divide a node some
@@ -164,6 +165,17 @@ constexpr Group part_of_replica_group(const AxisSizes& sizes, WeightClass weight
                       {ParallelAxis::pipeline, sizes[ParallelAxis::pipeline]}};
   return group_along(grid, part == GroupPart::inner ? ParallelAxis::context : ParallelAxis::data,
                      devices_per_node);
+}
+
+// The ranks of a pipeline rank that differ in their place on the axes of tensor and context parallelism, or on that of data
+// parallelism too.
+constexpr Group stage_group(const AxisSizes& sizes, bool with_data, std::int64_t devices_per_node) {
+  const std::int64_t own = sizes[ParallelAxis::tensor] * sizes[ParallelAxis::context];
+  const std::int64_t data = sizes[ParallelAxis::data];
+  const RankGrid grid{{ParallelAxis::tensor, with_data ? own * data : own},
+                      {ParallelAxis::data, with_data ? 1 : data},
+                      {ParallelAxis::pipeline, sizes[ParallelAxis::pipeline]}};
+  return group_along(grid, ParallelAxis::tensor, devices_per_node);
 }
 
 // The first and the last pipeline rank, which hold the same word embedding. Only they take part, so a node has no more

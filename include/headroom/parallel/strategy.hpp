@@ -55,7 +55,8 @@ struct Strategy {
   std::int64_t expert_parallel = 1;         // y, ranks of t c d that share the experts of a layer
   std::int64_t expert_tensor_parallel = 1;  // z, ranks that share an expert
   Dispatcher moe_dispatcher = Dispatcher::alltoall;
-  std::int64_t micro_batch = 1;  // b
+  bool moe_router_padding = false;  // rows of experts are padded as they are routed, and not by copying them
+  std::int64_t micro_batch = 1;     // b
   bool sequence_parallel = false;
   bool save_gathered_input = false;  // save gathered inputs whole instead of gathering twice
   Recomputation recompute;
@@ -68,7 +69,8 @@ struct Strategy {
   Precision precision = Precision::bf16;  // of the linears of layers
   PrecisionScope precision_scope;         // and of what else
   bool fp8_param_gather = false;          // their weights are kept, and gathered, in its type alone
-  Dtype gradient_dtype = Dtype::fp32;     // half: 16 bytes a parameter in all; fp32: 18
+  bool tp_only_amax_red = false;  // delayed scaling: largest elements are those of the ranks of t c alone
+  Dtype gradient_dtype = Dtype::fp32;  // half: 16 bytes a parameter in all; fp32: 18
   Optimizer optimizer;
   Offload offload;  // what the host keeps and steps
   Lora lora;        // adapters that are trained in place of weights
@@ -165,6 +167,7 @@ inline LayerChoices layer_choices(const Strategy& strategy, const Software& soft
           .precision = strategy.precision,
           .scope = strategy.precision_scope,
           .dispatcher = strategy.moe_dispatcher,
+          .pads_rows = !strategy.moe_router_padding,
           .cross_entropy = software.cross_entropy};
 }
 inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy,
@@ -185,8 +188,9 @@ constexpr bool same_layer_kinds(const Strategy& x, const Strategy& y) {
 
 // Of one of them, where all are alike.
 inline OpTable layer_table(const Transformer& model, const Strategy& strategy) {
-  return layer_in(layer_ops(model, strategy.micro_batch, strategy.moe_dispatcher), strategy.precision,
-                  strategy.precision_scope);
+  const bool pads_rows = is_narrow(strategy.precision) && !strategy.moe_router_padding;
+  return layer_in(layer_ops(model, strategy.micro_batch, strategy.moe_dispatcher, pads_rows),
+                  strategy.precision, strategy.precision_scope);
 }
 
 Sharding sharding_of(const Transformer& model, const Strategy& strategy);

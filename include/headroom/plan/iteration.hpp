@@ -23,6 +23,7 @@ struct Breakdown {
   Seconds tensor_communication;    // exposed collectives of tensor parallelism
   Seconds expert_communication;    // exposed, between ranks that share experts
   Seconds context_communication;   // exposed, between ranks that share a sequence
+  Seconds scale_communication;     // the all-reduce of largest elements that delayed scaling has
   Seconds recompute;               // its GEMMs, kernels and collectives together
   Seconds launch_overhead;         // what launching kernels adds where the GPU runs dry
   Seconds pipeline_communication;  // sending to the next rank
@@ -38,13 +39,14 @@ struct BreakdownPart {
   Seconds Breakdown::*part;
 };
 
-inline constexpr std::array<BreakdownPart, 13> breakdown_parts{{
+inline constexpr std::array<BreakdownPart, 14> breakdown_parts{{
     {"gemm", &Breakdown::gemm},
     {"attention", &Breakdown::attention},
     {"memory_bound", &Breakdown::memory_bound},
     {"tensor_communication", &Breakdown::tensor_communication},
     {"expert_communication", &Breakdown::expert_communication},
     {"context_communication", &Breakdown::context_communication},
+    {"scale_communication", &Breakdown::scale_communication},
     {"recompute", &Breakdown::recompute},
     {"launch_overhead", &Breakdown::launch_overhead},
     {"pipeline_communication", &Breakdown::pipeline_communication},

@@ -50,6 +50,10 @@ inline Group tied_embedding_group(const Strategy& strategy, std::int64_t devices
 // those that a rank holds before it. Nothing for one rank.
 Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group, const Performance& performance);
 
+// An all-reduce of so few bytes that latency is all there is to it: within the nodes, and up and down a tree of them, which NCCL prefers to
+// its rings for these.
+Seconds small_all_reduce_time(Bytes bytes, const Group& group, const Performance& performance);
+
 // In a node.
 Seconds all_to_all_time(Bytes bytes, std::int64_t ranks, const CollectiveRates& rates);
 Seconds send_receive_time(Bytes bytes, const CollectiveRates& rates);

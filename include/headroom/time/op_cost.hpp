@@ -16,7 +16,8 @@ struct PassCost {
   Seconds expert_communication;   // of `communication`: between ranks that share experts,
   Seconds context_communication;  // between those that share a sequence,
   Seconds data_communication;     // of weights and gradients that data-parallel ranks divide,
-  Seconds host_communication;     // and what goes to the host and comes back
+  Seconds host_communication;     // of what goes to the host and comes back,
+  Seconds scale_communication;    // and of the scales of products (time/scales.hpp)
   Seconds host;                   // to launch its operations, and the kernels that they launch in loops
   Seconds drained;                // of the device, which has nothing to do after the host waited for it
   friend bool operator==(const PassCost&, const PassCost&) = default;
@@ -36,6 +37,7 @@ constexpr PassCost& operator+=(PassCost& x, const PassCost& y) {
   x.context_communication += y.context_communication;
   x.data_communication += y.data_communication;
   x.host_communication += y.host_communication;
+  x.scale_communication += y.scale_communication;
   x.host += y.host;
   x.drained += y.drained;
   return x;
@@ -53,6 +55,7 @@ constexpr PassCost operator*(std::int64_t count, const PassCost& cost) {
           times * cost.context_communication,
           times * cost.data_communication,
           times * cost.host_communication,
+          times * cost.scale_communication,
           times * cost.host,
           times * cost.drained};
 }

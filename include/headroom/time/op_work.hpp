@@ -1,12 +1,14 @@
 // What one op of a table computes, moves and exchanges on one rank, in symbols; and the setting in which it has a cost.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "headroom/parallel/collectives.hpp"
 #include "headroom/time/casts.hpp"
 #include "headroom/time/collective.hpp"
 #include "headroom/time/gemm.hpp"
+#include "headroom/time/scales.hpp"
 #include "headroom/time/traffic.hpp"
 
 namespace headroom {
@@ -21,6 +23,7 @@ struct Setting {
   Dtype gradients = Dtype::fp32;
   bool sums_gradients = true;  // TrafficOptions
   Precision precision = Precision::bf16;
+  std::optional<Group> scales;  // that agree on the scales of a pass (time/scales.hpp)
 };
 
 Setting setting_of(const Transformer& model, const Strategy& strategy, const Workload& workload,

@@ -18,9 +18,17 @@ struct StageCost {
   friend bool operator==(const StageCost&, const StageCost&) = default;
 };
 
+// What a pass of a virtual stage takes for the scales of the model's products, whatever it holds: bytes are next to nothing.
+struct ScaleCosts {
+  PassCost forward;
+  PassCost backward;
+  friend bool operator==(const ScaleCosts&, const ScaleCosts&) = default;
+};
+
 // The parts of a model, each priced once: a layer of every kind and both ends, in the order of ModelLayers::kinds.
 struct ModelCost {
   std::vector<LayerCost> kinds;
+  ScaleCosts scales = {};
   friend bool operator==(const ModelCost&, const ModelCost&) = default;
 };
 
@@ -29,9 +37,11 @@ struct ModelCost {
 struct ModelWork {
   std::vector<TableWork> kinds;
   std::vector<KindSizes> sizes;  // of these
+  std::int64_t narrow_linears = 0;
 };
 struct PricedModel {
   std::vector<PricedTable> kinds;
+  ScaleCosts scales = {};
 };
 ModelWork model_work(const ModelLayers& layers, const Setting& setting);
 PricedModel priced(const ModelWork& work, const Setting& setting);
