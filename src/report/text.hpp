@@ -107,7 +107,7 @@ std::string words(std::string_view name);
 
 // The parts of an iteration in which one plan is furthest behind another, largest first: "5.1 s more for bubble".
 // Expects plans whose time is known.
-std::string more_time(const Plan& best, const Plan& other, std::size_t most, const char* more = "more");
+std::string more_time(const Plan& best, const Plan& other, std::size_t most, const char* word = "more");
 
 // What other stacks do where something does not fit on one that shards no weights; empty of one that does.
 std::string more_sharding(const Software& software);
