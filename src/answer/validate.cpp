@@ -24,7 +24,7 @@ ValidateReply answer(const ValidateQuestion& question) {
   const auto& [cases, targets] = question.measurements;
   ValidateReply reply{.runs = cases.size(),
                       .groups = {},
-                      .rows = compare(cases, targets, embedded_spreads()),
+                      .rows = compare(cases, targets, embedded_spreads(), question.group_by),
                       .coverage = {},
                       .skipped = question.skipped};
   reply.groups = summarize(reply.rows, targets);

@@ -81,10 +81,12 @@ const Target* target_of(const std::string& source, Measure measure, const std::v
 }
 
 // Rows that no target claims are grouped by what they measure, since errors of time and memory do not mix.
-std::string group_of(const std::string& source, Measure measure, const Target* target) {
+std::string group_of(const MeasuredCase& it, Measure measure, const Target* target,
+                     const std::vector<RunTrait>& traits) {
   if (target != nullptr) return target->group;
-  if (measure == Measure::iteration_seconds) return source;
-  return source + (is_bytes(measure) ? ", memory" : ", " + std::string(name_of(measure)));
+  const std::string rows = it.source + (traits.empty() ? "" : ", " + group_text(it.request, traits));
+  if (measure == Measure::iteration_seconds) return rows;
+  return rows + (is_bytes(measure) ? ", memory" : ", " + std::string(name_of(measure)));
 }
 
 std::vector<Evaluation> evaluations_of(const std::vector<MeasuredCase>& cases) {
@@ -115,7 +117,7 @@ std::size_t baseline_of(const std::vector<MeasuredCase>& cases, std::size_t inde
 }  // namespace
 
 std::vector<Comparison> compare(const std::vector<MeasuredCase>& cases, const std::vector<Target>& targets,
-                                const Spreads& spreads) {
+                                const Spreads& spreads, const std::vector<RunTrait>& traits) {
   const std::vector<Evaluation> evaluations = evaluations_of(cases);
   std::vector<Comparison> rows;
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -124,7 +126,7 @@ std::vector<Comparison> compare(const std::vector<MeasuredCase>& cases, const st
     for (const auto& [measure, measured, rounding] : cases[i].figures) {
       const Target* target = target_of(cases[i].source, measure, targets);
       Comparison row{
-          .group = group_of(cases[i].source, measure, target), .name = cases[i].name, .measure = measure};
+          .group = group_of(cases[i], measure, target, traits), .name = cases[i].name, .measure = measure};
       row.predicted = prediction(cases[i], measure, plan, baseline);
       row.measured = measured;
       row.error = is_ratio(measure) ? row.predicted - measured : row.predicted / measured - 1;

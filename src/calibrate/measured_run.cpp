@@ -163,7 +163,7 @@ void lay_kinds(Transformer& model, const MeasuredRun& run) {
 }
 
 Transformer described_model(const MeasuredRun& run, const RunSettings& settings) {
-  Transformer model{.name = run.name,
+  Transformer model{.name = run.model_name.empty() ? run.name : run.model_name,
                     .source = run.source,
                     .hidden = run.hidden,
                     .feedforward = run.feedforward.value_or(4 * run.hidden),

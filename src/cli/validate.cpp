@@ -7,6 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
+#include "headroom/core/reading.hpp"
 #include "headroom/interop/profile.hpp"
 #include "headroom/io/measurements_file.hpp"
 #include "headroom/io/run_cases.hpp"
@@ -15,6 +16,7 @@
 #include "headroom/io/source_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/report/calibration.hpp"
+#include "headroom/report/run_page.hpp"
 #include "headroom/report/sample_picture.hpp"
 #include "headroom/report/validation.hpp"
 
@@ -26,6 +28,7 @@ struct ValidateFlags {
   std::vector<std::string> samples;
   std::vector<std::string> profiles;
   std::string picture;
+  FlagText group_by;
   std::optional<std::string> system;
   std::optional<std::string> software;
   bool by_title = false;
@@ -33,12 +36,33 @@ struct ValidateFlags {
   OutputFlags output;
 };
 
+std::vector<RunTrait> traits_of(const FlagText& flag) {
+  std::vector<RunTrait> traits;
+  if (!flag) return traits;
+  for (const std::string_view name : parts_of(*flag)) {
+    const std::optional<RunTrait> trait = from_name<RunTrait>(name);
+    if (!trait)
+      throw InputError("--group-by",
+                       "must list gpu, model, precision or kind, not '" + std::string(name) + "'");
+    traits.push_back(*trait);
+  }
+  return traits;
+}
+
+// A page, or for a name that ends in .svg the plots alone.
+void write_figures(const std::string& file, const ValidateReply& reply) {
+  const char* const title = "Runs, predicted and measured";
+  const bool alone = file.ends_with(".svg");
+  write({.file = file}, alone ? run_picture(reply, title) : run_page(reply, title));
+}
+
 // Kernels and collectives instead of runs.
 ExitCode validate_samples(const ValidateFlags& flags) {
   const Style style = style_of(flags.output);
   std::vector<Problem> problems;
   const char* const flag = flags.samples.empty() ? "--profile" : "--samples";
   if (!flags.runs.empty()) problems.push_back({flag, "cannot be combined with --runs"});
+  if (flags.group_by) problems.push_back({flag, "cannot be combined with --group-by, which is of runs"});
   if (!flags.system) problems.push_back({flag, "needs --system: which rates are they to be compared with?"});
   ValidateSamplesQuestion question;
   if (flags.system) collect(problems, [&] { question.system = read_system(*flags.system); });
@@ -68,14 +92,13 @@ ExitCode validate_samples(const ValidateFlags& flags) {
 
 ExitCode validate(const ValidateFlags& flags) {
   if (!flags.samples.empty() || !flags.profiles.empty()) return validate_samples(flags);
-  if (!flags.picture.empty()) throw InputError("--picture", "needs --samples or --profile");
   const Style style = style_of(flags.output);
   if (flags.runs.empty() && flags.by_title) throw InputError("--by-title", "needs --runs");
   if (flags.runs.empty() && (flags.system || flags.software)) {
     throw InputError(flags.system ? "--system" : "--software",
                      "needs --runs: the built-in cases name their own");
   }
-  ValidateQuestion question;
+  ValidateQuestion question{.measurements = {}, .skipped = {}, .group_by = traits_of(flags.group_by)};
   if (flags.runs.empty()) {
     question.measurements = embedded_measurements();
   } else {
@@ -102,6 +125,7 @@ ExitCode validate(const ValidateFlags& flags) {
     question.skipped.insert(question.skipped.end(), cases.skipped.begin(), cases.skipped.end());
   }
   const ValidateReply reply = answer(question);
+  if (!flags.picture.empty() && reply.runs > 0) write_figures(flags.picture, reply);
   write(flags.output, render(reply, style, flags.all));
   if (reply.runs == 0) throw InputError("--runs", "holds no run that can be predicted");
   return met(reply) ? ExitCode::done : ExitCode::out_of_tolerance;
@@ -121,7 +145,11 @@ void add_validate(Command program, ExitCode& exit_code) {
   command.option("--profile", flags->profiles, "FILE",
                  "The kernels of a training step, from a trace of PyTorch's profiler; may be repeated");
   command.output("--picture", flags->picture,
-                 "Of the samples: write predicted against measured as SVG to FILE");
+                 "Write predicted against measured to FILE: of runs a page (HTML), or its plots alone where "
+                 "FILE ends in .svg; of "
+                 "samples SVG");
+  command.option("--group-by", flags->group_by, "gpu|model|precision|kind,...",
+                 "Group runs by these too, beside their source; kind is dense or MoE, with CP and FSDP");
   command.option("--system", flags->system, "SYSTEM",
                  "The system of all runs, instead of their sources' own");
   command.option("--software", flags->software, "SOFTWARE",
@@ -134,7 +162,7 @@ void add_validate(Command program, ExitCode& exit_code) {
       "Examples:\n"
       "  headroom validate                                    the published figures of K22, which are built "
       "in\n"
-      "  headroom validate --runs my-runs.json --system my-cluster.json\n"
+      "  headroom validate --runs my-runs.json --system my-cluster.json --picture runs.html\n"
       "  headroom validate --samples all_reduce.txt --system dgx-h100-80g --picture samples.svg\n"
       "\ndocs/validation.md describes runs files, docs/calibration.md samples.\n"
       "\nExit code: 0 all within their targets, 2 bad input, 4 out of tolerance.");

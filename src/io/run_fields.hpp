@@ -26,7 +26,6 @@ struct WrittenRun {
   std::optional<std::string> norm;
   std::optional<bool> tensor_overlap;
   std::optional<double> capacity_factor;
-  std::optional<std::string> model_name;  // beside its sizes
   StatedGraphs graphs;
   std::optional<std::string> mode;  // "LoRA"
 };
@@ -76,7 +75,7 @@ inline constexpr auto run_model_fields = [](auto& fields, auto& it) {
   fields.optional("norm", it.norm);
   fields.optional("qkv_bias", it.run.qkv_bias);
   fields.optional("linear_bias", it.run.linear_bias);
-  fields.optional("name", it.model_name);
+  fields.optional("name", it.run.model_name);
   fields.optional("tied_embeddings", it.run.settings.tied_embeddings);
   fields.optional("window", it.run.window, Range{0, run_sizes.most});
   fields.optional("full_attention_every", it.run.full_attention_every, Range{0, run_counts.most});

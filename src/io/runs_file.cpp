@@ -90,7 +90,7 @@ void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
   run.cuda_graphs = written.graphs.graphs;
   run.cuda_graph_modules = written.graphs.modules;
   if (!written.graphs.rule.empty()) document.report(at / "cuda_graphs", written.graphs.rule);
-  if (!run.linear_bias && written.model_name) run.linear_bias = bias_of_embedded(*written.model_name, run);
+  if (!run.linear_bias) run.linear_bias = bias_of_embedded(run.model_name, run);
   if (written.model) named(at / "model", [&] { run.model = read_model(*written.model); });
   if (run.model) run.sequence = run.model->sequence;
   if (run.stack) named(at / "stack", [&] { read_software(*run.stack); });

@@ -7,22 +7,12 @@
 #include "headroom/plan/interval.hpp"
 #include "report/json.hpp"
 #include "report/text.hpp"
+#include "report/validation_text.hpp"
 
 namespace headroom {
 namespace {
 
 constexpr std::size_t rows_shown_of_a_group = 5;
-
-std::string points(double part) { return fmt::format("{:.2f} points", 100 * part); }
-std::string error_text(double error, bool ratio) {
-  return ratio ? fmt::format("{:+.2f} points", 100 * error) : signed_percent(error, 2);
-}
-
-std::string value_text(Measure measure, double value) {
-  if (is_ratio(measure)) return fmt::format("{:.1f}%", 100 * value);
-  if (is_bytes(measure)) return human(Bytes(value));
-  return human(Seconds(value));
-}
 
 // "mean 2.50%, worst 5.00%"
 std::string target_text(const GroupSummary& group) {
@@ -41,10 +31,6 @@ std::string target_text(const GroupSummary& group) {
   return text + (at_measured ? " + rounding of time" : "");
 }
 
-std::string covered_text(std::size_t covered, std::size_t intervals) {
-  return intervals == 0 ? "" : fmt::format("{} of {}", covered, intervals);
-}
-
 std::string met_text(const GroupSummary& group) { return !group.target ? "" : group.met ? "yes" : "NO"; }
 
 Table group_table(const std::vector<GroupSummary>& groups, const Style& style) {
@@ -58,12 +44,12 @@ Table group_table(const std::vector<GroupSummary>& groups, const Style& style) {
                           {"in 80% interval"},
                           {"target", Align::left}}};
   for (const GroupSummary& group : groups) {
-    const auto absolute = [&](double part) { return group.ratios ? points(part) : percent(part, 2); };
+    const auto absolute = [&](double part) { return size_text(part, group.ratios); };
     const std::string met = met_text(group);
     table.rows.push_back(
         {group.group, group.target ? painted(met, group.met, style) : met, std::to_string(group.rows),
          absolute(group.median_absolute), absolute(group.mean_absolute), error_text(group.mean, group.ratios),
-         absolute(group.worst_absolute), covered_text(group.covered, group.intervals), target_text(group)});
+         absolute(group.worst_absolute), covered_rows(group.covered, group.intervals), target_text(group)});
   }
   return table;
 }
@@ -76,18 +62,6 @@ std::string coverage_text(const ValidateReply& report) {
                         100 * static_cast<double>(covered) / static_cast<double>(intervals));
   }
   return text;
-}
-
-// The rows of a group, largest error first; rows alike keep their order.
-std::vector<Comparison> worst_first(const ValidateReply& report, const std::string& group) {
-  std::vector<Comparison> rows;
-  for (const Comparison& row : report.rows) {
-    if (row.group == group) rows.push_back(row);
-  }
-  std::stable_sort(rows.begin(), rows.end(), [](const Comparison& x, const Comparison& y) {
-    return std::abs(x.error) > std::abs(y.error);
-  });
-  return rows;
 }
 
 Table row_table(const std::vector<Comparison>& rows) {
@@ -267,9 +241,7 @@ std::string render(const ValidateReply& report, const Style& style, bool all) {
   if (style.format == Format::csv) return csv_of(report);
   std::string text;
   if (!report.skipped.empty()) {
-    text += fmt::format("{} of {} runs are predicted, {} skipped{}.\n\n", report.runs,
-                        report.runs + report.skipped.size(), report.skipped.size(),
-                        report.runs > 0 ? ", for the reasons below" : "");
+    text += predicted_text(report) + (report.runs > 0 ? ", for the reasons below" : "") + ".\n\n";
   }
   if (!report.groups.empty()) {
     const std::string coverage = coverage_text(report);

@@ -97,6 +97,19 @@ TEST_CASE("a utilization at a rounded time may differ by what the rounding allow
   CHECK(at_measured.tolerance == doctest::Approx(0.001 + at_measured.predicted * 0.05));
 }
 
+TEST_CASE("rows without a target are grouped by traits too, those of a target by it alone") {
+  MeasuredCase it = built_in("175B, full recomputation");
+  it.figures = {{.measure = Measure::iteration_seconds, .value = 20},
+                {.measure = Measure::device_bytes, .value = 1e9}};
+  it.request.strategy.data_sharding = DataSharding::zero3;
+  const std::vector<Target> targets{
+      {.group = "g", .source = it.source, .measure = Measure::iteration_seconds, .worst = 1}};
+  const std::vector<RunTrait> traits{RunTrait::kind, RunTrait::model, RunTrait::precision};
+  const std::vector<Comparison> rows = compare({it}, targets, embedded_spreads(), traits);
+  CHECK(rows[0].group == "g");
+  CHECK(rows[1].group == "K22 table 5, dense FSDP, " + it.request.model.name + ", 16 bits, memory");
+}
+
 TEST_CASE("an illegal request is named by its case") {
   MeasuredCase it = built_in("175B, full recomputation");
   it.request.strategy.tensor_parallel = 7;

@@ -15,6 +15,7 @@ namespace headroom {
 struct ValidateQuestion {
   Measurements measurements;
   std::vector<SkippedRun> skipped;  // the runs of which no case could be made, for the reply to tell
+  std::vector<RunTrait> group_by;   // beside the source, of rows without a target
 };
 
 // Of all rows of a measure, those that have an 80% interval, and those that lie in it.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "headroom/calibrate/run_groups.hpp"
 #include "headroom/core/names.hpp"
 #include "headroom/plan/interval.hpp"
 #include "headroom/plan/plan.hpp"
@@ -66,7 +67,7 @@ struct Target {
 };
 
 struct Comparison {
-  std::string group;  // of its target; without one the source
+  std::string group;  // of its target; without one the source, and what else rows are grouped by
   std::string name;
   Measure measure{};
   double predicted = 0;
@@ -94,10 +95,10 @@ struct GroupSummary {
   friend bool operator==(const GroupSummary&, const GroupSummary&) = default;
 };
 
-// A row for every figure, in order. Throws InputError, by case, when a request is not legal, and expects a
+// A row for every figure, in order; those that no target claims are grouped by the traits too. Throws InputError, by case, when a request is not legal, and expects a
 // system with performance figures, known baselines, and an iteration time beside what is computed of it.
 std::vector<Comparison> compare(const std::vector<MeasuredCase>& cases, const std::vector<Target>& targets,
-                                const Spreads& spreads);
+                                const Spreads& spreads, const std::vector<RunTrait>& traits = {});
 
 // A summary of each group, in order of first appearance.
 std::vector<GroupSummary> summarize(const std::vector<Comparison>& rows, const std::vector<Target>& targets);

@@ -23,7 +23,8 @@ struct MeasuredRun {
   std::string name;
   std::string key;     // of the publication that it is of (PublishedSource); empty without
   std::string source;  // a title, which is shown and decides nothing; empty where the runs are the user's own
-  std::string device;  // "A100-SXM4-80GB"
+  std::string model_name;  // what the run calls its model beside its sizes; may be empty
+  std::string device;      // "A100-SXM4-80GB"
   std::string dtype;
   std::optional<std::string> recipe;  // of the precision of linears: the name of one
   bool fp8_param_gather = false;

@@ -1,0 +1,32 @@
+// What the rows of runs are grouped by, beside the source that they are of: `headroom validate --group-by`.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headroom/core/names.hpp"
+#include "headroom/plan/plan.hpp"
+
+namespace headroom {
+
+enum class RunTrait : std::uint8_t {
+  gpu,        // "H100-SXM5-80GB", as the system of the run names its device
+  model,      // its name
+  precision,  // of linears: "16 bits", "fp8", "mxfp8"
+  kind,       // "dense" or "MoE", with "CP" where context is split and "FSDP" where weights are
+};
+
+template <>
+inline constexpr std::array<Spelling<RunTrait>, 4> spellings<RunTrait>{{
+    {RunTrait::gpu, "gpu"},
+    {RunTrait::model, "model"},
+    {RunTrait::precision, "precision"},
+    {RunTrait::kind, "kind"},
+}};
+
+// "B200-SXM-180GB, MoE CP": in the order of the traits.
+std::string group_text(const Request& request, const std::vector<RunTrait>& traits);
+
+}  // namespace headroom
