@@ -84,7 +84,7 @@ const Target* target_of(const std::string& source, Measure measure, const std::v
 std::string group_of(const MeasuredCase& it, Measure measure, const Target* target,
                      const std::vector<RunTrait>& traits) {
   if (target != nullptr) return target->group;
-  const std::string rows = it.source + (traits.empty() ? "" : ", " + group_text(it.request, traits));
+  std::string rows = it.source + (traits.empty() ? "" : ", " + group_text(it.request, traits));
   if (measure == Measure::iteration_seconds) return rows;
   return rows + (is_bytes(measure) ? ", memory" : ", " + std::string(name_of(measure)));
 }
