@@ -78,7 +78,7 @@ inline constexpr std::array memory_parts{
                [](const RankMemory& rank) { return rank.activations.at_peak.recompute; }},
     MemoryPart{"activation_gradients", "activation gradients", true,
                [](const RankMemory& rank) { return rank.activations.at_peak.gradients; }},
-    MemoryPart{"logits", "half-precision logits", true,
+    MemoryPart{"logits", "gradients of logits", true,
                [](const RankMemory& rank) { return rank.activations.at_peak.logits; }},
     MemoryPart{"gathered", "gathered sequence shards", true,
                [](const RankMemory& rank) { return rank.activations.at_peak.gathered; }},
