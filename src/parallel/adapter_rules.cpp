@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/core/joined.hpp"
 
 namespace headroom {
 namespace {
@@ -35,10 +36,7 @@ std::string rule_of(const std::string& name, std::span<const std::string> before
   const LoraTarget* const target = find_target(name);
   if (name == every_linear) return before.empty() ? "" : "names all linears beside others";
   if (target == nullptr) {
-    std::string list;
-    for (const std::string_view known : names_of_targets())
-      list += (list.empty() ? "" : ", ") + std::string(known);
-    return "'" + name + "' is none of " + list + did_you_mean(name, names_of_targets());
+    return "'" + name + "' is none of " + joined(names_of_targets()) + did_you_mean(name, names_of_targets());
   }
   for (const std::string& other : before) {
     std::string again = "names a linear of '" + other + "' again: '" + name + "'";

@@ -6,6 +6,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
+#include "headroom/core/joined.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/offload_legality.hpp"
 #include "headroom/parallel/optimizer_legality.hpp"
@@ -125,12 +126,10 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
     rules.require(std::find(recompute.ops.begin(), it, name) == it, "recompute_ops",
                   [&] { return "names '" + name + "' twice"; });
     const bool found = contains(known, name) || contains(of_one_kind, name);
-    std::string list;
-    for (const std::string_view op : known) list += (list.empty() ? "" : ", ") + std::string(op);
     rules.require(found, "recompute_ops", [&] {
       const bool by_kind = !of_one_kind.empty();
       return "'" + name + "' is neither an op nor a module of " + (by_kind ? "these layers" : "this layer") +
-             did_you_mean(name, known) + "; they are " + list +
+             did_you_mean(name, known) + "; they are " + joined(known) +
              (by_kind ? ", or of one kind, such as " + of_one_kind.front() : "");
     });
   }

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "headroom/core/expects.hpp"
+#include "headroom/core/joined.hpp"
 #include "headroom/core/reading.hpp"
 
 namespace headroom {
@@ -91,10 +92,7 @@ std::string read(std::string_view text, Dtype& value, std::int64_t) {
     value = *found;
     return {};
   }
-  std::string list;
-  for (const Dtype dtype : dtypes_that<is_floating>)
-    list += (list.empty() ? "" : ", ") + std::string(name_of(dtype));
-  return "must be one of " + list + not_this(text);
+  return "must be one of " + joined(dtypes_that<is_floating>) + not_this(text);
 }
 
 template <class E>

@@ -11,6 +11,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/core/error.hpp"
+#include "headroom/core/joined.hpp"
 #include "headroom/core/names.hpp"
 
 namespace headroom {
@@ -48,12 +49,8 @@ std::string read_name(std::string_view text, E& value) {
     return {};
   }
   std::vector<std::string_view> known;
-  std::string list;
-  for (const auto& [enumerator, spelling] : spellings<E>) {
-    known.push_back(spelling);
-    list += (list.empty() ? "" : ", ") + std::string(spelling);
-  }
-  return "must be one of " + list + not_this(text) + did_you_mean(text, known);
+  for (const auto& [enumerator, spelling] : spellings<E>) known.push_back(spelling);
+  return "must be one of " + joined(known) + not_this(text) + did_you_mean(text, known);
 }
 
 }  // namespace headroom
