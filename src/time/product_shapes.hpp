@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "headroom/time/op_work.hpp"
 
@@ -25,23 +26,16 @@ inline Gemm shape_of(const ProductWork& it, const Bindings& letters) {
 }
 
 // Gradients of the two factors of C = A B: dA = dC B^T and dB^T = dC^T A.
-inline Gemm left_gradient(const Gemm& it, Dtype result) {
-  return {.batch = it.batch,
-          .rows = it.rows,
-          .columns = it.inner,
-          .inner = it.columns,
-          .result_bytes = size_of(result),
-          .aligned = it.aligned,
-          .dtype = it.dtype};
+inline Gemm left_gradient(Gemm product, Dtype result) {
+  std::swap(product.columns, product.inner);
+  product.result_bytes = size_of(result);
+  return product;
 }
-inline Gemm right_gradient(const Gemm& it, Dtype result) {
-  return {.batch = it.batch,
-          .rows = it.columns,
-          .columns = it.inner,
-          .inner = it.rows,
-          .result_bytes = size_of(result),
-          .aligned = it.aligned,
-          .dtype = it.dtype};
+inline Gemm right_gradient(const Gemm& product, Dtype result) {
+  Gemm gradient = left_gradient(product, result);
+  gradient.rows = product.columns;
+  gradient.inner = product.rows;
+  return gradient;
 }
 
 }  // namespace headroom
