@@ -1,8 +1,5 @@
 #include "cli/inquiry.hpp"
 
-#include "cli/system_flags.hpp"
-#include "headroom/io/software_file.hpp"
-
 namespace headroom::cli {
 namespace {
 
@@ -27,24 +24,17 @@ void use_devices(const RequestFlags& asked, std::int64_t all, Strategy& strategy
 
 }  // namespace
 
-AskedStrategy read_inquiry(const std::string& why, const RequestFlags& flags, const Request& base,
+AskedStrategy read_inquiry(const std::string& why, const AllFlags& flags, const Request& base,
                            const Space& space) {
-  RequestFlags asked = flags;
+  AllFlags first = flags;
   // What is the same for all strategies of the space need not be said again.
-  if (space.precision.size() == 1) asked.text("precision") = std::string(name_of(space.precision.front()));
-  SystemFlags system;
-  ArgumentReader reader;
-  add_request_flags(reader.command(), asked);
-  add_software_flags(reader.command(), system);
-  reader.read("--why", asked.model + " " + why);
+  if (space.precision.size() == 1)
+    first.request.text("precision") = std::string(name_of(space.precision.front()));
+  const auto [asked, runs_on] = changed_flags(first, "--why", why, add_software_flags);
   std::vector<Problem> unreadable;
   Request request = read_request(asked, unreadable);
-  request.software = base.software;
-  const bool other_stack = !system.software.empty() || !system.software_overrides.empty();
-  if (other_stack) {
-    const std::string stack = system.software.empty() ? base.software.name : system.software;
-    collect(unreadable, [&] { request.software = read_software(stack, system.software_overrides); });
-  }
+  request.system = base.system;
+  read_software_flags(runs_on, request, unreadable);
   use_stack_sharding(asked, request);
   for (Problem& problem : unreadable) problem.where = "--why " + as_typed(problem).where;
   if (!unreadable.empty()) throw InputError(std::move(unreadable));
@@ -53,7 +43,7 @@ AskedStrategy read_inquiry(const std::string& why, const RequestFlags& flags, co
                      "asks about a strategy: model, batch, sequence and detail are those of the plan");
   }
   AskedStrategy result{.strategy = request.strategy, .problems = {}};
-  if (other_stack) result.software = request.software;
+  if (request.software != base.software) result.software = request.software;
   use_devices(asked, space.devices, result.strategy, result.problems);
   return result;
 }

@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include "cli/request_flags.hpp"
+#include "cli/changed_flags.hpp"
 #include "headroom/answer/plan.hpp"
 
 namespace headroom::cli {
 
 // What `why` leaves out is as in `flags`, which `base` and `space` were read from; problems are of the devices, where
 // they do not make a strategy. Throws InputError when it cannot be read or is about something else than the plan.
-AskedStrategy read_inquiry(const std::string& why, const RequestFlags& flags, const Request& base,
+AskedStrategy read_inquiry(const std::string& why, const AllFlags& flags, const Request& base,
                            const Space& space);
 
 }  // namespace headroom::cli

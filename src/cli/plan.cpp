@@ -118,7 +118,8 @@ Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> prob
   put_found(asked.task, flags.request);
   if (flags.why) {
     flags.request.text("global_batch") = std::to_string(asked.task.base.workload.global_batch);
-    asked.question.why = read_inquiry(*flags.why, flags.request, asked.task.base, asked.task.space);
+    asked.question.why =
+        read_inquiry(*flags.why, {flags.request, flags.system}, asked.task.base, asked.task.space);
   }
   asked.words = {.why = flags.why.value_or(""), .shown = shown};
   SystemFlags one = flags.system;

@@ -38,10 +38,14 @@ void read_margin(const SystemFlags& flags, Request& request, std::vector<Problem
   request.margin = *margin;
 }
 
-void read_system_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems) {
-  collect(problems, [&] { request.system = read_system(flags.system, flags.overrides); });
+void read_software_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems) {
   const std::string stack = flags.software.empty() ? request.system.default_software : flags.software;
   collect(problems, [&] { request.software = read_software(stack, flags.software_overrides); });
+}
+
+void read_system_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems) {
+  collect(problems, [&] { request.system = read_system(flags.system, flags.overrides); });
+  read_software_flags(flags, request, problems);
   read_margin(flags, request, problems);
 }
 

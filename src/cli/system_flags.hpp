@@ -26,6 +26,9 @@ void add_system_flags(Command command, SystemFlags& flags);
 // Puts the margin into the request, where there is one.
 void read_margin(const SystemFlags& flags, Request& request, std::vector<Problem>& problems);
 
+// Puts the stack into the request, by default that of its system. Every mistake is added to `problems`.
+void read_software_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems);
+
 // Puts system and software into the request. Every mistake is added to `problems`.
 void read_system_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems);
 
