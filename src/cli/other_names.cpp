@@ -1,132 +1,26 @@
 #include "cli/other_names.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "cli/flags.hpp"
+#include "cli/other_name_tables.hpp"
+#include "headroom/core/joined.hpp"
+#include "headroom/hardware/launch_mode.hpp"
 
 namespace headroom::cli {
 namespace {
-
-// Another name of a flag that is no field of a strategy, or of a flag and its value. Fields have theirs in
-// strategy_fields.
-struct OtherName {
-  std::string_view flag;
-  std::string_view own;  // empty: it says what holds anyway
-};
-
-constexpr std::array other_names{
-    OtherName{"--gpus", "--devices"},
-    OtherName{"--num-gpus", "--devices"},
-    OtherName{"--world-size", "--devices"},
-    OtherName{"--stack", "--software"},
-    OtherName{"--framework", "--software"},
-    OtherName{"--gpu", "--system"},
-    OtherName{"--cluster", "--system"},
-    OtherName{"--seq-len", "--sequence"},
-    OtherName{"--seqlen", "--sequence"},
-    OtherName{"--sequence-length", "--sequence"},
-    OtherName{"--num-virtual-stages-per-pipeline-rank", "--virtual-pipeline"},
-    OtherName{"--microbatch-group-size-per-virtual-pipeline-stage", "--microbatch-group-size"},
-    OtherName{"--json", "--format=json"},
-    OtherName{"--csv", "--format=csv"},
-    OtherName{"--markdown", "--format=markdown"},
-    OtherName{"--bf16", ""},
-    OtherName{"--fp8", "--precision=fp8"},
-    OtherName{"--fp8-hybrid", "--precision=fp8_delayed"},
-    OtherName{"--fp4", "--precision=nvfp4"},
-    OtherName{"--grad-reduce-in-bf16", "--gradient-dtype=half"},
-    OtherName{"--overlap-grad-reduce", "--set-software=overlap_grad_reduce=true"},
-    OtherName{"--no-overlap-grad-reduce", "--set-software=overlap_grad_reduce=false"},
-    OtherName{"--overlap-param-gather", "--set-software=overlap_param_gather=true"},
-    OtherName{"--no-overlap-param-gather", "--set-software=overlap_param_gather=false"},
-    OtherName{"--tp-comm-overlap", "--set-software=overlap_tensor_parallel=full"},
-    OtherName{"--no-tp-comm-overlap", "--set-software=overlap_tensor_parallel=backward"},
-    OtherName{"--no-async-tensor-model-parallel-allreduce", "--set-software=overlap_tensor_parallel=none"},
-    OtherName{"--overlap-p2p-communication", "--set-software=overlap_p2p=true"},
-    OtherName{"--no-overlap-p2p-communication", "--set-software=overlap_p2p=false"},
-    OtherName{"--enable-cuda-graph", "--set-software=cuda_graphs=layers"},
-    OtherName{"--torch-compile", "--set-software=launches=compiled"},
-    OtherName{"--compile", "--set-software=launches=compiled"},
-    OtherName{"--recompute-activations", "--recompute=selective"},
-    OtherName{"--use-flash-attn", "--attention=flash"},
-    OtherName{"--cross-entropy-loss-fusion", ""},  // the native one keeps as much
-    OtherName{"--moe-enable-deepep", "--moe-dispatcher=flex"},
-    OtherName{"--fine-grained-activation-offloading", ""},  // which modules say
-    OtherName{"--load-in-4bit", "--base-dtype=nf4"},
-    OtherName{"--zero3", "--data-sharding=zero3"},
-    OtherName{"--use-torch-fsdp2", "--data-sharding=zero3"},
-    OtherName{"--use-megatron-fsdp", "--data-sharding=zero3"},
-    OtherName{"--use-custom-fsdp", "--data-sharding=zero3"},
-};
-
-// A size of something that there is one of as long as it is not modelled.
-struct Unmodelled {
-  std::string_view flag;
-  std::string_view what;
-};
-
-constexpr std::array unmodelled{
-    Unmodelled{"--cpu-offloading", "offloading whole layers (--offload-modules offloads parts of all)"},
-    Unmodelled{"--fp8-multi-head-attention", "queries, keys and values that linears give in FP8"},
-    Unmodelled{"--activation-func-fp8-input-store", "inputs of the activation that are kept in FP8"},
-    Unmodelled{"--te-precision-config-file", "a precision for each module"},
-};
-
-// What Headroom says otherwise, in words that stand behind "is".
-struct Otherwise {
-  std::string_view flag;
-  std::string_view rule;
-};
-
-constexpr std::array otherwise{
-    Otherwise{"--lora-alpha", "no matter of memory and time: leave it out"},
-    Otherwise{"--lora-dropout",
-              "not modelled: leave it out, and know that it keeps an input and a mask more a linear"},
-    Otherwise{"--num-experts", "a field of the model here: --set experts.count=N"},
-    Otherwise{"--moe-router-topk", "a field of the model here: --set experts.per_token=N"},
-    Otherwise{"--nodes", "not asked for: give all GPUs, nodes times GPUs of each, as --devices"},
-    Otherwise{"--num-nodes", "not asked for: give all GPUs, nodes times GPUs of each, as --devices"},
-    Otherwise{"--nnodes", "not asked for: give all GPUs, nodes times GPUs of each, as --devices"},
-    Otherwise{"--gpus-per-node", "a field of the system here: --set-system devices_per_node=N"},
-    Otherwise{
-        "--gradient-accumulation-steps",
-        "not asked for: give --global-batch, which is its product with --micro-batch and --data-parallel"},
-    Otherwise{
-        "--num-microbatches",
-        "not asked for: give --global-batch, which is its product with --micro-batch and --data-parallel"},
-    Otherwise{"--num-layers-per-virtual-pipeline-stage",
-              "asked the other way round here: give --virtual-pipeline, the virtual stages of a PP rank"},
-    Otherwise{"--num-layers", "a field of the model here: --set layers=N"},
-    Otherwise{"--hidden-size", "a field of the model here: --set hidden=N"},
-    Otherwise{"--ffn-hidden-size", "a field of the model here: --set feedforward=N"},
-    Otherwise{"--num-attention-heads", "a field of the model here: --set heads=N"},
-    Otherwise{"--num-query-groups", "a field of the model here: --set key_value_heads=N"},
-    Otherwise{"--vocab-size", "a field of the model here: --set vocabulary=N"},
-    Otherwise{"--fp16", "not told from BF16, which is as large and, on these GPUs, as fast: leave it out"},
-};
-
-// Optimizers that are one here with moments of another dtype [Hugging Face's trainer, --optim; bitsandbytes].
-constexpr std::array<std::string_view, 6> adam_of_int8{"adam8bit",       "adamw8bit", "adamw_8bit",
-                                                       "adamw_bnb_8bit", "Adam8bit",  "AdamW8bit"};
-
-// Megatron-LM's recipes, and the precisions that they are.
-struct Fp8Recipe {
-  std::string_view theirs;
-  std::string_view own;
-};
-constexpr std::array fp8_recipes{
-    Fp8Recipe{"delayed", "fp8_delayed"},
-    Fp8Recipe{"tensorwise", "fp8"},
-    Fp8Recipe{"blockwise", "fp8_blockwise"},
-    Fp8Recipe{"mxfp8", "mxfp8"},
-};
 
 template <class Rows>
 const auto* find_row(const Rows& rows, const std::string& flag) {
   const auto found =
       std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.flag == flag; });
   return found == rows.end() ? nullptr : &*found;
+}
+
+std::string graph_modules() {
+  std::vector<GraphModule> all;
+  for (const auto& [module, name] : spellings<GraphModule>) all.push_back(module);
+  return joined(all, ", ");
 }
 
 // One pass over the arguments.
@@ -145,6 +39,7 @@ class Translation {
         result_.push_back(argument);
       }
     }
+    write_graphs();
     if (!problems_.empty()) throw InputError(std::move(problems_));
     return std::move(result_);
   }
@@ -177,12 +72,12 @@ class Translation {
       read_fp8_format(flag, value(rest));
     } else if (flag == "--fp4-format") {
       read_fp4_format(flag, value(rest));
-    } else if (flag == "--cuda-graphs") {
-      result_.push_back("--set-software=cuda_graphs=" + value(rest));
-    } else if (flag == "--cuda-graph-impl") {
+    } else if (flag == "--enable-cuda-graph") {
+      read_graphs(flag, "local");
+    } else if (flag == "--cuda-graphs" || flag == "--cuda-graph-impl") {
       read_graphs(flag, value(rest));
     } else if (flag == "--cuda-graph-modules" || flag == "--cuda-graph-scope") {
-      read_graph_modules(value(rest));
+      read_graph_scope(flag, value(rest));
     } else if (flag == "--cross-entropy") {
       result_.push_back("--set-software=cross_entropy=" + value(rest));
     } else if (flag == "--cross-entropy-fusion-impl") {
@@ -282,26 +177,38 @@ class Translation {
                       (implementation == "te" ? "fused_fp32" : "vocabulary_parallel"));
   }
 
-  // Where they are recorded by makes no difference.
   void read_graphs(const std::string& flag, const std::string& implementation) {
-    const bool of_layers = implementation == "local" || implementation == "transformer_engine";
-    if (!of_layers && !from_name<CudaGraphs>(implementation)) {
-      problems_.push_back(
-          {flag, "must be none, local, transformer_engine or full_iteration, not '" + implementation + "'"});
-      return;
+    const std::optional<CudaGraphs> graphs = graphs_by(implementation);
+    if (!graphs) {
+      problems_.push_back({flag, "must be none, layers, local, transformer_engine or full_iteration, not '" +
+                                     implementation + "'"});
+    } else if (graphs_ && graphs_ != graphs) {
+      problems_.push_back({flag, "contradicts the flag of CUDA graphs before it"});
     }
-    result_.push_back("--set-software=cuda_graphs=" + (of_layers ? "layers" : implementation));
+    graphs_ = graphs;
   }
 
   // One after another, or behind each other with commas between them.
-  void read_graph_modules(std::string names) {
-    while (next_ < arguments_.size() && from_name<GraphModule>(arguments_[next_]))
-      names += "," + arguments_[next_++];
-    if (names == "full_iteration") {
-      result_.emplace_back("--set-software=cuda_graphs=full_iteration");
-      return;
+  void read_graph_scope(const std::string& flag, const std::string& words) {
+    const auto is_known = [](const std::string& word) {
+      return from_name<GraphModule>(word) || word == name_of(CudaGraphs::full_iteration) || word == "full";
+    };
+    for (const std::string& word : split_list(words)) {
+      if (!is_known(word))
+        problems_.push_back(
+            {flag, "must be some of " + graph_modules() + ", or full_iteration, not '" + word + "'"});
+      graph_scope_.push_back(word);
     }
-    result_.push_back("--set-software=cuda_graph_modules=" + names);
+    while (next_ < arguments_.size() && is_known(arguments_[next_]))
+      graph_scope_.push_back(arguments_[next_++]);
+  }
+
+  void write_graphs() {
+    const RecordedGraphs recorded = recorded_graphs(graphs_, graph_scope_);
+    if (recorded.graphs)
+      result_.push_back("--set-software=cuda_graphs=" + std::string(name_of(*recorded.graphs)));
+    if (!recorded.modules.empty())
+      result_.push_back("--set-software=cuda_graph_modules=" + joined(recorded.modules, ","));
   }
 
   void read_recipe(const std::string& flag, const std::string& recipe) {
@@ -320,6 +227,8 @@ class Translation {
   const std::vector<std::string>& arguments_;
   std::size_t next_ = 0;
   std::vector<std::string> result_;
+  std::optional<CudaGraphs> graphs_;
+  std::vector<std::string> graph_scope_;
   std::vector<Problem> problems_;
 };
 

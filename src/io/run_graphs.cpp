@@ -4,15 +4,6 @@
 #include "headroom/io/model_file.hpp"
 
 namespace headroom {
-namespace {
-
-std::optional<CudaGraphs> implementation(const std::string& name) {
-  if (name == "local" || name == "transformer_engine") return CudaGraphs::layers;
-  return from_name<CudaGraphs>(name);
-}
-
-}  // namespace
-
 StatedGraphs graphs_of(const Json& run) {
   const auto member = [](const Json& of, const char* name) -> const Json* {
     return of.is_object() && of.contains(name) ? &of.at(name) : nullptr;
@@ -21,20 +12,17 @@ StatedGraphs graphs_of(const Json& run) {
   if (stated == nullptr) return {};
   const std::string rule = "must be none, full_iteration, or an object with impl and scope";
   const Json* const by = stated->is_object() ? member(*stated, "impl") : stated;
-  if (by == nullptr || !by->is_string()) return {.graphs = {}, .modules = {}, .rule = rule};
-  StatedGraphs result{.graphs = implementation(by->get<std::string>()), .modules = {}, .rule = {}};
-  if (!result.graphs) return {.graphs = {}, .modules = {}, .rule = rule};
-  const Json* const scope = member(*stated, "scope");
-  if (scope == nullptr || !scope->is_array()) return result;
-  for (const Json& name : *scope) {
-    if (!name.is_string()) continue;
-    const auto word = name.get<std::string>();
-    if (word == "full_iteration") result.graphs = CudaGraphs::full_iteration;
-    const auto module =
-        from_name<GraphModule>(word);  // others are of layers that no model here has, or of all
-    if (module) result.modules.push_back(*module);
+  if (by == nullptr || !by->is_string()) return {.recorded = {}, .rule = rule};
+  const std::optional<CudaGraphs> implementation = graphs_by(by->get<std::string>());
+  if (!implementation) return {.recorded = {}, .rule = rule};
+  std::vector<std::string> scope;
+  const Json* const names = member(*stated, "scope");
+  if (names != nullptr && names->is_array()) {
+    for (const Json& name : *names) {
+      if (name.is_string()) scope.push_back(name.get<std::string>());
+    }
   }
-  return result;
+  return {.recorded = recorded_graphs(implementation, scope), .rule = {}};
 }
 
 std::optional<bool> bias_of_embedded(const std::string& name, const MeasuredRun& run) {

@@ -12,8 +12,7 @@ namespace headroom {
 
 // Of "none", "full_iteration" or {"impl": "transformer_engine", "scope": ["attn"]}, by Megatron-Core's words.
 struct StatedGraphs {
-  std::optional<CudaGraphs> graphs;
-  std::vector<GraphModule> modules;
+  RecordedGraphs recorded;
   std::string rule;  // that it breaks; else empty
 };
 StatedGraphs graphs_of(const Json& run);

@@ -87,8 +87,8 @@ void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
     }
   };
   if (written.iteration) run.iteration = Seconds(*written.iteration);
-  run.cuda_graphs = written.graphs.graphs;
-  run.cuda_graph_modules = written.graphs.modules;
+  run.cuda_graphs = written.graphs.recorded.graphs;
+  run.cuda_graph_modules = written.graphs.recorded.modules;
   if (!written.graphs.rule.empty()) document.report(at / "cuda_graphs", written.graphs.rule);
   if (!run.linear_bias) run.linear_bias = bias_of_embedded(run.model_name, run);
   if (written.model) named(at / "model", [&] { run.model = read_model(*written.model); });

@@ -4,6 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "headroom/core/names.hpp"
 
@@ -40,5 +44,18 @@ inline constexpr std::array<Spelling<GraphModule>, 5> spellings<GraphModule>{{
     {GraphModule::moe_preprocess, "moe_preprocess"},
     {GraphModule::moe, "moe"},
 }};
+
+// Graphs in Megatron-Core's words.
+struct RecordedGraphs {
+  std::optional<CudaGraphs> graphs;
+  std::vector<GraphModule> modules;
+};
+
+// Of --cuda-graph-impl: none, local, transformer_engine, full_iteration; what records graphs of layers makes no difference.
+std::optional<CudaGraphs> graphs_by(std::string_view implementation);
+
+// Of an implementation, if one is stated, and of what it records: modules, or the full_iteration. Other words are of all of a layer.
+RecordedGraphs recorded_graphs(std::optional<CudaGraphs> implementation,
+                               const std::vector<std::string>& scope);
 
 }  // namespace headroom
