@@ -32,8 +32,7 @@ bool leaves(const OffloadedLayer& layer, const StoredTensor& tensor, const Recom
   if (tensor.received) return (op_bit(static_cast<std::size_t>(tensor.op)) & ~layer.offloading) == 0;
   const bool checkpoint = (~recomputed.ops & every_op(table)) == 0;
   if (layer.layer_input && checkpoint && value.producer == nowhere) return true;
-  const ValueUse use = use_of(table, tensor.value);
-  const OpSet holders = (use.savers & ~recomputed.ops) | (use.readers & recomputed.ops);
+  const OpSet holders = holders_of(use_of(table, tensor.value), recomputed);
   return holders != 0 && (holders & ~layer.offloading) == 0;
 }
 

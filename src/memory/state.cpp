@@ -191,6 +191,12 @@ double gathered_narrow_weight_size(const Strategy& strategy) {
   return in_type ? weight_size(compute_dtype(strategy.precision)) : real(size_of(Dtype::half));
 }
 
+double stepped_by_rank(const Parameters& held, const Strategy& strategy) {
+  const Parameters steps = trained(held);
+  return steps.dense / real(shards(strategy, WeightClass::dense)) +
+         steps.expert / real(shards(strategy, WeightClass::expert));
+}
+
 double frozen_bytes(const Parameters& held) {
   constexpr double nf4_size = real(nf4_bytes.numerator()) / real(nf4_bytes.denominator());
   const double quantized = held.quantized_dense + held.quantized_expert;
@@ -215,7 +221,7 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
     const double frozen = frozen_bytes(held);
     const double all = total(trained(held));
     const double narrow = held.narrow_dense + held.narrow_expert;
-    if (narrow == 0 || shards_fp32) return all * weight + frozen;
+    if (shards_fp32) return all * weight + frozen;
     return (all - narrow) * weight + narrow * narrow_weight_size(strategy, copies) +
            held.narrow_output * copies_size(strategy, copies) + frozen;
   };

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/core/joined.hpp"
 #include "headroom/parallel/offload_modules.hpp"
 #include "parallel/rules.hpp"
 
@@ -33,10 +34,22 @@ void check_parameters(Rules& rules, const Strategy& strategy) {
                 "needs `pipeline_parallel` 1: passes of a pipeline do not gather weights");
 }
 
-// Whether layers of some kind have such a part.
-bool has_part(const ModelLayers& layers, const OffloadModule& part) {
+// Whether the ops of a part keep anything for a backward pass of a kind that runs those again.
+bool saves_anything(const LayerKind& kind, OpSet part, const RecomputedOps& recomputed) {
+  for (ValueId value = 0; value < static_cast<ValueId>(kind.ops.values().size()); ++value) {
+    const ValueUse use = use_of(kind.ops, value);
+    const Fate fate = fate_of(use, recomputed);
+    const auto index = static_cast<std::size_t>(value);
+    const bool cached = recomputed.cached.contains(index) || recomputed.half_cached.contains(index);
+    if (((fate.needed && fate.kept) || cached) && (holders_of(use, recomputed) & part) != 0) return true;
+  }
+  return false;
+}
+
+bool saves_anything(const ModelLayers& layers, const OffloadModule& part, const Recomputation& recompute) {
   return std::any_of(layers.kinds.begin(), layers.kinds.end(), [&](const LayerKind& kind) {
-    return kind.position == KindPosition::layer && ops_of(part, kind.ops) != 0;
+    return kind.position == KindPosition::layer &&
+           saves_anything(kind, ops_of(part, kind.ops), recomputed_ops_of(kind, recompute));
   });
 }
 
@@ -45,25 +58,20 @@ void check_modules(Rules& rules, const Transformer& model, const Strategy& strat
   if (modules.empty()) return;
   const char* const field = "offload_modules";
   const ModelLayers layers = layers_of(model, strategy);
-  std::vector<std::string_view> known;
-  for (const OffloadModule& part : offload_modules) {
-    if (has_part(layers, part)) known.push_back(part.name);
-  }
+  std::vector<std::string_view> known = parts_of(layers);
   known.push_back(layer_input);
   for (auto it = modules.begin(); it != modules.end(); ++it) {
     rules.require(std::find(modules.begin(), it, *it) == it, field,
                   [&] { return "names '" + *it + "' twice"; });
     rules.require(contains(known, *it), field, [&] {
-      std::string list;
-      for (const std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
       return "'" + *it + "' is no module that these layers offload" + did_you_mean(*it, known) +
-             "; they are " + list;
+             "; they are " + joined(known);
     });
   }
   rules.require(!contains(modules, "attn_proj") || contains(modules, "core_attn"), field,
                 "attn_proj needs core_attn, which saves the same tensor");
-  const std::string_view rule = offload_rule(modules, strategy.recompute);
-  rules.require(rule.empty(), field, [&] { return std::string(rule); });
+  const std::string rule = offload_rule(model, strategy, strategy.recompute);
+  rules.require(rule.empty(), field, [&] { return rule; });
   rules.require(!has_weight_passes(strategy.schedule), field, [&] {
     return "does not go with `schedule` " + std::string(name_of(strategy.schedule)) +
            ", whose passes for weights read what forward passes saved";
@@ -72,7 +80,8 @@ void check_modules(Rules& rules, const Transformer& model, const Strategy& strat
 
 }  // namespace
 
-std::string_view offload_rule(const std::vector<std::string>& modules, const Recomputation& recompute) {
+std::string offload_rule(const Transformer& model, const Strategy& strategy, const Recomputation& recompute) {
+  const std::vector<std::string>& modules = strategy.offload.modules;
   if (modules.empty()) return {};
   const bool full = recompute.policy == RecomputePolicy::full;
   const bool checkpoints = contains(modules, layer_input);
@@ -80,11 +89,15 @@ std::string_view offload_rule(const std::vector<std::string>& modules, const Rec
   if (full && recomputes_all_layers(recompute) && (modules.size() > 1 || !checkpoints)) {
     return "must be layer_input alone where all layers have `recompute` full and save nothing else";
   }
-  const bool moe = recompute.policy == RecomputePolicy::ops && contains(recompute.ops, "moe");
-  if (moe && (contains(modules, "expert_fc1") || contains(modules, "moe_act"))) {
-    return "expert_fc1 and moe_act save nothing where `recompute_ops` has moe";
+  if (recompute.window) return "does not go with `recompute_window`";
+  if (recompute.policy == RecomputePolicy::none || !recomputes_all_layers(recompute)) return {};
+  const ModelLayers layers = layers_of(model, strategy);
+  for (const std::string& name : modules) {
+    const OffloadModule* const part = find_offload_module(name);
+    if (part != nullptr && contains(parts_of(layers), name) && !saves_anything(layers, *part, recompute))
+      return name + " saves nothing under this recomputation: leave it out";
   }
-  return recompute.window ? "does not go with `recompute_window`" : "";
+  return {};
 }
 
 std::vector<Problem> offload_illegalities(const Transformer& model, const Strategy& strategy) {

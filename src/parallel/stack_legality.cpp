@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/core/joined.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/offload_modules.hpp"
 
@@ -22,13 +23,6 @@ std::string_view field_of_axis(ParallelAxis axis) {
   return {};
 }
 
-template <class Named>
-std::string names_of(const std::vector<Named>& all) {
-  std::string list;
-  for (const Named one : all) list += (list.empty() ? "" : " or ") + std::string(name_of(one));
-  return list;
-}
-
 }  // namespace
 
 DataSharding least_sharding(const Software& software) {
@@ -36,15 +30,16 @@ DataSharding least_sharding(const Software& software) {
   return modes.empty() ? DataSharding::none : *std::min_element(modes.begin(), modes.end());
 }
 
-bool has_offload(const Software& software, const Offload& offload) {
-  const auto has = [&](Offloads kind) {
-    return software.offloads.empty() || contains(software.offloads, kind);
+std::string_view offload_lacking(const Software& software, const Offload& offload) {
+  const auto lacks = [&](Offloads kind) {
+    return !software.offloads.empty() && !contains(software.offloads, kind);
   };
   const bool checkpoints = contains(offload.modules, layer_input);
   const bool activations = offload.modules.size() > (checkpoints ? 1U : 0U);
-  return (!offload.parameters || has(Offloads::parameters)) &&
-         (offload.parameters || offload.optimizer.value == 0 || has(Offloads::optimizer)) &&
-         (!checkpoints || has(Offloads::checkpoints)) && (!activations || has(Offloads::activations));
+  if ((checkpoints && lacks(Offloads::checkpoints)) || (activations && lacks(Offloads::activations)))
+    return "offload_modules";
+  if (offload.parameters) return lacks(Offloads::parameters) ? "offload_parameters" : "";
+  return offload.optimizer.value > 0 && lacks(Offloads::optimizer) ? "optimizer_offload_fraction" : "";
 }
 
 std::vector<Problem> stack_illegalities(const Software& software, const Strategy& strategy) {
@@ -60,12 +55,12 @@ std::vector<Problem> stack_illegalities(const Software& software, const Strategy
   }
   const bool runs = software.schedules.empty() || contains(software.schedules, strategy.schedule);
   require(runs || strategy.pipeline_parallel == 1, "schedule", [&] {
-    return "must be " + names_of(software.schedules) + " on the stack " + software.name + ", not " +
+    return "must be " + joined(software.schedules, " or ") + " on the stack " + software.name + ", not " +
            std::string(name_of(strategy.schedule));
   });
   const StackSharding& has = software.sharding;
   require(replicas(strategy) == 1 || contains(has.modes, strategy.data_sharding), "data_sharding", [&] {
-    return "must be " + names_of(has.modes) + " on the stack " + software.name + ", not " +
+    return "must be " + joined(has.modes, " or ") + " on the stack " + software.name + ", not " +
            std::string(name_of(strategy.data_sharding));
   });
   const bool both_had = contains(has.modes, strategy.data_sharding) &&
@@ -82,16 +77,13 @@ std::vector<Problem> stack_illegalities(const Software& software, const Strategy
             return "must be fp32 or none on the stack " + software.name +
                    ", whose weights, of 32 or 16 bits, are what the optimizer steps";
           });
-  const Offload& offload = strategy.offload;
-  require(has_offload(software, offload),
-          !offload.modules.empty() && !has_offload(software, {.modules = offload.modules}) ? "offload_modules"
-          : offload.parameters && !has_offload(software, {.parameters = true}) ? "offload_parameters"
-                                                                               : "optimizer_offload_fraction",
-          [&] {
-            return "is not what the stack " + software.name + " offloads: it has " +
-                   names_of(software.offloads) +
-                   (contains(software.offloads, Offloads::optimizer) ? "" : " (with the optimizer)");
-          });
+  const std::string_view lacking = offload_lacking(software, strategy.offload);
+  require(lacking.empty(), lacking, [&] {
+    const bool together = contains(software.offloads, Offloads::parameters) &&
+                          !contains(software.offloads, Offloads::optimizer);
+    return "is not what the stack " + software.name + " offloads: it has " +
+           joined(software.offloads, " or ") + (together ? ", the optimizer with parameters only" : "");
+  });
   require(strategy.recompute.policy != RecomputePolicy::selective_op || software.selective_op, "recompute",
           [&] { return "must not be selective_op on the stack " + software.name + ": it is torchtitan's"; });
   return problems;

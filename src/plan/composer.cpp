@@ -110,12 +110,6 @@ std::size_t Composer::stage(std::int64_t rank, std::int64_t chunk) const {
   return stages_.of[index(stage_of(shape_, rank, chunk))];
 }
 
-Verdict Composer::verdict(Bytes peak) const {
-  const Bytes headroom = base_.system.memory - peak;
-  if (headroom < Bytes(0)) return Verdict::does_not_fit;
-  return headroom < base_.margin * base_.system.memory ? Verdict::marginal : Verdict::fits;
-}
-
 void Composer::fill_activations(const Recomputation& recompute) {
   if (filled_ == recompute) return;
   filled_ = recompute;
@@ -210,27 +204,33 @@ Bytes Composer::kept_by_stack(const RankKind& kind) const {
   return kind.dummy_gradients + base_.software.memory.workspaces.value_or(Bytes(0)) + reserved_;
 }
 
-Bytes Composer::limited_by_host(Bytes bytes, Bytes on_host) const {
-  if (on_host == Bytes(0) || !base_.system.host) return bytes;
+RankPeak Composer::limited_by_host(std::size_t rank, Bytes bytes, Bytes on_host) const {
+  if (on_host == Bytes(0) || !base_.system.host) return {.rank = rank, .bytes = bytes};
   const HostMemory host = host_memory(base_.system, devices_, on_host);
-  return lacks(host) ? std::max(bytes, base_.system.memory + (host.needed - host.available)) : bytes;
+  if (!lacks(host)) return {.rank = rank, .bytes = bytes};
+  return {.rank = rank,
+          .bytes = std::max(bytes, base_.system.memory + (host.needed - host.available)),
+          .of_host = true};
 }
 
 RankPeak Composer::peak(const Strategy& strategy) {
   if (strategy.recompute.window) {
     const std::vector<RankMemory>& ranks = ranks_of(strategy);
     const std::size_t rank = peak_rank(ranks);
-    const Bytes held = total(ranks[rank]);
-    const Bytes bytes = limited_by_host(held, on_host(ranks[rank]));
-    return {.rank = rank, .bytes = bytes, .of_host = bytes > held};
+    Bytes most_on_host;
+    for (const RankMemory& one : ranks) most_on_host = std::max(most_on_host, on_host(one));
+    return limited_by_host(rank, total(ranks[rank]), most_on_host);
   }
   fill_activations(strategy.recompute);
   RankPeak highest;
   for (const RankKind& kind : kinds_) {
     const std::size_t sharding = index(strategy.data_sharding);
     const Bytes held = kind.state[sharding] + kind.activations + kept_by_stack(kind);
-    const Bytes bytes = limited_by_host(held, kind.on_host[sharding] + kind.activations_on_host);
-    if (bytes > highest.bytes) highest = {index(kind.rank), bytes, bytes > held};
+    const RankPeak peak =
+        limited_by_host(index(kind.rank), held, kind.on_host[sharding] + kind.activations_on_host);
+    const bool of_host = highest.of_host || peak.of_host;
+    if (peak.bytes > highest.bytes) highest = peak;
+    highest.of_host = of_host;
   }
   return highest;
 }
@@ -238,8 +238,8 @@ RankPeak Composer::peak(const Strategy& strategy) {
 Bytes Composer::rank_total(std::int64_t rank, std::span<const PassActivations> passes) const {
   const RankKind& kind = kinds_[kind_of_[index(rank)]];
   const Bytes state = kind.state[index(layout_.data_sharding)];
-  return limited_by_host(state + total(rank_activations(passes, shape_, rank).at_peak) + kept_by_stack(kind),
-                         kind.on_host[index(layout_.data_sharding)]);
+  const Bytes held = state + total(rank_activations(passes, shape_, rank).at_peak) + kept_by_stack(kind);
+  return limited_by_host(index(rank), held, kind.on_host[index(layout_.data_sharding)]).bytes;
 }
 
 Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers) {
@@ -256,9 +256,10 @@ Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::int
   const MatrixList matrices = matrices_of_rank(layers_.parameters(), place.of_kind, shape_.ranks == 1);
   const ModelState state =
       model_state(base_.model, strategy, parameters, weight_copies(), base_.software, matrices);
-  return limited_by_host(total(state) + total(rank_activations(std::span(&pass, 1), shape_, rank).at_peak) +
-                             kept_by_stack(kinds_[kind_of_[index(rank)]]),  // whose dummies are the same
-                         state.on_host + headroom::activations_on_host({pass}, shape_, rank));
+  const Bytes held = total(state) + total(rank_activations(std::span(&pass, 1), shape_, rank).at_peak) +
+                     kept_by_stack(kinds_[kind_of_[index(rank)]]);  // whose dummies are the same
+  const Bytes away = state.on_host + headroom::activations_on_host({pass}, shape_, rank);
+  return limited_by_host(index(rank), held, away).bytes;
 }
 
 Seconds Composer::iteration(const Strategy& strategy) {
@@ -323,7 +324,7 @@ Evaluation Composer::evaluate(const Strategy& strategy) {
   plan.assumptions = assumptions_of(base_.system, base_.software, strategy);
   plan.warnings = warnings_of(plan, layers_.activations(strategy.recompute), counts_of(layers_.layers()),
                               reduction_within_fit);
-  plan.verdict = verdict(headroom::peak(plan));
+  plan.verdict = verdict_of(base_, headroom::peak(plan));
   if (base_.system.host && offloads(strategy.offload)) {
     Bytes most;
     for (const RankMemory& rank : plan.ranks) most = std::max(most, on_host(rank));

@@ -6,6 +6,7 @@
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/time/host_transfers.hpp"
 #include "headroom/time/offload.hpp"
+#include "headroom/time/optimizer_step.hpp"
 
 namespace headroom {
 
@@ -146,8 +147,9 @@ const IterationEnd& LayoutTimes::end(DataSharding sharding) {
                                     connected_devices(base_.system, devices(strategy)),
                                     *base_.system.performance, base_.software);
   if (strategy.offload.optimizer.value > 0 && base_.system.host) {
-    made.optimizer = total(offloaded_step(most_, strategy, made.optimizer, base_.software, *base_.system.host,
-                                          devices_of_host()),
+    const Seconds around = unstepped_time(most_, strategy, *base_.system.performance, base_.software);
+    made.optimizer = total(offloaded_step(most_, strategy, made.optimizer, around, base_.software,
+                                          *base_.system.host, devices_of_host()),
                            strategy.offload);
   }
   return end.emplace(made);

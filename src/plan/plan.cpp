@@ -18,6 +18,12 @@ Bytes total(const RankMemory& rank) {
 
 Bytes peak(const Plan& plan) { return total(plan.ranks[plan.peak_rank]); }
 
+Verdict verdict_of(const Request& request, Bytes peak) {
+  const Bytes free = request.system.memory - peak;
+  if (free < Bytes(0)) return Verdict::does_not_fit;
+  return free < request.margin * request.system.memory ? Verdict::marginal : Verdict::fits;
+}
+
 Bytes headroom_of(const Plan& plan) { return plan.request.system.memory - peak(plan); }
 
 Component largest_component(const RankMemory& rank) {

@@ -36,7 +36,7 @@ class Trial {
     if (!launchable(base_, strategy)) return std::nullopt;
     composer_.set_layout(strategy);
     const Bytes peak = composer_.peak(strategy).bytes;
-    const Verdict verdict = composer_.verdict(peak);
+    const Verdict verdict = verdict_of(base_, peak);
     if (verdict == Verdict::does_not_fit) return std::nullopt;
     return Fitting{.changes = {},
                    .strategy = strategy,

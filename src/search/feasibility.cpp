@@ -6,6 +6,7 @@
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/search/offload_choices.hpp"
 
 namespace headroom {
 namespace {
@@ -78,7 +79,10 @@ std::int64_t devices_lower_bound(const Request& base, const Space& space, std::o
   std::int64_t least = most_count;
   for (const Precision precision : precisions_of(base, space)) {
     request.strategy.precision = precision;
-    least = std::min(least, devices_lower_bound(request, within));
+    for (const Offload& offload : offload_choices(base, space)) {
+      request.strategy.offload = offload;
+      least = std::min(least, devices_lower_bound(request, within));
+    }
   }
   return least;
 }
@@ -99,7 +103,7 @@ bool Feasibility::fits(const Space& space) {
       Strategy strategy = with_sharding(layout, sharding);
       composer_.set_layout(strategy);
       for (const Recomputation& recompute : recomputations(base_, lean, layout)) {
-        if (!goes_with(recompute, sharding.data_sharding, layout.offload)) continue;
+        if (!goes_with(recompute, sharding.data_sharding, base_.model, layout)) continue;
         strategy.recompute = recompute;
         if (fits(strategy)) return true;
         if (placed && !recompute.window && by_memory.fitting(composer_, strategy)) return true;
@@ -126,7 +130,7 @@ bool Feasibility::fits_within(const Strategy& layout, const Space& space, Layers
     const bool in_time = composer_.least_iteration(strategy) <= most;
     if (!in_time && !placed) continue;
     for (const Recomputation& recompute : recomputations(base_, space, layout)) {
-      if (!goes_with(recompute, sharding.data_sharding, layout.offload)) continue;
+      if (!goes_with(recompute, sharding.data_sharding, base_.model, layout)) continue;
       strategy.recompute = recompute;
       if (!fits(strategy)) {
         if (placed && !recompute.window) too_large.push_back(strategy);

@@ -110,7 +110,7 @@ std::optional<Strategy> LayersByMemory::fitting(Composer& composer, const Strate
   const std::int64_t layers = base_.model.layers;
   const std::int64_t ranks = std::ssize(balanced);
   const auto fits = [&](std::int64_t rank, std::int64_t held) {
-    return composer.verdict(composer.rank_total(strategy, rank, held)) == Verdict::fits;
+    return verdict_of(base_, composer.rank_total(strategy, rank, held)) == Verdict::fits;
   };
   // But for the last, which holds the head, earlier ranks have more passes in flight, and the first the embedding: none
   // holds more layers than the one behind it. Most strategies are far too large, and this says so at once.

@@ -16,7 +16,7 @@ std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
     }
     composer.set_layout(strategy);
     const RankPeak peak = composer.peak(strategy);
-    if (composer.verdict(peak.bytes) != Verdict::does_not_fit) continue;
+    if (verdict_of(plan.request, peak.bytes) != Verdict::does_not_fit) continue;
     const Seconds iteration = composer.iteration(strategy);
     const Seconds bound = fastest ? fastest->iteration : plan.timing->iteration.total;
     if (iteration < bound) {
@@ -39,7 +39,7 @@ std::optional<NarrowerPlan> in_fp8(const Plan& plan) {
     const Seconds iteration = composer.iteration(strategy);
     if (iteration >= (fastest ? fastest->iteration : plan.timing->iteration.total)) continue;
     const Bytes peak = composer.peak(strategy).bytes;
-    fastest = NarrowerPlan{precision, iteration, peak, composer.verdict(peak)};
+    fastest = NarrowerPlan{precision, iteration, peak, verdict_of(plan.request, peak)};
   }
   return fastest;
 }

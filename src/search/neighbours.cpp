@@ -78,7 +78,7 @@ std::vector<Strategy> nearest_that_fit(const Request& base, const Space& space, 
           Strategy candidate = with_sharding(layout, sharding);
           composer.set_layout(candidate);
           for (const Recomputation& recompute : recomputations(base, space, layout)) {
-            if (!goes_with(recompute, sharding.data_sharding, layout.offload)) continue;
+            if (!goes_with(recompute, sharding.data_sharding, base.model, layout)) continue;
             candidate.recompute = recompute;
             const double far = distance(strategy, candidate);
             const auto found = nearest.find(key);

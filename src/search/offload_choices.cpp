@@ -15,23 +15,19 @@ std::vector<Offload> offload_choices(const Request& base, const Space& space) {
                      "needs the host of the system, which " + base.system.name +
                          " does not say: its memory, memory_bandwidth, device_link and source");
   }
-  std::vector<Offload> of_state{{.overlaps = asked.overlaps}};
+  std::vector<Offload> of_state(1);
   const Optimizer& optimizer = base.strategy.optimizer;
   if (!steps_matrices(optimizer.kind) && optimizer.main_params != MainParams::none) {
-    of_state.front().overlaps = false;
     of_state.push_back({.optimizer = {1}, .overlaps = asked.overlaps});
     const bool wanted = space.data_sharding.empty() || contains(space.data_sharding, DataSharding::zero3);
     if (wanted && contains(base.software.sharding.modes, DataSharding::zero3))
       of_state.push_back({.optimizer = {1}, .overlaps = asked.overlaps, .parameters = true});
   }
+  const std::vector<std::string_view> all = parts_of(layers_of(base.model, base.strategy));
   std::vector<std::vector<std::string>> of_activations{
       {}, {std::string(layer_input)}, {"core_attn", "attn_proj"}};
-  std::vector<std::string> all{"attn_norm", "qkv_linear", "core_attn", "attn_proj", "mlp_norm"};
-  if (any_experts(base.model)) {
-    of_activations.push_back({"expert_fc1", "moe_act"});
-    all.insert(all.end(), {"expert_fc1", "moe_act"});
-  }
-  of_activations.push_back(std::move(all));
+  if (any_experts(base.model)) of_activations.push_back({"expert_fc1", "moe_act"});
+  of_activations.emplace_back(all.begin(), all.end());
   std::vector<Offload> choices;
   for (const std::vector<std::string>& modules : of_activations) {
     for (Offload offload : of_state) {
@@ -39,7 +35,9 @@ std::vector<Offload> offload_choices(const Request& base, const Space& space) {
       choices.push_back(std::move(offload));
     }
   }
-  std::erase_if(choices, [&](const Offload& offload) { return !has_offload(base.software, offload); });
+  if (!contains(choices, asked)) choices.push_back(asked);
+  std::erase_if(choices,
+                [&](const Offload& offload) { return !offload_lacking(base.software, offload).empty(); });
   return choices;
 }
 

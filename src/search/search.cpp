@@ -114,7 +114,7 @@ class Worker {
     const RankPeak peak = composer_.peak(strategy);
     candidate.peak = peak.bytes;
     candidate.peak_rank = peak.rank;
-    candidate.verdict = composer_.verdict(peak.bytes);
+    candidate.verdict = verdict_of(base_, peak.bytes);
     if (candidate.verdict == Verdict::does_not_fit) {
       ++(peak.of_host ? too_large_for_host : too_large);
       found.add_too_large(candidate);

@@ -89,17 +89,16 @@ class LayoutVisit {
     return true;
   }
 
-  // Whatever the layout recomputes, which comes later: checkpoints are offloaded with full recomputation alone.
+  // Whatever the layout recomputes, which comes later: full recomputation of some layers goes with all that can be offloaded.
   [[nodiscard]] std::vector<Problem> layout_illegalities() const {
     if (layout_.offload.modules.empty()) return illegalities(base_.model, layout_, base_.workload);
     Strategy strategy = layout_;
-    if (contains(strategy.offload.modules, layer_input)) strategy.recompute.policy = RecomputePolicy::full;
+    strategy.recompute = {.policy = RecomputePolicy::full, .layers = 1};
     return illegalities(base_.model, strategy, base_.workload);
   }
 
   bool visit_pipelines(std::int64_t devices) {
     for (const std::int64_t p : allowed_divisors(devices, space_.pipeline_parallel)) {
-      if (space_.offload && layout_.offload.parameters && p > 1) continue;
       layout_.pipeline_parallel = p;
       layout_.data_parallel = devices / p;
       if (allows(space_.data_parallel, layout_.data_parallel) && !visit_expert_parallels()) return false;

@@ -122,8 +122,10 @@ Seconds small_all_reduce_time(Bytes bytes, const Group& group, const Performance
   in_node.ranks = std::min(group.ranks, group.ranks_in_node);
   const double nodes = real(group.ranks) / real(in_node.ranks);
   const double levels = std::ceil(std::log2(nodes));
-  return collective_time(CollectiveKind::all_reduce, bytes, in_node, performance) +
-         2 * levels * performance.rates.network.step.value;
+  const Seconds within = in_node.ranks > 1 || group.ranks == 1
+                             ? collective_time(CollectiveKind::all_reduce, bytes, in_node, performance)
+                             : performance.rates.collectives.ring_launch.value;
+  return within + 2 * levels * performance.rates.network.step.value;
 }
 
 bool within_fit(Bytes bytes, const Group& group, const CollectiveRates& rates) {

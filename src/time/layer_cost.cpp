@@ -62,7 +62,9 @@ LayerCost table_cost(const PricedTable& table, const RecomputedOps& recomputed) 
     sum.beyond = sum.beyond | op.beyond;
   }
   if (recomputed.shard_checkpoint)
-    sum.recompute += {.communication = table.gather, .operations = 1, .host = table.gather_launch};
+    sum.recompute += {.communication = table.gather,
+                      .operations = table.gather_launch > Seconds(0) ? 1 : 0,
+                      .host = table.gather_launch};
   return sum;
 }
 

@@ -23,17 +23,16 @@ BytesPerSecond link_of(const Host& host, std::int64_t devices) {
 }
 
 OffloadedStep offloaded_step(const Parameters& parameters, const Strategy& strategy, Seconds on_device,
-                             const Software& software, const Host& host, std::int64_t devices) {
-  const Parameters held = trained(parameters);
+                             Seconds around, const Software& software, const Host& host,
+                             std::int64_t devices) {
   const double fraction = strategy.offload.optimizer.value;
-  const double stepped = fraction * (held.dense / real(shards(strategy, WeightClass::dense)) +
-                                     held.expert / real(shards(strategy, WeightClass::expert)));
+  const double stepped = fraction * stepped_by_rank(parameters, strategy);
   const BytesPerSecond link = link_of(host, devices);
   // Passes send gradients and fetch weights themselves where the host keeps the shards.
   const bool sends = !strategy.offload.parameters || !reduces_in_passes(strategy, software);
   const bool fetches = !strategy.offload.parameters;
   const Bytes moved_by_host(real(devices) * stepped * host_step_bytes(strategy.optimizer));
-  return {.device = (1 - fraction) * on_device,
+  return {.device = around + (1 - fraction) * (on_device - around),
           .gradients = sends ? gradient_bytes(stepped, strategy) / link : Seconds(0),
           .host = moved_by_host / host.memory_bandwidth,
           .weights = fetches ? Bytes(stepped * real(size_of(Dtype::half))) / link : Seconds(0)};

@@ -87,6 +87,20 @@ std::array<Gemm, 3> newton_schulz_products(double rows, double columns) {
           Gemm{.rows = p, .columns = q, .inner = p, .result_bytes = adds}};
 }
 
+// Every rank zeroes the gradients that it holds, and casts weights to fewer bits.
+Bytes unstepped_bytes(const Parameters& held, const Strategy& strategy, const Performance& performance,
+                      const Software& software) {
+  const Parameters steps = trained(held);
+  const bool shards_sums = reduces_in_passes(strategy, software);
+  Bytes moved = gradient_bytes(shards_sums ? stepped_by_rank(held, strategy) : total(steps), strategy);
+  const double narrow = steps.narrow_dense + steps.narrow_expert;
+  if (narrow > 0)
+    moved += Bytes(narrow * cast_bytes(strategy, performance.device, strategy.fp8_param_gather));
+  if (steps.narrow_output > 0)
+    moved += Bytes(steps.narrow_output * cast_bytes(strategy, performance.device, false));
+  return moved;
+}
+
 }  // namespace
 
 Flops newton_schulz_flops(double rows, double columns) {
@@ -105,16 +119,18 @@ Seconds newton_schulz_time(double rows, double columns, const Performance& perfo
   return sum;
 }
 
+Seconds unstepped_time(const Parameters& held, const Strategy& strategy, const Performance& performance,
+                       const Software& software) {
+  return unstepped_bytes(held, strategy, performance, software) / streaming_bandwidth(performance);
+}
+
 Seconds optimizer_time(const Parameters& held, const Strategy& strategy, const Performance& performance,
                        const Software& software, const MatrixList& matrices) {
-  const Parameters steps = trained(held);
   const auto shard = [&](double count, WeightClass weights) {
     return count / real(shards(strategy, weights));
   };
-  // Every rank zeroes the gradients that it holds, but steps its shard only.
-  const double stepped = shard(steps.dense, WeightClass::dense) + shard(steps.expert, WeightClass::expert);
-  const bool shards_sums = reduces_in_passes(strategy, software);
-  Bytes moved = gradient_bytes(shards_sums ? stepped : total(steps), strategy);
+  const double stepped = stepped_by_rank(held, strategy);
+  Bytes moved = unstepped_bytes(held, strategy, performance, software);
   Seconds products;
   if (strategy.optimizer.kind == OptimizerKind::muon) {
     double others = stepped;
@@ -132,11 +148,6 @@ Seconds optimizer_time(const Parameters& held, const Strategy& strategy, const P
     moved += Bytes(stepped * (strategy.optimizer.kind == OptimizerKind::adafactor
                                   ? adafactor_bytes(strategy, software)
                                   : elementwise_bytes(strategy, software)));
-  }
-  const double narrow = steps.narrow_dense + steps.narrow_expert;
-  if (narrow > 0) {
-    moved += Bytes(narrow * cast_bytes(strategy, performance.device, strategy.fp8_param_gather));
-    moved += Bytes(steps.narrow_output * cast_bytes(strategy, performance.device, false));
   }
   return products + moved / streaming_bandwidth(performance);
 }

@@ -31,8 +31,7 @@ namespace {
 
 // Largest elements are put side by side, reduced, and made scales.
 PassCost scale_cost(double bytes, const Setting& setting) {
-  const bool in_graph = setting.software.cuda_graphs == CudaGraphs::full_iteration;
-  const std::int64_t operations = in_graph ? 0 : 3;
+  const std::int64_t operations = launches_operations(setting.software) ? 3 : 0;
   const Seconds reduction = small_all_reduce_time(Bytes(bytes), *setting.scales, setting.performance);
   const LaunchTimes each = launch_times(setting.performance.rates.host, setting.software);
   return {.communication = reduction,
@@ -121,7 +120,7 @@ std::vector<StageCost> stage_costs(const ModelCost& cost, const Transformer& mod
 Seconds pass_time(const PassCost& cost, const HostRates& rates, const Software& software) {
   const Seconds device = device_time(cost);
   const Seconds host = cost.host;
-  if (software.blocking_launches) return device + host;
+  if (software.blocking_launches) return device - cost.drained + host;  // the host waits anyway
   const Seconds longer = std::max(device, host);
   if (longer == Seconds(0)) return longer;
   const double q = rates.balance.value;

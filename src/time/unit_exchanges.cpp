@@ -14,10 +14,8 @@ constexpr auto half_size = static_cast<double>(size_of(Dtype::half));
 
 PassCost copies(Bytes moved, const Performance& performance, const Software& software) {
   PassCost cost{.gemm = {}, .attention = {}, .memory_bound = moved / streaming_bandwidth(performance)};
-  cost.operations = moved > Bytes(0) ? 1 : 0;
-  const LaunchTimes each = launch_times(performance.rates.host, software);
-  if (software.cuda_graphs != CudaGraphs::full_iteration)
-    cost.host = host_time(real(cost.operations), 0, each);
+  cost.operations = moved > Bytes(0) && launches_operations(software) ? 1 : 0;
+  cost.host = host_time(real(cost.operations), 0, launch_times(performance.rates.host, software));
   return cost;
 }
 
@@ -135,6 +133,7 @@ class Passes {
     Layout layout;
     if (units.empty()) return {};
     const std::size_t last = units.size() - 1;
+    layout.clock += units[last].exchange.activations;
     for (std::size_t i = units.size(); i-- > 0;) {
       const UnitExchange before = i > 0 ? units[i - 1].exchange : UnitExchange{};
       const UnitExchange after = i < last ? units[i + 1].exchange : UnitExchange{};
@@ -215,7 +214,8 @@ class Passes {
 
   [[nodiscard]] Seconds backward() const {
     if (units_.empty()) return Seconds(0);
-    Seconds shown;
+    // What the last unit sent away has nothing to come back beside.
+    Seconds shown = units_.back().exchange.activations;
     for (std::size_t i = units_.size(); i-- > 0;) {
       const auto& [kind, count, own, forward, backward] = units_[i];
       const UnitExchange before = i > 0 ? units_[i - 1].exchange : UnitExchange{};

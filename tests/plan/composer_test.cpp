@@ -121,7 +121,7 @@ TEST_CASE("composer: what it was asked before changes no answer") {
       }
       const RankPeak highest = composer.peak(*strategy);
       RC_ASSERT(highest == (RankPeak{plan.peak_rank, peak(plan)}));
-      RC_ASSERT(composer.verdict(highest.bytes) == plan.verdict);
+      RC_ASSERT(verdict_of(request, highest.bytes) == plan.verdict);
       const Seconds iteration = composer.iteration(*strategy);
       RC_ASSERT(iteration == plan.timing->iteration.total);
       RC_ASSERT(composer.least_iteration(*strategy) <= iteration);

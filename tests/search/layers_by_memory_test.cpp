@@ -90,7 +90,7 @@ TEST_CASE(
     const Request& request = full->request;
     Composer composer(request);
     composer.set_layout(request.strategy);
-    if (composer.verdict(composer.peak(request.strategy).bytes) == Verdict::fits) return;
+    if (verdict_of(request, composer.peak(request.strategy).bytes) == Verdict::fits) return;
     LayersByMemory by_memory(request, full->space);
     RC_ASSERT(by_memory.applies(request.strategy));
     const std::optional<Strategy> found = by_memory.fitting(composer, request.strategy);
@@ -101,7 +101,7 @@ TEST_CASE(
          placements(request.model.layers, strategy.pipeline_parallel)) {
       strategy.stage_layers = layers;
       composer.set_layout(strategy);
-      if (composer.verdict(composer.peak(strategy).bytes) != Verdict::fits) continue;
+      if (verdict_of(request, composer.peak(strategy).bytes) != Verdict::fits) continue;
       const Seconds time = composer.iteration(strategy);
       fastest = std::min(time, fastest.value_or(time));
     }
@@ -112,7 +112,7 @@ TEST_CASE(
     }
     ++placed;
     composer.set_layout(*found);
-    RC_ASSERT(composer.verdict(composer.peak(*found).bytes) == Verdict::fits);
+    RC_ASSERT(verdict_of(request, composer.peak(*found).bytes) == Verdict::fits);
     slowest = std::max(slowest, composer.iteration(*found) / *fastest);
   }));
   CHECK(placed >= 10);

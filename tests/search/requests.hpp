@@ -46,7 +46,7 @@ inline std::vector<PlacedStrategy> placed_strategies(const Request& request, con
           composer.set_layout(with_sharding(layout, sharding_choice(strategy)));
           all.push_back({strategy, place + of_layout});
           if (placed && !strategy.recompute.window &&
-              composer.verdict(composer.peak(strategy).bytes) != Verdict::fits) {
+              verdict_of(request, composer.peak(strategy).bytes) != Verdict::fits) {
             too_large.push_back(strategy);
             places.push_back(place + of_layout + count);
           }

@@ -19,7 +19,7 @@ std::vector<Candidate> all_that_fit(const Request& request, const Space& space) 
     const RankPeak peak = composer.peak(strategy);
     if (peak.bytes > request.system.memory) continue;
     candidates.push_back({.strategy = strategy,
-                          .verdict = composer.verdict(peak.bytes),
+                          .verdict = verdict_of(request, peak.bytes),
                           .peak = peak.bytes,
                           .iteration = composer.iteration(strategy)});
   }

@@ -35,9 +35,10 @@ TEST_CASE("offload: gradients go to the host, weights come back, and 30 bytes a 
   Strategy strategy{
       .data_parallel = 8, .data_sharding = DataSharding::zero1, .offload = {.optimizer = {0.5}}};
   CHECK(host_step_bytes(strategy.optimizer) == 30);
-  const OffloadedStep step = offloaded_step(held_parameters, strategy, Seconds(1), Software{}, some_host, 8);
+  const OffloadedStep step =
+      offloaded_step(held_parameters, strategy, Seconds(1), Seconds(0.25), Software{}, some_host, 8);
   const double stepped = held_parameters / 8 / 2;
-  CHECK(step == OffloadedStep{.device = Seconds(0.5),
+  CHECK(step == OffloadedStep{.device = Seconds(0.625),  // a quarter stays, and half of the rest
                               .gradients = Seconds(4 * stepped / 60e9),
                               .host = Seconds(8 * stepped * 30 / 600e9),
                               .weights = Seconds(2 * stepped / 60e9)});

@@ -152,6 +152,9 @@ MatrixList matrices_of_rank(const ModelParameters& parts, const KindCounts& coun
 std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strategy& strategy,
                                            const Workload& workload);
 
+// Parameters that the optimizer of a rank steps, of all that it holds: its shard of those that are trained.
+double stepped_by_rank(const Parameters& held, const Strategy& strategy);
+
 // Bytes of frozen weights: of 16 bits, or of fewer.
 double frozen_bytes(const Parameters& held);
 

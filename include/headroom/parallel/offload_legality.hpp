@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "headroom/core/error.hpp"
@@ -13,8 +12,8 @@ namespace headroom {
 
 std::vector<Problem> offload_illegalities(const Transformer& model, const Strategy& strategy);
 
-// Why modules cannot be offloaded under a recomputation; empty where they can.
-std::string_view offload_rule(const std::vector<std::string>& modules, const Recomputation& recompute);
+// Why the modules that a strategy offloads cannot be under a recomputation, its own or another; empty where they can.
+std::string offload_rule(const Transformer& model, const Strategy& strategy, const Recomputation& recompute);
 
 // On a system: what is offloaded needs a host.
 std::vector<Problem> offload_illegalities(const System& system, const Strategy& strategy);

@@ -3,11 +3,13 @@
 // ops of our tables. What an op of such a part saves goes there, unless an op outside saves it too.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
 
 namespace headroom {
@@ -40,12 +42,29 @@ constexpr const OffloadModule* find_offload_module(std::string_view name) {
 // Of a table; none where it has no such part.
 constexpr OpSet ops_of(const OffloadModule& part, const OpTable& table) { return ops_among(part.ops, table); }
 
+// The names of those that layers of some kind have.
+inline std::vector<std::string_view> parts_of(const ModelLayers& layers) {
+  std::vector<std::string_view> names;
+  for (const OffloadModule& part : offload_modules) {
+    const bool had = std::any_of(layers.kinds.begin(), layers.kinds.end(), [&](const LayerKind& kind) {
+      return kind.position == KindPosition::layer && ops_of(part, kind.ops) != 0;
+    });
+    if (had) names.push_back(part.name);
+  }
+  return names;
+}
+
 inline OpSet offloading_ops(const std::vector<std::string>& modules, const OpTable& table) {
   OpSet set;
   for (const std::string& name : modules) {
     if (const OffloadModule* const part = find_offload_module(name)) set |= ops_of(*part, table);
   }
   return set;
+}
+
+// The ops that a kept value waits for: those that save it, and those that run again from it.
+constexpr OpSet holders_of(const ValueUse& use, const RecomputedOps& recomputed) {
+  return (use.savers & ~recomputed.ops) | (use.readers & recomputed.ops);
 }
 
 }  // namespace headroom

@@ -25,7 +25,7 @@ namespace headroom {
 struct RankPeak {
   std::size_t rank = 0;  // of those that hold the most, the first
   Bytes bytes;
-  bool of_host = false;  // that its host lacks memory, which counts as if the device lacked it
+  bool of_host = false;  // that the host of some rank lacks memory, which counts as if the device lacked it
   friend bool operator==(const RankPeak&, const RankPeak&) = default;
 };
 
@@ -45,7 +45,6 @@ class Composer {
   void set_layout(const Strategy& layout, std::span<const Recomputation> recomputations = {});
 
   RankPeak peak(const Strategy& strategy);
-  [[nodiscard]] Verdict verdict(Bytes peak) const;
   // What a rank would hold at its peak if so many layers lay on it, of a model whose layers are of one kind. Expects one
   // virtual stage a rank, no window, and no passes for weights.
   Bytes rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers);
@@ -94,7 +93,7 @@ class Composer {
   [[nodiscard]] int weight_copies() const;
   // Of a device that has so many bytes on its host. What the host lacks counts as if the device lacked it, so that nothing fits
   // that the host cannot hold.
-  [[nodiscard]] Bytes limited_by_host(Bytes bytes, Bytes on_host) const;
+  [[nodiscard]] RankPeak limited_by_host(std::size_t rank, Bytes bytes, Bytes on_host) const;
   [[nodiscard]] Bytes kept_by_stack(const RankKind& kind) const;  // and by the system's reserves
   // Which of the distinct stages it is.
   [[nodiscard]] std::size_t stage(std::int64_t rank, std::int64_t chunk) const;

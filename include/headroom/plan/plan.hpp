@@ -167,6 +167,9 @@ using Evaluation = std::variant<Plan, Infeasible>;
 // What keeps a strategy from running a request's model and batch, on its training stack and its devices, by field.
 std::vector<Problem> illegalities(const Request& request, const Strategy& strategy);
 
+// Of a peak, on the devices of a request and with its margin.
+Verdict verdict_of(const Request& request, Bytes peak);
+
 // Throws InputError, with every rule that is broken, when the strategy is not legal.
 Evaluation evaluate(const Request& request);
 

@@ -32,7 +32,7 @@ class Feasibility {
 
  private:
   bool fits(const Strategy& strategy) {
-    return composer_.verdict(composer_.peak(strategy).bytes) == Verdict::fits;
+    return verdict_of(base_, composer_.peak(strategy).bytes) == Verdict::fits;
   }
   bool fits_within(const Strategy& layout, const Space& space, LayersByMemory& by_memory, Seconds most);
 

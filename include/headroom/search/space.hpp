@@ -134,10 +134,11 @@ inline constexpr std::array space_fields{
 std::vector<ShardingChoice> sharding_choices(const Request& base, const Space& space, const Strategy& layout);
 
 // Whether strategies of a layout, which offload what it does, can have the recomputation with this data sharding.
-inline bool goes_with(const Recomputation& recompute, DataSharding sharding, const Offload& offload) {
+inline bool goes_with(const Recomputation& recompute, DataSharding sharding, const Transformer& model,
+                      const Strategy& layout) {
   return (!recompute.window || sharding < DataSharding::zero2) &&
-         (!offload.parameters || sharding == DataSharding::zero3) &&
-         offload_rule(offload.modules, recompute).empty();
+         (!layout.offload.parameters || sharding == DataSharding::zero3) &&
+         offload_rule(model, layout, recompute).empty();
 }
 
 // Those of the space that its system multiplies; the request's own where it says nothing. Throws InputError where there is none.
@@ -198,7 +199,7 @@ void visit_strategies(const Request& base, const Space& space, const Strategy& l
     });
     for (const Recomputation& recompute : recomputations) {
       for (auto choice = first; choice != end; ++choice) {
-        if (!goes_with(recompute, choice->data_sharding, layout.offload)) continue;
+        if (!goes_with(recompute, choice->data_sharding, base.model, layout)) continue;
         Strategy strategy = with_sharding(layout, *choice);
         strategy.recompute = recompute;
         visit(static_cast<const Strategy&>(strategy));

@@ -20,7 +20,13 @@ struct LaunchTimes {
   friend bool operator==(const LaunchTimes&, const LaunchTimes&) = default;
 };
 
+// Whether there is anything that the host launches in an iteration.
+inline bool launches_operations(const Software& software) {
+  return software.cuda_graphs != CudaGraphs::full_iteration;
+}
+
 inline LaunchTimes launch_times(const HostRates& rates, const Software& software) {
+  if (!launches_operations(software)) return {};
   const Seconds blocking = software.blocking_launches ? rates.blocking_operation.value : Seconds(0);
   const Seconds launch = rates.launch.value + blocking;
   if (software.launches == Launches::compiled) return {launch, launch};

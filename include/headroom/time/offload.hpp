@@ -21,9 +21,10 @@ Seconds total(const OffloadedStep& step, const Offload& offload);
 // What a device moves one way while `devices` of its host do: its link, or its part of what the host's memory moves.
 BytesPerSecond link_of(const Host& host, std::int64_t devices);
 
-// Where all of the step would take `on_device` there. `devices` of a host are used.
+// Where all of the step would take `on_device` there, of which `around` stays. `devices` of a host are used.
 OffloadedStep offloaded_step(const Parameters& parameters, const Strategy& strategy, Seconds on_device,
-                             const Software& software, const Host& host, std::int64_t devices);
+                             Seconds around, const Software& software, const Host& host,
+                             std::int64_t devices);
 
 // Bytes that the host moves for each parameter that it steps: gradient read, main parameter and moments read and written, weight
 // written.

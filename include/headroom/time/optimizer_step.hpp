@@ -21,4 +21,8 @@ Seconds newton_schulz_time(double rows, double columns, const Performance& perfo
 Seconds optimizer_time(const Parameters& held, const Strategy& strategy, const Performance& performance,
                        const Software& software = {}, const MatrixList& matrices = {});
 
+// What of it a rank does wherever the step runs: zeroing gradients, and casting weights to fewer than 16 bits.
+Seconds unstepped_time(const Parameters& held, const Strategy& strategy, const Performance& performance,
+                       const Software& software = {});
+
 }  // namespace headroom
