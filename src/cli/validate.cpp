@@ -32,6 +32,7 @@ struct ValidateFlags {
   std::optional<std::string> system;
   std::optional<std::string> software;
   bool by_title = false;
+  bool keyed = false;
   bool all = false;
   OutputFlags output;
 };
@@ -93,7 +94,8 @@ ExitCode validate_samples(const ValidateFlags& flags) {
 ExitCode validate(const ValidateFlags& flags) {
   if (!flags.samples.empty() || !flags.profiles.empty()) return validate_samples(flags);
   const Style style = style_of(flags.output);
-  if (flags.runs.empty() && flags.by_title) throw InputError("--by-title", "needs --runs");
+  if (flags.runs.empty() && (flags.by_title || flags.keyed))
+    throw InputError(flags.by_title ? "--by-title" : "--keyed", "needs --runs");
   if (flags.runs.empty() && (flags.system || flags.software)) {
     throw InputError(flags.system ? "--system" : "--software",
                      "needs --runs: the built-in cases name their own");
@@ -111,12 +113,13 @@ ExitCode validate(const ValidateFlags& flags) {
       });
     }
     if (!problems.empty()) throw InputError(problems);
+    if (flags.keyed) set_keys_by_title(runs);
     if (flags.by_title) {
       question.skipped = take_keys_by_title(runs);
     } else if (const std::size_t listed = listed_by_title(runs); listed > 0) {
       fmt::print(
           stderr,
-          "headroom: note: {} runs have a title that a published source lists (--by-title predicts them with "
+          "headroom: note: {} runs have a title that a published source lists (--keyed predicts them with "
           "its system, stack and settings)\n",
           listed);
     }
@@ -156,6 +159,7 @@ void add_validate(Command program, ExitCode& exit_code) {
                  "The training stack of all runs, instead of their sources' own");
   command.flag("--by-title", flags->by_title,
                "Only runs whose whole source.title a published source lists, taken as runs of that source");
+  command.flag("--keyed", flags->keyed, "Take such runs as runs of that source, and the others as they are");
   command.flag("--all", flags->all, "Show every row, not only the worst of each group");
   add_output_flags(command, flags->output);
   command.footer(

@@ -134,12 +134,18 @@ std::string unknown_source(std::string_view key) {
          did_you_mean(key, embedded_names("source"));
 }
 
-std::vector<SkippedRun> take_keys_by_title(std::vector<MeasuredRun>& runs) {
+void set_keys_by_title(std::vector<MeasuredRun>& runs) {
   const std::vector<PublishedSource> sources = list_sources();
+  for (MeasuredRun& run : runs) {
+    if (run.key.empty()) run.key = key_by_title(run.source, sources);
+  }
+}
+
+std::vector<SkippedRun> take_keys_by_title(std::vector<MeasuredRun>& runs) {
+  set_keys_by_title(runs);
   std::vector<SkippedRun> skipped;
   std::vector<MeasuredRun> kept;
   for (MeasuredRun& run : runs) {
-    if (run.key.empty()) run.key = key_by_title(run.source, sources);
     if (run.key.empty()) {
       skipped.push_back({label_of(run, nullptr), run.name, {"no published source lists its title"}});
     } else {

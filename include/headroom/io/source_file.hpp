@@ -27,8 +27,11 @@ std::vector<PublishedSource> list_sources();
 // Empty, or "names no published source (did you mean 'sc21'?)" where no embedded source has the key.
 std::string unknown_source(std::string_view key);
 
-// Gives each run without a key that of the source which lists the run's whole title, letter for letter, and takes the
-// runs of other titles out. For collections of runs that were written without keys, and on request only.
+// Gives each run without a key that of the source which lists the run's whole title, letter for letter. For collections of runs that
+// were written without keys, and on request only.
+void set_keys_by_title(std::vector<MeasuredRun>& runs);
+
+// And takes the runs of other titles out.
 std::vector<SkippedRun> take_keys_by_title(std::vector<MeasuredRun>& runs);
 
 // How many runs without a key that would give one.
