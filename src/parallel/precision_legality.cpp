@@ -93,7 +93,6 @@ void check_unused(const Strategy& strategy, const Demands& require) {
   require(scope.bf16_layers_at_end == 0, "bf16_layers_at_end", rule);
   require(!scope.attention, "fp8_attention", rule);
   require(!scope.output_layer, "fp8_output_layer", rule);
-  require(!strategy.tp_only_amax_red, "tp_only_amax_red", "needs `precision` fp8_delayed");
 }
 
 void check_bf16_layers(const Transformer& model, const Strategy& strategy, const Demands& require) {
@@ -129,14 +128,14 @@ std::vector<Problem> precision_illegalities(const Transformer& model, const Stra
                                             const Workload& workload) {
   std::vector<Problem> problems;
   const Demands require(problems);
+  require(!strategy.tp_only_amax_red || strategy.precision == Precision::fp8_delayed, "tp_only_amax_red",
+          "needs `precision` fp8_delayed");
   if (!is_narrow(strategy.precision)) {
     check_unused(strategy, require);
     return problems;
   }
   check_bf16_layers(model, strategy, require);
   check_attention(model, strategy, require);
-  require(!strategy.tp_only_amax_red || strategy.precision == Precision::fp8_delayed, "tp_only_amax_red",
-          "needs `precision` fp8_delayed");
   require(!strategy.precision_scope.output_layer || strategy.precision == Precision::mxfp8,
           "fp8_output_layer", "needs `precision` mxfp8");
   require(!model.architecture.kernels.weight_copies, "precision",

@@ -9,7 +9,7 @@ namespace headroom::routing {
 // The best are chosen, and a row of zeros with their probabilities and another with their marks is made of every token:
 // topk, two zeros_like, two scatter, two casts, the tokens of each expert. Back: a gather, and a topk's zeros and scatter.
 inline constexpr SmallOperators choice{8, 3};
-// Scores of the chosen are gathered, summed, divided by that and scaled.
+// Scores of the chosen are gathered, summed, 1e-20 added, divided by that and scaled: an operator each, and each back again.
 inline constexpr SmallOperators normalization{5, 5};
 // Scores of all experts and their best once more (7), the loss (4), and its record (2).
 inline constexpr SmallOperators auxiliary_loss{13, 6};
