@@ -9,8 +9,8 @@
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
 #include "headroom/parallel/stack_legality.hpp"
-#include "overlap_words.hpp"
 #include "precision_words.hpp"
+#include "setting_words.hpp"
 
 namespace headroom {
 namespace {
@@ -19,7 +19,7 @@ bool holds(const std::string& text, std::string_view part) { return text.find(pa
 
 // What holds for a run beyond its members: its own settings over those of its source.
 RunSettings settings_of(const MeasuredRun& run, const PublishedSource* source) {
-  if (source == nullptr) return laid_over(run.settings, overlap_of_words(run.overlap));
+  if (source == nullptr) return laid_over(run.settings, settings_of_words(run.overlap, run.caveats));
   RunSettings settings = source->settings;
   for (const SettingsVariant& variant : source->variants) {
     const bool matches = (!variant.dtype || *variant.dtype == run.dtype) &&
@@ -328,14 +328,9 @@ RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const Sys
   const RunSettings settings = settings_of(run, source);
   Request request{.model = model_of(run, settings),
                   .system = system,
-                  .software = software,
+                  .software = with_settings(software, settings),
                   .strategy = strategy_on(system, run, settings),
                   .workload = {.global_batch = run.global_batch, .sequence = run.sequence}};
-  const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };
-  set(request.software.overlap_tensor_parallel, settings.overlap_tensor_parallel);
-  set(request.software.overlap_grad_reduce, settings.overlap_grad_reduce);
-  set(request.software.overlap_param_gather, settings.overlap_param_gather);
-  set(request.software.overlap_p2p, settings.overlap_p2p);
   if (run.cuda_graphs) {
     request.software.cuda_graphs = *run.cuda_graphs;
     request.software.cuda_graph_modules = run.cuda_graph_modules;

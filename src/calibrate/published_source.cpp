@@ -30,7 +30,18 @@ RunSettings laid_over(const RunSettings& above, const RunSettings& below) {
   fill(result.overlap_grad_reduce, below.overlap_grad_reduce);
   fill(result.overlap_param_gather, below.overlap_param_gather);
   fill(result.overlap_p2p, below.overlap_p2p);
+  fill(result.launches, below.launches);
   return result;
+}
+
+Software with_settings(Software software, const RunSettings& settings) {
+  const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };
+  set(software.overlap_tensor_parallel, settings.overlap_tensor_parallel);
+  set(software.overlap_grad_reduce, settings.overlap_grad_reduce);
+  set(software.overlap_param_gather, settings.overlap_param_gather);
+  set(software.overlap_p2p, settings.overlap_p2p);
+  set(software.launches, settings.launches);
+  return software;
 }
 
 }  // namespace headroom

@@ -24,6 +24,7 @@ inline constexpr auto kernel_fields = [](auto& fields, auto& kernels) {
   fields.optional("softmax", kernels.softmax);
   fields.optional("activation", kernels.activation);
   fields.optional("normalization", kernels.normalization);
+  fields.optional("rotary", kernels.rotary);
   fields.optional("cross_entropy", kernels.cross_entropy);
   fields.optional("qkv", kernels.qkv);
   fields.optional("kv_sharing", kernels.kv_sharing);

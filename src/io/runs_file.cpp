@@ -44,12 +44,19 @@ void erase(Json& run, std::string_view path) {
   if (run.contains(parent) && run.at(parent).is_object()) run.at(parent).erase(field.back());
 }
 
-// Of those that shard weights, by what they call it, and by what their overlap says.
-std::string stack_of_sharding(const std::string& name, const Json* overlap) {
+std::string words_of(const Json& run, std::string_view path) {
+  const Json* const words = find(run, path);
+  return words != nullptr && words->is_string() ? words->get<std::string>() : std::string();
+}
+
+// Of those that shard weights, by what they call it, and by what their overlap and the name of their software say.
+std::string stack_of_sharding(const std::string& name, const Json& run) {
   if (name.starts_with("Megatron-FSDP")) return "nemo-2025";
-  const bool second = name.starts_with("FSDP2") || (overlap != nullptr && overlap->is_string() &&
-                                                    overlap->get<std::string>().starts_with("FSDP2"));
-  return second ? "torchtitan-2025" : "pytorch-fsdp-2023";
+  if (!name.starts_with("FSDP2") && !words_of(run, "/overlap").starts_with("FSDP2"))
+    return "pytorch-fsdp-2023";
+  const std::string software = words_of(run, "/software");
+  const bool of_2024 = software.starts_with("torchtitan") && software.find("2024") != std::string::npos;
+  return of_2024 ? "torchtitan-2024" : "torchtitan-2025";
 }
 
 // What is taken from a run before ObjectReader reads it, which then has no nulls and words, and "FULL_SHARD" as true.
@@ -61,13 +68,13 @@ void normalize(Json& run, WrittenRun& written) {
     if (value != nullptr && is_had(*value)) written.run.unmodelled.emplace_back(member.what);
   }
   for (const UnmodelledMember& member : unmodelled_members) erase(run, member.path);
-  for (const std::string_view path : described_members) erase(run, path);
   if (const Json* sharded = find(run, "/parallel/fsdp"); sharded != nullptr && sharded->is_string()) {
     const auto name = sharded->get<std::string>();
     written.run.shards_in_node = name == "HYBRID_SHARD";
-    written.run.sharding_stack = stack_of_sharding(name, find(run, "/overlap"));
+    written.run.sharding_stack = stack_of_sharding(name, run);
     run["parallel"]["fsdp"] = true;
   }
+  for (const std::string_view path : described_members) erase(run, path);
   if (const Json* model = find(run, "/model"); model != nullptr && model->is_string()) {
     written.model = model->get<std::string>();
     erase(run, "/model");

@@ -19,6 +19,7 @@ inline constexpr auto run_settings_fields = [](auto& fields, auto& settings) {
   fields.optional("overlap_grad_reduce", settings.overlap_grad_reduce);
   fields.optional("overlap_param_gather", settings.overlap_param_gather);
   fields.optional("overlap_p2p", settings.overlap_p2p);
+  fields.optional("launches", settings.launches);
 };
 
 }  // namespace headroom

@@ -53,7 +53,12 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.required("bucket_parameters_per_replica", software.bucket_parameters_per_replica, bucket_growths);
   fields.required("gradient_accumulation", software.gradient_accumulation);
   fields.required("norm_backward", software.norm_backward);
+  fields.optional("norm_kernel", software.norm_kernel);
+  fields.optional("activation_kernel", software.activation_kernel);
+  fields.optional("rotary_kernel", software.rotary_kernel);
+  fields.optional("kv_sharing", software.kv_sharing);
   fields.optional("cross_entropy", software.cross_entropy);
+  fields.optional("compiles_loss", software.compiles_loss);
   fields.required("gradient_reduction", software.gradient_reduction);
   fields.optional("uneven_stages", software.uneven_stages);
   fields.optional("microbatch_groups", software.microbatch_groups);

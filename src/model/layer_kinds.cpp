@@ -63,7 +63,8 @@ std::vector<LayerRun> distinct_runs(const std::vector<LayerDescription>& kinds,
   return result;
 }
 
-OpTable table_of(const LayerDescription& layer, const LayerChoices& choices) {
+OpTable table_of(LayerDescription layer, const LayerChoices& choices) {
+  layer.architecture = with_kernels(layer.architecture, choices.kernels);
   const bool pads_rows = choices.pads_rows && is_narrow(choices.precision);
   return layer_in(layer_ops(layer, choices.micro_batch, choices.dispatcher, pads_rows), choices.precision,
                   choices.scope);
@@ -104,7 +105,7 @@ OpTable head_in(const OpTable& head, const LayerChoices& choices) {
 // All that predicts tokens further ahead, with a layer as `last`.
 void add_prediction(ModelLayers& layers, const LayerDescription& last, const Transformer& model,
                     const LayerChoices& choices) {
-  const Architecture& architecture = model.architecture;
+  const Architecture architecture = with_kernels(model.architecture, choices.kernels);
   const auto add = [&](std::string name, const OpTable& ops) {
     layers.kinds.push_back({.name = std::move(name),
                             .position = KindPosition::last,
@@ -117,13 +118,13 @@ void add_prediction(ModelLayers& layers, const LayerDescription& last, const Tra
   add("mtp_layer", table_of(last, choices));
   layers.kinds.back().sizes = sizes_of(last, model);
   layers.kinds.back().predicts = true;
-  add("mtp_head", head_in(prediction_head_ops(architecture, choices.cross_entropy), choices));
+  add("mtp_head", head_in(prediction_head_ops(architecture), choices));
 }
 
 }  // namespace
 
 ModelLayers layers_of(const Transformer& model, const LayerChoices& choices) {
-  const Architecture& architecture = model.architecture;
+  const Architecture architecture = with_kernels(model.architecture, choices.kernels);
   ModelLayers layers{.tied_embeddings = architecture.tied_embeddings,
                      .boundary = architecture.kernels.residual_dtype};
   std::vector<LayerDescription> described = model.layer_kinds;
@@ -162,9 +163,8 @@ ModelLayers layers_of(const Transformer& model, const LayerChoices& choices) {
       {.name = "embedding", .position = KindPosition::first, .ops = embedding_ops(architecture)});
   const LayerDescription& last = described[runs.back().kind];
   if (model.mtp_layers > 0) add_prediction(layers, last, model, choices);
-  layers.kinds.push_back({.name = "head",
-                          .position = KindPosition::last,
-                          .ops = head_in(head_ops(architecture, choices.cross_entropy), choices)});
+  layers.kinds.push_back(
+      {.name = "head", .position = KindPosition::last, .ops = head_in(head_ops(architecture), choices)});
   layers.runs.push_back({order.size(), 1});
   for (const TypedRun& run : typed) {
     layers.runs.push_back({static_cast<std::size_t>(place_of(run) - order.begin()), run.count});

@@ -39,9 +39,7 @@ T& add_recomputation(Known& known, const Recomputation& recompute, const T& valu
 }  // namespace
 
 LayerPrices::LayerPrices(const Request& base)
-    : base_(base),
-      usual_{.cross_entropy = base.software.cross_entropy},
-      several_(layers_of(base.model, usual_)) {}
+    : base_(base), usual_{.kernels = kernels_of(base.software)}, several_(layers_of(base.model, usual_)) {}
 
 const ModelLayers& LayerPrices::layers_for(const Strategy& strategy) {
   const bool differ = any_layer(base_.model, [](const Architecture& layer) {

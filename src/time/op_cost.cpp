@@ -249,8 +249,10 @@ class Pricing {
 
   void stream() {
     const auto add = [&](PassCost& pass, double& launches, const StreamingKernel& kernel) {
-      pass.memory_bound +=
-          streaming_time(Bytes(kernel.bytes.evaluate(setting_.letters)), setting_.performance);
+      const auto parts = static_cast<double>(1 + kernel.operators);
+      const Bytes moved((1 / parts) * kernel.bytes.evaluate(setting_.letters));
+      pass.memory_bound += parts * streaming_time(moved, setting_.performance);
+      launches += kernel.operators;
       if (kernel.by_expert) {
         launches += kernel.operations * static_cast<double>(extent(work_.experts_of_rank));
       } else {

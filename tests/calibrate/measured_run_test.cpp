@@ -325,6 +325,7 @@ TEST_CASE("words of overlap count where they are names of launch flags, and a so
   const Software off = overlap("overlap_grad_reduce=false, TP comm overlap AG/RS disabled in a script");
   CHECK_FALSE(off.overlap_grad_reduce);
   CHECK(off.overlap_tensor_parallel == TensorOverlap::backward);
+  CHECK(overlap("FSDP2+TP8, compile, async TP").overlap_tensor_parallel == TensorOverlap::full);
   MeasuredRun run = from("sc21");
   run.overlap = "overlap_grad_sync";
   CHECK_FALSE(request_of(run).software.overlap_grad_reduce);

@@ -33,6 +33,7 @@ TEST_CASE("names: every enumerator is spelled once, in the order of declaration"
   static_assert(round_trips<AttentionKernel>());
   static_assert(round_trips<Fusion>());
   static_assert(round_trips<NormKernel>());
+  static_assert(round_trips<RotaryKernel>());
   static_assert(round_trips<CrossEntropy>());
   static_assert(round_trips<QkvLinear>());
   static_assert(round_trips<KvSharing>());

@@ -303,11 +303,12 @@ TEST_CASE("model: writing and reading give the same model back") {
     }
     any(architecture.kernels.attention);
     any(architecture.kernels.softmax);
-    any(architecture.kernels.activation);
-    any(architecture.kernels.normalization);
+    any(architecture.kernels.activation.emplace());
+    any(architecture.kernels.normalization.emplace());
+    any(architecture.kernels.rotary.emplace());
     any(architecture.kernels.cross_entropy.emplace());
     any(architecture.kernels.qkv);
-    any(architecture.kernels.kv_sharing);
+    any(architecture.kernels.kv_sharing.emplace());
     any(architecture.kernels.layout);
     architecture.kernels.softmax_dtype = *rc::gen::element(Dtype::half, Dtype::fp32);
     architecture.kernels.dropout_mask = *rc::gen::element(Dtype::boolean, Dtype::half);

@@ -45,6 +45,19 @@ TEST_CASE("null is not published, words are not read, sharding may be named") {
   CHECK_FALSE(changed_run("\"tp\": 1", "\"tp\": 1, \"fsdp\": false").fully_sharded);
 }
 
+TEST_CASE("the name of a sharding says whose stack a run is of, and the name of its software of which year") {
+  const auto stack = [](const std::string& members) {
+    const std::string sharded = with(minimal, "\"tp\": 1", "\"tp\": 1, \"fsdp\": \"FSDP2\"");
+    return parse_runs(with(sharded, "\"recompute\"", members + "\"recompute\""), "r.json")
+        .front()
+        .sharding_stack;
+  };
+  CHECK(stack("") == "torchtitan-2025");
+  CHECK(stack("\"software\": \"torchtitan Dec 2024, torch 2.6-dev\", ") == "torchtitan-2024");
+  CHECK(stack("\"software\": \"torchtitan June 2025\", ") == "torchtitan-2025");
+  CHECK(stack("\"software\": \"KempnerForge of 2024\", ") == "torchtitan-2025");
+}
+
 TEST_CASE("a measured time takes precedence over a derived one") {
   CHECK(changed_run("\"measured\"", "\"derived\": {\"iteration_time_s\": 9}, \"measured\"").iteration ==
         Seconds(1.23));

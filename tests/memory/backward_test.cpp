@@ -107,6 +107,17 @@ TEST_CASE(
   CHECK(plain.logits == Bytes(tokens * (4 + 4) * 16));
 }
 
+TEST_CASE(
+    "backward peak: a compiled loss holds half-precision logits and their gradient, and nothing in fp32") {
+  Transformer model = small_llama();
+  model.vocabulary = model.vocabulary_multiple = 4096;
+  model.architecture.kernels.cross_entropy = CrossEntropy::compiled;
+  const ModelActivations held = peaks(model, with_two_sequences(), stack(DummyGradients::none));
+  const BackwardPeak compiled = held.kinds[2].plain.backward;
+  CHECK(op_name(model, compiled.during) == "loss");
+  CHECK(compiled.logits == Bytes(tokens * 2 * 4096));
+}
+
 TEST_CASE("backward peak: a loss in chunks holds an eighth of the logits, in three tensors") {
   Transformer model = small_llama();
   model.vocabulary = model.vocabulary_multiple = 4096;

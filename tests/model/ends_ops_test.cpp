@@ -57,6 +57,12 @@ TEST_CASE("head: Transformer Engine's loss keeps an fp32 gradient, and one in ch
   static_assert(logits_at_once(CrossEntropy::chunked) == s * b * v / 8);
 }
 
+TEST_CASE("head: a compiled loss keeps the logits themselves, and two numbers of each token") {
+  using namespace symbols;
+  static_assert(loss_bytes(CrossEntropy::compiled, Detail::paper) == 2 * s * b * v);
+  static_assert(loss_bytes(CrossEntropy::compiled, Detail::exact) == 2 * s * b * v + 8 * s * b);
+}
+
 TEST_CASE("head: the products of the output layer are the same however the loss is made") {
   constexpr auto flops = [](CrossEntropy kind) {
     const OpTable table = head_ops(Architecture{.kernels = {.cross_entropy = kind}});

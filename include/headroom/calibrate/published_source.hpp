@@ -29,6 +29,7 @@ struct RunSettings {
   std::optional<bool> overlap_grad_reduce;
   std::optional<bool> overlap_param_gather;
   std::optional<bool> overlap_p2p;
+  std::optional<Launches> launches;
   friend bool operator==(const RunSettings&, const RunSettings&) = default;
 };
 
@@ -64,5 +65,8 @@ std::vector<Target> targets_of(const PublishedSource& source);
 
 // What `above` gives, and else what `below` does.
 RunSettings laid_over(const RunSettings& above, const RunSettings& below);
+
+// The stack with those choices that settings have of it.
+Software with_settings(Software software, const RunSettings& settings);
 
 }  // namespace headroom

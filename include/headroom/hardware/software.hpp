@@ -16,7 +16,7 @@
 #include "headroom/hardware/launch_mode.hpp"
 #include "headroom/hardware/schedule_kind.hpp"
 #include "headroom/hardware/sourced.hpp"
-#include "headroom/model/transformer.hpp"
+#include "headroom/model/kernels.hpp"
 
 namespace headroom {
 
@@ -90,7 +90,7 @@ enum class ExpertProducts : std::uint8_t { per_expert, grouped };
 enum class Offloads : std::uint8_t { optimizer, parameters, activations, checkpoints };
 
 // The choices of a stack, as its file names them; product_rate and expert_products have sources of their own.
-inline constexpr std::array<std::string_view, 18> stack_choices{"overlap_tensor_parallel",
+inline constexpr std::array<std::string_view, 23> stack_choices{"overlap_tensor_parallel",
                                                                 "overlap_grad_reduce",
                                                                 "overlap_param_gather",
                                                                 "overlap_p2p",
@@ -98,7 +98,12 @@ inline constexpr std::array<std::string_view, 18> stack_choices{"overlap_tensor_
                                                                 "bucket_parameters_per_replica",
                                                                 "gradient_accumulation",
                                                                 "norm_backward",
+                                                                "norm_kernel",
+                                                                "activation_kernel",
+                                                                "rotary_kernel",
+                                                                "kv_sharing",
                                                                 "cross_entropy",
+                                                                "compiles_loss",
                                                                 "gradient_reduction",
                                                                 "uneven_stages",
                                                                 "microbatch_groups",
@@ -126,7 +131,13 @@ struct Software {
   std::int64_t bucket_parameters_per_replica = 1'000'000;
   GradientAccumulation gradient_accumulation = GradientAccumulation::fused;
   NormBackward norm_backward = NormBackward::one_pass;
-  CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;  // of models that state none
+  // Of models that state none. What operators of the framework run one after another is one kernel where launches are compiled.
+  NormKernel norm_kernel = NormKernel::fused;
+  Fusion activation_kernel = Fusion::fused;
+  RotaryKernel rotary_kernel = RotaryKernel::fused;
+  KvSharing kv_sharing = KvSharing::grouped;
+  CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;
+  bool compiles_loss = false;  // where launches are compiled: a plain one
   GradientReduction gradient_reduction = GradientReduction::reduce_scatter;
   bool uneven_stages = false;  // pipeline stages may hold unequal numbers of layers
   // Interleaved schedules run groups of more microbatches than pipeline ranks, which then need not divide them.
@@ -152,6 +163,18 @@ struct Software {
   bool post_validation = false;
   friend bool operator==(const Software&, const Software&) = default;
 };
+
+// What the layers and the loss of a model that states none run.
+inline StackKernels kernels_of(const Software& software) {
+  const bool compiled = software.launches == Launches::compiled;
+  const bool compiles_loss =
+      compiled && software.compiles_loss && software.cross_entropy == CrossEntropy::plain;
+  return {.normalization = compiled ? NormKernel::fused : software.norm_kernel,
+          .activation = compiled ? Fusion::fused : software.activation_kernel,
+          .rotary = compiled ? RotaryKernel::fused : software.rotary_kernel,
+          .kv_sharing = software.kv_sharing,
+          .cross_entropy = compiles_loss ? CrossEntropy::compiled : software.cross_entropy};
+}
 
 template <>
 inline constexpr std::array<Spelling<Offloads>, 4> spellings<Offloads>{{

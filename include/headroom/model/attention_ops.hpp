@@ -164,7 +164,8 @@ constexpr ValueId attention(OpBuilder& layer, ValueId input) {
   Qkv heads = latent ? latent_qkv(layer, input) : qkv(layer, input);
   if (layer.arch.qk_norm != QkNorm::none) heads = qk_norm(layer, heads);
   if (layer.arch.positions == Positions::rotary && !latent) heads = rotary(layer, heads);
-  if (layer.arch.kernels.kv_sharing == KvSharing::repeated) heads = repeat_kv(layer, heads);
+  if (layer.arch.kernels.kv_sharing.value_or(KvSharing::grouped) == KvSharing::repeated)
+    heads = repeat_kv(layer, heads);
   const ValueId context = layer.arch.kernels.attention == AttentionKernel::flash
                               ? flash_attention(layer, heads)
                               : unfused_attention(layer, heads);

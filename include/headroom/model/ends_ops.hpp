@@ -91,6 +91,10 @@ constexpr Traffic cross_entropy_traffic(CrossEntropy kind) {
       traffic.backward_kernels = 2;
       break;
     case CrossEntropy::linear_fused: traffic.forward = half + 2 * half; break;
+    case CrossEntropy::compiled:      // the maximum, and then the sum of exponentials
+      traffic.forward = half + half;  // [PyTorch, torch/_decomp/decompositions.py, _log_softmax]
+      traffic.backward = half + half;
+      break;
   }
   return traffic;
 }
@@ -104,12 +108,10 @@ constexpr Monomial logits_at_once(CrossEntropy kind) {
   return kind == CrossEntropy::chunked ? s * b * v / Monomial(chunks) : s * b * v;
 }
 
-// `of_stack` is the loss of a model that states none.
-constexpr OpTable head_ops(const Architecture& architecture,
-                           CrossEntropy of_stack = CrossEntropy::vocabulary_parallel) {
+constexpr OpTable head_ops(const Architecture& architecture) {
   using namespace symbols;
   const Kernels& kernels = architecture.kernels;
-  const CrossEntropy cross_entropy = kernels.cross_entropy.value_or(of_stack);
+  const CrossEntropy cross_entropy = kernels.cross_entropy.value_or(CrossEntropy::vocabulary_parallel);
   OpBuilder head{.arch = architecture};
   OpTable& table = head.table;
   const ValueId input = table.value({"last layer's output", s * b * h, kernels.residual_dtype});
@@ -169,6 +171,11 @@ constexpr OpTable head_ops(const Architecture& architecture,
       head.keep(loss, {"weight gradient", v * h, Dtype::half, Placement::split},
                 "computed in the forward pass");
       loss.in_place = true;
+      break;
+    case CrossEntropy::compiled:
+      loss.saves = {{logits, why::input_gradient}};
+      head.keep(loss, {"maxima and sums", 2 * s * b, kernels.logits, Placement::whole, Detail::exact},
+                why::input_gradient);
       break;
   }
   loss.traffic = {cross_entropy_traffic(cross_entropy)};

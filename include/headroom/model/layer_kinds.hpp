@@ -82,8 +82,8 @@ struct LayerChoices {
   Precision precision = Precision::bf16;
   PrecisionScope scope = {};
   Dispatcher dispatcher = Dispatcher::alltoall;
-  bool pads_rows = true;  // of experts by copying them, where their products are of fewer than 16 bits
-  CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;  // of a model that states none
+  bool pads_rows = true;      // of experts by copying them, where their products are of fewer than 16 bits
+  StackKernels kernels = {};  // of a model that states none
   friend auto operator<=>(const LayerChoices&, const LayerChoices&) = default;
 };
 

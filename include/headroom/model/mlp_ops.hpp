@@ -21,7 +21,7 @@ constexpr ValueId activation(OpBuilder& layer, ValueId input, std::string_view n
   Op op{.name = name, .region = Placement::split, .inputs = {input}};
   const ValueId output = layer.table.value({"activated", elements, Dtype::half, Placement::split});
   op.outputs = {output};
-  const bool unfused = layer.arch.kernels.activation == Fusion::unfused;
+  const bool unfused = layer.arch.kernels.activation.value_or(Fusion::fused) == Fusion::unfused;
   switch (layer.arch.activation) {
     case Activation::relu: op.saves.push_back({output, "its sign is the gradient"}); break;
     case Activation::squared_relu:
@@ -37,8 +37,11 @@ constexpr ValueId activation(OpBuilder& layer, ValueId input, std::string_view n
     case Activation::swiglu:
     case Activation::geglu:
       op.saves.push_back({input, why::input_gradient});
-      if (unfused)
+      if (unfused) {
         layer.keep(op, {"activated gate", elements, Dtype::half, Placement::split}, why::other_factor);
+        op.unfused = true;
+        op.traffic = {gated_chain(name, elements, Placement::split, factor != nowhere)};
+      }
       break;
   }
   if (factor != nowhere) {

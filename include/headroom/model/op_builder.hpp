@@ -1,6 +1,7 @@
 // The pieces that the op tables are built from: rows for a normalization, a linear layer and a residual add.
 #pragma once
 
+#include "headroom/model/chains.hpp"
 #include "headroom/model/op_table.hpp"
 #include "headroom/model/transformer.hpp"
 
@@ -28,11 +29,23 @@ struct OpBuilder {
     op.saves.push_back({id, why});
   }
 
+  // What the chain of an RMSNorm keeps of so many elements, and has besides while its backward pass runs.
+  constexpr void keep_chain(Op& op, const Monomial& elements, Placement placement,
+                            Dtype input = Dtype::half) {
+    const NormKernel kernel = arch.kernels.normalization.value_or(NormKernel::fused);
+    const Dtype unscaled = kernel == NormKernel::composite ? Dtype::fp32 : Dtype::half;
+    keep(op, {"fp32 input", elements, Dtype::fp32, placement}, why::input_gradient);
+    keep(op, {"unscaled output", elements, unscaled, placement}, why::weight_gradient);
+    op.temporaries.push_back(table.value({"fp32 gradients", 3 * elements, Dtype::fp32, placement}));
+    op.unfused = true;
+    op.traffic.push_back(norm_chain(kernel, op.name, elements, placement, input));
+  }
+
   // A normalization of `input`, `width` numbers for each token; returns its output.
   constexpr ValueId norm(std::string_view name, ValueId input, const Monomial& width = symbols::h) {
     using namespace symbols;
     const bool layer_norm = arch.normalization == Normalization::layer_norm;
-    const NormKernel kernel = arch.kernels.normalization;
+    const NormKernel kernel = arch.kernels.normalization.value_or(NormKernel::fused);
     const Dtype input_dtype = table[input].dtype;
 
     Op op{.name = name, .kind = OpKind::normalization, .inputs = {input}};
@@ -48,11 +61,11 @@ struct OpBuilder {
             arch.kernels.norm_statistics, Placement::boundary, Detail::exact},
            "spares a second reduction");
     } else {
-      keep(op, {"fp32 input", s * b * width, Dtype::fp32}, why::input_gradient);
-      keep(op, {"unscaled output", s * b * width}, why::weight_gradient);
+      keep_chain(op, s * b * width, Placement::boundary, input_dtype);
       if (kernel == NormKernel::unfused_mean)
         keep(op, {"squares", s * b * width, Dtype::fp32}, why::input_gradient);
       keep(op, {"deviation", s * b, Dtype::fp32, Placement::boundary, Detail::exact}, why::other_factor);
+      op.operators = norm_operators;
       if (kernel == NormKernel::unfused) {
         keep(op, {"divisors", 2, Dtype::fp32, Placement::whole, Detail::exact}, why::other_factor);
       }

@@ -154,6 +154,7 @@ struct Op {
   SmallOperators operators{};
   bool host_waits = false;  // before it, for numbers that the device has made
   int merged = 1;           // linears of equal width whose outputs stand side by side in its output
+  bool unfused = false;     // operators of the framework in a row: `traffic` has all that they move
 };
 
 // Whether its weights are factors of products of fewer than 16 bits.

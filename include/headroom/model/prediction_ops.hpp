@@ -34,9 +34,8 @@ constexpr OpTable prediction_input_ops(const Architecture& architecture) {
 }
 
 // A normalization of its own, and the model's output layer.
-constexpr OpTable prediction_head_ops(const Architecture& architecture,
-                                      CrossEntropy of_stack = CrossEntropy::vocabulary_parallel) {
-  OpTable table = head_ops(architecture, of_stack);
+constexpr OpTable prediction_head_ops(const Architecture& architecture) {
+  OpTable table = head_ops(architecture);
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     Op& op = table.change(i);
     if (op.kind != OpKind::linear) continue;

@@ -46,8 +46,14 @@ constexpr Qkv qk_norm(OpBuilder& layer, const Qkv& in) {
         .kind = OpKind::normalization,
         .region = Placement::split,
         .inputs = {in.q, in.k},
-        .outputs = {out.q, out.k},
-        .saves = {{in.q, why::input_gradient}, {in.k, why::input_gradient}}};
+        .outputs = {out.q, out.k}};
+  if (layer.arch.kernels.normalization.value_or(NormKernel::fused) == NormKernel::fused) {
+    op.saves = {{in.q, why::input_gradient}, {in.k, why::input_gradient}};
+  } else {
+    layer.keep_chain(op, s * b * a * e, Placement::split);
+    layer.keep_chain(op, s * b * k * e, Placement::kv_split);
+    op.operators = norm_operators + norm_operators;
+  }
   const bool full = kind == QkNorm::full;
   layer.keep(op,
              {"deviations of q", full ? s * b : s * b * a, statistics,
@@ -68,8 +74,14 @@ constexpr Qkv rotary(OpBuilder& layer, const Qkv& in) {
   using namespace symbols;
   const Qkv out{layer.table.value({"rotated q", s * b * a * e, Dtype::half, Placement::split}),
                 layer.table.value({"rotated k", s * b * k * e, Dtype::half, Placement::kv_split}), in.v};
-  layer.table.op(
-      {.name = "rotary", .region = Placement::split, .inputs = {in.q, in.k}, .outputs = {out.q, out.k}});
+  Op op{.name = "rotary", .region = Placement::split, .inputs = {in.q, in.k}, .outputs = {out.q, out.k}};
+  const RotaryKernel kernel = layer.arch.kernels.rotary.value_or(RotaryKernel::fused);
+  if (kernel != RotaryKernel::fused) {
+    op.unfused = true;
+    op.traffic = {rotary_chain(kernel, op.name, s * b * a * e, Placement::split),
+                  rotary_chain(kernel, op.name, s * b * k * e, Placement::kv_split)};
+  }
+  layer.table.op(op);
   return out;
 }
 
@@ -128,10 +140,14 @@ constexpr Qkv latent_qkv(OpBuilder& layer, ValueId input) {
       {});
 
   const Qkv out{of_heads("rotated q", e), of_heads("k", e), of_heads("v", l), l};
-  layer.table.op({.name = "mla_rotary",
-                  .region = Placement::split,
-                  .inputs = {q, plain, shared, values},
-                  .outputs = {out.q, out.k, out.v}});
+  Op op{.name = "mla_rotary",
+        .region = Placement::split,
+        .inputs = {q, plain, shared, values},
+        .outputs = {out.q, out.k, out.v}};
+  const RotaryKernel kernel = layer.arch.kernels.rotary.value_or(RotaryKernel::fused);
+  if (kernel != RotaryKernel::fused)  // the parts are put together afterwards
+    op.traffic = {rotary_chain(kernel, op.name, s * b * a * j, Placement::split)};
+  layer.table.op(op);
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "headroom/core/dtype.hpp"
 #include "headroom/core/names.hpp"
 #include "headroom/model/attention_variants.hpp"
+#include "headroom/model/kernels.hpp"
 
 namespace headroom {
 
@@ -18,73 +19,6 @@ enum class Activation : std::uint8_t { gelu, relu, squared_relu, swiglu, geglu }
 enum class Normalization : std::uint8_t { layer_norm, rms_norm };
 // alibi: a bias on the scores, linear in the distance [BLOOM, arXiv:2211.05100].
 enum class Positions : std::uint8_t { learned, rotary, alibi, none };
-
-// unfused: QK^T, softmax, dropout and the product with V as kernels of their own, all of them storing.
-// flash: one kernel that keeps q, k, v, its output and the log-sum-exp of each row.
-// sdpa_math: PyTorch's composite scaled_dot_product_attention, which scales a copy of q.
-enum class AttentionKernel : std::uint8_t { unfused, flash, sdpa_math };
-
-// Whether an op runs as one fused kernel or as the chain of elementwise kernels an eager engine makes of it.
-enum class Fusion : std::uint8_t { fused, unfused };
-
-// fused: one kernel that keeps its input and statistics. unfused: the eager chain of an RMSNorm (to fp32,
-// square, sum, rsqrt, product, to half, weight), which keeps the fp32 copy and the normalised half copy.
-// unfused_mean: the same where the mean keeps the squares too, as in PyTorch 1.13.
-enum class NormKernel : std::uint8_t { fused, unfused, unfused_mean };
-
-// vocabulary_parallel: Megatron's, keeps the fp32 softmax, the target mask and the masked target; so does its native fused
-// one (core/fusions/fused_cross_entropy.py).
-// plain: torch cross_entropy over logits cast to `logits` precision.
-// log_softmax_gather: the log-softmax and an indexed read, written by hand.
-// fused: keeps only the gradient, written over the half-precision logits (Liger, Transformer Engine before its #3193).
-// fused_fp32: keeps only the gradient, in fp32 (Transformer Engine since then, pytorch/cross_entropy.py).
-// chunked: the output layer and its loss run over an eighth of the tokens at a time, forward and backward at once, so that no
-// more logits exist, and the gradient of the hidden states is kept [torchtitan, components/loss.py, ChunkedLossWrapper].
-// linear_fused: the same over as many chunks as make their logits as large as the hidden states, with the gradient of the weights
-// made in the forward pass and kept [Liger, fused_linear_cross_entropy].
-enum class CrossEntropy : std::uint8_t {
-  vocabulary_parallel,
-  plain,
-  log_softmax_gather,
-  fused,
-  fused_fp32,
-  chunked,
-  linear_fused
-};
-
-// Whether the output layer's forward pass runs its backward pass too, chunk by chunk.
-constexpr bool in_chunks(CrossEntropy kind) {
-  return kind == CrossEntropy::chunked || kind == CrossEntropy::linear_fused;
-}
-
-// one: q, k and v are views into the output of a single linear; separate: three linears.
-enum class QkvLinear : std::uint8_t { one, separate };
-
-// How k < a key/value heads meet a query heads: broadcast inside the product, or copied to a heads first.
-enum class KvSharing : std::uint8_t { grouped, repeated };
-
-// Memory order of activations around flash attention: sequence first needs no copy, batch first copies.
-enum class AttentionLayout : std::uint8_t { sequence_first, batch_first };
-
-// What the training stack keeps where the architecture leaves it open. The fields marked "exact" change
-// only `--detail exact`.
-struct Kernels {
-  AttentionKernel attention = AttentionKernel::unfused;
-  Fusion softmax = Fusion::fused;     // exact: the fused kernel keeps its fp32 scale
-  Fusion activation = Fusion::fused;  // unfused SwiGLU keeps silu(gate) too
-  NormKernel normalization = NormKernel::fused;
-  std::optional<CrossEntropy> cross_entropy = {};  // absent: the training stack's own
-  QkvLinear qkv = QkvLinear::one;                  // exact: v pins the parts of the buffer q and k left
-  KvSharing kv_sharing = KvSharing::grouped;
-  AttentionLayout layout = AttentionLayout::sequence_first;
-  Dtype softmax_dtype = Dtype::half;    // of the stored softmax output
-  Dtype residual_dtype = Dtype::half;   // of the stream between blocks
-  Dtype norm_statistics = Dtype::fp32;  // exact: mean and reciprocal deviation
-  Dtype dropout_mask = Dtype::boolean;
-  Dtype logits = Dtype::fp32;  // precision of the loss
-  bool weight_copies = false;  // autocast keeps half-precision copies of fp32 weights
-  friend bool operator==(const Kernels&, const Kernels&) = default;
-};
 
 // How a router makes probabilities of its logits: a softmax over those of the chosen experts, one over all of them before
 // the choice, or a sigmoid of each, normalized over the chosen [Megatron-LM, --moe-router-score-function,
@@ -136,6 +70,19 @@ struct Architecture {
 // Gated activations multiply two projections of width f.
 constexpr bool is_gated(Activation activation) {
   return activation == Activation::swiglu || activation == Activation::geglu;
+}
+
+// With the kernels of a training stack where it states none.
+constexpr Architecture with_kernels(Architecture architecture, const StackKernels& of_stack) {
+  Kernels& own = architecture.kernels;
+  const bool chain = architecture.normalization == Normalization::rms_norm;
+  if (!own.normalization) own.normalization = chain ? of_stack.normalization : NormKernel::fused;
+  if (!own.activation)
+    own.activation = is_gated(architecture.activation) ? of_stack.activation : Fusion::fused;
+  if (!own.rotary) own.rotary = of_stack.rotary;
+  if (!own.kv_sharing) own.kv_sharing = of_stack.kv_sharing;
+  if (!own.cross_entropy) own.cross_entropy = of_stack.cross_entropy;
+  return architecture;
 }
 
 // Far beyond any model, and low enough for tables by layer.
@@ -234,48 +181,6 @@ inline constexpr std::array<Spelling<Positions>, 4> spellings<Positions>{{
     {Positions::rotary, "rotary"},
     {Positions::alibi, "alibi"},
     {Positions::none, "none"},
-}};
-template <>
-inline constexpr std::array<Spelling<AttentionKernel>, 3> spellings<AttentionKernel>{{
-    {AttentionKernel::unfused, "unfused"},
-    {AttentionKernel::flash, "flash"},
-    {AttentionKernel::sdpa_math, "sdpa_math"},
-}};
-template <>
-inline constexpr std::array<Spelling<Fusion>, 2> spellings<Fusion>{{
-    {Fusion::fused, "fused"},
-    {Fusion::unfused, "unfused"},
-}};
-template <>
-inline constexpr std::array<Spelling<NormKernel>, 3> spellings<NormKernel>{{
-    {NormKernel::fused, "fused"},
-    {NormKernel::unfused, "unfused"},
-    {NormKernel::unfused_mean, "unfused_mean"},
-}};
-template <>
-inline constexpr std::array<Spelling<CrossEntropy>, 7> spellings<CrossEntropy>{{
-    {CrossEntropy::vocabulary_parallel, "vocabulary_parallel"},
-    {CrossEntropy::plain, "plain"},
-    {CrossEntropy::log_softmax_gather, "log_softmax_gather"},
-    {CrossEntropy::fused, "fused"},
-    {CrossEntropy::fused_fp32, "fused_fp32"},
-    {CrossEntropy::chunked, "chunked"},
-    {CrossEntropy::linear_fused, "linear_fused"},
-}};
-template <>
-inline constexpr std::array<Spelling<QkvLinear>, 2> spellings<QkvLinear>{{
-    {QkvLinear::one, "one"},
-    {QkvLinear::separate, "separate"},
-}};
-template <>
-inline constexpr std::array<Spelling<KvSharing>, 2> spellings<KvSharing>{{
-    {KvSharing::grouped, "grouped"},
-    {KvSharing::repeated, "repeated"},
-}};
-template <>
-inline constexpr std::array<Spelling<AttentionLayout>, 2> spellings<AttentionLayout>{{
-    {AttentionLayout::sequence_first, "sequence_first"},
-    {AttentionLayout::batch_first, "batch_first"},
 }};
 
 }  // namespace headroom

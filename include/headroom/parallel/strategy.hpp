@@ -168,11 +168,12 @@ inline LayerChoices layer_choices(const Strategy& strategy, const Software& soft
           .scope = strategy.precision_scope,
           .dispatcher = strategy.moe_dispatcher,
           .pads_rows = !strategy.moe_router_padding,
-          .cross_entropy = software.cross_entropy};
+          .kernels = kernels_of(software)};
 }
 inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy,
                              const Software& software = {}) {
-  const CrossEntropy loss = model.architecture.kernels.cross_entropy.value_or(software.cross_entropy);
+  const CrossEntropy loss =
+      model.architecture.kernels.cross_entropy.value_or(kernels_of(software).cross_entropy);
   return with_adapters(layers_of(model, layer_choices(strategy, software)), loss, strategy.lora);
 }
 

@@ -7,7 +7,7 @@
 //   the bias of a linear joins the elementwise op that reads its output, or else costs a kernel; its gradient sums up
 //   the output's; outputs that are views into one buffer have their gradients put together again
 //
-// What no rule can see stands in the table as Op::traffic.
+// What no rule can see stands in the table as Op::traffic, and so does all that operators of a framework move one after another.
 #pragma once
 
 #include "headroom/hardware/software.hpp"
@@ -23,6 +23,7 @@ struct StreamingKernel {
   int operations = 1;       // kernels that the host launches for it
   bool by_expert = false;   // as many for each expert of a rank
   bool of_weights = false;  // makes a weight gradient, which nothing in the backward pass waits for
+  int operators = 0;  // of the framework beyond the first, each a kernel, which move a part of the bytes each
 };
 
 using StreamingKernels = FixedVector<StreamingKernel, 8>;
@@ -124,6 +125,16 @@ constexpr Expr dequantization(const Op& op, const Sharding& sharding) {
 
 }  // namespace detail
 
+// What stands in the table, of so many bytes an element in so many kernels.
+constexpr StreamingKernel stated_kernel(const Op& op, const Traffic& stated, std::int64_t bytes, int kernels,
+                                        const Sharding& sharding) {
+  return {.name = stated.name,
+          .bytes = of_own_tokens(stated.elements * bytes, sharding) * share(stated.placement, sharding),
+          .operations = op.unfused ? 1 : kernels,
+          .by_expert = stated.by_expert,
+          .operators = op.unfused ? kernels - 1 : 0};
+}
+
 constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, const Sharding& sharding) {
   StreamingKernels kernels;
   Expr moved;
@@ -143,6 +154,7 @@ constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, c
     case OpKind::softmax:
     case OpKind::elementwise:
     case OpKind::copy:
+      if (op.unfused) break;
       for (const ValueId input : op.inputs) moved += detail::bytes_of(table[input], sharding);
       for (const ValueId output : op.outputs) {
         if (detail::moves(table[output], sharding)) moved += detail::bytes_of(table[output], sharding);
@@ -159,10 +171,7 @@ constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, c
   }
   for (const Traffic& extra : op.traffic) {
     if (extra.forward == 0) continue;
-    kernels.push_back(
-        {extra.name,
-         of_own_tokens(extra.elements * extra.forward, sharding) * share(extra.placement, sharding),
-         extra.forward_kernels, extra.by_expert});
+    kernels.push_back(stated_kernel(op, extra, extra.forward, extra.forward_kernels, sharding));
   }
   return kernels;
 }
@@ -174,10 +183,7 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
   const Expr kept = detail::kept_values(table, op, sharding);
   for (const Traffic& extra : op.traffic) {
     if (extra.backward == 0) continue;
-    kernels.push_back(
-        {extra.name,
-         of_own_tokens(extra.elements * extra.backward, sharding) * share(extra.placement, sharding),
-         extra.backward_kernels, extra.by_expert});
+    kernels.push_back(stated_kernel(op, extra, extra.backward, extra.backward_kernels, sharding));
   }
   switch (op.kind) {
     case OpKind::linear:
@@ -196,6 +202,7 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
       }
       break;
     case OpKind::normalization: {
+      if (op.unfused) break;
       const bool one_pass = options.norm_backward == NormBackward::one_pass;
       kernels.push_back({op.name, incoming + kept + detail::input_gradients(table, op, sharding),
                          one_pass && !op.frozen ? 2 : 1});
@@ -206,6 +213,7 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
     case OpKind::softmax:
     case OpKind::elementwise:
     case OpKind::copy:
+      if (op.unfused) break;
       if (op.adds && op.saves.empty()) break;  // every gradient is the output's
       kernels.push_back({op.name, incoming + kept + detail::input_gradients(table, op, sharding)});
       break;

@@ -1,4 +1,4 @@
-#include "overlap_words.hpp"
+#include "setting_words.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 namespace headroom {
 namespace {
 
-struct OverlapWord {
+struct SettingWord {
   std::string_view text;  // with blanks for - _ and =
   void (*set)(RunSettings& settings, bool on);
 };
@@ -20,17 +20,24 @@ void set_tensor(RunSettings& settings, bool on) {
 void set_gradients(RunSettings& settings, bool on) { settings.overlap_grad_reduce = on; }
 void set_parameters(RunSettings& settings, bool on) { settings.overlap_param_gather = on; }
 void set_transfers(RunSettings& settings, bool on) { settings.overlap_p2p = on; }
+void set_compiled(RunSettings& settings, bool on) {
+  settings.launches = on ? Launches::compiled : Launches::eager;
+}
+void set_eager(RunSettings& settings, bool on) { set_compiled(settings, !on); }
 
-constexpr std::array overlap_words{
-    OverlapWord{"tp comm overlap", set_tensor},           // Megatron-LM; NeMo puts ub_ before it
-    OverlapWord{"tp userbuffer", set_tensor},             //
-    OverlapWord{"overlap grad reduce", set_gradients},    // Megatron-LM
-    OverlapWord{"overlap grad sync", set_gradients},      // NeMo
-    OverlapWord{"overlap param gather", set_parameters},  // Megatron-LM
-    OverlapWord{"overlap param sync", set_parameters},    // NeMo
-    OverlapWord{"overlap grad sync/param sync", set_parameters},
-    OverlapWord{"overlap p2p", set_transfers},  // both
-    OverlapWord{"p2p overlap", set_transfers},
+constexpr std::array setting_words{
+    SettingWord{"tp comm overlap", set_tensor},           // Megatron-LM; NeMo puts ub_ before it
+    SettingWord{"tp userbuffer", set_tensor},             //
+    SettingWord{"overlap grad reduce", set_gradients},    // Megatron-LM
+    SettingWord{"overlap grad sync", set_gradients},      // NeMo
+    SettingWord{"overlap param gather", set_parameters},  // Megatron-LM
+    SettingWord{"overlap param sync", set_parameters},    // NeMo
+    SettingWord{"overlap grad sync/param sync", set_parameters},
+    SettingWord{"overlap p2p", set_transfers},  // both
+    SettingWord{"p2p overlap", set_transfers},
+    SettingWord{" async tp ", set_tensor},  // torchtitan, enable_async_tensor_parallel
+    SettingWord{"compile", set_compiled},   // torch.compile, --compile.enable, compiled
+    SettingWord{" eager ", set_eager},
 };
 
 // Lower-case words with single blanks between them and one at either end.
@@ -54,18 +61,24 @@ bool is_off(const std::string& clause) {
                      [&](std::string_view off) { return clause.find(off) != std::string::npos; });
 }
 
-}  // namespace
-
-RunSettings overlap_of_words(std::string_view words) {
+RunSettings settings_of(std::string_view words) {
   RunSettings settings;
   while (!words.empty()) {
     const std::size_t end = std::min(words.find_first_of(",;()\n"), words.size());
     const std::string clause = plain(words.substr(0, end));
     words.remove_prefix(std::min(end + 1, words.size()));
-    for (const auto& [text, set] : overlap_words) {
+    for (const auto& [text, set] : setting_words) {
       if (clause.find(text) != std::string::npos) set(settings, !is_off(clause));
     }
   }
+  return settings;
+}
+
+}  // namespace
+
+RunSettings settings_of_words(std::string_view words, std::string_view caveats) {
+  RunSettings settings = settings_of(words);
+  if (const auto launches = settings_of(caveats).launches) settings.launches = launches;
   return settings;
 }
 
