@@ -1,7 +1,7 @@
-// Replaying a schedule as a function of pipeline ranks p and microbatches n.
+// Replaying a schedule, and timing it without a replay, as a function of pipeline ranks p and microbatches n.
 #include <benchmark/benchmark.h>
 
-#include "headroom/schedule/replay.hpp"
+#include "headroom/schedule/makespan.hpp"
 
 namespace headroom {
 namespace {
@@ -48,6 +48,12 @@ void windowed(benchmark::State& state) {
   run(state, shape, times);
 }
 
+void interleaved_makespan(benchmark::State& state) {
+  const ScheduleShape shape{ScheduleKind::interleaved, state.range(0), 3, state.range(1)};
+  const ScheduleTimes times = uneven_times(shape);
+  for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(timed_schedule(shape, times).makespan);
+}
+
 const std::vector<std::vector<std::int64_t>> sizes{{8, 64}, {64, 512}};
 
 BENCHMARK(gpipe)
@@ -64,6 +70,12 @@ BENCHMARK(interleaved)
     ->Name("replay/interleaved_3")
     ->ArgNames({"p", "n"})
     ->ArgsProduct(sizes)
+    ->Unit(benchmark::kMicrosecond);
+// What does not grow with n: groups of microbatches that repeat.
+BENCHMARK(interleaved_makespan)
+    ->Name("makespan/interleaved_3")
+    ->ArgNames({"p", "n"})
+    ->ArgsProduct({{8, 16}, {32, 256, 2048, 16384}})
     ->Unit(benchmark::kMicrosecond);
 BENCHMARK(windowed)
     ->Name("replay/window_of_p")

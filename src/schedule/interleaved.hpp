@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,6 +23,10 @@ using Lanes = std::array<double, Pipelines>;
 // Runs interleaved schedules with no more than it takes to know when each pass ends: of each rank, how many forward and
 // backward passes it has run and when the last outputs were sent. Which pass comes next depends on no time, so that
 // several pipelines take the same steps.
+//
+// Times are whole numbers of a quantum, small enough that no sum of them is rounded. Once all that ranks have to wait for stands as it
+// stood some groups of microbatches before, and is later by one and the same time, it goes on like that, since what comes
+// next depends on nothing else: these groups are counted, and only the last ones run.
 template <std::size_t Pipelines>
 class Interleaved {
  public:
@@ -39,23 +46,27 @@ class Interleaved {
     for (std::size_t lane = 0; lane < Pipelines; ++lane) {
       // Lanes without a pipeline repeat the last one.
       const std::span<const ChunkSpans> spans = pipelines[std::min(lane, pipelines.size() - 1)];
+      quantum_[lane] = quantum_of(spans, shape.microbatches);
       for (std::size_t stage = 0; stage < spans_.size(); ++stage) {
-        spans_[stage].forward[lane] = spans[stage].forward.count();
-        spans_[stage].backward[lane] = spans[stage].backward.count();
+        spans_[stage].forward[lane] = std::round(spans[stage].forward.count() / quantum_[lane]);
+        spans_[stage].backward[lane] = std::round(spans[stage].backward.count() / quantum_[lane]);
       }
     }
   }
 
   Lanes<Pipelines> makespans() {
+    bool runs_on = shape_.microbatches / group_size(shape_) < least_groups;
     for (std::int64_t left = shape_.ranks; left > 0;) {
       const std::int64_t before = steps_;
       // Forward passes go down the ranks, backward passes up.
       for (std::int64_t rank = 0; rank < shape_.ranks; ++rank) left -= run(rank) ? 1 : 0;
       for (std::int64_t rank = shape_.ranks - 2; rank >= 0; --rank) left -= run(rank) ? 1 : 0;
       EXPECTS(left == 0 || steps_ > before);  // or ranks wait for each other
+      runs_on = runs_on || left == 0 || counts_groups();
     }
     Lanes<Pipelines> longest{};
     for (const Rank& rank : ranks_) wait_for(longest, rank.clock);
+    for (std::size_t i = 0; i < Pipelines; ++i) longest[i] *= quantum_[i];
     return longest;
   }
 
@@ -78,6 +89,118 @@ class Interleaved {
     Lanes<Pipelines> forward;
     Lanes<Pipelines> backward;
   };
+
+  // What all later steps depend on.
+  struct Moment {
+    std::vector<Rank> ranks;
+    std::unique_ptr<Lanes<Pipelines>[]> ends;
+  };
+
+  // Fewer are run sooner than compared.
+  static constexpr std::int64_t least_groups = 4;
+
+  // A power of two of which all spans one after the other, rounded, are at most 2^53: the whole numbers of a double.
+  static double quantum_of(std::span<const ChunkSpans> spans, std::int64_t microbatches) {
+    constexpr int bits = 53;
+    double sum = 0;
+    for (const ChunkSpans& span : spans) sum += span.forward.count() + span.backward.count();
+    const double most = 2 * real(microbatches) * sum;
+    const bool is_normal = std::isfinite(most) && most > std::ldexp(std::numeric_limits<double>::min(), bits);
+    return is_normal ? std::ldexp(1, std::ilogb(most) + 1 - bits) : 1;
+  }
+
+  [[nodiscard]] std::int64_t passes_of_group() const { return group_size(shape_) * shape_.chunks; }
+  [[nodiscard]] std::size_t slots() const { return 2 * kept_ * index(shape_.ranks); }
+
+  // Each time that rank 0 has finished another group, compares with an earlier moment. True once groups have been counted.
+  bool counts_groups() {
+    const std::int64_t group = ranks_.front().backwards.done / passes_of_group();
+    if (group == last_group_) return false;
+    last_group_ = group;
+    if (const std::optional<Lanes<Pipelines>> later = repeated()) {
+      go_on(*later);
+      return true;
+    }
+    if (group < next_moment_) return false;
+    next_moment_ = group + group / 2 + 1;  // ever further apart, so that a period of any length is found
+    if (!earlier_.ends) earlier_.ends = std::make_unique<Lanes<Pipelines>[]>(slots());
+    earlier_.ranks = ranks_;
+    std::copy_n(ends_.get(), slots(), earlier_.ends.get());
+    return false;
+  }
+
+  [[nodiscard]] std::int64_t passes_since() const {
+    return ranks_.front().backwards.done - earlier_.ranks.front().backwards.done;
+  }
+
+  // How much later everything is than at the earlier moment, if it stands as it did.
+  std::optional<Lanes<Pipelines>> repeated() {
+    if (earlier_.ranks.empty()) return std::nullopt;
+    const std::int64_t period = passes_since();
+    if (period % passes_of_group() != 0) return std::nullopt;
+    Lanes<Pipelines> later{};
+    for (std::size_t i = 0; i < Pipelines; ++i)
+      later[i] = ranks_.front().clock[i] - earlier_.ranks.front().clock[i];
+    const auto is_later = [&](const Lanes<Pipelines>& now, const Lanes<Pipelines>& then) {
+      for (std::size_t i = 0; i < Pipelines; ++i) {
+        if (now[i] - then[i] != later[i]) return false;
+      }
+      return true;
+    };
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      const Rank& now = ranks_[i];
+      const Rank& then = earlier_.ranks[i];
+      const bool stands = now.forwards.done - then.forwards.done == period &&
+                          now.backwards.done - then.backwards.done == period;
+      if (!stands || !is_later(now.clock, then.clock)) return std::nullopt;
+    }
+    bool all = true;
+    visit_awaited([&](std::size_t first, std::int64_t k) {
+      all = all && k >= period && is_later(ends_[first + slot(k)], earlier_.ends[first + slot(k - period)]);
+    });
+    return all ? std::optional(later) : std::nullopt;
+  }
+
+  // Each output that a pass has yet to read, and some more, with the first slot of its rank and direction.
+  template <class Visit>
+  void visit_awaited(Visit visit) {
+    const auto visit_sent = [&](std::int64_t rank, Pass pass, std::int64_t read, std::int64_t done) {
+      const auto first = index(sent(rank, pass) - ends_.get());
+      // Whoever is not beside the sender reads a group later.
+      for (std::int64_t k = std::max(read - group_size(shape_), std::int64_t{0}); k < done; ++k)
+        visit(first, k);
+    };
+    for (std::int64_t rank = 0; rank < shape_.ranks; ++rank) {
+      const Rank& sender = ranks_[index(rank)];
+      const Rank& next = ranks_[index((rank + 1) % shape_.ranks)];
+      const Rank& previous = ranks_[index((rank + shape_.ranks - 1) % shape_.ranks)];
+      visit_sent(rank, Pass::forward, next.forwards.done, sender.forwards.done);
+      visit_sent(rank, Pass::backward, previous.backwards.done, sender.backwards.done);
+    }
+  }
+
+  // By as many periods as leave every rank a group of full size to begin.
+  void go_on(const Lanes<Pipelines>& later) {
+    std::int64_t most = 0;
+    for (const Rank& rank : ranks_) most = std::max(most, rank.forwards.done);
+    const std::int64_t whole_groups = shape_.microbatches / group_size(shape_);
+    const std::int64_t periods = ((whole_groups - 1) * passes_of_group() - most) / passes_since();
+    if (periods <= 0) return;
+    const std::int64_t passes = periods * passes_since();
+    Lanes<Pipelines> shift = later;
+    for (double& time : shift) time *= real(periods);
+    visit_awaited([&](std::size_t first, std::int64_t k) {
+      Lanes<Pipelines>& moved = earlier_.ends[first + slot(k + passes)];
+      moved = ends_[first + slot(k)];
+      advance(moved, shift);
+    });
+    std::swap(ends_, earlier_.ends);
+    for (Rank& rank : ranks_) {
+      rank.forwards.done += passes;
+      rank.backwards.done += passes;
+      advance(rank.clock, shift);
+    }
+  }
 
   // How many microbatches go on together when a group is through: fewer, where fewer are left.
   [[nodiscard]] std::int64_t next_group(const Passes& passes) const {
@@ -169,6 +292,10 @@ class Interleaved {
   std::unique_ptr<Lanes<Pipelines>[]> ends_;
   std::vector<Rank> ranks_;
   std::vector<Span> spans_;
+  Lanes<Pipelines> quantum_{};
+  Moment earlier_;
+  std::int64_t last_group_ = 0;
+  std::int64_t next_moment_ = 1;
 };
 
 }  // namespace headroom

@@ -1,6 +1,8 @@
 // Makespans in closed form against the replay of every step, for times that nobody chose.
 #include "headroom/schedule/makespan.hpp"
 
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 #include "schedule/any_schedule.hpp"
@@ -36,6 +38,36 @@ TEST_CASE("several pipelines at once take what each takes alone, to the last bit
     std::vector<Seconds> together(views.size());
     makespans(shape, views, together);
     for (std::size_t i = 0; i < views.size(); ++i) RC_ASSERT(together[i] == makespan(shape, views[i]));
+  }));
+}
+
+TEST_CASE("groups that repeat are counted, to the last bit of the replay") {
+  CHECK(rc::check([] {
+    const std::int64_t ranks = between(1, 6);
+    ScheduleShape shape = tests::any_in_groups(ranks, 8 * ranks);
+    if (between(0, 1) == 0) shape.microbatches *= between(2, 9);  // of which a period may be many groups
+    if (!is_group_size(group_size(shape), ranks, shape.microbatches)) return;
+    ScheduleTimes times = any_times(shape);
+    // Nearly alike, so that the slowest rank may show late.
+    if (between(0, 1) == 0) {
+      for (PassTimes& pass : times.stages) {
+        pass = {Seconds(static_cast<double>(between(200, 203))), Seconds(0),
+                Seconds(static_cast<double>(between(400, 403)))};
+      }
+    }
+    RC_ASSERT(timed_schedule(shape, times) == replay_schedule(shape, times));
+  }));
+}
+
+TEST_CASE("of times that round, a schedule takes what its replay does, but for rounding") {
+  CHECK(rc::check([] {
+    const std::int64_t ranks = between(1, 6);
+    const ScheduleShape shape{ScheduleKind::interleaved, ranks, between(1, 4), ranks * between(4, 40)};
+    ScheduleTimes times = any_times(shape);
+    for (PassTimes& pass : times.stages)
+      pass = {pass.forward / 3.0, pass.recompute / 7.0, pass.backward / 11.0};
+    const double replayed = replay_schedule(shape, times).makespan.count();
+    RC_ASSERT(std::abs(timed_schedule(shape, times).makespan.count() - replayed) <= 1e-11 * replayed);
   }));
 }
 
