@@ -52,9 +52,9 @@ std::string words_of(const Json& run, std::string_view path) {
 // Of those that shard weights, by what they call it, and by what their overlap and the name of their software say.
 std::string stack_of_sharding(const std::string& name, const Json& run) {
   if (name.starts_with("Megatron-FSDP")) return "nemo-2025";
-  if (!name.starts_with("FSDP2") && !words_of(run, "/overlap").starts_with("FSDP2"))
-    return "pytorch-fsdp-2023";
   const std::string software = words_of(run, "/software");
+  if (!name.starts_with("FSDP2") && !words_of(run, "/overlap").starts_with("FSDP2"))
+    return software.starts_with("llm-foundry") ? "llm-foundry-2023" : "pytorch-fsdp-2023";
   const bool of_2024 = software.starts_with("torchtitan") && software.find("2024") != std::string::npos;
   return of_2024 ? "torchtitan-2024" : "torchtitan-2025";
 }

@@ -33,7 +33,7 @@ std::string assumed_rates(const Request& request, const Extrapolations& beyond) 
   const auto append = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
   visit_rates(performance.rates, [&](std::string_view group, std::string_view name, const auto& rate) {
     if (rate.origin != Origin::assumed || !uses(group, flash, beyond)) return;
-    if (name == "pytorch_speed" && software.attention_kernels != AttentionKernels::pytorch) return;
+    if (name == "pytorch_speed" && software.attention_kernels == AttentionKernels::fitted) return;
     if (name == "fp8_speed" && !request.strategy.precision_scope.attention) return;
     if (group == "host" && name == "launch" && !launches_apart) return;
     append(std::string(group) + "." + std::string(name));

@@ -92,4 +92,14 @@ bool within_fit(const Attention& attention, const FlashRates& rates) {
          holds(rates.fitted_head_sizes, real(attention.head_size));
 }
 
+double attention_clock(const Performance& performance, const Software& software, AttentionPass pass) {
+  const FlashRates& rates = performance.rates.flash_attention;
+  if (software.attention_kernels == AttentionKernels::fitted) return rates.sustained.value;
+  const double pytorch = rates.sustained.value * rates.pytorch_speed.value;
+  if (software.attention_kernels == AttentionKernels::pytorch) return pytorch;
+  // FlashAttention 2 is around 1.3 to 1.5 times as fast in the forward pass, around twice in the backward pass [arXiv:2307.08691, 4.1,
+  // on an A100].
+  return pytorch / (pass == AttentionPass::forward ? 1.4 : 2.0);
+}
+
 }  // namespace headroom

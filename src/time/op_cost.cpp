@@ -214,8 +214,8 @@ class Pricing {
     }
     const Bytes bytes(work_.attention.evaluate(setting_.letters));
     const Seconds launches = static_cast<double>(kernels - 1) * rates.launch.value;
-    const double clock = attention_clock(setting_.performance, setting_.software);
     const auto time_of_pass = [&](AttentionPass pass, Bytes moved) {
+      const double clock = attention_clock(setting_.performance, setting_.software, pass);
       return attention_time(attention, pass, moved, setting_.performance, clock) + launches;
     };
     cost_.forward.attention += time_of_pass(AttentionPass::forward, bytes);
@@ -329,12 +329,6 @@ class Pricing {
 
 double training_clock(const Performance& performance, const Software& software, Dtype dtype) {
   return product_rates(performance.rates, dtype).sustained.value * software.product_rate.value;
-}
-
-double attention_clock(const Performance& performance, const Software& software) {
-  const FlashRates& rates = performance.rates.flash_attention;
-  const bool pytorch = software.attention_kernels == AttentionKernels::pytorch;
-  return rates.sustained.value * (pytorch ? rates.pytorch_speed.value : 1);
 }
 
 OpCost op_cost(const OpWork& work, const Setting& setting) { return Pricing(work, setting).price(); }

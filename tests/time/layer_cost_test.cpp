@@ -83,6 +83,9 @@ TEST_CASE("layer cost: on Hopper PyTorch's kernels take longer for flash attenti
   CHECK(ratio < 1.76);
   CHECK(pytorch.forward.gemm == fitted.forward.gemm);
   CHECK(pytorch.forward.memory_bound == fitted.forward.memory_bound);
+  const LayerCost triton = cost_of(AttentionKernels::triton);
+  CHECK(triton.forward.attention / pytorch.forward.attention == doctest::Approx(1.4).epsilon(0.02));
+  CHECK(backward(triton).attention / backward(pytorch).attention == doctest::Approx(2).epsilon(0.02));
 }
 
 TEST_CASE("layer cost: products take no less than their FLOPs at peak") {

@@ -78,8 +78,9 @@ enum class TensorOverlap : std::uint8_t { none, backward, full };
 
 // Which kernels of flash attention a stack runs. fitted: those that the rates of a system were fitted on, the fastest of
 // their day (Transformer Engine's with cuDNN, FlashAttention 3). pytorch: those that scaled_dot_product_attention or the
-// flash-attn package take, which on Hopper are FlashAttention 2, written for the instructions of Ampere.
-enum class AttentionKernels : std::uint8_t { fitted, pytorch };
+// flash-attn package take, which on Hopper are FlashAttention 2, written for the instructions of Ampere. triton: FlashAttention's
+// algorithm in Triton, as it was before FlashAttention 2.
+enum class AttentionKernels : std::uint8_t { fitted, pytorch, triton };
 
 // How the products of a rank's experts run. per_expert: one after another, each a kernel of its own, also where a library
 // spreads them over streams. grouped: all in one kernel.
@@ -195,9 +196,10 @@ inline constexpr std::array<Spelling<TensorOverlap>, 3> spellings<TensorOverlap>
     {TensorOverlap::full, "full"},
 }};
 template <>
-inline constexpr std::array<Spelling<AttentionKernels>, 2> spellings<AttentionKernels>{{
+inline constexpr std::array<Spelling<AttentionKernels>, 3> spellings<AttentionKernels>{{
     {AttentionKernels::fitted, "fitted"},
     {AttentionKernels::pytorch, "pytorch"},
+    {AttentionKernels::triton, "triton"},
 }};
 template <>
 inline constexpr std::array<Spelling<GradientAccumulation>, 2> spellings<GradientAccumulation>{{

@@ -17,6 +17,7 @@
 
 #include "headroom/core/names.hpp"
 #include "headroom/core/units.hpp"
+#include "headroom/hardware/software.hpp"
 #include "headroom/hardware/system.hpp"
 
 namespace headroom {
@@ -62,5 +63,8 @@ inline constexpr std::array<Spelling<AttentionPass>, 2> spellings<AttentionPass>
     {AttentionPass::forward, "forward"},
     {AttentionPass::backward, "backward"},
 }};
+
+// Factor on the rates of flash attention in a training step: the clock, times how fast the stack's kernels are.
+double attention_clock(const Performance& performance, const Software& software, AttentionPass pass);
 
 }  // namespace headroom
