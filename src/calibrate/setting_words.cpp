@@ -24,6 +24,7 @@ void set_compiled(RunSettings& settings, bool on) {
   settings.launches = on ? Launches::compiled : Launches::eager;
 }
 void set_eager(RunSettings& settings, bool on) { set_compiled(settings, !on); }
+void set_half_sums(RunSettings& settings, bool /*on*/) { settings.gradient_dtype = Dtype::half; }
 
 constexpr std::array setting_words{
     SettingWord{"tp comm overlap", set_tensor},           // Megatron-LM; NeMo puts ub_ before it
@@ -38,6 +39,7 @@ constexpr std::array setting_words{
     SettingWord{" async tp ", set_tensor},  // torchtitan, enable_async_tensor_parallel
     SettingWord{"compile", set_compiled},   // torch.compile, --compile.enable, compiled
     SettingWord{" eager ", set_eager},
+    SettingWord{"mixed precision pure", set_half_sums},  // Composer's, which reduces in 16 bits
 };
 
 // Lower-case words with single blanks between them and one at either end.

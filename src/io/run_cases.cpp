@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "calibrate/network_words.hpp"
 #include "headroom/calibrate/sample.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/io/software_file.hpp"
@@ -74,7 +75,11 @@ RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std:
     }
     if (!systems.contains(*name)) systems[*name] = read_system(*name);
     if (!stacks.contains(stack)) stacks[stack] = read_software(stack);
-    RunCase made = case_of(run, source, systems[*name], stacks[stack]);
+    // What was chosen by hand or is a source's own stays.
+    const bool by_device = !system && source == nullptr;
+    const System& named = systems[*name];
+    const System of_run = by_device ? system_of_run(named, run.devices_per_node, run.interconnect) : named;
+    RunCase made = case_of(run, source, of_run, stacks[stack]);
     if (auto* reasons = std::get_if<std::vector<std::string>>(&made)) {
       skip(std::move(*reasons));
       continue;

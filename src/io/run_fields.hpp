@@ -172,6 +172,8 @@ inline constexpr auto run_fields = [](auto& fields, auto& it) {
   fields.object("measured", it, run_measured_fields);  // after what it takes precedence over
   fields.optional("memory_unit", it.run.memory_unit);
   fields.optional("caveats", it.run.caveats);
+  fields.optional("gpus_per_node", it.run.devices_per_node, run_counts);
+  fields.optional("interconnect", it.run.interconnect);
   fields.object("settings", it.run.settings, run_settings_fields);  // after what it takes precedence over
   fields.optional("fit", it.run.fit);
 };

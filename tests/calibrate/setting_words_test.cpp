@@ -18,6 +18,11 @@ TEST_CASE("setting words: those of compiling say how kernels are launched, and c
   CHECK_FALSE(launches("FSDP2, eagerly prefetched", "p2p overlap").has_value());
 }
 
+TEST_CASE("setting words: Composer's PURE reduces gradients in 16 bits") {
+  CHECK(settings_of_words("FSDP FULL_SHARD, mixed precision PURE", "").gradient_dtype == Dtype::half);
+  CHECK_FALSE(settings_of_words("FSDP FULL_SHARD, mixed precision DEFAULT", "").gradient_dtype.has_value());
+}
+
 TEST_CASE("setting words: caveats say nothing of what overlaps") {
   CHECK(settings_of_words("p2p overlap", "").overlap_p2p == true);
   CHECK_FALSE(settings_of_words("", "p2p overlap").overlap_p2p.has_value());

@@ -93,7 +93,9 @@ struct MeasuredRun {
   std::optional<Seconds> iteration;
   std::optional<double> memory;  // in its unit
   std::string memory_unit;       // "GB" unless it says "GiB"; "allocated" unless it says "nvidia-smi"
-  std::string caveats;           // in words, which may name nvidia-smi where memory_unit is empty
+  std::optional<std::int64_t> devices_per_node;
+  std::string interconnect;  // in words (calibrate/network_words.hpp)
+  std::string caveats;       // in words, which may name nvidia-smi where memory_unit is empty
   friend bool operator==(const MeasuredRun&, const MeasuredRun&) = default;
 };
 
