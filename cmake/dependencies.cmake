@@ -17,6 +17,11 @@ set(headroom_fmt $<IF:$<BOOL:${HEADROOM_SELF_CONTAINED}>,fmt::fmt-header-only,fm
 headroom_require(nlohmann_json nlohmann-json3-dev 3.11)
 set(ZLIB_USE_STATIC_LIBS ${HEADROOM_SELF_CONTAINED})
 headroom_require(ZLIB zlib1g-dev 1.2)
+# Its module has no switch for the archive.
+if(HEADROOM_SELF_CONTAINED)
+  find_library(SQLite3_LIBRARY libsqlite3.a)
+endif()
+headroom_require(SQLite3 libsqlite3-dev 3.36)
 headroom_require(Eigen3 libeigen3-dev 3.4)
 headroom_require(CLI11 libcli11-dev 2.1)
 if(BUILD_TESTING)

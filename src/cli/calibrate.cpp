@@ -125,8 +125,8 @@ void add_calibrate(Command program, ExitCode& exit_code) {
                  "JSON of headroom-measure, CSV, or output of nccl-tests");
   command.option(
       "--profile", flags->profiles, "FILE",
-      "Besides or instead of samples: a trace of PyTorch's profiler (Kineto), which may be gzipped, "
-      "of a training step; may be repeated");
+      "Besides or instead of samples: a trace of PyTorch's profiler (Kineto), which may be gzipped, or an "
+      "SQLite export of nsys, of a training step; may be repeated");
   command.option("--from-runs", flags->runs, "FILE",
                  "Instead of samples: runs whose iteration times tell the sustained efficiencies; may be "
                  "repeated");

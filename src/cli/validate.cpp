@@ -146,7 +146,9 @@ void add_validate(Command program, ExitCode& exit_code) {
       "--samples", flags->samples, "FILE",
       "Measured kernels and collectives (JSON, CSV or nccl-tests), instead of runs; may be repeated");
   command.option("--profile", flags->profiles, "FILE",
-                 "The kernels of a training step, from a trace of PyTorch's profiler; may be repeated");
+                 "The kernels of a training step, from a trace of PyTorch's profiler or an SQLite export of "
+                 "nsys; may be "
+                 "repeated");
   command.output("--picture", flags->picture,
                  "Write predicted against measured to FILE: of runs a page (HTML), or its plots alone where "
                  "FILE ends in .svg; of "

@@ -198,7 +198,7 @@ class EventParser final : public nlohmann::json_sax<Json> {
     throw InputError(
         file_,
         "is no profile: a JSON object with \"traceEvents\", as PyTorch's profiler writes it, may "
-        "be gzipped");
+        "be gzipped, or a database that `nsys export --type sqlite` writes");
   }
 
   bool in_events() const { return key_ == event_list; }

@@ -1,8 +1,11 @@
 #include "headroom/interop/profile.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +16,8 @@
 #include "headroom/core/error.hpp"
 #include "headroom/core/expects.hpp"
 #include "interop/kineto.hpp"
+#include "interop/nsys.hpp"
+#include "interop/nvtx_range.hpp"
 #include "interop/profile_work.hpp"
 #include "io/strict_json.hpp"
 
@@ -68,6 +73,14 @@ class OperatorFinder {
   std::unordered_map<std::int64_t, std::size_t> found_;
 };
 
+// The kernels of one call of an operator that is read.
+struct CalledKernels {
+  double microseconds = 0;
+  std::size_t count = 0;
+  double longest = 0;
+  std::int32_t name = 0;  // of the longest, which tells types that the profiler did not record
+};
+
 // Times of one shape, under a sample that lacks its own.
 struct TimedShape {
   Sample sample;
@@ -82,22 +95,30 @@ class SampleMaker {
 
   Profile make(const std::string& file) {
     const OperatorFinder finder(events_);
-    std::map<std::size_t, std::pair<double, std::size_t>> calls;  // time and kernels of a call that is read
+    std::map<std::size_t, CalledKernels> calls;
     for (const ProfiledKernel& kernel : events_.kernels) {
       const auto place = finder.of(kernel);
       const bool read = place && events_.operators[*place].call >= 0;
-      if (kernel.collective >= 0) {
-        add(collective(kernel.collective), kernel.microseconds, 1);
+      const std::int32_t of_its_range = place ? events_.operators[*place].collective : -1;
+      if (kernel.copied_bytes > 0) {
+        add(work_of_copy(kernel.copied_bytes), kernel.microseconds, 1);
+      } else if (kernel.collective >= 0 || of_its_range >= 0) {
+        add(collective(kernel.collective >= 0 ? kernel.collective : of_its_range), kernel.microseconds, 1);
       } else if (read) {
-        calls[*place].first += kernel.microseconds;
-        ++calls[*place].second;
+        CalledKernels& sum = calls[*place];
+        sum.microseconds += kernel.microseconds;
+        ++sum.count;
+        if (kernel.microseconds >= sum.longest) {
+          sum.longest = kernel.microseconds;
+          sum.name = kernel.name;
+        }
       } else {
         const std::string_view by = place ? name_at(events_.operators[*place].name) : std::string_view();
         add(work_of(name_at(kernel.name), by), kernel.microseconds, 1);
       }
     }
     for (const auto& [place, sum] : calls)
-      add(call(events_.operators[place].call, sum.second), sum.first, sum.second);
+      add(call(events_.operators[place].call, sum), sum.microseconds, sum.count);
     return finish(file);
   }
 
@@ -113,14 +134,22 @@ class SampleMaker {
     return collectives_.emplace(place, work_of(it, devices_per_node_)).first->second;
   }
 
-  ProfiledWork call(std::int32_t place, std::size_t kernels) {
-    auto found = calls_.find(place);
+  ProfiledWork call(std::int32_t place, const CalledKernels& kernels) {
+    const OperatorCall& recorded = events_.calls[static_cast<std::size_t>(place)];
+    const std::string_view type =
+        recorded.types.empty() ? type_in_kernel_name(name_at(kernels.name)) : std::string_view();
+    auto found = calls_.find({place, type});
     if (found == calls_.end()) {
-      found = calls_.emplace(place, work_of(events_.calls[static_cast<std::size_t>(place)])).first;
+      const auto typed = [&] {
+        OperatorCall call = recorded;
+        if (!type.empty()) call.types.assign(call.sizes.size(), std::string(type));
+        return call;
+      };
+      found = calls_.emplace(std::pair(place, type), work_of(typed())).first;
     }
     const ProfiledWork& work = found->second;
     // Bytes of an operator that takes several kernels go through memory more often.
-    if (work.sample && work.sample->kind == SampleKind::streaming && kernels > 1)
+    if (work.sample && work.sample->kind == SampleKind::streaming && kernels.count > 1)
       return {.work = work.work, .problem = "of operators that take several", .sample = std::nullopt};
     return work;
   }
@@ -172,30 +201,59 @@ class SampleMaker {
 
   const ProfileEvents& events_;
   std::int64_t devices_per_node_;
-  std::unordered_map<std::int32_t, ProfiledWork> calls_, collectives_;
+  std::map<std::pair<std::int32_t, std::string_view>, ProfiledWork>
+      calls_;  // with the type that kernels tell
+  std::unordered_map<std::int32_t, ProfiledWork> collectives_;
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_hash_;
   std::vector<TimedShape> shapes_;
   std::map<std::pair<std::string, std::string>, ProfilePart> parts_;
 };
 
-Profile profile_of(ByteSource& source, const std::string& file, std::int64_t devices_per_node) {
+Profile profile_of(const ProfileEvents& events, const std::string& file, const char* what_to_record,
+                   std::int64_t devices_per_node) {
   EXPECTS(devices_per_node >= 1);
-  const ProfileEvents events = read_kineto(source, file);
   if (events.kernels.empty())
-    throw InputError(file, "holds no kernels of a GPU: record ProfilerActivity.CUDA as well");
+    throw InputError(file, fmt::format("holds no kernels of a GPU: {}", what_to_record));
   return SampleMaker(events, devices_per_node).make(file);
+}
+
+Profile kineto_profile(ByteSource& source, const std::string& file, std::int64_t devices_per_node) {
+  return profile_of(read_kineto(source, file), file, "record ProfilerActivity.CUDA as well",
+                    devices_per_node);
+}
+
+Profile nsys_profile(const SqliteDatabase& database, std::int64_t devices_per_node) {
+  return profile_of(read_nsys(database), database.file(), "record with `nsys profile --trace=cuda,nvtx`",
+                    devices_per_node);
+}
+
+// The first bytes of a regular file, as many as tell an SQLite database.
+bool is_database(const std::string& path) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) return false;
+  std::ifstream stream(path, std::ios::binary);
+  std::string begin(sqlite_magic.size(), '\0');
+  stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return stream && begin == sqlite_magic;
 }
 
 }  // namespace
 
 Profile read_profile(const std::string& path, std::int64_t devices_per_node) {
+  if (path.ends_with(".nsys-rep") || path.ends_with(".qdrep"))
+    throw InputError(
+        path,
+        "is a report of Nsight Systems: `nsys export --type sqlite --include-blobs=true` makes a "
+        "database of it, which is read");
+  if (is_database(path)) return nsys_profile(SqliteDatabase(path), devices_per_node);
   ByteSource source(path);
-  return profile_of(source, path, devices_per_node);
+  return kineto_profile(source, path, devices_per_node);
 }
 
 Profile parse_profile(std::string_view text, const std::string& file, std::int64_t devices_per_node) {
+  if (text.starts_with(sqlite_magic)) return nsys_profile(SqliteDatabase(text, file), devices_per_node);
   ByteSource source(text, file);
-  return profile_of(source, file, devices_per_node);
+  return kineto_profile(source, file, devices_per_node);
 }
 
 }  // namespace headroom

@@ -9,7 +9,8 @@
 
 namespace headroom {
 
-// A call of an operator, with what the profiler recorded of its arguments: one entry for each of them.
+// A call of an operator, with what the profiler recorded of its arguments: one entry for each of them. A profiler that records
+// no types leaves that list empty, and names of kernels have to tell them.
 struct OperatorCall {
   std::string name;                              // "aten::mm"
   std::vector<std::vector<std::int64_t>> sizes;  // of tensors, else empty
@@ -24,14 +25,16 @@ struct CollectiveCall {
   std::int64_t elements_out = 0;
   std::int64_t ranks = 0;                 // 0 where it is not recorded
   std::vector<std::int64_t> first_ranks;  // all of them, or the first few
+  std::int64_t nodes = 0;                 // 0 where the ranks tell it
   bool uneven = false;                    // ranks send different amounts
 };
 
 // Times are microseconds of the profile's clock.
 struct ProfiledOperator {
   std::int32_t thread = 0;
-  std::int32_t name = 0;   // of ProfileEvents::names
-  std::int32_t call = -1;  // of ProfileEvents::calls; -1 for operators of which nothing is read
+  std::int32_t name = 0;         // of ProfileEvents::names
+  std::int32_t call = -1;        // of ProfileEvents::calls; -1 for operators of which nothing is read
+  std::int32_t collective = -1;  // of ProfileEvents::collectives, where it is a call of NCCL
   double begin = 0;
   double end = 0;
 };
@@ -46,6 +49,7 @@ struct ProfiledKernel {
   std::int32_t name = 0;
   std::int32_t collective = -1;  // of ProfileEvents::collectives
   double microseconds = 0;
+  double copied_bytes = 0;  // of a copy on the GPU that is no kernel
 };
 
 struct ProfileEvents {

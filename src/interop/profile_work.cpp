@@ -234,6 +234,14 @@ bool is_read(std::string_view operator_name) {
 }
 
 ProfiledWork work_of(const OperatorCall& call) {
+  if (call.types.empty() && !call.sizes.empty()) {
+    const bool product = find_in(product_operators, call.name) != nullptr;
+    const bool attention = find_in(attention_operators, call.name) != nullptr;
+    return problem_of(product     ? product_work
+                      : attention ? attention_work
+                                  : streaming_work,
+                      "whose types neither the profiler nor the names of kernels tell");
+  }
   if (const ProductOperator* row = find_in(product_operators, call.name)) return product_of(call, *row);
   if (const AttentionOperator* row = find_in(attention_operators, call.name)) return attention_of(call, *row);
   const StreamingOperator* row = find_in(streaming_operators, call.name);
@@ -253,7 +261,7 @@ ProfiledWork work_of(const CollectiveCall& call, std::int64_t devices_per_node) 
       static_cast<double>(elements) > most_bytes)
     return problem_of(collective_work, "whose size or number of ranks is not recorded");
   if (call.uneven) return problem_of(collective_work, "that send different amounts to different ranks");
-  const auto nodes = nodes_of(call, devices_per_node);
+  const auto nodes = call.nodes > 0 ? std::optional(call.nodes) : nodes_of(call, devices_per_node);
   if (!nodes) return problem_of(collective_work, "over ranks that are not recorded");
   return {.work = std::string(collective_work),
           .problem = {},
@@ -261,6 +269,16 @@ ProfiledWork work_of(const CollectiveCall& call, std::int64_t devices_per_node) 
                            .ranks = call.ranks,
                            .nodes = *nodes,
                            .bytes = Bytes(static_cast<double>(elements) * size),
+                           .load = Load::sustained}};
+}
+
+ProfiledWork work_of_copy(double bytes) {
+  if (2 * bytes > most_bytes) return problem_of(streaming_work, "of types or sizes that are not known");
+  return {.work = std::string(streaming_work),
+          .problem = {},
+          .sample = Sample{.kind = SampleKind::streaming,
+                           .label = "memcpy",
+                           .bytes = Bytes(2 * bytes),  // read and written
                            .load = Load::sustained}};
 }
 

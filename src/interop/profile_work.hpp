@@ -20,10 +20,13 @@ struct ProfiledWork {
 // Whether the arguments of an operator of this name are read.
 bool is_read(std::string_view operator_name);
 
-// Expects an operator that is_read().
+// Expects an operator that is_read(). One without types is no sample.
 ProfiledWork work_of(const OperatorCall& call);
 
 ProfiledWork work_of(const CollectiveCall& call, std::int64_t devices_per_node);
+
+// Of a copy of so many bytes within a GPU's memory.
+ProfiledWork work_of_copy(double bytes);
 
 // Of a kernel whose operator is not read, or not recorded, or has no shapes. `operator_name` may be empty.
 ProfiledWork work_of(std::string_view kernel_name, std::string_view operator_name);
