@@ -15,6 +15,7 @@ namespace {
 
 constexpr int largest_value = 64 << 20;         // bytes of a text or a blob
 constexpr int steps_between_looks = 1'000'000;  // of SQLite's virtual machine
+constexpr std::int64_t least_steps = 10'000'000;
 // Reading a row takes SQLite some twenty steps, and a row takes some ten bytes at least.
 constexpr std::int64_t steps_per_byte = 100;
 
@@ -62,7 +63,7 @@ void SqliteDatabase::limit(std::size_t bytes) {
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
-  *steps_left_ = steps_per_byte * static_cast<std::int64_t>(bytes) + 10 * steps_between_looks;
+  *steps_left_ = steps_per_byte * static_cast<std::int64_t>(bytes) + least_steps;
   const auto look = [](void* left) {
     auto& steps = *static_cast<std::int64_t*>(left);
     steps -= steps_between_looks;
