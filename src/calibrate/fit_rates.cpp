@@ -276,7 +276,7 @@ void warn_of_what_is_left(const SortedSamples& samples, const SampleReplay& fit,
 Rates fit_rates(const std::vector<Sample>& samples, const Performance& base) {
   const SortedSamples by_rate = sorted(samples);
   Performance performance = with_rates_of(by_rate, base);
-  for (const Stage& stage : stages_of(by_rate, base.device)) fit_stage(stage, performance);
+  for (const Stage& stage : stages_of(by_rate, base)) fit_stage(stage, performance);
   return performance.rates;
 }
 
@@ -291,7 +291,7 @@ Calibration calibrate(const std::vector<SampleSet>& sets, const System& base) {
   const Performance unfitted = with_rates_of(by_rate, *base.performance);
   set_ranges(by_rate, performance.rates);
   std::vector<ReplayedSample> held_out = held_out_rows(samples, *base.performance);
-  const std::vector<Stage> stages = stages_of(by_rate, performance.device);
+  const std::vector<Stage> stages = stages_of(by_rate, performance);
   check_met(stages, held_out, performance, sets);
   warn_of_few(stages, result.warnings);
   set_ratios(held_out, performance.rates);

@@ -1,5 +1,6 @@
 #include "fit_stages.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace headroom {
@@ -11,6 +12,14 @@ constexpr double attention_scale = 0.08;
 constexpr double expert_scale = 0.1;
 constexpr double collective_scale = 0.1;
 constexpr double streaming_scale = 0.1;
+
+// Large all-reduces over more devices than a ring serves as well: (1 + 1/r) of the bytes against 2 (r - 1)/r.
+bool tells_nvls(const SortedSamples& samples) {
+  const auto tells = [](const Sample& sample) {
+    return sample.kind == SampleKind::all_reduce && sample.ranks > 4 && sample.bytes >= 64_MiB;
+  };
+  return std::any_of(samples.collectives.begin(), samples.collectives.end(), tells);
+}
 
 }  // namespace
 
@@ -45,7 +54,8 @@ RatesOf rates_of(const Sample& sample) {
   return {streams ? RateKind::streaming : RateKind::none, std::nullopt};
 }
 
-std::vector<Stage> stages_of(const SortedSamples& samples, const Device& device) {
+std::vector<Stage> stages_of(const SortedSamples& samples, const Performance& base) {
+  const Device& device = base.device;
   std::vector<Stage> stages;
   const auto add = [&](Stage stage) {
     if (!stage.samples->empty()) stages.push_back(std::move(stage));
@@ -120,7 +130,8 @@ std::vector<Stage> stages_of(const SortedSamples& samples, const Device& device)
          {"experts, " + type + ", 0.2 ms and longer", "experts, " + type + ", shorter"}});
   }
   add({{RateKind::collectives, std::nullopt},
-       collective_parameters(device, samples.one_rank_count),
+       collective_parameters(device, samples.one_rank_count,
+                             base.rates.collectives.nvls && tells_nvls(samples)),
        &samples.collectives,
        collective_scale,
        "collectives",

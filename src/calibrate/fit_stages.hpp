@@ -45,6 +45,6 @@ struct Stage {
 };
 
 // Those that there are samples for, in the order in which they are fitted. Refers to the samples.
-std::vector<Stage> stages_of(const SortedSamples& samples, const Device& device);
+std::vector<Stage> stages_of(const SortedSamples& samples, const Performance& base);
 
 }  // namespace headroom

@@ -199,7 +199,7 @@ std::vector<Parameter> ring_bandwidth_parameters(const Device& device) {
   return {{"collectives.ring_bandwidth", 0.75 * link, 0.02 * link, link}};
 }
 
-std::vector<Parameter> collective_parameters(const Device& device, bool one_rank_count) {
+std::vector<Parameter> collective_parameters(const Device& device, bool one_rank_count, bool nvls) {
   const double link = device.link_bandwidth.count();
   std::vector<Parameter> parameters{
       {"collectives.low_latency_launch", 9e-6, 0.2e-6, 500e-6},
@@ -207,6 +207,10 @@ std::vector<Parameter> collective_parameters(const Device& device, bool one_rank
       {"collectives.ring_launch", 25e-6, 0.2e-6, 1e-3},
       ring_bandwidth_parameters(device).front(),
   };
+  if (nvls) {
+    parameters.push_back({"collectives.nvls.launch", 60e-6, 0.2e-6, 1e-3});
+    parameters.push_back({"collectives.nvls.switch_bandwidth", 0.7 * link, 0.02 * link, link});
+  }
   if (one_rank_count) return parameters;
   parameters.push_back({"collectives.low_latency_step", 1e-6, 10e-9, 100e-6});
   parameters.push_back({"collectives.ring_step", 2e-6, 10e-9, 100e-6});

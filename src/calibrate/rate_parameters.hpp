@@ -32,7 +32,8 @@ std::vector<Parameter> bandwidth_share_parameters();
 std::vector<Parameter> ring_bandwidth_parameters(const Device& device);
 // Ranks and steps are told apart by samples of different numbers of ranks only. With one number, steps and copies are
 // not fitted.
-std::vector<Parameter> collective_parameters(const Device& device, bool one_rank_count);
+// `nvls`: whether switches sum, and samples tell how fast.
+std::vector<Parameter> collective_parameters(const Device& device, bool one_rank_count, bool nvls);
 
 // Whether a fitted value stands on a bound of its parameter.
 bool on_bound(const Parameter& parameter, double value);

@@ -78,6 +78,50 @@ Seconds ring_time(Bytes bytes, const Group& group, const Performance& performanc
 
 }  // namespace
 
+namespace {
+
+// An all-gather, a reduce-scatter or an all-reduce of the devices of a node.
+Seconds time_in_node(CollectiveKind kind, Bytes bytes, double ranks, const CollectiveRates& rates) {
+  const double steps = ring_passes(kind) * (ranks - 1);
+  const Bytes wire = steps / ranks * bytes;
+  const Bytes shard = bytes / ranks;
+  const Bytes copied = shard * (rates.ring_bandwidth.value / rates.local_bandwidth.value);
+  const Seconds low_latency = rates.low_latency_launch.value + steps * rates.low_latency_step.value +
+                              (wire + copied) / rates.low_latency_bandwidth.value;
+  const Seconds ring = rates.ring_launch.value + steps * rates.ring_step.value +
+                       wire / rates.ring_bandwidth.value + shard / rates.local_bandwidth.value;
+  const Seconds between_devices = std::min(low_latency, ring);
+  if (kind != CollectiveKind::all_reduce || !rates.nvls) return between_devices;
+  return std::min(between_devices,
+                  rates.nvls->launch.value + (1 + 1 / ranks) * bytes / rates.nvls->switch_bandwidth.value);
+}
+
+Seconds time_over_nodes(CollectiveKind kind, Bytes bytes, const Group& group,
+                        const Performance& performance) {
+  const CollectiveRates& rates = performance.rates.collectives;
+  const double ranks = real(group.ranks);
+  const double ranks_in_node = real(group.ranks_in_node);
+  const double nodes = ranks / ranks_in_node;
+  const double phases = ring_passes(kind);
+  const Seconds step = performance.rates.network.step.value;
+  const BytesPerSecond line = line_rate(performance.network, group.rings_per_node * group.ranks_in_node);
+  const bool several = group.rings_per_node > 1;
+  const BytesPerSecond through_nics =
+      delivered(performance, several, /*leaves_rail=*/false) * (ranks_in_node * line);
+  const Seconds ring =
+      rates.ring_launch.value + phases * (ranks - 1) * rates.ring_step.value + phases * (nodes - 1) * step +
+      phases * (ranks - 1) / ranks * bytes / std::min(rates.ring_bandwidth.value, through_nics);
+  if (kind != CollectiveKind::all_reduce) return ring;
+  const Seconds in_node =
+      group.ranks_in_node > 1 ? time_in_node(kind, bytes, ranks_in_node, rates) : rates.ring_launch.value;
+  const double senders = rates.nvls ? nodes : ranks;
+  const Seconds tree = 2 * std::ceil(std::log2(nodes)) * step +
+                       std::max(in_node, phases * (senders - 1) / senders * bytes / through_nics);
+  return std::min(ring, tree);
+}
+
+}  // namespace
+
 Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
                         const Performance& performance) {
   if (group.ranks <= 1 || kind == CollectiveKind::none) return Seconds(0);
@@ -93,39 +137,8 @@ Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
                                               : send_receive_time(bytes, rates);
   }
   if (kind == CollectiveKind::ring) return ring_time(bytes, group, performance);
-  const double ranks = real(group.ranks);
-  const double phases = ring_passes(kind);
-  const double steps = phases * (ranks - 1);
-  const Bytes wire = steps / ranks * bytes;
-  const Bytes shard = bytes / ranks;
-
-  if (group.ranks <= group.ranks_in_node) {
-    const Bytes copied = shard * (rates.ring_bandwidth.value / rates.local_bandwidth.value);
-    const Seconds low_latency = rates.low_latency_launch.value + steps * rates.low_latency_step.value +
-                                (wire + copied) / rates.low_latency_bandwidth.value;
-    const Seconds ring = rates.ring_launch.value + steps * rates.ring_step.value +
-                         wire / rates.ring_bandwidth.value + shard / rates.local_bandwidth.value;
-    return std::min(low_latency, ring);
-  }
-  const double nodes = ranks / real(group.ranks_in_node);
-  const bool several = group.rings_per_node > 1;
-  const BytesPerSecond line = line_rate(performance.network, group.rings_per_node * group.ranks_in_node);
-  const BytesPerSecond bandwidth =
-      std::min(rates.ring_bandwidth.value,
-               delivered(performance, several, /*leaves_rail=*/false) * (real(group.ranks_in_node) * line));
-  return rates.ring_launch.value + steps * rates.ring_step.value +
-         phases * (nodes - 1) * performance.rates.network.step.value + wire / bandwidth;
-}
-
-Seconds small_all_reduce_time(Bytes bytes, const Group& group, const Performance& performance) {
-  Group in_node = group;
-  in_node.ranks = std::min(group.ranks, group.ranks_in_node);
-  const double nodes = real(group.ranks) / real(in_node.ranks);
-  const double levels = std::ceil(std::log2(nodes));
-  const Seconds within = in_node.ranks > 1 || group.ranks == 1
-                             ? collective_time(CollectiveKind::all_reduce, bytes, in_node, performance)
-                             : performance.rates.collectives.ring_launch.value;
-  return within + 2 * levels * performance.rates.network.step.value;
+  return group.ranks <= group.ranks_in_node ? time_in_node(kind, bytes, real(group.ranks), rates)
+                                            : time_over_nodes(kind, bytes, group, performance);
 }
 
 bool within_fit(Bytes bytes, const Group& group, const CollectiveRates& rates) {

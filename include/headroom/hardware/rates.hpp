@@ -140,6 +140,13 @@ struct StreamingRates {
   friend bool operator==(const StreamingRates&, const StreamingRates&) = default;
 };
 
+// All-reduces that the switches between devices sum up: NVLS of NCCL, on NVSwitches of the third generation and later.
+struct NvlsRates {
+  Sourced<Seconds> launch;
+  Sourced<BytesPerSecond> switch_bandwidth;  // of a device to its switches, on the wire
+  friend bool operator==(const NvlsRates&, const NvlsRates&) = default;
+};
+
 // Collectives between devices of a node, in two protocols of which the faster runs (time/collective.hpp).
 struct CollectiveRates {
   Sourced<Seconds> low_latency_launch;
@@ -150,7 +157,8 @@ struct CollectiveRates {
   Sourced<BytesPerSecond> ring_bandwidth;   // on the wire
   Sourced<BytesPerSecond> local_bandwidth;  // the copy of a rank's own shard
   Sourced<double> all_to_all;               // bandwidth of an all-to-all over that of a ring
-  Sourced<double> overlap_loss;  // share of a product's throughput that a collective beside it takes
+  Sourced<double> overlap_loss;   // share of a product's throughput that a collective beside it takes
+  std::optional<NvlsRates> nvls;  // nothing where switches do not sum
   FittedRange fitted_ranks;
   FittedRange fitted_bytes;
   HeldOutRatios held_out_ratios;
@@ -236,6 +244,12 @@ void visit_grouped(std::string_view group, R& rates, Visit visit) {
   visit(group, "row_bandwidth", rates.row_bandwidth);
 }
 
+template <class R, class Visit>
+void visit_nvls(std::string_view group, R& rates, Visit visit) {
+  visit(group, "launch", rates.launch);
+  visit(group, "switch_bandwidth", rates.switch_bandwidth);
+}
+
 // Calls visit(group, name, value) for every Sourced value of the rates, in order.
 template <class R, class Visit>
 void visit_rates(R& rates, Visit visit) {
@@ -265,6 +279,7 @@ void visit_rates(R& rates, Visit visit) {
   visit("collectives", "local_bandwidth", rates.collectives.local_bandwidth);
   visit("collectives", "all_to_all", rates.collectives.all_to_all);
   visit("collectives", "overlap_loss", rates.collectives.overlap_loss);
+  if (rates.collectives.nvls) visit_nvls("collectives.nvls", *rates.collectives.nvls, visit);
   visit("network", "nic_efficiency", rates.network.nic_efficiency);
   visit("network", "shared_nic_efficiency", rates.network.shared_nic_efficiency);
   visit("network", "step", rates.network.step);

@@ -3,10 +3,17 @@
 // In a node, over r ranks; phases = 2 for an all-reduce, else 1; steps = phases (r - 1); wire = steps/r bytes:
 //   low latency   launch + steps * step + (wire + shard * ring/local) / low-latency bandwidth
 //   ring          launch + steps * step + wire / ring bandwidth + shard / local bandwidth        the faster runs
+// An all-reduce takes what is fastest of these and, where switches sum (NVLS):
+//   NVLS          launch + (1 + 1/r) bytes / switch bandwidth: a rank sends all that it has, which the switch sums up, and its
+//                 part of the sums, which the switch hands to all
 // Between nodes a ring goes through the NICs of its ranks in each node, and shares those that other devices use too:
 //   ring launch + steps * ring step + phases * (nodes - 1) * network step + wire / bandwidth of the ring's NICs
 //   bandwidth = line rate x efficiency: of NICs that no other ring uses where rails are aligned or the node has one ring,
 //   else of NICs that rings share, and that over the oversubscription
+// An all-reduce may go up and down a tree of the nodes instead [NCCL, src/graph/tuning.cc], which takes few steps:
+//   2 ceil(log2 nodes) * network step + the longer of the all-reduce within the nodes and wire / bandwidth
+// Where switches sum first (NVLSTree), only sums pass the NICs, which over two nodes halves the wire: 2 (nodes - 1)/nodes bytes.
+// Else it is taken to be that of a ring.
 //
 // An all-to-all and a send go straight from one device to the other, through the switch of a node, in which every pair
 // has its own path. They need one step, whatever the number of ranks, in one of the same two protocols:
@@ -49,10 +56,6 @@ inline Group tied_embedding_group(const Strategy& strategy, std::int64_t devices
 // `bytes` are those of the whole tensor: an all-gather's result, a reduce-scatter's input, all that goes round a ring; of an all-to-all and a send
 // those that a rank holds before it. Nothing for one rank.
 Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group, const Performance& performance);
-
-// An all-reduce of so few bytes that latency is all there is to it: within the nodes, and up and down a tree of them, which NCCL prefers to
-// its rings for these.
-Seconds small_all_reduce_time(Bytes bytes, const Group& group, const Performance& performance);
 
 // In a node.
 Seconds all_to_all_time(Bytes bytes, std::int64_t ranks, const CollectiveRates& rates);
