@@ -80,20 +80,27 @@ Seconds ring_time(Bytes bytes, const Group& group, const Performance& performanc
 
 namespace {
 
+Seconds low_latency_time(CollectiveKind kind, Bytes bytes, double ranks, const CollectiveRates& rates) {
+  const double steps = ring_passes(kind) * (ranks - 1);
+  const Bytes copied = bytes / ranks * (rates.ring_bandwidth.value / rates.local_bandwidth.value);
+  return rates.low_latency_launch.value + steps * rates.low_latency_step.value +
+         (steps / ranks * bytes + copied) / rates.low_latency_bandwidth.value;
+}
+
+// An all-reduce that switches sum.
+Seconds nvls_time(Bytes bytes, double ranks, const NvlsRates& rates) {
+  return rates.launch.value + (1 + 1 / ranks) * bytes / rates.switch_bandwidth.value;
+}
+
 // An all-gather, a reduce-scatter or an all-reduce of the devices of a node.
 Seconds time_in_node(CollectiveKind kind, Bytes bytes, double ranks, const CollectiveRates& rates) {
   const double steps = ring_passes(kind) * (ranks - 1);
   const Bytes wire = steps / ranks * bytes;
-  const Bytes shard = bytes / ranks;
-  const Bytes copied = shard * (rates.ring_bandwidth.value / rates.local_bandwidth.value);
-  const Seconds low_latency = rates.low_latency_launch.value + steps * rates.low_latency_step.value +
-                              (wire + copied) / rates.low_latency_bandwidth.value;
   const Seconds ring = rates.ring_launch.value + steps * rates.ring_step.value +
-                       wire / rates.ring_bandwidth.value + shard / rates.local_bandwidth.value;
-  const Seconds between_devices = std::min(low_latency, ring);
+                       wire / rates.ring_bandwidth.value + bytes / ranks / rates.local_bandwidth.value;
+  const Seconds between_devices = std::min(low_latency_time(kind, bytes, ranks, rates), ring);
   if (kind != CollectiveKind::all_reduce || !rates.nvls) return between_devices;
-  return std::min(between_devices,
-                  rates.nvls->launch.value + (1 + 1 / ranks) * bytes / rates.nvls->switch_bandwidth.value);
+  return std::min(between_devices, nvls_time(bytes, ranks, *rates.nvls));
 }
 
 Seconds time_over_nodes(CollectiveKind kind, Bytes bytes, const Group& group,
@@ -112,12 +119,14 @@ Seconds time_over_nodes(CollectiveKind kind, Bytes bytes, const Group& group,
       rates.ring_launch.value + phases * (ranks - 1) * rates.ring_step.value + phases * (nodes - 1) * step +
       phases * (ranks - 1) / ranks * bytes / std::min(rates.ring_bandwidth.value, through_nics);
   if (kind != CollectiveKind::all_reduce) return ring;
+  const Seconds levels = 2 * std::ceil(std::log2(nodes)) * step;
   const Seconds in_node =
-      group.ranks_in_node > 1 ? time_in_node(kind, bytes, ranks_in_node, rates) : rates.ring_launch.value;
-  const double senders = rates.nvls ? nodes : ranks;
-  const Seconds tree = 2 * std::ceil(std::log2(nodes)) * step +
-                       std::max(in_node, phases * (senders - 1) / senders * bytes / through_nics);
-  return std::min(ring, tree);
+      group.ranks_in_node > 1 ? low_latency_time(kind, bytes, ranks_in_node, rates) : rates.ring_launch.value;
+  const Seconds tree = levels + std::max(in_node, phases * (ranks - 1) / ranks * bytes / through_nics);
+  if (!rates.nvls || group.ranks_in_node == 1) return std::min(ring, tree);
+  const Seconds of_sums = levels + std::max(nvls_time(bytes, ranks_in_node, *rates.nvls),
+                                            phases * (nodes - 1) / nodes * bytes / through_nics);
+  return std::min({ring, tree, of_sums});
 }
 
 }  // namespace

@@ -238,7 +238,7 @@ TEST_CASE("all-to-all: its share of a ring's bandwidth slows the transfer, not i
   const Seconds fast = all_to_all_time(large, 4, rates);
   CHECK((slow - launch).count() == tests::about((fast - launch).count() / 0.78));
   CHECK(send_receive_time(large, rates) == sent);
-  CHECK(slow.count() == tests::about(825.37e-6).epsilon(0.02));  // as measured on four GPUs
+  CHECK(slow.count() == tests::about(825.37e-6).epsilon(0.06));  // as measured on four GPUs
 }
 
 }  // namespace headroom

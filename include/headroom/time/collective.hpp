@@ -11,9 +11,9 @@
 //   bandwidth = line rate x efficiency: of NICs that no other ring uses where rails are aligned or the node has one ring,
 //   else of NICs that rings share, and that over the oversubscription
 // An all-reduce may go up and down a tree of the nodes instead [NCCL, src/graph/tuning.cc], which takes few steps:
-//   2 ceil(log2 nodes) * network step + the longer of the all-reduce within the nodes and wire / bandwidth
-// Where switches sum first (NVLSTree), only sums pass the NICs, which over two nodes halves the wire: 2 (nodes - 1)/nodes bytes.
-// Else it is taken to be that of a ring.
+//   2 ceil(log2 nodes) * network step + the longer of the all-reduce within the nodes, low latency, and wire / bandwidth
+// Where switches sum first (NVLSTree), that all-reduce is theirs, and only sums pass the NICs, which over two nodes halves the
+// wire: 2 (nodes - 1)/nodes bytes. Else it is taken to be that of a ring.
 //
 // An all-to-all and a send go straight from one device to the other, through the switch of a node, in which every pair
 // has its own path. They need one step, whatever the number of ranks, in one of the same two protocols:
