@@ -103,6 +103,11 @@ Seconds time_in_node(CollectiveKind kind, Bytes bytes, double ranks, const Colle
   return std::min(between_devices, nvls_time(bytes, ranks, *rates.nvls));
 }
 
+// Up and down a tree of nodes.
+Seconds levels_time(double nodes, const Performance& performance) {
+  return 2 * std::ceil(std::log2(nodes)) * performance.rates.network.step.value;
+}
+
 Seconds time_over_nodes(CollectiveKind kind, Bytes bytes, const Group& group,
                         const Performance& performance) {
   const CollectiveRates& rates = performance.rates.collectives;
@@ -119,14 +124,11 @@ Seconds time_over_nodes(CollectiveKind kind, Bytes bytes, const Group& group,
       rates.ring_launch.value + phases * (ranks - 1) * rates.ring_step.value + phases * (nodes - 1) * step +
       phases * (ranks - 1) / ranks * bytes / std::min(rates.ring_bandwidth.value, through_nics);
   if (kind != CollectiveKind::all_reduce) return ring;
-  const Seconds levels = 2 * std::ceil(std::log2(nodes)) * step;
-  const Seconds in_node =
-      group.ranks_in_node > 1 ? low_latency_time(kind, bytes, ranks_in_node, rates) : rates.ring_launch.value;
-  const Seconds tree = levels + std::max(in_node, phases * (ranks - 1) / ranks * bytes / through_nics);
-  if (!rates.nvls || group.ranks_in_node == 1) return std::min(ring, tree);
-  const Seconds of_sums = levels + std::max(nvls_time(bytes, ranks_in_node, *rates.nvls),
-                                            phases * (nodes - 1) / nodes * bytes / through_nics);
-  return std::min({ring, tree, of_sums});
+  if (!rates.nvls || group.ranks_in_node == 1) return ring;
+  const Seconds of_sums =
+      levels_time(nodes, performance) + std::max(nvls_time(bytes, ranks_in_node, *rates.nvls),
+                                                 phases * (nodes - 1) / nodes * bytes / through_nics);
+  return std::min(ring, of_sums);
 }
 
 }  // namespace
@@ -148,6 +150,15 @@ Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
   if (kind == CollectiveKind::ring) return ring_time(bytes, group, performance);
   return group.ranks <= group.ranks_in_node ? time_in_node(kind, bytes, real(group.ranks), rates)
                                             : time_over_nodes(kind, bytes, group, performance);
+}
+
+Seconds small_all_reduce_time(Bytes bytes, const Group& group, const Performance& performance) {
+  Group in_node = group;
+  in_node.ranks = std::min(group.ranks, group.ranks_in_node);
+  const Seconds within = in_node.ranks > 1 || group.ranks == 1
+                             ? collective_time(CollectiveKind::all_reduce, bytes, in_node, performance)
+                             : performance.rates.collectives.ring_launch.value;
+  return within + levels_time(real(group.ranks) / real(in_node.ranks), performance);
 }
 
 bool within_fit(Bytes bytes, const Group& group, const CollectiveRates& rates) {

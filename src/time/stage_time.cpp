@@ -32,8 +32,7 @@ namespace {
 // Largest elements are put side by side, reduced, and made scales.
 PassCost scale_cost(double bytes, const Setting& setting) {
   const std::int64_t operations = launches_operations(setting.software) ? 3 : 0;
-  const Seconds reduction =
-      collective_time(CollectiveKind::all_reduce, Bytes(bytes), *setting.scales, setting.performance);
+  const Seconds reduction = small_all_reduce_time(Bytes(bytes), *setting.scales, setting.performance);
   const LaunchTimes each = launch_times(setting.performance.rates.host, setting.software);
   return {.communication = reduction,
           .operations = operations,

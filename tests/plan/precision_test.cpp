@@ -131,7 +131,7 @@ TEST_CASE("precision: delayed scaling reduces largest elements once a pass of ev
   const Request request = with(Precision::fp8_delayed, 1, false);
   const Performance& performance = *request.system.performance;
   const auto reduced = [&](double numbers, const Group& group) {
-    return collective_time(CollectiveKind::all_reduce, Bytes(4 * numbers), group, performance);
+    return small_all_reduce_time(Bytes(4 * numbers), group, performance);
   };
   const Group all{.ranks = 16, .ranks_in_node = 8, .rings_per_node = 1};
   const Group tensor{.ranks = 2, .ranks_in_node = 2, .rings_per_node = 4};

@@ -10,10 +10,9 @@
 //   ring launch + steps * ring step + phases * (nodes - 1) * network step + wire / bandwidth of the ring's NICs
 //   bandwidth = line rate x efficiency: of NICs that no other ring uses where rails are aligned or the node has one ring,
 //   else of NICs that rings share, and that over the oversubscription
-// An all-reduce may go up and down a tree of the nodes instead [NCCL, src/graph/tuning.cc], which takes few steps:
-//   2 ceil(log2 nodes) * network step + the longer of the all-reduce within the nodes, low latency, and wire / bandwidth
-// Where switches sum first (NVLSTree), that all-reduce is theirs, and only sums pass the NICs, which over two nodes halves the
-// wire: 2 (nodes - 1)/nodes bytes. Else it is taken to be that of a ring.
+// Where switches sum, an all-reduce may also go up and down a tree of the nodes (NVLSTree), which takes few steps and of two nodes
+// half of the ring's bytes through the NICs, for only sums pass:
+//   2 ceil(log2 nodes) * network step + the longer of NVLS within the nodes and 2 (nodes - 1)/nodes bytes / bandwidth
 //
 // An all-to-all and a send go straight from one device to the other, through the switch of a node, in which every pair
 // has its own path. They need one step, whatever the number of ranks, in one of the same two protocols:
@@ -56,6 +55,10 @@ inline Group tied_embedding_group(const Strategy& strategy, std::int64_t devices
 // `bytes` are those of the whole tensor: an all-gather's result, a reduce-scatter's input, all that goes round a ring; of an all-to-all and a send
 // those that a rank holds before it. Nothing for one rank.
 Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group, const Performance& performance);
+
+// An all-reduce of so few bytes that latency is all there is to it: within the nodes, and up and down a tree of them, which NCCL prefers to
+// its rings for these.
+Seconds small_all_reduce_time(Bytes bytes, const Group& group, const Performance& performance);
 
 // In a node.
 Seconds all_to_all_time(Bytes bytes, std::int64_t ranks, const CollectiveRates& rates);
