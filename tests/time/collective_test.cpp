@@ -113,17 +113,6 @@ TEST_CASE("collective: all-reduces that switches sum reach the bus bandwidths th
   CHECK(bus_bandwidth("dgx-h100-80g", 16) < 500);
 }
 
-TEST_CASE(
-    "collective: an all-reduce over many nodes takes the steps of a tree where latency is what it takes") {
-  const Group many{.ranks = 512, .ranks_in_node = 1, .rings_per_node = 8};
-  const double step = performance().rates.network.step.value.count();
-  CHECK(time(CollectiveKind::all_reduce, Bytes(4), many).count() ==
-        tests::about(2 * 9 * step + performance().rates.collectives.ring_launch.value.count()));
-  // A large one moves what a ring does, in fewer steps.
-  const double ring = 2 * 511.0 / 512 * 1e9 / (0.40 * 25e9);
-  CHECK(time(CollectiveKind::all_reduce, Bytes(1e9), many).count() == tests::about(ring + 2 * 9 * step));
-}
-
 TEST_CASE("collective: oversubscription costs what leaves its rail") {
   const Performance aligned = *read_system("dgx-h100-80g").performance;
   Performance blocking = aligned;
