@@ -80,6 +80,7 @@ std::vector<LayerDescription> read_kinds(Document& document, const LayerLists& l
       if (given("linear_bias") && !given("qkv_bias") && !document.root.contains("qkv_bias")) {
         layer.architecture.qkv_bias = layer.architecture.linear_bias;
       }
+      resolve_parts(layer, given, at, document);
       resolve_latent_attention(layer, given("head_size"), at, document);
       check_heads(layer, at, document);
       resolve_experts(layer, at, document);

@@ -43,6 +43,7 @@ inline constexpr auto expert_fields = [](auto& fields, auto& experts) {
   fields.optional("feedforward", experts.feedforward, widths);
   fields.optional("shared_feedforward", experts.shared_feedforward, Range{0, widths.most});
   fields.optional("shared_gate", experts.shared_gate);
+  fields.optional("latent", experts.latent, Range{0, widths.most});
   fields.optional("scores", experts.scores);
   fields.optional("auxiliary_loss", experts.auxiliary_loss);
   fields.optional("router_dtype", experts.router_dtype, floating);
@@ -58,6 +59,15 @@ inline constexpr auto latent_fields = [](auto& fields, auto& latent) {
   fields.required("nope_head_size", latent.nope_head_size, widths);
   fields.required("rope_head_size", latent.rope_head_size, widths);
   fields.required("value_head_size", latent.value_head_size, widths);
+};
+
+inline constexpr auto mamba_fields = [](auto& fields, auto& mamba) {
+  fields.required("heads", mamba.heads, head_counts);
+  fields.required("head_size", mamba.head_size, widths);
+  fields.required("groups", mamba.groups, head_counts);
+  fields.required("state_size", mamba.state_size, widths);
+  fields.optional("conv_width", mamba.conv_width, head_counts);
+  fields.optional("chunk_size", mamba.chunk_size, widths);
 };
 
 // What a layer is made of, beside its sizes.
@@ -76,7 +86,9 @@ inline constexpr auto architecture_fields = [](auto& fields, auto& architecture)
   fields.optional("attention_sinks", architecture.attention_sinks);
   fields.optional("attention_softcap", architecture.attention_softcap);
   fields.object("latent_attention", architecture.latent_attention, latent_fields);
+  fields.object("mamba", architecture.mamba, mamba_fields);
   fields.object("experts", architecture.experts, expert_fields);
+  fields.optional("parts", architecture.parts);
 };
 
 inline constexpr auto model_fields = [](auto& fields, auto& model) {
@@ -159,6 +171,42 @@ void resolve_latent_attention(Layer& layer, bool given_head_size, const JsonPoin
   }
   if (architecture.kernels.weight_copies) {
     report("latent_attention", "with kernels.weight_copies is not modelled yet");
+  }
+}
+
+// Of Mamba, and of layers of one part. Where a kind of layers is of another part than what it has from the model, it goes without
+// that; what is stated beside the part is a mistake.
+template <class Layer, class Given>
+void resolve_parts(Layer& layer, const Given& given, const JsonPointer& at, Document& document) {
+  Architecture& architecture = layer.architecture;
+  const auto report = [&](const char* field, std::string rule) {
+    document.report(at / field, std::move(rule));
+  };
+  if (architecture.parts == LayerParts::mixer) {
+    if (given("experts")) report("experts", "needs `parts` both or mlp");
+    architecture.experts.reset();
+  }
+  if (architecture.parts == LayerParts::mlp) {
+    if (given("mamba")) report("mamba", "needs `parts` both or mixer");
+    if (given("latent_attention")) report("latent_attention", "needs `parts` both or mixer");
+    architecture.mamba.reset();
+    architecture.latent_attention.reset();
+  }
+  if (architecture.parts != LayerParts::both && architecture.residual != ResidualForm::sequential) {
+    report("parts", "must be both where `residual` has attention and MLP in parallel");
+  }
+  if (!architecture.mamba) return;
+  if (given("latent_attention")) {
+    report("latent_attention", "cannot be in a layer whose mixer is `mamba`");
+  }
+  architecture.latent_attention.reset();
+  const Mamba& mamba = *architecture.mamba;
+  if (mamba.groups > 0 && mamba.heads % mamba.groups != 0) {
+    report("mamba", fmt::format("must have heads that are a multiple of its groups ({} % {} = {})",
+                                mamba.heads, mamba.groups, mamba.heads % mamba.groups));
+  }
+  if (architecture.kernels.weight_copies) {
+    report("mamba", "with kernels.weight_copies is not modelled yet");
   }
 }
 

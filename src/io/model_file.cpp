@@ -26,6 +26,7 @@ void resolve(Transformer& model, Document& document) {
   if (!given("key_value_heads")) model.key_value_heads = model.heads;
   if (!given("max_positions")) model.max_positions = model.sequence;
   if (!given("qkv_bias")) model.architecture.qkv_bias = model.architecture.linear_bias;
+  resolve_parts(model, given, JsonPointer(), document);
   resolve_latent_attention(model, given("head_size"), JsonPointer(), document);
   if (!given("head_size") && !model.architecture.latent_attention && model.hidden > 0 && model.heads > 0) {
     model.head_size = model.hidden / model.heads;

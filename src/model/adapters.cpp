@@ -155,7 +155,7 @@ class Adapting {
     b.saves = {{inner, why::weight_gradient}};
     b.weights = base.weights;
     FixedVector<ValueId, 8> adapted;
-    const auto add_product = [&](FixedVector<Amount, 2> outer) {
+    const auto add_product = [&](OuterExtents outer) {
       if (by_rows) {
         for (Amount& part : outer) part.placement = Placement::split;
       }

@@ -30,12 +30,20 @@ KindSizes sizes_of(const LayerDescription& layer, const Transformer& model) {
     add(Symbol::rotary_head_size, latent->rope_head_size, own.rope_head_size);
     add(Symbol::value_head_size, latent->value_head_size, own.value_head_size);
   }
+  if (const auto& mamba = layer.architecture.mamba) {
+    const Mamba own = model.architecture.mamba.value_or(Mamba{});
+    add(Symbol::mamba_heads, mamba->heads, own.heads);
+    add(Symbol::mamba_head_size, mamba->head_size, own.head_size);
+    add(Symbol::mamba_groups, mamba->groups, own.groups);
+    add(Symbol::mamba_state_size, mamba->state_size, own.state_size);
+  }
   if (const auto& experts = layer.architecture.experts) {
     const Experts own = model.architecture.experts.value_or(Experts{});
     add(Symbol::experts, experts->count, own.count);
     add(Symbol::experts_per_token, experts->per_token, own.per_token);
     add(Symbol::expert_feedforward, experts->feedforward, own.feedforward);
     add(Symbol::shared_feedforward, experts->shared_feedforward, own.shared_feedforward);
+    add(Symbol::expert_latent, experts->latent, own.latent);
   }
   return sizes;
 }
@@ -102,6 +110,28 @@ OpTable head_in(const OpTable& head, const LayerChoices& choices) {
   return choices.scope.output_layer ? with_narrow_output_layer(head, choices.precision) : head;
 }
 
+// The layer of multi-token prediction: one as the last, or, of layers of one part, attention and an MLP as the last that have them
+// [Megatron-LM, --hybrid-layer-pattern, "/*E" for each depth].
+LayerDescription predicting_layer(const std::vector<LayerDescription>& kinds,
+                                  const std::vector<LayerRun>& runs) {
+  LayerDescription layer = kinds[runs.back().kind];
+  if (layer.architecture.parts == LayerParts::both) return layer;
+  const auto last_with = [&](auto rule) {
+    return std::find_if(runs.rbegin(), runs.rend(),
+                        [&](const LayerRun& run) { return rule(kinds[run.kind].architecture); });
+  };
+  const auto attends = last_with(has_attention);
+  const auto feeds = last_with([](const Architecture& of) { return of.parts != LayerParts::mixer; });
+  if (attends == runs.rend() || feeds == runs.rend()) return layer;
+  layer = kinds[attends->kind];
+  const LayerDescription& mlp = kinds[feeds->kind];
+  layer.feedforward = mlp.feedforward;
+  layer.architecture.activation = mlp.architecture.activation;
+  layer.architecture.experts = mlp.architecture.experts;
+  layer.architecture.parts = LayerParts::both;
+  return layer;
+}
+
 // All that predicts tokens further ahead, with a layer as `last`.
 void add_prediction(ModelLayers& layers, const LayerDescription& last, const Transformer& model,
                     const LayerChoices& choices) {
@@ -161,8 +191,7 @@ ModelLayers layers_of(const Transformer& model, const LayerChoices& choices) {
   }
   layers.kinds.push_back(
       {.name = "embedding", .position = KindPosition::first, .ops = embedding_ops(architecture)});
-  const LayerDescription& last = described[runs.back().kind];
-  if (model.mtp_layers > 0) add_prediction(layers, last, model, choices);
+  if (model.mtp_layers > 0) add_prediction(layers, predicting_layer(described, runs), model, choices);
   layers.kinds.push_back(
       {.name = "head", .position = KindPosition::last, .ops = head_in(head_ops(architecture), choices)});
   layers.runs.push_back({order.size(), 1});

@@ -12,11 +12,31 @@ std::string layers_named(std::string_view kind) {
   return kind.empty() ? std::string() : " of '" + std::string(kind) + "' layers";
 }
 
-// Of attention in layers of a kind, where ranks have parts of sequences.
+// Ranks change tokens for Mamba's heads and groups, of which each has at least one.
+void check_mamba(std::vector<Problem>& problems, const Mamba& mamba, std::string_view kind,
+                 const Strategy& strategy) {
+  const std::int64_t t = strategy.tensor_parallel;
+  const std::int64_t c = strategy.context_parallel;
+  const auto divides = [&](std::int64_t whole, const char* what) {
+    if (whole % t == 0 && whole / t % c == 0) return;
+    problems.push_back({"context_parallel", std::string("must divide ") + what + layers_named(kind) +
+                                                " of a `tensor_parallel` rank (" + std::to_string(whole) +
+                                                " of " + std::to_string(t) + " TP ranks, " +
+                                                std::to_string(c) + " CP ranks)"});
+  };
+  divides(mamba.heads, "the Mamba heads");
+  divides(mamba.groups, "the groups of Mamba heads, which are not modelled on several ranks each,");
+}
+
+// Of layers of a kind, where ranks have parts of sequences.
 template <class Layer>
-void check_attention(std::vector<Problem>& problems, const Layer& layer, std::string_view kind,
-                     const Strategy& strategy, std::int64_t inner) {
+void check_layer(std::vector<Problem>& problems, const Layer& layer, std::string_view kind,
+                 const Strategy& strategy, std::int64_t inner) {
   const Architecture& architecture = layer.architecture;
+  if (const std::optional<Mamba>& mamba = architecture.mamba) {
+    check_mamba(problems, *mamba, kind, strategy);
+  }
+  if (!has_attention(architecture)) return;
   const std::string how(name_of(strategy.cp_comm));
   const std::string of_kind = layers_named(kind);
   if (architecture.kernels.attention != AttentionKernel::flash) {
@@ -65,7 +85,9 @@ std::int64_t context_inner(const Transformer& model, const Strategy& strategy) {
     inner = std::gcd(inner, std::max<std::int64_t>(heads / strategy.tensor_parallel, 1));
   };
   if (model.layer_kinds.empty()) allow(model.key_value_heads);
-  for (const LayerDescription& kind : model.layer_kinds) allow(kind.key_value_heads);
+  for (const LayerDescription& kind : model.layer_kinds) {
+    if (has_attention(kind.architecture)) allow(kind.key_value_heads);
+  }
   return inner;
 }
 
@@ -96,16 +118,17 @@ std::vector<Problem> context_illegalities(const Transformer& model, const Strate
   }
   if (strategy.tensor_parallel < 1) return problems;
   const std::int64_t inner = context_inner(model, strategy);
-  if (model.layer_kinds.empty()) check_attention(problems, model, "", strategy, inner);
+  if (model.layer_kinds.empty()) check_layer(problems, model, "", strategy, inner);
   for (const LayerDescription& kind : model.layer_kinds) {
-    check_attention(problems, kind, kind.name, strategy, inner);
+    check_layer(problems, kind, kind.name, strategy, inner);
   }
   return problems;
 }
 
 std::int64_t most_parts(const Transformer& model, std::int64_t sequence) {
-  const bool attends_in_parts = !any_layer(
-      model, [](const Architecture& layer) { return layer.kernels.attention != AttentionKernel::flash; });
+  const bool attends_in_parts = !any_layer(model, [](const Architecture& layer) {
+    return has_attention(layer) && layer.kernels.attention != AttentionKernel::flash;
+  });
   return attends_in_parts && sequence >= long_sequence ? sequence / shortest_part : 1;
 }
 

@@ -29,10 +29,16 @@ void check_tensor_parallel(Rules& rules, const Transformer& model, const Strateg
                            const Workload& workload) {
   const std::int64_t t = strategy.tensor_parallel;
   const auto check = [&](const auto& layer, std::string_view kind) {
-    rules.require_divides(t, layer.heads, "tensor_parallel", "the attention heads", kind);
-    if (!layer.architecture.experts) {
+    const bool attends = has_attention(layer.architecture);
+    if (attends) rules.require_divides(t, layer.heads, "tensor_parallel", "the attention heads", kind);
+    if (has_dense_mlp(layer.architecture)) {
       rules.require_divides(t, layer.feedforward, "tensor_parallel", "the feed-forward width", kind);
     }
+    if (const std::optional<Mamba>& mamba = layer.architecture.mamba) {
+      rules.require_divides(t, mamba->heads, "tensor_parallel", "the Mamba heads", kind);
+      rules.require_divides(t, mamba->groups, "tensor_parallel", "the groups of Mamba heads", kind);
+    }
+    if (!attends) return;
     const std::int64_t k = layer.key_value_heads;
     rules.require(t < 1 || k % t == 0 || t % k == 0, "tensor_parallel", [&] {
       return "must divide the key/value heads" + of_layers(kind) + " or be a multiple of them (" +

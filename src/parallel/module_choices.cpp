@@ -11,7 +11,7 @@ std::vector<std::vector<std::string>> module_choices(const Transformer& model, P
   const bool shared = any_layer(model, [](const Architecture& layer) {
     return layer.experts && layer.experts->shared_feedforward > 0;
   });
-  const bool dense = any_layer(model, [](const Architecture& layer) { return !layer.experts; });
+  const bool dense = any_layer(model, has_dense_mlp);
   std::vector<std::vector<std::string>> choices{{"moe_act"}, {"layernorm", "moe_act"}};
   std::vector<std::string> most{"layernorm", "moe_act"};
   std::vector<std::string> whole{"moe"};

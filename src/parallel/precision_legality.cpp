@@ -38,6 +38,22 @@ class Extents {
   template <class Layer>
   void check_layer(const Layer& layer, std::string_view kind) {
     const std::int64_t t = strategy_.tensor_parallel;
+    if (has_attention(layer.architecture)) check_attention(layer, kind);
+    if (const std::optional<Mamba>& mamba = layer.architecture.mamba) check_mamba(*mamba, kind);
+    if (const std::optional<Experts>& experts = layer.architecture.experts) {
+      check(experts->feedforward / strategy_.expert_tensor_parallel, "the width of an expert", row_.multiple,
+            kind);
+      check(experts->shared_feedforward / t, "the width of the shared experts", row_.multiple, kind);
+      check(experts->latent, "the latent width of the experts", row_.multiple, kind);
+    }
+    if (has_dense_mlp(layer.architecture)) {
+      check(layer.feedforward / t, "the feed-forward width", row_.multiple, kind);
+    }
+  }
+
+  template <class Layer>
+  void check_attention(const Layer& layer, std::string_view kind) {
+    const std::int64_t t = strategy_.tensor_parallel;
     const std::int64_t key_value_heads = std::max(layer.key_value_heads / t, std::int64_t{1});
     check(layer.heads * layer.head_size / t, "the width of the query heads", row_.multiple, kind);
     check(key_value_heads * layer.head_size, "the width of the key heads", row_.multiple, kind);
@@ -46,13 +62,13 @@ class Extents {
       check(latent->kv_rank, "the rank of latent keys and values", row_.multiple, kind);
       check(layer.heads * latent->value_head_size / t, "the width of the value heads", row_.multiple, kind);
     }
-    if (const std::optional<Experts>& experts = layer.architecture.experts) {
-      check(experts->feedforward / strategy_.expert_tensor_parallel, "the width of an expert", row_.multiple,
-            kind);
-      check(experts->shared_feedforward / t, "the width of the shared experts", row_.multiple, kind);
-    } else {
-      check(layer.feedforward / t, "the feed-forward width", row_.multiple, kind);
-    }
+  }
+
+  void check_mamba(const Mamba& mamba, std::string_view kind) {
+    const std::int64_t inner = mamba.heads * mamba.head_size;
+    const std::int64_t made = 2 * inner + 2 * mamba.groups * mamba.state_size + mamba.heads;
+    check(made / strategy_.tensor_parallel, "the width of z, x, B, C and dt", row_.multiple, kind);
+    check(inner / strategy_.tensor_parallel, "the width of the Mamba heads", row_.multiple, kind);
   }
 
   void check_output_layer(const Transformer& model) {
@@ -114,10 +130,11 @@ void check_attention(const Transformer& model, const Strategy& strategy, const D
   if (!strategy.precision_scope.attention) return;
   require(multiplies_attention(strategy.precision), "fp8_attention",
           "needs `precision` fp8, fp8_delayed or mxfp8");
-  require(
-      !any_layer(model,
-                 [](const Architecture& layer) { return layer.kernels.attention != AttentionKernel::flash; }),
-      "fp8_attention", "needs flash attention in every layer (`kernels.attention`)");
+  require(!any_layer(model,
+                     [](const Architecture& layer) {
+                       return has_attention(layer) && layer.kernels.attention != AttentionKernel::flash;
+                     }),
+          "fp8_attention", "needs flash attention in every layer (`kernels.attention`)");
   require(strategy.context_parallel <= 1, "fp8_attention",
           "is not modelled with `context_parallel`, whose exchanges would be of other types");
 }

@@ -59,7 +59,13 @@ Bindings bindings(const Transformer& model, const Strategy& strategy, const Work
       .bind(Symbol::experts_per_token, number(experts.per_token))
       .bind(Symbol::expert_feedforward, number(experts.feedforward))
       .bind(Symbol::shared_feedforward, number(experts.shared_feedforward))
+      .bind(Symbol::expert_latent, number(experts.latent))
       .bind(Symbol::imbalance, fullest_rank(workload.moe_imbalance, model, strategy.expert_parallel));
+  const Mamba mamba = model.architecture.mamba.value_or(Mamba{});
+  letters.bind(Symbol::mamba_heads, number(mamba.heads))
+      .bind(Symbol::mamba_head_size, number(mamba.head_size))
+      .bind(Symbol::mamba_groups, number(mamba.groups))
+      .bind(Symbol::mamba_state_size, number(mamba.state_size));
   const LatentAttention latent = model.architecture.latent_attention.value_or(LatentAttention{});
   letters.bind(Symbol::query_rank, number(latent.q_rank))
       .bind(Symbol::key_value_rank, number(latent.kv_rank))

@@ -65,7 +65,7 @@ void change_policy(Changes& changes, const Request& request) {
   }
   if (policy != RecomputePolicy::none) changes.add({{"recompute", "none"}});
   const bool scores_kept = any_layer(request.model, [](const Architecture& layer) {
-    return layer.kernels.attention != AttentionKernel::flash;
+    return has_attention(layer) && layer.kernels.attention != AttentionKernel::flash;
   });
   if (policy != RecomputePolicy::selective && scores_kept) {
     changes.add({{"recompute", "selective"}});

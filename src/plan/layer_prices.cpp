@@ -43,7 +43,7 @@ LayerPrices::LayerPrices(const Request& base)
 
 const ModelLayers& LayerPrices::layers_for(const Strategy& strategy) {
   const bool differ = any_layer(base_.model, [](const Architecture& layer) {
-    return layer.kernels.layout == AttentionLayout::batch_first;
+    return layer.kernels.layout == AttentionLayout::batch_first || layer.mamba;
   });
   LayerChoices choices = layer_choices(strategy, base_.software);
   if (!differ || choices.micro_batch > 1) choices.micro_batch = usual_.micro_batch;

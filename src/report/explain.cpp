@@ -98,7 +98,12 @@ bool is_idle(Symbol symbol, const Transformer& model, const Bindings& letters) {
     case Symbol::key_value_rank:
     case Symbol::plain_head_size:
     case Symbol::rotary_head_size:
-    case Symbol::value_head_size: return letters[symbol] == 0;
+    case Symbol::value_head_size:
+    case Symbol::mamba_heads:
+    case Symbol::mamba_head_size:
+    case Symbol::mamba_groups:
+    case Symbol::mamba_state_size:
+    case Symbol::expert_latent: return letters[symbol] == 0;
     case Symbol::experts:
     case Symbol::experts_per_token:
     case Symbol::expert_ranks_per_token:

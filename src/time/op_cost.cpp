@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "headroom/parallel/context.hpp"
-#include "headroom/time/attention.hpp"
 #include "headroom/time/launches.hpp"
 #include "headroom/time/streaming.hpp"
 #include "pieces.hpp"
@@ -51,6 +50,7 @@ class Pricing {
       case OpKind::linear: linear(); break;
       case OpKind::batched_matmul: attention(); break;
       case OpKind::flash_attention: flash(); break;
+      case OpKind::scan: scan(); break;
       case OpKind::loss: loss(); break;
       default: break;
     }
@@ -187,24 +187,9 @@ class Pricing {
     }
   }
 
-  [[nodiscard]] Attention shape_of_flash() const {
-    const ProductWork& scores = work_.products[0];
-    const ProductWork& context = work_.products[1];
-    const Monomial& keys = scores.outer[0];
-    const double met = keys.evaluate(setting_.letters);
-    const bool window = keys.power(Symbol::keys_met) > 0 && met < setting_.letters[Symbol::sequence];
-    return {.batch = extent(scores.batch),
-            .queries = extent(scores.rows),
-            .keys = met,
-            .head_size = extent(scores.inner),
-            .value_size = extent(context.outer[0]),
-            .mask = window ? Mask::window : Mask::causal,
-            .dtype = scores.dtype};
-  }
-
   void flash() {
     const FlashRates& rates = setting_.performance.rates.flash_attention;
-    const Attention attention = shape_of_flash();
+    const Attention attention = attention_of(work_, setting_.letters);
     cost_.beyond.flash_attention = true;
     if (!within_fit(attention, rates)) cost_.beyond.attention_size = true;
     // Of a ring a kernel for what each rank passes on.
@@ -223,6 +208,18 @@ class Pricing {
     cost_.backward_data.attention += time_of_pass(AttentionPass::backward, 2 * bytes);
     cost_.forward.operations += kernels;
     cost_.backward_data.operations += kernels;
+  }
+
+  void scan() {
+    const Scan scan = scan_of(work_, setting_.letters);
+    cost_.beyond.scan = true;
+    const auto add = [&](PassCost& pass, double& launches, AttentionPass of) {
+      pass.memory_bound += scan_time(scan, of, setting_.performance);
+      ++pass.operations;
+      launches += static_cast<double>(scan_kernels(of) - 1);
+    };
+    add(cost_.forward, launches_.forward, AttentionPass::forward);
+    add(cost_.backward_data, launches_.backward_data, AttentionPass::backward);
   }
 
   // Over the parts of the vocabulary: the maximum, the target's logit and the sum of exponentials, an fp32 number a

@@ -23,9 +23,12 @@ std::optional<GraphModule> graph_module(const OpTable& table, std::size_t op) {
     const auto found = std::find_if(ops.begin(), ops.end(), [&](const Op& it) { return it.name == name; });
     return static_cast<std::size_t>(found - ops.begin());
   };
-  const std::size_t attended = place_of("residual_1");
-  if (attended == ops.size()) return std::nullopt;  // no layer
-  if (op <= attended) return GraphModule::attn;
+  const std::size_t mixed = place_of("residual_1");
+  const bool mixes = mixed < ops.size();
+  const bool feeds = place_of("residual_2") < ops.size();
+  if (!mixes && !feeds) return std::nullopt;  // no layer
+  if (mixes && op <= mixed)
+    return place_of("mamba_scan") < ops.size() ? GraphModule::mamba : GraphModule::attn;
   const std::size_t routed = place_of("route");
   if (routed == ops.size()) return GraphModule::mlp;
   if (op <= routed || ops[op].name.starts_with("shared")) return GraphModule::moe_router;

@@ -1,4 +1,5 @@
-// The products of an op in numbers: the one of the forward pass and the two of the backward pass.
+// The products of an op in numbers: the one of the forward pass and the two of the backward pass; those of flash attention, and of
+// a scan.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +7,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "headroom/time/attention.hpp"
 #include "headroom/time/op_work.hpp"
+#include "headroom/time/scan.hpp"
 
 namespace headroom {
 
@@ -36,6 +39,34 @@ inline Gemm right_gradient(const Gemm& product, Dtype result) {
   gradient.rows = product.columns;
   gradient.inner = product.rows;
   return gradient;
+}
+
+// The products of scores and of the context.
+inline Attention attention_of(const OpWork& work, const Bindings& letters) {
+  const ProductWork& scores = work.products[0];
+  const ProductWork& context = work.products[1];
+  const Monomial& keys = scores.outer[0];
+  const double met = keys.evaluate(letters);
+  const bool window = keys.power(Symbol::keys_met) > 0 && met < letters[Symbol::sequence];
+  return {.batch = whole_extent(scores.batch, letters),
+          .queries = whole_extent(scores.rows, letters),
+          .keys = met,
+          .head_size = whole_extent(scores.inner, letters),
+          .value_size = whole_extent(context.outer[0], letters),
+          .mask = window ? Mask::window : Mask::causal,
+          .dtype = scores.dtype};
+}
+
+// The products of C with B in chunks, of states, and of those scores with x (mamba_ops.hpp).
+inline Scan scan_of(const OpWork& work, const Bindings& letters) {
+  const ProductWork& scores = work.products[0];
+  const ProductWork& outputs = work.products[2];
+  return {.tokens = scores.rows.evaluate(letters),
+          .heads = outputs.batch.evaluate(letters),
+          .head_size = outputs.outer[0].evaluate(letters),
+          .groups = scores.batch.evaluate(letters),
+          .state_size = scores.inner.evaluate(letters),
+          .chunk_size = scores.outer[0].evaluate(letters)};
 }
 
 }  // namespace headroom

@@ -76,7 +76,7 @@ TEST_CASE("CUDA graphs of a run, by Megatron-Core's words") {
         CudaGraphs::full_iteration);
   const MeasuredRun layers = graphs(R"({"impl": "transformer_engine", "scope": ["attn", "mamba"]})");
   CHECK(layers.cuda_graphs == CudaGraphs::layers);
-  CHECK(layers.cuda_graph_modules == std::vector<GraphModule>{GraphModule::attn});
+  CHECK(layers.cuda_graph_modules == std::vector<GraphModule>{GraphModule::attn, GraphModule::mamba});
   const RunCases cases = cases_of({layers}, std::nullopt, std::nullopt);
   REQUIRE(cases.measurements.cases.size() == 1);
   CHECK(cases.measurements.cases[0].request.software.cuda_graphs == CudaGraphs::layers);

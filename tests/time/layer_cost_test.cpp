@@ -152,8 +152,10 @@ TEST_CASE("layer cost: every embedded model is priced, flash attention as an ass
     const double most = any_experts(model) ? 6 : 3;
     CHECK(device_time(backward(cost.kinds[0])) < most * device_time(cost.kinds[0].forward));
     CHECK(device_time(cost.kinds[2].forward) > Seconds(0));
-    const bool flash = model.architecture.kernels.attention == AttentionKernel::flash;
-    CHECK(cost.kinds[0].beyond.flash_attention == flash);
+    Extrapolations beyond;
+    for (const LayerCost& kind : cost.kinds) beyond = beyond | kind.beyond;
+    CHECK(beyond.flash_attention == any_flash_attention(model));
+    CHECK(beyond.scan == any_layer(model, [](const Architecture& of) { return of.mamba.has_value(); }));
   }
 }
 

@@ -157,6 +157,7 @@ class Expr {
                                                                Symbol::feedforward,
                                                                Symbol::expert_feedforward,
                                                                Symbol::shared_feedforward,
+                                                               Symbol::expert_latent,
                                                                Symbol::query_rank,
                                                                Symbol::key_value_rank,
                                                                Symbol::vocabulary,
@@ -165,6 +166,10 @@ class Expr {
                                                                Symbol::plain_head_size,
                                                                Symbol::rotary_head_size,
                                                                Symbol::value_head_size,
+                                                               Symbol::mamba_heads,
+                                                               Symbol::mamba_head_size,
+                                                               Symbol::mamba_groups,
+                                                               Symbol::mamba_state_size,
                                                                Symbol::heads,
                                                                Symbol::key_value_heads,
                                                                Symbol::sequence,
@@ -231,8 +236,13 @@ inline constexpr Monomial e{Symbol::head_size};
 inline constexpr Monomial i{Symbol::plain_head_size};
 inline constexpr Monomial j{Symbol::rotary_head_size};
 inline constexpr Monomial l{Symbol::value_head_size};
+inline constexpr Monomial H{Symbol::mamba_heads};
+inline constexpr Monomial P{Symbol::mamba_head_size};
+inline constexpr Monomial G{Symbol::mamba_groups};
+inline constexpr Monomial S{Symbol::mamba_state_size};
 inline constexpr Monomial f{Symbol::feedforward};
 inline constexpr Monomial g{Symbol::expert_feedforward};
+inline constexpr Monomial D{Symbol::expert_latent};
 inline constexpr Monomial u{Symbol::shared_feedforward};
 inline constexpr Monomial v{Symbol::vocabulary};
 inline constexpr Monomial x{Symbol::max_positions};

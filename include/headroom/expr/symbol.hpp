@@ -27,8 +27,13 @@ enum class Symbol : std::uint8_t {
   plain_head_size,
   rotary_head_size,
   value_head_size,
+  mamba_heads,
+  mamba_head_size,
+  mamba_groups,
+  mamba_state_size,
   feedforward,
   expert_feedforward,
+  expert_latent,
   shared_feedforward,
   vocabulary,
   max_positions,
@@ -44,7 +49,7 @@ enum class Symbol : std::uint8_t {
   expert_tensor_parallel,
 };
 
-inline constexpr std::size_t symbol_count = 32;
+inline constexpr std::size_t symbol_count = 37;
 
 struct Notation {
   Symbol symbol;
@@ -70,8 +75,13 @@ inline constexpr std::array<Notation, symbol_count> notation{{
     {Symbol::plain_head_size, 'i', "size of a key without positions"},
     {Symbol::rotary_head_size, 'j', "size of a key with positions"},
     {Symbol::value_head_size, 'l', "size of a value"},
+    {Symbol::mamba_heads, 'H', "heads of a Mamba mixer"},
+    {Symbol::mamba_head_size, 'P', "size of one of them"},
+    {Symbol::mamba_groups, 'G', "groups of them, whose heads share B and C"},
+    {Symbol::mamba_state_size, 'S', "numbers of the state of each channel"},
     {Symbol::feedforward, 'f', "feed-forward width"},
     {Symbol::expert_feedforward, 'g', "width of an expert"},
+    {Symbol::expert_latent, 'D', "width of the latent tokens that experts read"},
     {Symbol::shared_feedforward, 'u', "width of the shared experts"},
     {Symbol::vocabulary, 'v', "vocabulary size, padded"},
     {Symbol::max_positions, 'x', "rows of the position table"},

@@ -23,7 +23,7 @@ enum class CudaGraphs : std::uint8_t { none, layers, full_iteration };
 
 // Modules of a layer that graphs can be of [Megatron-Core, --cuda-graph-modules, formerly --cuda-graph-scope]. moe: all of a mixture
 // of experts, whose shapes must then be known before tokens are routed: with capacities, not without.
-enum class GraphModule : std::uint8_t { attn, mlp, moe_router, moe_preprocess, moe };
+enum class GraphModule : std::uint8_t { attn, mamba, mlp, moe_router, moe_preprocess, moe };
 
 template <>
 inline constexpr std::array<Spelling<Launches>, 2> spellings<Launches>{{
@@ -37,8 +37,9 @@ inline constexpr std::array<Spelling<CudaGraphs>, 3> spellings<CudaGraphs>{{
     {CudaGraphs::full_iteration, "full_iteration"},
 }};
 template <>
-inline constexpr std::array<Spelling<GraphModule>, 5> spellings<GraphModule>{{
+inline constexpr std::array<Spelling<GraphModule>, 6> spellings<GraphModule>{{
     {GraphModule::attn, "attn"},
+    {GraphModule::mamba, "mamba"},
     {GraphModule::mlp, "mlp"},
     {GraphModule::moe_router, "moe_router"},
     {GraphModule::moe_preprocess, "moe_preprocess"},

@@ -101,14 +101,6 @@ constexpr ValueId unfused_attention(OpBuilder& layer, Qkv in) {
   return output;
 }
 
-// A change of memory order, which copies.
-constexpr ValueId transposed(OpBuilder& layer, ValueId value) {
-  Value copy = layer.table[value];
-  copy.name = "transposed copy";
-  copy.buffer = nowhere;
-  return layer.table.value(copy);
-}
-
 constexpr ValueId flash_attention(OpBuilder& layer, Qkv in) {
   using namespace symbols;
   const bool batch_first = layer.arch.kernels.layout == AttentionLayout::batch_first;
@@ -118,7 +110,7 @@ constexpr ValueId flash_attention(OpBuilder& layer, Qkv in) {
       // Of one sequence only a view into a wider allocation is copied.
       if (layer.one_sequence && layer.table[*part].buffer == nowhere) continue;
       copy.inputs.push_back(*part);
-      *part = transposed(layer, *part);
+      *part = layer.transposed(*part);
       copy.outputs.push_back(*part);
     }
     if (!copy.inputs.empty()) layer.table.op(copy);
@@ -151,7 +143,7 @@ constexpr ValueId flash_attention(OpBuilder& layer, Qkv in) {
   if (batch_first && !layer.one_sequence) {
     copy.name = "from_batch_first";
     copy.inputs = {output};
-    output = transposed(layer, output);
+    output = layer.transposed(output);
     copy.outputs = {output};
     layer.table.op(copy);
   }

@@ -4,6 +4,8 @@
 //   alltoall, flex   router  route  permute  dispatch  sort  EXPERTS  unsort  combine  unpermute
 //   allgather        router  route  dispatch  permute  EXPERTS  unpermute  [cast_sums]  combine  [cast_back]
 //
+//   all of them with latent_down between route and the rest, and latent_up behind it, where experts read latent tokens
+//
 //   EXPERTS          [pad_rows]  expert_up  expert_activation  [weigh]  expert_down  [unpad_rows]
 //   and behind all   [shared_up  shared_activation  shared_down  [shared_gate]]  add_shared
 //
@@ -14,57 +16,10 @@
 #pragma once
 
 #include "headroom/model/mlp_ops.hpp"
+#include "headroom/model/router_ops.hpp"
 #include "headroom/model/routing_operators.hpp"
 
 namespace headroom {
-
-// Of each token, for all experts.
-struct Choice {
-  ValueId probabilities;  // zero where an expert was not chosen
-  ValueId map;            // which were
-};
-
-// Scores, and the q best of them.
-constexpr Choice choice(OpBuilder& layer, ValueId input) {
-  using namespace symbols;
-  const Experts& experts = *layer.arch.experts;
-  const Dtype dtype = experts.router_dtype;
-  const ValueId logits = layer.table.value({"router logits", E * s * b, dtype});
-  Op router{.name = "router", .kind = OpKind::linear, .inputs = {input}, .outputs = {logits}};
-  router.always_half = true;
-  router.saves = {{input, why::weight_gradient}};
-  router.products = {{.rows = {s * b, Placement::boundary},
-                      .inner = {h, Placement::whole},
-                      .outer = {{E, Placement::whole}}}};
-  if (experts.router_bias) router.parameters = {{E, Placement::whole}};
-  layer.table.op(router);
-
-  Op choose{.name = "route", .inputs = {logits}};
-  choose.operators = routing::choice;
-  // Before the choice all scores are functions of all logits; after it, of those of the chosen.
-  const bool chosen_only = experts.scores == RouterScores::softmax;
-  layer.keep(choose, {"router scores", (chosen_only ? q : E) * s * b, Dtype::fp32}, why::input_gradient);
-  layer.keep(choose, {"chosen experts", q * s * b, Dtype::int64}, "where gradients of the scores go");
-  if (experts.scores == RouterScores::sigmoid) {
-    layer.keep(choose, {"sum of the chosen scores", s * b, Dtype::fp32}, why::other_factor);
-    layer.keep(choose, {"normalized scores", q * s * b, Dtype::fp32}, why::other_factor);
-    choose.operators = choose.operators + routing::normalization;
-  }
-  if (experts.auxiliary_loss) {
-    choose.operators = choose.operators + routing::auxiliary_loss;
-    layer.keep(choose, {"scores of the auxiliary loss", E * s * b, Dtype::fp32}, why::other_factor);
-  }
-  const ValueId map = layer.table.value({"routing map", E * s * b, Dtype::boolean});
-  const Choice made{.probabilities = layer.table.value({"probabilities", E * s * b, dtype}), .map = map};
-  choose.outputs.push_back(made.map);
-  choose.outputs.push_back(made.probabilities);
-  if (layer.dispatcher != Dispatcher::allgather) {
-    choose.saves.push_back({made.map, "which scores were chosen"});
-    choose.saves.push_back({made.probabilities, "the dispatcher holds it until the tokens are back"});
-  }
-  layer.table.op(choose);
-  return made;
-}
 
 // What the experts of a rank compute on, and the map that brings their rows back.
 struct ExpertRows {
@@ -82,6 +37,11 @@ constexpr Exchange across(ParallelAxis axis, Conjugate name, ValueId value) {
   return {.axis = axis, .name = name, .value = value};
 }
 
+// Numbers of a token that experts read, and make.
+constexpr Monomial width_read(const OpBuilder& layer) {
+  return layer.arch.experts->latent > 0 ? symbols::D : symbols::h;
+}
+
 // Copies of a token that leave its rank.
 constexpr Monomial copies(Dispatcher dispatcher) {
   return dispatcher == Dispatcher::flex ? symbols::r : symbols::q;
@@ -91,7 +51,8 @@ constexpr Monomial copies(Dispatcher dispatcher) {
 constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& choice) {
   using namespace symbols;
   const Dtype dtype = layer.arch.experts->router_dtype;
-  const Monomial copied = copies(layer.dispatcher) * s * b * h;
+  const Monomial width = width_read(layer);
+  const Monomial copied = copies(layer.dispatcher) * s * b * width;
   Op permute{.name = "permute", .kind = OpKind::copy, .inputs = {input, choice.probabilities}};
   const ValueId tokens = layer.table.value({"permuted tokens", copied});
   const ValueId probabilities = layer.table.value({"permuted probabilities", q * s * b, dtype});
@@ -112,7 +73,7 @@ constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& ch
                   .exchanges = {across(ParallelAxis::expert, Conjugate::dispatch, received),
                                 across(ParallelAxis::expert, Conjugate::dispatch, weights)}});
 
-  const ValueId sorted = layer.table.value({"expert input", rows * h, Dtype::half, Placement::routed});
+  const ValueId sorted = layer.table.value({"expert input", rows * width, Dtype::half, Placement::routed});
   const ValueId factors = layer.table.value({"expert probabilities", rows, dtype, Placement::routed});
   const ValueId order = layer.table.value({"order of the rows", 2 * rows, Dtype::int32, Placement::routed});
   layer.table.op({.name = "sort",
@@ -143,14 +104,15 @@ constexpr ExpertRows gathered_rows(OpBuilder& layer, ValueId input, const Choice
     dispatch.exchanges.push_back(across(ParallelAxis::expert, how, all));
     return all;
   };
-  const ValueId tokens = gather("gathered tokens", s * b * h, Dtype::half, Conjugate::g);
+  const ValueId tokens = gather("gathered tokens", s * b * width_read(layer), Dtype::half, Conjugate::g);
   const ValueId probabilities = gather("gathered probabilities", E * s * b, dtype, Conjugate::g);
   gather("gathered map", E * s * b, Dtype::boolean, Conjugate::gather);  // which has no gradient
   layer.table.op(dispatch);
 
   const Monomial rows = q * I * s * b;
   Op permute{.name = "permute", .kind = OpKind::copy, .inputs = {tokens, probabilities}};
-  const ValueId selected = layer.table.value({"expert input", rows * h, Dtype::half, Placement::routed});
+  const ValueId selected =
+      layer.table.value({"expert input", rows * width_read(layer), Dtype::half, Placement::routed});
   const ValueId factors = layer.table.value({"expert probabilities", rows, dtype, Placement::routed});
   permute.outputs = {selected, factors};
   layer.keep(permute, {"row map", 2 * E * s * b, Dtype::int32, Placement::routed}, row_origin);
@@ -165,7 +127,8 @@ constexpr ExpertRows gathered_rows(OpBuilder& layer, ValueId input, const Choice
 // Each token's rows come back to its rank.
 constexpr ValueId returned_sums(OpBuilder& layer, const ExpertRows& rows, ValueId output) {
   using namespace symbols;
-  const Monomial copied = copies(layer.dispatcher) * s * b * h;
+  const Monomial width = width_read(layer);
+  const Monomial copied = copies(layer.dispatcher) * s * b * width;
   const ValueId sent = layer.table.value({"output of the experts", I * copied});
   Exchange scatter = across(ParallelAxis::expert_tensor, Conjugate::g_bar, output);
   // Megatron-LM sums over ranks in the precision of the probabilities.
@@ -183,7 +146,7 @@ constexpr ValueId returned_sums(OpBuilder& layer, const ExpertRows& rows, ValueI
                   .inputs = {sent},
                   .outputs = {returned},
                   .exchanges = {across(ParallelAxis::expert, Conjugate::combine, sent)}});
-  const ValueId summed = layer.table.value({"sum over experts", s * b * h});
+  const ValueId summed = layer.table.value({"sum over experts", s * b * width});
   layer.table.op({.name = "unpermute",
                   .kind = OpKind::copy,
                   .inputs = {returned},
@@ -197,7 +160,7 @@ constexpr ValueId scattered_sums(OpBuilder& layer, const ExpertRows& rows, Value
   using namespace symbols;
   const Dtype dtype = layer.arch.experts->router_dtype;
   const auto sums = [&](std::string_view name, Dtype of, Placement placement) {
-    return layer.table.value({name, s * b * h, of, placement});
+    return layer.table.value({name, s * b * width_read(layer), of, placement});
   };
   ValueId own = sums("sums over own experts", Dtype::half, Placement::expert_rows);
   layer.table.op({.name = "unpermute",
@@ -231,6 +194,7 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
   using namespace symbols;
   const int projections = is_gated(layer.arch.activation) ? 2 : 1;
   const Monomial rows = q * I * s * b;
+  const Monomial width = detail::width_read(layer);
   const ValueId factors = given.factors;
   const auto value = [&](std::string_view name, const Monomial& elements, Placement placement,
                          Dtype of = Dtype::half) {
@@ -241,7 +205,7 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
   // for more, and back [Megatron-LM, core/transformer/moe/experts.py, quantization_padding; Transformer Engine, module/fp8_padding.py].
   const auto copied = [&](std::string_view name, ValueId of, std::string_view made) {
     if (!layer.pads_rows) return of;
-    const ValueId copy = value(made, rows * h, Placement::routed);
+    const ValueId copy = value(made, rows * width, Placement::routed);
     layer.table.op({.name = name, .kind = OpKind::copy, .inputs = {of}, .outputs = {copy}});
     return copy;
   };
@@ -261,7 +225,7 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
     op.weights = WeightClass::expert;
     op.host_waits = first;  // how many rows each expert has sizes its product
     if (biases && !first)
-      op.traffic.push_back(routing::weighted_bias(rows * h, layer.arch.experts->router_dtype));
+      op.traffic.push_back(routing::weighted_bias(rows * width, layer.arch.experts->router_dtype));
     layer.table.op(op);
   };
   const bool gated = projections == 2;
@@ -269,13 +233,14 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
   const bool scale_inputs = layer.arch.experts->scale_inputs;
   ValueId scaled = input;
   if (scale_inputs) {
-    scaled = value("scaled input", rows * h, Placement::routed);
+    scaled = value("scaled input", rows * width, Placement::routed);
     layer.table.op({.name = "scale_inputs",
                     .inputs = {input, factors},
                     .outputs = {scaled},
                     .saves = {{input, why::other_factor}, {factors, why::other_factor}}});
   }
-  linear("expert_up", scaled, up, {h, Placement::whole}, {projections * g, Placement::expert_split}, true);
+  linear("expert_up", scaled, up, {width, Placement::whole}, {projections * g, Placement::expert_split},
+         true);
   const bool unfused = layer.arch.experts->weighting == Fusion::unfused && !scale_inputs;
   ValueId active =
       activation(layer, up, "expert_activation", rows * g, unfused || scale_inputs ? nowhere : factors);
@@ -291,21 +256,32 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
                     .input_gradient = Dtype::fp32});
     active = weighted;
   }
-  const ValueId output = value("expert output", rows * h, Placement::routed);
-  linear("expert_down", active, output, {g, Placement::expert_split}, {h, Placement::whole}, false);
+  const ValueId output = value("expert output", rows * width, Placement::routed);
+  linear("expert_down", active, output, {g, Placement::expert_split}, {width, Placement::whole}, false);
   return copied("unpad_rows", output, "unpadded output");
 }
 
 constexpr ValueId mixture(OpBuilder& layer, ValueId input) {
   using namespace symbols;
   const bool gathers = layer.dispatcher == Dispatcher::allgather;
-  const Choice chosen = choice(layer, input);
-  const ExpertRows rows =
-      gathers ? detail::gathered_rows(layer, input, chosen) : detail::sent_rows(layer, input, chosen);
-  const ValueId made = grouped_experts(layer, rows);
-  const ValueId summed =
-      gathers ? detail::scattered_sums(layer, rows, made) : detail::returned_sums(layer, rows, made);
   const Experts& experts = *layer.arch.experts;
+  const Choice chosen = choice(layer, input);
+  // Every rank has both projections whole, and runs them on its own tokens [Megatron-LM, core/transformer/moe/moe_layer.py].
+  ValueId tokens = input;
+  if (experts.latent > 0) {
+    tokens = layer.table.value({"latent tokens", s * b * D});
+    layer.repeated_linear("latent_down", input, {tokens}, {{D, Placement::whole}});
+  }
+  const ExpertRows rows =
+      gathers ? detail::gathered_rows(layer, tokens, chosen) : detail::sent_rows(layer, tokens, chosen);
+  const ValueId made = grouped_experts(layer, rows);
+  ValueId summed =
+      gathers ? detail::scattered_sums(layer, rows, made) : detail::returned_sums(layer, rows, made);
+  if (experts.latent > 0) {
+    const ValueId latent = summed;
+    summed = layer.table.value({"projected sum", s * b * h});
+    layer.repeated_linear("latent_up", latent, {summed}, {{h, Placement::whole}}, D);
+  }
   if (experts.shared_feedforward == 0) return summed;
 
   ValueId shared = mlp(layer, input, {"shared_up", "shared_activation", "shared_down", u});

@@ -28,7 +28,7 @@ struct KindSize {
   std::int64_t size = 0;
   friend bool operator==(const KindSize&, const KindSize&) = default;
 };
-using KindSizes = FixedVector<KindSize, 16>;
+using KindSizes = FixedVector<KindSize, 20>;
 
 struct LayerKind {
   std::string name;

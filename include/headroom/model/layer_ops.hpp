@@ -4,12 +4,14 @@
 //   norm_1  qkv  [qk_norm]  [rotary]  core attention  projection  [post_norm_1]  residual_1
 //   norm_2  mlp_up  activation  mlp_down  [post_norm_2]  residual_2
 //
-// or, of latent attention, its rows in qkv_ops.hpp, and of a mixture of experts those of expert_ops.hpp.
+// or, of latent attention, its rows in qkv_ops.hpp, of Mamba those of mamba_ops.hpp, and of a mixture of experts those of
+// expert_ops.hpp. A layer of one part has the rows of one line, to the residual add.
 // Where attention and MLP are parallel, both read the layer's input and both are added to it: one's sum is the other's stream.
 #pragma once
 
 #include "headroom/model/attention_ops.hpp"
 #include "headroom/model/expert_ops.hpp"
+#include "headroom/model/mamba_ops.hpp"
 
 namespace headroom {
 
@@ -25,10 +27,15 @@ constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence 
   const auto after = [&](std::string_view name, ValueId value) {
     return architecture.norm_position == NormPosition::before ? value : layer.norm(name, value);
   };
+  ValueId normalized = input;
+  ValueId middle = input;
+  if (architecture.parts != LayerParts::mlp) {
+    normalized = before("norm_1", input);
+    const ValueId mixed = architecture.mamba ? mamba(layer, normalized) : attention(layer, normalized);
+    middle = layer.residual("residual_1", after("post_norm_1", mixed), input);
+  }
+  if (architecture.parts == LayerParts::mixer) return layer.table;
   const bool parallel = architecture.residual != ResidualForm::sequential;
-  const ValueId normalized = before("norm_1", input);
-  const ValueId attended = after("post_norm_1", attention(layer, normalized));
-  const ValueId middle = layer.residual("residual_1", attended, input);
   const ValueId read = architecture.residual == ResidualForm::parallel_shared_norm
                            ? normalized
                            : before("norm_2", parallel ? input : middle);

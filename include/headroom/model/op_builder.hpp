@@ -80,8 +80,7 @@ struct OpBuilder {
 
   // Every token times a weight matrix. Column-parallel linears split the outer extent, row-parallel ones the inner:
   // either way a rank runs on 1/t of the weights.
-  [[nodiscard]] static constexpr MatrixProduct of_tokens(const Amount& inner,
-                                                         const FixedVector<Amount, 2>& outer) {
+  [[nodiscard]] static constexpr MatrixProduct of_tokens(const Amount& inner, const OuterExtents& outer) {
     using namespace symbols;
     return {.rows = {s * b, Placement::whole}, .inner = inner, .outer = outer};
   }
@@ -111,12 +110,21 @@ struct OpBuilder {
 
   // A linear layer whose weights every tensor-parallel rank has, and which it runs on its own tokens.
   constexpr void repeated_linear(std::string_view name, ValueId input, const FixedVector<ValueId, 8>& outputs,
-                                 const FixedVector<Amount, 2>& outer) {
+                                 const OuterExtents& outer, const Monomial& inner = symbols::h) {
     using namespace symbols;
     Op op{.name = name, .kind = OpKind::linear, .inputs = {input}, .outputs = outputs};
     op.saves = {{input, why::weight_gradient}};
-    op.products = {{.rows = {s * b, Placement::boundary}, .inner = {h, Placement::whole}, .outer = outer}};
+    op.products = {
+        {.rows = {s * b, Placement::boundary}, .inner = {inner, Placement::whole}, .outer = outer}};
     table.op(op);
+  }
+
+  // A copy of a value in another memory order, to be made by an op.
+  constexpr ValueId transposed(ValueId value) {
+    Value copy = table[value];
+    copy.name = "transposed copy";
+    copy.buffer = nowhere;
+    return table.value(copy);
   }
 
   // Dropout where the architecture has it, added to the residual stream.

@@ -40,6 +40,7 @@ enum class OpKind : std::uint8_t {
   batched_matmul,
   softmax,
   flash_attention,
+  scan,  // of a Mamba mixer, its convolution included (mamba_ops.hpp)
   elementwise,
   copy,
   embedding,
@@ -81,15 +82,18 @@ struct Amount {
   friend bool operator==(const Amount&, const Amount&) = default;
 };
 
-// Products of matrices, `batch` of them, each [rows x inner] [inner x outer]. The outer extent may have two parts side
-// by side (q beside k and v), since tensor parallelism may divide them differently. From this shape follow the
+// The parts of the outer extent of a product, side by side: q beside k and v, since tensor parallelism may divide them
+// differently.
+using OuterExtents = FixedVector<Amount, 3>;
+
+// Products of matrices, `batch` of them, each [rows x inner] [inner x outer]. From this shape follow the
 // FLOPs, the weights of a linear (of each of the batch, which are experts), and the products of the backward pass: the gradient of the left factor is
 // [rows x outer] [outer x inner], that of the right one [outer x rows] [rows x inner].
 struct MatrixProduct {
   Amount batch{1, Placement::whole};
   Amount rows{1, Placement::whole};
   Amount inner{1, Placement::whole};
-  FixedVector<Amount, 2> outer{};
+  OuterExtents outer{};
   Dtype dtype = Dtype::half;  // that its factors are multiplied in
   friend constexpr bool operator==(const MatrixProduct& x, const MatrixProduct& y) {
     if (!(x.batch == y.batch && x.rows == y.rows && x.inner == y.inner && x.dtype == y.dtype)) return false;
@@ -142,7 +146,7 @@ struct Op {
   bool overlaps = false;                    // collectives before it may run beside its products
   WeightClass weights = WeightClass::dense;
   bool in_place = false;  // its backward pass writes the gradient of its input over what it saved
-  FixedVector<ValueId, 2> temporaries{};  // alive while its backward pass runs, and only then
+  FixedVector<ValueId, 4> temporaries{};  // alive while its backward pass runs, and only then
   std::optional<Dtype> input_gradient{};  // while its backward pass runs, where it is not the input's dtype
   bool always_half = false;     // its products are of 16 bits, whatever the precision of a model's linears
   bool shares_weights = false;  // they are another op's, and counted there
@@ -216,12 +220,13 @@ inline constexpr std::array<Spelling<Placement>, 8> spellings<Placement>{{
     {Placement::expert_rows, "expert_rows"},
 }};
 template <>
-inline constexpr std::array<Spelling<OpKind>, 10> spellings<OpKind>{{
+inline constexpr std::array<Spelling<OpKind>, 11> spellings<OpKind>{{
     {OpKind::normalization, "normalization"},
     {OpKind::linear, "linear"},
     {OpKind::batched_matmul, "batched_matmul"},
     {OpKind::softmax, "softmax"},
     {OpKind::flash_attention, "flash_attention"},
+    {OpKind::scan, "scan"},
     {OpKind::elementwise, "elementwise"},
     {OpKind::copy, "copy"},
     {OpKind::embedding, "embedding"},

@@ -20,7 +20,7 @@ constexpr Qkv qkv(OpBuilder& layer, ValueId input) {
                    part("v", s * b * k * e, Placement::kv_split)};
   FixedVector<Amount, 4> biases;
   if (layer.arch.qkv_bias) biases = {{a * e, Placement::split}, {2 * k * e, Placement::kv_split}};
-  const auto linear_to = [](const FixedVector<Amount, 2>& outer) {
+  const auto linear_to = [](const OuterExtents& outer) {
     return OpBuilder::of_tokens({h, Placement::whole}, outer);
   };
   const Amount query{a * e, Placement::split};

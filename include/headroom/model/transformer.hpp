@@ -31,7 +31,10 @@ struct Experts {
   std::int64_t per_token = 0;           // q
   std::int64_t feedforward = 0;         // g, the width of one
   std::int64_t shared_feedforward = 0;  // u, the width of all shared ones together; 0: there are none
-  bool shared_gate = false;             // their output is multiplied by a score of each token
+  // D, the width that tokens are projected to before they go to the experts, and from when they are back: experts read and make
+  // so many numbers a token [Megatron-LM, --moe-latent-size]. 0: they read the hidden size.
+  std::int64_t latent = 0;
+  bool shared_gate = false;  // their output is multiplied by a score of each token
   RouterScores scores = RouterScores::softmax;
   bool auxiliary_loss = true;        // for an even load, on scores of its own
   Dtype router_dtype = Dtype::fp32;  // of logits and probabilities
@@ -42,6 +45,22 @@ struct Experts {
   // Tokens that an expert takes at most, times the mean; the others are dropped. Absent: none is.
   std::optional<double> capacity_factor = {};
   friend bool operator==(const Experts&, const Experts&) = default;
+};
+
+// The parts that a layer has: a mixer of tokens, which is attention or Mamba, and an MLP or a mixture of experts; or one of them,
+// with a normalization and a residual add of its own [Megatron-LM, --hybrid-layer-pattern].
+enum class LayerParts : std::uint8_t { both, mixer, mlp };
+
+// The mixer of Mamba-2 in place of attention [Dao and Gu, arXiv:2405.21060].
+struct Mamba {
+  std::int64_t heads = 0;       // H
+  std::int64_t head_size = 0;   // P
+  std::int64_t groups = 0;      // G, each of H/G heads that share B and C
+  std::int64_t state_size = 0;  // S
+  std::int64_t conv_width = 4;  // tokens that the causal convolution sees
+  std::int64_t chunk_size =
+      128;  // tokens that the scan takes at a time [Megatron-LM, core/ssm/mamba_mixer.py]
+  friend bool operator==(const Mamba&, const Mamba&) = default;
 };
 
 // The choices of op table rows. A literal type, so that tables can be composed at compile time.
@@ -62,7 +81,9 @@ struct Architecture {
   bool attention_sinks = false;    // a learned logit for each head in its softmax's sum (gpt-oss)
   bool attention_softcap = false;  // scores go through cap tanh(scores/cap) (Gemma 2)
   std::optional<LatentAttention> latent_attention;
+  std::optional<Mamba> mamba;      // in place of attention
   std::optional<Experts> experts;  // in place of the MLP
+  LayerParts parts = LayerParts::both;
   Kernels kernels;
   friend bool operator==(const Architecture&, const Architecture&) = default;
 };
@@ -83,6 +104,14 @@ constexpr Architecture with_kernels(Architecture architecture, const StackKernel
   if (!own.kv_sharing) own.kv_sharing = of_stack.kv_sharing;
   if (!own.cross_entropy) own.cross_entropy = of_stack.cross_entropy;
   return architecture;
+}
+
+// A layer of an MLP alone has no Mamba either, and one of a mixer alone has no experts.
+constexpr bool has_attention(const Architecture& layer) {
+  return layer.parts != LayerParts::mlp && !layer.mamba;
+}
+constexpr bool has_dense_mlp(const Architecture& layer) {
+  return layer.parts != LayerParts::mixer && !layer.experts;
 }
 
 // Far beyond any model, and low enough for tables by layer.
@@ -148,8 +177,9 @@ inline bool any_experts(const Transformer& model) {
 }
 
 inline bool any_flash_attention(const Transformer& model) {
-  return any_layer(
-      model, [](const Architecture& layer) { return layer.kernels.attention == AttentionKernel::flash; });
+  return any_layer(model, [](const Architecture& layer) {
+    return has_attention(layer) && layer.kernels.attention == AttentionKernel::flash;
+  });
 }
 
 // v as a tensor-parallel rank group holds it: rounded up to a multiple of vocabulary_multiple * t
@@ -161,6 +191,12 @@ inline constexpr std::array<Spelling<RouterScores>, 3> spellings<RouterScores>{{
     {RouterScores::softmax, "softmax"},
     {RouterScores::softmax_before_choice, "softmax_before_choice"},
     {RouterScores::sigmoid, "sigmoid"},
+}};
+template <>
+inline constexpr std::array<Spelling<LayerParts>, 3> spellings<LayerParts>{{
+    {LayerParts::both, "both"},
+    {LayerParts::mixer, "mixer"},
+    {LayerParts::mlp, "mlp"},
 }};
 template <>
 inline constexpr std::array<Spelling<Activation>, 5> spellings<Activation>{{

@@ -19,11 +19,12 @@ struct RecomputeModule {
 inline constexpr std::array recompute_modules{
     RecomputeModule{"core_attn", false, ""},
     RecomputeModule{"mlp", false, "mlp_up activation mlp_down"},
-    RecomputeModule{"moe", false,
-                    "router route permute dispatch sort pad_rows scale_inputs expert_up expert_activation "
-                    "weigh expert_down unpad_rows "
-                    "unsort combine unpermute cast_sums cast_back "
-                    "shared_up shared_activation shared_down shared_gate apply_shared_gate add_shared"},
+    RecomputeModule{
+        "moe", false,
+        "router route latent_down permute dispatch sort pad_rows scale_inputs expert_up expert_activation "
+        "weigh expert_down unpad_rows "
+        "unsort combine unpermute cast_sums cast_back latent_up "
+        "shared_up shared_activation shared_down shared_gate apply_shared_gate add_shared"},
     RecomputeModule{"shared_experts", false,
                     "shared_up shared_activation shared_down shared_gate apply_shared_gate"},
     RecomputeModule{"moe_act", true, "expert_activation"},

@@ -68,6 +68,7 @@ struct Extrapolations {
   bool unaligned_heads = false;    // a head size that is no multiple of 8: products fall off the tensor cores
   bool attention_size = false;     // flash attention outside the fitted sizes
   bool flash_attention = false;    // flash attention at all: its rates may be assumed
+  bool scan = false;               // of a Mamba mixer: rates of one device stand for all
   bool grouped_products = false;   // products of experts in one kernel, by rates of their own
   std::uint32_t narrow_types = 0;  // that products are of: a bit for each place in narrow_types
   friend bool operator==(const Extrapolations&, const Extrapolations&) = default;
@@ -80,6 +81,7 @@ constexpr Extrapolations operator|(const Extrapolations& x, const Extrapolations
           x.unaligned_heads || y.unaligned_heads,
           x.attention_size || y.attention_size,
           x.flash_attention || y.flash_attention,
+          x.scan || y.scan,
           x.grouped_products || y.grouped_products,
           x.narrow_types | y.narrow_types};
 }

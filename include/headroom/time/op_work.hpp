@@ -45,7 +45,7 @@ struct ProductWork {
   Monomial batch;
   Monomial rows;
   Monomial inner;
-  FixedVector<Monomial, 2> outer;
+  FixedVector<Monomial, 3> outer;
 };
 
 // How the host launches an op: by itself, as the first of a graph of several ops, or within one.

@@ -166,6 +166,7 @@ constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, c
       break;
     case OpKind::batched_matmul:
     case OpKind::flash_attention:
+    case OpKind::scan:
     case OpKind::transfer:
     case OpKind::loss: break;
   }
@@ -229,6 +230,7 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
     }
     case OpKind::batched_matmul:
     case OpKind::flash_attention:
+    case OpKind::scan:
     case OpKind::transfer:
     case OpKind::loss: break;
   }

@@ -1,0 +1,57 @@
+#include "headroom/time/scan.hpp"
+
+#include <doctest/doctest.h>
+
+#include "headroom/io/system_file.hpp"
+#include "headroom/time/streaming.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr Scan large{
+    .tokens = 16384, .heads = 128, .head_size = 64, .groups = 8, .state_size = 128, .chunk_size = 128};
+
+}  // namespace
+
+TEST_CASE("scan: its kernels move, of a token, what a list of their inputs and outputs says") {
+  const Scan scan{.tokens = 1, .heads = 2, .head_size = 4, .groups = 1, .state_size = 8, .chunk_size = 16};
+  // x, z and outputs are 8 numbers, B and C 8 each, dt 2, a state 64 of each 16 tokens, scores 16.
+  const double sums = 2 * 2 + 2 * 4 * 2;
+  const double states = 2 * 8 + 2 * 8 + 2 * 4 * 2 + 4 * 4;
+  const double passing = 4 * 4 + 2 * 4;
+  const double scores = 2 * 2 * 8 + 4 * 16;
+  const double outputs = 2 * 8 + 2 * 8 + 2 * 4 + 4 * 16 + 2 * 4 * 2 + 2 * 8 + 2 * 2 * 8;
+  CHECK(scan_bytes(scan, AttentionPass::forward).count() == sums + states + passing + scores + outputs);
+  CHECK(convolution_bytes(scan, AttentionPass::forward).count() == 2 * 2 * (8 + 16));
+  CHECK(scan_bytes(scan, AttentionPass::backward) > 2 * scan_bytes(scan, AttentionPass::forward));
+}
+
+TEST_CASE("scan: the forward kernels on H100 are as fast as they were measured") {
+  // 12.62 million tokens a second without a gate: z is not read, nor a second output written, and no convolution runs.
+  const Scan measured{
+      .tokens = 8192, .heads = 128, .head_size = 64, .groups = 1, .state_size = 128, .chunk_size = 256};
+  const System h100 = read_system("dgx-h100-80g");
+  const Bytes ungated = scan_bytes(measured, AttentionPass::forward) - Bytes(2 * 2 * 8192.0 * 128 * 64);
+  const Seconds time = ungated / (132.0 * scan_bandwidth);
+  CHECK(8192 / time.count() == doctest::Approx(12.62e6).epsilon(0.05));
+  CHECK(scan_time(measured, AttentionPass::forward, *h100.performance) > time);
+}
+
+TEST_CASE("scan: time grows with the tokens and falls with the ranks, and memory bounds it") {
+  const Performance performance = *read_system("dgx-h100-80g").performance;
+  for (const AttentionPass pass : {AttentionPass::forward, AttentionPass::backward}) {
+    Scan half = large;
+    half.heads /= 2;
+    half.groups /= 2;
+    Scan longer = large;
+    longer.tokens *= 2;
+    CHECK(scan_time(half, pass, performance) < scan_time(large, pass, performance));
+    CHECK(scan_time(longer, pass, performance) > 1.9 * scan_time(large, pass, performance));
+    Performance slow = performance;
+    slow.device.memory_bandwidth = BytesPerSecond(1e11);
+    const Bytes all = scan_bytes(large, pass) + convolution_bytes(large, pass);
+    CHECK(scan_time(large, pass, slow) >= all / streaming_bandwidth(slow));
+  }
+}
+
+}  // namespace headroom
