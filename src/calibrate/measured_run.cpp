@@ -10,6 +10,7 @@
 #include "headroom/parallel/recompute_modules.hpp"
 #include "headroom/parallel/stack_legality.hpp"
 #include "precision_words.hpp"
+#include "run_model.hpp"
 #include "setting_words.hpp"
 
 namespace headroom {
@@ -105,6 +106,19 @@ bool has_experts(const MeasuredRun& run) {
   return run.model ? any_experts(*run.model) : run.experts.has_value();
 }
 
+// Layers of one part have what their letters say, and as many letters as layers.
+template <class Add>
+void collect_of_hybrid(const MeasuredRun& run, const Add& add) {
+  const auto has = [&](HybridLayer layer) {
+    return std::find(run.hybrid_layers.begin(), run.hybrid_layers.end(), layer) != run.hybrid_layers.end();
+  };
+  if (run.mamba && run.hybrid_layers.empty()) add("model.hybrid_pattern");
+  if (has(HybridLayer::mamba) && !run.mamba) add("model.mamba");
+  if (has(HybridLayer::experts) && !run.experts) add("model.moe");
+  if (!run.hybrid_layers.empty() && static_cast<std::int64_t>(run.hybrid_layers.size()) != run.layers)
+    add("model.hybrid_pattern of as many letters as layers");
+}
+
 void collect_lacking(const MeasuredRun& run, const RunSettings& settings, std::vector<std::string>& reasons) {
   const auto add = [&](const std::string& member) { reasons.push_back("not stated: " + member); };
   for (const std::string& member : run.lacking) add(member);
@@ -114,101 +128,7 @@ void collect_lacking(const MeasuredRun& run, const RunSettings& settings, std::v
   if (!run.recipe && !precision_of(run)) add("precision.recipe");
   if (run.tensor_parallel > 1 && !run.sequence_parallel) add("parallel.sp");
   if (!run.dense && !has_experts(run)) add("model.moe");
-}
-
-// Of a layer, what others of the model may have otherwise.
-struct LayerChoice {
-  bool sparse = false;
-  bool windowed = false;
-  friend bool operator==(const LayerChoice&, const LayerChoice&) = default;
-};
-
-LayerChoice choice_at(const MeasuredRun& run, std::int64_t place) {
-  const std::int64_t after_dense = place - run.dense_layers + 1;
-  const bool full = run.full_attention_every > 0 && (place + 1) % run.full_attention_every == 0;
-  return {.sparse = run.experts && after_dense > 0 && after_dense % run.expert_layer_every == 0,
-          .windowed = run.window > 0 && !full};
-}
-
-LayerDescription layer_of(const MeasuredRun& run, const Transformer& model, const LayerChoice& choice) {
-  LayerDescription layer = own_layer(model);
-  layer.name = choice.sparse ? "moe" : "dense";
-  if (choice.sparse) layer.architecture.experts = run.experts;
-  if (choice.windowed) {
-    layer.name += "_window";
-    layer.architecture.window = run.window;
-  }
-  return layer;
-}
-
-// Layers with experts among dense ones, and such that see a window among those that see all.
-void lay_kinds(Transformer& model, const MeasuredRun& run) {
-  std::vector<LayerChoice> kinds;
-  std::vector<LayerRun> runs;
-  for (std::int64_t place = 0; place < model.layers; ++place) {
-    const LayerChoice choice = choice_at(run, place);
-    const auto same = std::find(kinds.begin(), kinds.end(), choice);
-    const auto kind = static_cast<std::size_t>(same - kinds.begin());
-    if (same == kinds.end()) kinds.push_back(choice);
-    if (runs.empty() || runs.back().kind != kind) runs.push_back({kind, 0});
-    ++runs.back().count;
-  }
-  if (kinds.size() == 1) {
-    model.architecture = layer_of(run, model, kinds.front()).architecture;
-    return;
-  }
-  const Transformer common = model;
-  for (const LayerChoice& choice : kinds) model.layer_kinds.push_back(layer_of(run, common, choice));
-  model.layer_runs = std::move(runs);
-}
-
-Transformer described_model(const MeasuredRun& run, const RunSettings& settings) {
-  Transformer model{.name = run.model_name.empty() ? run.name : run.model_name,
-                    .source = run.source,
-                    .hidden = run.hidden,
-                    .feedforward = run.feedforward.value_or(4 * run.hidden),
-                    .heads = run.heads,
-                    .key_value_heads = run.key_value_heads.value_or(run.heads),
-                    .head_size = run.head_size.value_or(run.hidden / run.heads),
-                    .layers = run.layers,
-                    .vocabulary = run.vocabulary ? *run.vocabulary : settings.vocabulary.value(),
-                    .vocabulary_multiple = 128,  // Megatron-LM's default
-                    .sequence = run.sequence,
-                    .max_positions = run.sequence};
-  model.mtp_layers = run.mtp_layers;
-  Architecture& architecture = model.architecture;
-  if (run.gated) {  // those that are published are relatives of Llama
-    architecture.activation = Activation::swiglu;
-    architecture.normalization = Normalization::rms_norm;
-    architecture.positions = Positions::rotary;
-    architecture.linear_bias = architecture.qkv_bias = false;
-    architecture.hidden_dropout = architecture.attention_dropout = false;
-    architecture.tied_embeddings = false;
-  }
-  architecture.attention_sinks = run.attention_sinks;
-  if (run.qk_norm) architecture.qk_norm = QkNorm::per_head;
-  if (const auto& latent = run.latent_attention) {
-    architecture.latent_attention = latent;
-    architecture.positions = Positions::rotary;
-    architecture.qkv_bias = false;
-    model.key_value_heads = model.heads;  // it makes k and v of every head
-    model.head_size = latent->nope_head_size + latent->rope_head_size;
-  }
-  return model;
-}
-
-Transformer model_of(const MeasuredRun& run, const RunSettings& settings) {
-  Transformer model = run.model ? *run.model : described_model(run, settings);
-  const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };
-  Architecture& architecture = model.architecture;
-  if (run.flash_attention.value_or(false)) architecture.kernels.attention = AttentionKernel::flash;
-  set(architecture.normalization, run.normalization);
-  set(architecture.linear_bias, run.linear_bias);
-  set(architecture.qkv_bias, run.qkv_bias);
-  set(architecture.positions, settings.positions);
-  set(architecture.tied_embeddings, settings.tied_embeddings);
-  if (!run.model) lay_kinds(model, run);
-  return model;
+  collect_of_hybrid(run, add);
 }
 
 // Embedding and head are virtual stages' layers like the others: the first and the last chunk hold one less.

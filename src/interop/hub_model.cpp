@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "interop/hub_assumptions.hpp"
+#include "interop/hub_hybrid.hpp"
 #include "interop/hub_layers.hpp"
 
 namespace headroom {
 namespace {
-
-// Most pre-training is at this length, or at the longest that learned positions allow; no config.json says its own.
-constexpr std::int64_t common_length = 4096;
 
 constexpr bool is_any(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -29,8 +28,7 @@ class Translation {
     positions();
     lay_out();
     lengths();
-    model_["kernels"] = {{"attention", "flash"}};
-    config_.tell("kernels.attention is flash: what a training stack keeps is no part of config.json");
+    assume_flash(config_, model_);
     return std::move(model_);
   }
 
@@ -313,12 +311,7 @@ class Translation {
       config_.tell(fmt::format("sequence is {}, as many as there are learned positions", rows));
       return;
     }
-    const std::int64_t length = std::min(longest.value_or(common_length), common_length);
-    model_["sequence"] = std::max<std::int64_t>(length, 1);
-    config_.tell(
-        fmt::format("sequence is {}: config.json has no length of training sequences, and {} is the longest "
-                    "that the model is served with",
-                    length, key));
+    assume_length(config_, longest, model_);
   }
 
   ConfigReader& config_;
@@ -337,6 +330,7 @@ class Translation {
 }  // namespace
 
 Json model_file_of(ConfigReader& config, const HubType& type) {
+  if (type.family == HubFamily::nemotron_h) return hybrid_file_of(config, type);
   return Translation(config, type).translate();
 }
 

@@ -20,7 +20,8 @@ enum class HubFamily : std::uint8_t {
   glm,
   gpt_oss,
   llama4,
-  nemotron
+  nemotron,
+  nemotron_h
 };
 
 struct HubType {
@@ -37,7 +38,7 @@ struct HubType {
   std::string_view activation = "silu";
 };
 
-inline constexpr std::array<HubType, 24> hub_types{{
+inline constexpr std::array<HubType, 25> hub_types{{
     {"llama", HubFamily::llama, 32000, 4096, 11008, 32, 32},
     {"mistral", HubFamily::llama, 32000, 4096, 14336, 32, 32, 8},
     {"qwen2", HubFamily::llama, 151936, 4096, 22016, 32, 32, 32},
@@ -53,6 +54,7 @@ inline constexpr std::array<HubType, 24> hub_types{{
     {"gpt_neox", HubFamily::gpt_neox, 50432, 6144, 24576, 44, 64, 0, 0, false, "gelu"},
     {"opt", HubFamily::opt, 50272, 768, 3072, 12, 12, 0, 0, true, "relu"},
     {"nemotron", HubFamily::nemotron, 256000, 6144, 24576, 32, 48, 0, 0, false, "relu2"},
+    {"nemotron_h", HubFamily::nemotron_h, 131072, 4096, 21504, 52, 32, 8, 128, false, "relu2"},
     {"mixtral", HubFamily::mixtral, 32000, 4096, 14336, 32, 32, 8},
     {"qwen2_moe", HubFamily::qwen_moe, 151936, 2048, 5632, 24, 16, 16},
     {"qwen3_moe", HubFamily::qwen_moe, 151936, 2048, 6144, 24, 32, 4},

@@ -24,6 +24,7 @@ struct WrittenRun {
   std::optional<std::string> model;      // its name, which stands where its sizes would
   std::optional<std::int64_t> sequence;  // of the batch, over the model's
   std::optional<std::string> norm;
+  std::optional<std::string> pattern;  // of layers of one part
   std::optional<bool> tensor_overlap;
   std::optional<double> capacity_factor;
   StatedGraphs graphs;
@@ -47,6 +48,7 @@ inline constexpr auto run_expert_fields = [](auto& fields, auto& it) {
   fields.optional("first_dense_layers", it.run.dense_layers, Range{0, run_counts.most});
   fields.optional("every", it.run.expert_layer_every, run_counts);
   fields.optional("router_bias", experts.router_bias);
+  fields.optional("latent", experts.latent, Range{0, run_sizes.most});
   fields.optional("capacity_factor", experts.capacity_factor);
   LatentAttention latent;
   std::vector<std::string> absent;
@@ -60,6 +62,15 @@ inline constexpr auto run_expert_fields = [](auto& fields, auto& it) {
     it.run.lacking.insert(it.run.lacking.end(), absent.begin(), absent.end());
   }
   it.run.experts = experts;
+};
+
+inline constexpr auto run_mamba_fields = [](auto& fields, auto& it) {
+  Mamba& mamba = it.run.mamba.emplace();
+  mamba.groups = 8;  // Megatron-LM's --mamba-num-groups
+  fields.wanted("heads", mamba.heads, it.run.lacking, run_counts);
+  fields.wanted("head_dim", mamba.head_size, it.run.lacking, run_sizes);
+  fields.wanted("state", mamba.state_size, it.run.lacking, run_sizes);
+  fields.optional("groups", mamba.groups, run_counts);
 };
 
 inline constexpr auto run_model_fields = [](auto& fields, auto& it) {
@@ -82,6 +93,8 @@ inline constexpr auto run_model_fields = [](auto& fields, auto& it) {
   fields.optional("attention_sinks", it.run.attention_sinks);
   fields.optional("qk_norm", it.run.qk_norm);
   fields.object("moe", it, run_expert_fields);
+  fields.object("mamba", it, run_mamba_fields);
+  fields.optional("hybrid_pattern", it.pattern);
 };
 
 inline constexpr auto run_parallel_fields = [](auto& fields, auto& it) {

@@ -60,9 +60,6 @@ struct UnmodelledMember {
 };
 
 inline constexpr std::array unmodelled_members{
-    UnmodelledMember{"/model/moe/latent", "experts behind a latent projection"},
-    UnmodelledMember{"/model/mamba", "Mamba layers"},
-    UnmodelledMember{"/model/hybrid_pattern", "Mamba layers"},
     UnmodelledMember{"/offload", "offloading to the host"},
 };
 

@@ -9,6 +9,7 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/source_file.hpp"
+#include "headroom/model/hybrid_pattern.hpp"
 #include "object_reader.hpp"
 #include "run_fields.hpp"
 #include "run_graphs.hpp"
@@ -108,6 +109,13 @@ void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
   const bool adapts = written.mode && written.mode->find("LoRA") != std::string::npos;
   if (adapts && !trains_adapters(run.lora)) run.lora = lora_of_recipes;
   if (run.experts && written.capacity_factor) run.experts->capacity_factor = written.capacity_factor;
+  if (written.pattern) {
+    if (const auto layers = hybrid_layers(*written.pattern)) {
+      run.hybrid_layers = *layers;
+    } else {
+      document.report(at / "model" / "hybrid_pattern", "must be of the letters M, *, - and E");
+    }
+  }
   if (written.norm == "rms" || written.norm == "rms_norm") run.normalization = Normalization::rms_norm;
   if (written.norm == "layer" || written.norm == "layer_norm") run.normalization = Normalization::layer_norm;
   if (written.norm && !run.normalization)

@@ -142,6 +142,32 @@ TEST_CASE("hub: mixtures of experts and latent attention") {
              "llama-4-scout");
 }
 
+TEST_CASE("hub: layers of one part, by a pattern or a list of words, and by names of either version") {
+  check_same(imported(R"({"model_type": "nemotron_h"})"), "nemotron-h-8b");
+  check_same(imported(R"({"model_type": "nemotron_h", "hidden_size": 2688, "intermediate_size": 1856,
+                          "num_hidden_layers": 52, "num_key_value_heads": 2, "attention_head_dim": 128,
+                          "hybrid_override_pattern": "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
+                          "mamba_num_heads": 64, "mamba_n_groups": 8, "n_routed_experts": 128,
+                          "num_experts_per_tok": 6, "moe_intermediate_size": 1856,
+                          "moe_shared_expert_intermediate_size": 3712})"),
+             "nemotron-3-nano-30b-a3b");
+  const Transformer listed = imported(R"({"model_type": "nemotron_h", "moe_latent_size": 1024,
+                          "layers_block_type": ["mamba", "moe", "attention", "moe"]})")
+                                 .model;
+  CHECK(listed.layers == 4);
+  REQUIRE(listed.layer_kinds.size() == 3);
+  CHECK(listed.layer_kinds[1].architecture.experts->latent == 1024);
+  CHECK(listed.layer_kinds[2].architecture.parts == LayerParts::mixer);
+  const auto contains = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(contains(problems_of(R"({"model_type": "nemotron_h", "hybrid_override_pattern": "MXM"})"),
+                 "hybrid_override_pattern: must be of the letters M, *, - and E"));
+  CHECK(contains(problems_of(R"({"model_type": "nemotron_h", "num_hidden_layers": 50})"),
+                 "num_hidden_layers: must be the 52 layers that are described"));
+  CHECK(contains(problems_of(R"({"model_type": "nemotron_h", "use_bias": true})"), "use_bias: must be false"));
+}
+
 TEST_CASE("hub: a model type that is not modelled is refused by its name, and so is what a type cannot be") {
   const std::string unknown = problems_of(R"({"model_type": "mamba2"})");
   CHECK(unknown.find("/model_type: 'mamba2' is not modelled; these are: llama, ") != std::string::npos);

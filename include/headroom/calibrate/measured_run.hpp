@@ -11,6 +11,7 @@
 
 #include "headroom/calibrate/comparison.hpp"
 #include "headroom/calibrate/published_source.hpp"
+#include "headroom/model/hybrid_pattern.hpp"
 
 namespace headroom {
 
@@ -58,6 +59,8 @@ struct MeasuredRun {
   bool attention_sinks = false;
   bool qk_norm = false;  // per head
   std::int64_t mtp_layers = 0;
+  std::optional<Mamba> mamba;
+  std::vector<HybridLayer> hybrid_layers;  // where each layer is of one part; else empty
 
   std::int64_t tensor_parallel = 1;
   std::optional<bool> sequence_parallel;

@@ -1,0 +1,24 @@
+// Layers of one part as a text with a letter for each, as Megatron-LM and Nemotron's config.json write them
+// [Megatron-LM, core/models/hybrid/hybrid_layer_allocation.py, --hybrid-layer-pattern, formerly --hybrid-override-pattern].
+//
+//   M  Mamba     *  attention     -  MLP     E  mixture of experts
+//
+// A | divides pipeline stages, and what stands behind a / is of multi-token prediction; both say nothing of the layers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace headroom {
+
+enum class HybridLayer : std::uint8_t { mamba, attention, mlp, experts };
+
+// In the order of the model; nothing where a letter is none of these, or there is none.
+std::optional<std::vector<HybridLayer>> hybrid_layers(std::string_view pattern);
+
+// The name of a kind of such layers: "mamba", "attention", "mlp", "moe".
+std::string_view kind_name(HybridLayer layer);
+
+}  // namespace headroom

@@ -1,0 +1,143 @@
+#include "run_model.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace headroom {
+namespace {
+
+// A kind for each part that some layer is of. Those that are published are relatives of Nemotron-H, whose attention has no positions
+// [Megatron-LM, examples/post_training/modelopt/conf/nvidia/].
+void lay_parts(Transformer& model, const MeasuredRun& run) {
+  std::vector<HybridLayer> kinds;
+  const LayerDescription own = own_layer(model);
+  for (const HybridLayer layer : run.hybrid_layers) {
+    const auto same = std::find(kinds.begin(), kinds.end(), layer);
+    const auto kind = static_cast<std::size_t>(same - kinds.begin());
+    if (same == kinds.end()) kinds.push_back(layer);
+    if (model.layer_runs.empty() || model.layer_runs.back().kind != kind) model.layer_runs.push_back({kind, 0});
+    ++model.layer_runs.back().count;
+  }
+  for (const HybridLayer kind : kinds) {
+    LayerDescription layer = own;
+    layer.name = kind_name(kind);
+    const bool mixes = kind == HybridLayer::mamba || kind == HybridLayer::attention;
+    layer.architecture.parts = mixes ? LayerParts::mixer : LayerParts::mlp;
+    if (kind == HybridLayer::mamba) layer.architecture.mamba = run.mamba;
+    if (kind == HybridLayer::experts) layer.architecture.experts = run.experts;
+    model.layer_kinds.push_back(std::move(layer));
+  }
+}
+
+// Of a layer, what others of the model may have otherwise.
+struct LayerChoice {
+  bool sparse = false;
+  bool windowed = false;
+  friend bool operator==(const LayerChoice&, const LayerChoice&) = default;
+};
+
+LayerChoice choice_at(const MeasuredRun& run, std::int64_t place) {
+  const std::int64_t after_dense = place - run.dense_layers + 1;
+  const bool full = run.full_attention_every > 0 && (place + 1) % run.full_attention_every == 0;
+  return {.sparse = run.experts && after_dense > 0 && after_dense % run.expert_layer_every == 0,
+          .windowed = run.window > 0 && !full};
+}
+
+LayerDescription layer_of(const MeasuredRun& run, const Transformer& model, const LayerChoice& choice) {
+  LayerDescription layer = own_layer(model);
+  layer.name = choice.sparse ? "moe" : "dense";
+  if (choice.sparse) layer.architecture.experts = run.experts;
+  if (choice.windowed) {
+    layer.name += "_window";
+    layer.architecture.window = run.window;
+  }
+  return layer;
+}
+
+// Layers with experts among dense ones, and such that see a window among those that see all.
+void lay_kinds(Transformer& model, const MeasuredRun& run) {
+  std::vector<LayerChoice> kinds;
+  std::vector<LayerRun> runs;
+  for (std::int64_t place = 0; place < model.layers; ++place) {
+    const LayerChoice choice = choice_at(run, place);
+    const auto same = std::find(kinds.begin(), kinds.end(), choice);
+    const auto kind = static_cast<std::size_t>(same - kinds.begin());
+    if (same == kinds.end()) kinds.push_back(choice);
+    if (runs.empty() || runs.back().kind != kind) runs.push_back({kind, 0});
+    ++runs.back().count;
+  }
+  if (kinds.size() == 1) {
+    model.architecture = layer_of(run, model, kinds.front()).architecture;
+    return;
+  }
+  const Transformer common = model;
+  for (const LayerChoice& choice : kinds) model.layer_kinds.push_back(layer_of(run, common, choice));
+  model.layer_runs = std::move(runs);
+}
+
+Transformer described_model(const MeasuredRun& run, const RunSettings& settings) {
+  Transformer model{.name = run.model_name.empty() ? run.name : run.model_name,
+                    .source = run.source,
+                    .hidden = run.hidden,
+                    .feedforward = run.feedforward.value_or(4 * run.hidden),
+                    .heads = run.heads,
+                    .key_value_heads = run.key_value_heads.value_or(run.heads),
+                    .head_size = run.head_size.value_or(run.hidden / run.heads),
+                    .layers = run.layers,
+                    .vocabulary = run.vocabulary ? *run.vocabulary : settings.vocabulary.value(),
+                    .vocabulary_multiple = 128,  // Megatron-LM's default
+                    .sequence = run.sequence,
+                    .max_positions = run.sequence};
+  model.mtp_layers = run.mtp_layers;
+  Architecture& architecture = model.architecture;
+  if (run.gated) {  // those that are published are relatives of Llama
+    architecture.activation = Activation::swiglu;
+    architecture.normalization = Normalization::rms_norm;
+    architecture.positions = Positions::rotary;
+    architecture.linear_bias = architecture.qkv_bias = false;
+    architecture.hidden_dropout = architecture.attention_dropout = false;
+    architecture.tied_embeddings = false;
+  }
+  if (!run.hybrid_layers.empty()) {
+    architecture.activation = Activation::squared_relu;
+    architecture.normalization = Normalization::rms_norm;
+    architecture.positions = Positions::none;
+    architecture.linear_bias = architecture.qkv_bias = false;
+    architecture.hidden_dropout = architecture.attention_dropout = false;
+    architecture.tied_embeddings = false;
+  }
+  architecture.attention_sinks = run.attention_sinks;
+  if (run.qk_norm) architecture.qk_norm = QkNorm::per_head;
+  if (const auto& latent = run.latent_attention) {
+    architecture.latent_attention = latent;
+    architecture.positions = Positions::rotary;
+    architecture.qkv_bias = false;
+    model.key_value_heads = model.heads;  // it makes k and v of every head
+    model.head_size = latent->nope_head_size + latent->rope_head_size;
+  }
+  return model;
+}
+
+}  // namespace
+
+Transformer model_of(const MeasuredRun& run, const RunSettings& settings) {
+  Transformer model = run.model ? *run.model : described_model(run, settings);
+  const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };
+  Architecture& architecture = model.architecture;
+  if (run.flash_attention.value_or(false)) architecture.kernels.attention = AttentionKernel::flash;
+  set(architecture.normalization, run.normalization);
+  set(architecture.linear_bias, run.linear_bias);
+  set(architecture.qkv_bias, run.qkv_bias);
+  set(architecture.positions, settings.positions);
+  set(architecture.tied_embeddings, settings.tied_embeddings);
+  if (run.model) return model;
+  if (run.hybrid_layers.empty()) {
+    lay_kinds(model, run);
+  } else {
+    lay_parts(model, run);
+  }
+  return model;
+}
+
+}  // namespace headroom

@@ -1,0 +1,138 @@
+#include "interop/hub_hybrid.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headroom/model/hybrid_pattern.hpp"
+#include "interop/hub_assumptions.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view pattern_of_type = "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-";
+
+// Of a list of words, one for each layer, or of a pattern of letters.
+std::vector<HybridLayer> layers_described(ConfigReader& config) {
+  std::vector<HybridLayer> layers;
+  const char* const words = "layers_block_type";
+  for (const std::string& word : config.list<std::string>(words)) {
+    const std::vector<HybridLayer> all{HybridLayer::mamba, HybridLayer::attention, HybridLayer::mlp,
+                                       HybridLayer::experts};
+    const auto named =
+        std::find_if(all.begin(), all.end(), [&](HybridLayer it) { return kind_name(it) == word; });
+    if (named == all.end()) {
+      config.report(words, "must be of mamba, attention, mlp and moe");
+      return {};
+    }
+    layers.push_back(*named);
+  }
+  if (!layers.empty()) return layers;
+  const char* const letters = "hybrid_override_pattern";
+  if (!config.has(letters)) config.tell("hybrid_override_pattern is that of the model type");
+  const auto described = hybrid_layers(config.text(letters, pattern_of_type));
+  if (!described) config.report(letters, "must be of the letters M, *, - and E");
+  return described.value_or(std::vector<HybridLayer>());
+}
+
+// By the first of the names that the file has: they changed with the model type's versions.
+std::int64_t integer_of(ConfigReader& config, std::initializer_list<const char*> names,
+                        std::int64_t by_default) {
+  for (const char* const name : names) {
+    if (config.has(name)) return config.integer(name, by_default);
+  }
+  return config.integer(*names.begin(), by_default);
+}
+
+Json mamba_of(ConfigReader& config) {
+  for (const char* const bias : {"use_bias", "mamba_proj_bias"}) {
+    if (config.boolean(bias, false)) config.report(bias, "must be false: biases of these linears are not modelled");
+  }
+  if (!config.boolean("use_conv_bias", true)) {
+    config.report("use_conv_bias", "must be true: a convolution without a bias is not modelled");
+  }
+  return {{"heads", config.integer("mamba_num_heads", 128)},
+          {"head_size", config.integer("mamba_head_dim", 64)},
+          {"groups", integer_of(config, {"n_groups", "mamba_n_groups"}, 8)},
+          {"state_size", config.integer("ssm_state_size", 128)},
+          {"conv_width", integer_of(config, {"conv_kernel", "mamba_d_conv"}, 4)},
+          {"chunk_size", integer_of(config, {"chunk_size", "mamba_chunk_size"}, 128)}};
+}
+
+Json experts_of(ConfigReader& config) {
+  Json experts{{"count", config.integer("n_routed_experts", 8)},
+               {"per_token", config.integer("num_experts_per_tok", 2)},
+               {"feedforward", config.integer("moe_intermediate_size", 7688)},
+               {"scores", "sigmoid"},
+               {"router_bias", true}};
+  if (config.integer("n_shared_experts").value_or(1) > 0) {
+    experts["shared_feedforward"] = config.integer("moe_shared_expert_intermediate_size", 7688);
+  }
+  if (const auto latent = config.integer("moe_latent_size")) experts["latent"] = *latent;
+  return experts;
+}
+
+Json kind_of(HybridLayer layer, ConfigReader& config) {
+  const bool mixes = layer == HybridLayer::mamba || layer == HybridLayer::attention;
+  Json kind{{"parts", mixes ? "mixer" : "mlp"}};
+  if (layer == HybridLayer::mamba) kind["mamba"] = mamba_of(config);
+  if (layer == HybridLayer::experts) kind["experts"] = experts_of(config);
+  return kind;
+}
+
+void lay_out(const std::vector<HybridLayer>& layers, ConfigReader& config, Json& model) {
+  Json& runs = model["layers"] = Json::array();
+  Json& kinds = model["layer_kinds"] = Json::object();
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const std::string name(kind_name(layers[i]));
+    if (i > 0 && layers[i] == layers[i - 1]) {
+      runs.back()["count"] = runs.back()["count"].get<std::int64_t>() + 1;
+    } else {
+      runs.push_back({{"kind", name}, {"count", 1}});
+    }
+    if (!kinds.contains(name)) kinds[name] = kind_of(layers[i], config);
+  }
+}
+
+}  // namespace
+
+Json hybrid_file_of(ConfigReader& config, const HubType& type) {
+  Json model = Json::object();
+  model["hidden"] = config.integer("hidden_size", type.hidden);
+  model["feedforward"] = config.integer("intermediate_size", type.feedforward);
+  model["heads"] = config.integer("num_attention_heads", type.heads);
+  model["key_value_heads"] = config.integer("num_key_value_heads", type.key_value_heads);
+  model["head_size"] = integer_of(config, {"head_dim", "attention_head_dim"}, type.head_size);
+  model["vocabulary"] = config.integer("vocab_size", type.vocabulary);
+  model["vocabulary_multiple"] = 1;
+  model["tied_embeddings"] = config.boolean("tie_word_embeddings", type.tied);
+  const std::string activation = config.text("mlp_hidden_act", type.activation);
+  if (activation != "relu2") {
+    config.report("mlp_hidden_act", fmt::format("must be relu2 in a model of type {}", type.name));
+  }
+  model["activation"] = "squared_relu";
+  model["normalization"] = "rms_norm";
+  model["positions"] = "none";
+  model["linear_bias"] = config.boolean("mlp_bias", false);
+  model["qkv_bias"] = config.boolean("attention_bias", false);
+  model["hidden_dropout"] = config.above_zero("hidden_dropout", false);
+  model["attention_dropout"] = config.above_zero("attention_dropout", false);
+  const std::vector<HybridLayer> layers = layers_described(config);
+  lay_out(layers, config, model);
+  const auto stated = config.integer("num_hidden_layers");
+  if (!layers.empty() && stated && *stated != static_cast<std::int64_t>(layers.size())) {
+    config.report("num_hidden_layers",
+                  fmt::format("must be the {} layers that are described", layers.size()));
+  }
+  if (const std::int64_t depths = config.integer("num_nextn_predict_layers").value_or(0); depths > 0) {
+    model["mtp_layers"] = depths;
+  }
+  assume_length(config, config.integer("max_position_embeddings"), model);
+  assume_flash(config, model);
+  return model;
+}
+
+}  // namespace headroom
