@@ -16,7 +16,8 @@ void lay_parts(Transformer& model, const MeasuredRun& run) {
     const auto same = std::find(kinds.begin(), kinds.end(), layer);
     const auto kind = static_cast<std::size_t>(same - kinds.begin());
     if (same == kinds.end()) kinds.push_back(layer);
-    if (model.layer_runs.empty() || model.layer_runs.back().kind != kind) model.layer_runs.push_back({kind, 0});
+    if (model.layer_runs.empty() || model.layer_runs.back().kind != kind)
+      model.layer_runs.push_back({kind, 0});
     ++model.layer_runs.back().count;
   }
   for (const HybridLayer kind : kinds) {

@@ -49,7 +49,8 @@ std::int64_t integer_of(ConfigReader& config, std::initializer_list<const char*>
 
 Json mamba_of(ConfigReader& config) {
   for (const char* const bias : {"use_bias", "mamba_proj_bias"}) {
-    if (config.boolean(bias, false)) config.report(bias, "must be false: biases of these linears are not modelled");
+    if (config.boolean(bias, false))
+      config.report(bias, "must be false: biases of these linears are not modelled");
   }
   if (!config.boolean("use_conv_bias", true)) {
     config.report("use_conv_bias", "must be true: a convolution without a bias is not modelled");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/model/hybrid_pattern.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom {
@@ -81,16 +82,28 @@ std::string layout_line(const Strategy& strategy, const Workload& workload) {
                             strategy.micro_batch);
 }
 
+namespace {
+
+// Megatron-Core's flags for stages of so many layers.
+std::string stage_flags(const Transformer& model, const Strategy& strategy) {
+  const std::vector<std::int64_t> by_stage = layers_by_stage(model.layers, strategy);
+  if (const auto pattern = hybrid_pattern(model, by_stage)) {
+    return fmt::format("--hybrid-layer-pattern '{}'", *pattern);
+  }
+  const std::string layout =
+      fmt::format("--pipeline-model-parallel-layout '{}'", megatron_layout(by_stage, model.mtp_layers));
+  const auto ends = end_ranks(by_stage, strategy.pipeline_parallel);
+  if (!ends) return layout;
+  return fmt::format("{}, or --decoder-first-pipeline-num-layers {} --decoder-last-pipeline-num-layers {}",
+                     layout, ends->first, ends->last);
+}
+
+}  // namespace
+
 std::string launch_line(const Transformer& model, const Strategy& strategy) {
   std::string text;
   if (stage_layout(model.layers, strategy) == StageLayout::uneven) {
-    const std::vector<std::int64_t> by_stage = layers_by_stage(model.layers, strategy);
-    text = fmt::format("uneven stages: Megatron-Core's --pipeline-model-parallel-layout '{}'",
-                       megatron_layout(by_stage, model.mtp_layers));
-    if (const auto ends = end_ranks(by_stage, strategy.pipeline_parallel)) {
-      text += fmt::format(", or --decoder-first-pipeline-num-layers {} --decoder-last-pipeline-num-layers {}",
-                          ends->first, ends->last);
-    }
+    text = "uneven stages: Megatron-Core's " + stage_flags(model, strategy);
   }
   if (strategy.microbatch_group_size > strategy.pipeline_parallel) {
     text += fmt::format(

@@ -165,7 +165,8 @@ TEST_CASE("hub: layers of one part, by a pattern or a list of words, and by name
                  "hybrid_override_pattern: must be of the letters M, *, - and E"));
   CHECK(contains(problems_of(R"({"model_type": "nemotron_h", "num_hidden_layers": 50})"),
                  "num_hidden_layers: must be the 52 layers that are described"));
-  CHECK(contains(problems_of(R"({"model_type": "nemotron_h", "use_bias": true})"), "use_bias: must be false"));
+  CHECK(
+      contains(problems_of(R"({"model_type": "nemotron_h", "use_bias": true})"), "use_bias: must be false"));
 }
 
 TEST_CASE("hub: a model type that is not modelled is refused by its name, and so is what a type cannot be") {

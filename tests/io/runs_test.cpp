@@ -245,36 +245,6 @@ TEST_CASE("what a run says of attention and experts is read, and what latent att
   CHECK(changed_run("\"tp\": 1", "\"tp\": 1, \"cp\": 2, \"cp_comm_type\": \"a2a\"").cp_comm == "a2a");
 }
 
-TEST_CASE("a run of layers of one part has the kinds of its letters, and says what those lack") {
-  const auto hybrid = [](const std::string& members) {
-    return changed_run("\"layers\": 24", "\"layers\": 4, " + members);
-  };
-  const std::string mamba = R"("mamba": {"heads": 64, "head_dim": 64, "state": 128})";
-  const std::string experts = R"("moe": {"experts": 8, "topk": 2, "moe_ffn": 512, "latent": 256})";
-  const RunCases cases =
-      cases_of({hybrid(mamba + ", " + experts + R"(, "hybrid_pattern": "ME*E")")}, std::nullopt, std::nullopt);
-  REQUIRE(cases.measurements.cases.size() == 1);
-  const Transformer& model = cases.measurements.cases[0].request.model;
-  REQUIRE(model.layer_kinds.size() == 3);
-  CHECK(model.layer_kinds[0].name == "mamba");
-  CHECK(model.layer_kinds[0].architecture.mamba ==
-        Mamba{.heads = 64, .head_size = 64, .groups = 8, .state_size = 128});
-  CHECK(model.layer_kinds[1].architecture.experts->latent == 256);
-  CHECK(model.layer_kinds[1].architecture.activation == Activation::squared_relu);
-  CHECK(model.layer_kinds[2].architecture.parts == LayerParts::mixer);
-  CHECK(model.layer_runs == std::vector<LayerRun>{{0, 1}, {1, 1}, {2, 1}, {1, 1}});
-
-  const auto reasons = [&](const std::string& members) {
-    return text_of(cases_of({hybrid(members)}, std::nullopt, std::nullopt).skipped.at(0));
-  };
-  CHECK(reasons(R"("hybrid_pattern": "M-*-")") == "not stated: model.mamba");
-  CHECK(reasons(mamba) == "not stated: model.hybrid_pattern");
-  CHECK(reasons(mamba + R"(, "hybrid_pattern": "M-")") ==
-        "not stated: model.hybrid_pattern of as many letters as layers");
-  CHECK(contains(runs_mistake("\"layers\": 24", R"("layers": 24, "hybrid_pattern": "MQ")"),
-                 "r.json: /0/model/hybrid_pattern: must be of the letters M, *, - and E"));
-}
-
 TEST_CASE("a run with a recipe is one of that precision, on a device that has it") {
   const std::string recipe =
       R"("precision": {"recipe": "delayed", "fp8_param_gather": true}, "dtype": "fp8 hybrid", )";

@@ -1,0 +1,50 @@
+#include <doctest/doctest.h>
+
+#include "headroom/io/run_cases.hpp"
+#include "headroom/io/runs_file.hpp"
+#include "messages.hpp"
+
+namespace headroom {
+namespace {
+
+// A run of four layers, with more members of its model.
+MeasuredRun hybrid(const std::string& members) {
+  return parse_runs(R"([{"id": "mine", "gpu": "A100-SXM4-80GB",
+   "model": {"layers": 4, "hidden": 2048, "heads": 16, "vocab": 50257, "seq_len": 2048, "gated_mlp": false, )" +
+                        members + R"(},
+   "parallel": {"tp": 1, "pp": 2, "dp": 4}, "batch": {"global": 64, "micro": 2}, "recompute": "none",
+   "measured": {"iteration_time_s": 1.23}}])",
+                    "r.json")
+      .front();
+}
+
+}  // namespace
+
+TEST_CASE("a run of layers of one part has the kinds of its letters, and says what those lack") {
+  const std::string mamba = R"("mamba": {"heads": 64, "head_dim": 64, "state": 128})";
+  const std::string experts = R"("moe": {"experts": 8, "topk": 2, "moe_ffn": 512, "latent": 256})";
+  const RunCases cases = cases_of({hybrid(mamba + ", " + experts + R"(, "hybrid_pattern": "ME*E")")},
+                                  std::nullopt, std::nullopt);
+  REQUIRE(cases.measurements.cases.size() == 1);
+  const Transformer& model = cases.measurements.cases[0].request.model;
+  REQUIRE(model.layer_kinds.size() == 3);
+  CHECK(model.layer_kinds[0].name == "mamba");
+  CHECK(model.layer_kinds[0].architecture.mamba ==
+        Mamba{.heads = 64, .head_size = 64, .groups = 8, .state_size = 128});
+  CHECK(model.layer_kinds[1].architecture.experts->latent == 256);
+  CHECK(model.layer_kinds[1].architecture.activation == Activation::squared_relu);
+  CHECK(model.layer_kinds[2].architecture.parts == LayerParts::mixer);
+  CHECK(model.layer_runs == std::vector<LayerRun>{{0, 1}, {1, 1}, {2, 1}, {1, 1}});
+
+  const auto reasons = [&](const std::string& members) {
+    return text_of(cases_of({hybrid(members)}, std::nullopt, std::nullopt).skipped.at(0));
+  };
+  CHECK(reasons(R"("hybrid_pattern": "M-*-")") == "not stated: model.mamba");
+  CHECK(reasons(mamba) == "not stated: model.hybrid_pattern");
+  CHECK(reasons(mamba + R"(, "hybrid_pattern": "M-")") ==
+        "not stated: model.hybrid_pattern of as many letters as layers");
+  CHECK(contains(message_of([&] { return hybrid(R"("hybrid_pattern": "MQ")"); }),
+                 "r.json: /0/model/hybrid_pattern: must be of the letters M, *, - and E"));
+}
+
+}  // namespace headroom
