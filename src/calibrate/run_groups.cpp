@@ -8,6 +8,8 @@ namespace {
 
 std::string kind_text(const Request& request) {
   std::string text = any_experts(request.model) ? "MoE" : "dense";
+  if (any_layer(request.model, [](const Architecture& layer) { return layer.mamba.has_value(); }))
+    text += " Mamba";
   if (request.strategy.context_parallel > 1) text += " CP";
   if (request.strategy.data_sharding == DataSharding::zero3) text += " FSDP";
   return text;
