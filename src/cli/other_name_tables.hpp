@@ -64,7 +64,6 @@ struct Unmodelled {
 };
 
 inline constexpr std::array unmodelled{
-    Unmodelled{"--cpu-offloading", "offloading whole layers (--offload-modules offloads parts of all)"},
     Unmodelled{"--fp8-multi-head-attention", "queries, keys and values that linears give in FP8"},
     Unmodelled{"--activation-func-fp8-input-store", "inputs of the activation that are kept in FP8"},
     Unmodelled{"--te-precision-config-file", "a precision for each module"},
@@ -80,6 +79,7 @@ inline constexpr std::array otherwise{
     Otherwise{"--lora-alpha", "no matter of memory and time: leave it out"},
     Otherwise{"--lora-dropout",
               "not modelled: leave it out, and know that it keeps an input and a mask more a linear"},
+    Otherwise{"--cpu-offloading", "said by --offload-layers K here: leave it out"},
     Otherwise{"--num-experts", "a field of the model here: --set experts.count=N"},
     Otherwise{"--moe-router-topk", "a field of the model here: --set experts.per_token=N"},
     Otherwise{"--moe-latent-size", "a field of the model here: --set experts.latent=N"},

@@ -77,22 +77,24 @@ void take(LayerActivations& layer, const Offloaded& away) {
 }  // namespace
 
 void set_offloaded(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,
-                   const std::vector<std::string>& modules, const Recomputation& recompute, Detail detail,
+                   const Offload& offload, const Recomputation& recompute, Detail detail,
                    const Bindings& letters) {
-  if (modules.empty()) return;
+  if (!offloads_activations(offload)) return;
+  const bool whole = offload.layers > 0;
   const auto ranks = static_cast<std::int64_t>(letters[Symbol::tensor_parallel]);
   for (std::size_t i = 0; i < parts.kinds.size(); ++i) {
     const LayerKind& kind = layers.kinds[i];
     if (kind.position != KindPosition::layer) continue;
     const Sharding of_kind = sharding_of(kind.sizes, sharding, ranks);
     const Bindings numbers = bindings_of(kind.sizes, letters);
-    const OffloadedLayer layer{.kind = kind,
-                               .sharding = of_kind,
-                               .letters = numbers,
-                               .detail = detail,
-                               .layer_input = contains(modules, layer_input),
-                               .offloading = offloading_ops(modules, kind.ops)};
-    take(parts.kinds[i].plain, offloaded(layer, {}));
+    const OffloadedLayer layer{
+        .kind = kind,
+        .sharding = of_kind,
+        .letters = numbers,
+        .detail = detail,
+        .layer_input = contains(offload.modules, layer_input),
+        .offloading = whole ? every_op(kind.ops) : offloading_ops(offload.modules, kind.ops)};
+    if (!whole) take(parts.kinds[i].plain, offloaded(layer, {}));
     take(parts.kinds[i].recomputed, offloaded(layer, recomputed_ops_of(kind, recompute)));
   }
 }

@@ -204,16 +204,17 @@ std::vector<StageActivations> stage_activations(const ModelLayers& layers, const
   ModelActivations parts = evaluate(model_activation_exprs(layers, sharding, strategy, detail), letters);
   set_backward_peaks(parts, layers, sharding, strategy.recompute, detail, software, letters,
                      reduces_in_passes(strategy, software));
-  set_offloaded(parts, layers, sharding, strategy.offload.modules, strategy.recompute, detail, letters);
+  set_offloaded(parts, layers, sharding, strategy.offload, strategy.recompute, detail, letters);
   std::optional<ModelUnits> units;
   if (has_units(strategy, software)) {
     const ModelParameterExprs parameters = model_parameter_exprs(layers, sharding, strategy.tensor_parallel);
     units = model_units(layers, evaluate(parameters, letters), strategy, software);
   }
+  const Recomputation apart = set_apart(strategy.recompute, strategy.offload);
   std::vector<StageActivations> stages;
   for (const StagePlace& place : stage_places(layers, strategy)) {
-    stages.push_back(stage_activations(parts, place, strategy.recompute));
-    if (units) set_units(stages.back(), *units, place, strategy.recompute);
+    stages.push_back(stage_activations(parts, place, apart));
+    if (units) set_units(stages.back(), *units, place, apart);
     if (!has_weight_passes(strategy.schedule)) continue;
     stages.back() = with_weight_passes(stages.back(), deferred_activations(layers, sharding, letters, detail),
                                        place, strategy.recompute);

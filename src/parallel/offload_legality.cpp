@@ -70,18 +70,31 @@ void check_modules(Rules& rules, const Transformer& model, const Strategy& strat
   }
   rules.require(!contains(modules, "attn_proj") || contains(modules, "core_attn"), field,
                 "attn_proj needs core_attn, which saves the same tensor");
-  const std::string rule = offload_rule(model, strategy, strategy.recompute);
-  rules.require(rule.empty(), field, [&] { return rule; });
   rules.require(!has_weight_passes(strategy.schedule), field, [&] {
     return "does not go with `schedule` " + std::string(name_of(strategy.schedule)) +
            ", whose passes for weights read what forward passes saved";
   });
 }
 
+// [Megatron-LM, core/transformer/transformer_config.py: --cpu-offloading-num-layers]
+void check_layers(Rules& rules, const Transformer& model, const Strategy& strategy) {
+  const std::int64_t layers = strategy.offload.layers;
+  const char* const field = "offload_layers";
+  rules.require(layers >= 0 && layers < model.layers, field, [&] {
+    return "must be less than the " + std::to_string(model.layers) + " layers, not " + std::to_string(layers);
+  });
+  if (layers <= 0) return;
+  rules.require(strategy.pipeline_parallel <= 1, field, "needs `pipeline_parallel` 1");
+  rules.require(strategy.offload.modules.empty(), field,
+                "does not go with `offload_modules`: all that these layers save is offloaded");
+}
+
 }  // namespace
 
 std::string offload_rule(const Transformer& model, const Strategy& strategy, const Recomputation& recompute) {
   const std::vector<std::string>& modules = strategy.offload.modules;
+  if (strategy.offload.layers > 0 && recompute.policy != RecomputePolicy::none)
+    return "needs `recompute` none";
   if (modules.empty()) return {};
   const bool full = recompute.policy == RecomputePolicy::full;
   const bool checkpoints = contains(modules, layer_input);
@@ -105,6 +118,10 @@ std::vector<Problem> offload_illegalities(const Transformer& model, const Strate
   check_optimizer(rules, strategy);
   check_parameters(rules, strategy);
   check_modules(rules, model, strategy);
+  check_layers(rules, model, strategy);
+  const std::string rule = offload_rule(model, strategy, strategy.recompute);
+  rules.require(rule.empty(), strategy.offload.layers > 0 ? "offload_layers" : "offload_modules",
+                [&] { return rule; });
   return std::move(rules.problems);
 }
 
@@ -113,6 +130,7 @@ std::vector<Problem> offload_illegalities(const System& system, const Strategy& 
   if (!offloads(offload) || system.host) return {};
   const char* const field = offload.optimizer.value > 0 ? "optimizer_offload_fraction"
                             : offload.parameters        ? "offload_parameters"
+                            : offload.layers > 0        ? "offload_layers"
                                                         : "offload_modules";
   return {{field, "needs the host of the system, which " + system.name +
                       " does not say: its memory, memory_bandwidth, device_link and source"}};

@@ -36,6 +36,7 @@ std::string_view offload_lacking(const Software& software, const Offload& offloa
   };
   const bool checkpoints = contains(offload.modules, layer_input);
   const bool activations = offload.modules.size() > (checkpoints ? 1U : 0U);
+  if (offload.layers > 0 && lacks(Offloads::activations)) return "offload_layers";
   if ((checkpoints && lacks(Offloads::checkpoints)) || (activations && lacks(Offloads::activations)))
     return "offload_modules";
   if (offload.parameters) return lacks(Offloads::parameters) ? "offload_parameters" : "";

@@ -157,6 +157,10 @@ RecomputedOps recomputed_ops_of(const LayerKind& kind, const Recomputation& reco
   return recomputed;
 }
 
+Recomputation set_apart(const Recomputation& recompute, const Offload& offload) {
+  return offload.layers > 0 ? Recomputation{.layers = offload.layers} : recompute;
+}
+
 std::int64_t recomputed_layers(std::int64_t layers, const Recomputation& recompute) {
   return recomputes_all_layers(recompute) ? layers : std::min(layers, recompute.layers);
 }

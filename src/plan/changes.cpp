@@ -171,7 +171,7 @@ std::vector<Edits> changes_of_offloading(const Request& request) {
   }
   if (!offload.parameters) changes.add({whole, {"data_sharding", "zero3"}, {"offload_parameters", "yes"}});
   const bool full = request.strategy.recompute.policy == RecomputePolicy::full;
-  if (offload.modules.empty()) {
+  if (!offloads_activations(offload)) {
     const Edit checkpoints{"offload_modules", std::string(layer_input)};
     changes.add(full ? Edits{checkpoints} : Edits{{"recompute", "full"}, checkpoints});
     if (!full) changes.add({{"offload_modules", "core_attn,attn_proj"}});

@@ -113,13 +113,13 @@ std::size_t Composer::stage(std::int64_t rank, std::int64_t chunk) const {
 void Composer::fill_activations(const Recomputation& recompute) {
   if (filled_ == recompute) return;
   filled_ = recompute;
+  const Recomputation apart = set_apart(recompute, layout_.offload);
   const ModelActivations& activations = layers_.activations(recompute);
   for (std::size_t i = 0; i < activations_.size(); ++i) {
-    set_stage_activations(scratch_, activations, stages_.distinct[i], recompute);
-    if (units_) set_units(scratch_, *units_, stages_.distinct[i], recompute);
-    if (has_weight_passes(shape_)) {
+    set_stage_activations(scratch_, activations, stages_.distinct[i], apart);
+    if (units_) set_units(scratch_, *units_, stages_.distinct[i], apart);
+    if (has_weight_passes(shape_))
       scratch_ = with_weight_passes(scratch_, layers_.deferred(), stages_.distinct[i], recompute);
-    }
     activations_[i] = pass_activations(scratch_);
   }
   for (RankKind& kind : kinds_) {
@@ -129,7 +129,7 @@ void Composer::fill_activations(const Recomputation& recompute) {
 }
 
 Bytes Composer::activations_on_host(const RankKind& kind, std::int64_t rank) const {
-  if (layout_.offload.modules.empty()) return Bytes(0);
+  if (!offloads_activations(layout_.offload)) return Bytes(0);
   std::vector<PassActivations> of_chunks;
   for (const std::size_t group : kind.groups) of_chunks.push_back(activations_[kind.stages[group]]);
   return headroom::activations_on_host(of_chunks, shape_, rank);
@@ -250,7 +250,8 @@ Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::int
   place.layers = layers;
   place.runs.front().count = layers;
   place.of_kind[place.runs.front().kind] = layers;
-  set_stage_activations(scratch_, layers_.activations(strategy.recompute), place, strategy.recompute);
+  set_stage_activations(scratch_, layers_.activations(strategy.recompute), place,
+                        set_apart(strategy.recompute, strategy.offload));
   const PassActivations pass = pass_activations(scratch_);
   const Parameters parameters = parameters_of_rank(layers_.parameters(), place.of_kind, shape_.ranks == 1);
   const MatrixList matrices = matrices_of_rank(layers_.parameters(), place.of_kind, shape_.ranks == 1);

@@ -113,7 +113,8 @@ void LayerPrices::select(const Strategy& strategy) {
                                                    reduces_in_passes(strategy, base_.software),
                                                    steps_matrices(strategy.optimizer.kind),
                                                    strategy.lora,
-                                                   strategy.offload.modules});
+                                                   strategy.offload.modules,
+                                                   strategy.offload.layers > 0});
   now_ = &entry->second;
   if (!added) return;
   now_->symbolic = &symbolic_of(strategy);
@@ -135,7 +136,7 @@ const ModelActivations& LayerPrices::activations(const Recomputation& recompute)
   ModelActivations parts = evaluate(*exprs, letters);
   set_backward_peaks(parts, layers(), now_->symbolic->sharding, recompute, base_.detail, base_.software,
                      letters, reduces_in_passes(strategy_, base_.software));
-  set_offloaded(parts, layers(), now_->symbolic->sharding, strategy_.offload.modules, recompute, base_.detail,
+  set_offloaded(parts, layers(), now_->symbolic->sharding, strategy_.offload, recompute, base_.detail,
                 letters);
   return add_recomputation(now_->activations, recompute, parts);
 }

@@ -73,8 +73,10 @@ void LayoutTimes::time_recomputation(const Recomputation& recompute) {
     Stage& stage = stages_[i];
     if (exchanges_) {
       // What hides collectives depends on what is recomputed, and so does what is offloaded.
-      if (!layout_.offload.modules.empty() && base_.system.host)
-        set_activation_transfers(*exchanges_, layers_.activations(recompute), host_link());
+      if (offloads_activations(layout_.offload) && base_.system.host) {
+        set_activation_transfers(*exchanges_, layers_.activations(recompute), layout_.offload,
+                                 base_.model.layers, host_link());
+      }
       stage.exchanges = exchange_times(*exchanges_, cost, places_->distinct[i], recompute,
                                        *base_.system.performance, base_.software);
       stage.cost = with_exchanges(plain_[i], *exchanges_, stage.exchanges, places_->distinct[i]);

@@ -21,6 +21,7 @@ std::string host_cell(const Offload& offload) {
   std::string text = offload.parameters            ? "optimizer, weights"
                      : offload.optimizer.value > 0 ? "optimizer"
                                                    : "";
+  if (offload.layers > 0) return text + fmt::format("{}{} layers", text.empty() ? "" : ", ", offload.layers);
   if (offload.modules.empty()) return text;
   return text + fmt::format("{}{}", text.empty() ? "" : ", ", fmt::join(offload.modules, " "));
 }

@@ -173,6 +173,8 @@ std::string policy_line(const Strategy& strategy) {
     text += fmt::format(", what {} save{} offloaded", fmt::join(strategy.offload.modules, " "),
                         strategy.offload.modules.size() == 1 ? "s" : "");
   }
+  if (strategy.offload.layers > 0)
+    text += fmt::format(", what the first {} layers save offloaded", strategy.offload.layers);
   const Lora& lora = strategy.lora;
   if (trains_adapters(lora)) {
     text += fmt::format(", LoRA of rank {}{} beside frozen {} weights", lora.rank,

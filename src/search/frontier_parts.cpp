@@ -28,9 +28,9 @@ Request checked(Request asked) {
     problems.push_back(
         {"overlap_expert_all_to_all", "does not go with a frontier, which has full recomputation too"});
   }
-  if (!asked.strategy.offload.modules.empty()) {
-    problems.push_back(
-        {"offload_modules", "does not go with a frontier, which chooses what is saved on the device"});
+  if (offloads_activations(asked.strategy.offload)) {
+    problems.push_back({asked.strategy.offload.layers > 0 ? "offload_layers" : "offload_modules",
+                        "does not go with a frontier, which chooses what is saved on the device"});
   }
   if (has_units(asked.strategy, asked.software)) {
     problems.push_back(

@@ -26,10 +26,14 @@ void set_parameter_transfers(ModelExchanges& exchanges, const ModelParameters& p
 }
 
 void set_activation_transfers(ModelExchanges& exchanges, const ModelActivations& activations,
-                              BytesPerSecond link) {
+                              const Offload& offload, std::int64_t layers, BytesPerSecond link) {
   for (std::size_t i = 0; i < exchanges.kinds.size(); ++i) {
-    exchanges.kinds[i].activations = activations.kinds[i].plain.on_host / link;
-    exchanges.kinds[i].recomputed_activations = activations.kinds[i].recomputed.on_host / link;
+    UnitExchange& unit = exchanges.kinds[i];
+    unit.activations = activations.kinds[i].plain.on_host / link;
+    unit.recomputed_activations = activations.kinds[i].recomputed.on_host / link;
+    if (offload.layers == 0) continue;
+    unit.recomputed_activations = (real(offload.layers) / real(layers)) * unit.recomputed_activations;
+    unit.activations = unit.recomputed_activations;
   }
 }
 

@@ -56,6 +56,7 @@ EXAMPLES = {
     "optimizer_offload_fraction": ("0.5", []),
     "offload_parameters": ("yes", ["--optimizer-offload-fraction", "1", "--data-sharding", "zero3", "--data-parallel", "4", "--software", "deepspeed-2025"]),
     "offload_modules": ("core_attn,attn_proj", []),
+    "offload_layers": ("2", ["--data-parallel", "4"]),
     "overlap_cpu_optimizer": ("yes", ["--optimizer-offload-fraction", "0.5"]),
     "lora_rank": ("16", []),
     "lora_targets": ("linear_qkv,linear_fc2", ["--lora-rank", "8"]),

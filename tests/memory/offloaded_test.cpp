@@ -101,6 +101,27 @@ TEST_CASE("offloaded: small tensors stay, and a slow link shows") {
         8.0 * (times.exposed_host_forward + times.exposed_host_backward));
 }
 
+TEST_CASE("offloaded: first layers leave all that they save, beside the passes of all layers") {
+  const RankMemory kept = first_rank(saving({}));
+  Request request = saving({});
+  const auto away = [&](std::int64_t layers) {
+    request.strategy.offload.layers = layers;
+    return first_rank(request);
+  };
+  const RankMemory one = away(1);
+  const RankMemory several = away(12);
+  const Bytes of_layer = one.activations_on_host;
+  // Inputs of norms, of the MLP and of its activation are among it, statistics of fewer than 1 Mi elements are not.
+  CHECK(of_layer > Bytes(saved_qkv + 3 * saved_input));
+  CHECK(of_layer <= (1 / all_layers) * kept.activations.at_peak.layers);
+  CHECK(several.activations_on_host == 12.0 * of_layer);
+  CHECK(several.activations.at_peak.layers == kept.activations.at_peak.layers - 12.0 * of_layer);
+  CHECK(total(several) == total(kept) - 12.0 * of_layer);  // the loss is the peak, and the last layers stay
+  request.system.host->device_link = BytesPerSecond(1e9);
+  const auto host_time = [&] { return plan_of(request).timing->iteration.exchanges.host; };
+  CHECK(host_time().count() == doctest::Approx(2 * 12 * of_layer.count() / 1e9));
+}
+
 TEST_CASE("offloaded: shards of weights and gradients leave the device") {
   Request request = saving({}, {.policy = RecomputePolicy::full});
   request.software = read_software("torchtitan-2025");

@@ -61,6 +61,7 @@ constexpr Example examples[] = {{"tensor_parallel", "8"},
                                 {"overlap_cpu_optimizer", "yes"},
                                 {"offload_parameters", "yes"},
                                 {"offload_modules", "core_attn,attn_proj"},
+                                {"offload_layers", "2"},
                                 {"lora_rank", "16"},
                                 {"lora_targets", "q_proj,v_proj"},
                                 {"base_dtype", "nf4"}};

@@ -7,18 +7,17 @@
 // layers [ibid., a group ahead].
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "headroom/memory/stage.hpp"
 
 namespace headroom {
 
 inline constexpr double least_offloaded_elements = 1024 * 1024;
 
+// Of layers that are offloaded whole, all that they save that is large enough; the others keep theirs.
+//
 // Takes it from what layers keep, and from what their backward passes free. After set_backward_peaks.
 void set_offloaded(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,
-                   const std::vector<std::string>& modules, const Recomputation& recompute, Detail detail,
+                   const Offload& offload, const Recomputation& recompute, Detail detail,
                    const Bindings& letters);
 
 }  // namespace headroom

@@ -4,9 +4,11 @@
 // [Megatron-LM, --optimizer-cpu-offload, core/optimizer/cpu_offloading/hybrid_optimizer.py; DeepSpeed, zero_optimization.offload_optimizer].
 // Shards of weights and gradients that data-parallel ranks divide may follow: each unit's come before it is gathered, and go when it
 // is reduced [torch, distributed/fsdp/_fully_shard, CPUOffloadPolicy; DeepSpeed, zero_optimization.offload_param].
-// What forward passes saved may wait there for the backward pass (offload_modules.hpp).
+// What forward passes saved may wait there for the backward pass: of parts of all layers (offload_modules.hpp), or all that the first
+// layers saved [Megatron-LM, --cpu-offloading-num-layers; Transformer Engine, pytorch/cpu_offload.py].
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,11 +25,16 @@ struct Offload {
   bool overlaps = false;  // gradients, steps on the host and weights run beside each other, tensor by tensor
   bool parameters = false;           // shards of weights and of gradients
   std::vector<std::string> modules;  // whose saved tensors wait there for the backward pass
+  std::int64_t layers = 0;           // of the model, from the first on, all of whose saved tensors do
   friend bool operator==(const Offload&, const Offload&) = default;
 };
 
+inline bool offloads_activations(const Offload& offload) {
+  return !offload.modules.empty() || offload.layers > 0;
+}
+
 inline bool offloads(const Offload& offload) {
-  return offload.optimizer.value > 0 || offload.parameters || !offload.modules.empty();
+  return offload.optimizer.value > 0 || offload.parameters || offloads_activations(offload);
 }
 
 }  // namespace headroom

@@ -12,7 +12,7 @@ namespace headroom {
 
 std::vector<Problem> offload_illegalities(const Transformer& model, const Strategy& strategy);
 
-// Why the modules that a strategy offloads cannot be under a recomputation, its own or another; empty where they can.
+// Why the modules or layers that a strategy offloads cannot be under a recomputation, its own or another; empty where they can.
 std::string offload_rule(const Transformer& model, const Strategy& strategy, const Recomputation& recompute);
 
 // On a system: what is offloaded needs a host.

@@ -212,6 +212,9 @@ constexpr bool recomputes_all_layers(const Recomputation& recompute) {
   return recompute.layers == 0 || recompute.method != RecomputeMethod::block;
 }
 
+// Which layers are kept otherwise than the rest: those that are recomputed, or the first ones whose saved tensors wait on the host.
+Recomputation set_apart(const Recomputation& recompute, const Offload& offload);
+
 // Layers of virtual stage c (of p m, in the order of the model). Where p m does not divide L and no list is given, one
 // more layer goes to chunks counted back from the last but one: early ranks hold the most microbatches, and the
 // last holds the head.

@@ -271,6 +271,9 @@ inline constexpr std::array strategy_fields{
                   "NAME,NAME,...",
                   "Send what these save to the host until the backward pass: attn_norm, qkv_linear, "
                   "core_attn, attn_proj, mlp_norm, expert_fc1, moe_act, or layer_input with recompute full"},
+    StrategyField{"offload_layers", member<&Strategy::offload, &Offload::layers>(), "strategy/offload/layers",
+                  "", "cpu-offloading-num-layers", 0, FieldGroup::saved, FieldDistance::none, false, "K",
+                  "Send all that the first K layers save to the host until the backward pass (default 0)"},
     StrategyField{"lora_rank", member<&Strategy::lora, &Lora::rank>(), "strategy/lora/rank", "",
                   "lora-r,lora-dim,peft-dim", 1, FieldGroup::saved, FieldDistance::none, false, "R",
                   "Train low-rank adapters (LoRA) of rank R in place of weights, which are frozen"},

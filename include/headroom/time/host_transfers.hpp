@@ -10,8 +10,10 @@ namespace headroom {
 void set_parameter_transfers(ModelExchanges& exchanges, const ModelParameters& parameters,
                              const Strategy& strategy, const Software& software, BytesPerSecond link);
 
-// Likewise of layers that leave so much there.
+// Likewise of layers that leave so much there. Where the first of so many layers leave all that they save, transfers go on beside
+// those after them, which leave none: each has its part of them all [Transformer Engine, pytorch/cpu_offload.py,
+// OffloadSynchronizer: that of layer i ends before layer L - K + i].
 void set_activation_transfers(ModelExchanges& exchanges, const ModelActivations& activations,
-                              BytesPerSecond link);
+                              const Offload& offload, std::int64_t layers, BytesPerSecond link);
 
 }  // namespace headroom

@@ -71,7 +71,7 @@ ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters&
 
 // Whether passes have any: of shards, or with the host.
 inline bool has_exchanges(const Strategy& strategy, const Software& software) {
-  return has_units(strategy, software) || !strategy.offload.modules.empty();
+  return has_units(strategy, software) || offloads_activations(strategy.offload);
 }
 
 // Of one microbatch: collectives and transfers as if nothing ran beside them, and what of them shows.
