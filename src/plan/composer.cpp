@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "headroom/core/counts.hpp"
-#include "headroom/memory/units.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "plan/account.hpp"
 
@@ -117,9 +116,7 @@ void Composer::fill_activations(const Recomputation& recompute) {
   const ModelActivations& activations = layers_.activations(recompute);
   for (std::size_t i = 0; i < activations_.size(); ++i) {
     set_stage_activations(scratch_, activations, stages_.distinct[i], apart);
-    if (units_) set_units(scratch_, *units_, stages_.distinct[i], apart);
-    if (has_weight_passes(shape_))
-      scratch_ = with_weight_passes(scratch_, layers_.deferred(), stages_.distinct[i], recompute);
+    complete(scratch_, stages_.distinct[i], apart);
     activations_[i] = pass_activations(scratch_);
   }
   for (RankKind& kind : kinds_) {
@@ -130,17 +127,17 @@ void Composer::fill_activations(const Recomputation& recompute) {
 
 Bytes Composer::activations_on_host(const RankKind& kind, std::int64_t rank) const {
   if (!offloads_activations(layout_.offload)) return Bytes(0);
-  std::vector<PassActivations> of_chunks;
-  for (const std::size_t group : kind.groups) of_chunks.push_back(activations_[kind.stages[group]]);
-  return headroom::activations_on_host(of_chunks, shape_, rank);
+  return headroom::activations_on_host(of_chunks(kind), shape_, rank);
+}
+
+std::vector<PassActivations> Composer::of_chunks(const RankKind& kind) const {
+  std::vector<PassActivations> passes;
+  for (const std::size_t group : kind.groups) passes.push_back(activations_[kind.stages[group]]);
+  return passes;
 }
 
 RankActivations Composer::activations_of(RankKind& kind, std::int64_t rank) {
-  if (has_weight_passes(shape_)) {
-    groups_.clear();
-    for (const std::size_t group : kind.groups) groups_.push_back(activations_[kind.stages[group]]);
-    return rank_activations(groups_, shape_, rank);
-  }
+  if (has_weight_passes(shape_)) return rank_activations(of_chunks(kind), shape_, rank);
   if (kind.stages.size() == 1) {
     return rank_activations(std::span(&activations_[kind.stages.front()], 1), shape_, rank);
   }

@@ -45,7 +45,7 @@ struct SetOfOps {
   std::int64_t layers = 0;
   Bytes peak;
   std::size_t peak_rank = 0;
-  std::vector<Seconds> recomputes;  // of each kind of virtual stage: what decides the time
+  std::vector<Seconds> recomputes;  // of each kind of virtual stage, what they add to it: what decides the time
 };
 
 bool no_slower(const SetOfOps& x, const SetOfOps& y) {
@@ -83,7 +83,7 @@ class Frontier::Uniform {
   [[nodiscard]] std::vector<StageCost> costs(const SetOfOps& one) const {
     std::vector<StageCost> stages;
     for (const StagePlace& place : parts_.places) {
-      stages.push_back(stage_cost(mix(*one.choice, one.layers), place, *parts_.cost));
+      stages.push_back(parts_.cost_of(mix(*one.choice, one.layers), place));
     }
     return stages;
   }
@@ -99,13 +99,12 @@ class Frontier::Uniform {
   [[nodiscard]] SetOfOps candidate(const KindChoices& choice, std::int64_t layers) const {
     SetOfOps one{.choice = &choice, .layers = layers};
     for (const StagePlace& place : kinds_) {
-      one.recomputes.push_back(
-          parts_.composer.times_of(stage_cost(mix(choice, layers), place, *parts_.cost)).recompute);
+      one.recomputes.push_back(parts_.longer(mix(choice, layers), place));
     }
     for (std::int64_t rank = 0; rank < parts_.pipeline_ranks; ++rank) {
       std::vector<StageActivations> chunks;
       for (const StagePlace& place : parts_.ranks[index(rank)].chunks) {
-        chunks.push_back(stage_activations(mix(choice, layers), place, *parts_.kept));
+        chunks.push_back(parts_.activations_of(mix(choice, layers), place));
       }
       const Bytes total = parts_.total_of(rank, chunks);
       if (total > one.peak) {
@@ -225,7 +224,7 @@ std::optional<StagedPoint> Frontier::staged(Bytes budget) const {
     }
     for (std::int64_t chunk = 0; chunk < std::ssize(rank.chunks); ++chunk) {
       const StagePlace& place = rank.chunks[index(chunk)];
-      stages[index(stage_of(parts.composer.shape(), number, chunk))] = stage_cost(mix, place, *parts.cost);
+      stages[index(stage_of(parts.composer.shape(), number, chunk))] = parts.cost_of(mix, place);
     }
   }
   point.iteration = parts.composer.iteration(stages);

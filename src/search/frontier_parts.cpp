@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headroom/core/counts.hpp"
 #include "headroom/memory/backward.hpp"
 #include "headroom/parallel/data_shards.hpp"
 
@@ -20,10 +21,6 @@ Request checked(Request asked) {
   if (!asked.system.performance) {
     problems.push_back({"system", "'" + asked.system.name + "' has no performance figures"});
   }
-  if (has_weight_passes(asked.strategy.schedule) || asked.strategy.schedule == ScheduleKind::looped_bfs) {
-    problems.push_back({"schedule", "must be gpipe, 1f1b or interleaved on a frontier, not " +
-                                        std::string(name_of(asked.strategy.schedule))});
-  }
   if (asked.strategy.overlap_expert_all_to_all) {
     problems.push_back(
         {"overlap_expert_all_to_all", "does not go with a frontier, which has full recomputation too"});
@@ -31,10 +28,6 @@ Request checked(Request asked) {
   if (offloads_activations(asked.strategy.offload)) {
     problems.push_back({asked.strategy.offload.layers > 0 ? "offload_layers" : "offload_modules",
                         "does not go with a frontier, which chooses what is saved on the device"});
-  }
-  if (has_units(asked.strategy, asked.software)) {
-    problems.push_back(
-        {"data_sharding", "must be none or zero1 on a frontier, where weights and gradients are whole"});
   }
   if (!problems.empty()) throw InputError(std::move(problems));
   return asked;
@@ -76,15 +69,16 @@ Frontier::Parts::Parts(Request asked) : request(checked(std::move(asked))), comp
       rank.chunks.push_back(places[static_cast<std::size_t>(stage_of(shape, number, chunk))]);
       rank.layers = std::max(rank.layers, rank.chunks.back().layers);
     }
-    rank.kind = only_kind(rank);
+    if (!has_units(request.strategy, request.software)) rank.kind = only_kind(rank);
     // Ranks with alike chunks have the same mixes; they differ in how many microbatches they hold.
     const auto alike = std::find_if(ranks.begin(), ranks.end(),
                                     [&](const FrontierRank& other) { return other.chunks == rank.chunks; });
     mixes.push_back(alike == ranks.end() ? mixes_of(rank)
                                          : mixes[static_cast<std::size_t>(alike - ranks.begin())]);
     ranks.push_back(std::move(rank));
-    ranks.back().options = options_of(number, mixes.back());
   }
+  for (std::int64_t number = 0; number < shape.ranks; ++number)
+    ranks[index(number)].options = options_of(number, mixes[index(number)]);
 }
 
 // Of its sets, where the training stack counts such moments.
@@ -95,15 +89,43 @@ void Frontier::Parts::set_backward_peaks(LayerFront& front, std::size_t kind) {
   for (LayerChoice& choice : front.choices) {
     const RecomputedOps recomputed{.ops = choice.ops, .discarded = choice.ops};
     choice.bytes.backward = backward_peak(layers.layers().kinds[kind], layers.sharding(kind), recomputed,
-                                          choice.bytes.recomputed, request.detail, request.software, letters);
+                                          choice.bytes.recomputed, request.detail, request.software, letters,
+                                          reduces_in_passes(request.strategy, request.software));
     choice.bytes.backward.during.kind = static_cast<int>(kind);
   }
+}
+
+StageActivations Frontier::Parts::activations_of(const LayerMix& mix, const StagePlace& place) const {
+  StageActivations stage = stage_activations(mix, place, *kept);
+  composer.complete(stage, place, {.layers = mix.first_layers});
+  return stage;
+}
+
+StageCost Frontier::Parts::cost_of(const LayerMix& mix, const StagePlace& place) const {
+  const StageCost stage = stage_cost(mix, place, *cost);
+  const ModelExchanges* const exchanges = composer.exchanges();
+  if (exchanges == nullptr) return stage;
+  EXPECTS(recomputes_nothing(mix.rest));
+  ModelCost recomputing = *cost;
+  for (std::size_t kind = 0; kind < mix.first.size(); ++kind)
+    recomputing.kinds[kind].recompute = mix.first[kind].recompute;
+  const ExchangeTimes times =
+      exchange_times(*exchanges, recomputing, place, {.layers = mix.first_layers},
+                     *request.system.performance, request.software);
+  return with_exchanges(stage, *exchanges, times, place);
+}
+
+Seconds Frontier::Parts::longer(const LayerMix& mix, const StagePlace& place) const {
+  const PassTimes times = composer.times_of(cost_of(mix, place));
+  if (composer.exchanges() == nullptr) return times.recompute;
+  const LayerMix nothing{.first = choices.front(), .rest = choices.front(), .first_layers = place.layers};
+  return times.recompute + times.backward - composer.times_of(cost_of(nothing, place)).backward;
 }
 
 std::vector<IndexedMix> Frontier::Parts::mixes_of(const FrontierRank& rank) const {
   if (!rank.kind) return mixes_of_uneven(rank);
   std::vector<PassCost> backwards;
-  for (const StagePlace& place : rank.chunks) backwards.push_back(stage_cost(*cost, place, {}).backward);
+  for (const StagePlace& place : rank.chunks) backwards.push_back(backward_after_recompute(stage_cost(*cost, place, {}), composer.shape().kind));
   return stage_mixes(
       fronts[*rank.kind].choices, rank.layers,
       RecomputeTime(std::move(backwards), request.system.performance->rates.host, request.software));
@@ -115,9 +137,7 @@ std::vector<IndexedMix> Frontier::Parts::mixes_of_uneven(const FrontierRank& ran
     for (std::int64_t layers = 1; layers <= rank.layers; ++layers) {
       IndexedMix mix{.first = set, .rest = 0, .first_layers = layers};
       const LayerMix whole = mix_of(mix, choices);
-      for (const StagePlace& place : rank.chunks) {
-        mix.time += composer.times_of(stage_cost(whole, place, *cost)).recompute;
-      }
+      for (const StagePlace& place : rank.chunks) mix.time += longer(whole, place);
       mixes.push_back(mix);
     }
   }
@@ -132,11 +152,15 @@ std::vector<RankOption> Frontier::Parts::options_of(std::int64_t number,
   std::vector<RankOption> options;
   for (const IndexedMix& mix : mixes) {
     const LayerMix whole = mix_of(mix, choices_of(rank));
-    std::vector<StageActivations> chunks;
-    for (const StagePlace& place : rank.chunks) {
-      chunks.push_back(stage_activations(whole, place, *kept));
-    }
-    const Bytes total = total_of(number, chunks);
+    const auto total_on = [&](std::int64_t holder) {
+      std::vector<StageActivations> chunks;
+      for (const StagePlace& place : ranks[index(holder)].chunks) chunks.push_back(activations_of(whole, place));
+      return total_of(holder, chunks);
+    };
+    Bytes total = total_on(number);
+    // The rank at the other end holds the same virtual stages, which recompute alike on both.
+    if (model_copies(composer.shape().kind) > 1)
+      total = std::max(total, total_on(pipeline_ranks - 1 - number));
     if (options.empty() || total < options.back().total) options.push_back({mix, total});
   }
   return options;

@@ -28,13 +28,19 @@ struct Frontier::Parts {
   // All that a rank holds at its peak, whose virtual stages keep so much.
   [[nodiscard]] Bytes total_of(std::int64_t rank, const std::vector<StageActivations>& chunks) const;
 
+  // What a virtual stage holds and costs whose layers recompute so.
+  [[nodiscard]] StageActivations activations_of(const LayerMix& mix, const StagePlace& place) const;
+  [[nodiscard]] StageCost cost_of(const LayerMix& mix, const StagePlace& place) const;
+  // How much longer its backward pass takes than without a recomputation, which collectives may hide beneath.
+  [[nodiscard]] Seconds longer(const LayerMix& mix, const StagePlace& place) const;
+
   // What the mixes of a rank are of: all of a kind's sets where its layers are of one kind.
   [[nodiscard]] const std::vector<KindChoices>& choices_of(const FrontierRank& rank) const {
     return rank.kind ? of_a_kind[*rank.kind] : choices;
   }
 
   Request request;  // without recomputation
-  Composer composer;
+  mutable Composer composer;  // works out what it is asked for once
   std::int64_t pipeline_ranks = 1;
   std::vector<StagePlace> places;  // of all virtual stages
   const ModelActivations* kept = nullptr;

@@ -18,6 +18,7 @@
 #include <tuple>
 #include <vector>
 
+#include "headroom/memory/units.hpp"
 #include "headroom/plan/layout_times.hpp"
 
 namespace headroom {
@@ -59,6 +60,14 @@ class Composer {
   [[nodiscard]] const ScheduleShape& shape() const { return shape_; }
   LayerPrices& layers() { return layers_; }  // what its layers keep and cost
   [[nodiscard]] PassTimes times_of(const StageCost& stage) const { return times_.times_of(stage); }
+  // What passes exchange with other ranks unit by unit; null where they do not.
+  const ModelExchanges* exchanges() { return times_.exchanges(); }
+  // Adds what passes have whole of divided weights and gradients, and what passes for weights read, to what the layers of a virtual
+  // stage keep, of which the first `apart.layers` keep something else than the rest.
+  void complete(StageActivations& stage, const StagePlace& place, const Recomputation& apart) {
+    if (units_) set_units(stage, *units_, place, apart);
+    if (has_weight_passes(shape_)) stage = with_weight_passes(stage, layers_.deferred(), place, apart);
+  }
   // All that a rank holds at its peak, whose virtual stages do so.
   [[nodiscard]] Bytes rank_total(std::int64_t rank, std::span<const PassActivations> passes) const;
   // Of virtual stages that cost so much, in the order of the model.
@@ -101,6 +110,7 @@ class Composer {
   void fill_activations(const Recomputation& recompute);
   const std::vector<LiveMoment>& moments_of(const ChunkGroups& groups, std::int64_t rank);
   RankActivations activations_of(RankKind& kind, std::int64_t rank);
+  [[nodiscard]] std::vector<PassActivations> of_chunks(const RankKind& kind) const;
   [[nodiscard]] Bytes activations_on_host(const RankKind& kind, std::int64_t rank) const;
   std::vector<StageActivations> stage_activations_of(const Recomputation& recompute);
   const std::vector<RankMemory>& ranks_of(const Strategy& strategy);

@@ -42,6 +42,12 @@ class LayoutTimes {
 
   const IterationEnd& end(DataSharding sharding);
 
+  // Of the passes of its layers; null where they exchange nothing unit by unit.
+  const ModelExchanges* exchanges() {
+    time_layout();
+    return exchanges_ ? &*exchanges_ : nullptr;
+  }
+
   // The whole account. `windows` as in ScheduleTimes.
   IterationTime iteration(const Strategy& strategy, std::vector<std::int64_t> windows);
   // The same of virtual stages that cost so much, in the order of the model.

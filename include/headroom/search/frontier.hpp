@@ -12,6 +12,10 @@
 //   windowed all layers recompute one set, but each rank exempts as many in-flight microbatches as its memory allows
 //            [K22 appendix C]: --recompute-window
 //
+// Where passes gather weights or reduce gradients unit by unit, a recomputation hides some of that, and where weights have passes of
+// their own they wait with what those read: both are counted as evaluate() counts them. A rank whose passes exchange units has the
+// mixes of the uniform family alone. Two ranks that hold the same virtual stages recompute alike.
+//
 // Sets that another one is no worse than (layer_front.hpp) cannot change an answer and are left out. Where the chunks
 // of a rank differ in their layers or hold several kinds of them, the first K layers of each recompute one set and
 // the rest nothing, as in the uniform family. Of a model with several kinds of layers a "set" is one for each kind,
