@@ -45,7 +45,8 @@ struct SetOfOps {
   std::int64_t layers = 0;
   Bytes peak;
   std::size_t peak_rank = 0;
-  std::vector<Seconds> recomputes;  // of each kind of virtual stage, what they add to it: what decides the time
+  std::vector<Seconds>
+      recomputes;  // of each kind of virtual stage, what they add to it: what decides the time
 };
 
 bool no_slower(const SetOfOps& x, const SetOfOps& y) {

@@ -44,6 +44,11 @@ std::optional<std::size_t> only_kind(const FrontierRank& rank) {
   return kind;
 }
 
+void sort_by_time(std::vector<IndexedMix>& mixes) {
+  std::stable_sort(mixes.begin(), mixes.end(),
+                   [](const IndexedMix& x, const IndexedMix& y) { return x.time < y.time; });
+}
+
 }  // namespace
 
 Frontier::Parts::Parts(Request asked) : request(checked(std::move(asked))), composer(request) {
@@ -55,8 +60,14 @@ Frontier::Parts::Parts(Request asked) : request(checked(std::move(asked))), comp
   kept = &layers.activations({});
   cost = &layers.cost({});
   for (std::size_t kind = 0; kind < layer_kind_count(layers.layers()); ++kind) {
-    fronts.push_back(layer_front(LayerSets(layers.layers().kinds[kind].ops, layers.prices().kinds[kind],
-                                           layers.sharding(kind), layers.letters(kind), request.detail)));
+    const OpTable& table = layers.layers().kinds[kind].ops;
+    const LayerSets sets(table, layers.prices().kinds[kind], layers.sharding(kind), layers.letters(kind),
+                         request.detail);
+    fronts.push_back(layer_front(sets));
+    if (!request.software.memory.backward_buffers) continue;
+    // Sets are compared without what a backward pass adds to them, which may be least where all is made again.
+    std::vector<LayerChoice>& kept_sets = fronts.back().choices;
+    if (kept_sets.back().ops != every_op(table)) kept_sets.push_back(sets.choice(every_op(table)));
     set_backward_peaks(fronts.back(), kind);
   }
   choices = combined(fronts);
@@ -81,9 +92,7 @@ Frontier::Parts::Parts(Request asked) : request(checked(std::move(asked))), comp
     ranks[index(number)].options = options_of(number, mixes[index(number)]);
 }
 
-// Of its sets, where the training stack counts such moments.
 void Frontier::Parts::set_backward_peaks(LayerFront& front, std::size_t kind) {
-  if (!request.software.memory.backward_buffers) return;
   const LayerPrices& layers = composer.layers();
   const Bindings letters = layers.letters(kind);
   for (LayerChoice& choice : front.choices) {
@@ -109,9 +118,8 @@ StageCost Frontier::Parts::cost_of(const LayerMix& mix, const StagePlace& place)
   ModelCost recomputing = *cost;
   for (std::size_t kind = 0; kind < mix.first.size(); ++kind)
     recomputing.kinds[kind].recompute = mix.first[kind].recompute;
-  const ExchangeTimes times =
-      exchange_times(*exchanges, recomputing, place, {.layers = mix.first_layers},
-                     *request.system.performance, request.software);
+  const ExchangeTimes times = exchange_times(*exchanges, recomputing, place, {.layers = mix.first_layers},
+                                             *request.system.performance, request.software);
   return with_exchanges(stage, *exchanges, times, place);
 }
 
@@ -123,26 +131,34 @@ Seconds Frontier::Parts::longer(const LayerMix& mix, const StagePlace& place) co
 }
 
 std::vector<IndexedMix> Frontier::Parts::mixes_of(const FrontierRank& rank) const {
-  if (!rank.kind) return mixes_of_uneven(rank);
+  if (!rank.kind) return uniform_mixes_of(rank);
   std::vector<PassCost> backwards;
-  for (const StagePlace& place : rank.chunks) backwards.push_back(backward_after_recompute(stage_cost(*cost, place, {}), composer.shape().kind));
-  return stage_mixes(
+  for (const StagePlace& place : rank.chunks)
+    backwards.push_back(backward_after_recompute(stage_cost(*cost, place, {}), composer.shape().kind));
+  std::vector<IndexedMix> mixes = stage_mixes(
       fronts[*rank.kind].choices, rank.layers,
       RecomputeTime(std::move(backwards), request.system.performance->rates.host, request.software));
+  if (!request.software.memory.backward_buffers) return mixes;
+  // Mixes are compared like sets: what all ranks alike can have, each has.
+  const std::vector<IndexedMix> uniform = uniform_mixes_of(rank);
+  mixes.insert(mixes.end(), uniform.begin(), uniform.end());
+  sort_by_time(mixes);
+  return mixes;
 }
 
-std::vector<IndexedMix> Frontier::Parts::mixes_of_uneven(const FrontierRank& rank) const {
+std::vector<IndexedMix> Frontier::Parts::uniform_mixes_of(const FrontierRank& rank) const {
   std::vector<IndexedMix> mixes;
-  for (std::size_t set = 0; set < choices.size(); ++set) {
-    for (std::int64_t layers = 1; layers <= rank.layers; ++layers) {
+  const std::vector<KindChoices>& sets = choices_of(rank);
+  for (std::size_t set = 0; set < sets.size(); ++set) {
+    const bool nothing = recomputes_nothing(sets[set]);
+    for (std::int64_t layers = nothing ? rank.layers : 1; layers <= rank.layers; ++layers) {
       IndexedMix mix{.first = set, .rest = 0, .first_layers = layers};
-      const LayerMix whole = mix_of(mix, choices);
+      const LayerMix whole = mix_of(mix, sets);
       for (const StagePlace& place : rank.chunks) mix.time += longer(whole, place);
       mixes.push_back(mix);
     }
   }
-  std::stable_sort(mixes.begin(), mixes.end(),
-                   [](const IndexedMix& x, const IndexedMix& y) { return x.time < y.time; });
+  sort_by_time(mixes);
   return mixes;
 }
 
@@ -154,7 +170,8 @@ std::vector<RankOption> Frontier::Parts::options_of(std::int64_t number,
     const LayerMix whole = mix_of(mix, choices_of(rank));
     const auto total_on = [&](std::int64_t holder) {
       std::vector<StageActivations> chunks;
-      for (const StagePlace& place : ranks[index(holder)].chunks) chunks.push_back(activations_of(whole, place));
+      for (const StagePlace& place : ranks[index(holder)].chunks)
+        chunks.push_back(activations_of(whole, place));
       return total_of(holder, chunks);
     };
     Bytes total = total_on(number);

@@ -39,7 +39,7 @@ struct Frontier::Parts {
     return rank.kind ? of_a_kind[*rank.kind] : choices;
   }
 
-  Request request;  // without recomputation
+  Request request;            // without recomputation
   mutable Composer composer;  // works out what it is asked for once
   std::int64_t pipeline_ranks = 1;
   std::vector<StagePlace> places;  // of all virtual stages
@@ -53,7 +53,8 @@ struct Frontier::Parts {
  private:
   void set_backward_peaks(LayerFront& front, std::size_t kind);
   [[nodiscard]] std::vector<IndexedMix> mixes_of(const FrontierRank& rank) const;
-  [[nodiscard]] std::vector<IndexedMix> mixes_of_uneven(const FrontierRank& rank) const;
+  // A set in the first layers of each of its virtual stages, and nothing in the rest.
+  [[nodiscard]] std::vector<IndexedMix> uniform_mixes_of(const FrontierRank& rank) const;
   [[nodiscard]] std::vector<RankOption> options_of(std::int64_t number,
                                                    const std::vector<IndexedMix>& mixes) const;
 };

@@ -103,17 +103,19 @@ TEST_CASE("frontier: layers that do not divide among the chunks of a rank") {
 }
 
 TEST_CASE("frontier: weights and gradients that ranks divide, and schedules with passes for weights") {
-  Request sharded = request_for("llama-2-7b", {"layers=3", "kernels.attention=flash"}, {.data_parallel = 8}, 16);
+  Request sharded =
+      request_for("llama-2-7b", {"layers=2", "kernels.attention=flash"}, {.data_parallel = 8}, 16);
   sharded.software = read_software("nemo-2025");
   sharded.software.memory.backward_buffers = false;  // sets are not compared by what a backward pass adds
   // Gathers of several milliseconds, under which recomputation hides some.
   sharded.system.performance->rates.collectives.ring_bandwidth.value = BytesPerSecond(20e9);
   for (const DataSharding sharding : {DataSharding::zero2, DataSharding::zero3}) {
     sharded.strategy.data_sharding = sharding;
-    check_uniform(sharded, 3);
+    check_uniform(sharded, 2);
   }
   const auto on = [](ScheduleKind schedule, std::int64_t chunks) {
-    Request request = request_for("gpt2-xl", {"layers=4"}, {.tensor_parallel = 5, .pipeline_parallel = 2}, 8);
+    Request request = request_for("llama-2-7b", {"layers=4", "kernels.attention=flash"},
+                                  {.tensor_parallel = 8, .pipeline_parallel = 2}, 8);
     request.strategy.virtual_pipeline = chunks;
     request.strategy.schedule = schedule;
     request.software = read_software("zero-bubble-2023");
@@ -125,6 +127,15 @@ TEST_CASE("frontier: weights and gradients that ranks divide, and schedules with
   check_uniform(on(ScheduleKind::zero_bubble_v, 2), 1);
   check_uniform(on(ScheduleKind::dualpipe_v, 2), 1);
   check_uniform(on(ScheduleKind::dualpipe, 1), 2);
+  // A stack that counts what backward passes add: the least that any policy needs is on the front.
+  Request counted = on(ScheduleKind::zero_bubble_h1, 1);
+  counted.software.memory.backward_buffers = true;
+  const Frontier frontier(counted);
+  CHECK(frontier.uniform().back().peak <= frontier.point({.policy = RecomputePolicy::full}).peak);
+  for (const FrontierPoint& point : frontier.uniform()) {
+    REQUIRE(frontier.staged(point.peak).has_value());
+    CHECK(frontier.staged(point.peak)->iteration <= point.iteration);
+  }
   check_uniform(on(ScheduleKind::looped_bfs, 2), 1);
 }
 
