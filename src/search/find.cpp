@@ -222,7 +222,7 @@ class Finder {
           part.pipeline_parallel = {.only = {p}};
           part.data_parallel = {.only = {d}};
           part.schedules = {schedule};
-          raise_batch(part, round_of(schedule, p), best);
+          raise_batch(part, rounds_of(schedule, p), best);
         }
       }
     }
@@ -232,26 +232,30 @@ class Finder {
   }
 
   // Microbatches that a pipeline takes at the least, and in multiples of which they are tried.
-  static std::int64_t round_of(ScheduleKind schedule, std::int64_t ranks) {
-    if (overlaps_passes(schedule)) return 2 * ranks;
-    return schedule == ScheduleKind::interleaved ? ranks : 1;
+  struct Rounds {
+    std::int64_t least = 1;
+    std::int64_t step = 1;
+  };
+  static Rounds rounds_of(ScheduleKind schedule, std::int64_t ranks) {
+    if (overlaps_passes(schedule)) return {.least = 2 * ranks, .step = model_copies(schedule)};
+    return schedule == ScheduleKind::interleaved ? Rounds{ranks, ranks} : Rounds{};
   }
 
   // Raises `best` to the largest batch of a part of the space in which p, d and the schedule are pinned and the
   // microbatches of a pipeline come in rounds.
-  void raise_batch(Space part, std::int64_t round, std::int64_t& best) {
+  void raise_batch(Space part, const Rounds& rounds, std::int64_t& best) {
     const Counts sizes = part.micro_batch;
     const std::int64_t p = part.pipeline_parallel.only.front();
     const std::int64_t d = part.data_parallel.only.front();
     const std::int64_t largest_size =
         sizes.only.empty() ? question_.most / d : *std::max_element(sizes.only.begin(), sizes.only.end());
-    for (std::int64_t b = 1; b <= largest_size && b <= question_.most / (d * round); ++b) {
+    for (std::int64_t b = 1; b <= largest_size && b <= question_.most / (d * rounds.least); ++b) {
       if (!allows(sizes, b)) continue;
       part.micro_batch = {.only = {b}};
       Request smallest = base_;
-      smallest.workload.global_batch = b * d * round;
+      smallest.workload.global_batch = b * d * rounds.least;
       if (!Feasibility(smallest).fits(part)) return;  // nor do larger microbatches
-      const std::int64_t unit = std::lcm(question_.step, b * d * round);
+      const std::int64_t unit = std::lcm(question_.step, b * d * rounds.step);
       const std::int64_t most = std::min(question_.most / (b * d), most_microbatches) * b * d / unit * unit;
       const std::int64_t before = best;
       const auto fits = [&](std::int64_t batch) { return holds(batch, part); };
@@ -261,13 +265,15 @@ class Finder {
         const bool saturated = most / (b * d) >= 2 * p && has_steady_state(part.schedules.front());
         unbounded_ = unbounded_ || (saturated && !question_.within);
       }
-      best = largest(unit, round_up(best + 1, unit), most, fits).value_or(best);
-      if (round > 1 && runs_groups(base_.software, part)) {
+      const std::int64_t least = std::max(best + 1, b * d * rounds.least);
+      best = largest(unit, round_up(least, unit), most, fits).value_or(best);
+      if (part.schedules.front() == ScheduleKind::interleaved && runs_groups(base_.software, part)) {
         // Of the numbers of microbatches between two multiples of the ranks each has groups of its own.
         const std::int64_t between = std::lcm(question_.step, b * d);
         const std::int64_t last = std::min(best / unit * unit + unit, question_.most / between * between);
         for (std::int64_t batch = last; batch > best; batch -= between) {
-          if (batch >= b * d * round && batch / (b * d) <= most_microbatches && fits(batch)) best = batch;
+          if (batch >= b * d * rounds.least && batch / (b * d) <= most_microbatches && fits(batch))
+            best = batch;
         }
       }
       if (best > before) at_least_ = best == most && question_.most / (b * d) > most_microbatches;

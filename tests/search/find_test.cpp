@@ -111,6 +111,24 @@ Request gpt3(std::int64_t batch) {
   return request;
 }
 
+TEST_CASE(
+    "find: schedules that take microbatches at both ends, or in a V, are tried with every number of them") {
+  Request request{.model = read_model("gpt3-13b", {"layers=4"}), .system = read_system("dgx-a100-80g")};
+  request.workload.sequence = 64;
+  for (const ScheduleKind schedule : {ScheduleKind::dualpipe, ScheduleKind::dualpipe_v}) {
+    const bool in_v = schedule == ScheduleKind::dualpipe_v;
+    const Space space{.devices = 2,
+                      .tensor_parallel = {.only = {1}},
+                      .pipeline_parallel = {.only = {2}},
+                      .virtual_pipeline = {.only = {in_v ? 2 : 1}},
+                      .micro_batch = {.only = {1}},
+                      .schedules = {schedule}};
+    const Question question{.extreme = Extreme::max_batch, .most = 11};
+    CHECK(find(request, space, question).value == (in_v ? 11 : 10));
+    CHECK(largest_by_trying(request, space, question) == (in_v ? 11 : 10));
+  }
+}
+
 TEST_CASE("find: accumulating gradients leaves the batch without a bound, and the microbatch with one") {
   const Request request = gpt3(64);
   const Found found = find(request, {.devices = 64}, {.extreme = Extreme::max_batch});
