@@ -132,6 +132,7 @@ Bytes Composer::activations_on_host(const RankKind& kind, std::int64_t rank) con
 
 std::vector<PassActivations> Composer::of_chunks(const RankKind& kind) const {
   std::vector<PassActivations> passes;
+  passes.reserve(kind.groups.size());
   for (const std::size_t group : kind.groups) passes.push_back(activations_[kind.stages[group]]);
   return passes;
 }
