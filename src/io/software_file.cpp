@@ -46,6 +46,7 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.required("source", software.source);
   fields.object("sources", software.sources, choice_source_fields);
   fields.required("overlap_tensor_parallel", software.overlap_tensor_parallel);
+  fields.optional("copies_sequence_shards", software.copies_sequence_shards);
   fields.required("overlap_grad_reduce", software.overlap_grad_reduce);
   fields.required("overlap_param_gather", software.overlap_param_gather);
   fields.required("overlap_p2p", software.overlap_p2p);

@@ -45,7 +45,9 @@ PassCost run_again(const OpCost& op, const RecomputedOps& recomputed) {
     cost.gemm = part * cost.gemm;
     cost.memory_bound = part * cost.memory_bound;
   }
-  if (recomputed.caches_reductions) cost.communication -= op.reduction;
+  if (!recomputed.caches_reductions) return cost;
+  cost.communication -= op.reduction;
+  cost.memory_bound -= op.reduction_copies;
   return cost;
 }
 

@@ -32,18 +32,30 @@ class Pricing {
         pieces_ahead.add(time_of(forward, bytes, group), group.ranks);
       } else {
         communicate(cost_.forward, forward, bytes, group);
-        if (forward == CollectiveKind::reduce_scatter) cost_.reduction += time_of(forward, bytes, group);
+        const Seconds copied = copy(cost_.forward, collective, forward, bytes);
+        if (forward == CollectiveKind::reduce_scatter) {
+          cost_.reduction += time_of(forward, bytes, group);
+          cost_.reduction_copies += copied;
+        }
       }
       const CollectiveKind backward = backward_kind(collective.name);
       if (work_.overlaps && enters(collective.name) && !goes_round(collective)) {
         reduce += time_of(backward, bytes_back, group);
-        if (collective.regathers) gather_again += time_of(CollectiveKind::all_gather, bytes, group);
+        copy(cost_.backward_data, collective, backward, bytes_back);
+        if (collective.regathers) {
+          gather_again += time_of(CollectiveKind::all_gather, bytes, group);
+          copy(cost_.backward_data, collective, CollectiveKind::all_gather, bytes);
+        }
       } else if (in_pieces) {
         pieces_back.add(time_of(backward, bytes_back, group), group.ranks);
         if (goes_round(collective)) pieces_back.add(time_of(forward, bytes, group), group.ranks);
       } else {
         communicate(cost_.backward_data, backward, bytes_back, group);
-        if (collective.regathers) communicate(cost_.backward_data, forward, bytes, group);
+        copy(cost_.backward_data, collective, backward, bytes_back);
+        if (collective.regathers) {
+          communicate(cost_.backward_data, forward, bytes, group);
+          copy(cost_.backward_data, collective, forward, bytes);
+        }
       }
     }
     switch (work_.kind) {
@@ -99,6 +111,17 @@ class Pricing {
     if (kind == CollectiveKind::none) return;
     pass.communication += time_of(kind, bytes, group);
     ++pass.operations;
+  }
+
+  // Of what a collective gathers or scatters along the sequence, where the stack has to put it in order.
+  Seconds copy(PassCost& pass, const Collective& collective, CollectiveKind kind, Bytes bytes) {
+    const bool of_shards = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
+    if (!setting_.software.copies_sequence_shards || collective.axis != ParallelAxis::tensor || !of_shards)
+      return Seconds(0);
+    const Seconds time = streaming_time(2 * bytes, setting_.performance);
+    pass.memory_bound += time;
+    ++pass.operations;
+    return time;
   }
 
   static Seconds products_of(const PassCost& pass) { return pass.gemm + pass.attention; }

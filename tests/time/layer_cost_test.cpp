@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include "headroom/io/model_file.hpp"
+#include "headroom/time/streaming.hpp"
 #include "time/a100.hpp"
 
 namespace headroom {
@@ -208,6 +209,36 @@ TEST_CASE("layer: gathers and scatters in pieces show less, never less than what
   CHECK(forward(full, 8) == forward(tests::megatron(), 8));
   run.strategy.sequence_parallel = true;
   CHECK(forward(full, 2) == forward(tests::megatron(), 2));
+}
+
+TEST_CASE(
+    "layer: what is gathered and scattered along sequences is copied where they are no first dimension") {
+  k22::Run run = k22::gpt_22b();
+  run.strategy.sequence_parallel = true;
+  Software stack = tests::megatron();
+  const auto cost = [&](bool copies) {
+    stack.copies_sequence_shards = copies;
+    return layer_cost(run.model, run.strategy,
+                      setting_of(run.model, run.strategy, run.workload, tests::a100().devices_per_node,
+                                 tests::performance(), stack));
+  };
+  const auto copied = [&](auto pass) {
+    return pass(cost(true)).memory_bound - pass(cost(false)).memory_bound;
+  };
+  const auto forward = [](const LayerCost& layer) { return layer.forward; };
+  // Two gathers and two scatters of all tokens, each read and written once; backward the input that a weight gradient needs as well.
+  const Bytes tokens(
+      2.0 * static_cast<double>(run.strategy.micro_batch * run.workload.sequence * run.model.hidden));
+  const Seconds one = streaming_time(2 * tokens, tests::performance());
+  CHECK(copied(forward) / one == doctest::Approx(4));
+  CHECK(copied([](const LayerCost& layer) { return backward(layer); }) / one == doctest::Approx(6));
+  CHECK(cost(true).forward.communication == cost(false).forward.communication);
+  // Pieces are in order already, and a reduction of whole sequences has none.
+  stack.overlap_tensor_parallel = TensorOverlap::full;
+  CHECK(copied(forward) == Seconds(0));
+  stack.overlap_tensor_parallel = TensorOverlap::backward;
+  run.strategy.sequence_parallel = false;
+  CHECK(copied(forward) == Seconds(0));
 }
 
 }  // namespace headroom

@@ -91,7 +91,8 @@ enum class ExpertProducts : std::uint8_t { per_expert, grouped };
 enum class Offloads : std::uint8_t { optimizer, parameters, activations, checkpoints };
 
 // The choices of a stack, as its file names them; product_rate and expert_products have sources of their own.
-inline constexpr std::array<std::string_view, 23> stack_choices{"overlap_tensor_parallel",
+inline constexpr std::array<std::string_view, 24> stack_choices{"overlap_tensor_parallel",
+                                                                "copies_sequence_shards",
                                                                 "overlap_grad_reduce",
                                                                 "overlap_param_gather",
                                                                 "overlap_p2p",
@@ -123,6 +124,9 @@ struct Software {
   std::string source;
   std::optional<ChoiceSources> sources;  // where `source` does not say it of all
   TensorOverlap overlap_tensor_parallel = TensorOverlap::backward;
+  // Sequences are not the first dimension of a tensor, so that what tensor-parallel ranks gather is put in order behind a collective,
+  // and what they scatter before it, unless both run in pieces [PyTorch, torch/distributed/_functional_collectives.py].
+  bool copies_sequence_shards = false;
   bool overlap_grad_reduce = false;  // gradients are reduced, bucket by bucket, beside the last backward pass
   bool overlap_param_gather =
       false;                 // parameters that the step changed are gathered beside the next forward pass

@@ -91,7 +91,8 @@ struct OpCost {
   PassCost backward_data;    // what the backward pass of the op before waits for
   PassCost backward_weight;  // weight gradients and their accumulation
   Extrapolations beyond;
-  Seconds reduction;                             // of its forward communication: reduce-scatters behind it
+  Seconds reduction;                             // of its forward communication: reduce-scatters behind it,
+  Seconds reduction_copies;                      // and of its memory-bound kernels what they read
   std::vector<std::pair<ValueId, double>> made;  // of a linear: its outputs, as parts of all that it makes
   friend bool operator==(const OpCost&, const OpCost&) = default;
 };
