@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/memory/forward.hpp"
 #include "headroom/parallel/parameters.hpp"
+#include "table_bytes.hpp"
 
 namespace headroom {
 namespace {
@@ -19,6 +21,7 @@ class BackwardWalk {
                Detail detail, const Software& software, const Bindings& letters, bool reduces_units)
       : kind_(kind),
         table_(kind.ops),
+        bytes_(kind, sharding, letters),
         sharding_(sharding),
         recomputed_(recomputed),
         software_(software),
@@ -27,7 +30,7 @@ class BackwardWalk {
     for (const StoredTensor& tensor : stored_tensors(table_, sharding, recomputed, detail)) {
       if (tensor.value == nowhere) continue;  // random state, which lies in host memory
       Stored stored{.until = tensor.received ? tensor.op : first_reader(tensor.value)};
-      (tensor.kept ? stored.kept : stored.made_again) = number(tensor.bytes);
+      (tensor.kept ? stored.kept : stored.made_again) = bytes_.number(tensor.bytes);
       stored_.push_back(stored);
     }
   }
@@ -38,7 +41,7 @@ class BackwardWalk {
     const auto& results = table_.ops()[place(ops - 1)].outputs;
     if (table_.ops()[place(ops - 1)].kind != OpKind::loss) {
       const ValueId result = results[results.size() - 1];
-      gradients_[place(result)] = {.alive = true, .bytes = shard(result)};
+      gradients_[place(result)] = {.alive = true, .bytes = bytes_.shard(result)};
     }
     BackwardPeak highest;
     for (int op = ops - 1; op >= 0; --op) {
@@ -64,29 +67,14 @@ class BackwardWalk {
   };
 
   static std::size_t place(int index) { return static_cast<std::size_t>(index); }
-  [[nodiscard]] Bytes number(const Monomial& bytes) const { return Bytes(bytes.evaluate(letters_)); }
-  [[nodiscard]] Bytes shard(ValueId value) const {
-    return number(bytes_on_rank(table_[value], table_[value].placement, sharding_));
-  }
-  // Of the tokens of all tensor-parallel ranks, where a region that runs on 1/t needs those of a sequence shard.
-  [[nodiscard]] Bytes gathered(const Op& op, ValueId value, Dtype dtype) const {
-    const bool sharded = sharding_.sequence && table_[value].placement == Placement::boundary;
-    return sharded && op.region == Placement::split ? number(whole_bytes(table_[value], sharding_, dtype))
-                                                    : Bytes(0);
-  }
-  // In the type that the op multiplies.
-  [[nodiscard]] Bytes gathered_factor(const Op& op, ValueId value) const {
-    return gathered(op, value, multiplies_narrow(op) ? op.products[0].dtype : table_[value].dtype);
-  }
-
   // Of the gradient of an output, as rows and as columns, where the op multiplies fewer than 16 bits; what is gathered of it
   // is one of the two.
   [[nodiscard]] Bytes cast_gradient(const Op& op, ValueId output) const {
     if (!multiplies_narrow(op) && !attends_narrow(op)) return Bytes(0);
-    const Bytes whole = gathered_factor(op, output);
+    const Bytes whole = bytes_.gathered_factor(op, output);
     const Value& value = table_[output];
-    const Bytes own =
-        number(whole_bytes(value, sharding_, op.products[0].dtype) * share(value.placement, sharding_));
+    const Bytes own = bytes_.number(whole_bytes(value, sharding_, op.products[0].dtype) *
+                                    share(value.placement, sharding_));
     return whole > Bytes(0) ? whole : 2 * own;
   }
 
@@ -119,23 +107,9 @@ class BackwardWalk {
     return weight_gradient_size * Bytes(parameters(op, sharding_).evaluate(letters_));
   }
 
-  // What context-parallel ranks exchange around attention takes beside what is kept and the gradients of its inputs. A ring
-  // has two buffers of keys and values and two of their gradients, of which the last holds the gradients; its forward pass
-  // keeps all that came round until it ends. Gathered keys and values are whole, and so are their gradients. Tokens that
-  // are changed for heads have gradients in both orders [Transformer Engine, context_parallel.py].
   [[nodiscard]] Bytes exchanged(const Op& op) const {
-    if (op.of_all_tokens.empty() || !divided_along(sharding_, ParallelAxis::context)) return Bytes(0);
-    Bytes related;
-    for (const ValueId value : op.of_all_tokens) related += shard(value);
-    const Bytes whole = tokens_received(sharding_).evaluate(letters_) * related;
-    const bool ring = sharding_.cp_comm == CpComm::p2p || sharding_.cp_comm == CpComm::a2a_p2p;
-    Bytes backward = ring ? 3 * related : Bytes(0);
-    if (sharding_.cp_comm == CpComm::all_gather) backward += 2 * whole;
-    if (changes_heads(sharding_)) {
-      for (const ValueId value : op.inputs) backward += shard(value);
-      backward += shard(op.outputs[0]);
-    }
-    return recomputing_ ? std::max(backward, whole) : backward;
+    const Bytes backward = bytes_.exchanged_backward(op);
+    return recomputing_ ? std::max(backward, bytes_.exchanged_forward(op)) : backward;
   }
 
   void count(BackwardPeak& during, ValueId value, Bytes bytes) const {
@@ -162,7 +136,7 @@ class BackwardWalk {
     }
     for (const ValueId output : op.outputs) {
       if (!gradients_[place(output)].alive) continue;
-      now.gathered += gathered_factor(op, output);
+      now.gathered += bytes_.gathered_factor(op, output);
       now.gradients += cast_gradient(op, output);
     }
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -170,20 +144,20 @@ class BackwardWalk {
       Gradient& gradient = gradients_[place(input)];
       const bool stream = op.adds && i + 1 == op.inputs.size();
       if (stream) {  // it passes on to the stream
-        gradient = {.alive = true, .bytes = shard(input)};
+        gradient = {.alive = true, .bytes = bytes_.shard(input)};
       } else if (op.adds && op.saves.empty()) {  // and to the branch, unless dropout makes another of it
         gradient.alive = true;
       } else {
-        const Bytes whole = gathered(op, input, table_[input].dtype);
+        const Bytes whole = bytes_.gathered(op, input, table_[input].dtype);
         if (op.kind == OpKind::linear && !sharding_.save_gathered_input) {
-          now.gathered += gathered_factor(op, input);
+          now.gathered += bytes_.gathered_factor(op, input);
         }
         if (!op.in_place) count(now, input, gradient_bytes(op, input) + whole);
-        gradient = {.alive = true, .bytes = shard(input)};
+        gradient = {.alive = true, .bytes = bytes_.shard(input)};
       }
     }
     Bytes& temporaries = op.kind == OpKind::loss ? now.logits : now.gradients;
-    for (const ValueId temporary : op.temporaries) temporaries += shard(temporary);
+    for (const ValueId temporary : op.temporaries) temporaries += bytes_.shard(temporary);
     for (const ValueId output : op.outputs) gradients_[place(output)] = {};
     for (Stored& stored : stored_) {
       if (stored.until != index) continue;
@@ -196,12 +170,13 @@ class BackwardWalk {
 
   // Of an input while the op runs.
   [[nodiscard]] Bytes gradient_bytes(const Op& op, ValueId input) const {
-    if (!op.input_gradient) return shard(input);
-    return (real(bits_of(*op.input_gradient)) / real(bits_of(table_[input].dtype))) * shard(input);
+    if (!op.input_gradient) return bytes_.shard(input);
+    return (real(bits_of(*op.input_gradient)) / real(bits_of(table_[input].dtype))) * bytes_.shard(input);
   }
 
   const LayerKind& kind_;
   const OpTable& table_;
+  TableBytes bytes_;
   const Sharding& sharding_;
   const RecomputedOps& recomputed_;
   const Software& software_;
@@ -222,8 +197,14 @@ std::int64_t tensor_ranks(const Bindings& letters) {
 BackwardPeak backward_peak(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                            Bytes working_set, Detail detail, const Software& software,
                            const Bindings& letters, bool reduces_units) {
-  return BackwardWalk(kind, sharding, recomputed, detail, software, letters, reduces_units)
-      .worst(working_set);
+  BackwardPeak peak =
+      BackwardWalk(kind, sharding, recomputed, detail, software, letters, reduces_units).worst(working_set);
+  const auto take = [&](const BackwardPeak& other) {
+    if (total(other) > total(peak)) peak = other;
+  };
+  take(forward_peak(kind, sharding, recomputed, detail, letters));
+  if (recomputed.ops != 0) take(replay_peak(kind, sharding, recomputed, working_set, detail, letters));
+  return peak;
 }
 
 void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,

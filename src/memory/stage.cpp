@@ -261,7 +261,8 @@ StageActivations with_weight_passes(StageActivations stage, const DeferredActiva
     // Of a checkpoint that several layers share, all of them.
     CheckpointRun& run = stage.layers[next - 1];
     run.deferred += static_cast<double>(of.members) * deferred.kinds[of.kind].bytes;
-    run.backward.freed = std::min(run.backward.freed, std::max(run.kept - run.deferred, Bytes(0)));
+    if (!run.backward.during.forward)
+      run.backward.freed = std::min(run.backward.freed, std::max(run.kept - run.deferred, Bytes(0)));
   });
   return stage;
 }

@@ -19,6 +19,7 @@ Activations at_moment(const BackwardPeak& peak, Bytes Activations::*part, const 
                                    .weight_gradients = peak.weight_gradients,
                                    .dequantized_weights = peak.dequantized,
                                    .fetched = peak.fetched + ahead,
+                                   .forward_values = peak.forward_values,
                                    .gathered_weights = units.gathered,
                                    .unit_gradients = units.gradients} -
                        freed_before;

@@ -11,7 +11,7 @@
 namespace headroom {
 namespace {
 
-// What goes on at the peak of a backward pass.
+// What goes on at the peak of a backward pass, or of the forward pass before it.
 std::string during(const Plan& plan, const OpPlace& place) {
   if (place.op == nowhere) return "its first recompute";
   const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy, plan.request.software);
@@ -29,8 +29,9 @@ std::string moment(const Plan& plan, const RankMemory& rank) {
   if (step.pass == Pass::forward)
     return fmt::format("at the end of the forward pass of microbatch {}{}", step.microbatch + 1, chunk);
   const bool gathered = rank.activations.at_peak.gathered_weights > Bytes(0);
-  return fmt::format("in the backward pass of microbatch {}{}, during {}{}", step.microbatch + 1, chunk,
-                     during(plan, rank.activations.during),
+  return fmt::format("in the {}backward pass of microbatch {}{}, during {}{}",
+                     rank.activations.during.forward ? "forward pass before the " : "", step.microbatch + 1,
+                     chunk, during(plan, rank.activations.during),
                      gathered ? ", with its weights and those of the unit before it gathered" : "");
 }
 

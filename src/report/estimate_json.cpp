@@ -9,11 +9,14 @@
 namespace headroom {
 namespace {
 
-// The op of a backward pass that is under way at the peak, where the training stack counts such moments.
+// The op of a backward pass, or of the forward pass before it, that is under way at the peak, where the training stack counts
+// such moments.
 OrderedJson op_json(const ModelLayers& layers, const OpPlace& place) {
   if (place.op == nowhere) return {};
   const LayerKind& kind = layers.kinds[static_cast<std::size_t>(place.kind)];
-  return {{"kind", kind.name}, {"op", kind.ops.ops()[static_cast<std::size_t>(place.op)].name}};
+  return {{"kind", kind.name},
+          {"op", kind.ops.ops()[static_cast<std::size_t>(place.op)].name},
+          {"pass", name_of(place.forward ? Pass::forward : Pass::backward)}};
 }
 
 OrderedJson rank_json(const Plan& plan, const RankMemory& rank) {

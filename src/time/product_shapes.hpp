@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "headroom/time/attention.hpp"
 #include "headroom/time/op_work.hpp"

@@ -217,7 +217,7 @@ TEST_CASE("backward peak: a plan with it needs no less, and its terms come to it
       const Activations& parts = memory.activations.at_peak;
       RC_ASSERT(total(parts) == parts.layers + parts.embedding + parts.head + parts.outputs +
                                     parts.recompute + parts.gradients + parts.logits + parts.gathered +
-                                    parts.weight_gradients);
+                                    parts.weight_gradients + parts.forward_values);
       RC_ASSERT(parts.layers >= 0_B);
       RC_ASSERT(parts.head >= 0_B);
       RC_ASSERT(parts.recompute >= 0_B);

@@ -44,7 +44,7 @@ OpTable mixture_table(const Experts& experts, const Way& way) {
 }
 
 // Its loop frees nothing: gradients of weights stay, and the caller holds the output and its gradient. PyTorch's cuBLAS has a
-// workspace of 32 MiB on Hopper, and Transformer Engine's grouped products four [cpp_extensions/gemm.py].
+// workspace of 32 MiB on Hopper for the thread of either pass, and Transformer Engine's grouped products four [cpp_extensions/gemm.py].
 double peak_of(const MeasuredMixture& shape, const Way& way) {
   const std::int64_t tokens = 4096;
   const Experts experts{.count = shape.experts,
@@ -68,10 +68,11 @@ double peak_of(const MeasuredMixture& shape, const Way& way) {
     const Op& row = kind.ops.ops()[op];
     const double count = parameters(row, sharding).evaluate(letters);
     weights += count * (multiplies_narrow(row) ? narrow_weight_size({.precision = way.precision}, 2) : 2);
-    if (static_cast<int>(op) > peak.during.op) gradients += 2 * count;
+    if (!peak.during.forward && static_cast<int>(op) > peak.during.op) gradients += 2 * count;
   }
-  const double held = 2 * 2.0 * static_cast<double>(tokens * shape.hidden);
-  constexpr double workspaces = 5 * 32.0 * 1024 * 1024;
+  // In the forward pass neither is there yet but as the value that the last op makes.
+  const double held = peak.during.forward ? 0 : 2 * 2.0 * static_cast<double>(tokens * shape.hidden);
+  constexpr double workspaces = 6 * 32.0 * 1024 * 1024;
   return weights + gradients + saved + total(peak).count() + held + workspaces;
 }
 
@@ -87,7 +88,7 @@ double error_of(const nlohmann::json& measured, const MeasuredMixture& shape, co
 }  // namespace
 
 SHARED_TEST_CASE(
-    "measured layers of experts: five of six peaks in bf16 within 4%, four of six in blockwise FP8") {
+    "measured layers of experts: six peaks in bf16 within 4%, six in blockwise FP8 within 6.5%") {
   const auto file = tests::shared_file("data/measured/moe_layers_h100.json");
   if (!file) return;
   const auto measured = nlohmann::json::parse(std::ifstream(*file));
@@ -99,18 +100,8 @@ SHARED_TEST_CASE(
     for (const Way& way : {a2a, deepep, hybridep}) {
       CAPTURE(way.name);
       CHECK(std::abs(error_of(measured, mixtral_layer, way)) < 0.04);
+      CHECK(std::abs(error_of(measured, deepseek_layer, way)) < (is_narrow(precision) ? 0.065 : 0.04));
     }
-    CHECK(std::abs(error_of(measured, deepseek_layer, hybridep)) < 0.04);
-    // Where a token's rows to all its experts are longer than an expert is wide, buffers of the all-to-all make the peak. Of
-    // those the walk has two, the gradients on both sides; about two and a half more of them are not explained.
-    CHECK(error_of(measured, deepseek_layer, a2a) < -0.2);
-    CHECK(error_of(measured, deepseek_layer, a2a) > -0.45);
-    // Where rows are padded by copying them, the forward pass holds those that came, the padded ones, and both of those that go
-    // back. It is not walked through: the backward pass, which is, has its peak elsewhere.
-    const double copies = error_of(measured, deepseek_layer, deepep);
-    if (precision == Precision::bf16) CHECK(std::abs(copies) < 0.04);
-    if (precision != Precision::bf16) CHECK(copies < -0.2);
-    CHECK(copies > -0.35);
   }
 }
 

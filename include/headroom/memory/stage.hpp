@@ -15,14 +15,15 @@ namespace headroom {
 struct OpPlace {
   int kind = nowhere;
   int op = nowhere;
+  bool forward = false;  // in its forward pass, not its backward pass
   friend bool operator==(const OpPlace&, const OpPlace&) = default;
 };
 
 // What a backward pass through the ops of a layer, or of an end of the model, adds at its worst moment to what forward
-// passes left (memory/backward.hpp).
+// passes left (memory/backward.hpp); or the forward pass before it, which has as many others alive (memory/forward.hpp).
 struct BackwardPeak {
   OpPlace during;          // the op under way then; none: the training stack counts no such moment
-  Bytes freed;             // of what the forward pass left
+  Bytes freed;             // of what the forward pass left, or will have left
   Bytes recompute;         // that the recomputation holds still
   Bytes gradients;         // of activations
   Bytes logits;            // gradients of the logits, in the precision of the output layer
@@ -30,12 +31,13 @@ struct BackwardPeak {
   Bytes weight_gradients;  // not yet added to their sum or reduced to shards, or dummies of those that are
   Bytes dequantized;       // weights that an op makes BF16 for its products
   Bytes fetched;           // of what waited on the host, what is not freed yet
+  Bytes forward_values;    // that a forward pass makes and nothing keeps
   friend bool operator==(const BackwardPeak&, const BackwardPeak&) = default;
 };
 
 constexpr Bytes total(const BackwardPeak& peak) {
   return peak.recompute + peak.gradients + peak.logits + peak.gathered + peak.weight_gradients +
-         peak.dequantized + peak.fetched - peak.freed;
+         peak.dequantized + peak.fetched + peak.forward_values - peak.freed;
 }
 
 // Of weights that data-parallel ranks divide, what a rank has whole at a moment of a backward pass (memory/units.hpp).

@@ -27,7 +27,8 @@ struct Activations {
   Bytes gathered;   // inputs and gradients of all sequence shards
   Bytes weight_gradients;
   Bytes dequantized_weights;
-  Bytes fetched;  // from the host, for the layer under way and the one before it
+  Bytes fetched;         // from the host, for the layer under way and the one before it
+  Bytes forward_values;  // of a forward pass or a recomputation, that nothing keeps (memory/forward.hpp)
   // Of weights and gradients that data-parallel ranks divide (memory/units.hpp), whole for the unit under way.
   Bytes gathered_weights;
   Bytes unit_gradients;
@@ -45,6 +46,7 @@ struct Activations {
             x.weight_gradients + y.weight_gradients,
             x.dequantized_weights + y.dequantized_weights,
             x.fetched + y.fetched,
+            x.forward_values + y.forward_values,
             x.gathered_weights + y.gathered_weights,
             x.unit_gradients + y.unit_gradients};
   }
@@ -60,21 +62,22 @@ struct Activations {
             x.weight_gradients - y.weight_gradients,
             x.dequantized_weights - y.dequantized_weights,
             x.fetched - y.fetched,
+            x.forward_values - y.forward_values,
             x.gathered_weights - y.gathered_weights,
             x.unit_gradients - y.unit_gradients};
   }
   friend constexpr Activations operator*(double k, const Activations& x) {
     return {k * x.layers,           k * x.embedding,           k * x.head,    k * x.outputs,
             k * x.recompute,        k * x.gradients,           k * x.logits,  k * x.gathered,
-            k * x.weight_gradients, k * x.dequantized_weights, k * x.fetched, k * x.gathered_weights,
-            k * x.unit_gradients};
+            k * x.weight_gradients, k * x.dequantized_weights, k * x.fetched, k * x.forward_values,
+            k * x.gathered_weights, k * x.unit_gradients};
   }
 };
 
 constexpr Bytes total(const Activations& parts) {
   return parts.layers + parts.embedding + parts.head + parts.outputs + parts.recompute + parts.gradients +
          parts.logits + parts.gathered + parts.weight_gradients + parts.dequantized_weights + parts.fetched +
-         parts.gathered_weights + parts.unit_gradients;
+         parts.forward_values + parts.gathered_weights + parts.unit_gradients;
 }
 
 struct StepActivations {

@@ -27,6 +27,10 @@ struct ExpertRows {
   ValueId factors;  // probabilities
   ValueId order;    // which row each came from
   ValueId tokens;   // where those are sorted a first time before they leave their rank: likewise
+  ValueId sent =
+      nowhere;  // from its rank, which the forward pass's code refers to until the tokens are back,
+  ValueId received =
+      nowhere;  // and there, likewise [Megatron-LM, core/transformer/moe/moe_layer.py, custom_forward]
 };
 
 namespace detail {
@@ -84,7 +88,14 @@ constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& ch
                   .exchanges = {across(ParallelAxis::expert_tensor, Conjugate::g, sorted),
                                 across(ParallelAxis::expert_tensor, Conjugate::g, factors)},
                   .operators = routing::chunk_map});
-  return {sorted, factors, order, map};
+  // DeepEP sends tokens from where they are, and HybridEP, which pads rows itself, brings them sorted.
+  const bool copies_tokens = layer.dispatcher == Dispatcher::alltoall;
+  return {.input = sorted,
+          .factors = factors,
+          .order = order,
+          .tokens = map,
+          .sent = copies_tokens ? tokens : nowhere,
+          .received = copies_tokens || layer.pads_rows ? received : nowhere};
 }
 
 // All tokens of the ranks that share the experts come to each of them, with all their probabilities: first from those that
@@ -140,6 +151,7 @@ constexpr ValueId returned_sums(OpBuilder& layer, const ExpertRows& rows, ValueI
                   .saves = {{rows.order, "which row each came from"}},
                   .exchanges = {scatter},
                   .operators = routing::chunk_map});
+  layer.table.hold(rows.input);  // routed_experts_compute: dispatched_input
   const ValueId returned = layer.table.value({"returned tokens", copied});
   layer.table.op({.name = "combine",
                   .kind = OpKind::transfer,
@@ -152,6 +164,9 @@ constexpr ValueId returned_sums(OpBuilder& layer, const ExpertRows& rows, ValueI
                   .inputs = {returned},
                   .outputs = {summed},
                   .saves = {{rows.tokens, row_origin}}});
+  layer.table.hold(rows.sent);
+  layer.table.hold(rows.received);
+  if (rows.received != nowhere) layer.table.hold(sent);  // combine: output
   return summed;
 }
 
@@ -258,7 +273,9 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
   }
   const ValueId output = value("expert output", rows * width, Placement::routed);
   linear("expert_down", active, output, {g, Placement::expert_split}, {width, Placement::whole}, false);
-  return copied("unpad_rows", output, "unpadded output");
+  const ValueId unpadded = copied("unpad_rows", output, "unpadded output");
+  layer.table.hold(input);  // experts.py, permuted_local_hidden_states
+  return unpadded;
 }
 
 constexpr ValueId mixture(OpBuilder& layer, ValueId input) {

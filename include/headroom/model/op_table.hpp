@@ -65,6 +65,8 @@ struct Value {
   bool tensor_parallel_only = false;  // exists only when t > 1
   int buffer = nowhere;               // values that are views into one allocation live and die together
   int producer = nowhere;             // index of the op that makes it; nowhere: comes from outside the table
+  int held_until =
+      nowhere;  // an op until whose end of a forward pass the code that calls it refers to the value
   friend bool operator==(const Value&, const Value&) = default;
 };
 
@@ -193,6 +195,12 @@ class OpTable {
 
   // Leaves the allocation that a value shares with others to those.
   constexpr void forget_buffer(ValueId id) { values_[static_cast<std::size_t>(id)].buffer = nowhere; }
+
+  // The last op that there is so far: until its end the code that calls it refers to a value.
+  constexpr void hold(ValueId id) {
+    if (id == nowhere) return;
+    values_[static_cast<std::size_t>(id)].held_until = static_cast<int>(ops_.size()) - 1;
+  }
 
   // The op itself, to change it.
   constexpr Op& change(std::size_t op) { return ops_[op]; }

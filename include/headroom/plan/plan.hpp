@@ -88,6 +88,8 @@ inline constexpr std::array memory_parts{
                [](const RankMemory& rank) { return rank.activations.at_peak.dequantized_weights; }},
     MemoryPart{"fetched", "fetched from the host", true,
                [](const RankMemory& rank) { return rank.activations.at_peak.fetched; }},
+    MemoryPart{"forward_values", "values of the forward pass", true,
+               [](const RankMemory& rank) { return rank.activations.at_peak.forward_values; }},
     MemoryPart{"gathered_weights", "gathered weights", true,
                [](const RankMemory& rank) { return rank.activations.at_peak.gathered_weights; }},
     MemoryPart{"unit_gradients", "gradients being reduced", true,

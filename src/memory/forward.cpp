@@ -1,0 +1,111 @@
+#include "headroom/memory/forward.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "table_bytes.hpp"
+
+namespace headroom {
+namespace {
+
+class ForwardWalk {
+ public:
+  ForwardWalk(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed, Detail detail,
+              const Bindings& letters, bool replays)
+      : table_(kind.ops),
+        bytes_(kind, sharding, letters),
+        replays_(replays),
+        ops_(replays ? recomputed.ops : every_op(kind.ops)),
+        lasting_(kind.ops.values().size()),
+        last_uses_(kind.ops.values().size()) {
+    for (const StoredTensor& tensor : stored_tensors(table_, sharding, recomputed, detail)) {
+      if (tensor.value == nowhere) continue;
+      const Bytes bytes = bytes_.number(tensor.bytes);
+      if (tensor.kept != replays) {
+        stored_.emplace_back(tensor.received ? tensor.op : table_[tensor.value].producer, bytes);
+      }
+      if (!tensor.received && (tensor.kept || replays)) lasting_[index_of(tensor.value)] = true;
+    }
+    for (std::size_t value = 0; value < lasting_.size(); ++value) {
+      const Value& it = table_.values()[value];
+      if (it.producer == nowhere) lasting_[value] = true;  // the caller has it
+      last_uses_[value] = std::max(it.producer, it.held_until);
+    }
+    for (std::size_t op = 0; op < table_.ops().size(); ++op) {
+      for (const ValueId input : table_.ops()[op].inputs) {
+        last_uses_[index_of(input)] = std::max(last_uses_[index_of(input)], static_cast<int>(op));
+      }
+    }
+  }
+
+  // The worst op; `base` is alive throughout.
+  [[nodiscard]] BackwardPeak worst(const BackwardPeak& base) const {
+    BackwardPeak highest;
+    for (std::size_t op = 0; op < table_.ops().size(); ++op) {
+      if ((ops_ & op_bit(op)) == 0) continue;
+      BackwardPeak now = base;
+      now.during = {.op = static_cast<int>(op), .forward = true};
+      now.forward_values = held(static_cast<int>(op));
+      for (const auto& [producer, bytes] : stored_) {
+        const bool made = producer <= static_cast<int>(op);
+        if (replays_ && made) now.recompute += bytes;
+        if (!replays_ && !made) now.freed += bytes;
+      }
+      if (highest.during.op == nowhere || total(now) > total(highest)) highest = now;
+    }
+    return highest;
+  }
+
+ private:
+  static std::size_t index_of(ValueId value) { return static_cast<std::size_t>(value); }
+
+  // Of what nothing keeps, while an op runs. Rows of detail `exact` are too small to matter.
+  [[nodiscard]] Bytes held(int op) const {
+    const Op& row = table_.ops()[static_cast<std::size_t>(op)];
+    Bytes sum = bytes_.exchanged_forward(row);
+    for (const ValueId input : row.inputs) sum += bytes_.gathered_factor(row, input);
+    for (std::size_t value = 0; value < lasting_.size(); ++value) {
+      const Value& it = table_.values()[value];
+      if (lasting_[value] || it.producer > op || (ops_ & op_bit(index_of(it.producer))) == 0) continue;
+      if (last_uses_[value] < op) continue;
+      if (is_narrow(it.dtype) || it.detail == Detail::exact) continue;
+      if (row.in_place && row.inputs.contains(static_cast<ValueId>(value)))
+        continue;  // what it keeps is there
+      sum += bytes_.shard(static_cast<ValueId>(value));
+    }
+    for (const ValueId output : row.outputs) sum += bytes_.gathered(row, output, table_[output].dtype);
+    return sum;
+  }
+
+  const OpTable& table_;
+  TableBytes bytes_;
+  bool replays_ = false;
+  OpSet ops_;
+  std::vector<bool> lasting_;   // what is kept, made again to stay, or the caller's
+  std::vector<int> last_uses_;  // the last op that reads a value, or until whose end the code refers to it
+  std::vector<std::pair<int, Bytes>> stored_;  // by the op that makes it
+};
+
+}  // namespace
+
+BackwardPeak forward_peak(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
+                          Detail detail, const Bindings& letters) {
+  return ForwardWalk(kind, sharding, recomputed, detail, letters, false).worst({});
+}
+
+BackwardPeak replay_peak(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
+                         Bytes working_set, Detail detail, const Bindings& letters) {
+  const OpTable& table = kind.ops;
+  const TableBytes bytes(kind, sharding, letters);
+  const auto& results = table.ops()[table.ops().size() - 1].outputs;
+  Bytes made;
+  for (const StoredTensor& tensor : stored_tensors(table, sharding, recomputed, detail)) {
+    if (!tensor.kept && tensor.value != nowhere) made += bytes.number(tensor.bytes);
+  }
+  return ForwardWalk(kind, sharding, recomputed, detail, letters, true)
+      .worst({.recompute = std::max(working_set - made, Bytes(0)),
+              .gradients = bytes.shard(results[results.size() - 1])});
+}
+
+}  // namespace headroom

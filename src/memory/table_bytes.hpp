@@ -1,0 +1,63 @@
+// Bytes of the values of one op table on one rank, as the walks through a forward and a backward pass count them.
+#pragma once
+
+#include "headroom/memory/backward.hpp"
+
+namespace headroom {
+
+class TableBytes {
+ public:
+  TableBytes(const LayerKind& kind, const Sharding& sharding, const Bindings& letters)
+      : table_(kind.ops), sharding_(sharding), letters_(letters) {}
+
+  [[nodiscard]] Bytes number(const Monomial& bytes) const { return Bytes(bytes.evaluate(letters_)); }
+  [[nodiscard]] Bytes shard(ValueId value) const {
+    return number(bytes_on_rank(of(value), of(value).placement, sharding_));
+  }
+  // Of the tokens of all tensor-parallel ranks, where a region that runs on 1/t needs those of a sequence shard.
+  [[nodiscard]] Bytes gathered(const Op& op, ValueId value, Dtype dtype) const {
+    const bool sharded = sharding_.sequence && of(value).placement == Placement::boundary;
+    return sharded && op.region == Placement::split ? number(whole_bytes(of(value), sharding_, dtype))
+                                                    : Bytes(0);
+  }
+  // In the type that the op multiplies.
+  [[nodiscard]] Bytes gathered_factor(const Op& op, ValueId value) const {
+    return gathered(op, value, multiplies_narrow(op) ? op.products[0].dtype : of(value).dtype);
+  }
+
+  // What context-parallel ranks exchange around attention takes beside what is kept and the gradients of its inputs. A ring
+  // has two buffers of keys and values and two of their gradients, of which the last holds the gradients; its forward pass
+  // keeps all that came round until it ends. Gathered keys and values are whole, and so are their gradients. Tokens that
+  // are changed for heads have gradients in both orders [Transformer Engine, context_parallel.py].
+  [[nodiscard]] Bytes exchanged_forward(const Op& op) const {
+    return exchanges(op) ? tokens_received(sharding_).evaluate(letters_) * related(op) : Bytes(0);
+  }
+  [[nodiscard]] Bytes exchanged_backward(const Op& op) const {
+    if (!exchanges(op)) return Bytes(0);
+    const bool ring = sharding_.cp_comm == CpComm::p2p || sharding_.cp_comm == CpComm::a2a_p2p;
+    Bytes bytes = ring ? 3 * related(op) : Bytes(0);
+    if (sharding_.cp_comm == CpComm::all_gather) bytes += 2 * exchanged_forward(op);
+    if (changes_heads(sharding_)) {
+      for (const ValueId value : op.inputs) bytes += shard(value);
+      bytes += shard(op.outputs[0]);
+    }
+    return bytes;
+  }
+
+ private:
+  [[nodiscard]] const Value& of(ValueId value) const { return table_[value]; }
+  [[nodiscard]] bool exchanges(const Op& op) const {
+    return !op.of_all_tokens.empty() && divided_along(sharding_, ParallelAxis::context);
+  }
+  [[nodiscard]] Bytes related(const Op& op) const {
+    Bytes bytes;
+    for (const ValueId value : op.of_all_tokens) bytes += shard(value);
+    return bytes;
+  }
+
+  const OpTable& table_;
+  const Sharding& sharding_;
+  const Bindings& letters_;
+};
+
+}  // namespace headroom
