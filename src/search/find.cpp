@@ -9,6 +9,7 @@
 #include "headroom/core/error.hpp"
 #include "headroom/search/feasibility.hpp"
 #include "headroom/search/obstacle.hpp"
+#include "search/divided_heads.hpp"
 
 namespace headroom {
 namespace {
@@ -32,24 +33,6 @@ std::optional<std::int64_t> largest(std::int64_t unit, std::int64_t from, std::i
     (holds(middle * unit) ? good : bad) = middle;
   }
   return good * unit;
-}
-
-// Of a kind of layers: those of attention, the groups of Mamba's, or none.
-std::int64_t divided_heads(const LayerDescription& kind) {
-  if (has_attention(kind.architecture)) return kind.heads;
-  return kind.architecture.mamba ? kind.architecture.mamba->groups : 0;
-}
-
-std::int64_t most_heads(const Transformer& model) {
-  std::int64_t most = model.layer_kinds.empty() ? divided_heads(own_layer(model)) : 0;
-  for (const LayerDescription& kind : model.layer_kinds) most = std::max(most, divided_heads(kind));
-  return most;
-}
-
-bool divides_heads(std::int64_t t, const Transformer& model) {
-  if (model.layer_kinds.empty()) return divided_heads(own_layer(model)) % t == 0;
-  return std::all_of(model.layer_kinds.begin(), model.layer_kinds.end(),
-                     [&](const LayerDescription& kind) { return divided_heads(kind) % t == 0; });
 }
 
 class Finder {

@@ -129,4 +129,8 @@ bool within_fit(const Gemm& gemm, const MatrixProductRates& rates) {
          holds(rates.fitted_inner, real(gemm.inner));
 }
 
+double training_clock(const Performance& performance, const Software& software, Dtype dtype) {
+  return product_rates(performance.rates, dtype).sustained.value * software.product_rate.value;
+}
+
 }  // namespace headroom

@@ -94,10 +94,6 @@ class Pricing {
     return work_.in_pieces && of_sequence && group.ranks <= group.ranks_in_node;
   }
 
-  [[nodiscard]] std::int64_t extent(const Monomial& count) const {
-    return whole_extent(count, setting_.letters);
-  }
-
   Seconds time_of(CollectiveKind kind, Bytes bytes, const Group& group) {
     const CollectiveRates& rates = setting_.performance.rates.collectives;
     if (kind != CollectiveKind::none && !within_fit(bytes, group, rates)) {
@@ -252,8 +248,8 @@ class Pricing {
     using namespace symbols;
     const Monomial tokens = of_own_tokens(s * b, setting_.sharding);
     const Bytes numbers((tokens * size_of(Dtype::fp32)).evaluate(setting_.letters));
-    const Group& group = setting_.groups[ParallelAxis::tensor];
-    for (int i = 0; i < 3; ++i) communicate(cost_.forward, CollectiveKind::all_reduce, numbers, group);
+    for (int i = 0; i < 3; ++i)
+      communicate(cost_.forward, CollectiveKind::all_reduce, numbers, setting_.groups[ParallelAxis::tensor]);
   }
 
   // An op has collectives of tensor parallelism or those that it asks for.
@@ -274,7 +270,8 @@ class Pricing {
       pass.memory_bound += parts * streaming_time(moved, setting_.performance);
       launches += kernel.operators;
       if (kernel.by_expert) {
-        launches += kernel.operations * static_cast<double>(extent(work_.experts_of_rank));
+        launches +=
+            kernel.operations * static_cast<double>(whole_extent(work_.experts_of_rank, setting_.letters));
       } else {
         pass.operations += kernel.operations;
       }
@@ -297,28 +294,24 @@ class Pricing {
   // Of a kernel for each expert of the rank.
   [[nodiscard]] double launches_of_experts() const {
     if (setting_.software.expert_products.value == ExpertProducts::grouped) return 1;
-    return static_cast<double>(extent(work_.experts_of_rank));
+    return static_cast<double>(whole_extent(work_.experts_of_rank, setting_.letters));
   }
 
   // What the passes take of the host, each of them a graph or a part of one, or one by one.
   void launch() {
     const LaunchTimes each = launch_times(setting_.performance.rates.host, setting_.software);
     if (work_.host_waits) cost_.forward.drained = each.operation;
-    const auto of_pass = [&](PassCost& pass, double launches) {
+    const std::int64_t graphs = work_.launched == Launched::first_of_graph ? 1 : 0;
+    const auto of_pass = [&](PassCost& pass, double launches, std::int64_t in_graphs) {
       if (work_.launched != Launched::alone) {
         launches = 0;
-        pass.operations = 0;
+        pass.operations = in_graphs;
       }
       pass.host = host_time(static_cast<double>(pass.operations), launches, each);
     };
-    of_pass(cost_.forward, launches_.forward);
-    of_pass(cost_.backward_data, launches_.backward_data);
-    of_pass(cost_.backward_weight, launches_.backward_weight);
-    if (work_.launched != Launched::first_of_graph) return;
-    for (PassCost* const pass : {&cost_.forward, &cost_.backward_data}) {
-      pass->operations = 1;
-      pass->host = host_time(1, 0, each);
-    }
+    of_pass(cost_.forward, launches_.forward, graphs);
+    of_pass(cost_.backward_data, launches_.backward_data, graphs);
+    of_pass(cost_.backward_weight, launches_.backward_weight, 0);
   }
 
   void cast(PassCost& pass, double& launches, const std::vector<Cast>& casts) {
@@ -346,10 +339,6 @@ class Pricing {
 };
 
 }  // namespace
-
-double training_clock(const Performance& performance, const Software& software, Dtype dtype) {
-  return product_rates(performance.rates, dtype).sustained.value * software.product_rate.value;
-}
 
 OpCost op_cost(const OpWork& work, const Setting& setting) { return Pricing(work, setting).price(); }
 

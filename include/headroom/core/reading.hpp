@@ -49,6 +49,7 @@ std::string read_name(std::string_view text, E& value) {
     return {};
   }
   std::vector<std::string_view> known;
+  known.reserve(spellings<E>.size());
   for (const auto& [enumerator, spelling] : spellings<E>) known.push_back(spelling);
   return "must be one of " + joined(known) + not_this(text) + did_you_mean(text, known);
 }

@@ -13,6 +13,8 @@
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/device.hpp"
 #include "headroom/hardware/rates.hpp"
+#include "headroom/hardware/software.hpp"
+#include "headroom/hardware/system.hpp"
 
 namespace headroom {
 
@@ -62,6 +64,9 @@ constexpr int quantization_passes(Dtype dtype, bool scale_known = false) {
 }
 Seconds quantization_time(double elements, Dtype dtype, const Device& device, const Rates& rates,
                           const CastOptions& options = {});
+
+// Factor on all rates of arithmetic of products of a type in a training step.
+double training_clock(const Performance& performance, const Software& software, Dtype dtype);
 
 // Whether the rates were fitted on products of this size.
 bool within_fit(const Gemm& gemm, const MatrixProductRates& rates);

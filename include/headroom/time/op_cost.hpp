@@ -97,9 +97,6 @@ struct OpCost {
   friend bool operator==(const OpCost&, const OpCost&) = default;
 };
 
-// Factor on all rates of arithmetic of products of a type in a training step.
-double training_clock(const Performance& performance, const Software& software, Dtype dtype);
-
 OpCost op_cost(const OpWork& work, const Setting& setting);
 OpCost op_cost(const OpTable& table, std::size_t op, const Collectives& inserted, const Setting& setting);
 
