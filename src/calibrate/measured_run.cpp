@@ -6,6 +6,7 @@
 
 #include "headroom/core/reading.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/offload_legality.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
 #include "headroom/parallel/stack_legality.hpp"
@@ -172,6 +173,7 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
     strategy.precision_scope.bf16_layers_at_end = run.bf16_layers.back();
   }
   strategy.lora = run.lora;
+  strategy.offload = run.offload;
   const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };
   set(strategy.optimizer.main_params, run.main_params);
   set(strategy.optimizer.exp_avg, run.exp_avg);
@@ -237,11 +239,9 @@ RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const Sys
   if (!system.performance) reasons.push_back("system " + system.name + " has no performance figures");
   if (reasons.empty()) {
     const Strategy strategy = strategy_on(system, run, settings_of(run, source));
-    for (const auto& [where, rule] : precision_illegalities(system, strategy)) {
-      reasons.push_back(where + " " + rule);
-    }
-    for (const auto& [where, rule] : stack_illegalities(software, strategy)) {
-      reasons.push_back(where + " " + rule);
+    for (const auto& of : {precision_illegalities(system, strategy), stack_illegalities(software, strategy),
+                           offload_illegalities(system, strategy)}) {
+      for (const auto& [where, rule] : of) reasons.push_back(where + " " + rule);
     }
   }
   if (!reasons.empty()) return reasons;

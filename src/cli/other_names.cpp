@@ -19,6 +19,7 @@ const auto* find_row(const Rows& rows, const std::string& flag) {
 
 std::string graph_modules() {
   std::vector<GraphModule> all;
+  all.reserve(spellings<GraphModule>.size());
   for (const auto& [module, name] : spellings<GraphModule>) all.push_back(module);
   return joined(all, ", ");
 }

@@ -147,6 +147,10 @@ inline constexpr auto run_optimizer_fields = [](auto& fields, auto& it) {
   fields.optional("exp_avg_sq", it.run.exp_avg_sq);
 };
 
+inline constexpr auto run_offload_fields = [](auto& fields, auto& it) {
+  fields.optional("activations_layers", it.run.offload.layers, Range{0, run_counts.most});
+};
+
 inline constexpr auto run_lora_fields = [](auto& fields, auto& it) {
   fields.optional("rank", it.run.lora.rank, run_counts);
   fields.optional_texts("targets", it.run.lora.targets);
@@ -179,6 +183,7 @@ inline constexpr auto run_fields = [](auto& fields, auto& it) {
   fields.object("overlap_flags", it, run_overlap_fields);
   fields.object("precision", it, run_precision_fields);
   fields.object("optimizer", it, run_optimizer_fields);
+  fields.object("offload", it, run_offload_fields);
   fields.optional("training_mode", it.mode);
   fields.object("lora", it, run_lora_fields);
   fields.object("derived", it, run_derived_fields);

@@ -52,15 +52,4 @@ inline constexpr std::string_view described_members[] = {"/quality",
                                                          "/measured/mfu_pct",
                                                          "/measured/hfu_pct"};
 
-// Members of which a run that has one cannot be predicted yet. A line goes when its feature comes. Not had is what is
-// left out, null, false, 0, "none", or a list of such.
-struct UnmodelledMember {
-  std::string_view path;
-  std::string_view what;
-};
-
-inline constexpr std::array unmodelled_members{
-    UnmodelledMember{"/offload", "offloading to the host"},
-};
-
 }  // namespace headroom

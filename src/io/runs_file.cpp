@@ -32,6 +32,7 @@ const Json* find(const Json& run, std::string_view path) {
   return run.contains(field) ? &run.at(field) : nullptr;
 }
 
+// False, 0, "none" and lists of such are not.
 bool is_had(const Json& value) {
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_number()) return value != 0;
@@ -60,15 +61,24 @@ std::string stack_of_sharding(const std::string& name, const Json& run) {
   return of_2024 ? "torchtitan-2024" : "torchtitan-2025";
 }
 
+// Layers whose saved tensors were on the host are read. What else was there is not modelled.
+void take_offload(Json& run, MeasuredRun& measured) {
+  const Json* const found = find(run, "/offload");
+  if (found == nullptr) return;
+  Json left = *found;
+  const bool reads_layers = left.is_object() && left.contains("activations_layers");
+  if (reads_layers) left.erase("activations_layers");
+  const bool other = left.is_object() ? std::any_of(left.begin(), left.end(), is_had) : is_had(left);
+  if (other) measured.unmodelled.emplace_back("offloading to the host");
+  if (!reads_layers) return erase(run, "/offload");
+  run["offload"] = {{"activations_layers", found->at("activations_layers")}};
+}
+
 // What is taken from a run before ObjectReader reads it, which then has no nulls and words, and "FULL_SHARD" as true.
 void normalize(Json& run, WrittenRun& written) {
   drop_nulls(run);
   if (!run.is_object()) return;
-  for (const UnmodelledMember& member : unmodelled_members) {
-    const Json* value = find(run, member.path);
-    if (value != nullptr && is_had(*value)) written.run.unmodelled.emplace_back(member.what);
-  }
-  for (const UnmodelledMember& member : unmodelled_members) erase(run, member.path);
+  take_offload(run, written.run);
   if (const Json* sharded = find(run, "/parallel/fsdp"); sharded != nullptr && sharded->is_string()) {
     const auto name = sharded->get<std::string>();
     written.run.shards_in_node = name == "HYBRID_SHARD";

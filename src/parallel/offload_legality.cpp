@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/joined.hpp"
@@ -119,9 +120,9 @@ std::vector<Problem> offload_illegalities(const Transformer& model, const Strate
   check_parameters(rules, strategy);
   check_modules(rules, model, strategy);
   check_layers(rules, model, strategy);
-  const std::string rule = offload_rule(model, strategy, strategy.recompute);
-  rules.require(rule.empty(), strategy.offload.layers > 0 ? "offload_layers" : "offload_modules",
-                [&] { return rule; });
+  if (std::string rule = offload_rule(model, strategy, strategy.recompute); !rule.empty())
+    rules.problems.push_back(
+        {strategy.offload.layers > 0 ? "offload_layers" : "offload_modules", std::move(rule)});
   return std::move(rules.problems);
 }
 

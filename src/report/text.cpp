@@ -90,7 +90,7 @@ std::string stage_flags(const Transformer& model, const Strategy& strategy) {
   if (const auto pattern = hybrid_pattern(model, by_stage)) {
     return fmt::format("--hybrid-layer-pattern '{}'", *pattern);
   }
-  const std::string layout =
+  std::string layout =
       fmt::format("--pipeline-model-parallel-layout '{}'", megatron_layout(by_stage, model.mtp_layers));
   const auto ends = end_ranks(by_stage, strategy.pipeline_parallel);
   if (!ends) return layout;

@@ -207,7 +207,12 @@ TEST_CASE("what is not modelled yet is told by its members") {
   };
   using Texts = std::vector<std::string>;
   CHECK(of("\"offload\": {\"weights\": true}") == Texts{"offloading to the host"});
+  CHECK(of("\"offload\": {\"activations_layers\": 8, \"optimizer\": \"cpu\"}") ==
+        Texts{"offloading to the host"});
   CHECK(of("\"offload\": \"none\"").empty());
+  CHECK(of("\"offload\": {\"activations_layers\": 8, \"weights\": false}").empty());
+  CHECK(changed_run("\"recompute\"", "\"offload\": {\"activations_layers\": 8}, \"recompute\"").offload ==
+        Offload{.layers = 8});
   CHECK(of("\"precision\": {\"recipe\": \"nvfp4\", \"bf16_layers\": [0, 14], \"fp8_attention\": true}")
             .empty());
   CHECK(of_model("\"moe\": null").empty());

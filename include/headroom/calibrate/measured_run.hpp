@@ -84,6 +84,7 @@ struct MeasuredRun {
   std::optional<std::string> recompute;
   std::optional<bool> flash_attention;
   Lora lora;  // adapters that it trains; none without
+  Offload offload;
   std::optional<MainParams> main_params;
   std::optional<MomentDtype> exp_avg;
   std::optional<MomentDtype> exp_avg_sq;
