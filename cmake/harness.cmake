@@ -3,13 +3,12 @@
 #   cmake --build --preset release --target headroom_measure
 # since it takes minutes to compile; ON makes it part of every build, and an error where they are missing.
 
-# What needs no CUDA: the design of what is measured, the file, the command line, how ranks find each other, and the
-# reference that the layer is checked against. The tests link it everywhere.
+# What needs no CUDA: the design of what is measured, the file, the command line and how ranks find each other. The
+# tests link it everywhere.
 add_library(headroom_harness STATIC EXCLUDE_FROM_ALL
   src/harness/designed.cpp
   src/harness/device_state.cpp
   src/harness/interrupt.cpp
-  src/harness/layer_reference.cpp
   src/harness/options.cpp
   src/harness/rendezvous.cpp
   src/harness/report.cpp
@@ -71,13 +70,8 @@ add_executable(headroom_measure
   src/harness/elementwise_kernels.cu
   src/harness/filling.cu
   src/harness/kernels.cu
-  src/harness/layer.cu
-  src/harness/layer_check.cu
-  src/harness/layer_products.cu
-  src/harness/layers.cu
   src/harness/main.cu
   src/harness/matmul.cu
-  src/harness/pool.cu
   src/harness/products.cu
   src/harness/row_kernels.cu
   src/harness/timing.cu

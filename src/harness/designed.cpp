@@ -73,22 +73,6 @@ void add_batched(std::vector<Sample>& all) {
   }
 }
 
-// [K22 table 3]
-struct Model {
-  std::string_view name;
-  std::int64_t micro_batch, hidden, heads;
-};
-constexpr std::array<Model, 4> models{
-    {{"22B", 4, 6144, 64}, {"175B", 1, 12288, 96}, {"530B", 1, 20480, 128}, {"1T", 1, 25600, 160}}};
-constexpr std::int64_t sequence = 2048;
-
-// Two floating-point operations for each weight and token, and those of attention, of one rank [K22 appendix A].
-Flops forward_flops(const MeasuredLayer& layer) {
-  const double tokens = real(layer.sequence * layer.micro_batch);
-  const double h = real(layer.hidden);
-  return Flops((24 * tokens * h * h + 4 * tokens * real(layer.sequence) * h) / real(layer.tensor_parallel));
-}
-
 }  // namespace
 
 Layout layout_of(const Sample& product) {
@@ -153,32 +137,6 @@ std::vector<Sample> designed_collectives(std::int64_t ranks, std::int64_t nodes)
   return all;
 }
 
-std::vector<Sample> designed_layers(const std::vector<HalfFormat>& formats, std::int64_t ranks) {
-  std::vector<Sample> all;
-  for (const HalfFormat format : formats) {
-    for (const Model& model : models) {
-      for (const RecomputePolicy policy :
-           {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full}) {
-        for (const LayerPass pass : {LayerPass::forward, LayerPass::backward}) {
-          all.push_back({.kind = SampleKind::transformer_layer,
-                         .label = std::string(model.name),
-                         .layer = {.sequence = sequence,
-                                   .micro_batch = model.micro_batch,
-                                   .hidden = model.hidden,
-                                   .heads = model.heads,
-                                   .tensor_parallel = layer_ranks,
-                                   .recompute = policy,
-                                   .pass = pass},
-                         .ranks = ranks,
-                         .load = Load::sustained,
-                         .half_format = format});
-        }
-      }
-    }
-  }
-  return all;
-}
-
 Seconds assumed_duration(const Sample& sample) {
   constexpr double overhead = 0.1;   // allocation, verification
   constexpr double burst = 0.01;     // windows of half a millisecond
@@ -194,9 +152,6 @@ Seconds assumed_duration(const Sample& sample) {
       return Seconds(overhead + (sample.load == Load::sustained ? sustained : burst + pauses)) +
              windows * once;
     }
-    case SampleKind::transformer_layer:
-      // A forward sample and its backward sample share one run.
-      return Seconds(overhead + sustained / 2) + 2 * windows * (forward_flops(sample.layer) / products);
     case SampleKind::streaming:
     case SampleKind::empty_kernel:
       return Seconds(overhead + burst + pauses) + windows * (sample.bytes / memory);

@@ -29,10 +29,6 @@ std::vector<Sample> designed_products(const std::vector<HalfFormat>& formats);
 std::vector<std::int64_t> rank_counts(std::int64_t ranks);
 // `nodes` that the ranks are spread over.
 std::vector<Sample> designed_collectives(std::int64_t ranks, std::int64_t nodes);
-// K22's four models [K22 table 3], as one of 8 tensor-parallel ranks sees a layer of them. Each is a forward sample
-// followed by its backward sample. `ranks`: 0 for one GPU alone, 8 with the collectives.
-std::vector<Sample> designed_layers(const std::vector<HalfFormat>& formats, std::int64_t ranks);
-inline constexpr std::int64_t layer_ranks = 8;
 
 // How long measuring a sample keeps a GPU busy, for an estimate of the time that is left: an assumption, not a
 // measurement, of a device that reaches 200 TFLOP/s, 1 TB/s of memory and 100 GB/s of collectives.

@@ -1,7 +1,7 @@
 #include "elements.hpp"
 #include "half.cuh"
 #include "launch.cuh"
-#include "layer_kernels.cuh"
+#include "streaming_kernels.cuh"
 
 namespace headroom::harness {
 namespace {
@@ -40,11 +40,6 @@ __device__ float gelu_tanh(float x) {
   return tanhf(static_cast<float>(gelu_c) * (x + static_cast<float>(gelu_d) * x * x * x));
 }
 __device__ float gelu_value(float x) { return 0.5F * x * (1 + gelu_tanh(x)); }
-__device__ float gelu_slope(float x) {
-  const float tanh = gelu_tanh(x);
-  const float inner = static_cast<float>(gelu_c) * (1 + 3 * static_cast<float>(gelu_d) * x * x);
-  return 0.5F * (1 + tanh) + 0.5F * x * (1 - tanh * tanh) * inner;
-}
 
 template <class T>
 __global__ void residual_add_kernel(const T* x, const T* z, T* y, std::uint64_t count) {
@@ -58,14 +53,6 @@ __global__ void gelu_kernel(const T* x, T* y, std::uint64_t count) {
   });
 }
 template <class T>
-__global__ void gelu_gradient_kernel(const T* dy, const T* x, T* dx, std::uint64_t count) {
-  for_fours(count, [&](std::uint64_t i) {
-    store_four(dx, i, mapped(load_four(dy, i), load_four(x, i), [](float d, float value) {
-                 return d * gelu_slope(value);
-               }));
-  });
-}
-template <class T>
 __global__ void dropout_kernel(const T* x, T* y, std::uint8_t* mask, std::uint64_t count,
                                std::uint64_t seed) {
   for_fours(count, [&](std::uint64_t i) {
@@ -73,26 +60,7 @@ __global__ void dropout_kernel(const T* x, T* y, std::uint8_t* mask, std::uint64
     store_four(y, i, masked(load_four(x, i), kept));
     reinterpret_cast<uchar4*>(mask)[i] = kept;
   });
-}
-template <class T>
-__global__ void dropout_gradient_kernel(const T* dy, const std::uint8_t* mask, T* dx, std::uint64_t count) {
-  for_fours(count, [&](std::uint64_t i) {
-    store_four(dx, i, masked(load_four(dy, i), reinterpret_cast<const uchar4*>(mask)[i]));
-  });
-}
-template <class T>
-__global__ void bias_dropout_add_kernel(const T* x, const T* bias, const T* residual, T* y,
-                                        std::uint8_t* mask, std::uint64_t count, std::uint64_t columns,
-                                        std::uint64_t seed) {
-  for_fours(count, [&](std::uint64_t i) {
-    const uchar4 kept = mask_of(i, seed);
-    const float4 biased = mapped(load_four(x, i), load_four(bias, i % (columns / 4)), Sum{});
-    store_four(y, i, mapped(load_four(residual, i), masked(biased, kept), Sum{}));
-    reinterpret_cast<uchar4*>(mask)[i] = kept;
-  });
-}
-
-}  // namespace
+}}  // namespace
 
 template <class T>
 void residual_add(const T* x, const T* z, T* y, std::int64_t count, cudaStream_t stream) {
@@ -103,35 +71,13 @@ void gelu(const T* x, T* y, std::int64_t count, cudaStream_t stream) {
   launch(gelu_kernel<T>, grid_of(count), stream, x, y, count);
 }
 template <class T>
-void gelu_gradient(const T* dy, const T* x, T* dx, std::int64_t count, cudaStream_t stream) {
-  launch(gelu_gradient_kernel<T>, grid_of(count), stream, dy, x, dx, count);
-}
-template <class T>
 void dropout(const T* x, T* y, std::uint8_t* mask, std::int64_t count, std::uint64_t seed,
              cudaStream_t stream) {
   launch(dropout_kernel<T>, grid_of(count), stream, x, y, mask, count, seed);
 }
-template <class T>
-void dropout_gradient(const T* dy, const std::uint8_t* mask, T* dx, std::int64_t count, cudaStream_t stream) {
-  launch(dropout_gradient_kernel<T>, grid_of(count), stream, dy, mask, dx, count);
-}
-template <class T>
-void bias_dropout_add(const T* x, const T* bias, const T* residual, T* y, std::uint8_t* mask,
-                      std::int64_t count, std::int64_t columns, std::uint64_t seed, cudaStream_t stream) {
-  launch(bias_dropout_add_kernel<T>, grid_of(count), stream, x, bias, residual, y, mask, count, columns,
-         seed);
-}
 
-#define HEADROOM_ELEMENTWISE(T)                                                                  \
-  template void residual_add(const T*, const T*, T*, std::int64_t, cudaStream_t);                \
-  template void gelu(const T*, T*, std::int64_t, cudaStream_t);                                  \
-  template void gelu_gradient(const T*, const T*, T*, std::int64_t, cudaStream_t);               \
-  template void dropout(const T*, T*, std::uint8_t*, std::int64_t, std::uint64_t, cudaStream_t); \
-  template void dropout_gradient(const T*, const std::uint8_t*, T*, std::int64_t, cudaStream_t); \
-  template void bias_dropout_add(const T*, const T*, const T*, T*, std::uint8_t*, std::int64_t,  \
-                                 std::int64_t, std::uint64_t, cudaStream_t);
-HEADROOM_ELEMENTWISE(__half)
-HEADROOM_ELEMENTWISE(__nv_bfloat16)
-#undef HEADROOM_ELEMENTWISE
+template void residual_add(const __nv_bfloat16*, const __nv_bfloat16*, __nv_bfloat16*, std::int64_t, cudaStream_t);
+template void gelu(const __nv_bfloat16*, __nv_bfloat16*, std::int64_t, cudaStream_t);
+template void dropout(const __nv_bfloat16*, __nv_bfloat16*, std::uint8_t*, std::int64_t, std::uint64_t, cudaStream_t);
 
 }  // namespace headroom::harness

@@ -8,7 +8,7 @@
 #include "half.cuh"
 #include "kernels.cuh"
 #include "launch.cuh"
-#include "layer_kernels.cuh"
+#include "streaming_kernels.cuh"
 
 namespace headroom::harness {
 namespace {
@@ -110,9 +110,7 @@ constexpr Kernel kernels[] = {
      [](const Slot& on, cudaStream_t stream) { dropout(on.x, on.y, on.mask, on.count, mask_seed, stream); },
      [](std::uint64_t i) { return keeps(i, mask_seed) ? input(i) / double(kept_part) : 0.0; }},
     {"softmax",
-     [](const Slot& on, cudaStream_t stream) {
-       softmax(on.x, on.y, on.count / row, row, /*causal=*/false, stream);
-     },
+     [](const Slot& on, cudaStream_t stream) { softmax(on.x, on.y, on.count / row, row, stream); },
      expected_softmax},
     {"layer_norm",
      [](const Slot& on, cudaStream_t stream) {

@@ -13,7 +13,6 @@
 #include "device.cuh"
 #include "headroom/core/error.hpp"
 #include "kernels.cuh"
-#include "layers.cuh"
 #include "options.hpp"
 #include "products.cuh"
 #include "world.cuh"
@@ -33,8 +32,7 @@ std::vector<Sample> of_kind(const std::vector<Sample>& samples, bool (*wanted)(S
 }
 bool is_kernel(SampleKind kind) { return kind == SampleKind::streaming || kind == SampleKind::empty_kernel; }
 bool is_product(SampleKind kind) { return kind == SampleKind::matrix_product; }
-bool is_layer(SampleKind kind) { return kind == SampleKind::transformer_layer; }
-bool is_between_ranks(SampleKind kind) { return !is_kernel(kind) && !is_product(kind) && !is_layer(kind); }
+bool is_between_ranks(SampleKind kind) { return !is_kernel(kind) && !is_product(kind); }
 
 // Before the GPUs are kept busy for minutes. What is there stays.
 void check_writable(const std::string& file) {
@@ -69,7 +67,7 @@ class Measuring {
   End run() {
     watch_for_interrupt();
     const int ranks = launch_.ranks > 1 ? launch_.ranks : devices_;
-    if (ranks > 1 && (options_.collectives || options_.layers)) {
+    if (ranks > 1 && options_.collectives) {
       run_ranks(
           launch_, devices_, options_.rendezvous, [this](const World& world) { together(world); },
           [this](const std::exception& error) { fail(error); });
@@ -112,23 +110,12 @@ class Measuring {
     const std::vector<Sample> planned =
         first ? planned_ : planned_samples(options_, world.all.ranks(), world.nodes);
     measure_collectives(of_kind(planned, is_between_ranks), world.all, session);
-    const std::vector<Sample> layers = of_kind(planned, is_layer);
-    if (layers.empty() || layers.front().ranks == 0 || world.all.agree(interrupted() ? 1 : 0) != 0) return;
-    if (const auto group = world.all.first(layer_ranks))
-      measure_layers(layers, {group->communicator(), group->rank(), group->stream(), group->together()},
-                     session);
-    world.all.agree(0);  // ranks beyond the group wait for it
   }
 
   void alone() {
     const Session session{&*report_, nvml_.get()};
     measure_kernels(of_kind(planned_, is_kernel), session);
     measure_products(of_kind(planned_, is_product), session);
-    const std::vector<Sample> layers = of_kind(planned_, is_layer);
-    if (layers.empty() || layers.front().ranks > 0 || interrupted()) return;
-    report_->note("layers run as one of " + std::to_string(layer_ranks) + " ranks, without collectives");
-    const Stream stream = make_stream();
-    measure_layers(layers, {nullptr, 0, stream.get(), harness::alone(stream.get())}, session);
   }
 
   // Other threads may wait for this rank in NCCL, which nothing wakes: the process ends here.

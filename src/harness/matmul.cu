@@ -42,10 +42,6 @@ Matmul::Matmul(const MatmulShape& shape, const Library& library) : shape_(shape)
   description_.reset(description);
   set(description, CUBLASLT_MATMUL_DESC_TRANSA, shape.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(description, CUBLASLT_MATMUL_DESC_TRANSB, shape.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-  if (shape.bias != nullptr) {
-    set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, shape.bias);
-  }
   const Gemm& size = shape.size;
   first_ = shape.b_transposed ? layout(shape.type, size.columns, size.inner, shape.b, size.batch)
                               : layout(shape.type, size.inner, size.columns, shape.b, size.batch);

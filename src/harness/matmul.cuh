@@ -1,4 +1,4 @@
-// One matrix product by cuBLASLt, whose algorithm is chosen once: C = alpha A B (+ C, or + a bias), batched or not.
+// One matrix product by cuBLASLt, whose algorithm is chosen once: C = alpha A B (+ C), batched or not.
 #pragma once
 
 #include "headroom/time/gemm.hpp"
@@ -19,7 +19,6 @@ struct MatmulShape {
   bool b_transposed = false;  // stored as [columns x inner]
   Strides a, b, c;
   float alpha = 1;
-  const void* bias = nullptr;     // [columns], added to every row
   std::uint32_t alignment = 256;  // bytes that all addresses are multiples of
 };
 

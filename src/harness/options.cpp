@@ -23,10 +23,6 @@ std::string line_of(const Sample& sample) {
   const Gemm& product = sample.product;
   if (sample.kind == SampleKind::matrix_product)
     add(fmt::format("{} x {} x {} x {}", product.batch, product.rows, product.columns, product.inner));
-  const MeasuredLayer& layer = sample.layer;
-  if (sample.kind == SampleKind::transformer_layer)
-    add(fmt::format("s {} b {} h {} a {} t {}  {}  {}", layer.sequence, layer.micro_batch, layer.hidden,
-                    layer.heads, layer.tensor_parallel, name_of(layer.recompute), name_of(layer.pass)));
   if (sample.ranks > 0) add(fmt::format("{} ranks", sample.ranks));
   if (sample.nodes > 1) add(fmt::format("{} nodes", sample.nodes));
   if (sample.bytes > Bytes()) add(fmt::format("{:.0f} bytes", sample.bytes.count()));
@@ -48,7 +44,7 @@ std::optional<Options> read_options(int argc, const char* const* argv) {
       "Then: headroom calibrate FILE --base SYSTEM -o my-system.json"};
   app.name("headroom-measure");
   app.add_option("FILE", options.file, "Samples file to write (JSON)");
-  app.add_option("PART", parts, "kernels, products, layers or collectives; several, or all without any");
+  app.add_option("PART", parts, "kernels, products or collectives; several, or all without any");
   app.add_option("--half-format", formats, "Of half precision: bf16, fp16, or both (default)")
       ->delimiter(',');
   app.add_option("--gpus", options.gpus,
@@ -70,17 +66,15 @@ std::optional<Options> read_options(int argc, const char* const* argv) {
   }
 
   std::vector<Problem> problems;
-  const std::map<std::string, bool*> known{{"kernels", &options.kernels},
-                                           {"products", &options.products},
-                                           {"layers", &options.layers},
-                                           {"collectives", &options.collectives}};
-  if (!parts.empty()) options.kernels = options.products = options.layers = options.collectives = false;
+  const std::map<std::string, bool*> known{
+      {"kernels", &options.kernels}, {"products", &options.products}, {"collectives", &options.collectives}};
+  if (!parts.empty()) options.kernels = options.products = options.collectives = false;
   for (const std::string& part : parts) {
     if (const auto found = known.find(part); found != known.end()) {
       *found->second = true;
     } else {
       problems.push_back(
-          {"PART", fmt::format("must be kernels, products, layers or collectives (found '{}')", part)});
+          {"PART", fmt::format("must be kernels, products or collectives (found '{}')", part)});
     }
   }
   if (!formats.empty()) options.formats.clear();
@@ -120,10 +114,6 @@ std::vector<Sample> planned_samples(const Options& options, std::int64_t ranks, 
   }
   if (options.kernels) add(designed_kernels());
   if (options.products) add(designed_products(options.formats));
-  if (options.layers) {
-    const bool group = ranks / nodes >= layer_ranks;
-    add(designed_layers(options.formats, group ? layer_ranks : 0));
-  }
   return all;
 }
 

@@ -15,7 +15,6 @@ struct Options {
   std::string file;
   bool kernels = true;
   bool products = true;
-  bool layers = true;
   bool collectives = true;
   std::vector<HalfFormat> formats{HalfFormat::bf16, HalfFormat::fp16};
   int gpus = 0;  // of this process; 0: all that it sees

@@ -28,18 +28,6 @@ void put_size(Json& json, const Sample& sample) {
     json["result_bytes"] = product.result_bytes;
     json["flops"] = static_cast<std::int64_t>(flops(product).count());
   }
-  if (sample.kind == SampleKind::transformer_layer) {
-    const MeasuredLayer& layer = sample.layer;
-    json["sequence"] = layer.sequence;
-    json["micro_batch"] = layer.micro_batch;
-    json["hidden"] = layer.hidden;
-    json["heads"] = layer.heads;
-    json["tensor_parallel"] = layer.tensor_parallel;
-    json["recompute"] = name_of(layer.recompute);
-    json["pass"] = name_of(layer.pass);
-    json["stored_bytes"] = whole(layer.stored);
-    json["peak_bytes"] = whole(layer.peak);
-  }
   if (sample.ranks > 0) json["ranks"] = sample.ranks;
   if (sample.nodes > 1) json["nodes"] = sample.nodes;
   if (sample.bytes > Bytes()) json["bytes"] = whole(sample.bytes);

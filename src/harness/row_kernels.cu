@@ -3,7 +3,7 @@
 #include "elements.hpp"
 #include "half.cuh"
 #include "launch.cuh"
-#include "layer_kernels.cuh"
+#include "streaming_kernels.cuh"
 
 namespace headroom::harness {
 namespace {
@@ -57,107 +57,20 @@ __global__ void layer_norm_kernel(const T* x, const T* scale, const T* shift, T*
   }
 }
 
-template <class T>
-__global__ void layer_norm_gradient_kernel(const T* dy, const T* x, const float* statistics, const T* scale,
-                                           const T* residual, T* dx, std::uint64_t columns) {
-  const std::uint64_t row = blockIdx.x;
-  const std::uint64_t fours = columns / 4;
-  const float mean = statistics[2 * row];
-  const float reciprocal = statistics[2 * row + 1];
-  float sum = 0;
-  float with_unit = 0;
-  for (std::uint64_t i = threadIdx.x; i < fours; i += threads) {
-    const float4 unit = (load_four(x, row * fours + i) + -mean) * reciprocal;
-    const float4 gradient = load_four(dy, row * fours + i) * load_four(scale, i);
-    sum += total(gradient);
-    with_unit += total(gradient * unit);
-  }
-  sum = block_sum(sum) / static_cast<float>(columns);
-  with_unit = block_sum(with_unit) / static_cast<float>(columns);
-  for (std::uint64_t i = threadIdx.x; i < fours; i += threads) {
-    const float4 unit = (load_four(x, row * fours + i) + -mean) * reciprocal;
-    const float4 gradient = load_four(dy, row * fours + i) * load_four(scale, i);
-    const float4 through = (gradient + -sum + unit * -with_unit) * reciprocal;
-    store_four(dx, row * fours + i, load_four(residual, row * fours + i) + through);
-  }
-}
-
-// A warp's lanes take four columns each, its block's warps and the blocks in y take turns with the rows.
-constexpr int block_columns = 32 * 4;
-template <int N>
-struct Sums {
-  float4 value[N];
-};
-template <int N, class F>
-__device__ void add_over_rows(F value, float* const (&sums)[N], std::uint64_t rows, std::uint64_t columns) {
-  __shared__ float4 parts[warps][32][N];
-  const unsigned lane = threadIdx.x % 32;
-  const unsigned warp = threadIdx.x / 32;
-  const std::uint64_t four = std::uint64_t{blockIdx.x} * 32 + lane;
-  Sums<N> mine{};
-  if (four < columns / 4) {
-    for (std::uint64_t row = std::uint64_t{blockIdx.y} * warps + warp; row < rows; row += warps * gridDim.y) {
-      const Sums<N> more = value(row, four);
-      for (int n = 0; n < N; ++n) mine.value[n] = mine.value[n] + more.value[n];
-    }
-  }
-  for (int n = 0; n < N; ++n) parts[warp][lane][n] = mine.value[n];
-  __syncthreads();
-  if (warp != 0 || four >= columns / 4) return;
-  for (int n = 0; n < N; ++n) {
-    float4 sum = parts[0][lane][n];
-    for (int i = 1; i < warps; ++i) sum = sum + parts[i][lane][n];
-    atomicAdd(&sums[n][4 * four], sum.x);
-    atomicAdd(&sums[n][4 * four + 1], sum.y);
-    atomicAdd(&sums[n][4 * four + 2], sum.z);
-    atomicAdd(&sums[n][4 * four + 3], sum.w);
-  }
-}
-dim3 column_grid(std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t most_turns = 64;
-  return grid((columns + block_columns - 1) / block_columns,
-              std::min((rows + warps - 1) / warps, most_turns));
-}
-
-template <class T>
-__global__ void column_sums_kernel(const T* x, float* sums, std::uint64_t rows, std::uint64_t columns) {
-  float* const all[1] = {sums};
-  add_over_rows<1>([&](std::uint64_t row,
-                       std::uint64_t four) { return Sums<1>{{load_four(x, row * (columns / 4) + four)}}; },
-                   all, rows, columns);
-}
-
-template <class T>
-__global__ void parameter_gradients_kernel(const T* dy, const T* x, const float* statistics, float* dscale,
-                                           float* dshift, std::uint64_t rows, std::uint64_t columns) {
-  float* const all[2] = {dscale, dshift};
-  add_over_rows<2>(
-      [&](std::uint64_t row, std::uint64_t four) {
-        const float4 gradient = load_four(dy, row * (columns / 4) + four);
-        const float4 off = load_four(x, row * (columns / 4) + four) + -statistics[2 * row];
-        return Sums<2>{{gradient * (off * statistics[2 * row + 1]), gradient}};
-      },
-      all, rows, columns);
-}
-
-// A row of softmax is in registers: read once, written once. Which columns a row sees ends within a thread's four.
+// A row of softmax is in registers: read once, written once.
 constexpr int held = longest_softmax / 4 / threads;
 
-__device__ float4 first_of(float4 x, std::int64_t seen, float other) {
-  return {seen > 0 ? x.x : other, seen > 1 ? x.y : other, seen > 2 ? x.z : other, seen > 3 ? x.w : other};
-}
-
 template <class T>
-__global__ void softmax_kernel(const T* x, T* y, std::uint64_t columns, bool causal) {
+__global__ void softmax_kernel(const T* x, T* y, std::uint64_t columns) {
   const std::uint64_t row = blockIdx.x;
-  const auto seen = static_cast<std::int64_t>(causal ? row % columns + 1 : columns);
+  const auto end = static_cast<std::int64_t>(columns);
   float4 value[held];
   float most = -INFINITY;
 #pragma unroll
   for (int i = 0; i < held; ++i) {
     const std::int64_t first = 4 * (std::int64_t{i} * threads + threadIdx.x);
     value[i] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
-    if (first < seen) value[i] = first_of(load_four(x, (row * columns + first) / 4), seen - first, -INFINITY);
+    if (first < end) value[i] = load_four(x, (row * columns + first) / 4);
     most = fmaxf(most, fmaxf(fmaxf(value[i].x, value[i].y), fmaxf(value[i].z, value[i].w)));
   }
   most = over_block(most, true);
@@ -172,34 +85,7 @@ __global__ void softmax_kernel(const T* x, T* y, std::uint64_t columns, bool cau
 #pragma unroll
   for (int i = 0; i < held; ++i) {
     const std::int64_t first = 4 * (std::int64_t{i} * threads + threadIdx.x);
-    if (first < static_cast<std::int64_t>(columns))
-      store_four(y, (row * columns + first) / 4, value[i] * part);
-  }
-}
-
-template <class T>
-__global__ void softmax_gradient_kernel(const T* dy, const T* y, T* dx, std::uint64_t columns) {
-  const std::uint64_t row = blockIdx.x;
-  const auto seen = static_cast<std::int64_t>(row % columns + 1);
-  float4 gradient[held];
-  float4 weight[held];
-  float sum = 0;
-#pragma unroll
-  for (int i = 0; i < held; ++i) {
-    const std::int64_t first = 4 * (std::int64_t{i} * threads + threadIdx.x);
-    gradient[i] = weight[i] = {0, 0, 0, 0};
-    if (first < seen) {
-      gradient[i] = first_of(load_four(dy, (row * columns + first) / 4), seen - first, 0);
-      weight[i] = first_of(load_four(y, (row * columns + first) / 4), seen - first, 0);
-    }
-    sum += total(gradient[i] * weight[i]);
-  }
-  sum = block_sum(sum);
-#pragma unroll
-  for (int i = 0; i < held; ++i) {
-    const std::int64_t first = 4 * (std::int64_t{i} * threads + threadIdx.x);
-    if (first < static_cast<std::int64_t>(columns))
-      store_four(dx, (row * columns + first) / 4, weight[i] * (gradient[i] + -sum));
+    if (first < end) store_four(y, (row * columns + first) / 4, value[i] * part);
   }
 }
 
@@ -211,43 +97,12 @@ void layer_norm(const T* x, const T* scale, const T* shift, T* y, float* statist
   launch(layer_norm_kernel<T>, grid(rows), stream, x, scale, shift, y, statistics, columns);
 }
 template <class T>
-void layer_norm_gradient(const T* dy, const T* x, const float* statistics, const T* scale, const T* residual,
-                         T* dx, std::int64_t rows, std::int64_t columns, cudaStream_t stream) {
-  launch(layer_norm_gradient_kernel<T>, grid(rows), stream, dy, x, statistics, scale, residual, dx, columns);
-}
-template <class T>
-void layer_norm_parameter_gradients(const T* dy, const T* x, const float* statistics, float* dscale,
-                                    float* dshift, std::int64_t rows, std::int64_t columns,
-                                    cudaStream_t stream) {
-  launch(parameter_gradients_kernel<T>, column_grid(rows, columns), stream, dy, x, statistics, dscale, dshift,
-         rows, columns);
-}
-template <class T>
-void column_sums(const T* x, float* sums, std::int64_t rows, std::int64_t columns, cudaStream_t stream) {
-  launch(column_sums_kernel<T>, column_grid(rows, columns), stream, x, sums, rows, columns);
-}
-template <class T>
-void softmax(const T* x, T* y, std::int64_t rows, std::int64_t columns, bool causal, cudaStream_t stream) {
-  launch(softmax_kernel<T>, grid(rows), stream, x, y, columns, causal);
-}
-template <class T>
-void causal_softmax_gradient(const T* dy, const T* y, T* dx, std::int64_t rows, std::int64_t columns,
-                             cudaStream_t stream) {
-  launch(softmax_gradient_kernel<T>, grid(rows), stream, dy, y, dx, columns);
+void softmax(const T* x, T* y, std::int64_t rows, std::int64_t columns, cudaStream_t stream) {
+  launch(softmax_kernel<T>, grid(rows), stream, x, y, columns);
 }
 
-#define HEADROOM_ROWS(T)                                                                                    \
-  template void layer_norm(const T*, const T*, const T*, T*, float*, std::int64_t, std::int64_t,            \
-                           cudaStream_t);                                                                   \
-  template void layer_norm_gradient(const T*, const T*, const float*, const T*, const T*, T*, std::int64_t, \
-                                    std::int64_t, cudaStream_t);                                            \
-  template void layer_norm_parameter_gradients(const T*, const T*, const float*, float*, float*,            \
-                                               std::int64_t, std::int64_t, cudaStream_t);                   \
-  template void column_sums(const T*, float*, std::int64_t, std::int64_t, cudaStream_t);                    \
-  template void softmax(const T*, T*, std::int64_t, std::int64_t, bool, cudaStream_t);                      \
-  template void causal_softmax_gradient(const T*, const T*, T*, std::int64_t, std::int64_t, cudaStream_t);
-HEADROOM_ROWS(__half)
-HEADROOM_ROWS(__nv_bfloat16)
-#undef HEADROOM_ROWS
+template void layer_norm(const __nv_bfloat16*, const __nv_bfloat16*, const __nv_bfloat16*, __nv_bfloat16*, float*,
+                         std::int64_t, std::int64_t, cudaStream_t);
+template void softmax(const __nv_bfloat16*, __nv_bfloat16*, std::int64_t, std::int64_t, cudaStream_t);
 
 }  // namespace headroom::harness

@@ -12,7 +12,6 @@ namespace {
 
 constexpr int burst_windows = 15;
 constexpr int sustained_windows = 60;
-constexpr int pass_windows = 20;
 constexpr std::size_t least_windows = 5;  // of a sample that Ctrl-C cut short
 constexpr double window_seconds = 0.5e-3;
 constexpr int most_launches = 200;
@@ -197,64 +196,6 @@ std::optional<Timed> time_together(cudaStream_t stream, const Work& work, const 
   while (seconds.size() < burst_windows && together.agree(interrupted() ? 1 : 0) == 0)
     seconds.push_back(timed(launches, true));
   return with_state(timing_if_enough(std::move(seconds), burst_windows), readings, Load::burst);
-}
-
-std::optional<PassTimings> time_passes(cudaStream_t stream, const Passes& passes, const Together& together,
-                                       const Nvml* nvml) {
-  // Pairs are queued without waiting, so that the device does not wait for the host.
-  constexpr int queued = 4;
-  std::vector<Stopwatch> forward;
-  std::vector<Stopwatch> backward;
-  for (int i = 0; i < queued; ++i) {
-    forward.emplace_back(stream);
-    backward.emplace_back(stream);
-  }
-  std::vector<double> forward_seconds;
-  std::vector<double> backward_seconds;
-  Readings readings(nvml);
-  const auto run = [&](bool counts) {
-    for (std::size_t i = 0; i < queued; ++i) {
-      passes.prepare(stream);
-      forward[i].start();
-      passes.forward(stream);
-      forward[i].stop();
-      backward[i].start();
-      passes.backward(stream);
-      backward[i].stop();
-    }
-    if (counts) readings.read();
-    together.finish();
-    double sum = 0;
-    for (std::size_t i = 0; i < queued; ++i) {
-      forward_seconds.push_back(forward[i].seconds());
-      backward_seconds.push_back(backward[i].seconds());
-      sum += forward_seconds.back() + backward_seconds.back();
-    }
-    return sum;
-  };
-  const auto stop = [&] { return together.agree(interrupted() ? 1 : 0) != 0; };
-  run(false);
-  // All ranks load the device for as many rounds.
-  const int rounds = together.agree(static_cast<int>(seconds_of_load / std::max(run(false), 1e-4)) + 1);
-  for (int i = 0; i < rounds; ++i) {
-    if (stop()) return std::nullopt;
-    run(false);
-  }
-  forward_seconds.clear();
-  backward_seconds.clear();
-  while (forward_seconds.size() < pass_windows && !stop()) run(true);
-  const auto of = [](std::vector<double>& seconds) {
-    return timing_if_enough(std::move(seconds), pass_windows);
-  };
-  const std::optional<Timing> first = of(forward_seconds);
-  const std::optional<Timing> second = of(backward_seconds);
-  if (!first || !second) return std::nullopt;
-  return PassTimings{*first, *second, readings.state(Load::sustained)};
-}
-
-Together alone(cudaStream_t stream) {
-  return {.agree = [](int number) { return number; },
-          .finish = [stream] { check(cudaStreamSynchronize(stream)); }};
 }
 
 }  // namespace headroom::harness

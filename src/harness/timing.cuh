@@ -42,19 +42,4 @@ struct Together {
 std::optional<Timed> time_together(cudaStream_t stream, const Work& work, const Together& together,
                                    const Nvml* nvml);
 
-// Of two passes that follow each other, without a graph, under a load that has lasted seconds_of_load: `prepare` runs
-// before each pair and is not timed.
-struct Passes {
-  Work prepare, forward, backward;
-};
-struct PassTimings {
-  Timing forward, backward;
-  std::optional<DeviceState> state;  // during both
-};
-std::optional<PassTimings> time_passes(cudaStream_t stream, const Passes& passes, const Together& together,
-                                       const Nvml* nvml);
-
-// Where a rank is alone.
-Together alone(cudaStream_t stream);
-
 }  // namespace headroom::harness

@@ -32,7 +32,6 @@ std::vector<Measured> timed(const std::vector<Sample>& samples) {
     Sample& each = measured.back().sample;
     each.median = Seconds(1e-6 * static_cast<double>(measured.size()));
     each.spread = 0.25;
-    if (each.kind == SampleKind::transformer_layer) each.layer.stored = each.layer.peak = 3_MiB;
   }
   return measured;
 }
@@ -93,10 +92,6 @@ TEST_CASE("samples of headroom-measure: the design") {
               }) > 0);
       }
     }
-    // 4 models, 3 policies, 2 passes.
-    CHECK(count([&](const Sample& sample) {
-            return sample.kind == SampleKind::transformer_layer && sample.half_format == format;
-          }) == 24);
   }
   for (const std::string_view kernel : streaming_kernels)
     CHECK(count([&](const Sample& sample) { return sample.label == kernel; }) == 8);
@@ -120,33 +115,24 @@ TEST_CASE("samples of headroom-measure: odd numbers of ranks") {
     CHECK(bytes % (2 * 6) == 0);
     CHECK(bytes > 0);
   }
-  // One GPU plays a rank of eight; eight are the eight.
-  const auto layer_ranks_of = [](std::int64_t ranks, std::int64_t nodes) {
-    Options options{.kernels = false, .products = false, .collectives = false};
-    return planned_samples(options, ranks, nodes).front().ranks;
-  };
-  CHECK(layer_ranks_of(1, 1) == 0);
-  CHECK(layer_ranks_of(8, 1) == 8);
-  CHECK(layer_ranks_of(8, 2) == 0);
 }
 
 TEST_CASE("headroom-measure: its command line") {
-  const auto some = options_of({"s.json", "layers", "kernels", "--half-format", "fp16", "--gpus", "2"});
+  const auto some = options_of({"s.json", "collectives", "kernels", "--half-format", "fp16", "--gpus", "2"});
   REQUIRE(some);
-  CHECK(some->layers);
+  CHECK(some->collectives);
   CHECK(some->kernels);
   CHECK_FALSE(some->products);
-  CHECK_FALSE(some->collectives);
   CHECK(some->formats == std::vector<HalfFormat>{HalfFormat::fp16});
   CHECK(some->gpus == 2);
   CHECK(options_of({"--list"})->dry_run);
   CHECK(mistake({}) == "FILE: is missing: where to write the samples");
   CHECK(mistake({"s.json", "prodcts", "--half-format", "fp8", "--gpus", "-1", "--timeout", "0"}) ==
-        "PART: must be kernels, products, layers or collectives (found 'prodcts')\n"
+        "PART: must be kernels, products or collectives (found 'prodcts')\n"
         "--half-format: must be bf16 or fp16 (found 'fp8')\n"
         "--gpus: must be from 1 to 64 (found -1)\n"
         "--timeout: must be from 1 to 86400 seconds (found 0)");
-  CHECK(mistake({"layers", "--dry-run"}) == "FILE: comes before the parts (found 'layers')");
+  CHECK(mistake({"kernels", "--dry-run"}) == "FILE: comes before the parts (found 'kernels')");
   CHECK(contains(mistake({"s.json", "--gpus", "x"}), "--gpus"));
   CHECK(contains(mistake({"s.json", "--unknown"}), "--unknown"));
 }
@@ -156,10 +142,9 @@ TEST_CASE("headroom-measure: a dry run counts what is planned") {
   const std::string text = dry_run(*options, 8, 1);
   const auto lines = std::count(text.begin(), text.end(), '\n');
   const std::size_t planned = planned_samples(*options, 8, 1).size();
-  // An empty line, 9 kinds, the sum and what it assumes.
-  CHECK(static_cast<std::size_t>(lines) == planned + 12);
-  CHECK(contains(text,
-                 "transformer_layer  22B  s 2048 b 4 h 6144 a 64 t 8  selective  backward  8 ranks  bf16"));
+  // An empty line, 8 kinds, the sum and what it assumes.
+  CHECK(static_cast<std::size_t>(lines) == planned + 11);
+  CHECK(contains(text, "matrix_product  weight gradient  1 x 12288 x 4096 x 4096"));
   CHECK(contains(text, std::to_string(planned) + " samples"));
 }
 
