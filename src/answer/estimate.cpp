@@ -53,6 +53,10 @@ EstimateReply answer(const EstimateQuestion& question) {
         fits(reply) ? improvements(plan, most_alternatives) : remedies(question.request, most_alternatives);
   }
   if (question.with_schedule && plan.timing) reply.trace = trace_of(plan);
+  if (question.with_launch) {
+    const Request& request = plan.request;
+    reply.launch = launch_flags(request.model, request.strategy, request.workload, request.software);
+  }
   return reply;
 }
 

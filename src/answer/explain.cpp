@@ -128,6 +128,8 @@ Expr chunks_in_flight_in_symbols(const ScheduleShape& shape, const Bindings& let
       case ScheduleKind::looped_bfs: return n * m;
       case ScheduleKind::zero_bubble_v:
         return shape.microbatches >= 2 * shape.ranks ? 2 * p : Expr(chunks_in_flight(shape, 0));
+      case ScheduleKind::v_half:
+      case ScheduleKind::v_min: return Expr(chunks_in_flight(shape, 0));
       case ScheduleKind::dualpipe_v: return 2 * p + 1;
       case ScheduleKind::dualpipe: return p + 1;
     }
@@ -183,7 +185,8 @@ ExplainReply answer(const ExplainQuestion& question) {
 
 ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers) {
   const auto& [model, strategy, workload, detail, software] = question;
-  if (std::vector<Problem> problems = illegalities(model, strategy, workload); !problems.empty()) {
+  if (std::vector<Problem> problems = illegalities(model, strategy, workload, question.software);
+      !problems.empty()) {
     throw InputError(std::move(problems));
   }
   const Bindings letters = bindings(model, strategy, workload);

@@ -41,11 +41,13 @@ class ClassRows {
         software_(software),
         letters_(letters),
         offloaded_(part_on_host(strategy.offload)),
+        weights_(weights),
         shards_(shards_in_symbols(strategy, weights)),
         adapts_(trains_adapters(strategy.lora)),
         name_(weights == WeightClass::dense ? "parameters" : "experts"),
         shards_fp32_(shards_main_params(software, strategy.optimizer)),
-        fp32_(model.architecture.kernels.weight_copies || shards_fp32_) {}
+        weight_copies_(model.architecture.kernels.weight_copies),
+        fp32_(weight_copies_ || shards_fp32_) {}
 
   std::vector<ExplainedState> rows() {
     if (adapts_) add_frozen();
@@ -119,12 +121,13 @@ class ClassRows {
 
   void add_gradients() {
     const bool reduced = reduces_in_passes(strategy_, software_);
-    const Dtype dtype =
-        fp32_ && (reduced || !shards_gradients(strategy_)) ? Dtype::fp32 : strategy_.gradient_dtype;
+    const Dtype dtype = weight_copies_ ? Dtype::fp32 : kept_gradient_dtype(strategy_, software_);
     const Rational bytes = size_of(dtype);
     const Expr held = reduced ? sharded(bytes) : Expr(bytes);
     const bool away = reduced && strategy_.offload.parameters;  // with those of the optimizer
     add("gradients", away ? Expr() : held, dtype == Dtype::fp32 ? "fp32" : "BF16 or FP16");
+    if (copies_gradients(strategy_, software_, weights_))
+      add("gradients in buckets", Expr(bytes), "what is reduced, copied from gradients and back");
   }
 
   void add_optimizer() {
@@ -159,10 +162,12 @@ class ClassRows {
   const Software& software_;
   const Bindings& letters_;
   Rational offloaded_;
+  WeightClass weights_;
   Monomial shards_;
   bool adapts_;
   std::string name_;
   bool shards_fp32_;
+  bool weight_copies_;
   bool fp32_;
   Expr on_host_;
   std::vector<ExplainedState> rows_;

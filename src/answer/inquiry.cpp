@@ -1,5 +1,6 @@
 #include "headroom/answer/inquiry.hpp"
 
+#include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/search/neighbours.hpp"
 
 namespace headroom {
@@ -16,6 +17,17 @@ std::vector<Problem> problems_of(const InquiryQuestion& question) {
              "makes it " + std::to_string(asked) + " GPUs, not " + std::to_string(question.space.devices)}};
   }
   return illegalities(question.base, question.strategy);
+}
+
+// What the search tried in its place, where it would have been better than what it found.
+std::optional<Strategy> searched_instead(const InquiryQuestion& question, const InquiryReply& reply) {
+  const Plan& best = account(*question.best);
+  const auto* plan = std::get_if<Plan>(&*reply.evaluation);
+  if (plan == nullptr || plan->verdict != Verdict::fits || !plan->timing || !best.timing) return std::nullopt;
+  if (plan->timing->iteration.total > best.timing->iteration.total || is_best(reply)) return std::nullopt;
+  std::optional<Strategy> nearest = nearest_in(question.base, question.space, question.strategy);
+  if (nearest && edits_of(*nearest) == edits_of(question.strategy)) return std::nullopt;
+  return nearest;
 }
 
 }  // namespace
@@ -37,7 +49,10 @@ InquiryReply answer(const InquiryQuestion& question) {
   if (std::holds_alternative<Infeasible>(*reply.evaluation)) {
     reply.remedies = remedies(request, most_neighbours);
   }
-  if (question.best) reply.against_best = compared(*question.best, *reply.evaluation);
+  if (question.best) {
+    reply.against_best = compared(*question.best, *reply.evaluation);
+    reply.searched = searched_instead(question, reply);
+  }
   return reply;
 }
 

@@ -25,9 +25,9 @@ void add_unit_spans(Trace& trace, const Plan& plan) {
   if (!has_units(strategy, request.software)) return;
   const Performance& performance = *request.system.performance;
   const ModelLayers layers = layers_of(request.model, strategy, request.software);
-  const ModelExchanges exchanges =
-      model_exchanges(layers, model_parameters(request.model, strategy, request.workload), strategy,
-                      connected_devices(request.system, devices(strategy)), performance, request.software);
+  const ModelExchanges exchanges = model_exchanges(
+      layers, model_parameters(request.model, strategy, request.workload, request.software), strategy,
+      connected_devices(request.system, devices(strategy)), performance, request.software);
   const StagePlace place = stage_places(layers, strategy).front();
   const auto spans_of = [&](bool backward) {
     return unit_spans(exchanges, plan.timing->iteration.cost, place, strategy.recompute, performance,

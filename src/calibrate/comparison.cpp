@@ -131,6 +131,7 @@ std::vector<Comparison> compare(const std::vector<MeasuredCase>& cases, const st
       row.measured = measured;
       row.error = is_ratio(measure) ? row.predicted - measured : row.predicted / measured - 1;
       row.in_interval = in_interval(measure, measured, plan, spreads);
+      if (measure == Measure::iteration_seconds) row.step_rates = step_rates(plan.request);
       if (target != nullptr && target->worst) row.tolerance = *target->worst + allowance(cases[i], row);
       rows.push_back(std::move(row));
     }

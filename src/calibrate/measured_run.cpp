@@ -9,6 +9,7 @@
 #include "headroom/parallel/offload_legality.hpp"
 #include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/parallel/stack_legality.hpp"
 #include "precision_words.hpp"
 #include "run_model.hpp"
@@ -143,7 +144,23 @@ std::vector<std::int64_t> layers_counting_ends(std::int64_t layers, std::int64_t
   return result;
 }
 
-Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
+// Linears at 16 bits beside a precision of fewer. Megatron-Bridge builds what predicts further ahead of Nemotron-H so
+// [models/nemotronh/nemotron_h_bridge.py, keep_mtp_spec_in_bf16], and with NVFP4 and latent experts reads a file of patterns
+// [perf_recipes/nemotronh, te_quant.cfg], which leaves attention and the latent projections at 16 bits [Nemotron 3 Super,
+// arXiv:2604.12374, the table of its NVFP4 recipe; that Mamba's output projection is in MXFP8 there is not modelled].
+PrecisionModules bf16_modules_of(const MeasuredRun& run, Precision precision) {
+  PrecisionModules modules;
+  for (const PrecisionModule module : run.bf16_modules) modules.insert(module);
+  if (!run.bf16_modules.empty() || run.hybrid_layers.empty()) return modules;
+  if (run.mtp_layers > 0) modules.insert(PrecisionModule::mtp);
+  if (precision == Precision::nvfp4 && run.experts && run.experts->latent > 0) {
+    modules.insert(PrecisionModule::attention);
+    modules.insert(PrecisionModule::latent_proj);
+  }
+  return modules;
+}
+
+Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings, const Software& software) {
   Strategy strategy{.tensor_parallel = run.tensor_parallel,
                     .pipeline_parallel = run.pipeline_parallel,
                     .virtual_pipeline = run.virtual_pipeline.value_or(1),
@@ -162,15 +179,19 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
   strategy.recompute = *recomputation_of(run, settings);
   if (run.zero_stage) strategy.data_sharding = static_cast<DataSharding>(*run.zero_stage);
   if (run.fully_sharded) strategy.data_sharding = DataSharding::zero3;
+  if (software.sharding.plain_alone && replicas(strategy) == 1)
+    strategy.data_sharding = sharding_of_one(software, strategy);
   if (run.shard_copies)
     strategy.shard_size = std::max<std::int64_t>(1, replicas(strategy) / *run.shard_copies);
-  strategy.gradient_dtype = settings.gradient_dtype.value_or(Dtype::fp32);
+  strategy = with_stack_defaults(strategy, software, model_of(run, settings));
+  strategy.gradient_dtype = settings.gradient_dtype.value_or(strategy.gradient_dtype);
   strategy.precision = *precision_of(run);
   if (is_narrow(strategy.precision)) {
     strategy.fp8_param_gather = run.fp8_param_gather;
     strategy.precision_scope.attention = run.fp8_attention;
     strategy.precision_scope.bf16_layers_at_start = run.bf16_layers.front();
     strategy.precision_scope.bf16_layers_at_end = run.bf16_layers.back();
+    strategy.precision_scope.bf16_modules = bf16_modules_of(run, strategy.precision);
   }
   strategy.lora = run.lora;
   strategy.offload = run.offload;
@@ -187,8 +208,9 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings) {
 }
 
 // With shards that stay within a node, where the run says no more than that they do [PyTorch FSDP, HYBRID_SHARD].
-Strategy strategy_on(const System& system, const MeasuredRun& run, const RunSettings& settings) {
-  Strategy strategy = strategy_of(run, settings);
+Strategy strategy_on(const System& system, const Software& software, const MeasuredRun& run,
+                     const RunSettings& settings) {
+  Strategy strategy = strategy_of(run, settings, software);
   if (run.shards_in_node && !run.shard_copies) {
     strategy.shard_size = std::min(
         replicas(strategy), std::max<std::int64_t>(1, system.devices_per_node / strategy.tensor_parallel));
@@ -227,7 +249,7 @@ std::vector<std::string> reasons_to_skip(const MeasuredRun& run, const Published
   if (!reasons.empty()) return reasons;
   const Workload workload{.global_batch = run.global_batch, .sequence = run.sequence};
   for (const auto& [where, rule] :
-       illegalities(model_of(run, settings), strategy_of(run, settings), workload)) {
+       illegalities(model_of(run, settings), strategy_of(run, settings, {}), workload)) {
     reasons.push_back(where + " " + rule);
   }
   return reasons;
@@ -238,8 +260,11 @@ RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const Sys
   std::vector<std::string> reasons = reasons_to_skip(run, source);
   if (!system.performance) reasons.push_back("system " + system.name + " has no performance figures");
   if (reasons.empty()) {
-    const Strategy strategy = strategy_on(system, run, settings_of(run, source));
-    for (const auto& of : {precision_illegalities(system, strategy), stack_illegalities(software, strategy),
+    const RunSettings settings = settings_of(run, source);
+    const Strategy strategy = strategy_on(system, software, run, settings);
+    const Workload workload{.global_batch = run.global_batch, .sequence = run.sequence};
+    for (const auto& of : {illegalities(model_of(run, settings), strategy, workload, software),
+                           precision_illegalities(system, strategy), stack_illegalities(software, strategy),
                            offload_illegalities(system, strategy)}) {
       for (const auto& [where, rule] : of) reasons.push_back(where + " " + rule);
     }
@@ -249,7 +274,7 @@ RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const Sys
   Request request{.model = model_of(run, settings),
                   .system = system,
                   .software = with_settings(software, settings),
-                  .strategy = strategy_on(system, run, settings),
+                  .strategy = strategy_on(system, software, run, settings),
                   .workload = {.global_batch = run.global_batch, .sequence = run.sequence}};
   if (run.cuda_graphs) {
     request.software.cuda_graphs = *run.cuda_graphs;

@@ -1,7 +1,6 @@
 #include "calibrate/network_words.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <regex>
 #include <string>
 

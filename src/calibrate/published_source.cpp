@@ -31,6 +31,8 @@ RunSettings laid_over(const RunSettings& above, const RunSettings& below) {
   fill(result.overlap_param_gather, below.overlap_param_gather);
   fill(result.overlap_p2p, below.overlap_p2p);
   fill(result.launches, below.launches);
+  fill(result.clamp_kernel, below.clamp_kernel);
+  fill(result.expert_bias_kernel, below.expert_bias_kernel);
   return result;
 }
 
@@ -41,6 +43,8 @@ Software with_settings(Software software, const RunSettings& settings) {
   set(software.overlap_param_gather, settings.overlap_param_gather);
   set(software.overlap_p2p, settings.overlap_p2p);
   set(software.launches, settings.launches);
+  set(software.clamp_kernel, settings.clamp_kernel);
+  set(software.expert_bias_kernel, settings.expert_bias_kernel);
   return software;
 }
 

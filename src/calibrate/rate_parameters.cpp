@@ -31,9 +31,10 @@ void at(R& rates, std::string_view wanted, Action action) {
   EXPECTS(found);
 }
 
-double with_digits(double value, int digits) {
+double with_digits(double value, int digits, bool down = false) {
   const double unit = std::pow(10, digits - 1 - std::floor(std::log10(value)));
-  return std::round(value * unit) / unit;
+  constexpr double of_rounding = 1e-6;  // what is below a number by so little is that number
+  return (down ? std::floor(value * unit + of_rounding) : std::round(value * unit)) / unit;
 }
 
 constexpr int digits_kept = 4;
@@ -46,9 +47,9 @@ double rounded(double value, double units_per_base) {
   }
   return value;
 }
-double rounded_to(double value, double unit) {
+double rounded_to(double value, double unit, bool down) {
   for (int digits = digits_kept; digits > 1; --digits) {
-    const double number = with_digits(value / unit, digits);
+    const double number = with_digits(value / unit, digits, down);
     if (number * unit / unit == number) return number * unit;
   }
   return value;
@@ -240,8 +241,8 @@ void set_fitted(Rates& rates, std::string_view name, bool bound, const std::stri
   });
 }
 
-void round_rate(Rates& rates, std::string_view name) {
-  at(rates, name, [](auto& rate) {
+void round_rate(Rates& rates, std::string_view name, bool down) {
+  at(rates, name, [down](auto& rate) {
     using T = std::remove_cvref_t<decltype(rate.value)>;
     const double value = base_units(rate.value);
     if constexpr (std::is_same_v<T, Seconds>) {
@@ -249,7 +250,7 @@ void round_rate(Rates& rates, std::string_view name) {
     } else if constexpr (std::is_same_v<T, double>) {
       rate.value = with_digits(value, digits_kept);
     } else {
-      rate.value = T(rounded_to(value, std::is_same_v<T, FlopsPerSecond> ? 1e12 : 1e9));
+      rate.value = T(rounded_to(value, std::is_same_v<T, FlopsPerSecond> ? 1e12 : 1e9, down));
     }
   });
 }

@@ -48,6 +48,7 @@ void set_rate(Rates& rates, std::string_view name, double value);
 void set_fitted(Rates& rates, std::string_view name, bool bound, const std::string& source);
 
 // The rate with four digits, in the unit that it is written in.
-void round_rate(Rates& rates, std::string_view name);
+// `down`: FLOP/s and bandwidths to no more than the value, which a peak may bound.
+void round_rate(Rates& rates, std::string_view name, bool down = false);
 
 }  // namespace headroom

@@ -7,28 +7,39 @@
 namespace headroom {
 namespace {
 
-// A kind for each part that some layer is of. Those that are published are relatives of Nemotron-H, whose attention has no positions
-// [Megatron-LM, examples/post_training/modelopt/conf/nvidia/].
-void lay_parts(Transformer& model, const MeasuredRun& run) {
-  std::vector<HybridLayer> kinds;
-  const LayerDescription own = own_layer(model);
-  for (const HybridLayer layer : run.hybrid_layers) {
-    const auto same = std::find(kinds.begin(), kinds.end(), layer);
-    const auto kind = static_cast<std::size_t>(same - kinds.begin());
-    if (same == kinds.end()) kinds.push_back(layer);
-    if (model.layer_runs.empty() || model.layer_runs.back().kind != kind)
-      model.layer_runs.push_back({kind, 0});
-    ++model.layer_runs.back().count;
+// The choices that some layer made, in the order of the first, and runs of layers by their places among these.
+template <class Choice>
+struct LaidOut {
+  std::vector<Choice> kinds;
+  std::vector<LayerRun> runs;
+};
+
+template <class Choice>
+LaidOut<Choice> lay_out(const std::vector<Choice>& layers) {
+  LaidOut<Choice> laid;
+  for (const Choice& layer : layers) {
+    const auto same = std::find(laid.kinds.begin(), laid.kinds.end(), layer);
+    const auto kind = static_cast<std::size_t>(same - laid.kinds.begin());
+    if (same == laid.kinds.end()) laid.kinds.push_back(layer);
+    if (laid.runs.empty() || laid.runs.back().kind != kind) laid.runs.push_back({kind, 0});
+    ++laid.runs.back().count;
   }
-  for (const HybridLayer kind : kinds) {
+  return laid;
+}
+
+// A kind for each part that some layer is of.
+void lay_parts(Transformer& model, const MeasuredRun& run) {
+  const LaidOut<HybridLayer> laid = lay_out(run.hybrid_layers);
+  const LayerDescription own = own_layer(model);
+  for (const HybridLayer kind : laid.kinds) {
     LayerDescription layer = own;
-    layer.name = kind_name(kind);
-    const bool mixes = kind == HybridLayer::mamba || kind == HybridLayer::attention;
-    layer.architecture.parts = mixes ? LayerParts::mixer : LayerParts::mlp;
+    layer.name = name_of(kind);
+    layer.architecture.parts = part_of(kind);
     if (kind == HybridLayer::mamba) layer.architecture.mamba = run.mamba;
     if (kind == HybridLayer::experts) layer.architecture.experts = run.experts;
     model.layer_kinds.push_back(std::move(layer));
   }
+  model.layer_runs = laid.runs;
 }
 
 // Of a layer, what others of the model may have otherwise.
@@ -58,23 +69,17 @@ LayerDescription layer_of(const MeasuredRun& run, const Transformer& model, cons
 
 // Layers with experts among dense ones, and such that see a window among those that see all.
 void lay_kinds(Transformer& model, const MeasuredRun& run) {
-  std::vector<LayerChoice> kinds;
-  std::vector<LayerRun> runs;
-  for (std::int64_t place = 0; place < model.layers; ++place) {
-    const LayerChoice choice = choice_at(run, place);
-    const auto same = std::find(kinds.begin(), kinds.end(), choice);
-    const auto kind = static_cast<std::size_t>(same - kinds.begin());
-    if (same == kinds.end()) kinds.push_back(choice);
-    if (runs.empty() || runs.back().kind != kind) runs.push_back({kind, 0});
-    ++runs.back().count;
-  }
-  if (kinds.size() == 1) {
-    model.architecture = layer_of(run, model, kinds.front()).architecture;
+  std::vector<LayerChoice> layers;
+  layers.reserve(static_cast<std::size_t>(model.layers));
+  for (std::int64_t place = 0; place < model.layers; ++place) layers.push_back(choice_at(run, place));
+  const LaidOut<LayerChoice> laid = lay_out(layers);
+  if (laid.kinds.size() == 1) {
+    model.architecture = layer_of(run, model, laid.kinds.front()).architecture;
     return;
   }
   const Transformer common = model;
-  for (const LayerChoice& choice : kinds) model.layer_kinds.push_back(layer_of(run, common, choice));
-  model.layer_runs = std::move(runs);
+  for (const LayerChoice& choice : laid.kinds) model.layer_kinds.push_back(layer_of(run, common, choice));
+  model.layer_runs = laid.runs;
 }
 
 Transformer described_model(const MeasuredRun& run, const RunSettings& settings) {
@@ -92,23 +97,22 @@ Transformer described_model(const MeasuredRun& run, const RunSettings& settings)
                     .max_positions = run.sequence};
   model.mtp_layers = run.mtp_layers;
   Architecture& architecture = model.architecture;
-  if (run.gated) {  // those that are published are relatives of Llama
-    architecture.activation = Activation::swiglu;
+  // Those that are published are relatives of Llama where they are gated, and hybrid ones of Nemotron-H, whose attention has no
+  // positions [Megatron-LM, examples/post_training/modelopt/conf/nvidia/].
+  const bool hybrid = !run.hybrid_layers.empty();
+  if (run.gated || hybrid) {
+    architecture.activation = hybrid ? Activation::squared_relu : Activation::swiglu;
     architecture.normalization = Normalization::rms_norm;
-    architecture.positions = Positions::rotary;
-    architecture.linear_bias = architecture.qkv_bias = false;
-    architecture.hidden_dropout = architecture.attention_dropout = false;
-    architecture.tied_embeddings = false;
-  }
-  if (!run.hybrid_layers.empty()) {
-    architecture.activation = Activation::squared_relu;
-    architecture.normalization = Normalization::rms_norm;
-    architecture.positions = Positions::none;
+    architecture.positions = hybrid ? Positions::none : Positions::rotary;
     architecture.linear_bias = architecture.qkv_bias = false;
     architecture.hidden_dropout = architecture.attention_dropout = false;
     architecture.tied_embeddings = false;
   }
   architecture.attention_sinks = run.attention_sinks;
+  architecture.clamped_activation =
+      is_gated(architecture.activation) && run.clamped_activation.value_or(false);
+  architecture.scaled_rotary =
+      architecture.positions == Positions::rotary && run.scaled_rotary.value_or(false);
   if (run.qk_norm) architecture.qk_norm = QkNorm::per_head;
   if (const auto& latent = run.latent_attention) {
     architecture.latent_attention = latent;

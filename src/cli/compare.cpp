@@ -17,7 +17,7 @@ Request request_of(const AllFlags& flags) {
   std::vector<Problem> problems;
   Request request = read_request(flags.request, problems);
   read_system_flags(flags.system, request, problems);
-  use_stack_sharding(flags.request, request);
+  use_stack_defaults(flags.request, request);
   if (!problems.empty()) throw InputError(problems);
   return request;
 }

@@ -17,6 +17,7 @@ struct EstimateFlags {
   CapacityFlags capacity;
   bool no_suggestions = false;
   bool timeline = false;
+  bool launch = false;
   OutputFlags output;
 };
 
@@ -25,14 +26,18 @@ ExitCode estimate(const EstimateFlags& flags) {
   std::vector<Problem> problems;
   Request request = read_request(flags.request, problems);
   read_system_flags(flags.system, request, problems);
-  use_stack_sharding(flags.request, request);
+  use_stack_defaults(flags.request, request);
   const Training training = read_training(flags.capacity, problems);
+  if (flags.launch && !request.software.launcher)
+    problems.push_back(
+        {"--launch", "needs a stack whose launcher is known, which " + request.software.name + " is not"});
   if (!problems.empty()) throw InputError(problems);
 
   const EstimateReply reply = answer(EstimateQuestion{.request = std::move(request),
                                                       .training = training,
                                                       .with_alternatives = !flags.no_suggestions,
-                                                      .with_schedule = flags.timeline});
+                                                      .with_schedule = flags.timeline,
+                                                      .with_launch = flags.launch});
   const EstimateWords words{.plan =
                                 plan_command(flags.request, flags.system, account(reply.evaluation).request)};
   write(flags.output, render(reply, words, style));
@@ -50,6 +55,8 @@ void add_estimate(Command program, ExitCode& exit_code) {
   add_capacity_flags(command, flags->capacity);
   command.flag("--timeline", flags->timeline,
                "Draw the pipeline schedule, and the memory of the peak rank over time");
+  command.flag("--launch", flags->launch,
+               "Write the strategy as the flags of the stack's launcher, with what it has no flag for");
   command.flag("--no-suggestions", flags->no_suggestions, "Do not look for changes that would help");
   add_output_flags(command, flags->output);
   command.footer(

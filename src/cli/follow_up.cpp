@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headroom/parallel/stack_defaults.hpp"
 #include "io/text.hpp"
 
 namespace headroom::cli {
@@ -26,6 +27,7 @@ std::string command(const std::string& name, const RequestFlags& request, const 
   for (const std::string& change : request.overrides) add("--set", change);
   add("--attention", request.attention);
   add("--sequence", request.text("sequence"));
+  add("--moe-imbalance", request.text("moe_imbalance"));
   add("--detail", request.detail);
   add("--system", system.system);
   for (const std::string& change : system.overrides) add("--set-system", change);
@@ -42,7 +44,7 @@ std::string estimate_command(const RequestFlags& request, const SystemFlags& sys
 }
 
 std::string plan_command(const RequestFlags& flags, const SystemFlags& system, const Request& request) {
-  Edits saved = edits_of(request.strategy);
+  Edits saved = edits_of(request.strategy, with_stack_defaults({}, request.software, request.model));
   std::erase_if(saved, [](const Edit& edit) { return find_field(edit.field)->group != FieldGroup::saved; });
   std::string text = command("plan", flags, system) + " --devices " +
                      std::to_string(devices(request.strategy)) + " --global-batch " +

@@ -39,7 +39,7 @@ ExitCode frontier(const FrontierFlags& flags) {
   std::vector<Problem> problems;
   Request request = read_request(flags.request, problems);
   read_system_flags(flags.system, request, problems);
-  use_stack_sharding(flags.request, request);
+  use_stack_defaults(flags.request, request);
   std::vector<Bytes> budgets = read_budgets(flags.budgets, problems);
   if (!problems.empty()) throw InputError(problems);
   const FrontierReply reply = answer(

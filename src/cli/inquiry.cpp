@@ -35,7 +35,7 @@ AskedStrategy read_inquiry(const std::string& why, const AllFlags& flags, const 
   Request request = read_request(asked, unreadable);
   request.system = base.system;
   read_software_flags(runs_on, request, unreadable);
-  use_stack_sharding(asked, request);
+  use_stack_defaults(asked, request);
   for (Problem& problem : unreadable) problem.where = "--why " + as_typed(problem).where;
   if (!unreadable.empty()) throw InputError(std::move(unreadable));
   if (request.model != base.model || request.workload != base.workload || request.detail != base.detail) {

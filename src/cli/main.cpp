@@ -8,11 +8,28 @@
 #include "cli/flags.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/version.hpp"
+#include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
+#include "headroom/core/joined.hpp"
+#include "headroom/io/software_file.hpp"
 #include "io/text.hpp"
 
 namespace headroom::cli {
 namespace {
+
+// A sharding that a stack has not is what others have. The rule ends with it (parallel/stack_legality.cpp).
+std::string stacks_that_have(const Problem& problem) {
+  if (problem.where != "data_sharding" || problem.rule.find("on the stack") == std::string::npos) return {};
+  for (const auto& [mode, name] : spellings<DataSharding>) {
+    if (!problem.rule.ends_with(", not " + std::string(name))) continue;
+    std::vector<std::string> names;
+    for (const Software& software : list_software()) {
+      if (contains(software.sharding.modes, mode)) names.push_back(software.name);
+    }
+    return names.empty() ? std::string() : "; " + headroom::joined(names) + " have it";
+  }
+  return {};
+}
 
 ExitCode bad_input(const InputError& error) {
   for (const Problem& problem : error.problems()) {
@@ -20,7 +37,7 @@ ExitCode bad_input(const InputError& error) {
     const Problem typed = as_typed(problem);
     const std::string where = printable(typed.where, std::string::npos);
     fmt::print(stderr, "headroom: error: {}{}{}\n", where, where.empty() ? "" : ": ",
-               printable(typed.rule, std::string::npos));
+               printable(typed.rule + stacks_that_have(problem), std::string::npos));
   }
   return ExitCode::bad_input;
 }

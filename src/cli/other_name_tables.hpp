@@ -33,6 +33,7 @@ inline constexpr std::array other_names{
     OtherName{"--fp8", "--precision=fp8"},
     OtherName{"--fp8-hybrid", "--precision=fp8_delayed"},
     OtherName{"--fp4", "--precision=nvfp4"},
+    OtherName{"--keep-mtp-spec-in-bf16", "--bf16-modules=mtp"},
     OtherName{"--grad-reduce-in-bf16", "--gradient-dtype=half"},
     OtherName{"--overlap-grad-reduce", "--set-software=overlap_grad_reduce=true"},
     OtherName{"--no-overlap-grad-reduce", "--set-software=overlap_grad_reduce=false"},
@@ -43,13 +44,13 @@ inline constexpr std::array other_names{
     OtherName{"--no-async-tensor-model-parallel-allreduce", "--set-software=overlap_tensor_parallel=none"},
     OtherName{"--overlap-p2p-communication", "--set-software=overlap_p2p=true"},
     OtherName{"--no-overlap-p2p-communication", "--set-software=overlap_p2p=false"},
+    OtherName{"--no-rope-fusion", "--set-software=rotary_kernel=rotate_chunks"},
     OtherName{"--torch-compile", "--set-software=launches=compiled"},
     OtherName{"--compile", "--set-software=launches=compiled"},
     OtherName{"--recompute-activations", "--recompute=selective"},
     OtherName{"--use-flash-attn", "--attention=flash"},
     OtherName{"--cross-entropy-loss-fusion", ""},  // the native one keeps as much
     OtherName{"--moe-enable-deepep", "--moe-dispatcher=flex"},
-    OtherName{"--fine-grained-activation-offloading", ""},  // which modules say
     OtherName{"--load-in-4bit", "--base-dtype=nf4"},
     OtherName{"--zero3", "--data-sharding=zero3"},
     OtherName{"--use-torch-fsdp2", "--data-sharding=zero3"},
@@ -66,7 +67,7 @@ struct Unmodelled {
 inline constexpr std::array unmodelled{
     Unmodelled{"--fp8-multi-head-attention", "queries, keys and values that linears give in FP8"},
     Unmodelled{"--activation-func-fp8-input-store", "inputs of the activation that are kept in FP8"},
-    Unmodelled{"--te-precision-config-file", "a precision for each module"},
+    Unmodelled{"--no-fp8-wgrad", "gradients of weights that are multiplied at 16 bits"},
 };
 
 // What Headroom says otherwise, in words that stand behind "is".
@@ -77,11 +78,18 @@ struct Otherwise {
 
 inline constexpr std::array otherwise{
     Otherwise{"--lora-alpha", "no matter of memory and time: leave it out"},
-    Otherwise{"--lora-dropout",
-              "not modelled: leave it out, and know that it keeps an input and a mask more a linear"},
     Otherwise{"--cpu-offloading", "said by --offload-layers K here: leave it out"},
     Otherwise{"--num-experts", "a field of the model here: --set experts.count=N"},
     Otherwise{"--moe-router-topk", "a field of the model here: --set experts.per_token=N"},
+    Otherwise{"--moe-router-dtype", "a field of the model here: --set experts.router_dtype=fp32 or half"},
+    Otherwise{"--moe-router-num-groups", "a field of the model here: --set experts.groups=N"},
+    Otherwise{"--moe-router-group-topk", "a field of the model here: --set experts.groups_per_token=N"},
+    Otherwise{"--te-precision-config-file",
+              "said by --bf16-modules here: the modules that its patterns leave in BF16"},
+    Otherwise{"--moe-deepep-num-sms", "not modelled: leave it out"},
+    Otherwise{"--moe-hybridep-num-sms", "not modelled: leave it out"},
+    Otherwise{"--moe-flex-dispatcher-num-sms", "not modelled: leave it out"},
+    Otherwise{"--fp32-residual-connection", "a field of the model here: --set kernels.residual_dtype=fp32"},
     Otherwise{"--moe-latent-size", "a field of the model here: --set experts.latent=N"},
     Otherwise{"--hybrid-layer-pattern", "said by `layers` and `layer_kinds` of a model file here"},
     Otherwise{"--hybrid-override-pattern", "said by `layers` and `layer_kinds` of a model file here"},
@@ -101,12 +109,28 @@ inline constexpr std::array otherwise{
         "not asked for: give --global-batch, which is its product with --micro-batch and --data-parallel"},
     Otherwise{"--num-layers-per-virtual-pipeline-stage",
               "asked the other way round here: give --virtual-pipeline, the virtual stages of a PP rank"},
+    Otherwise{"--decoder-first-pipeline-num-layers",
+              "said by --stage-layers here: the layers of each stage, such as 3,4*6,5"},
+    Otherwise{"--decoder-last-pipeline-num-layers",
+              "said by --stage-layers here: the layers of each stage, such as 3,4*6,5"},
+    Otherwise{"--mtp-num-layers", "a field of the model here: --set mtp_layers=N"},
+    Otherwise{
+        "--moe-grouped-gemm",
+        "what the stack does: --set-software expert_products.value=grouped says that one kernel has all"},
+    Otherwise{"--max-position-embeddings", "a field of the model here: --set max_positions=N"},
+    Otherwise{"--data-parallel-replicate-degree",
+              "asked the other way round here: give --shard-size, the GPUs that share a replica's shards"},
+    Otherwise{"--gradient-checkpointing", "said by --recompute full here"},
+    Otherwise{"--per-device-train-batch-size",
+              "said by --micro-batch here, with --global-batch for all GPUs"},
     Otherwise{"--num-layers", "a field of the model here: --set layers=N"},
     Otherwise{"--hidden-size", "a field of the model here: --set hidden=N"},
     Otherwise{"--ffn-hidden-size", "a field of the model here: --set feedforward=N"},
     Otherwise{"--num-attention-heads", "a field of the model here: --set heads=N"},
     Otherwise{"--num-query-groups", "a field of the model here: --set key_value_heads=N"},
     Otherwise{"--vocab-size", "a field of the model here: --set vocabulary=N"},
+    Otherwise{"--parallelism.disable_loss_parallel",
+              "a choice of the training stack here: --set-software loss_parallel=gathered"},
     Otherwise{"--fp16", "not told from BF16, which is as large and, on these GPUs, as fast: leave it out"},
 };
 

@@ -41,6 +41,7 @@ class Translation {
       }
     }
     write_graphs();
+    write_backend();
     if (!problems_.empty()) throw InputError(std::move(problems_));
     return std::move(result_);
   }
@@ -61,12 +62,16 @@ class Translation {
       result_.push_back(flag_of(field->name) + rest);
       return true;
     }
-    if (flag == "--optimizer-cpu-offload") {
+    if (flag == "--fine-grained-activation-offloading") {
+      read_fine_grained(flag);
+    } else if (flag == "--optimizer-cpu-offload") {
       read_offload();
     } else if (flag == "--use-precision-aware-optimizer") {
       read_precision_aware();
     } else if (flag == "--first-last-layers-bf16") {
       read_first_last();
+    } else if (flag == "--moe-flex-dispatcher-backend") {
+      read_backend(flag, value(rest));
     } else if (flag == "--fp8-recipe") {
       read_recipe(flag, value(rest));
     } else if (flag == "--fp8-format") {
@@ -79,6 +84,10 @@ class Translation {
       read_graphs(flag, value(rest));
     } else if (flag == "--cuda-graph-modules" || flag == "--cuda-graph-scope") {
       read_graph_scope(flag, value(rest));
+    } else if (flag == "--use-transformer-engine-op-fuser") {
+      // Of experts; no other module has more kernels without it.
+      result_.emplace_back("--set-software=clamp_kernel=fused");
+      result_.emplace_back("--set-software=expert_bias_kernel=fused");
     } else if (flag == "--cross-entropy") {
       result_.push_back("--set-software=cross_entropy=" + value(rest));
     } else if (flag == "--cross-entropy-fusion-impl") {
@@ -107,6 +116,14 @@ class Translation {
     if (!int8) return;
     result_.emplace_back("--exp-avg-dtype=int8");
     result_.emplace_back("--exp-avg-sq-dtype=int8");
+  }
+
+  // Nothing beside the modules, without which it offloads nothing.
+  void read_fine_grained(const std::string& flag) {
+    const bool stated = std::any_of(arguments_.begin(), arguments_.end(), [](const std::string& other) {
+      return other.starts_with("--offload-modules");
+    });
+    if (!stated) problems_.push_back({flag, "needs --offload-modules: core_attn, mlp_norm, moe_act, ..."});
   }
 
   // All of it, unless a fraction is asked for.
@@ -212,6 +229,31 @@ class Translation {
       result_.push_back("--set-software=cuda_graph_modules=" + joined(recorded.modules, ","));
   }
 
+  // Of the flex dispatcher alone, which another flag asks for.
+  void read_backend(const std::string& flag, const std::string& name) {
+    if (from_name<Dispatcher>(name) != Dispatcher::flex || name == name_of(Dispatcher::flex))
+      problems_.push_back({flag, "must be deepep, hybridep or ncclep, not '" + name + "'"});
+    pads_rows_ = name == "hybridep";
+  }
+
+  // HybridEP brings rows of experts padded [Megatron-LM, core/transformer/moe/token_dispatcher.py, _HybridEPManager].
+  void write_backend() {
+    const std::string own = "--moe-router-padding";
+    const bool stated = std::find(result_.begin(), result_.end(), own) != result_.end();
+    if (!pads_rows_ || stated) return;
+    for (std::size_t i = 0; i < result_.size(); ++i) {
+      constexpr std::string_view dispatcher = "--moe-dispatcher";
+      if (!result_[i].starts_with(dispatcher)) continue;
+      const std::string name = result_[i].size() > dispatcher.size()
+                                   ? result_[i].substr(dispatcher.size() + 1)
+                               : i + 1 < result_.size() ? result_[i + 1]
+                                                        : std::string();
+      if (from_name<Dispatcher>(name) != Dispatcher::flex) continue;
+      result_.push_back(own);
+      return;
+    }
+  }
+
   void read_recipe(const std::string& flag, const std::string& recipe) {
     for (const auto& [theirs, own] : fp8_recipes) {
       if (recipe != theirs) continue;
@@ -225,6 +267,7 @@ class Translation {
     problems_.push_back({flag, "is not modelled yet: " + std::string(what)});
   }
 
+  bool pads_rows_ = false;
   const std::vector<std::string>& arguments_;
   std::size_t next_ = 0;
   std::vector<std::string> result_;

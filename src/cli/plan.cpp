@@ -34,6 +34,7 @@ struct PlanFlags {
   FlagText why;
   FlagText shard;
   bool timing = false;
+  bool launch = false;
   OutputFlags output;
 };
 
@@ -65,6 +66,13 @@ void refuse_lists(const PlanFlags& flags, const PlanQuestion& question, std::vec
   if (flags.lists.batch_range && flags.find.find == "max-batch") {
     problems.push_back({"--batch-range", "is what --find max-batch looks for: leave it out"});
   }
+  const auto launches = [&](const Software& software) {
+    if (flags.launch && !software.launcher)
+      problems.push_back(
+          {"--launch", "needs a stack whose launcher is known, which " + software.name + " is not"});
+  };
+  if (question.offers.empty()) launches(question.base.software);
+  for (const Offer& offer : question.offers) launches(offer.software);
   if (question.global_batches.size() > 1 && (flags.why || flags.shard)) {
     problems.push_back({"--global-batch", "must be one number for --why and --shard"});
   }
@@ -81,14 +89,15 @@ void use_example(PlanFlags& flags) {
 
 PlanQuestion read_plan_question(PlanFlags& flags, std::size_t shown, std::vector<Problem>& problems) {
   use_example(flags);
-  PlanQuestion question{.accounts = shown};
+  PlanQuestion question{.with_launch = flags.launch, .accounts = shown};
   const Lists lists = take_lists(flags.request, flags.system, flags.space);
   question.base = read_search_request(flags.request, problems);
   question.default_batch = !lists.global_batches && flags.find.find != "max-batch";
   read_system_flags(flags.system, question.base, problems);
+  use_stack_optimizer(flags.request, question.base);
   question.space = read_space(flags.space, question.base.software, problems);
   question.training = read_training(flags.capacity, problems);
-  read_lists(lists, flags.lists, flags.system, flags.space, question, problems);
+  read_lists(lists, flags.lists, flags.request, flags.system, flags.space, question, problems);
   refuse_lists(flags, question, problems);
   flags.systems = lists.systems;
   question.find =
@@ -203,6 +212,8 @@ void add_flags(Command command, PlanFlags& flags) {
                  "A strategy, as flags of estimate, to say why it is not among the plans");
   command.option("--threads", flags.threads, "N",
                  "Threads to search with; the answer is the same (as many as there are)");
+  command.flag("--launch", flags.launch,
+               "Write the best plan as the flags of the stack's launcher, with what it has no flag for");
   add_shard_flag(command, flags.shard);
   command.flag("--timing", flags.timing, "Say how long the search took");
   add_output_flags(command, flags.output);

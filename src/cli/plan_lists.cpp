@@ -91,8 +91,9 @@ void read_prices(const std::string& text, std::vector<Offer>& offers, std::vecto
   }
 }
 
-void read_offers(const Lists& lists, const ListFlags& flags, const SystemFlags& system,
-                 const SpaceFlags& space, PlanQuestion& question, std::vector<Problem>& problems) {
+void read_offers(const Lists& lists, const ListFlags& flags, const RequestFlags& asked,
+                 const SystemFlags& system, const SpaceFlags& space, PlanQuestion& question,
+                 std::vector<Problem>& problems) {
   if (lists.systems.size() <= 1 && !flags.prices) return;
   const std::size_t before = problems.size();
   for (const std::string& name : lists.systems) {
@@ -101,6 +102,7 @@ void read_offers(const Lists& lists, const ListFlags& flags, const SystemFlags& 
     Request request = question.base;
     std::vector<Problem> of_this;
     read_system_flags(one, request, of_this);
+    use_stack_optimizer(asked, request);
     const Space of_system = read_space(space, request.software, of_this);
     // What is wrong with all is said once.
     for (Problem& problem : of_this) {
@@ -110,6 +112,7 @@ void read_offers(const Lists& lists, const ListFlags& flags, const SystemFlags& 
     question.offers.push_back({.system = request.system,
                                .software = request.software,
                                .layouts = of_system.layouts,
+                               .strategy = request.strategy,
                                .price_per_device_hour = question.training.price_per_device_hour});
   }
   if (problems.size() > before || !flags.prices) return;
@@ -143,8 +146,9 @@ Lists take_lists(RequestFlags& request, SystemFlags& system, SpaceFlags& space) 
   return lists;
 }
 
-void read_lists(const Lists& lists, const ListFlags& flags, const SystemFlags& system,
-                const SpaceFlags& space, PlanQuestion& question, std::vector<Problem>& problems) {
+void read_lists(const Lists& lists, const ListFlags& flags, const RequestFlags& asked,
+                const SystemFlags& system, const SpaceFlags& space, PlanQuestion& question,
+                std::vector<Problem>& problems) {
   for (const std::string& part : split_list(lists.devices)) {
     std::int64_t count = 1;
     read_count("--devices", part, count, problems);
@@ -163,7 +167,7 @@ void read_lists(const Lists& lists, const ListFlags& flags, const SystemFlags& s
       question.global_batches = batches_around(batch, *flags.batch_range, problems);
     }
   }
-  read_offers(lists, flags, system, space, question, problems);
+  read_offers(lists, flags, asked, system, space, question, problems);
 }
 
 }  // namespace headroom::cli

@@ -24,7 +24,8 @@ struct Lists {
 Lists take_lists(RequestFlags& request, SystemFlags& system, SpaceFlags& space);
 
 // Puts what is compared into a question whose base and space have been read. Every mistake is added to `problems`.
-void read_lists(const Lists& lists, const ListFlags& flags, const SystemFlags& system,
-                const SpaceFlags& space, PlanQuestion& question, std::vector<Problem>& problems);
+void read_lists(const Lists& lists, const ListFlags& flags, const RequestFlags& asked,
+                const SystemFlags& system, const SpaceFlags& space, PlanQuestion& question,
+                std::vector<Problem>& problems);
 
 }  // namespace headroom::cli

@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "headroom/core/contains.hpp"
+#include "headroom/parallel/stack_legality.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -56,7 +56,9 @@ void read_values(const SpaceField& dimension, const SpaceFlag& flag, std::vector
     values = {true};
   } else if (*flag.values == "no") {
     values = {false};
-  } else if (*flag.values != "both") {
+  } else if (*flag.values == "both") {
+    if (values.size() < 2) values = {false, true};
+  } else {
     problems.push_back({flag_of(dimension.field), "must be yes, no or both, not '" + *flag.values + "'"});
   }
 }
@@ -124,10 +126,10 @@ Space read_space(const SpaceFlags& flags, const Software& software, std::vector<
       problems.push_back({"--recompute", "must be none, selective, selective_op or full"});
   }
   for (std::size_t i = 0; i < space_fields.size(); ++i) {
-    const bool asked = space_fields[i].field == "recompute" && flags.fields[i].values;
-    if (asked && !software.selective_op && contains(space.recompute, RecomputePolicy::selective_op)) {
-      problems.push_back(
-          {"--recompute", "must not be selective_op on the stack " + software.name + ": it is torchtitan's"});
+    if (space_fields[i].field != "recompute" || !flags.fields[i].values) continue;
+    for (const RecomputePolicy policy : space.recompute) {
+      std::string rule = policy_rule(software, policy);
+      if (!rule.empty()) problems.push_back({"--recompute", std::move(rule)});
     }
   }
   const auto asked_for = [&](std::string_view field) {

@@ -116,7 +116,11 @@ PointQuestion PointReader::read(const std::vector<std::string>& arguments) {
   collect(problems,
           [&] { point.request.software = software_.read(stack, named.software_overrides, read_software); });
   read_margin(named, point.request, problems);
-  if (kind_ != SweepKind::plan) use_stack_sharding(flags_->request, point.request);
+  if (kind_ == SweepKind::plan) {
+    use_stack_optimizer(flags_->request, point.request);
+  } else {
+    use_stack_defaults(flags_->request, point.request);
+  }
   if (kind_ == SweepKind::plan) point.space = read_space(flags_->space, point.request.software, problems);
   point.training = read_training(flags_->capacity, problems);
   if (!problems.empty()) throw InputError(std::move(problems));

@@ -3,7 +3,9 @@
 #include "headroom/core/contains.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/parallel/stack_legality.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 
 namespace headroom::cli {
 
@@ -49,10 +51,24 @@ void read_system_flags(const SystemFlags& flags, Request& request, std::vector<P
   read_margin(flags, request, problems);
 }
 
-void use_stack_sharding(const RequestFlags& asked, Request& request) {
+void use_stack_optimizer(const RequestFlags& asked, Request& request) {
+  request.strategy = with_stack_defaults(request.strategy, request.software, request.model);
+  for (const std::string_view field :
+       {"optimizer", "main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype", "gradient_dtype"}) {
+    const FlagText& text = asked.text(field);
+    // What is wrong with it was said when it was read.
+    if (text) apply(Edit{std::string(field), *text}, request.strategy, request.workload);
+    if (field == "optimizer") request.strategy.optimizer = without_idle_moments(request.strategy.optimizer);
+  }
+}
+
+void use_stack_defaults(const RequestFlags& asked, Request& request) {
+  use_stack_optimizer(asked, request);
   if (asked.text("data_sharding")) return;
-  if (!contains(request.software.sharding.modes, request.strategy.data_sharding))
-    request.strategy.data_sharding = least_sharding(request.software);
+  if (contains(request.software.sharding.modes, request.strategy.data_sharding)) return;
+  request.strategy.data_sharding = replicas(request.strategy) == 1
+                                       ? sharding_of_one(request.software, request.strategy)
+                                       : least_sharding(request.software);
 }
 
 }  // namespace headroom::cli

@@ -32,7 +32,10 @@ void read_software_flags(const SystemFlags& flags, Request& request, std::vector
 // Puts system and software into the request. Every mistake is added to `problems`.
 void read_system_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems);
 
-// What data-parallel ranks divide where no flag says it: nothing, or else the least that the stack has.
-void use_stack_sharding(const RequestFlags& asked, Request& request);
+// What the stack has of what no flag says: what data-parallel ranks divide (nothing, or else the least that it has), what its
+// optimizer keeps, and the dtype of gradients.
+void use_stack_defaults(const RequestFlags& asked, Request& request);
+// The same but for what a search divides.
+void use_stack_optimizer(const RequestFlags& asked, Request& request);
 
 }  // namespace headroom::cli

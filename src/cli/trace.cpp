@@ -18,7 +18,7 @@ ExitCode trace(const TraceFlags& flags) {
   std::vector<Problem> problems;
   Request request = read_request(flags.request, problems);
   read_system_flags(flags.system, request, problems);
-  use_stack_sharding(flags.request, request);
+  use_stack_defaults(flags.request, request);
   if (!problems.empty()) throw InputError(problems);
   const TraceReply reply = answer(TraceQuestion{.request = std::move(request)});
   Output output(flags.output);

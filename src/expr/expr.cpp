@@ -1,5 +1,6 @@
 #include "headroom/expr/expr.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace headroom {
@@ -57,11 +58,29 @@ std::string sum(const Expr& expr) {
   return text;
 }
 
-// The factor that the paper writes in front: the powers of the leading term.
-Monomial leading_powers(const Expr& expr) {
-  Monomial factor = *expr.begin();
-  factor.coefficient = 1;
-  return factor;
+Monomial powers_of(Monomial term) {
+  term.coefficient = 1;
+  return term;
+}
+
+bool is_whole(const Monomial& factor) {
+  return std::all_of(factor.powers.begin(), factor.powers.end(), [](auto power) { return power >= 0; });
+}
+
+// Whether a term has all powers of a factor.
+bool has_powers(const Monomial& term, const Monomial& factor) {
+  return std::equal(factor.powers.begin(), factor.powers.end(), term.powers.begin(),
+                    [](auto due, auto power) { return due <= 0 || power >= due; });
+}
+
+// What is written in front: a term whose powers all terms have, or as the paper does the leading term.
+Monomial factor_in_front(const Expr& expr) {
+  for (const Monomial& term : expr) {
+    const bool shared =
+        std::all_of(expr.begin(), expr.end(), [&](const Monomial& other) { return has_powers(other, term); });
+    if (is_whole(term) && shared) return powers_of(term);
+  }
+  return powers_of(*expr.begin());
 }
 
 }  // namespace
@@ -69,7 +88,7 @@ Monomial leading_powers(const Expr& expr) {
 std::string to_string(const Expr& expr) {
   if (expr.size() == 0) return "0";
   if (expr.size() == 1) return to_string(*expr.begin());
-  const Monomial factor = leading_powers(expr);
+  const Monomial factor = factor_in_front(expr);
   if (factor == Monomial(1)) return sum(expr);
   return to_string(factor) + " (" + sum(expr / Expr(factor)) + ")";
 }

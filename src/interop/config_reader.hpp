@@ -2,6 +2,7 @@
 // nobody asks for are many, and say nothing of a model's sizes.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -82,6 +83,20 @@ class ConfigReader {
       report(key, "must be a list of what its layers are");
     }
     return values;
+  }
+
+  // Numbers of layers from 0, of so many.
+  std::vector<std::size_t> places(const std::string& key, std::size_t layers) {
+    std::vector<std::size_t> result;
+    for (const std::int64_t place : list<std::int64_t>(key)) {
+      if (place >= 0 && static_cast<std::uint64_t>(place) < layers) {
+        result.push_back(static_cast<std::size_t>(place));
+      } else {
+        report(key, fmt::format("must be of the layers 0 to {} (found {})",
+                                static_cast<std::int64_t>(layers) - 1, place));
+      }
+    }
+    return result;
   }
 
   void report(const std::string& key, std::string rule) { document_.report(at_ / key, std::move(rule)); }

@@ -14,8 +14,8 @@ inline constexpr std::int64_t common_length = 4096;
 
 // Of training sequences. `longest` is what the model is served with at most.
 inline void assume_length(ConfigReader& config, std::optional<std::int64_t> longest, Json& model) {
-  const std::int64_t length = std::min(longest.value_or(common_length), common_length);
-  model["sequence"] = std::max<std::int64_t>(length, 1);
+  const std::int64_t length = std::clamp<std::int64_t>(longest.value_or(common_length), 1, common_length);
+  model["sequence"] = length;
   config.tell(fmt::format(
       "sequence is {}: config.json has no length of training sequences, and max_position_embeddings is the "
       "longest that the model is served with",

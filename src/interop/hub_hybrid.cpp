@@ -1,12 +1,13 @@
 #include "interop/hub_hybrid.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "headroom/core/reading.hpp"
 #include "headroom/model/hybrid_pattern.hpp"
 #include "interop/hub_assumptions.hpp"
 
@@ -20,21 +21,18 @@ std::vector<HybridLayer> layers_described(ConfigReader& config) {
   std::vector<HybridLayer> layers;
   const char* const words = "layers_block_type";
   for (const std::string& word : config.list<std::string>(words)) {
-    const std::vector<HybridLayer> all{HybridLayer::mamba, HybridLayer::attention, HybridLayer::mlp,
-                                       HybridLayer::experts};
-    const auto named =
-        std::find_if(all.begin(), all.end(), [&](HybridLayer it) { return kind_name(it) == word; });
-    if (named == all.end()) {
-      config.report(words, "must be of mamba, attention, mlp and moe");
+    HybridLayer layer{};
+    if (std::string rule = read_name(word, layer); !rule.empty()) {
+      config.report(words, std::move(rule));
       return {};
     }
-    layers.push_back(*named);
+    layers.push_back(layer);
   }
   if (!layers.empty()) return layers;
   const char* const letters = "hybrid_override_pattern";
   if (!config.has(letters)) config.tell("hybrid_override_pattern is that of the model type");
   const auto described = hybrid_layers(config.text(letters, pattern_of_type));
-  if (!described) config.report(letters, "must be of the letters M, *, - and E");
+  if (!described) config.report(letters, std::string(hybrid_pattern_rule));
   return described.value_or(std::vector<HybridLayer>());
 }
 
@@ -72,13 +70,16 @@ Json experts_of(ConfigReader& config) {
   if (config.integer("n_shared_experts").value_or(1) > 0) {
     experts["shared_feedforward"] = config.integer("moe_shared_expert_intermediate_size", 7688);
   }
+  if (const std::int64_t groups = config.integer("n_group").value_or(1); groups != 1) {
+    experts["groups"] = groups;
+    experts["groups_per_token"] = config.integer("topk_group").value_or(1);
+  }
   if (const auto latent = config.integer("moe_latent_size")) experts["latent"] = *latent;
   return experts;
 }
 
 Json kind_of(HybridLayer layer, ConfigReader& config) {
-  const bool mixes = layer == HybridLayer::mamba || layer == HybridLayer::attention;
-  Json kind{{"parts", mixes ? "mixer" : "mlp"}};
+  Json kind{{"parts", name_of(part_of(layer))}};
   if (layer == HybridLayer::mamba) kind["mamba"] = mamba_of(config);
   if (layer == HybridLayer::experts) kind["experts"] = experts_of(config);
   return kind;
@@ -88,7 +89,7 @@ void lay_out(const std::vector<HybridLayer>& layers, ConfigReader& config, Json&
   Json& runs = model["layers"] = Json::array();
   Json& kinds = model["layer_kinds"] = Json::object();
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const std::string name(kind_name(layers[i]));
+    const std::string name(name_of(layers[i]));
     if (i > 0 && layers[i] == layers[i - 1]) {
       runs.back()["count"] = runs.back()["count"].get<std::int64_t>() + 1;
     } else {

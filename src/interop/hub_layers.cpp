@@ -4,7 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include "headroom/core/contains.hpp"
+#include "headroom/core/joined.hpp"
+#include "io/text.hpp"
 
 namespace headroom {
 namespace {
@@ -56,6 +61,22 @@ Json layer_members(const std::vector<HubLayer>& layers,
   Json members{{"layers", period > 0 ? pattern_of(layers, period) : runs_of(layers)}};
   for (const HubLayer& layer : layers) members["layer_kinds"][kind_of(layer)] = members_of(layer);
   return members;
+}
+
+std::vector<std::string> layer_types_of(ConfigReader& config, std::size_t layers, bool with_chunks) {
+  const std::string key = "layer_types";
+  std::vector<std::string> types = config.list<std::string>(key);
+  if (!types.empty() && types.size() != layers) {
+    config.report(key, fmt::format("must be of the model's {} layers (found {})", layers, types.size()));
+  }
+  std::vector<std::string_view> known{"full_attention", "sliding_attention"};
+  if (with_chunks) known.emplace_back("chunked_attention");
+  for (const std::string& type : types) {
+    if (contains(known, type)) continue;
+    config.report(key, fmt::format("must be of {}: '{}' is not modelled", joined(known), printable(type)));
+    break;
+  }
+  return types;
 }
 
 }  // namespace headroom

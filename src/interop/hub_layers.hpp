@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
+#include "interop/config_reader.hpp"
 #include "io/document.hpp"
 
 namespace headroom {
@@ -20,5 +22,8 @@ struct HubLayer {
 // There is a layer, and `members_of` says what one has of its own in a model file.
 Json layer_members(const std::vector<HubLayer>& layers,
                    const std::function<Json(const HubLayer&)>& members_of);
+
+// "layer_types", one for each of so many layers, or none where the file has no such list.
+std::vector<std::string> layer_types_of(ConfigReader& config, std::size_t layers, bool with_chunks);
 
 }  // namespace headroom

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "headroom/model/transformer.hpp"
 #include "interop/hub_assumptions.hpp"
 #include "interop/hub_hybrid.hpp"
 #include "interop/hub_layers.hpp"
@@ -21,7 +22,8 @@ class Translation {
   Json translate() {
     sizes();
     choices();
-    layers_.assign(static_cast<std::size_t>(std::clamp<std::int64_t>(layer_count_, 0, 100'000)), HubLayer{});
+    if (layer_count_ >= 1 && layer_count_ <= most_layers)
+      layers_.resize(static_cast<std::size_t>(layer_count_));
     attention();
     windows();
     mixture();
@@ -149,7 +151,8 @@ class Translation {
       model_["attention_softcap"] = capped("attn_logit_softcapping", second);
       model_["final_softcap"] = capped("final_logit_softcapping", second);
     }
-    if (of(HubFamily::gpt_oss)) model_["attention_sinks"] = true;
+    if (of(HubFamily::gpt_oss))
+      model_.update({{"attention_sinks", true}, {"clamped_activation", true}, {"scaled_rotary", true}});
     if (!of(HubFamily::deepseek)) return;
     constexpr std::int64_t q_rank = 1536;
     constexpr std::int64_t kv_rank = 512;
@@ -175,7 +178,7 @@ class Translation {
   }
 
   void windows() {
-    const std::vector<std::string> types = config_.list<std::string>("layer_types");
+    const std::vector<std::string> types = layer_types_of(config_, layers_.size(), of(HubFamily::llama4));
     const bool qwen = is("qwen2") || is("qwen3") || of(HubFamily::qwen_moe);
     const bool windowed_gemma = of(HubFamily::gemma) && !is("gemma");
     if (is("mistral") || windowed_gemma || (qwen && config_.boolean("use_sliding_window", false))) {
@@ -199,11 +202,11 @@ class Translation {
     }
   }
 
-  void expert_layers(std::int64_t dense_first, std::int64_t step, const std::vector<std::int64_t>& dense) {
+  void expert_layers(std::int64_t dense_first, std::int64_t step, const std::vector<std::size_t>& dense) {
     if (step < 1) return config_.report("decoder_sparse_step", "must be at least 1");
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const auto number = static_cast<std::int64_t>(i);
-      const bool listed = std::find(dense.begin(), dense.end(), number) != dense.end();
+      const bool listed = std::find(dense.begin(), dense.end(), i) != dense.end();
       layers_[i].experts = number >= dense_first && (number + 1) % step == 0 && !listed;
     }
   }
@@ -223,7 +226,7 @@ class Translation {
       }
       if (!config_.boolean("norm_topk_prob", false)) experts_["scores"] = "softmax_before_choice";
       expert_layers(0, config_.integer("decoder_sparse_step").value_or(1),
-                    config_.list<std::int64_t>("mlp_only_layers"));
+                    config_.places("mlp_only_layers", layers_.size()));
     } else if (of(HubFamily::deepseek) || of(HubFamily::glm)) {
       const bool v2 = is("deepseek_v2");
       const bool glm = of(HubFamily::glm);
@@ -233,10 +236,13 @@ class Translation {
         config_.report("num_experts_per_tok", "is missing, and has no default in this model type");
       }
       experts(count, v2 ? 64 : glm ? 128 : 256, 8, width);
-      const std::int64_t shared = config_.integer("n_shared_experts").value_or(v2 ? 2 : 1);
+      const std::int64_t by_default = config_.names("n_shared_experts") ? 0 : v2 ? 2 : 1;  // null is none
+      const std::int64_t shared = config_.integer("n_shared_experts").value_or(by_default);
       if (shared > 0) experts_["shared_feedforward"] = shared * width;
       experts_["scores"] = v2 ? "softmax_before_choice" : "sigmoid";
       if (!v2) experts_["router_bias"] = true;
+      const bool limited = !v2 || config_.text("topk_method", "greedy") == "group_limited_greedy";
+      if (limited) expert_groups(v2 || glm ? 1 : 8, v2 || glm ? 1 : 4);
       if (config_.integer("moe_layer_freq").value_or(1) != 1) config_.report("moe_layer_freq", "must be 1");
       expert_layers(config_.integer("first_k_dense_replace", v2 ? 0 : glm ? 1 : 3), 1, {});
       if (const std::int64_t depths = config_.integer("num_nextn_predict_layers").value_or(0); depths > 0) {
@@ -254,11 +260,9 @@ class Translation {
       experts_["scale_inputs"] = true;
       expert_layers(0, config_.integer("interleave_moe_layer_step").value_or(1), {});
       if (config_.has("moe_layers")) {
-        const auto listed = config_.list<std::int64_t>("moe_layers");
+        const auto listed = config_.places("moe_layers", layers_.size());
         for (HubLayer& layer : layers_) layer.experts = false;
-        for (const std::int64_t i : listed) {
-          if (i >= 0 && i < layer_count_) layers_[static_cast<std::size_t>(i)].experts = true;
-        }
+        for (const std::size_t i : listed) layers_[i].experts = true;
       }
     }
   }
@@ -268,6 +272,15 @@ class Translation {
     experts_ = {{"count", config_.integer(count, by_default)},
                 {"per_token", config_.integer("num_experts_per_tok", per_token)},
                 {"feedforward", width}};
+  }
+
+  void expert_groups(std::int64_t groups, std::int64_t per_token) {
+    const auto of_file = [&](const std::string& key, std::int64_t by_default) {
+      return config_.names(key) ? config_.integer(key).value_or(1) : config_.integer(key, by_default);
+    };
+    const std::int64_t count = of_file("n_group", groups);  // null is no limit
+    if (count != 1)
+      experts_.update({{"groups", count}, {"groups_per_token", of_file("topk_group", per_token)}});
   }
 
   void positions() {

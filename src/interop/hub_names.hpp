@@ -12,7 +12,7 @@ struct HubName {
   std::string_view ours;
 };
 
-inline constexpr std::array<HubName, 59> hub_names{{
+inline constexpr std::array<HubName, 60> hub_names{{
     {"openai-community/gpt2", "gpt2-small"},
     {"openai-community/gpt2-medium", "gpt2-medium"},
     {"openai-community/gpt2-large", "gpt2-large"},
@@ -65,6 +65,7 @@ inline constexpr std::array<HubName, 59> hub_names{{
     {"openai/gpt-oss-120b", "gpt-oss-120b"},
     {"nvidia/Nemotron-4-340B", "nemotron-4-340b"},
     {"nvidia/Nemotron-H-8B-Base-8K", "nemotron-h-8b"},
+    {"nvidia/Nemotron-H-47B-Base-8K", "nemotron-h-47b"},
     {"nvidia/Nemotron-H-56B-Base-8K", "nemotron-h-56b"},
     {"nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "nemotron-3-nano-30b-a3b"},
     {"nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16", "nemotron-3-super-120b-a12b"},

@@ -1,7 +1,6 @@
 #include "interop/nsys.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <map>
 #include <set>
@@ -31,12 +30,6 @@ constexpr std::uint64_t most_message_bytes = std::uint64_t{1} << 48;
 // [nsys, "Serialized process and thread identifiers"].
 constexpr int thread_bits = 24;
 
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
-
 class NsysReader {
  public:
   explicit NsysReader(const SqliteDatabase& database) : database_(database) {}
@@ -47,12 +40,10 @@ class NsysReader {
           database_.file(),
           "is a database and no export of Nsight Systems: it has no table StringIds, which `nsys "
           "export --type sqlite` writes");
-    if (database_.columns_of("CUPTI_ACTIVITY_KIND_KERNEL").empty())
-      throw InputError(
-          database_.file(),
-          "holds no kernels of a GPU: it has no table CUPTI_ACTIVITY_KIND_KERNEL; record with `nsys "
-          "profile --trace=cuda,nvtx`");
     read_kernels();
+    if (events_.kernels.empty())
+      throw InputError(database_.file(),
+                       "holds no kernels of a GPU: record with `nsys profile --trace=cuda,nvtx`");
     read_copies();
     read_launches();
     read_ranges();
@@ -127,6 +118,7 @@ class NsysReader {
   }
 
   void read_kernels() {
+    if (database_.columns_of("CUPTI_ACTIVITY_KIND_KERNEL").empty()) return;
     const std::string columns =
         select("CUPTI_ACTIVITY_KIND_KERNEL", {"start", "end", "correlationId", "globalPid", "demangledName"},
                {"deviceId"});
@@ -135,9 +127,9 @@ class NsysReader {
                        ", s.value FROM CUPTI_ACTIVITY_KIND_KERNEL t LEFT JOIN StringIds s ON s.id = "
                        "t.\"demangledName\"");
     while (rows.next()) {
-      count();
       const auto span = span_of(rows.integer(0), rows.integer(1));
       if (!span) continue;
+      count();
       if (events_.kernels.empty()) device_ = rows.integer(5).value_or(0);
       const std::int64_t correlation =
           correlation_of(rows.integer(3).value_or(0), rows.integer(2).value_or(-1));
@@ -153,10 +145,10 @@ class NsysReader {
         "SELECT " + select("CUPTI_ACTIVITY_KIND_MEMCPY", {"start", "end", "bytes", "copyKind"}) +
         " FROM CUPTI_ACTIVITY_KIND_MEMCPY t");
     while (rows.next()) {
-      count();
       const auto span = span_of(rows.integer(0), rows.integer(1));
       const std::int64_t bytes = rows.integer(2).value_or(0);
       if (!span || bytes <= 0 || rows.integer(3) != device_to_device) continue;
+      count();
       events_.kernels.push_back(
           {.name = name_of("memcpy"), .microseconds = *span, .copied_bytes = static_cast<double>(bytes)});
     }
@@ -168,13 +160,13 @@ class NsysReader {
         "SELECT " + select("CUPTI_ACTIVITY_KIND_RUNTIME", {"start", "globalTid", "correlationId"}) +
         " FROM CUPTI_ACTIVITY_KIND_RUNTIME t");
     while (rows.next()) {
-      count();
       const auto start = rows.integer(0);
       const auto thread = rows.integer(1);
       const auto correlation = rows.integer(2);
       if (!start || !thread || !correlation) continue;
       const std::int64_t key = correlation_of(*thread, *correlation);
       if (!launched_.contains(key)) continue;
+      count();
       events_.launches[key] = {place_in(threads_, *thread), static_cast<double>(*start) / 1e3};
     }
   }
@@ -205,7 +197,6 @@ class NsysReader {
     SqliteRows rows = database_.rows("SELECT " + columns +
                                      ", s.value FROM NVTX_EVENTS t LEFT JOIN StringIds s ON s.id = " + text);
     while (rows.next()) {
-      count();
       const auto start = rows.integer(0);
       const auto end = rows.integer(1);
       const auto thread = rows.integer(3);
@@ -224,6 +215,7 @@ class NsysReader {
       const bool is_nccl = payload.communicator && payload.message_bytes;
       // Ranges of other libraries lie within those of operators, and tell no sizes.
       if (!is_nccl && rows.integer(6).value_or(default_domain) != default_domain) continue;
+      count();
       it.name = name_of(marked.name);
       if (is_nccl) {
         it.collective =
@@ -253,7 +245,7 @@ class NsysReader {
     for (const auto& [call, place] : calls_of_nccl_) {
       const auto found = communicators_.find(call.communicator);
       const Communicator group = found == communicators_.end() ? Communicator{} : found->second;
-      const bool whole = lower_case(call.name).find("allreduce") != std::string::npos;
+      const bool whole = collective_named(call.name) == SampleKind::all_reduce;
       const auto bytes = static_cast<std::int64_t>(call.bytes);
       const auto ranks = static_cast<std::int64_t>(group.size);
       const std::int64_t most = std::numeric_limits<std::int64_t>::max() / std::max<std::int64_t>(ranks, 1);

@@ -106,7 +106,7 @@ std::string_view type_in_kernel_name(std::string_view kernel) {
     std::string_view type;
   };
   // What stands earlier says more: products of 8 bits name the type of their sums as well, those of 16 bits that of accumulators.
-  // cuBLAS's nvjet kernels begin with the types of A, B and the result: q is 8 bits, t bf16, h fp16.
+  // Names of cuBLAS's nvjet kernels begin with the types of factors, sums and results: qq is 8 bits, t bf16, h fp16, s fp32.
   static constexpr std::array<Mark, 21> marks{{{"e4m3", "c10::Float8_e4m3fn"},
                                                {"e5m2", "c10::Float8_e5m2"},
                                                {"nvjet_qq", "c10::Float8_e4m3fn"},

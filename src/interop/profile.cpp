@@ -91,7 +91,9 @@ struct TimedShape {
 class SampleMaker {
  public:
   SampleMaker(const ProfileEvents& events, std::int64_t devices_per_node)
-      : events_(events), devices_per_node_(devices_per_node) {}
+      : events_(events), devices_per_node_(devices_per_node) {
+    EXPECTS(devices_per_node >= 1);
+  }
 
   Profile make(const std::string& file) {
     const OperatorFinder finder(events_);
@@ -209,22 +211,16 @@ class SampleMaker {
   std::map<std::pair<std::string, std::string>, ProfilePart> parts_;
 };
 
-Profile profile_of(const ProfileEvents& events, const std::string& file, const char* what_to_record,
-                   std::int64_t devices_per_node) {
-  EXPECTS(devices_per_node >= 1);
+Profile kineto_profile(ByteSource& source, const std::string& file, std::int64_t devices_per_node) {
+  const ProfileEvents events = read_kineto(source, file);
   if (events.kernels.empty())
-    throw InputError(file, fmt::format("holds no kernels of a GPU: {}", what_to_record));
+    throw InputError(file, "holds no kernels of a GPU: record ProfilerActivity.CUDA as well");
   return SampleMaker(events, devices_per_node).make(file);
 }
 
-Profile kineto_profile(ByteSource& source, const std::string& file, std::int64_t devices_per_node) {
-  return profile_of(read_kineto(source, file), file, "record ProfilerActivity.CUDA as well",
-                    devices_per_node);
-}
-
 Profile nsys_profile(const SqliteDatabase& database, std::int64_t devices_per_node) {
-  return profile_of(read_nsys(database), database.file(), "record with `nsys profile --trace=cuda,nvtx`",
-                    devices_per_node);
+  const ProfileEvents events = read_nsys(database);
+  return SampleMaker(events, devices_per_node).make(database.file());
 }
 
 // The first bytes of a regular file, as many as tell an SQLite database.

@@ -204,14 +204,6 @@ ProfiledWork streaming_of(const OperatorCall& call, const StreamingOperator& row
           .kind = SampleKind::streaming, .label = call.name, .bytes = Bytes(bytes), .load = Load::sustained}};
 }
 
-std::optional<SampleKind> kind_of(const std::string& name) {
-  if (holds(name, {"allreduce"})) return SampleKind::all_reduce;
-  if (holds(name, {"allgather"})) return SampleKind::all_gather;
-  if (holds(name, {"reducescatter"})) return SampleKind::reduce_scatter;
-  if (holds(name, {"alltoall"})) return SampleKind::all_to_all;
-  return std::nullopt;
-}
-
 // Nodes that a group is spread over, as many ranks on each; nothing where that is not known. Of a long group the first ranks
 // are recorded, and the others follow as these do.
 std::optional<std::int64_t> nodes_of(const CollectiveCall& call, std::int64_t devices_per_node) {
@@ -249,9 +241,18 @@ ProfiledWork work_of(const OperatorCall& call) {
   return streaming_of(call, *row);
 }
 
+std::optional<SampleKind> collective_named(std::string_view name) {
+  const std::string plain = lower(name);
+  if (holds(plain, {"allreduce"})) return SampleKind::all_reduce;
+  if (holds(plain, {"allgather"})) return SampleKind::all_gather;
+  if (holds(plain, {"reducescatter"})) return SampleKind::reduce_scatter;
+  if (holds(plain, {"alltoall"})) return SampleKind::all_to_all;
+  return std::nullopt;
+}
+
 ProfiledWork work_of(const CollectiveCall& call, std::int64_t devices_per_node) {
   constexpr std::int64_t most_ranks = 1 << 16;
-  const auto kind = kind_of(lower(call.name));
+  const auto kind = collective_named(call.name);
   if (!kind)
     return problem_of(collective_work, "of kinds that no rate is fitted to: broadcasts, sends and others");
   const int size = bytes_of(call.type);

@@ -23,6 +23,9 @@ bool is_read(std::string_view operator_name);
 // Expects an operator that is_read(). One without types is no sample.
 ProfiledWork work_of(const OperatorCall& call);
 
+// Of those that rates are fitted to, by a name in any spelling: "ncclAllReduce", "_allgather_base".
+std::optional<SampleKind> collective_named(std::string_view name);
+
 ProfiledWork work_of(const CollectiveCall& call, std::int64_t devices_per_node);
 
 // Of a copy of so many bytes within a GPU's memory.

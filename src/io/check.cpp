@@ -9,6 +9,7 @@
 #include "headroom/io/runs_file.hpp"
 #include "headroom/io/samples_file.hpp"
 #include "nccl_tests.hpp"
+#include "sample_csv.hpp"
 #include "sample_text.hpp"
 #include "text.hpp"
 
@@ -18,8 +19,9 @@ namespace {
 // CSV or the output of nccl-tests: text whose first line is a header in words.
 bool is_sample_text(std::string_view text) {
   if (text.empty() || first_non_text_byte(text)) return false;
-  return is_nccl_tests(text) ||
-         (std::isalpha(static_cast<unsigned char>(text.front())) != 0 && is_sample_csv(text));
+  const char first = text.front();  // # begins the name of a column that is a note
+  const bool names = first == '#' || std::isalpha(static_cast<unsigned char>(first)) != 0;
+  return is_nccl_tests(text) || (names && is_sample_csv(text));
 }
 
 }  // namespace

@@ -83,6 +83,7 @@ std::vector<LayerDescription> read_kinds(Document& document, const LayerLists& l
       resolve_parts(layer, given, at, document);
       resolve_latent_attention(layer, given("head_size"), at, document);
       check_heads(layer, at, document);
+      check_choices(layer, at, document);
       resolve_experts(layer, at, document);
       check_common(layer, model, at, document);
       kinds.push_back(std::move(layer));

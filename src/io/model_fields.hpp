@@ -23,6 +23,8 @@ inline constexpr auto kernel_fields = [](auto& fields, auto& kernels) {
   fields.optional("attention", kernels.attention);
   fields.optional("softmax", kernels.softmax);
   fields.optional("activation", kernels.activation);
+  fields.optional("clamp", kernels.clamp);
+  fields.optional("expert_bias", kernels.expert_bias);
   fields.optional("normalization", kernels.normalization);
   fields.optional("rotary", kernels.rotary);
   fields.optional("cross_entropy", kernels.cross_entropy);
@@ -43,6 +45,8 @@ inline constexpr auto expert_fields = [](auto& fields, auto& experts) {
   fields.optional("feedforward", experts.feedforward, widths);
   fields.optional("shared_feedforward", experts.shared_feedforward, Range{0, widths.most});
   fields.optional("shared_gate", experts.shared_gate);
+  fields.optional("groups", experts.groups, head_counts);
+  fields.optional("groups_per_token", experts.groups_per_token, Range{0, head_counts.most});
   fields.optional("latent", experts.latent, Range{0, widths.most});
   fields.optional("scores", experts.scores);
   fields.optional("auxiliary_loss", experts.auxiliary_loss);
@@ -73,8 +77,10 @@ inline constexpr auto mamba_fields = [](auto& fields, auto& mamba) {
 // What a layer is made of, beside its sizes.
 inline constexpr auto architecture_fields = [](auto& fields, auto& architecture) {
   fields.optional("activation", architecture.activation);
+  fields.optional("clamped_activation", architecture.clamped_activation);
   fields.optional("normalization", architecture.normalization);
   fields.optional("positions", architecture.positions);
+  fields.optional("scaled_rotary", architecture.scaled_rotary);
   fields.optional("linear_bias", architecture.linear_bias);
   fields.optional("qkv_bias", architecture.qkv_bias);
   fields.optional("hidden_dropout", architecture.hidden_dropout);
@@ -122,6 +128,25 @@ inline constexpr auto layer_fields = [](auto& fields, auto& layer) {
   fields.object("kernels", layer.architecture.kernels, kernel_fields);
 };
 
+// Gives the groups of a token's experts where the file leaves them out: all. A count that is zero was never read.
+template <class Report>
+void resolve_expert_groups(Experts& experts, const Report& report) {
+  experts.groups_per_token = groups_per_token(experts);
+  if (experts.count == 0 || experts.per_token == 0) return;
+  if (experts.count % experts.groups != 0) {
+    report("groups", fmt::format("must divide the experts ({} % {} = {})", experts.count, experts.groups,
+                                 experts.count % experts.groups));
+  } else if (experts.groups_per_token > experts.groups) {
+    report("groups_per_token",
+           fmt::format("must be at most the groups ({} > {})", experts.groups_per_token, experts.groups));
+  } else if (const auto most = experts.groups_per_token * (experts.count / experts.groups);
+             experts.per_token > most && experts.per_token <= experts.count) {
+    report("per_token",
+           fmt::format("must be at most the experts of the groups that a token goes to ({} > {})",
+                       experts.per_token, most));
+  }
+}
+
 // Gives the width of experts where the file leaves it out, and notes what cannot be.
 template <class Layer>
 void resolve_experts(Layer& layer, const JsonPointer& at, Document& document) {
@@ -134,6 +159,7 @@ void resolve_experts(Layer& layer, const JsonPointer& at, Document& document) {
   if (experts.count > 0 && experts.per_token > experts.count) {
     report("per_token", fmt::format("must be at most count ({} > {})", experts.per_token, experts.count));
   }
+  resolve_expert_groups(experts, report);
   if (experts.shared_gate && experts.shared_feedforward == 0) {
     report("shared_gate", "needs shared_feedforward, the width of what it gates");
   }
@@ -207,6 +233,18 @@ void resolve_parts(Layer& layer, const Given& given, const JsonPointer& at, Docu
   }
   if (architecture.kernels.weight_copies) {
     report("mamba", "with kernels.weight_copies is not modelled yet");
+  }
+}
+
+// What goes with some activations and positions only.
+template <class Layer>
+void check_choices(const Layer& layer, const JsonPointer& at, Document& document) {
+  const Architecture& architecture = layer.architecture;
+  if (architecture.clamped_activation && !is_gated(architecture.activation)) {
+    document.report(at / "clamped_activation", "needs a gated activation: swiglu or geglu");
+  }
+  if (architecture.scaled_rotary && architecture.positions != Positions::rotary) {
+    document.report(at / "scaled_rotary", "needs rotary positions");
   }
 }
 

@@ -36,6 +36,7 @@ void resolve(Transformer& model, Document& document) {
     }
   }
   check_heads(model, JsonPointer(), document);
+  check_choices(model, JsonPointer(), document);
   resolve_experts(model, JsonPointer(), document);
   if (model.architecture.positions == Positions::learned && model.max_positions > 0 &&
       model.max_positions < model.sequence) {
@@ -91,7 +92,14 @@ Transformer parse_model(std::string_view text, const std::string& file) {
 
 std::string write_model(const Transformer& model) { return json_of(model).dump(2) + '\n'; }
 
-std::vector<std::string> model_field_names() { return value_names(json_of(Transformer{})); }
+std::vector<std::string> model_field_names() {
+  // With all that a model may have or not.
+  Transformer model;
+  model.architecture.experts = Experts{.capacity_factor = 1};
+  model.architecture.latent_attention = LatentAttention{};
+  model.architecture.mamba = Mamba{};
+  return value_names(json_of(model));
+}
 
 std::vector<Transformer> list_models() {
   std::vector<Transformer> models;

@@ -18,6 +18,8 @@ namespace headroom {
 
 namespace {
 
+bool names_system(const PublishedSource* source) { return source != nullptr && source->system.has_value(); }
+
 // The stack that a run states, or that the name of its sharding is of.
 std::string stack_of(const MeasuredRun& run, const std::string& otherwise) {
   return run.stack ? *run.stack : run.sharding_stack.value_or(otherwise);
@@ -26,10 +28,12 @@ std::string stack_of(const MeasuredRun& run, const std::string& otherwise) {
 }  // namespace
 
 RunPresets presets_of(const MeasuredRun& run, const PublishedSource* source) {
-  if (source != nullptr) return {.system = source->system, .software = run.stack.value_or(source->software)};
-  if (const std::optional<System> system = system_of_device(run.device))
-    return {.system = system->name, .software = stack_of(run, system->default_software)};
-  return {.system = std::nullopt, .software = stack_of(run, Software().name)};
+  if (names_system(source))
+    return {.system = source->system, .software = run.stack.value_or(source->software)};
+  const std::optional<System> system = system_of_device(run.device);
+  const std::string otherwise = system ? system->default_software : Software().name;
+  return {.system = system ? std::optional(system->name) : std::nullopt,
+          .software = source != nullptr ? run.stack.value_or(source->software) : stack_of(run, otherwise)};
 }
 
 RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std::string>& system,
@@ -40,7 +44,7 @@ RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std:
   std::map<std::string, PublishedSource> sources;
   std::map<std::string, RunPresets> of_devices;
   const auto presets_for = [&](const MeasuredRun& run, const PublishedSource* source) {
-    if (source != nullptr) return presets_of(run, source);
+    if (names_system(source)) return presets_of(run, source);
     RunPresets presets;
     if (system) {
       if (!systems.contains(*system)) systems[*system] = read_system(*system);
@@ -50,7 +54,8 @@ RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std:
       if (!of_devices.contains(run.device)) of_devices[run.device] = presets_of(device, nullptr);
       presets = of_devices[run.device];
     }
-    presets.software = stack_of(run, presets.software);
+    presets.software =
+        source != nullptr ? run.stack.value_or(source->software) : stack_of(run, presets.software);
     return presets;
   };
   std::set<std::string> judged;
@@ -76,7 +81,7 @@ RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std:
     if (!systems.contains(*name)) systems[*name] = read_system(*name);
     if (!stacks.contains(stack)) stacks[stack] = read_software(stack);
     // What was chosen by hand or is a source's own stays.
-    const bool by_device = !system && source == nullptr;
+    const bool by_device = !system && !names_system(source);
     const System& named = systems[*name];
     const System of_run = by_device ? system_of_run(named, run.devices_per_node, run.interconnect) : named;
     RunCase made = case_of(run, source, of_run, stacks[stack]);

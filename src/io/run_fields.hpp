@@ -27,6 +27,7 @@ struct WrittenRun {
   std::optional<std::string> pattern;  // of layers of one part
   std::optional<bool> tensor_overlap;
   std::optional<double> capacity_factor;
+  bool paged_stash = false;  // of what experts keep, in pages [Megatron-LM, --moe-paged-stash]
   StatedGraphs graphs;
   std::optional<std::string> mode;  // "LoRA"
 };
@@ -44,6 +45,8 @@ inline constexpr auto run_expert_fields = [](auto& fields, auto& it) {
   fields.wanted("experts", experts.count, it.run.lacking, run_counts);
   fields.wanted("topk", experts.per_token, it.run.lacking, run_counts);
   fields.wanted("moe_ffn", experts.feedforward, it.run.lacking, run_sizes);
+  fields.optional("groups", experts.groups, run_counts);
+  fields.optional("group_topk", experts.groups_per_token, Range{0, run_counts.most});
   fields.optional("shared_ffn", experts.shared_feedforward, Range{0, run_sizes.most});
   fields.optional("first_dense_layers", it.run.dense_layers, Range{0, run_counts.most});
   fields.optional("every", it.run.expert_layer_every, run_counts);
@@ -91,6 +94,8 @@ inline constexpr auto run_model_fields = [](auto& fields, auto& it) {
   fields.optional("window", it.run.window, Range{0, run_sizes.most});
   fields.optional("full_attention_every", it.run.full_attention_every, Range{0, run_counts.most});
   fields.optional("attention_sinks", it.run.attention_sinks);
+  fields.optional("clamped_activation", it.run.clamped_activation);
+  fields.optional("scaled_rotary", it.run.scaled_rotary);
   fields.optional("qk_norm", it.run.qk_norm);
   fields.object("moe", it, run_expert_fields);
   fields.object("mamba", it, run_mamba_fields);
@@ -117,6 +122,7 @@ inline constexpr auto moe_run_fields = [](auto& fields, auto& it) {
   fields.optional("dispatcher", it.run.dispatcher);
   fields.optional("capacity_factor", it.capacity_factor);
   fields.optional("mtp_layers", it.run.mtp_layers, Range{0, most_predictors});
+  fields.optional("paged_stash", it.paged_stash);
 };
 
 inline constexpr auto run_batch_fields = [](auto& fields, auto& it) {
@@ -139,6 +145,7 @@ inline constexpr auto run_precision_fields = [](auto& fields, auto& it) {
   fields.optional("fp8_param_gather", it.run.fp8_param_gather);
   fields.optional("fp8_attention", it.run.fp8_attention);
   fields.optional("bf16_layers", it.run.bf16_layers, Range{0, most_layers});
+  fields.optional_names("bf16_modules", it.run.bf16_modules);
 };
 
 inline constexpr auto run_optimizer_fields = [](auto& fields, auto& it) {

@@ -25,12 +25,15 @@ StatedGraphs graphs_of(const Json& run) {
   return {.recorded = recorded_graphs(implementation, scope), .rule = {}};
 }
 
-std::optional<bool> bias_of_embedded(const std::string& name, const MeasuredRun& run) {
-  if (find_embedded("model", name) == nullptr) return std::nullopt;
-  const Transformer model = read_model(name);
+void choices_of_embedded(MeasuredRun& run) {
+  if (find_embedded("model", run.model_name) == nullptr) return;
+  const Transformer model = read_model(run.model_name);
   const bool same = model.layers == run.layers && model.hidden == run.hidden && model.heads == run.heads;
-  if (!same) return std::nullopt;
-  return model.architecture.linear_bias;
+  if (!same) return;
+  const Architecture& architecture = model.architecture;
+  run.linear_bias = run.linear_bias.value_or(architecture.linear_bias);
+  run.clamped_activation = run.clamped_activation.value_or(architecture.clamped_activation);
+  run.scaled_rotary = run.scaled_rotary.value_or(architecture.scaled_rotary);
 }
 
 }  // namespace headroom

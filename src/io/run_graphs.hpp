@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "headroom/calibrate/measured_run.hpp"
 #include "strict_json.hpp"
@@ -17,7 +16,8 @@ struct StatedGraphs {
 };
 StatedGraphs graphs_of(const Json& run);
 
-// Whether linears have biases in the embedded model of that name, where the run's sizes are its.
-std::optional<bool> bias_of_embedded(const std::string& name, const MeasuredRun& run);
+// What the embedded model of the run's name has, where the run's sizes are its and it says nothing of them: biases of linears,
+// clamped activations, scaled cosines and sines.
+void choices_of_embedded(MeasuredRun& run);
 
 }  // namespace headroom

@@ -1,7 +1,6 @@
 // The members of a run that reading passes over: those that describe it for people, and those that no prediction knows yet.
 #pragma once
 
-#include <array>
 #include <string_view>
 
 namespace headroom {
@@ -26,7 +25,6 @@ inline constexpr std::string_view described_members[] = {"/quality",
                                                          "/model/moe/shared_experts",
                                                          "/moe_run/forced_balance",
                                                          "/moe_run/grouped_gemm",
-                                                         "/moe_run/paged_stash",
                                                          "/parallel/layout",
                                                          "/parallel/nvlink_domain",
                                                          "/parallel/fsdp_double_buffer",

@@ -10,6 +10,7 @@
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/source_file.hpp"
 #include "headroom/model/hybrid_pattern.hpp"
+#include "model_fields.hpp"
 #include "object_reader.hpp"
 #include "run_fields.hpp"
 #include "run_graphs.hpp"
@@ -79,10 +80,12 @@ void normalize(Json& run, WrittenRun& written) {
   drop_nulls(run);
   if (!run.is_object()) return;
   take_offload(run, written.run);
+  if (words_of(run, "/software").starts_with("KempnerForge"))
+    written.run.sharding_stack = "kempnerforge-2026";
   if (const Json* sharded = find(run, "/parallel/fsdp"); sharded != nullptr && sharded->is_string()) {
     const auto name = sharded->get<std::string>();
     written.run.shards_in_node = name == "HYBRID_SHARD";
-    written.run.sharding_stack = stack_of_sharding(name, run);
+    if (!written.run.sharding_stack) written.run.sharding_stack = stack_of_sharding(name, run);
     run["parallel"]["fsdp"] = true;
   }
   for (const std::string_view path : described_members) erase(run, path);
@@ -108,7 +111,13 @@ void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
   run.cuda_graphs = written.graphs.recorded.graphs;
   run.cuda_graph_modules = written.graphs.recorded.modules;
   if (!written.graphs.rule.empty()) document.report(at / "cuda_graphs", written.graphs.rule);
-  if (!run.linear_bias) run.linear_bias = bias_of_embedded(run.model_name, run);
+  choices_of_embedded(run);
+  // It comes with Transformer Engine's op fuser, whose activation clamps and whose products add biases
+  // [transformer_engine/pytorch/ops/basic, ScaledClampedQGeGLU, GroupedLinear; Megatron-Bridge, perf_recipes/gpt_oss/common.py].
+  if (written.paged_stash) {
+    run.settings = laid_over(run.settings,
+                             RunSettings{.clamp_kernel = Fusion::fused, .expert_bias_kernel = Fusion::fused});
+  }
   if (written.model) named(at / "model", [&] { run.model = read_model(*written.model); });
   if (run.model) run.sequence = run.model->sequence;
   if (run.stack) named(at / "stack", [&] { read_software(*run.stack); });
@@ -119,11 +128,17 @@ void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
   const bool adapts = written.mode && written.mode->find("LoRA") != std::string::npos;
   if (adapts && !trains_adapters(run.lora)) run.lora = lora_of_recipes;
   if (run.experts && written.capacity_factor) run.experts->capacity_factor = written.capacity_factor;
+  if (run.experts) {
+    resolve_expert_groups(*run.experts, [&](std::string_view field, std::string rule) {
+      const char* const of_run = field == "groups" ? "groups" : field == "per_token" ? "topk" : "group_topk";
+      document.report(at / "model" / "moe" / of_run, std::move(rule));
+    });
+  }
   if (written.pattern) {
     if (const auto layers = hybrid_layers(*written.pattern)) {
       run.hybrid_layers = *layers;
     } else {
-      document.report(at / "model" / "hybrid_pattern", "must be of the letters M, *, - and E");
+      document.report(at / "model" / "hybrid_pattern", std::string(hybrid_pattern_rule));
     }
   }
   if (written.norm == "rms" || written.norm == "rms_norm") run.normalization = Normalization::rms_norm;

@@ -1,4 +1,4 @@
-// Samples as CSV, and what reading samples line by line takes.
+// What reading samples line by line takes.
 #pragma once
 
 #include <optional>
@@ -32,8 +32,5 @@ std::vector<std::string_view> lines_of(std::string_view text);
 
 // "alltoall" and "all_to_all" are one.
 std::optional<SampleKind> collective_of(std::string_view name);
-
-bool is_sample_csv(std::string_view text);
-SampleSet parse_sample_csv(std::string_view text, const std::string& file);
 
 }  // namespace headroom

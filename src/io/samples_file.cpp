@@ -12,6 +12,7 @@
 #include "expert_sample.hpp"
 #include "nccl_tests.hpp"
 #include "object_reader.hpp"
+#include "sample_csv.hpp"
 #include "sample_text.hpp"
 #include "text.hpp"
 

@@ -11,10 +11,11 @@
 
 namespace headroom {
 
-// Left out: an object that has a list says so itself, and no search sets how experts are wanted or
-// what is offloaded.
+// Left out: an object that has a list says so itself, and no search sets how experts are wanted,
+// what is offloaded or which modules stay at 16 bits.
 template <class T>
-inline constexpr bool is_left_out = std::is_same_v<T, MoeImbalance> || std::is_same_v<T, Fraction>;
+inline constexpr bool is_left_out =
+    std::is_same_v<T, MoeImbalance> || std::is_same_v<T, Fraction> || std::is_same_v<T, PrecisionModules>;
 template <class T>
 inline constexpr bool is_left_out<std::vector<T>> = true;
 

@@ -20,6 +20,8 @@ inline constexpr auto run_settings_fields = [](auto& fields, auto& settings) {
   fields.optional("overlap_param_gather", settings.overlap_param_gather);
   fields.optional("overlap_p2p", settings.overlap_p2p);
   fields.optional("launches", settings.launches);
+  fields.optional("clamp_kernel", settings.clamp_kernel);
+  fields.optional("expert_bias_kernel", settings.expert_bias_kernel);
 };
 
 }  // namespace headroom

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "file_formats.hpp"
+#include "headroom/core/dtype.hpp"
 #include "headroom/io/catalog.hpp"
 #include "object_reader.hpp"
 #include "object_writer.hpp"
@@ -19,6 +20,7 @@ constexpr auto sourced_choice_fields = [](auto& fields, auto& it) {
 constexpr auto memory_fields = [](auto& fields, auto& memory) {
   fields.required("backward_buffers", memory.backward_buffers);
   fields.required("dummy_gradients", memory.dummy_gradients);
+  fields.optional("holds_logits", memory.holds_logits);
   fields.optional("workspaces", memory.workspaces);
   fields.required("source", memory.source);
 };
@@ -29,8 +31,10 @@ constexpr auto sharding_fields = [](auto& fields, auto& sharding) {
   fields.optional("weights", sharding.weights);
   fields.optional("reduction_buffer", sharding.reduction_buffer);
   fields.optional("copies_units", sharding.copies_units);
+  fields.optional("copies_gradients", sharding.copies_gradients);
   fields.optional("ends_in_root", sharding.ends_in_root);
   fields.optional("sums_before_reduction", sharding.sums_before_reduction);
+  fields.optional("plain_alone", sharding.plain_alone);
   fields.required("source", sharding.source);
 };
 
@@ -50,16 +54,22 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.required("overlap_grad_reduce", software.overlap_grad_reduce);
   fields.required("overlap_param_gather", software.overlap_param_gather);
   fields.required("overlap_p2p", software.overlap_p2p);
+  fields.optional("overlap_expert_all_to_all", software.overlap_expert_all_to_all);
   fields.required("bucket_parameters", software.bucket_parameters, bucket_sizes);
   fields.required("bucket_parameters_per_replica", software.bucket_parameters_per_replica, bucket_growths);
   fields.required("gradient_accumulation", software.gradient_accumulation);
   fields.required("norm_backward", software.norm_backward);
   fields.optional("norm_kernel", software.norm_kernel);
   fields.optional("activation_kernel", software.activation_kernel);
+  fields.optional("clamp_kernel", software.clamp_kernel);
+  fields.optional("expert_bias_kernel", software.expert_bias_kernel);
   fields.optional("rotary_kernel", software.rotary_kernel);
+  fields.optional("scaled_rotary_kernel", software.scaled_rotary_kernel);
   fields.optional("kv_sharing", software.kv_sharing);
   fields.optional("cross_entropy", software.cross_entropy);
   fields.optional("compiles_loss", software.compiles_loss);
+  fields.optional("embedding_parallel", software.vocabulary.embedding);
+  fields.optional("loss_parallel", software.vocabulary.loss);
   fields.required("gradient_reduction", software.gradient_reduction);
   fields.optional("uneven_stages", software.uneven_stages);
   fields.optional("microbatch_groups", software.microbatch_groups);
@@ -70,6 +80,11 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.optional("cuda_graphs", software.cuda_graphs);
   fields.optional_names("cuda_graph_modules", software.cuda_graph_modules);
   fields.optional("attention_kernels", software.attention_kernels);
+  fields.optional("optimizer", software.optimizer.kind);
+  fields.optional("main_params_dtype", software.optimizer.main_params);
+  fields.optional("exp_avg_dtype", software.optimizer.exp_avg);
+  fields.optional("exp_avg_sq_dtype", software.optimizer.exp_avg_sq);
+  fields.optional("gradient_dtype", software.gradient_dtype, OneOf{dtypes_that<is_floating>});
   fields.required_object("product_rate", software.product_rate, sourced_choice_fields);
   fields.object("expert_products", software.expert_products, sourced_choice_fields);
   fields.object("memory", software.memory, memory_fields);
@@ -78,6 +93,7 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.optional_names("schedules", software.schedules);
   fields.optional_names("offloads", software.offloads);
   fields.optional("post_validation", software.post_validation);
+  fields.optional("launcher", software.launcher);
 };
 
 }  // namespace

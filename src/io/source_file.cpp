@@ -40,7 +40,7 @@ constexpr auto published_source_fields = [](auto& fields, auto& it) {
   fields.required("label", it.source.label);
   fields.required("source", it.source.source);
   fields.texts("titles", it.source.titles);
-  fields.required("system", it.source.system);
+  fields.optional("system", it.source.system);
   fields.required("software", it.source.software);
   fields.object("settings", it.source.settings, run_settings_fields);
   fields.list("variants", it.source.variants, variant_fields);
@@ -55,7 +55,7 @@ void report_unknown_names(Document& document, const PublishedSource& source) {
     document.report(JsonPointer(field), "must be the name of an embedded " + std::string(kind) + " file" +
                                             did_you_mean(name, embedded_names(kind)));
   };
-  named("/system", source.system, "system");
+  named("/system", source.system.value_or(""), "system");
   named("/software", source.software, "software");
 }
 

@@ -19,7 +19,9 @@ constexpr auto spread_fields = [](auto& fields, auto& spread) {
 
 constexpr auto iteration_spread_fields = [](auto& fields, auto& spreads) {
   fields.required_object("fitted", spreads.fitted, spread_fields);
-  fields.required_object("transferred", spreads.transferred, spread_fields);
+  fields.required_object("kernels", spreads.kernels, spread_fields);
+  fields.required_object("experts", spreads.experts, spread_fields);
+  fields.required_object("scaled", spreads.scaled, spread_fields);
 };
 
 constexpr auto spreads_fields = [](auto& fields, auto& spreads) {

@@ -13,7 +13,6 @@
 #include "headroom/io/catalog.hpp"
 #include "headroom/io/quantity.hpp"
 #include "headroom/memory/reserves.hpp"
-#include "host_fields.hpp"
 #include "object_reader.hpp"
 #include "object_writer.hpp"
 #include "rate_fields.hpp"
@@ -66,6 +65,13 @@ constexpr auto performance_fields = [](auto& fields, auto& performance) {
   fields.required_object("network", performance.network, network_fields);
   fields.required_object("rates", performance.rates, rate_fields);
   fields.object("iteration_spread", performance.run_spread, run_spread_fields);
+};
+
+constexpr auto host_fields = [](auto& fields, auto& host) {
+  fields.required("memory", host.memory);
+  fields.required("memory_bandwidth", host.memory_bandwidth);
+  fields.required("device_link", host.device_link);
+  fields.required("source", host.source);
 };
 
 constexpr auto system_fields = [](auto& fields, auto& system) {
@@ -219,7 +225,7 @@ System new_system(const std::string& base_name, const std::vector<std::string>& 
     if (rate_scale(group, name, device, base.performance->device).factor != 1)
       names.push_back(fmt::format("{}.{}", group, name));
   });
-  for (const std::string& name : names) round_rate(new_rates, name);
+  for (const std::string& name : names) round_rate(new_rates, name, /*down=*/true);
   // Read again, to be checked like any file, with the rates that were set.
   Document scaled = read_document(write_system(system), base_name);
   std::vector<std::string> rates;

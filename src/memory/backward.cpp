@@ -89,9 +89,13 @@ class BackwardWalk {
     return op;
   }
 
-  [[nodiscard]] bool feeds_loss(ValueId value) const {
-    return std::any_of(table_.ops().begin(), table_.ops().end(),
-                       [&](const Op& op) { return op.kind == OpKind::loss && op.inputs.contains(value); });
+  // What the loss reads, or what is capped or gathered to be read by it.
+  [[nodiscard]] bool is_logits(ValueId value) const {
+    return std::any_of(table_.ops().begin(), table_.ops().end(), [&](const Op& op) {
+      if (!op.inputs.contains(value)) return false;
+      if (op.kind == OpKind::loss) return true;
+      return (op.name == "softcap" || op.name == "gather_logits") && is_logits(op.outputs[0]);
+    });
   }
 
   // Of a kernel of its own, or the dummy that stands for the one that was added to the sum.
@@ -113,7 +117,7 @@ class BackwardWalk {
   }
 
   void count(BackwardPeak& during, ValueId value, Bytes bytes) const {
-    (feeds_loss(value) ? during.logits : during.gradients) += bytes;
+    (is_logits(value) ? during.logits : during.gradients) += bytes;
   }
 
   BackwardPeak go_through(int index) {
@@ -194,17 +198,19 @@ std::int64_t tensor_ranks(const Bindings& letters) {
 
 }  // namespace
 
-BackwardPeak backward_peak(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
-                           Bytes working_set, Detail detail, const Software& software,
-                           const Bindings& letters, bool reduces_units) {
-  BackwardPeak peak =
-      BackwardWalk(kind, sharding, recomputed, detail, software, letters, reduces_units).worst(working_set);
-  const auto take = [&](const BackwardPeak& other) {
-    if (total(other) > total(peak)) peak = other;
-  };
-  take(forward_peak(kind, sharding, recomputed, detail, letters));
-  if (recomputed.ops != 0) take(replay_peak(kind, sharding, recomputed, working_set, detail, letters));
-  return peak;
+PassPeaks pass_peaks(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
+                     Bytes working_set, Detail detail, const Software& software, const Bindings& letters,
+                     bool reduces_units) {
+  PassPeaks peaks{.backward =
+                      BackwardWalk(kind, sharding, recomputed, detail, software, letters, reduces_units)
+                          .worst(working_set)};
+  if (recomputed.ops != 0) {
+    const BackwardPeak again = replay_peak(kind, sharding, recomputed, working_set, detail, letters);
+    if (total(again) > total(peaks.backward)) peaks.backward = again;
+  }
+  const BackwardPeak forward = forward_peak(kind, sharding, recomputed, detail, letters);
+  if (total(forward) > total(peaks.backward)) peaks.forward = forward;
+  return peaks;
 }
 
 void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,
@@ -217,14 +223,15 @@ void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, cons
     const Sharding own_sharding = sharding_of(kind.sizes, sharding, tensor_ranks(letters));
     KindActivations& part = parts.kinds[i];
     const auto peak = [&](const RecomputedOps& recomputed, Bytes working_set) {
-      return backward_peak(kind, own_sharding, recomputed, working_set, detail, software, own_letters,
-                           reduces_units);
+      return pass_peaks(kind, own_sharding, recomputed, working_set, detail, software, own_letters,
+                        reduces_units);
     };
-    part.plain.backward = peak({}, Bytes(0));
-    part.recomputed.backward = is_layer(kind)
-                                   ? peak(recomputed_ops_of(kind, recompute), part.recomputed.recomputed)
-                                   : part.plain.backward;
-    part.plain.backward.during.kind = part.recomputed.backward.during.kind = static_cast<int>(i);
+    part.plain.peaks = peak({}, Bytes(0));
+    part.recomputed.peaks = is_layer(kind)
+                                ? peak(recomputed_ops_of(kind, recompute), part.recomputed.recomputed)
+                                : part.plain.peaks;
+    for (PassPeaks* const of : {&part.plain.peaks, &part.recomputed.peaks})
+      of->backward.during.kind = of->forward.during.kind = static_cast<int>(i);
   }
 }
 

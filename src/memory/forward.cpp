@@ -45,7 +45,7 @@ class ForwardWalk {
     for (std::size_t op = 0; op < table_.ops().size(); ++op) {
       if ((ops_ & op_bit(op)) == 0) continue;
       BackwardPeak now = base;
-      now.during = {.op = static_cast<int>(op), .forward = true};
+      now.during = {.op = static_cast<int>(op), .pass = replays_ ? OpPass::recomputation : OpPass::forward};
       now.forward_values = held(static_cast<int>(op));
       for (const auto& [producer, bytes] : stored_) {
         const bool made = producer <= static_cast<int>(op);

@@ -66,7 +66,9 @@ Offloaded offloaded(const OffloadedLayer& layer, const RecomputedOps& recomputed
 void take(LayerActivations& layer, const Offloaded& away) {
   layer.kept -= away.freed;
   layer.on_host = away.moved;
-  BackwardPeak& peak = layer.backward;
+  // What a forward pass has made by then leaves the device behind it.
+  if (layer.peaks.forward.during.op != nowhere) layer.peaks.forward.freed -= away.freed;
+  BackwardPeak& peak = layer.peaks.backward;
   if (peak.during.op == nowhere) return;
   // Of what the pass has freed by then, what was not moved does not come back.
   const Bytes freed = std::max(peak.freed - (away.freed - away.moved), Bytes(0));

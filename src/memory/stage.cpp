@@ -130,14 +130,18 @@ void take_worst(BackwardPeak& worst, BackwardPeak of_kind, Bytes freed) {
   of_kind.freed += freed;
   if (worst.during.op == nowhere || total(of_kind) > total(worst)) worst = of_kind;
 }
+void take_worst(PassPeaks& worst, const PassPeaks& of_kind, Bytes freed) {
+  take_worst(worst.backward, of_kind.backward, freed);
+  if (of_kind.forward.during.op != nowhere) take_worst(worst.forward, of_kind.forward, freed);
+}
 
 void set_end_activations(StageActivations& stage, const ModelActivations& parts, const StagePlace& place,
                          const Recomputation& recompute) {
   stage.layers.clear();
   stage.embedding = stage.head = stage.embedding_deferred = stage.head_deferred = Bytes(0);
   stage.embedding_units = stage.head_units = {};
-  if (stage.embedding_backward.during.op != nowhere) stage.embedding_backward = {};
-  if (stage.head_backward.during.op != nowhere) stage.head_backward = {};
+  if (stage.embedding_peaks.backward.during.op != nowhere) stage.embedding_peaks = {};
+  if (stage.head_peaks.backward.during.op != nowhere) stage.head_peaks = {};
   stage.output = place.last ? Bytes(0) : parts.output;
   for (std::size_t i = parts.kinds.size(); i-- > 0;) {
     const KindActivations& kind = parts.kinds[i];
@@ -146,7 +150,7 @@ void set_end_activations(StageActivations& stage, const ModelActivations& parts,
     const bool recomputed = holds(place.predictors, i) && recomputes_all_layers(recompute);
     const LayerActivations& one = recomputed ? kind.recomputed : kind.plain;
     Bytes& end = first ? stage.embedding : stage.head;
-    take_worst(first ? stage.embedding_backward : stage.head_backward, one.backward, end);
+    take_worst(first ? stage.embedding_peaks : stage.head_peaks, one.peaks, end);
     end += static_cast<double>(place.of_kind[i]) * one.kept;
   }
 }
@@ -156,11 +160,15 @@ void set_end_activations(StageActivations& stage, const ModelActivations& parts,
 void join(CheckpointRun& run, std::int64_t members, const KindActivations& kind) {
   const Bytes others = static_cast<double>(members) * kind.plain.kept;
   run.recomputed += others;
-  if (run.backward.during.op == nowhere) return;
-  run.backward.recompute += others;
-  BackwardPeak joined = kind.recomputed.backward;
+  if (run.peaks.backward.during.op == nowhere) return;
+  run.peaks.backward.recompute += others;
+  BackwardPeak joined = kind.recomputed.peaks.backward;
   joined.recompute += run.recomputed - kind.recomputed.recomputed;
-  if (total(joined) > total(run.backward)) run.backward = joined;
+  if (total(joined) > total(run.peaks.backward)) run.peaks.backward = joined;
+  const BackwardPeak& forward = kind.recomputed.peaks.forward;
+  if (forward.during.op == nowhere) return;
+  if (run.peaks.forward.during.op == nowhere || total(forward) > total(run.peaks.forward))
+    run.peaks.forward = forward;
 }
 
 }  // namespace
@@ -185,7 +193,7 @@ void set_stage_activations(StageActivations& stage, const ModelActivations& part
                             .kept = one.kept,
                             .recomputed = one.recomputed,
                             .on_host = one.on_host,
-                            .backward = one.backward});
+                            .peaks = one.peaks});
     // The first layer's input is the checkpoint; the inputs of the others are made again too.
     if (of.members > 1) join(stage.layers.back(), of.members - 1, kind);
   });
@@ -261,8 +269,8 @@ StageActivations with_weight_passes(StageActivations stage, const DeferredActiva
     // Of a checkpoint that several layers share, all of them.
     CheckpointRun& run = stage.layers[next - 1];
     run.deferred += static_cast<double>(of.members) * deferred.kinds[of.kind].bytes;
-    if (!run.backward.during.forward)
-      run.backward.freed = std::min(run.backward.freed, std::max(run.kept - run.deferred, Bytes(0)));
+    Bytes& freed = run.peaks.backward.freed;
+    freed = std::min(freed, std::max(run.kept - run.deferred, Bytes(0)));
   });
   return stage;
 }

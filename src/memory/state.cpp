@@ -31,10 +31,13 @@ Expr quantized_weights(const OpTable& table, const Sharding& sharding, WeightCla
   });
 }
 
-// The output layer's weight matrix, which tied embeddings share with the word embedding.
-constexpr Expr output_weights(const Sharding& sharding) {
-  using namespace symbols;
-  return v * h * share(Placement::split, sharding);
+// The word embedding on one rank, which tied embeddings share with the output layer.
+Expr word_embedding(const ModelLayers& layers, const Sharding& sharding) {
+  const auto embedding = std::find_if(layers.kinds.begin(), layers.kinds.end(), [](const LayerKind& kind) {
+    return kind.position == KindPosition::first;
+  });
+  EXPECTS(embedding != layers.kinds.end());
+  return on_rank(embedding->ops.ops()[0].parameters[0], sharding);
 }
 
 // Of one class of weights, and of the matrices among them.
@@ -104,8 +107,8 @@ ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Shard
   ModelParameterExprs exprs{
       .kinds = {},
       .matrices = {},
-      .shared = layers.tied_embeddings ? output_weights(sharding) : Expr(),
-      .copied = layers.predicts && !layers.tied_embeddings ? output_weights(sharding) : Expr()};
+      .shared = layers.tied_embeddings ? word_embedding(layers, sharding) : Expr(),
+      .copied = layers.predicts && !layers.tied_embeddings ? word_embedding(layers, sharding) : Expr()};
   for (const LayerKind& kind : layers.kinds) {
     const Sharding of_kind = sharding_of(kind.sizes, sharding, tensor_parallel);
     exprs.kinds.push_back({.sizes = kind.sizes,
@@ -145,9 +148,9 @@ ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& lette
   return parts;
 }
 
-ModelParameters model_parameters(const Transformer& model, const Strategy& strategy,
-                                 const Workload& workload) {
-  return evaluate(model_parameter_exprs(layers_of(model, strategy), sharding_of(model, strategy),
+ModelParameters model_parameters(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                                 const Software& software) {
+  return evaluate(model_parameter_exprs(layers_of(model, strategy, software), sharding_of(model, strategy),
                                         strategy.tensor_parallel, strategy.optimizer.kind),
                   bindings(model, strategy, workload));
 }
@@ -207,7 +210,8 @@ double frozen_bytes(const Parameters& held) {
 ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
                        int copies, const Software& software, const MatrixList& matrices) {
   const bool shards_fp32 = shards_main_params(software, strategy.optimizer);
-  const bool fp32_weights = model.architecture.kernels.weight_copies || shards_fp32;
+  const bool weight_copies = model.architecture.kernels.weight_copies;
+  const bool fp32_weights = weight_copies || shards_fp32;
   const double main_params = fp32_weights ? 0 : size_of(strategy.optimizer.main_params);
   const double dense_shards = real(shards(strategy, WeightClass::dense));
   const double expert_shards = real(shards(strategy, WeightClass::expert));
@@ -215,7 +219,7 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
     return Bytes(std::ceil(dense / dense_shards)) + Bytes(std::ceil(expert / expert_shards));
   };
   const Parameters stepped = trained(parameters);
-  const auto gradient = real(size_of(fp32_weights ? Dtype::fp32 : strategy.gradient_dtype));
+  const auto gradient = real(size_of(weight_copies ? Dtype::fp32 : kept_gradient_dtype(strategy, software)));
   const double weight = real(size_of(fp32_weights ? Dtype::fp32 : Dtype::half));
   const auto weights = [&](const Parameters& held) {
     const double frozen = frozen_bytes(held);
@@ -241,12 +245,14 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
   }
   // What is computed with.
   const bool gathered = shards_weights(strategy) && !gathers_in_passes(strategy);
-  const bool cast = shards_fp32 && !gathers_in_passes(strategy) && !model.architecture.kernels.weight_copies;
+  const bool cast = shards_fp32 && !gathers_in_passes(strategy) && !weight_copies;
   if (gathered || cast) state.weights += gathered_bytes(gathered ? parameters : stepped, strategy);
   if (reduces_in_passes(strategy, software)) {
     state.gradients = sharded(stepped.dense * gradient, stepped.expert * gradient);
-  } else if (shards_gradients(strategy)) {
-    state.gradients = Bytes(total(stepped) * real(size_of(strategy.gradient_dtype)));
+  }
+  for (const WeightClass of : {WeightClass::dense, WeightClass::expert}) {
+    if (copies_gradients(strategy, software, of))
+      state.gradients += Bytes(total(of_class(stepped, of)) * gradient);
   }
   if (strategy.offload.parameters) {
     // The gradients that are stepped there are among what is kept for the optimizer.

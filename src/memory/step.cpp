@@ -8,10 +8,12 @@ struct Excess {
   OpPlace during;
 };
 
-// Of a backward pass at one moment, above what its forward pass left: `freed` of the part of it that the op under way
-// belongs to, beside what was freed before. `ahead` was fetched from the host for the layer before it.
+// Of a pass at one moment, above what the forward pass left or will have left: `freed` of the part of it that the op under way
+// belongs to, beside what was freed before. `ahead` was fetched from the host for the layer before it, of a backward pass; nothing
+// is fetched or reduced beside a forward pass.
 Activations at_moment(const BackwardPeak& peak, Bytes Activations::*part, const Activations& freed_before,
-                      const UnitBytes& units, Bytes ahead) {
+                      UnitBytes units, Bytes ahead) {
+  if (peak.during.pass == OpPass::forward) units.gradients = ahead = Bytes(0);
   Activations result = Activations{.recompute = peak.recompute,
                                    .gradients = peak.gradients,
                                    .logits = peak.logits,
@@ -40,12 +42,17 @@ Excess backward_excess(const StageActivations& stage) {
     highest = total(excess);
     worst = {excess, peak.during};
   };
+  const auto consider_both = [&](const PassPeaks& peaks, Bytes Activations::*part, const Activations& before,
+                                 const UnitBytes& units = {}, Bytes ahead = {}) {
+    consider(peaks.backward, part, before, units, ahead);
+    if (peaks.forward.during.op != nowhere) consider(peaks.forward, part, before, units, ahead);
+  };
   // A search asks this of every stage of every strategy. Where the stack counts nothing during ops, one look at the total
   // says whether a moment matters: the terms of total() that are not zero, in its order.
   const auto recompute = [&](const CheckpointRun& run, const Activations& before, const UnitBytes& units,
                              Bytes ahead) {
-    if (run.backward.during.op != nowhere) {
-      consider(run.backward, &Activations::layers, before, units, ahead);
+    if (run.peaks.backward.during.op != nowhere) {
+      consider_both(run.peaks, &Activations::layers, before, units, ahead);
     } else if (units != UnitBytes{} || run.on_host + ahead > Bytes(0)) {
       consider({.recompute = run.recomputed, .fetched = run.on_host}, &Activations::layers, before, units,
                ahead);
@@ -53,9 +60,9 @@ Excess backward_excess(const StageActivations& stage) {
       consider({.recompute = run.recomputed}, &Activations::layers, before);
     }
   };
-  if (stage.head_backward.during.op != nowhere || stage.head_units != UnitBytes{}) {
+  if (stage.head_peaks.backward.during.op != nowhere || stage.head_units != UnitBytes{}) {
     const Bytes ahead = stage.layers.empty() ? Bytes(0) : stage.layers.back().on_host;
-    consider(stage.head_backward, &Activations::head, {}, stage.head_units, ahead);
+    consider_both(stage.head_peaks, &Activations::head, {}, stage.head_units, ahead);
   }
   for (std::size_t i = stage.layers.size(); i-- > 0;) {
     const CheckpointRun& run = stage.layers[i];
@@ -77,9 +84,9 @@ Excess backward_excess(const StageActivations& stage) {
     if (of_each < Bytes(0)) recompute(run, with_freed(run.count - 1), run.units.first, for_first);
     freed.layers += static_cast<double>(run.count) * of_each;
   }
-  if (stage.embedding_backward.during.op != nowhere || freed.layers + freed.head < Bytes(0) ||
+  if (stage.embedding_peaks.backward.during.op != nowhere || freed.layers + freed.head < Bytes(0) ||
       stage.embedding_units != UnitBytes{}) {
-    consider(stage.embedding_backward, &Activations::embedding, freed, stage.embedding_units);
+    consider_both(stage.embedding_peaks, &Activations::embedding, freed, stage.embedding_units);
   }
   return worst;
 }

@@ -35,11 +35,12 @@ class TableBytes {
   [[nodiscard]] Bytes exchanged_backward(const Op& op) const {
     if (!exchanges(op)) return Bytes(0);
     const bool ring = sharding_.cp_comm == CpComm::p2p || sharding_.cp_comm == CpComm::a2a_p2p;
-    Bytes bytes = ring ? 3 * related(op) : Bytes(0);
+    Bytes bytes;
+    if (ring) bytes = attends_narrow(op) ? ring_of_narrow(op) : 3 * related(op);
     if (sharding_.cp_comm == CpComm::all_gather) bytes += 2 * exchanged_forward(op);
     if (changes_heads(sharding_)) {
-      for (const ValueId value : op.inputs) bytes += shard(value);
-      bytes += shard(op.outputs[0]);
+      for (const ValueId value : op.inputs) bytes += shard_as(value, makes_narrow(op), op);
+      bytes += shard_as(op.outputs[0], attends_narrow(op), op);
     }
     return bytes;
   }
@@ -49,10 +50,29 @@ class TableBytes {
   [[nodiscard]] bool exchanges(const Op& op) const {
     return !op.of_all_tokens.empty() && divided_along(sharding_, ParallelAxis::context);
   }
+  [[nodiscard]] Bytes shard_in(ValueId value, Dtype dtype) const {
+    return number(whole_bytes(of(value), sharding_, dtype) * share(of(value).placement, sharding_));
+  }
+  // In the type that the op multiplies, or its own.
+  [[nodiscard]] Bytes shard_as(ValueId value, bool narrow, const Op& op) const {
+    return shard_in(value, narrow ? op.products[0].dtype : of(value).dtype);
+  }
+  // Of what it needs of all tokens, as it comes.
   [[nodiscard]] Bytes related(const Op& op) const {
     Bytes bytes;
-    for (const ValueId value : op.of_all_tokens) bytes += shard(value);
+    for (const ValueId value : op.of_all_tokens) bytes += shard_as(value, attends_narrow(op), op);
     return bytes;
+  }
+  // Keys and values that come in, and their gradients for every rank of the ring and from every one. Queries have a gradient at
+  // 32 bits, to which each step adds, and keys and values another; or where the kernel makes fewer bits one of each step, and all
+  // of them are made 32 bits long to be summed up [the same, AttnFuncWithCPAndKVP2P.backward].
+  [[nodiscard]] Bytes ring_of_narrow(const Op& op) const {
+    const double steps = tokens_received(sharding_).evaluate(letters_);
+    const ValueId queries = op.inputs[0];
+    Bytes sums = shard_in(queries, Dtype::fp32);
+    for (const ValueId value : op.of_all_tokens) sums += shard_in(value, Dtype::fp32);
+    if (makes_narrow(op)) sums = steps * (sums + shard_in(queries, op.products[0].dtype));
+    return (1 + 2 * steps) * related(op) + sums;
   }
 
   const OpTable& table_;

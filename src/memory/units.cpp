@@ -109,7 +109,7 @@ void set_units(StageActivations& stage, const ModelUnits& units, const StagePlac
     const KindUnit& after = i + 1 < runs.size() ? *runs[i + 1].unit : order.head();
     CheckpointRun& run = stage.layers[i];
     const bool alone = runs[i].layers == 1;
-    const bool counted = run.backward.during.op != nowhere;
+    const bool counted = run.peaks.backward.during.op != nowhere;
     const Bytes with_all = so_far + real(runs[i].layers) * unit.gathered;
     run.units.last = order.during(unit, alone ? before : unit, after, with_all, counted);
     run.units.inner = order.during(unit, unit, unit, with_all - unit.gathered, counted);
@@ -120,9 +120,9 @@ void set_units(StageActivations& stage, const ModelUnits& units, const StagePlac
   const KindUnit& first = runs.empty() ? order.head() : *runs.front().unit;
   const KindUnit& last = runs.empty() ? order.embedding() : *runs.back().unit;
   stage.head_units = order.during(order.head(), last, none, so_far + order.head().gathered,
-                                  stage.head_backward.during.op != nowhere);
+                                  stage.head_peaks.backward.during.op != nowhere);
   stage.embedding_units = order.during(order.embedding(), none, first, order.embedding().gathered,
-                                       stage.embedding_backward.during.op != nowhere);
+                                       stage.embedding_peaks.backward.during.op != nowhere);
 }
 
 }  // namespace headroom

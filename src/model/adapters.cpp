@@ -1,6 +1,7 @@
 #include "headroom/model/adapters.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "headroom/core/contains.hpp"
 #include "headroom/model/op_builder.hpp"
@@ -11,23 +12,50 @@ namespace {
 // Ops stand by themselves in a table, so names of those beside a linear are written out.
 struct AdapterNames {
   std::string_view op;
+  std::string_view dropout;
   std::string_view a;
   std::string_view b;
   std::string_view add;
+  std::array<std::string_view, 3> adds{};  // where the linear has several outputs: to each of them
 };
-constexpr std::array<AdapterNames, 12> adapter_names{{
-    {"qkv", "qkv_lora_a", "qkv_lora_b", "qkv_lora_add"},
-    {"projection", "projection_lora_a", "projection_lora_b", "projection_lora_add"},
-    {"mlp_up", "mlp_up_lora_a", "mlp_up_lora_b", "mlp_up_lora_add"},
-    {"mlp_down", "mlp_down_lora_a", "mlp_down_lora_b", "mlp_down_lora_add"},
-    {"q_down", "q_down_lora_a", "q_down_lora_b", "q_down_lora_add"},
-    {"q_up", "q_up_lora_a", "q_up_lora_b", "q_up_lora_add"},
-    {"kv_down", "kv_down_lora_a", "kv_down_lora_b", "kv_down_lora_add"},
-    {"kv_up", "kv_up_lora_a", "kv_up_lora_b", "kv_up_lora_add"},
-    {"expert_up", "expert_up_lora_a", "expert_up_lora_b", "expert_up_lora_add"},
-    {"expert_down", "expert_down_lora_a", "expert_down_lora_b", "expert_down_lora_add"},
-    {"shared_up", "shared_up_lora_a", "shared_up_lora_b", "shared_up_lora_add"},
-    {"shared_down", "shared_down_lora_a", "shared_down_lora_b", "shared_down_lora_add"},
+constexpr std::array<AdapterNames, 14> adapter_names{{
+    {"qkv",
+     "qkv_lora_dropout",
+     "qkv_lora_a",
+     "qkv_lora_b",
+     "qkv_lora_add",
+     {"q_lora_add", "k_lora_add", "v_lora_add"}},
+    {"projection", "projection_lora_dropout", "projection_lora_a", "projection_lora_b",
+     "projection_lora_add"},
+    {"mlp_up", "mlp_up_lora_dropout", "mlp_up_lora_a", "mlp_up_lora_b", "mlp_up_lora_add"},
+    {"mlp_down", "mlp_down_lora_dropout", "mlp_down_lora_a", "mlp_down_lora_b", "mlp_down_lora_add"},
+    {"q_down", "q_down_lora_dropout", "q_down_lora_a", "q_down_lora_b", "q_down_lora_add"},
+    {"q_up", "q_up_lora_dropout", "q_up_lora_a", "q_up_lora_b", "q_up_lora_add"},
+    {"kv_down",
+     "kv_down_lora_dropout",
+     "kv_down_lora_a",
+     "kv_down_lora_b",
+     "kv_down_lora_add",
+     {"kv_down_lora_add", "k_rope_lora_add"}},
+    {"kv_up",
+     "kv_up_lora_dropout",
+     "kv_up_lora_a",
+     "kv_up_lora_b",
+     "kv_up_lora_add",
+     {"k_up_lora_add", "v_up_lora_add"}},
+    {"expert_up", "expert_up_lora_dropout", "expert_up_lora_a", "expert_up_lora_b", "expert_up_lora_add"},
+    {"expert_down", "expert_down_lora_dropout", "expert_down_lora_a", "expert_down_lora_b",
+     "expert_down_lora_add"},
+    {"shared_up", "shared_up_lora_dropout", "shared_up_lora_a", "shared_up_lora_b", "shared_up_lora_add"},
+    {"shared_down", "shared_down_lora_dropout", "shared_down_lora_a", "shared_down_lora_b",
+     "shared_down_lora_add"},
+    {"in_proj",
+     "in_proj_lora_dropout",
+     "in_proj_lora_a",
+     "in_proj_lora_b",
+     "in_proj_lora_add",
+     {"zx_lora_add", "bc_lora_add", "dt_lora_add"}},
+    {"out_proj", "out_proj_lora_dropout", "out_proj_lora_a", "out_proj_lora_b", "out_proj_lora_add"},
 }};
 
 bool makes_gate(const OpTable& table, const Op& op) { return table[op.outputs[0]].name == "gate and up"; }
@@ -121,6 +149,28 @@ class Adapting {
     return {value.elements / (rows * Monomial(parts)), value.placement};
   }
 
+  // What the first matrices of so many adapters read: the linear's input, or a dropped copy of it for each. Ranks of a
+  // column-parallel linear drop what they gathered for it.
+  FixedVector<ValueId, 4> inputs_of(const Op& base, bool by_columns, std::size_t count,
+                                    const AdapterNames& names) {
+    const Value& input = table_[base.inputs[0]];
+    if (lora_.dropout.value == 0) return {base.inputs[0]};
+    const bool gathered = by_columns && input.placement == Placement::boundary;
+    const Placement placement = gathered ? Placement::whole : input.placement;
+    Op dropout{.name = names.dropout, .region = base.region, .inputs = {base.inputs[0]}, .outputs = {}};
+    dropout.reads_gathered = gathered;
+    FixedVector<ValueId, 4> dropped;
+    for (std::size_t i = 0; i < count; ++i) {
+      const ValueId mask = table_.value({"dropout mask", input.elements, Dtype::boolean, placement});
+      dropped.push_back(table_.value({"dropped input", input.elements, Dtype::half, placement}));
+      dropout.outputs.push_back(mask);
+      dropout.outputs.push_back(dropped[i]);
+      dropout.saves.push_back({mask, why::mask});
+    }
+    table_.op(dropout);
+    return dropped;
+  }
+
   void adapt(const Op& base, const Adapters& adapters, const AdapterNames& names) {
     const MatrixProduct& product = base.products[0];
     const bool of_experts = base.weights == WeightClass::expert;
@@ -135,13 +185,10 @@ class Adapting {
                  .elements = rows * rank * Monomial(static_cast<std::int64_t>(count))};
     hidden.placement = of_experts ? Placement::routed : split ? Placement::whole : Placement::boundary;
     const ValueId inner = table_.value(hidden);
-    Op a{.name = names.a,
-         .kind = OpKind::linear,
-         .region = base.region,
-         .inputs = {base.inputs[0]},
-         .outputs = {inner}};
-    a.saves = {{base.inputs[0], why::weight_gradient}};
-    a.reads_gathered = by_columns && table_[base.inputs[0]].placement == Placement::boundary;
+    Op a{.name = names.a, .kind = OpKind::linear, .region = base.region, .inputs = {}, .outputs = {inner}};
+    a.inputs = inputs_of(base, by_columns, count, names);
+    for (const ValueId input : a.inputs) a.saves.push_back({input, why::weight_gradient});
+    a.reads_gathered = by_columns && table_[a.inputs[0]].placement == Placement::boundary;
     a.weights = base.weights;
     for (std::size_t i = 0; i < count; ++i) {
       MatrixProduct down = product;
@@ -192,16 +239,17 @@ class Adapting {
     }
     table_.op(b);
     for (std::size_t i = 0; i < adapted.size(); ++i) {
-      add(base.region, b.outputs[i], adapted[i], names);
+      const auto part = adapters.all ? i : static_cast<std::size_t>(adapters.parts[i]);
+      add(base.region, b.outputs[i], adapted[i], adapted.size() > 1 ? names.adds[part] : names.add);
     }
   }
 
-  void add(Placement region, ValueId delta, ValueId output, const AdapterNames& names) {
+  void add(Placement region, ValueId delta, ValueId output, std::string_view name) {
     Value sum = table_[output];
     table_.forget_buffer(output);
     const ValueId result = table_.value(sum);
     constexpr std::int64_t scaled = 2 * size_of(Dtype::half);  // read and written
-    table_.op({.name = names.add,
+    table_.op({.name = name,
                .region = sum.placement == Placement::boundary ? Placement::boundary : region,
                .inputs = {delta, output},
                .outputs = {result},

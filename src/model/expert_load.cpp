@@ -50,6 +50,12 @@ double median_fullest(std::vector<double> loads, std::size_t on_rank) {
   return fullest[placements / 2];
 }
 
+// A rank is sent no more than every token once for each of the experts that it holds, of those that a token goes to.
+double most_load(const Experts& experts, std::int64_t ranks) {
+  const double reached = real(std::max<std::int64_t>(std::min(experts.per_token, experts.count / ranks), 1));
+  return std::max(reached * real(ranks) / real(experts.per_token), 1.0);
+}
+
 }  // namespace
 
 double fullest_rank(ExpertLoad load, std::int64_t experts, std::int64_t ranks) {
@@ -71,7 +77,8 @@ double fullest_rank(const MoeImbalance& imbalance, const Transformer& model, std
     const Experts& experts = *architecture.experts;
     const bool divided = experts.count >= ranks && experts.count % ranks == 0;
     const bool known = imbalance.load != ExpertLoad::balanced && divided;
-    const double load = known ? fullest_rank(imbalance.load, experts.count, ranks) : imbalance.factor;
+    const double load = known ? fullest_rank(imbalance.load, experts.count, ranks)
+                              : std::min(imbalance.factor, most_load(experts, ranks));
     most = std::max(most, std::min(load, experts.capacity_factor.value_or(load)));
   };
   if (model.layer_kinds.empty()) consider(model.architecture);

@@ -1,40 +1,63 @@
 #include "headroom/model/hybrid_pattern.hpp"
 
+#include <algorithm>
+
+#include "headroom/core/expects.hpp"
+
 namespace headroom {
 namespace {
 
 // Nothing for a layer of both parts.
-std::optional<char> letter_of(const Architecture& layer) {
+std::optional<HybridLayer> hybrid_layer_of(const Architecture& layer) {
   switch (layer.parts) {
     case LayerParts::both: return std::nullopt;
-    case LayerParts::mixer: return layer.mamba ? 'M' : '*';
+    case LayerParts::mixer: return layer.mamba ? HybridLayer::mamba : HybridLayer::attention;
     case LayerParts::mlp: break;
   }
-  return layer.experts ? 'E' : '-';
+  return layer.experts ? HybridLayer::experts : HybridLayer::mlp;
 }
 
-// As layers_of() has them: attention, and the last MLP or experts.
+std::optional<HybridLayer> layer_of(char letter) {
+  for (const auto& [each, layer] : hybrid_letters) {
+    if (each == letter) return layer;
+  }
+  return std::nullopt;
+}
+
+char letter_of(HybridLayer layer) {
+  const auto* const found = std::find_if(hybrid_letters.begin(), hybrid_letters.end(),
+                                         [&](const auto& each) { return each.second == layer; });
+  EXPECTS(found != hybrid_letters.end());
+  return found->first;
+}
+
+// As layers_of() has them: attention, and the last MLP or experts; the last layer where it has not both.
 std::string letters_of_prediction(std::string_view letters, std::int64_t depths) {
-  const std::size_t last = letters.find_last_of("-E");
-  if (last == std::string_view::npos) return {};
+  const char attention = letter_of(HybridLayer::attention);
+  const auto last = std::find_if(letters.rbegin(), letters.rend(), [](char letter) {
+    return part_of(layer_of(letter).value()) == LayerParts::mlp;
+  });
+  const bool both = last != letters.rend() && letters.find(attention) != std::string_view::npos;
+  const std::string one = both ? std::string{'/', attention, *last} : std::string{'/', letters.back()};
   std::string text;
-  for (std::int64_t depth = 0; depth < depths; ++depth) text += std::string("/*") + letters[last];
+  for (std::int64_t depth = 0; depth < depths; ++depth) text += one;
   return text;
 }
 
 }  // namespace
 
+LayerParts part_of(HybridLayer layer) {
+  const bool mixes = layer == HybridLayer::mamba || layer == HybridLayer::attention;
+  return mixes ? LayerParts::mixer : LayerParts::mlp;
+}
+
 std::optional<std::vector<HybridLayer>> hybrid_layers(std::string_view pattern) {
   std::vector<HybridLayer> layers;
   for (const char letter : pattern.substr(0, pattern.find('/'))) {
-    switch (letter) {
-      case 'M': layers.push_back(HybridLayer::mamba); break;
-      case '*': layers.push_back(HybridLayer::attention); break;
-      case '-': layers.push_back(HybridLayer::mlp); break;
-      case 'E': layers.push_back(HybridLayer::experts); break;
-      case '|': break;
-      default: return std::nullopt;
-    }
+    if (letter == '|') continue;
+    const std::optional<HybridLayer> layer = layer_of(letter);
+    if (!layer) return std::nullopt;
+    layers.push_back(*layer);
   }
   if (layers.empty()) return std::nullopt;
   return layers;
@@ -44,9 +67,9 @@ std::optional<std::string> hybrid_pattern(const Transformer& model,
                                           std::span<const std::int64_t> layers_by_stage) {
   std::string letters;
   for (const LayerRun& run : model.layer_runs) {
-    const std::optional<char> letter = letter_of(model.layer_kinds[run.kind].architecture);
-    if (!letter) return std::nullopt;
-    letters.append(static_cast<std::size_t>(run.count), *letter);
+    const auto layer = hybrid_layer_of(model.layer_kinds[run.kind].architecture);
+    if (!layer) return std::nullopt;
+    letters.append(static_cast<std::size_t>(run.count), letter_of(*layer));
   }
   if (letters.empty()) return std::nullopt;
   std::string pattern;
@@ -58,16 +81,6 @@ std::optional<std::string> hybrid_pattern(const Transformer& model,
     place += layers;
   }
   return pattern + letters_of_prediction(letters, model.mtp_layers);
-}
-
-std::string_view kind_name(HybridLayer layer) {
-  switch (layer) {
-    case HybridLayer::mamba: return "mamba";
-    case HybridLayer::attention: return "attention";
-    case HybridLayer::mlp: return "mlp";
-    case HybridLayer::experts: break;
-  }
-  return "moe";
 }
 
 }  // namespace headroom

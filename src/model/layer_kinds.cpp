@@ -41,6 +41,8 @@ KindSizes sizes_of(const LayerDescription& layer, const Transformer& model) {
     const Experts own = model.architecture.experts.value_or(Experts{});
     add(Symbol::experts, experts->count, own.count);
     add(Symbol::experts_per_token, experts->per_token, own.per_token);
+    add(Symbol::expert_groups, experts->groups, own.groups);
+    add(Symbol::expert_groups_per_token, groups_per_token(*experts), groups_per_token(own));
     add(Symbol::expert_feedforward, experts->feedforward, own.feedforward);
     add(Symbol::shared_feedforward, experts->shared_feedforward, own.shared_feedforward);
     add(Symbol::expert_latent, experts->latent, own.latent);
@@ -134,7 +136,8 @@ LayerDescription predicting_layer(const std::vector<LayerDescription>& kinds,
 
 // All that predicts tokens further ahead, with a layer as `last`.
 void add_prediction(ModelLayers& layers, const LayerDescription& last, const Transformer& model,
-                    const LayerChoices& choices) {
+                    LayerChoices choices) {
+  if (choices.scope.bf16_modules.contains(PrecisionModule::mtp)) choices.precision = Precision::bf16;
   const Architecture architecture = with_kernels(model.architecture, choices.kernels);
   const auto add = [&](std::string name, const OpTable& ops) {
     layers.kinds.push_back({.name = std::move(name),
@@ -143,12 +146,12 @@ void add_prediction(ModelLayers& layers, const LayerDescription& last, const Tra
                             .ops = ops});
   };
   layers.predicts = true;
-  add("mtp_embedding", prediction_embedding_ops(architecture));
+  add("mtp_embedding", prediction_embedding_ops(architecture, choices.vocabulary));
   add("mtp_input", with_precision(prediction_input_ops(architecture), choices.precision));
   add("mtp_layer", table_of(last, choices));
   layers.kinds.back().sizes = sizes_of(last, model);
   layers.kinds.back().predicts = true;
-  add("mtp_head", head_in(prediction_head_ops(architecture), choices));
+  add("mtp_head", head_in(prediction_head_ops(architecture, choices.vocabulary), choices));
 }
 
 }  // namespace
@@ -189,11 +192,13 @@ ModelLayers layers_of(const Transformer& model, const LayerChoices& choices) {
                             .sizes = sizes_of(layer, model),
                             .described_as = run.at_half ? name : std::string()});
   }
-  layers.kinds.push_back(
-      {.name = "embedding", .position = KindPosition::first, .ops = embedding_ops(architecture)});
+  layers.kinds.push_back({.name = "embedding",
+                          .position = KindPosition::first,
+                          .ops = embedding_ops(architecture, choices.vocabulary)});
   if (model.mtp_layers > 0) add_prediction(layers, predicting_layer(described, runs), model, choices);
-  layers.kinds.push_back(
-      {.name = "head", .position = KindPosition::last, .ops = head_in(head_ops(architecture), choices)});
+  layers.kinds.push_back({.name = "head",
+                          .position = KindPosition::last,
+                          .ops = head_in(head_ops(architecture, choices.vocabulary), choices)});
   layers.runs.push_back({order.size(), 1});
   for (const TypedRun& run : typed) {
     layers.runs.push_back({static_cast<std::size_t>(place_of(run) - order.begin()), run.count});

@@ -60,6 +60,7 @@ void check_adapters(Rules& rules, const Transformer& model, const Strategy& stra
   rules.require(lora.rank >= 0, "lora_rank",
                 [&] { return "must be at least 1, not " + std::to_string(lora.rank); });
   rules.require(adapts || lora.targets.empty(), "lora_targets", "needs `lora_rank`");
+  rules.require(adapts || lora.dropout.value == 0, "lora_dropout", "needs `lora_rank`");
   rules.require(adapts || lora.base == BaseDtype::bf16, "base_dtype",
                 "must be bf16 without `lora_rank`: weights that are trained are not quantized");
   if (!adapts) return;

@@ -17,15 +17,13 @@ void check_mamba(std::vector<Problem>& problems, const Mamba& mamba, std::string
                  const Strategy& strategy) {
   const std::int64_t t = strategy.tensor_parallel;
   const std::int64_t c = strategy.context_parallel;
-  const auto divides = [&](std::int64_t whole, const char* what) {
-    if (whole % t == 0 && whole / t % c == 0) return;
-    problems.push_back({"context_parallel", std::string("must divide ") + what + layers_named(kind) +
-                                                " of a `tensor_parallel` rank (" + std::to_string(whole) +
-                                                " of " + std::to_string(t) + " TP ranks, " +
-                                                std::to_string(c) + " CP ranks)"});
+  const auto divides = [&](std::int64_t whole, const char* what, const char* why) {
+    if (whole % t != 0 || whole / t % c == 0) return;  // of tensor parallelism legality.cpp says it
+    problems.push_back({"context_parallel", "must divide the " + std::to_string(whole / t) + " " + what +
+                                                layers_named(kind) + " of a `tensor_parallel` rank" + why});
   };
-  divides(mamba.heads, "the Mamba heads");
-  divides(mamba.groups, "the groups of Mamba heads, which are not modelled on several ranks each,");
+  divides(mamba.heads, "Mamba heads", "");
+  divides(mamba.groups, "groups of Mamba heads", ": copies of groups are not modelled");
 }
 
 // Of layers of a kind, where ranks have parts of sequences.

@@ -33,7 +33,7 @@ void check_overlap(Rules& rules, const Strategy& strategy) {
                 field, "needs `schedule` 1f1b on one pipeline rank");
   rules.require(strategy.moe_dispatcher != Dispatcher::allgather, field,
                 "needs `moe_dispatcher` alltoall or flex");
-  rules.require(strategy.recompute.policy != RecomputePolicy::full && !strategy.recompute.window, field,
+  rules.require(goes_beside(strategy.recompute), field,
                 "does not go with `recompute` full or `recompute_window`");
 }
 

@@ -47,12 +47,25 @@ void check_tensor_parallel(Rules& rules, const Transformer& model, const Strateg
   };
   if (model.layer_kinds.empty()) check(model, "");
   for (const LayerDescription& kind : model.layer_kinds) check(kind, kind.name);
-  if (strategy.sequence_parallel && strategy.context_parallel >= 1) {
+  if (strategy.sequence_parallel && !strategy.split_hidden && strategy.context_parallel >= 1) {
     const bool context = strategy.context_parallel > 1;
     rules.require_divides(t, workload.sequence / strategy.context_parallel, "tensor_parallel",
                           context ? "the tokens of a `context_parallel` rank under `sequence_parallel`"
                                   : "the sequence length under `sequence_parallel`");
   }
+}
+
+// Only what lies between blocks whose products are of 16 bits is described along the hidden dimension.
+void check_hidden(Rules& rules, const Transformer& model, const Strategy& strategy) {
+  if (!strategy.split_hidden) return;
+  const char* const field = "split_hidden";
+  rules.require(strategy.sequence_parallel && strategy.tensor_parallel > 1, field,
+                "needs `sequence_parallel`, and `tensor_parallel` above 1");
+  rules.require_divides(strategy.tensor_parallel, model.hidden, "tensor_parallel", "the hidden size", "");
+  rules.require(model.layer_kinds.empty() && !any_experts(model) && !model.architecture.latent_attention,
+                field, "needs a model whose layers are all alike, without experts and latent attention");
+  rules.require(strategy.precision == Precision::bf16, field, "needs `precision` bf16");
+  rules.require(strategy.lora.rank == 0, field, "does not go with `lora_rank`");
 }
 
 void check_devices(Rules& rules, const Strategy& strategy) {
@@ -84,7 +97,8 @@ void check_batch(Rules& rules, const Strategy& strategy, const Workload& workloa
   check_microbatches(rules, strategy, n);
 }
 
-void check_recompute(Rules& rules, const Transformer& model, const Strategy& strategy) {
+void check_recompute(Rules& rules, const Transformer& model, const Strategy& strategy,
+                     const Software& software) {
   const Recomputation& recompute = strategy.recompute;
   rules.require(recompute.layers >= 0 && recompute.layers <= model.layers, "recompute_layers", [&] {
     return "must be between 1 and the " + std::to_string(model.layers) + " layers, not " +
@@ -113,7 +127,7 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
                 "recompute_method",
                 "uniform needs `recompute` full and `recompute_layers`, the layers that share a checkpoint");
   if (recompute.ops.empty()) return;
-  const ModelLayers layers = layers_of(model, strategy);
+  const ModelLayers layers = layers_of(model, strategy, software);
   std::vector<std::string_view> known;
   std::vector<std::string> of_one_kind;
   for (const LayerKind& kind : layers.kinds) {
@@ -139,6 +153,18 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
              (by_kind ? ", or of one kind, such as " + of_one_kind.front() : "");
     });
   }
+}
+
+// Where every rank makes all logits, it makes them of all tokens.
+void check_vocabulary(Rules& rules, const Transformer& model, const Strategy& strategy,
+                      const Software& software) {
+  if (strategy.tensor_parallel < 1) return;
+  const bool makes_all = vocabulary_parallel(model, strategy, software).loss == LossParallel::none;
+  rules.require(!makes_all || !strategy.sequence_parallel, "sequence_parallel", [&] {
+    const bool of_stack = software.vocabulary.loss == LossParallel::none;
+    return "must be off on the stack " + software.name + ", whose output layer " +
+           (of_stack ? "is" : "with tied embeddings is") + " whole on every tensor-parallel rank";
+  });
 }
 
 // What data-parallel ranks divide. Which of it a training stack has, stack_legality.hpp says.
@@ -188,7 +214,7 @@ void check_data_sharding(Rules& rules, const Transformer& model, const Strategy&
 }  // namespace
 
 std::vector<Problem> illegalities(const Transformer& model, const Strategy& strategy,
-                                  const Workload& workload) {
+                                  const Workload& workload, const Software& software) {
   Rules rules;
   rules.require_at_least_one(strategy.tensor_parallel, "tensor_parallel");
   rules.require_at_least_one(strategy.pipeline_parallel, "pipeline_parallel");
@@ -207,8 +233,10 @@ std::vector<Problem> illegalities(const Transformer& model, const Strategy& stra
   check_experts(rules, model, strategy);
   check_pipeline(rules, model, strategy);
   check_devices(rules, strategy);
+  check_hidden(rules, model, strategy);
   check_batch(rules, strategy, workload);
-  check_recompute(rules, model, strategy);
+  check_recompute(rules, model, strategy, software);
+  check_vocabulary(rules, model, strategy, software);
   check_data_sharding(rules, model, strategy);
   check_adapters(rules, model, strategy);
   for (Problem& problem : optimizer_illegalities(model, strategy))

@@ -54,6 +54,13 @@ bool saves_anything(const ModelLayers& layers, const OffloadModule& part, const 
   });
 }
 
+void check_schedule(Rules& rules, const Strategy& strategy, const char* field) {
+  rules.require(!has_weight_passes(strategy.schedule), field, [&] {
+    return "does not go with `schedule` " + std::string(name_of(strategy.schedule)) +
+           ", whose passes for weights read what forward passes saved";
+  });
+}
+
 void check_modules(Rules& rules, const Transformer& model, const Strategy& strategy) {
   const std::vector<std::string>& modules = strategy.offload.modules;
   if (modules.empty()) return;
@@ -71,10 +78,7 @@ void check_modules(Rules& rules, const Transformer& model, const Strategy& strat
   }
   rules.require(!contains(modules, "attn_proj") || contains(modules, "core_attn"), field,
                 "attn_proj needs core_attn, which saves the same tensor");
-  rules.require(!has_weight_passes(strategy.schedule), field, [&] {
-    return "does not go with `schedule` " + std::string(name_of(strategy.schedule)) +
-           ", whose passes for weights read what forward passes saved";
-  });
+  check_schedule(rules, strategy, field);
 }
 
 // [Megatron-LM, core/transformer/transformer_config.py: --cpu-offloading-num-layers]
@@ -88,6 +92,7 @@ void check_layers(Rules& rules, const Transformer& model, const Strategy& strate
   rules.require(strategy.pipeline_parallel <= 1, field, "needs `pipeline_parallel` 1");
   rules.require(strategy.offload.modules.empty(), field,
                 "does not go with `offload_modules`: all that these layers save is offloaded");
+  check_schedule(rules, strategy, field);
 }
 
 }  // namespace
@@ -121,8 +126,7 @@ std::vector<Problem> offload_illegalities(const Transformer& model, const Strate
   check_modules(rules, model, strategy);
   check_layers(rules, model, strategy);
   if (std::string rule = offload_rule(model, strategy, strategy.recompute); !rule.empty())
-    rules.problems.push_back(
-        {strategy.offload.layers > 0 ? "offload_layers" : "offload_modules", std::move(rule)});
+    rules.problems.push_back({activations_field(strategy.offload), std::move(rule)});
   return std::move(rules.problems);
 }
 
@@ -131,8 +135,7 @@ std::vector<Problem> offload_illegalities(const System& system, const Strategy& 
   if (!offloads(offload) || system.host) return {};
   const char* const field = offload.optimizer.value > 0 ? "optimizer_offload_fraction"
                             : offload.parameters        ? "offload_parameters"
-                            : offload.layers > 0        ? "offload_layers"
-                                                        : "offload_modules";
+                                                        : activations_field(offload);
   return {{field, "needs the host of the system, which " + system.name +
                       " does not say: its memory, memory_bandwidth, device_link and source"}};
 }

@@ -72,6 +72,10 @@ void check_pipeline(Rules& rules, const Transformer& model, const Strategy& stra
       m <= 1 || p > 1, "virtual_pipeline",
       "needs `pipeline_parallel` of at least 2: chunks of one rank have nothing to interleave with");
   check_virtual_pipeline(rules, strategy);
+  rules.require(!repeats_block(strategy.schedule) || p <= most_block_ranks, "pipeline_parallel", [&] {
+    return "must be at most " + std::to_string(most_block_ranks) + " for `schedule` " +
+           std::string(name_of(strategy.schedule)) + ", not " + std::to_string(p);
+  });
   const bool sizes = p >= 1 && m >= 1;  // reported where they are not
   // Where a rank has other chunks, the one with the embedding or the head may hold nothing else.
   const bool bare_ends = m > 1 && !strategy.stage_layers.empty();

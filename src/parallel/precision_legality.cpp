@@ -38,15 +38,25 @@ class Extents {
   template <class Layer>
   void check_layer(const Layer& layer, std::string_view kind) {
     const std::int64_t t = strategy_.tensor_parallel;
-    if (has_attention(layer.architecture)) check_attention(layer, kind);
-    if (const std::optional<Mamba>& mamba = layer.architecture.mamba) check_mamba(*mamba, kind);
-    if (const std::optional<Experts>& experts = layer.architecture.experts) {
-      check(experts->feedforward / strategy_.expert_tensor_parallel, "the width of an expert", row_.multiple,
-            kind);
-      check(experts->shared_feedforward / t, "the width of the shared experts", row_.multiple, kind);
-      check(experts->latent, "the latent width of the experts", row_.multiple, kind);
+    using enum PrecisionModule;
+    if (has_attention(layer.architecture) && !all_half(attention, linear_qkv, linear_proj)) {
+      check_attention(layer, kind);
     }
-    if (has_dense_mlp(layer.architecture)) {
+    const std::optional<Mamba>& of_mamba = layer.architecture.mamba;
+    if (of_mamba && !all_half(mamba, in_proj, out_proj)) check_mamba(*of_mamba, kind);
+    if (const std::optional<Experts>& of_experts = layer.architecture.experts) {
+      const auto check_width = [&](PrecisionModule module, std::int64_t width, const char* what) {
+        if (!is_half(module)) check(width, what, row_.multiple, kind);
+      };
+      check_width(experts, of_experts->feedforward / strategy_.expert_tensor_parallel,
+                  "the width of an expert");
+      check_width(shared_experts, of_experts->shared_feedforward / t, "the width of the shared experts");
+      // Experts read it too.
+      if (!is_half(experts) || !is_half(latent_proj)) {
+        check(of_experts->latent, "the latent width of the experts", row_.multiple, kind);
+      }
+    }
+    if (has_dense_mlp(layer.architecture) && !is_half(mlp)) {
       check(layer.feedforward / t, "the feed-forward width", row_.multiple, kind);
     }
   }
@@ -83,6 +93,14 @@ class Extents {
   }
 
  private:
+  [[nodiscard]] bool is_half(PrecisionModule module) const {
+    return strategy_.precision_scope.bf16_modules.contains(module);
+  }
+  // Of a module, or of both of its parts.
+  [[nodiscard]] bool all_half(PrecisionModule whole, PrecisionModule first, PrecisionModule second) const {
+    return is_half(whole) || (is_half(first) && is_half(second));
+  }
+
   const PrecisionRow& row_;
   const Strategy& strategy_;
   std::vector<Problem>& problems_;
@@ -109,6 +127,62 @@ void check_unused(const Strategy& strategy, const Demands& require) {
   require(scope.bf16_layers_at_end == 0, "bf16_layers_at_end", rule);
   require(!scope.attention, "fp8_attention", rule);
   require(!scope.output_layer, "fp8_output_layer", rule);
+  require(scope.bf16_modules.empty(), "bf16_modules", rule);
+}
+
+bool has_linears_of(PrecisionModule module, const Architecture& layer) {
+  switch (module) {
+    case PrecisionModule::attention:
+    case PrecisionModule::linear_qkv:
+    case PrecisionModule::linear_proj: return has_attention(layer);
+    case PrecisionModule::mamba:
+    case PrecisionModule::in_proj:
+    case PrecisionModule::out_proj: return layer.mamba.has_value();
+    case PrecisionModule::mlp: return has_dense_mlp(layer);
+    case PrecisionModule::experts: return layer.experts.has_value();
+    case PrecisionModule::shared_experts: return layer.experts && layer.experts->shared_feedforward > 0;
+    case PrecisionModule::latent_proj: return layer.experts && layer.experts->latent > 0;
+    case PrecisionModule::mtp: break;
+  }
+  return false;
+}
+
+// Whether a layer has linears of none of these modules. Asked for every strategy of a search, so of the layer, not of its table.
+bool leaves_linears(const PrecisionModules& modules, const Architecture& layer) {
+  using enum PrecisionModule;
+  struct Part {
+    PrecisionModule part;
+    PrecisionModule whole;
+  };
+  constexpr std::array<Part, 8> parts{{{linear_qkv, attention},
+                                       {linear_proj, attention},
+                                       {in_proj, mamba},
+                                       {out_proj, mamba},
+                                       {mlp, mlp},
+                                       {experts, experts},
+                                       {shared_experts, shared_experts},
+                                       {latent_proj, latent_proj}}};
+  return std::any_of(parts.begin(), parts.end(), [&](const Part& it) {
+    return has_linears_of(it.part, layer) && !modules.contains(it.part) && !modules.contains(it.whole);
+  });
+}
+
+void check_bf16_modules(const Transformer& model, const Strategy& strategy, const Demands& require) {
+  const PrecisionModules& modules = strategy.precision_scope.bf16_modules;
+  if (modules.empty()) return;
+  const char* const field = "bf16_modules";
+  // Those of multi-token prediction are built at 16 bits [Megatron-LM, --keep-mtp-spec-in-bf16].
+  require(!strategy.fp8_param_gather || modules == PrecisionModules(PrecisionModule::mtp), field,
+          "must be mtp alone with `fp8_param_gather`, which makes the weights of other linears in the type");
+  for (const PrecisionModuleRow& row : precision_modules) {
+    if (!modules.contains(row.module)) continue;
+    const bool predicts = row.module == PrecisionModule::mtp && model.mtp_layers > 0;
+    const auto has_some = [&](const Architecture& layer) { return has_linears_of(row.module, layer); };
+    require(predicts || any_layer(model, has_some), field,
+            "must be of the model, which has no " + std::string(row.name));
+  }
+  require(any_layer(model, [&](const Architecture& layer) { return leaves_linears(modules, layer); }), field,
+          "must leave some linears of layers to `precision`");
 }
 
 void check_bf16_layers(const Transformer& model, const Strategy& strategy, const Demands& require) {
@@ -135,8 +209,20 @@ void check_attention(const Transformer& model, const Strategy& strategy, const D
                        return has_attention(layer) && layer.kernels.attention != AttentionKernel::flash;
                      }),
           "fp8_attention", "needs flash attention in every layer (`kernels.attention`)");
-  require(strategy.context_parallel <= 1, "fp8_attention",
-          "is not modelled with `context_parallel`, whose exchanges would be of other types");
+  if (strategy.context_parallel <= 1) return;
+  // Transformer Engine [pytorch/attention/dot_product_attention, context_parallel.py and utils.py].
+  require(strategy.precision != Precision::mxfp8, "fp8_attention",
+          "needs `precision` fp8 or fp8_delayed under `context_parallel`, which exchanges types with a scale "
+          "a tensor");
+  require(
+      strategy.cp_comm != CpComm::all_gather, "fp8_attention",
+      "needs `cp_comm` p2p, a2a or a2a_p2p: with all_gather Transformer Engine runs attention at 16 bits");
+  require(!any_layer(model, [](const Architecture& layer) { return layer.latent_attention.has_value(); }),
+          "fp8_attention",
+          "needs `context_parallel` 1 with multi-head latent attention: Transformer Engine has no kernel for "
+          "both");
+  require(!any_layer(model, [](const Architecture& layer) { return layer.attention_sinks; }), "fp8_attention",
+          "needs `context_parallel` 1 with attention sinks: Transformer Engine has no kernel for both");
 }
 
 }  // namespace
@@ -152,6 +238,7 @@ std::vector<Problem> precision_illegalities(const Transformer& model, const Stra
     return problems;
   }
   check_bf16_layers(model, strategy, require);
+  check_bf16_modules(model, strategy, require);
   check_attention(model, strategy, require);
   require(!strategy.precision_scope.output_layer || strategy.precision == Precision::mxfp8,
           "fp8_output_layer", "needs `precision` mxfp8");

@@ -1,6 +1,8 @@
 #include "headroom/parallel/stack_legality.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/joined.hpp"
@@ -23,11 +25,19 @@ std::string_view field_of_axis(ParallelAxis axis) {
   return {};
 }
 
+// Whether it lists what it has, rather than running whatever others are compared with.
+bool lists_layouts(const Software& software) { return !software.schedules.empty() || !software.axes.empty(); }
+
 }  // namespace
 
 DataSharding least_sharding(const Software& software) {
   const std::vector<DataSharding>& modes = software.sharding.modes;
   return modes.empty() ? DataSharding::none : *std::min_element(modes.begin(), modes.end());
+}
+
+DataSharding sharding_of_one(const Software& software, const Strategy& strategy) {
+  const bool alone = strategy.tensor_parallel == 1 && software.sharding.plain_alone;
+  return alone ? DataSharding::none : least_sharding(software);
 }
 
 std::string_view offload_lacking(const Software& software, const Offload& offload) {
@@ -41,6 +51,15 @@ std::string_view offload_lacking(const Software& software, const Offload& offloa
     return "offload_modules";
   if (offload.parameters) return lacks(Offloads::parameters) ? "offload_parameters" : "";
   return offload.optimizer.value > 0 && lacks(Offloads::optimizer) ? "optimizer_offload_fraction" : "";
+}
+
+std::string policy_rule(const Software& software, RecomputePolicy policy) {
+  if (policy != RecomputePolicy::selective_op || software.selective_op) return {};
+  return "must not be selective_op on the stack " + software.name + ": it is torchtitan's";
+}
+
+bool may_overlap_experts(const Software& software) {
+  return software.overlap_expert_all_to_all || !lists_layouts(software);
 }
 
 std::vector<Problem> stack_illegalities(const Software& software, const Strategy& strategy) {
@@ -85,8 +104,15 @@ std::vector<Problem> stack_illegalities(const Software& software, const Strategy
     return "is not what the stack " + software.name + " offloads: it has " +
            joined(software.offloads, " or ") + (together ? ", the optimizer with parameters only" : "");
   });
-  require(strategy.recompute.policy != RecomputePolicy::selective_op || software.selective_op, "recompute",
-          [&] { return "must not be selective_op on the stack " + software.name + ": it is torchtitan's"; });
+  if (std::string rule = policy_rule(software, strategy.recompute.policy); !rule.empty())
+    problems.push_back({"recompute", std::move(rule)});
+  require(!strategy.overlap_expert_all_to_all || may_overlap_experts(software), "overlap_expert_all_to_all",
+          [&] { return "must be off on the stack " + software.name + ", which runs pass after pass"; });
+  const bool in_pieces = software.overlap_tensor_parallel == TensorOverlap::full;
+  require(!strategy.split_hidden || !(lists_layouts(software) || in_pieces), "split_hidden", [&] {
+    return "must be off on the stack " + software.name +
+           (in_pieces ? ", which gathers sequences in pieces" : ": no stack has it");
+  });
   return problems;
 }
 

@@ -1,26 +1,29 @@
 #include "headroom/parallel/strategy.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
+#include "headroom/model/expert_groups.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
 #include "headroom/parallel/selective_ops.hpp"
 
 namespace headroom {
+
+double parts_per_token(const Bindings& letters, double parts) {
+  return parts_met({.experts = letters[Symbol::experts],
+                    .per_token = letters[Symbol::experts_per_token],
+                    .groups = letters[Symbol::expert_groups],
+                    .groups_per_token = letters[Symbol::expert_groups_per_token]},
+                   parts);
+}
+
 namespace {
 
-// Of the ranks that share the experts, how many have one of the q that a token goes to, where it goes to any set of q alike:
-// y (1 - C(E - E/y, q) / C(E, q)).
 double expert_ranks_per_token(const Bindings& letters) {
-  const double experts = letters[Symbol::experts];
-  const double ranks = letters[Symbol::expert_parallel];
-  double none = 1;  // that a rank has none of them
-  for (double chosen = 0; chosen < letters[Symbol::experts_per_token]; ++chosen) {
-    none *= std::max(0.0, experts - experts / ranks - chosen) / (experts - chosen);
-  }
-  return ranks * (1 - none);
+  return parts_per_token(letters, letters[Symbol::expert_parallel]);
 }
 
 }  // namespace
@@ -57,6 +60,8 @@ Bindings bindings(const Transformer& model, const Strategy& strategy, const Work
   const Experts experts = model.architecture.experts.value_or(Experts{});
   letters.bind(Symbol::experts, number(experts.count))
       .bind(Symbol::experts_per_token, number(experts.per_token))
+      .bind(Symbol::expert_groups, number(experts.groups))
+      .bind(Symbol::expert_groups_per_token, number(groups_per_token(experts)))
       .bind(Symbol::expert_feedforward, number(experts.feedforward))
       .bind(Symbol::shared_feedforward, number(experts.shared_feedforward))
       .bind(Symbol::expert_latent, number(experts.latent))
@@ -76,12 +81,20 @@ Bindings bindings(const Transformer& model, const Strategy& strategy, const Work
   return letters.bind(Symbol::expert_ranks_per_token, expert_ranks_per_token(letters));
 }
 
+namespace {
+
+// What decides how many ranks a token's experts are on.
+constexpr std::array letters_of_choice{Symbol::experts, Symbol::experts_per_token, Symbol::expert_groups,
+                                       Symbol::expert_groups_per_token};
+
+}  // namespace
+
 Bindings bindings_of(const KindSizes& sizes, Bindings of_model) {
   bool experts = false;
   for (const auto& [letter, size] : sizes) {
     of_model.bind(letter, letter == Symbol::keys_met ? keys_met(size, of_model[Symbol::sequence])
                                                      : static_cast<double>(size));
-    experts = experts || letter == Symbol::experts || letter == Symbol::experts_per_token;
+    experts = experts || contains(letters_of_choice, letter);
   }
   return experts ? of_model.bind(Symbol::expert_ranks_per_token, expert_ranks_per_token(of_model)) : of_model;
 }
@@ -97,6 +110,7 @@ Sharding sharding_of(const Transformer& model, const Strategy& strategy) {
   const bool tensor = strategy.tensor_parallel > 1;
   Sharding sharding{.tensor = tensor,
                     .sequence = tensor && strategy.sequence_parallel,
+                    .hidden = tensor && strategy.sequence_parallel && strategy.split_hidden,
                     .kv_replicated = model.key_value_heads < strategy.tensor_parallel,
                     .save_gathered_input = strategy.save_gathered_input,
                     .cp_comm = strategy.cp_comm};
@@ -124,6 +138,14 @@ void add_named(RecomputedOps& recomputed, const OpTable& table, std::string_view
 }
 
 }  // namespace
+
+OpTable layer_table(const Transformer& model, const Strategy& strategy) {
+  const ModelLayers layers = layers_of(model, strategy);
+  const auto first = std::find_if(layers.kinds.begin(), layers.kinds.end(),
+                                  [](const LayerKind& kind) { return kind.position == KindPosition::layer; });
+  EXPECTS(first != layers.kinds.end());
+  return first->ops;
+}
 
 RecomputedOps recomputed_ops_of(const OpTable& table, const Recomputation& recompute) {
   switch (recompute.policy) {

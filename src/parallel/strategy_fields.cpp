@@ -31,6 +31,11 @@ std::string text_of(const MoeImbalance& value) {
   return std::string(name_of(value.load));
 }
 std::string text_of(const Fraction& value) { return text_of(value.value); }
+std::string text_of(const PrecisionModules& value) {
+  std::string text;
+  for (const std::string_view name : names_of(value)) text.append(text.empty() ? "" : ",").append(name);
+  return text;
+}
 std::string text_of(bool value) { return value ? "yes" : "no"; }
 std::string text_of(const std::string& value) { return value; }
 template <class E>
@@ -78,6 +83,17 @@ std::string read(std::string_view text, MoeImbalance& value, std::int64_t least)
 std::string read(std::string_view text, Fraction& value, std::int64_t) {
   const std::string rule = read_number(text, value.value, 0);
   return rule.empty() && value.value <= 1 ? rule : "must be a number between 0 and 1" + not_this(text);
+}
+
+std::string read(std::string_view text, PrecisionModules& value, std::int64_t) {
+  value = {};
+  for (const std::string_view part : parts_of(text)) {
+    PrecisionModule module{};
+    std::string rule = read_name(part, module);
+    if (!rule.empty()) return rule;
+    value.insert(module);
+  }
+  return {};
 }
 
 std::string read(std::string_view text, bool& value, std::int64_t) {
@@ -259,10 +275,10 @@ Problem by_flag(const Problem& problem) {
   return result;
 }
 
-Edits edits_of(const Strategy& strategy) {
+Edits edits_of(const Strategy& strategy, Strategy of) {
   Edits edits;
   const Workload none;
-  Strategy told;
+  Strategy told = std::move(of);
   Workload workload;
   for (const StrategyField& field : strategy_fields) {
     const std::string value = value_of(field, strategy, none);

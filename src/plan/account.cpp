@@ -55,6 +55,24 @@ std::string scaled_types(const Rates& rates, std::uint32_t used_types) {
   return names;
 }
 
+// Why an interval is as wide as it is; of rates that were fitted to training steps nothing.
+std::string_view assumed_of_step(StepRates rates, const Strategy& strategy) {
+  switch (rates) {
+    case StepRates::own_runs:
+    case StepRates::fitted: return {};
+    case StepRates::kernels:
+      return "the clock of a training step, or flash attention, is assumed on this device";
+    case StepRates::experts:
+      return strategy.precision_scope.attention ? "attention in FP8 is priced by poor rates"
+                                                : "kernels of experts are priced by rates of their forward "
+                                                  "pass, with every expert wanted alike";
+    case StepRates::scaled:
+      return "the rates of this device are those of another one, scaled by their data sheets";
+  }
+  EXPECTS(!"unknown rates");
+  return {};
+}
+
 // Predictions beyond what the rates were fitted on, by stable code.
 void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vector<Warning>& warnings) {
   const Extrapolations beyond = headroom::beyond(plan.timing->iteration.cost);
@@ -87,13 +105,10 @@ void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vec
        "middle and 23 to 42% at the 90th percentile, and no backward kernel was measured");
   warn(!reduction_within_fit, "extrapolated_data_parallel",
        "gradients are reduced over more ranks, or in larger messages, than the rates were fitted on");
-  warn(step_rates(plan.request) == StepRates::transferred, "transferred_step_rates",
-       strategy.precision_scope.attention
-           ? "attention in FP8 is priced by poor rates: the interval of the iteration time is as wide as "
-             "where "
-             "rates are assumed"
-           : "the clock of a training step, or flash attention, is assumed on this device: the interval of "
-             "the iteration time is as wide as such predictions were off");
+  const StepRates rates = step_rates(plan.request);
+  warn(transferred(rates), "transferred_step_rates",
+       std::string(assumed_of_step(rates, strategy)) +
+           ": the interval of the iteration time is as wide as such predictions were off");
   const std::string scaled = scaled_types(system.performance->rates, beyond.narrow_types);
   warn(!scaled.empty(), "scaled_product_rates",
        "products of " + scaled +

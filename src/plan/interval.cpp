@@ -30,13 +30,15 @@ StepRates step_rates(const Request& request) {
   EXPECTS(request.system.performance.has_value());
   const Rates& rates = request.system.performance->rates;
   const std::optional<RunSpread>& own = request.system.performance->run_spread;
-  // One rate for all of its kernels, which meets them badly (docs/calibration.md).
-  if (request.strategy.precision_scope.attention) return StepRates::transferred;
+  const bool scaled = measured_nowhere(rates.products);
+  if (request.strategy.precision_scope.attention) return scaled ? StepRates::scaled : StepRates::experts;
   const bool assumed_flash = any_flash_attention(request.model) && any_assumed(rates.flash_attention);
   // Runs whose models use flash attention tell how far it is off, too.
   if (own && (own->flash_attention || !assumed_flash)) return StepRates::own_runs;
+  if (scaled) return StepRates::scaled;
+  if (any_experts(request.model)) return StepRates::experts;
   const bool assumed_clock = rates.products.sustained.origin == Origin::assumed;
-  return assumed_clock || assumed_flash ? StepRates::transferred : StepRates::fitted;
+  return assumed_clock || assumed_flash ? StepRates::kernels : StepRates::fitted;
 }
 
 IterationSpread iteration_spread(const Request& request, const Spreads& spreads) {
@@ -48,7 +50,9 @@ IterationSpread iteration_spread(const Request& request, const Spreads& spreads)
               .spread = {.logarithm = own.logarithm, .slower = own.slower, .source = own.source}};
     }
     case StepRates::fitted: return {.rates = rates, .spread = spreads.fitted};
-    case StepRates::transferred: return {.rates = rates, .spread = spreads.transferred};
+    case StepRates::kernels: return {.rates = rates, .spread = spreads.kernels};
+    case StepRates::experts: return {.rates = rates, .spread = spreads.experts};
+    case StepRates::scaled: return {.rates = rates, .spread = spreads.scaled};
   }
   EXPECTS(!"unknown rates");
   return {};

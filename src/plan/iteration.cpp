@@ -80,7 +80,7 @@ PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRa
 IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
                            const MatrixList& matrices, std::int64_t devices_per_node,
                            const Performance& performance, const Software& software) {
-  const Seconds tied = tied_embedding_time(model, strategy, devices_per_node, performance);
+  const Seconds tied = tied_embedding_time(model, strategy, devices_per_node, performance, software);
   // Ends that share weights step together, and so all ranks between them.
   const bool apart = software.post_validation && has_weight_passes(strategy.schedule) && tied == Seconds(0);
   return {.replicas = data_parallel_times(parameters, strategy, devices_per_node, performance, software),
@@ -89,6 +89,7 @@ IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, c
           .gathers_beside = software.overlap_param_gather,
           .overlap_loss = performance.rates.collectives.overlap_loss.value,
           .tied_embeddings = tied,
+          .bucket_copies = bucket_copies_time(parameters, strategy, performance, software),
           .model_copies = model_copies_time(parameters, strategy, devices_per_node, performance, software),
           .ranks_step_apart = apart,
           .optimizer = optimizer_time(parameters, strategy, performance, software, matrices)};
@@ -101,8 +102,9 @@ EndTimes end_times(const IterationEnd& end, const PassesBeside& passes) {
   };
   const Seconds reduction = exposed(end.reduces_beside, end.replicas.reduction, passes.backward);
   const Seconds gather = exposed(end.gathers_beside, end.replicas.gather, passes.forward);
-  return {.data_communication = reduction + gather + end.tied_embeddings + end.model_copies,
-          .optimizer = end.optimizer};
+  return {
+      .data_communication = reduction + gather + end.bucket_copies + end.tied_embeddings + end.model_copies,
+      .optimizer = end.optimizer};
 }
 
 Seconds pipeline_time(const ReplayedSchedule& schedule, const IterationEnd& end) {

@@ -45,7 +45,7 @@ const ModelLayers& LayerPrices::layers_for(const Strategy& strategy) {
   const bool differ = any_layer(base_.model, [](const Architecture& layer) {
     return layer.kernels.layout == AttentionLayout::batch_first || layer.mamba;
   });
-  LayerChoices choices = layer_choices(strategy, base_.software);
+  LayerChoices choices = layer_choices(base_.model, strategy, base_.software);
   if (!differ || choices.micro_batch > 1) choices.micro_batch = usual_.micro_batch;
   if (choices == usual_ && !trains_adapters(strategy.lora)) return several_;
   const auto [entry, added] = others_.try_emplace({choices, strategy.lora});
@@ -104,6 +104,7 @@ void LayerPrices::select(const Strategy& strategy) {
                                                    strategy.micro_batch,
                                                    nodes_of(strategy),
                                                    strategy.sequence_parallel,
+                                                   strategy.split_hidden,
                                                    strategy.save_gathered_input,
                                                    strategy.keep_pipeline_outputs,
                                                    strategy.gradient_dtype,

@@ -36,7 +36,7 @@ Component largest_component(const RankMemory& rank) {
 }
 
 std::vector<Problem> illegalities(const Request& request, const Strategy& strategy) {
-  std::vector<Problem> problems = illegalities(request.model, strategy, request.workload);
+  std::vector<Problem> problems = illegalities(request.model, strategy, request.workload, request.software);
   for (const std::vector<Problem>& more :
        {stack_illegalities(request.software, strategy), precision_illegalities(request.system, strategy),
         offload_illegalities(request.system, strategy)}) {

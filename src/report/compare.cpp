@@ -62,9 +62,10 @@ std::string compare_text(const CompareReply& comparison, const std::string& chan
   if (across(before, after)) text += across_text(before, after);
   text += "\n";
   for (const auto& [label, plan] : {std::pair{"before", &before}, std::pair{"after", &after}}) {
-    text += fmt::format(
-        "{}: {}\n  {}\n  {}\n", label, painted(words(name_of(plan->verdict)), plan->verdict, style),
-        layout_line(plan->request.strategy, plan->request.workload), policy_line(plan->request.strategy));
+    text += fmt::format("{}: {}\n  {}\n  {}\n", label,
+                        painted(words(name_of(plan->verdict)), plan->verdict, style),
+                        layout_line(plan->request.strategy, plan->request.workload),
+                        policy_line(plan->request.strategy, plan->request.software));
   }
   if (!comparison.time.empty()) {
     text += '\n' + render_table(terms_table(comparison.time, "seconds", 1, 3), style);

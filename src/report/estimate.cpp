@@ -6,12 +6,13 @@
 #include "headroom/report/memory_plot.hpp"
 #include "report/capacity.hpp"
 #include "report/estimate_json.hpp"
+#include "report/launch.hpp"
 #include "report/text.hpp"
 
 namespace headroom {
 namespace {
 
-// What goes on at the peak of a backward pass, or of the forward pass before it.
+// What goes on at the peak of a backward pass, of a recomputation in it, or of the forward pass before it.
 std::string during(const Plan& plan, const OpPlace& place) {
   if (place.op == nowhere) return "its first recompute";
   const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy, plan.request.software);
@@ -29,10 +30,16 @@ std::string moment(const Plan& plan, const RankMemory& rank) {
   if (step.pass == Pass::forward)
     return fmt::format("at the end of the forward pass of microbatch {}{}", step.microbatch + 1, chunk);
   const bool gathered = rank.activations.at_peak.gathered_weights > Bytes(0);
-  return fmt::format("in the {}backward pass of microbatch {}{}, during {}{}",
-                     rank.activations.during.forward ? "forward pass before the " : "", step.microbatch + 1,
+  const OpPass pass = rank.activations.during.pass;
+  const char* const before = pass == OpPass::forward         ? "forward pass before the "
+                             : pass == OpPass::recomputation ? "recomputation of the "
+                                                             : "";
+  return fmt::format("in the {}backward pass of microbatch {}{}, during {}{}", before, step.microbatch + 1,
                      chunk, during(plan, rank.activations.during),
-                     gathered ? ", with its weights and those of the unit before it gathered" : "");
+                     !gathered ? ""
+                     : pass == OpPass::forward
+                         ? ", with its weights and those of the unit after it gathered"
+                         : ", with its weights and those of the unit before it gathered");
 }
 
 // Every rank, in bytes, for spreadsheets.
@@ -253,7 +260,8 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
   std::string text = fmt::format("{}{} ({}) on {}\n", heading, request.model.name,
                                  parameters_text(parameter_counts(request.model)), request.system.name);
   if (markdown) text += '\n';
-  text += layout_line(request.strategy, request.workload) + "\n" + policy_line(request.strategy) + "\n";
+  text += layout_line(request.strategy, request.workload) + "\n" +
+          policy_line(request.strategy, request.software) + "\n";
   if (const std::string stages = launch_line(request.model, request.strategy); !stages.empty())
     text += stages + "\n";
   text += "\n";
@@ -274,6 +282,7 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
   }
   text += loads_text(report, plan, style);
   text += alternatives_text(report, words);
+  if (report.launch) text += launch_text(*report.launch, style);
   if (!plan.warnings.empty()) text += '\n';
   for (const Warning& warning : plan.warnings) {
     text += fmt::format("warning [{}]: {}\n", warning.code, warning.text);

@@ -9,14 +9,14 @@
 namespace headroom {
 namespace {
 
-// The op of a backward pass, or of the forward pass before it, that is under way at the peak, where the training stack counts
+// The op of a pass that is under way at the peak, where the training stack counts
 // such moments.
 OrderedJson op_json(const ModelLayers& layers, const OpPlace& place) {
   if (place.op == nowhere) return {};
   const LayerKind& kind = layers.kinds[static_cast<std::size_t>(place.kind)];
   return {{"kind", kind.name},
           {"op", kind.ops.ops()[static_cast<std::size_t>(place.op)].name},
-          {"pass", name_of(place.forward ? Pass::forward : Pass::backward)}};
+          {"pass", name_of(place.pass)}};
 }
 
 OrderedJson rank_json(const Plan& plan, const RankMemory& rank) {
@@ -75,8 +75,8 @@ OrderedJson allocated_json(const AllocatedInterval& allocated) {
   return {{"peak_bytes", number(predicted)},
           {"interval",
            {{"level", interval_level},
-            {"low_bytes", number(std::round(low.count()))},
-            {"high_bytes", number(std::round(high.count()))},
+            {"low_bytes", number(low)},
+            {"high_bytes", number(high)},
             {"source", source}}}};
 }
 
@@ -228,6 +228,11 @@ OrderedJson estimate_json(const EstimateReply& report) {
     alternatives.push_back(std::move(entry));
   }
   json["alternatives"] = std::move(alternatives);
+  if (report.launch) {
+    json["launch"] = {{"launcher", name_of(report.launch->launcher)},
+                      {"flags", report.launch->flags},
+                      {"lacks", report.launch->lacks}};
+  }
   json["assumptions"] = std::move(assumptions);
   json["warnings"] = std::move(warnings);
   return json;

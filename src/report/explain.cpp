@@ -93,6 +93,8 @@ bool is_idle(Symbol symbol, const Transformer& model, const Bindings& letters) {
     case Symbol::context_parallel:
     case Symbol::expert_parallel:
     case Symbol::expert_tensor_parallel: return letters[symbol] == 1;
+    case Symbol::expert_groups:
+    case Symbol::expert_groups_per_token: return letters[Symbol::expert_groups] == 1;
     case Symbol::keys_met: return model.architecture.window == 0;
     case Symbol::query_rank:
     case Symbol::key_value_rank:

@@ -42,7 +42,7 @@ OrderedJson to_json(const FrontierPoint& point, const FrontierReply& report, std
                    {"policy", name_of(point.recompute.policy)},
                    {"recompute_layers", point.recompute.layers}};
   add_choices(json, point.layers, report.layers);
-  json["flags"] = strategy_flags(strategy);
+  json["flags"] = strategy_flags(strategy, report.request.software, report.request.model);
   return json;
 }
 

@@ -36,6 +36,15 @@ std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags, 
       }
     }
     if (is_best(inquiry)) return text + "- it is the best plan\n";
+    if (asked.verdict == Verdict::marginal) {
+      text += fmt::format(
+          "- keeps {} free on the peak rank, less than the margin of {}: `plan` shows what keeps it\n",
+          human(headroom_of(asked)), human(asked.request.margin * asked.request.system.memory));
+    }
+    if (inquiry.searched) {
+      text +=
+          fmt::format("- was not searched: the nearest that was is {}\n", strategy_flags(*inquiry.searched));
+    }
     if (inquiry.against_best) {
       const Plan& best = account(inquiry.against_best->before);
       const Seconds fastest = best.timing->iteration.total;
@@ -56,7 +65,8 @@ std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags, 
   }
   if (!inquiry.nearest.empty()) text += "Nearest strategies that are legal and fit:\n";
   for (const Plan& plan : inquiry.nearest)
-    text += neighbour_line(strategy_flags(plan.request.strategy), plan);
+    text += neighbour_line(strategy_flags(plan.request.strategy, plan.request.software, plan.request.model),
+                           plan);
   return text;
 }
 

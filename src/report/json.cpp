@@ -24,6 +24,8 @@ OrderedJson value_json(const T& value) {
     return value.value;
   } else if constexpr (std::is_same_v<T, MoeImbalance>) {
     return value.load == ExpertLoad::balanced ? OrderedJson(value.factor) : OrderedJson(name_of(value.load));
+  } else if constexpr (std::is_same_v<T, PrecisionModules>) {
+    return names_of(value);
   } else {
     return value;
   }

@@ -1,6 +1,8 @@
 // The parts that JSON reports share: the resolved request. Keys are in DESIGN order, hence ordered_json.
 #pragma once
 
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "headroom/calibrate/published_source.hpp"
@@ -14,7 +16,8 @@ using OrderedJson = nlohmann::ordered_json;
 
 // A count of bytes, FLOPs or devices: an integer where it is one.
 OrderedJson number(double value);
-inline OrderedJson number(Bytes bytes) { return number(bytes.count()); }
+// Whole ones: uneven loads of experts and fewer than 8 bits an element leave parts of a byte.
+inline OrderedJson number(Bytes bytes) { return number(std::round(bytes.count())); }
 
 OrderedJson to_json(const Transformer& model);
 OrderedJson to_json(const System& system);

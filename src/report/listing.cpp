@@ -124,7 +124,7 @@ std::string render_list(const std::vector<PublishedSource>& sources, const Style
                           {"system", Align::left},
                           {"software", Align::left}}};
   for (const PublishedSource& source : sources)
-    table.rows.push_back({source.key, source.label, source.system, source.software});
+    table.rows.push_back({source.key, source.label, source.system.value_or(""), source.software});
   return render_table(table, style);
 }
 

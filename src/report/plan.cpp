@@ -6,6 +6,7 @@
 #include "report/capacity.hpp"
 #include "report/found.hpp"
 #include "report/inquiry.hpp"
+#include "report/launch.hpp"
 #include "report/plan_json.hpp"
 #include "report/plan_tables.hpp"
 #include "report/strategy_flags.hpp"
@@ -81,7 +82,7 @@ std::string choice_text(const PlanReply& report) {
   const Plan& best = account(report.accounts.front().evaluation);
   std::string text =
       fmt::format("\nBest: {}\n      {}\n", layout_line(best.request.strategy, best.request.workload),
-                  policy_line(best.request.strategy));
+                  policy_line(best.request.strategy, best.request.software));
   if (const std::string launch = launch_line(best.request.model, best.request.strategy); !launch.empty())
     text += "      " + launch + "\n";
   if (plans.size() > 1) {
@@ -123,8 +124,11 @@ std::string choice_text(const PlanReply& report) {
                         compares_batches(report) ? fmt::format("{} {} ", flag_of("global_batch"),
                                                                variant_of(report, *marginal).global_batch)
                                                  : "",
-                        strategy_flags(marginal->strategy), human(marginal->iteration),
-                        100 * slower_by(report, *marginal), compares_batches(report) ? " a token" : "",
+                        strategy_flags(marginal->strategy,
+                                       report.comparison.offers[variant_of(report, *marginal).offer].software,
+                                       report.base.model),
+                        human(marginal->iteration), 100 * slower_by(report, *marginal),
+                        compares_batches(report) ? " a token" : "",
                         human(system_of(report, *marginal).memory - marginal->peak));
   }
   if (report.in_fp8) {
@@ -218,6 +222,7 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, const Sty
     if (result.plans.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.plans.size() - shown);
     text += choice_text(report);
+    if (const auto& launch = report.accounts.front().launch) text += launch_text(*launch, style);
     text +=
         fmt::format("\nLess memory {}for more time, each the fastest that needs no more (Pareto front):\n",
                     compares_systems(report)   ? "or money "

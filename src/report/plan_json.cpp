@@ -89,6 +89,7 @@ OrderedJson inquiry_json(const InquiryReply& inquiry, const PlanWords& asked) {
     json["largest_component"] = {{"name", largest.name}, {"bytes", number(largest.bytes)}};
     json["iteration_seconds"] = plan.timing->iteration.total.count();
     json["mfu"] = plan.timing->throughput.mfu;
+    if (inquiry.searched) json["searched_instead"] = strategy_flags(*inquiry.searched);
     if (inquiry.against_best) json["against_best"] = terms_json(*inquiry.against_best);
   }
   OrderedJson neighbours = OrderedJson::array();
@@ -96,7 +97,8 @@ OrderedJson inquiry_json(const InquiryReply& inquiry, const PlanWords& asked) {
     neighbours.push_back(neighbour_json(change_texts(remedy), remedy.plan));
   }
   for (const Plan& plan : inquiry.nearest) {
-    neighbours.push_back(neighbour_json({strategy_flags(plan.request.strategy)}, plan));
+    neighbours.push_back(neighbour_json(
+        {strategy_flags(plan.request.strategy, plan.request.software, plan.request.model)}, plan));
   }
   json["neighbours"] = std::move(neighbours);
   return json;

@@ -31,7 +31,8 @@ std::string host_cell(const Offload& offload) {
 std::string command_of(const PlanReply& report, const PlanWords& asked, const Candidate& candidate) {
   const Variant& variant = variant_of(report, candidate);
   return fmt::format("{} --global-batch {} {}", asked.estimates[variant.offer], variant.global_batch,
-                     strategy_flags(candidate.strategy));
+                     strategy_flags(candidate.strategy, report.comparison.offers[variant.offer].software,
+                                    report.base.model));
 }
 
 Table candidates_table(const PlanReply& report, const std::vector<Candidate>& candidates,

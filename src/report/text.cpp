@@ -6,6 +6,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/model/hybrid_pattern.hpp"
+#include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom {
@@ -142,9 +143,10 @@ std::string more_sharding(const Software& software) {
          "may fit.\n";
 }
 
-std::string policy_line(const Strategy& strategy) {
+std::string policy_line(const Strategy& strategy, const Software& software) {
   std::string text = fmt::format("{} schedule, ", name_of(strategy.schedule));
-  if (strategy.sequence_parallel) text += "sequence parallelism, ";
+  if (strategy.sequence_parallel)
+    text += strategy.split_hidden ? "norms split along the hidden dimension, " : "sequence parallelism, ";
   text += recompute_text(strategy.recompute);
   text += sharding_text(strategy);
   if (strategy.overlap_expert_all_to_all) text += ", expert exchanges beside other passes";
@@ -158,11 +160,14 @@ std::string policy_line(const Strategy& strategy) {
         fmt::format(", {} first and {} last layers in BF16", strategy.precision_scope.bf16_layers_at_start,
                     strategy.precision_scope.bf16_layers_at_end);
   }
+  if (!strategy.precision_scope.bf16_modules.empty())
+    text +=
+        fmt::format(", those of {} in BF16", fmt::join(names_of(strategy.precision_scope.bf16_modules), " "));
   if (strategy.moe_router_padding && is_narrow(strategy.precision))
     text += ", rows of experts padded as routed";
   if (strategy.tp_only_amax_red) text += ", amax reduced over TP and CP alone";
   if (strategy.fp8_param_gather) text += ", weights of layers in that type alone";
-  text += fmt::format(", {} gradients", name_of(strategy.gradient_dtype));
+  text += fmt::format(", {} gradients", name_of(reduced_gradient_dtype(strategy, software)));
   const auto& [main_params, exp_avg, exp_avg_sq, optimizer] = strategy.optimizer;
   if (const double offloaded = strategy.offload.optimizer.value; offloaded > 0) {
     text += fmt::format(", {:.3g}% of the optimizer on the host{}", 100 * offloaded,
@@ -177,7 +182,8 @@ std::string policy_line(const Strategy& strategy) {
     text += fmt::format(", what the first {} layers save offloaded", strategy.offload.layers);
   const Lora& lora = strategy.lora;
   if (trains_adapters(lora)) {
-    text += fmt::format(", LoRA of rank {}{} beside frozen {} weights", lora.rank,
+    text += fmt::format(", LoRA of rank {}{}{} beside frozen {} weights", lora.rank,
+                        lora.dropout.value > 0 ? " with dropout" : "",
                         lora.targets.empty() ? "" : fmt::format(" on {}", fmt::join(lora.targets, " ")),
                         name_of(lora.base));
   }

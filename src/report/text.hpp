@@ -1,6 +1,7 @@
 // How numbers and strategies read in reports.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,7 @@ inline std::string whole(double count) { return fmt::format("{:.0f}", count); }
 // `half` is either.
 inline std::string peak_name(Dtype dtype) {
   std::string name(name_of(dtype == Dtype::half ? Dtype::bf16 : dtype));
+  name.resize(std::min(name.size(), name.find('_')));
   for (char& c : name) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   return name;
 }
@@ -95,8 +97,8 @@ std::string exchanges_line(const Plan& plan);
 bool across(const Plan& before, const Plan& after);
 std::string across_text(const Plan& before, const Plan& after);
 
-// One line: the choices that trade memory for time.
-std::string policy_line(const Strategy& strategy);
+// One line: the choices that trade memory for time, with the dtype in which a stack sums gradients under such a strategy.
+std::string policy_line(const Strategy& strategy, const Software& software = {});
 
 // The changes of an alternative, each as flags.
 std::vector<std::string> change_texts(const Alternative& alternative);

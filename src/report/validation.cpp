@@ -226,6 +226,7 @@ std::string json_text(const ValidateReply& report) {
            {is_ratio(row.measure) ? "error_points" : "error_percent", 100 * row.error},
            {"tolerance", limit_json(row.tolerance)},
            {"in_interval", row.in_interval ? OrderedJson(*row.in_interval) : OrderedJson()}});
+      if (row.step_rates) json["rows"].back()["step_rates"] = name_of(*row.step_rates);
     }
   }
   for (const SkippedRun& run : report.skipped) {

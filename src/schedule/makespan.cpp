@@ -116,6 +116,8 @@ Seconds makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans) 
     case ScheduleKind::zero_bubble_h2:
     case ScheduleKind::zero_bubble_2p:
     case ScheduleKind::zero_bubble_v:
+    case ScheduleKind::v_half:
+    case ScheduleKind::v_min:
     case ScheduleKind::dualpipe_v:
     case ScheduleKind::dualpipe: break;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/schedule/building_block.hpp"
 
 namespace headroom {
 
@@ -25,6 +26,8 @@ std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank) {
       // Twice the ranks after this one, and the chunks before the last, need to be under way.
       return std::min(passes, 2 * ranks_after + (shape.chunks - 1) * group_size(shape) + beside);
     case ScheduleKind::zero_bubble_v:
+    case ScheduleKind::v_half:
+    case ScheduleKind::v_min:
     case ScheduleKind::dualpipe_v:
     case ScheduleKind::dualpipe: break;
   }
@@ -36,6 +39,9 @@ RankOrder order_of(const ScheduleShape& shape, std::int64_t rank) {
   switch (shape.kind) {
     case ScheduleKind::zero_bubble_v:
       return {.rounds = zero_bubble_v_rounds(shape.ranks, shape.microbatches, rank)};
+    case ScheduleKind::v_half:
+    case ScheduleKind::v_min:
+      return {.rounds = building_block_rounds(shape.kind, shape.ranks, shape.microbatches, rank)};
     case ScheduleKind::dualpipe_v: return {.rounds = dualpipe_rounds(shape.ranks, shape.microbatches, rank)};
     case ScheduleKind::dualpipe:
       return {.rounds = dualpipe_rounds(shape.ranks / 2, shape.microbatches / 2,
@@ -83,6 +89,8 @@ ScheduleShape same_liveness(const ScheduleShape& shape) {
     case ScheduleKind::gpipe:
     case ScheduleKind::looped_bfs: return shape;
     case ScheduleKind::zero_bubble_v:
+    case ScheduleKind::v_half:
+    case ScheduleKind::v_min:
     case ScheduleKind::dualpipe_v:
     case ScheduleKind::dualpipe:
       // Their rounds are as long as 2 p microbatches take, but for one of which each more is another turn.

@@ -309,7 +309,7 @@ Found find(const Request& base, const Space& space, const Question& question,
   if ((question.within || question.run) && !base.system.performance) {
     throw InputError("system", "has no performance figures, without which no iteration is timed");
   }
-  precisions_of(base, space);  // throws where there is none
+  check_devices(base, space);
   // One space for all lengths: a longer sequence would open context parallelism.
   Space fixed = space;
   fixed.context_parallel = context_parallel_of(base, space);

@@ -26,7 +26,7 @@ Request checked(Request asked) {
         {"overlap_expert_all_to_all", "does not go with a frontier, which has full recomputation too"});
   }
   if (offloads_activations(asked.strategy.offload)) {
-    problems.push_back({asked.strategy.offload.layers > 0 ? "offload_layers" : "offload_modules",
+    problems.push_back({activations_field(asked.strategy.offload),
                         "does not go with a frontier, which chooses what is saved on the device"});
   }
   if (!problems.empty()) throw InputError(std::move(problems));
@@ -97,10 +97,10 @@ void Frontier::Parts::set_backward_peaks(LayerFront& front, std::size_t kind) {
   const Bindings letters = layers.letters(kind);
   for (LayerChoice& choice : front.choices) {
     const RecomputedOps recomputed{.ops = choice.ops, .discarded = choice.ops};
-    choice.bytes.backward = backward_peak(layers.layers().kinds[kind], layers.sharding(kind), recomputed,
-                                          choice.bytes.recomputed, request.detail, request.software, letters,
-                                          reduces_in_passes(request.strategy, request.software));
-    choice.bytes.backward.during.kind = static_cast<int>(kind);
+    choice.bytes.peaks = pass_peaks(layers.layers().kinds[kind], layers.sharding(kind), recomputed,
+                                    choice.bytes.recomputed, request.detail, request.software, letters,
+                                    reduces_in_passes(request.strategy, request.software));
+    choice.bytes.peaks.backward.during.kind = choice.bytes.peaks.forward.during.kind = static_cast<int>(kind);
   }
 }
 

@@ -47,6 +47,26 @@ bool differs(const StrategyField& field, const Strategy& x, const Strategy& y) {
   return std::visit(compare, field.member);
 }
 
+// All strategies of a space, with the layout of each before it.
+template <class EnterLayout, class Visit>
+void visit_all(const Request& base, const Space& space, const EnterLayout& enter, const Visit& visit) {
+  visit_layouts(
+      base, space,
+      [&](const Strategy& layout) {
+        for (const ShardingChoice& sharding : sharding_choices(base, space, layout)) {
+          Strategy candidate = with_sharding(layout, sharding);
+          enter(candidate);
+          for (const Recomputation& recompute : recomputations(base, space, layout)) {
+            if (!goes_with(recompute, sharding.data_sharding, base.model, layout)) continue;
+            candidate.recompute = recompute;
+            visit(candidate);
+          }
+        }
+        return true;
+      },
+      [](const std::string&) {});
+}
+
 }  // namespace
 
 double distance(const Strategy& x, const Strategy& y) {
@@ -70,26 +90,16 @@ std::vector<Strategy> nearest_that_fit(const Request& base, const Space& space, 
   };
   std::map<Sizes, Neighbour> nearest;
   Composer composer(base);
-  visit_layouts(
-      base, space,
-      [&](const Strategy& layout) {
-        const Sizes key = sizes_of(layout);
-        for (const ShardingChoice& sharding : sharding_choices(base, space, layout)) {
-          Strategy candidate = with_sharding(layout, sharding);
-          composer.set_layout(candidate);
-          for (const Recomputation& recompute : recomputations(base, space, layout)) {
-            if (!goes_with(recompute, sharding.data_sharding, base.model, layout)) continue;
-            candidate.recompute = recompute;
-            const double far = distance(strategy, candidate);
-            const auto found = nearest.find(key);
-            if (found != nearest.end() && found->second.distance <= far) continue;
-            if (composer.peak(candidate).bytes > base.system.memory) continue;
-            nearest.insert_or_assign(key, Neighbour{far, candidate});
-          }
-        }
-        return true;
-      },
-      [](const std::string&) {});
+  const auto consider = [&](const Strategy& candidate) {
+    const Sizes key = sizes_of(candidate);
+    const double far = distance(strategy, candidate);
+    const auto found = nearest.find(key);
+    if (found != nearest.end() && found->second.distance <= far) return;
+    if (composer.peak(candidate).bytes > base.system.memory) return;
+    nearest.insert_or_assign(key, Neighbour{far, candidate});
+  };
+  visit_all(
+      base, space, [&](const Strategy& layout) { composer.set_layout(layout); }, consider);
   std::vector<Neighbour> neighbours;
   neighbours.reserve(nearest.size());
   for (auto& [key, neighbour] : nearest) neighbours.push_back(std::move(neighbour));
@@ -100,6 +110,20 @@ std::vector<Strategy> nearest_that_fit(const Request& base, const Space& space, 
     result.push_back(std::move(neighbours[i].strategy));
   }
   return result;
+}
+
+std::optional<Strategy> nearest_in(const Request& base, const Space& space, const Strategy& strategy) {
+  std::optional<Strategy> nearest;
+  double least = 0;
+  const auto consider = [&](const Strategy& candidate) {
+    const double far = distance(strategy, candidate);
+    if (nearest && least <= far) return;
+    nearest = candidate;
+    least = far;
+  };
+  visit_all(
+      base, space, [](const Strategy& /*layout*/) {}, consider);
+  return nearest;
 }
 
 }  // namespace headroom

@@ -171,7 +171,7 @@ SearchResult search(const Request& base, const Space& space, const SearchOptions
   if (!base.system.performance) {
     throw InputError("system", "has no performance figures, without which strategies cannot be ranked");
   }
-  precisions_of(base, space);             // throws where there is none
+  check_devices(base, space);
   constexpr unsigned most_threads = 256;  // more would only repeat the pricing of layers
   std::deque<Worker> workers;
   for (unsigned i = 0; i < std::clamp(options.threads, 1U, most_threads); ++i) {

@@ -15,12 +15,6 @@
 namespace headroom {
 namespace {
 
-std::vector<std::int64_t> allowed_divisors(std::int64_t whole, const Counts& counts) {
-  std::vector<std::int64_t> values = divisors(whole);
-  std::erase_if(values, [&](std::int64_t value) { return !allows(counts, value); });
-  return values;
-}
-
 class LayoutVisit {
  public:
   LayoutVisit(const Request& base, const Space& space, const VisitLayout& visit, const RejectLayout& reject)
@@ -72,10 +66,10 @@ class LayoutVisit {
     layout_.schedule = ScheduleKind::one_forward_one_backward;
     layout_.microbatch_group_size = 0;
     layout_.overlap_expert_all_to_all = false;  // which goes with some schedules only
-    return rejected();
+    return rejected(/*schedule_is_open=*/true);
   }
 
-  bool rejected() {
+  bool rejected(bool schedule_is_open = false) {
     const std::vector<ShardingChoice> choices = sharding_choices(base_, space_, layout_);
     if (choices.empty()) {
       reject_("data_sharding");
@@ -84,6 +78,7 @@ class LayoutVisit {
     layout_ = with_sharding(layout_, choices.front());
     std::vector<Problem> problems = layout_illegalities();
     if (problems.empty()) problems = stack_illegalities(base_.software, layout_);
+    if (schedule_is_open) std::erase_if(problems, [](const Problem& it) { return it.where == "schedule"; });
     if (problems.empty()) return false;
     reject_(problems.front().where);
     return true;
@@ -91,10 +86,11 @@ class LayoutVisit {
 
   // Whatever the layout recomputes, which comes later: full recomputation of some layers goes with all that can be offloaded.
   [[nodiscard]] std::vector<Problem> layout_illegalities() const {
-    if (layout_.offload.modules.empty()) return illegalities(base_.model, layout_, base_.workload);
+    if (layout_.offload.modules.empty())
+      return illegalities(base_.model, layout_, base_.workload, base_.software);
     Strategy strategy = layout_;
     strategy.recompute = {.policy = RecomputePolicy::full, .layers = 1};
-    return illegalities(base_.model, strategy, base_.workload);
+    return illegalities(base_.model, strategy, base_.workload, base_.software);
   }
 
   bool visit_pipelines(std::int64_t devices) {
@@ -174,13 +170,25 @@ class LayoutVisit {
         for (const ScheduleKind schedule : space_.schedules) {
           if (!admits_virtual_pipeline(schedule, layout_.virtual_pipeline)) continue;
           layout_.schedule = schedule;
-          layout_.overlap_expert_all_to_all = base_.strategy.overlap_expert_all_to_all;
           layout_.microbatch_group_size = group_size_of(replica / b);
-          if (!rejected() && !visit_(layout_)) return false;
+          if (!visit_overlaps()) return false;
         }
       }
     }
     return true;
+  }
+
+  // Where both are open, overlaps that are not legal are no strategies rather than rejected ones.
+  bool visit_overlaps() {
+    const std::vector<bool>& open = space_.overlap_expert_all_to_all;
+    const bool both = experts_ && (open.empty() ? base_.software.overlap_expert_all_to_all : open.size() > 1);
+    layout_.overlap_expert_all_to_all =
+        !both && (open.empty() ? base_.strategy.overlap_expert_all_to_all : open.front());
+    if (rejected()) return true;
+    if (!visit_(layout_)) return false;
+    layout_.overlap_expert_all_to_all = true;
+    return !both || !layout_illegalities().empty() || !stack_illegalities(base_.software, layout_).empty() ||
+           visit_(layout_);
   }
 
   const Request& base_;
@@ -194,6 +202,12 @@ class LayoutVisit {
 };
 
 }  // namespace
+
+std::vector<std::int64_t> allowed_divisors(std::int64_t whole, const Counts& counts) {
+  std::vector<std::int64_t> values = divisors(whole);
+  std::erase_if(values, [&](std::int64_t value) { return !allows(counts, value); });
+  return values;
+}
 
 bool allows(const Counts& counts, std::int64_t value) {
   return (counts.only.empty() || contains(counts.only, value)) && (counts.most == 0 || value <= counts.most);
@@ -227,10 +241,13 @@ std::vector<Precision> precisions_of(const Request& base, const Space& space) {
     }
   }
   if (precisions.empty()) throw InputError(std::move(problems));
-  if (problems = offload_illegalities(base.system, base.strategy); !problems.empty()) {
-    throw InputError(std::move(problems));
-  }
   return precisions;
+}
+
+void check_devices(const Request& base, const Space& space) {
+  precisions_of(base, space);
+  std::vector<Problem> problems = offload_illegalities(base.system, base.strategy);
+  if (!problems.empty()) throw InputError(std::move(problems));
 }
 
 std::vector<ScheduleKind> searched_schedules(const Software& software) {
@@ -252,54 +269,6 @@ const std::vector<bool>& choices(const std::vector<bool>& open, std::int64_t ran
   return ranks > 1 ? open : only_whole;
 }
 
-namespace {
-
-// Those of the space that divide the ranks which hold the same weights, also the same experts.
-std::vector<std::int64_t> shard_sizes(const Request& base, const Space& space, const Strategy& layout) {
-  if (space.shard_size == Counts{}) return {0};
-  const AxisSizes sizes = axis_sizes(layout);
-  const std::int64_t alike = replicas(layout);
-  std::vector<std::int64_t> result = allowed_divisors(alike, space.shard_size);
-  if (any_experts(base.model)) {
-    const std::int64_t of_experts = replicas(sizes, WeightClass::expert);
-    std::erase_if(result, [&](std::int64_t size) { return of_experts % (alike / size) != 0; });
-  }
-  return result;
-}
-
-}  // namespace
-
-std::vector<ShardingChoice> sharding_choices(const Request& base, const Space& space,
-                                             const Strategy& layout) {
-  if (replicas(layout) == 1) return {{.data_sharding = least_sharding(base.software)}};
-  const StackSharding& has = base.software.sharding;
-  const bool keeps_copies = base.model.architecture.kernels.weight_copies;
-  const std::vector<std::int64_t> sizes = shard_sizes(base, space, layout);
-  std::vector<ShardingChoice> choices;
-  for (const DataSharding sharding :
-       {DataSharding::zero3, DataSharding::zero2, DataSharding::zero1, DataSharding::none}) {
-    const bool gradients = sharding >= DataSharding::zero2;
-    const bool weights = sharding == DataSharding::zero3;
-    const bool through_pipeline = layout.pipeline_parallel == 1 || (weights && has.with_pipeline);
-    const bool wanted = space.data_sharding.empty() || contains(space.data_sharding, sharding);
-    if (!wanted || !contains(has.modes, sharding)) continue;
-    const bool apart = layout.pipeline_parallel == 1 && has_weight_passes(layout.schedule);
-    if (gradients && (!through_pipeline || keeps_copies || apart)) continue;
-    if (sharding == DataSharding::none) {
-      choices.push_back({});
-      continue;
-    }
-    for (const std::int64_t size : sizes) {
-      const bool in_passes = weights && layout.pipeline_parallel == 1;
-      for (const bool keeps : in_passes ? space.no_reshard_after_forward : std::vector{false}) {
-        choices.push_back({sharding, size, keeps});
-      }
-    }
-  }
-  if (layout.fp8_param_gather && choices.size() > 1) std::erase(choices, ShardingChoice{});
-  return choices;
-}
-
 void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,
                    const RejectLayout& reject) {
   LayoutVisit(base, space, visit, reject).run();
@@ -318,8 +287,7 @@ std::vector<Recomputation> recomputations(const Request& base, const Space& spac
   list.reserve(static_cast<std::size_t>(most) + 12);
   for (const RecomputePolicy policy : {RecomputePolicy::none, RecomputePolicy::selective,
                                        RecomputePolicy::selective_op, RecomputePolicy::full}) {
-    if (!contains(space.recompute, policy)) continue;
-    if (policy == RecomputePolicy::selective_op && !base.software.selective_op) continue;
+    if (!contains(space.recompute, policy) || !policy_rule(base.software, policy).empty()) continue;
     Recomputation recompute{.policy = policy};
     if (policy == RecomputePolicy::full && space.recompute_layers) {
       for (recompute.layers = 1; recompute.layers < most; ++recompute.layers) add(recompute);

@@ -39,7 +39,7 @@ StageActivations stage_activations(const LayerMix& mix, const StagePlace& place,
     stage.layers.push_back({.count = layers,
                             .kept = choice.bytes.kept,
                             .recomputed = choice.bytes.recomputed,
-                            .backward = choice.bytes.backward});
+                            .peaks = choice.bytes.peaks});
   });
   return stage;
 }

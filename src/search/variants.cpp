@@ -46,6 +46,7 @@ Request request_of(const Request& base, const Compared& comparison, const Varian
   Request request = base;
   request.system = comparison.offers[variant.offer].system;
   request.software = comparison.offers[variant.offer].software;
+  request.strategy = comparison.offers[variant.offer].strategy.value_or(base.strategy);
   request.workload.global_batch = variant.global_batch;
   return request;
 }

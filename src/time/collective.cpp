@@ -39,22 +39,46 @@ BytesPerSecond bandwidth_of_sender(std::int64_t senders, bool leaves_rail, const
          line_rate(performance.network, senders);
 }
 
-// Straight from device to device, over nodes.
+// Straight from device to device, over nodes: what a rank sends beyond its node, and within at so much of the ring's bandwidth.
+struct Exchanged {
+  Bytes leaving;
+  Bytes staying;
+  double speed_within = 1;
+};
+
+// Kernels that send a token once to each node have half of their multiprocessors forward what came over the NICs. So DeepEP's
+// each move 10.5 GB/s of what is received over two nodes and more, where they move 20.6 GB/s within one (docs/networks.md).
+constexpr double beside_forwarding = 0.5;
+
+Exchanged exchanged(Bytes bytes, const Group& group, double speed, std::optional<double> nodes_of_ranks) {
+  const double ranks = real(group.ranks);
+  const double in_node = real(group.ranks_in_node);
+  const Bytes to_other_nodes = bytes * ((ranks - in_node) / ranks);
+  if (!nodes_of_ranks) return {to_other_nodes, bytes * ((in_node - 1) / ranks), speed};
+  // All copies are handed on to where they belong, but for those that came in at the right rank.
+  return {*nodes_of_ranks * to_other_nodes, bytes * ((in_node - 1) / in_node), beside_forwarding * speed};
+}
+
 Seconds exchange_between_nodes(CollectiveKind kind, Bytes bytes, const Group& group,
-                               const Performance& performance) {
+                               const Performance& performance, std::optional<double> nodes_of_ranks) {
   const CollectiveRates& rates = performance.rates.collectives;
-  const NetworkRates& network = performance.rates.network;
   const bool to_all = kind == CollectiveKind::all_to_all;
-  const Bytes leaving =
-      to_all ? bytes * (real(group.ranks - group.ranks_in_node) / real(group.ranks)) : bytes;
-  const Bytes staying = to_all ? bytes * (real(group.ranks_in_node - 1) / real(group.ranks)) : Bytes(0);
+  const Exchanged sent =
+      to_all ? exchanged(bytes, group, rates.all_to_all.value, nodes_of_ranks) : Exchanged{.leaving = bytes};
   const BytesPerSecond link =
       bandwidth_of_sender(group.rings_per_node * group.ranks_in_node, to_all, performance);
-  return rates.ring_launch.value + rates.ring_step.value + network.step.value +
-         std::max(staying / (rates.all_to_all.value * rates.ring_bandwidth.value), leaving / link);
+  return rates.ring_launch.value + rates.ring_step.value + performance.rates.network.step.value +
+         std::max(sent.staying / (sent.speed_within * rates.ring_bandwidth.value), sent.leaving / link);
 }
 
 }  // namespace
+
+std::optional<double> share_of_nodes(const Collective& collective, const Group& group,
+                                     const Bindings& letters) {
+  if (collective.bytes.power(Symbol::expert_ranks_per_token) == 0) return std::nullopt;
+  const double nodes = real(group.ranks) / real(group.ranks_in_node);
+  return parts_per_token(letters, nodes) / letters[Symbol::expert_ranks_per_token];
+}
 
 Seconds all_to_all_time(Bytes bytes, std::int64_t ranks, const CollectiveRates& rates) {
   const Bytes shard = bytes / real(ranks);
@@ -76,10 +100,6 @@ Seconds ring_time(Bytes bytes, const Group& group, const Performance& performanc
   return real(group.ranks - 1) * collective_time(CollectiveKind::send_receive, part, neighbours, performance);
 }
 
-}  // namespace
-
-namespace {
-
 Seconds low_latency_time(CollectiveKind kind, Bytes bytes, double ranks, const CollectiveRates& rates) {
   const double steps = ring_passes(kind) * (ranks - 1);
   const Bytes copied = bytes / ranks * (rates.ring_bandwidth.value / rates.local_bandwidth.value);
@@ -87,9 +107,9 @@ Seconds low_latency_time(CollectiveKind kind, Bytes bytes, double ranks, const C
          (steps / ranks * bytes + copied) / rates.low_latency_bandwidth.value;
 }
 
-// An all-reduce that switches sum.
-Seconds nvls_time(Bytes bytes, double ranks, const NvlsRates& rates) {
-  return rates.launch.value + (1 + 1 / ranks) * bytes / rates.switch_bandwidth.value;
+// What switches take to sum an all-reduce's bytes.
+Seconds switch_time(Bytes bytes, double ranks, const NvlsRates& rates) {
+  return (1 + 1 / ranks) * bytes / rates.switch_bandwidth.value;
 }
 
 // An all-gather, a reduce-scatter or an all-reduce of the devices of a node.
@@ -100,7 +120,7 @@ Seconds time_in_node(CollectiveKind kind, Bytes bytes, double ranks, const Colle
                        wire / rates.ring_bandwidth.value + bytes / ranks / rates.local_bandwidth.value;
   const Seconds between_devices = std::min(low_latency_time(kind, bytes, ranks, rates), ring);
   if (kind != CollectiveKind::all_reduce || !rates.nvls) return between_devices;
-  return std::min(between_devices, nvls_time(bytes, ranks, *rates.nvls));
+  return std::min(between_devices, rates.nvls->launch.value + switch_time(bytes, ranks, *rates.nvls));
 }
 
 // Up and down a tree of nodes.
@@ -125,16 +145,16 @@ Seconds time_over_nodes(CollectiveKind kind, Bytes bytes, const Group& group,
       phases * (ranks - 1) / ranks * bytes / std::min(rates.ring_bandwidth.value, through_nics);
   if (kind != CollectiveKind::all_reduce) return ring;
   if (!rates.nvls || group.ranks_in_node == 1) return ring;
-  const Seconds of_sums =
-      levels_time(nodes, performance) + std::max(nvls_time(bytes, ranks_in_node, *rates.nvls),
-                                                 phases * (nodes - 1) / nodes * bytes / through_nics);
+  const Seconds of_sums = rates.nvls->launch.value + levels_time(nodes, performance) +
+                          std::max(switch_time(bytes, ranks_in_node, *rates.nvls),
+                                   phases * (nodes - 1) / nodes * bytes / through_nics);
   return std::min(ring, of_sums);
 }
 
 }  // namespace
 
-Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
-                        const Performance& performance) {
+Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group, const Performance& performance,
+                        std::optional<double> nodes_of_ranks) {
   if (group.ranks <= 1 || kind == CollectiveKind::none) return Seconds(0);
   const CollectiveRates& rates = performance.rates.collectives;
   if (kind == CollectiveKind::pipeline_send) {
@@ -143,7 +163,8 @@ Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
                : bytes / bandwidth_of_sender(group.rings_per_node, /*leaves_rail=*/false, performance);
   }
   if (kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_receive) {
-    if (group.ranks > group.ranks_in_node) return exchange_between_nodes(kind, bytes, group, performance);
+    if (group.ranks > group.ranks_in_node)
+      return exchange_between_nodes(kind, bytes, group, performance, nodes_of_ranks);
     return kind == CollectiveKind::all_to_all ? all_to_all_time(bytes, group.ranks, rates)
                                               : send_receive_time(bytes, rates);
   }

@@ -72,6 +72,12 @@ Bytes bytes_moved(const Gemm& gemm) {
   return Bytes(real(gemm.batch) * (factor_bytes * factors + real(gemm.result_bytes) * result));
 }
 
+// Of a result that is added to an fp32 sum: reading and writing that, less the result of 16 bits that other products write.
+Bytes sum_bytes(const Gemm& gemm) {
+  if (gemm.result_bytes <= size_of(Dtype::fp32)) return Bytes(0);
+  return Bytes(real(gemm.batch * gemm.rows * gemm.columns) * real(gemm.result_bytes - size_of(Dtype::half)));
+}
+
 }  // namespace
 
 Flops flops(const Gemm& gemm) {
@@ -89,7 +95,8 @@ Seconds gemm_time(const Gemm& gemm, const Device& device, const Rates& rates, do
     }
   }
   const Seconds memory = bytes_moved(gemm) / products.memory_bandwidth.value;
-  const Seconds power = flops(gemm) / (speed * products.power_cap.value * clock);
+  const Seconds power =
+      flops(gemm) / (speed * products.power_cap.value * clock) + sum_bytes(gemm) / device.memory_bandwidth;
   return rates.kernels.launch.value + std::max({best, memory, power});
 }
 

@@ -5,6 +5,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/time/streaming.hpp"
 
 namespace headroom {
 
@@ -19,7 +20,7 @@ DataParallelTimes data_parallel_times(const Parameters& parameters, const Strate
   const auto add = [&](WeightClass weight_class, const Parameters& held) {
     const Parameters stepped = trained(held);
     if (total(stepped) == 0) return;
-    const Bytes gradients = gradient_bytes(total(stepped), strategy);
+    const Bytes gradients(total(stepped) * real(size_of(reduced_gradient_dtype(strategy, software))));
     const Group group = shards_sums ? shard_group(strategy, weight_class, devices_per_node)
                                     : data_parallel_group(strategy, devices_per_node, weight_class);
     if (reduces) {
@@ -40,6 +41,17 @@ DataParallelTimes data_parallel_times(const Parameters& parameters, const Strate
   add(WeightClass::dense, of_class(parameters, WeightClass::dense));
   add(WeightClass::expert, of_class(parameters, WeightClass::expert));
   return times;
+}
+
+Seconds bucket_copies_time(const Parameters& parameters, const Strategy& strategy,
+                           const Performance& performance, const Software& software) {
+  Bytes moved;
+  for (const WeightClass weights : {WeightClass::dense, WeightClass::expert}) {
+    if (copies_gradients(strategy, software, weights))
+      moved += 4 * Bytes(total(trained(of_class(parameters, weights))) *
+                         real(size_of(stepped_gradient_dtype(strategy, software))));
+  }
+  return moved / streaming_bandwidth(performance);
 }
 
 double buckets(const Parameters& parameters, const Strategy& strategy, const Software& software) {
@@ -70,12 +82,13 @@ Seconds model_copies_time(const Parameters& parameters, const Strategy& strategy
 }
 
 Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, std::int64_t devices_per_node,
-                            const Performance& performance) {
+                            const Performance& performance, const Software& software) {
   const bool on_both_ends = model.architecture.tied_embeddings || model.mtp_layers > 0;
   if (strategy.pipeline_parallel == 1 || runs_in_v(strategy.schedule) || !on_both_ends) return Seconds(0);
   if (trains_adapters(strategy.lora)) return Seconds(0);  // the embedding is frozen
+  const bool whole = vocabulary_parallel(model, strategy, software).embedding == EmbeddingParallel::none;
   const auto rows = static_cast<double>(padded_vocabulary(model, strategy.tensor_parallel)) /
-                    static_cast<double>(strategy.tensor_parallel);
+                    static_cast<double>(whole ? 1 : strategy.tensor_parallel);
   const Bytes gradients = gradient_bytes(rows * static_cast<double>(model.hidden), strategy);
   return collective_time(CollectiveKind::all_reduce, gradients,
                          tied_embedding_group(strategy, devices_per_node), performance);

@@ -1,6 +1,7 @@
 #include "headroom/time/op_cost.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "headroom/parallel/context.hpp"
 #include "headroom/time/launches.hpp"
@@ -26,6 +27,7 @@ class Pricing {
       const Group& group = collective.axis == ParallelAxis::context ? setting_.groups.context(collective.part)
                                                                     : setting_.groups[collective.axis];
       if (collective.part != GroupPart::whole && group.ranks == 1) continue;
+      nodes_of_ranks_ = share_of_nodes(collective, group, setting_.letters);
       const CollectiveKind forward = forward_kind(collective.name);
       const bool in_pieces = runs_in_pieces(collective, group);
       if (in_pieces) {
@@ -96,11 +98,10 @@ class Pricing {
 
   Seconds time_of(CollectiveKind kind, Bytes bytes, const Group& group) {
     const CollectiveRates& rates = setting_.performance.rates.collectives;
-    if (kind != CollectiveKind::none && !within_fit(bytes, group, rates)) {
-      const auto ranks = static_cast<double>(group.ranks);
-      (holds(rates.fitted_ranks, ranks) ? cost_.beyond.message_size : cost_.beyond.group_size) = true;
-    }
-    return collective_time(kind, bytes, group, setting_.performance);
+    const bool known_ranks = holds(rates.fitted_ranks, static_cast<double>(group.ranks));
+    if (kind != CollectiveKind::none && !within_fit(bytes, group, rates))
+      (known_ranks ? cost_.beyond.message_size : cost_.beyond.group_size) = true;
+    return collective_time(kind, bytes, group, setting_.performance, nodes_of_ranks_);
   }
 
   void communicate(PassCost& pass, CollectiveKind kind, Bytes bytes, const Group& group) {
@@ -109,11 +110,12 @@ class Pricing {
     ++pass.operations;
   }
 
-  // Of what a collective gathers or scatters along the sequence, where the stack has to put it in order.
+  // To put in order what is gathered or scattered along the hidden dimension, the vocabulary, or, by stack, the sequence.
   Seconds copy(PassCost& pass, const Collective& collective, CollectiveKind kind, Bytes bytes) {
     const bool of_shards = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
-    if (!setting_.software.copies_sequence_shards || collective.axis != ParallelAxis::tensor || !of_shards)
-      return Seconds(0);
+    const bool copies = setting_.software.copies_sequence_shards || setting_.sharding.hidden ||
+                        collective.name == Conjugate::gather;
+    if (!copies || collective.axis != ParallelAxis::tensor || !of_shards) return Seconds(0);
     const Seconds time = streaming_time(2 * bytes, setting_.performance);
     pass.memory_bound += time;
     ++pass.operations;
@@ -130,32 +132,33 @@ class Pricing {
   }
 
   Seconds product(const Gemm& gemm) {
-    const Device& device = setting_.performance.device;
     const Rates& rates = setting_.performance.rates;
     // Batched products of attention have no samples of their own: they take the rates of plain ones at any size.
     if (gemm.batch == 1 && !within_fit(gemm, product_rates(rates, gemm.dtype)))
       cost_.beyond.product_size = true;
     if (const auto narrow = narrow_index(gemm.dtype)) cost_.beyond.narrow_types |= 1U << *narrow;
-    return gemm_time(gemm, device, rates, clock_of(gemm.dtype));
+    return gemm_time(gemm, setting_.performance.device, rates, clock_of(gemm.dtype));
+  }
+
+  Seconds one_by_one(Gemm gemm) {
+    const std::int64_t experts = std::exchange(gemm.batch, 1);
+    return static_cast<double>(experts) * product(gemm);
   }
 
   // Of all experts of the rank. Where grouped products were not measured, they are one batch of plain ones (assumed).
   Seconds experts_product(const Gemm& gemm, bool gradient_of_weights) {
     const Performance& performance = setting_.performance;
-    if (setting_.software.expert_products.value == ExpertProducts::per_expert) {
-      Gemm one = gemm;
-      one.batch = 1;
-      return static_cast<double>(gemm.batch) * product(one);
-    }
+    if (setting_.software.expert_products.value == ExpertProducts::per_expert) return one_by_one(gemm);
     const GroupedProductRates* const own = grouped_rates(performance.rates, gemm.dtype);
     if (own == nullptr) return product(gemm);
     cost_.beyond.grouped_products = true;
-    // The inner extent of a gradient of weights is the rows of the expert.
-    const std::int64_t rows = gradient_of_weights ? gemm.inner : gemm.rows;
+    const std::int64_t rows = gradient_of_weights ? gemm.inner : gemm.rows;  // of an expert
     if (!holds(own->fitted_rows, static_cast<double>(rows))) cost_.beyond.product_size = true;
     if (const auto narrow = narrow_index(gemm.dtype)) cost_.beyond.narrow_types |= 1U << *narrow;
-    return performance.rates.kernels.launch.value +
-           grouped_gemm_time(gemm, performance.device, *own, clock_of(gemm.dtype));
+    const Seconds grouped = performance.rates.kernels.launch.value +
+                            grouped_gemm_time(gemm, performance.device, *own, clock_of(gemm.dtype));
+    // Stores were fitted to forward passes: one kernel takes no longer than the loop over experts that it replaces (assumed).
+    return gradient_of_weights ? std::min(grouped, one_by_one(gemm)) : grouped;
   }
 
   [[nodiscard]] double clock_of(Dtype dtype) const {
@@ -244,7 +247,7 @@ class Pricing {
   // Over the parts of the vocabulary: the maximum, the target's logit and the sum of exponentials, an fp32 number a
   // token each [Megatron-LM, core/tensor_parallel/cross_entropy.py].
   void loss() {
-    if (!setting_.sharding.tensor) return;
+    if (!work_.has_parts) return;
     using namespace symbols;
     const Monomial tokens = of_own_tokens(s * b, setting_.sharding);
     const Bytes numbers((tokens * size_of(Dtype::fp32)).evaluate(setting_.letters));
@@ -283,11 +286,8 @@ class Pricing {
     launches_.backward_data += work_.operators.backward;
     for (const StreamingKernel& kernel : work_.forward) add(cost_.forward, launches_.forward, kernel);
     for (const StreamingKernel& kernel : work_.backward) {
-      if (kernel.of_weights) {
-        add(cost_.backward_weight, launches_.backward_weight, kernel);
-      } else {
-        add(cost_.backward_data, launches_.backward_data, kernel);
-      }
+      add(kernel.of_weights ? cost_.backward_weight : cost_.backward_data,
+          kernel.of_weights ? launches_.backward_weight : launches_.backward_data, kernel);
     }
   }
 
@@ -331,6 +331,7 @@ class Pricing {
   const OpWork& work_;
   const Setting& setting_;
   OpCost cost_;
+  std::optional<double> nodes_of_ranks_;  // of the collective being priced
   struct {
     double forward = 0;
     double backward_data = 0;

@@ -90,6 +90,7 @@ OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted
               .overlaps = row.overlaps,
               .frozen = row.frozen,
               .experts = row.weights == WeightClass::expert && !row.products.empty(),
+              .has_parts = row.kind == OpKind::loss && sharding.tensor && row.region == Placement::split,
               .in_pieces = full && row.kind == OpKind::linear && !makes_logits(table)};
   work.launched = launched(table, op, setting.software);
   work.operators = row.operators;

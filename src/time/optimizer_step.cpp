@@ -15,8 +15,8 @@ constexpr auto fp32 = static_cast<double>(size_of(Dtype::fp32));
 
 // Bytes that a step moves for each of its parameters where one kernel reads gradients, master weights and moments of any
 // dtype and writes half-precision weights too [Transformer Engine, FusedAdam].
-double precision_aware_bytes(const Strategy& strategy) {
-  const auto gradient = static_cast<double>(size_of(strategy.gradient_dtype));
+double precision_aware_bytes(const Strategy& strategy, const Software& software) {
+  const auto gradient = real(size_of(stepped_gradient_dtype(strategy, software)));
   const MainParams main_params = strategy.optimizer.main_params;
   const double norm_and_clip = 3 * gradient;
   // The low bits of a master weight need the high ones, which are the weight; without one the weight itself is stepped.
@@ -30,7 +30,8 @@ double precision_aware_bytes(const Strategy& strategy) {
 double bytes_around(const Strategy& strategy, const Software& software) {
   constexpr double norm_and_clip = fp32 + fp32 + fp32;  // read for the norm, then scaled in place
   if (shards_main_params(software, strategy.optimizer)) return norm_and_clip;
-  const double to_fp32 = is_half(strategy.gradient_dtype) ? half + fp32 : 0;  // read, written
+  const double to_fp32 =
+      is_half(stepped_gradient_dtype(strategy, software)) ? half + fp32 : 0;  // read, written
   constexpr double unscale = fp32 + fp32;
   constexpr double to_half = fp32 + half;
   return to_fp32 + unscale + norm_and_clip + to_half;
@@ -41,7 +42,7 @@ double bytes_around(const Strategy& strategy, const Software& software) {
 double elementwise_bytes(const Strategy& strategy, const Software& software) {
   const double moments = moments_size(strategy.optimizer);
   const bool steps_shards = shards_main_params(software, strategy.optimizer);
-  if (!steps_shards && !keeps_fp32(strategy.optimizer)) return precision_aware_bytes(strategy);
+  if (!steps_shards && !keeps_fp32(strategy.optimizer)) return precision_aware_bytes(strategy, software);
   return bytes_around(strategy, software) + fp32 + 2 * (fp32 + moments);
 }
 
@@ -92,7 +93,8 @@ Bytes unstepped_bytes(const Parameters& held, const Strategy& strategy, const Pe
                       const Software& software) {
   const Parameters steps = trained(held);
   const bool shards_sums = reduces_in_passes(strategy, software);
-  Bytes moved = gradient_bytes(shards_sums ? stepped_by_rank(held, strategy) : total(steps), strategy);
+  Bytes moved((shards_sums ? stepped_by_rank(held, strategy) : total(steps)) *
+              real(size_of(kept_gradient_dtype(strategy, software))));
   const double narrow = steps.narrow_dense + steps.narrow_expert;
   if (narrow > 0)
     moved += Bytes(narrow * cast_bytes(strategy, performance.device, strategy.fp8_param_gather));

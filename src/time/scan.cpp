@@ -24,9 +24,9 @@ struct TokenBytes {
   double steps;     // dt, or a running sum, in fp32
 };
 
-double sums_of_steps(const TokenBytes& of) {
-  return 2.5 * of.steps;
-}  // dt at 16 bits read, two in fp32 written
+// Dt at 16 bits read, two in fp32 written.
+double sums_of_steps(const TokenBytes& of) { return 2.5 * of.steps; }
+
 double states_of_chunks(const TokenBytes& of) {
   return of.channels + of.groups + 2 * of.steps + 2 * of.states;
 }
@@ -41,16 +41,17 @@ double forward_bytes(const TokenBytes& of) {
 
 double backward_bytes(const TokenBytes& of) {
   const double again = sums_of_steps(of) + states_of_chunks(of) + scores_in_chunks(of) + 4 * of.states;
-  const double gate =
-      6 * of.channels;  // x, z, the output and its gradient read; gradients of z and before the gate written
+  // x, z, the output and its gradient read; gradients of z and before the gate written.
+  const double gate = 6 * of.channels;
   const double states = of.groups + of.channels + of.steps + 2 * of.states;
   const double passing = 6 * of.states;  // both in fp32 read, both at 16 bits written
   const double x = 3 * of.channels + of.groups + of.states + of.scores + 3 * of.steps;
-  const double b_or_c = 2 * of.channels + of.groups + of.states + 2 * of.groups + of.steps;  // made in fp32
+  // B with x and the gradients of states, C with the output's gradient and states: read; gradients in fp32 written.
+  const double b_and_c = 2 * (of.channels + of.groups + of.states + 2 * of.groups) + 5 * of.steps;
   const double of_x_and_output = 2 * of.channels + of.scores + 2 * of.steps;
   const double from_scores = of.scores + 4 * of.groups;
   const double sums = 8 * of.steps;
-  return again + gate + states + passing + x + 2 * b_or_c + 2 * of_x_and_output + 2 * from_scores + sums;
+  return again + gate + states + passing + x + b_and_c + 2 * of_x_and_output + 2 * from_scores + sums;
 }
 
 }  // namespace
@@ -67,7 +68,13 @@ Bytes scan_bytes(const Scan& scan, AttentionPass pass) {
   return Bytes(scan.tokens * (pass == AttentionPass::forward ? forward_bytes(of) : backward_bytes(of)));
 }
 
-std::int64_t scan_kernels(AttentionPass pass) { return pass == AttentionPass::forward ? 6 : 23; }
+std::int64_t scan_kernels(AttentionPass pass) {
+  if (pass == AttentionPass::forward) return 6;
+  // All but the outputs; then of the gate, states, their sums, x, B, C, scores, C and B by these, dA, dt and the convolution;
+  // then plain operators: a copy of dt, four sums of gradients, three additions, a flip, a running sum and a flip.
+  constexpr std::int64_t again = 5, gradients = 12, plain = 11;
+  return again + gradients + plain;
+}
 
 Seconds scan_time(const Scan& scan, AttentionPass pass, const Performance& performance) {
   const double multiprocessors = real(performance.device.multiprocessors);

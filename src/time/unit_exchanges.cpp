@@ -1,6 +1,7 @@
 #include "headroom/time/unit_exchanges.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/data_shards.hpp"
@@ -88,7 +89,10 @@ class Passes {
 
   [[nodiscard]] std::vector<UnitSpan> spans(bool backward) const {
     std::vector<PlacedUnit> units;
-    for (const PlacedUnit& run : units_) units.insert(units.end(), index(run.count), run);
+    for (PlacedUnit unit : units_) {
+      const std::int64_t count = std::exchange(unit.count, 1);
+      units.insert(units.end(), index(count), unit);
+    }
     return backward ? backward_spans(units) : forward_spans(units);
   }
 
@@ -114,18 +118,41 @@ class Passes {
     }
   };
 
+  // Every unit of a forward pass with what comes after it: visit(i, next, times), alike ones in a row at once.
+  template <class Visit>
+  static void visit_forward(const std::vector<PlacedUnit>& units, Visit visit) {
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      if (units[i].count > 1) visit(i, units[i].exchange, units[i].count - 1);
+      visit(i, i + 1 < units.size() ? units[i + 1].exchange : UnitExchange{}, std::int64_t{1});
+    }
+  }
+
+  // Every unit of a backward pass with the ones before and after it in the model: visit(i, before, after, times).
+  template <class Visit>
+  static void visit_backward(const std::vector<PlacedUnit>& units, Visit visit) {
+    for (std::size_t i = units.size(); i-- > 0;) {
+      const std::int64_t count = units[i].count;
+      const UnitExchange& own = units[i].exchange;
+      const UnitExchange before = i > 0 ? units[i - 1].exchange : UnitExchange{};
+      const UnitExchange after = i + 1 < units.size() ? units[i + 1].exchange : UnitExchange{};
+      visit(i, count > 1 ? own : before, after, std::int64_t{1});
+      if (count > 2) visit(i, own, own, count - 2);
+      if (count > 1) visit(i, before, own, std::int64_t{1});
+    }
+  }
+
+  // Of units one by one.
   [[nodiscard]] std::vector<UnitSpan> forward_spans(const std::vector<PlacedUnit>& units) const {
     Layout layout;
     if (units.empty()) return {};
     const std::size_t last = units.size() - 1;
     layout.alone(UnitWork::gather, units[last], last, gather_time(root_));
     layout.alone(UnitWork::gather, units[0], 0, gather_time(units[0].exchange));
-    for (std::size_t i = 0; i <= last; ++i) {
-      const UnitExchange next = i < last ? units[i + 1].exchange : UnitExchange{};
+    visit_forward(units, [&](std::size_t i, const UnitExchange& next, std::int64_t) {
       const Beside beside = beside_forward(units[i].exchange, next);
       if (i < last) layout.beside(UnitWork::gather, units[i + 1], i + 1, Seconds(0), gather_time(next));
       layout.compute(units[i], i, units[i].forward, exposed(beside, units[i].forward), longest(beside));
-    }
+    });
     return layout.spans;
   }
 
@@ -134,17 +161,16 @@ class Passes {
     if (units.empty()) return {};
     const std::size_t last = units.size() - 1;
     layout.clock += units[last].exchange.activations;
-    for (std::size_t i = units.size(); i-- > 0;) {
-      const UnitExchange before = i > 0 ? units[i - 1].exchange : UnitExchange{};
-      const UnitExchange after = i < last ? units[i + 1].exchange : UnitExchange{};
-      const Beside beside = beside_backward(before, after);
-      const Seconds together = longest(beside);
-      if (i > 0 && !exchanges_.keeps_gathered)
-        layout.beside(UnitWork::gather, units[i - 1], i - 1, Seconds(0), gather_time(before));
-      if (i < last)
-        layout.beside(UnitWork::reduce, units[i + 1], i + 1, together - reduction_time(after), together);
-      layout.compute(units[i], i, units[i].backward, exposed(beside, units[i].backward), together);
-    }
+    visit_backward(
+        units, [&](std::size_t i, const UnitExchange& before, const UnitExchange& after, std::int64_t) {
+          const Beside beside = beside_backward(before, after);
+          const Seconds together = longest(beside);
+          if (i > 0 && !exchanges_.keeps_gathered)
+            layout.beside(UnitWork::gather, units[i - 1], i - 1, Seconds(0), gather_time(before));
+          if (i < last)
+            layout.beside(UnitWork::reduce, units[i + 1], i + 1, together - reduction_time(after), together);
+          layout.compute(units[i], i, units[i].backward, exposed(beside, units[i].backward), together);
+        });
     layout.alone(UnitWork::reduce, units[0], 0, reduction_time(units[0].exchange));
     layout.alone(UnitWork::reduce, units[last], last, reduction_time(root_));
     return layout.spans;
@@ -203,12 +229,10 @@ class Passes {
   [[nodiscard]] Seconds forward() const {
     if (units_.empty()) return Seconds(0);
     Seconds shown = gather_time(units_.front().exchange);
-    for (std::size_t i = 0; i < units_.size(); ++i) {
-      const auto& [kind, count, own, forward, backward] = units_[i];
-      const UnitExchange next = i + 1 < units_.size() ? units_[i + 1].exchange : UnitExchange{};
-      shown += real(count - 1) * exposed(beside_forward(own, own), forward);
-      shown += exposed(beside_forward(own, next), forward);
-    }
+    visit_forward(units_, [&](std::size_t i, const UnitExchange& next, std::int64_t times) {
+      const PlacedUnit& unit = units_[i];
+      shown += real(times) * exposed(beside_forward(unit.exchange, next), unit.forward);
+    });
     return shown;
   }
 
@@ -216,18 +240,10 @@ class Passes {
     if (units_.empty()) return Seconds(0);
     // What the last unit sent away has nothing to come back beside.
     Seconds shown = units_.back().exchange.activations;
-    for (std::size_t i = units_.size(); i-- > 0;) {
-      const auto& [kind, count, own, forward, backward] = units_[i];
-      const UnitExchange before = i > 0 ? units_[i - 1].exchange : UnitExchange{};
-      const UnitExchange after = i + 1 < units_.size() ? units_[i + 1].exchange : UnitExchange{};
-      if (count == 1) {
-        shown += exposed(beside_backward(before, after), backward);
-        continue;
-      }
-      shown += exposed(beside_backward(own, after), backward);
-      shown += real(count - 2) * exposed(beside_backward(own, own), backward);
-      shown += exposed(beside_backward(before, own), backward);
-    }
+    visit_backward(units_, [&](std::size_t i, const UnitExchange& before, const UnitExchange& after,
+                               std::int64_t times) {
+      shown += real(times) * exposed(beside_backward(before, after), units_[i].backward);
+    });
     return shown + reduction_time(units_.front().exchange);
   }
 
@@ -291,16 +307,6 @@ std::vector<UnitSpan> unit_spans(const ModelExchanges& exchanges, const ModelCos
                                  const StagePlace& place, const Recomputation& recompute,
                                  const Performance& performance, const Software& software, bool backward) {
   return Passes(exchanges, cost, place, recompute, performance, software).spans(backward);
-}
-
-ExchangeTimes operator+(const ExchangeTimes& x, const ExchangeTimes& y) {
-  return {.gather = x.gather + y.gather,
-          .reduction = x.reduction + y.reduction,
-          .host = x.host + y.host,
-          .exposed_forward = x.exposed_forward + y.exposed_forward,
-          .exposed_backward = x.exposed_backward + y.exposed_backward,
-          .exposed_host_forward = x.exposed_host_forward + y.exposed_host_forward,
-          .exposed_host_backward = x.exposed_host_backward + y.exposed_host_backward};
 }
 
 ExchangeTimes exchange_times(const ModelExchanges& exchanges, const ModelCost& cost, const StagePlace& place,

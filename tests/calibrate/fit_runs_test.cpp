@@ -129,7 +129,7 @@ TEST_CASE("calibrate to runs: no interval is narrower than what was held out, an
   CHECK(of_request.spread.logarithm == spread.logarithm);
   // A model whose flash attention none of these runs has is as uncertain as before.
   request.model.architecture.kernels.attention = AttentionKernel::flash;
-  CHECK(iteration_spread(request, embedded_spreads()).rates == StepRates::transferred);
+  CHECK(iteration_spread(request, embedded_spreads()).rates == StepRates::kernels);
 }
 
 TEST_CASE("calibrate to runs: one run tells one scalar, and nothing is held out") {
@@ -212,7 +212,7 @@ TEST_CASE("calibrate to runs: a bound holds, and is named") {
   Request request = rows[0].request;
   request.system = result.system;
   CHECK(iteration_spread(request, embedded_spreads()).spread.logarithm ==
-        embedded_spreads().transferred.logarithm);
+        embedded_spreads().kernels.logarithm);
 }
 
 TEST_CASE("calibrate to runs: what no efficiency explains is refused") {

@@ -24,7 +24,7 @@ double milliseconds(const MeasuredLayer& layer, std::int64_t ranks) {
 }
 
 TEST_CASE("layer samples: K22's 22B layer takes what table 4 says") {
-  // Its backward pass has kernels that headroom-measure does without: the bound is loose.
+  // Its backward pass has kernels that a measured layer does without: the bound is loose.
   CHECK(milliseconds(layer_22b(LayerPass::forward), 8) == doctest::Approx(7.7).epsilon(0.05));
   CHECK(milliseconds(layer_22b(LayerPass::backward), 8) == doctest::Approx(11.9).epsilon(0.2));
 }
@@ -41,7 +41,7 @@ TEST_CASE("layer samples: a backward pass holds its replay") {
   const double full = milliseconds(layer_22b(LayerPass::backward, RecomputePolicy::full), 0);
   CHECK(plain < selective);
   CHECK(selective < full);
-  CHECK(full - plain <= milliseconds(layer_22b(LayerPass::forward), 0));
+  CHECK(full - plain <= milliseconds(layer_22b(LayerPass::forward), 0) * (1 + 1e-12));  // rounding forgiven
 }
 
 TEST_CASE("layer samples: nothing is said of a layer that cannot be split so") {

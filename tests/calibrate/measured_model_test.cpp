@@ -70,10 +70,13 @@ TEST_CASE("a run with windows: the last of each so many layers sees all tokens")
   run.data_parallel = 4;
   run.window = 128;
   run.attention_sinks = run.qk_norm = true;
+  run.clamped_activation = run.scaled_rotary = true;
   const Architecture all = request_for(run).model.architecture;
   CHECK(request_for(run).model.layer_kinds.empty());
   CHECK(all.window == 128);
   CHECK(all.attention_sinks);
+  CHECK(all.clamped_activation == is_gated(all.activation));
+  CHECK(all.scaled_rotary == (all.positions == Positions::rotary));
   CHECK(all.qk_norm == QkNorm::per_head);
   run.full_attention_every = 3;
   const Transformer some = request_for(run).model;

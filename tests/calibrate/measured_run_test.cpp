@@ -89,6 +89,9 @@ TEST_CASE("published sources bring their system, software and targets by key") {
   CHECK(presets_of(from(bloom), &source) == RunPresets{"jean-zay-a100-80g", "megatron-deepspeed-2022"});
   CHECK(label_of(from(bloom), &source) == "BLOOM");
   CHECK(targets_of(source).front().median == 0.08);
+  // One that measured on several GPUs names no system: that of each run's GPU holds, and what runs state of its network.
+  const PublishedSource kempner = read_source("kempnerforge");
+  CHECK(presets_of(from("kempnerforge"), &kempner) == RunPresets{"dgx-a100-80g", "kempnerforge-2026"});
   CHECK(targets_of(read_source(zero_bubble)).size() == 2);
   CHECK(targets_of(read_source(zero_bubble)).back().group == "Zero Bubble, memory");
 }
@@ -252,7 +255,7 @@ TEST_CASE("what cannot be predicted is skipped with the reason") {
   CHECK(changed([](auto& run) { run.dtype = "float8 (rowwise)"; }) == narrow);
   CHECK(changed([](auto& run) { run.recipe = "rowwise"; }) == "not modelled yet: GEMMs of recipe 'rowwise'");
   CHECK(changed([](auto& run) { run.dtype = "tf32"; }) == "not modelled yet: GEMMs in 'tf32'");
-  CHECK(changed([](auto& run) { run.schedule = "V-Min"; }) == "not modelled yet: schedule V-Min");
+  CHECK(changed([](auto& run) { run.schedule = "BitPipe"; }) == "not modelled yet: schedule BitPipe");
   CHECK(changed([](auto& run) { run.recompute = "some"; }) == "not modelled yet: recompute 'some'");
   CHECK(changed([](auto& run) { run.recompute.reset(); }) == "not stated: recompute");
   CHECK(changed([](auto& run) { run.vocabulary.reset(); }) == "not stated: model.vocab");

@@ -52,6 +52,12 @@ COMMANDS = {
         PAPER + ["--sp", "--recompute", "selective"],
         ["llama-3-8b", "-t", "16", "--detail", "exact", "--recompute", "selective"],
         ["gpt3-13b", "-p", "3", "--recompute", "full", "--recompute-layers", "2"],
+        ["llama-3-8b", "-c", "4"],
+        ["llama-3-8b", "-t", "2", "-c", "4", "--cp-comm", "a2a"],
+        ["mixtral-8x7b", "-d", "8", "--expert-parallel", "8", "--software", "megatron-core-2025"],
+        ["mixtral-8x7b", "-d", "8", "--expert-parallel", "8", "--moe-dispatcher", "allgather"],
+        ["nemotron-3-nano-30b-a3b", "-t", "2", "-d", "4", "--sp", "--expert-parallel", "2"],
+        ["llama-3-8b", "-d", "8", "--data-sharding", "zero3", "--software", "torchtitan-2025"],
     ],
     "frontier": [
         KINDS + ["--budget", "20 GiB"],
@@ -78,6 +84,7 @@ COMMANDS = {
     ],
     "validate_samples": [
         ["--samples", "tests/io/samples/headroom_measure.json", "--system", "dgx-h100-80g"],
+        ["--samples", "tests/io/samples/kinds.json", "--system", "dgx-h100-80g"],
     ],
     "calibrate_samples": [
         ["tests/io/samples/sustained.json", "--base", "dgx-a100-80g"],

@@ -117,7 +117,10 @@ TEST_CASE("expr: prints sums without a common factor, and differences") {
   using namespace symbols;
   CHECK(to_string(1 + v / h) == "1 + v/h");
   CHECK(to_string(16 * s * b * h * (1 - 1 / t)) == "s b h (16 - 16/t)");
-  CHECK(to_string(1 - s) == "s (-1 + 1/s)");
+  CHECK(to_string(1 - s) == "-s + 1");
+  // What all have is taken out, and otherwise what the first has.
+  CHECK(to_string(2 * s * b * h + 64 * s * b) == "s b (2 h + 64)");
+  CHECK(to_string(2 * s * b * h + 64 * a * s * b) == "s b h (2 + 64 a/h)");
 }
 
 TEST_CASE("expr: every symbol has a letter and a place of its own") {

@@ -122,16 +122,55 @@ TEST_CASE("hub: layers of several kinds, as lists, patterns and first layers") {
   CHECK(listed.model.layer_kinds[1].architecture.window == 128);
 }
 
+TEST_CASE("hub: what lists and numbers of layers cannot be is refused") {
+  const auto contains = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(contains(problems_of(R"({"model_type": "llama", "num_hidden_layers": 100001})"), "layers"));
+  CHECK(contains(
+      problems_of(R"({"model_type": "qwen3", "num_hidden_layers": 1, "layer_types": ["linear_attention"]})"),
+      "layer_types: must be of full_attention, sliding_attention: 'linear_attention' is not modelled"));
+  CHECK(contains(
+      problems_of(R"({"model_type": "gpt_oss", "num_hidden_layers": 3, "layer_types": ["full_attention"]})"),
+      "layer_types: must be of the model's 3 layers (found 1)"));
+  CHECK(contains(problems_of(R"({"model_type": "llama4_text", "num_hidden_layers": 8, "moe_layers": [99]})"),
+                 "moe_layers: must be of the layers 0 to 7 (found 99)"));
+  CHECK(
+      contains(problems_of(R"({"model_type": "qwen3_moe", "num_hidden_layers": 2, "mlp_only_layers": [-1]})"),
+               "mlp_only_layers: must be of the layers 0 to 1 (found -1)"));
+}
+
 TEST_CASE("hub: mixtures of experts and latent attention") {
+  const auto shared_width = [](const char* shared) {
+    const std::string text = std::string(R"({"model_type": "deepseek_v3")") + shared + "}";
+    return imported(text).model.layer_kinds[1].architecture.experts->shared_feedforward;
+  };
+  CHECK(shared_width("") == 2048);
+  CHECK(shared_width(R"(, "n_shared_experts": null)") == 0);
+
+  const auto groups = [](const char* of_file) {
+    const std::string text = std::string(R"({"model_type": "deepseek_v3")") + of_file + "}";
+    const Experts experts = *imported(text).model.layer_kinds[1].architecture.experts;
+    return std::pair{experts.groups, experts.groups_per_token};
+  };
+  CHECK(groups("") == std::pair<std::int64_t, std::int64_t>{8, 4});
+  CHECK(groups(R"(, "n_group": null, "topk_group": null)") == std::pair<std::int64_t, std::int64_t>{1, 1});
+  CHECK(groups(R"(, "n_group": 16, "topk_group": 2)") == std::pair<std::int64_t, std::int64_t>{16, 2});
+
   check_same(imported(R"({"model_type": "mixtral"})"), "mixtral-8x7b");
   check_same(imported(R"({"model_type": "deepseek_v3", "num_nextn_predict_layers": 1})"), "deepseek-v3");
   check_same(imported(R"({"model_type": "kimi_k2", "vocab_size": 163840, "num_attention_heads": 64,
-    "n_routed_experts": 384, "first_k_dense_replace": 1})"),
+    "n_routed_experts": 384, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1})"),
              "kimi-k2");
   check_same(imported(R"({"model_type": "deepseek_v2", "hidden_size": 2048, "intermediate_size": 10944,
     "num_hidden_layers": 27, "num_attention_heads": 16, "vocab_size": 102400, "q_lora_rank": null,
     "first_k_dense_replace": 1, "moe_intermediate_size": 1408, "num_experts_per_tok": 6})"),
              "deepseek-v2-lite");
+  check_same(imported(R"({"model_type": "deepseek_v2", "hidden_size": 5120, "intermediate_size": 12288,
+    "num_hidden_layers": 60, "num_attention_heads": 128, "num_key_value_heads": 128, "vocab_size": 102400,
+    "first_k_dense_replace": 1, "moe_intermediate_size": 1536, "n_routed_experts": 160,
+    "num_experts_per_tok": 6, "topk_method": "group_limited_greedy", "n_group": 8, "topk_group": 3})"),
+             "deepseek-v2");
   check_same(imported(R"({"model_type": "qwen3_moe", "num_hidden_layers": 48, "head_dim": 128,
     "norm_topk_prob": true, "mlp_only_layers": []})"),
              "qwen3-30b-a3b");
@@ -162,7 +201,7 @@ TEST_CASE("hub: layers of one part, by a pattern or a list of words, and by name
     return text.find(part) != std::string::npos;
   };
   CHECK(contains(problems_of(R"({"model_type": "nemotron_h", "hybrid_override_pattern": "MXM"})"),
-                 "hybrid_override_pattern: must be of the letters M, *, - and E"));
+                 "hybrid_override_pattern: must be of the letters M, *, - and E, with | between stages"));
   CHECK(contains(problems_of(R"({"model_type": "nemotron_h", "num_hidden_layers": 50})"),
                  "num_hidden_layers: must be the 52 layers that are described"));
   CHECK(

@@ -11,6 +11,7 @@
 
 #include "headroom/calibrate/fit_rates.hpp"
 #include "headroom/io/system_file.hpp"
+#include "interop/profiled_product.hpp"
 #include "io/messages.hpp"
 #include "paths.hpp"
 
@@ -73,13 +74,7 @@ TEST_CASE("profile: a product has the shape of the innermost operator at its lau
                                 kernel_events("gemm", 6, 100), operator_event("aten::mm", 105, mm),
                                 kernel_events("gemm", 106, 300), kernel_events("splitKreduce", 107, 20),
                                 operator_event("aten::mm", 205, mm), kernel_events("gemm", 206, 140)});
-  REQUIRE(profile.samples.samples.size() == 1);
-  const Sample& sample = profile.samples.samples.front();
-  CHECK(sample.kind == SampleKind::matrix_product);
-  CHECK(sample.product == Gemm{.rows = 4096, .columns = 512, .inner = 1024});
-  CHECK(sample.half_format == HalfFormat::bf16);
-  CHECK(sample.load == Load::sustained);
-  CHECK(sample.median.count() == doctest::Approx(140e-6));  // of 100, 300 + 20 and 140
+  tests::check_product_of_three_times(profile);
   CHECK(profile.samples.device == "NVIDIA A100-SXM4-80GB");
   REQUIRE(profile.parts.size() == 1);
   CHECK(profile.parts.front() == ProfilePart{.work = "matrix products",

@@ -43,8 +43,42 @@ TEST_CASE("a run of layers of one part has the kinds of its letters, and says wh
   CHECK(reasons(mamba) == "not stated: model.hybrid_pattern");
   CHECK(reasons(mamba + R"(, "hybrid_pattern": "M-")") ==
         "not stated: model.hybrid_pattern of as many letters as layers");
-  CHECK(contains(message_of([&] { return hybrid(R"("hybrid_pattern": "MQ")"); }),
-                 "r.json: /0/model/hybrid_pattern: must be of the letters M, *, - and E"));
+  CHECK(contains(
+      message_of([&] { return hybrid(R"("hybrid_pattern": "MQ")"); }),
+      "r.json: /0/model/hybrid_pattern: must be of the letters M, *, - and E, with | between stages"));
+}
+
+TEST_CASE("a run of Nemotron's family leaves at 16 bits what its recipes do, unless it says which modules") {
+  MeasuredRun run = hybrid(R"("mamba": {"heads": 64, "head_dim": 64, "state": 128}, "hybrid_pattern": "ME*E",
+      "moe": {"experts": 8, "topk": 2, "moe_ffn": 512, "latent": 256})");
+  run.device = "B200-SXM-180GB";
+  run.mtp_layers = 1;
+  const auto modules = [&](const char* recipe) {
+    run.recipe = recipe;
+    const RunCases cases = cases_of({run}, std::nullopt, std::nullopt);
+    REQUIRE(cases.measurements.cases.size() == 1);
+    return names_of(cases.measurements.cases[0].request.strategy.precision_scope.bf16_modules);
+  };
+  using Names = std::vector<std::string_view>;
+  CHECK(modules("nvfp4") == Names{"attention", "latent_proj", "mtp"});
+  CHECK(modules("mxfp8") == Names{"mtp"});
+  CHECK(modules("bf16") == Names{});
+  run.bf16_modules = {PrecisionModule::experts};
+  CHECK(modules("nvfp4") == Names{"experts"});
+}
+
+TEST_CASE("a run whose experts keep what they save in pages runs them by the op fuser") {
+  const auto of = [](const std::string& members) {
+    return hybrid("\"name\": \"mine\"}, " + members + R"(, "offload": {"weights": false)").settings;
+  };
+  const RunSettings paged = of(R"("moe_run": {"paged_stash": true})");
+  CHECK(paged.clamp_kernel == Fusion::fused);
+  CHECK(paged.expert_bias_kernel == Fusion::fused);
+  CHECK_FALSE(of(R"("moe_run": {"paged_stash": false})").clamp_kernel.has_value());
+  const RunSettings stated =
+      of(R"("moe_run": {"paged_stash": true}, "settings": {"clamp_kernel": "unfused"})");
+  CHECK(stated.clamp_kernel == Fusion::unfused);
+  CHECK(stated.expert_bias_kernel == Fusion::fused);
 }
 
 }  // namespace headroom

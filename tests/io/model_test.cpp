@@ -251,9 +251,34 @@ TEST_CASE("model: heads must be divisible by key_value_heads") {
         "models/gpt3.json: /heads: must be divisible by key_value_heads (96 % 7 = 5)");
 }
 
+TEST_CASE("model: what groups of experts cannot be") {
+  const auto message = [](const std::string& groups) {
+    return message_adding(R"("experts": {"count": 16, "per_token": 6, )" + groups + "}");
+  };
+  const std::string at = "models/gpt3.json: /experts/";
+  CHECK(message(R"("groups": 4, "groups_per_token": 2)").empty());
+  CHECK(message(R"("groups": 4, "groups_per_token": 0)").empty());
+  CHECK(message(R"("groups": 3)") == at + "groups: must divide the experts (16 % 3 = 1)");
+  CHECK(message(R"("groups": 4, "groups_per_token": 5)") ==
+        at + "groups_per_token: must be at most the groups (5 > 4)");
+  CHECK(message(R"("groups_per_token": 2)") == at + "groups_per_token: must be at most the groups (2 > 1)");
+  CHECK(message(R"("groups": 4, "groups_per_token": 1)") ==
+        at + "per_token: must be at most the experts of the groups that a token goes to (6 > 4)");
+}
+
 TEST_CASE("model: rotary positions need an even head size") {
   CHECK(message_adding("\"head_size\": 127, \"positions\": \"rotary\"") ==
         "models/gpt3.json: /head_size: must be even for rotary positions (127)");
+}
+
+TEST_CASE("model: clamps need a gated activation, and a scale rotary positions") {
+  CHECK(message_adding("\"clamped_activation\": true") ==
+        "models/gpt3.json: /clamped_activation: needs a gated activation: swiglu or geglu");
+  CHECK(message_adding("\"scaled_rotary\": true") ==
+        "models/gpt3.json: /scaled_rotary: needs rotary positions");
+  const std::string scaled = R"({"scaled": {"scaled_rotary": true}})";
+  CHECK(contains(with_kinds(R"([{"kind": "scaled", "count": 96}])", scaled),
+                 "/layer_kinds/scaled/scaled_rotary: needs rotary positions"));
 }
 
 TEST_CASE("model: learned positions must cover the sequence") {
@@ -306,6 +331,10 @@ TEST_CASE("model: writing and reading give the same model back") {
     any(architecture.kernels.activation.emplace());
     any(architecture.kernels.normalization.emplace());
     any(architecture.kernels.rotary.emplace());
+    any(architecture.kernels.clamp.emplace());
+    any(architecture.kernels.expert_bias.emplace());
+    architecture.clamped_activation = is_gated(architecture.activation) && *rc::gen::arbitrary<bool>();
+    architecture.scaled_rotary = architecture.positions == Positions::rotary && *rc::gen::arbitrary<bool>();
     any(architecture.kernels.cross_entropy.emplace());
     any(architecture.kernels.qkv);
     any(architecture.kernels.kv_sharing.emplace());

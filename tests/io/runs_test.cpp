@@ -55,7 +55,8 @@ TEST_CASE("the name of a sharding says whose stack a run is of, and the name of 
   CHECK(stack("") == "torchtitan-2025");
   CHECK(stack("\"software\": \"torchtitan Dec 2024, torch 2.6-dev\", ") == "torchtitan-2024");
   CHECK(stack("\"software\": \"torchtitan June 2025\", ") == "torchtitan-2025");
-  CHECK(stack("\"software\": \"KempnerForge of 2024\", ") == "torchtitan-2025");
+  CHECK(stack("\"software\": \"KempnerForge of 2026\", ") == "kempnerforge-2026");
+  CHECK(stack("\"software\": \"PyTorch of 2024\", ") == "torchtitan-2025");
 }
 
 TEST_CASE("a measured time takes precedence over a derived one") {
@@ -88,12 +89,16 @@ TEST_CASE("CUDA graphs of a run, by Megatron-Core's words") {
   }
 }
 
-TEST_CASE("biases of linears are the run's, or those of the embedded model of its name and sizes") {
+TEST_CASE("biases, clamps and scaled positions are those of the run or of its embedded model") {
   const auto named = [](const std::string& name) {
     return changed_run("\"layers\": 24, \"hidden\": 2048, \"heads\": 16",
                        "\"layers\": 36, \"hidden\": 2880, \"heads\": 64, \"name\": \"" + name + "\"");
   };
   CHECK(named("gpt-oss-120b").linear_bias == true);
+  CHECK(named("gpt-oss-120b").clamped_activation == true);
+  CHECK(named("gpt-oss-120b").scaled_rotary == true);
+  CHECK_FALSE(named("llama-3-8b").clamped_activation.has_value());
+  CHECK(changed_run("\"heads\"", "\"clamped_activation\": true, \"heads\"").clamped_activation == true);
   CHECK_FALSE(named("llama-3-8b").linear_bias.has_value());
   CHECK_FALSE(named("anything").linear_bias.has_value());
   CHECK(changed_run("\"heads\"", "\"linear_bias\": false, \"heads\"").linear_bias == false);
@@ -232,6 +237,10 @@ TEST_CASE("what a run says of attention and experts is read, and what latent att
                                                    .rope_head_size = 64,
                                                    .value_head_size = 96});
   CHECK(latent.experts->router_bias);
+  CHECK(latent.experts->groups_per_token == 1);
+  const auto limited = of_model(experts + R"(, "groups": 4, "group_topk": 2})").experts;
+  CHECK(limited->groups == 4);
+  CHECK(limited->groups_per_token == 2);
   CHECK(latent.lacking.empty());
   CHECK(of_model(experts + ", \"qk_nope\": 128}").latent_attention == std::nullopt);
   CHECK(of_model(experts + ", \"kv_lora\": 512}").lacking ==
@@ -270,14 +279,18 @@ TEST_CASE("a run with a recipe is one of that precision, on a device that has it
 
 TEST_CASE("a run says which layers stay in BF16, and whether attention is in FP8") {
   const std::string recipe =
-      R"("precision": {"recipe": "tensorwise", "bf16_layers": [1, 2], "fp8_attention": true}, )";
+      R"("precision": {"recipe": "tensorwise", "bf16_layers": [1, 2], "bf16_modules": ["linear_qkv"],
+          "fp8_attention": true}, )";
   MeasuredRun run = changed_run("\"recompute\"", recipe + "\"recompute\"");
   run.device = "H100-SXM5-80GB";
   run.flash_attention = true;
   const RunCases cases = cases_of({run}, std::nullopt, std::nullopt);
   REQUIRE(cases.measurements.cases.size() == 1);
   CHECK(cases.measurements.cases[0].request.strategy.precision_scope ==
-        PrecisionScope{.bf16_layers_at_start = 1, .bf16_layers_at_end = 2, .attention = true});
+        PrecisionScope{.bf16_layers_at_start = 1,
+                       .bf16_layers_at_end = 2,
+                       .attention = true,
+                       .bf16_modules = PrecisionModule::linear_qkv});
   for (const char* const wrong : {"1", "[1]", "[1, 2, 3]", "[1, -1]", "[1, 0.5]", "[1, 100001]"}) {
     CAPTURE(wrong);
     const std::string member = std::string(R"("precision": {"bf16_layers": )") + wrong + "}, ";

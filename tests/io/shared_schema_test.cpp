@@ -51,6 +51,8 @@ Json expected(const Member<T>&, const StrategyField& field) {
     return {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", field.least}}}};
   } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
     return {{"$ref", "#/$defs/texts"}};
+  } else if constexpr (std::is_same_v<T, PrecisionModules>) {
+    return {{"type", "array"}, {"items", {{"enum", names_of<PrecisionModule>()}}}};
   } else if constexpr (std::is_same_v<T, Dtype>) {  // those that the field reads
     Json names = Json::array();
     for (const auto& [dtype, name] : spellings<Dtype>) {

@@ -93,6 +93,14 @@ TEST_CASE("system: a new one has rates scaled by its data sheet, every one assum
   CHECK(write_system(parse_system(write_system(made), "mine.json")) == write_system(made));
 }
 
+TEST_CASE("system: rates of a new one do not round above the peak that it is given") {
+  for (const char* const peak : {"3.9578 PFLOP/s", "2.2226 PFLOP/s", "1.98765 PFLOP/s"}) {
+    const System made = new_system("dgx-h100-80g", {std::string("performance.device.fp8_peak=") + peak});
+    const auto& fp8 = made.performance->rates.products_by_dtype[*narrow_index(Dtype::fp8)];
+    CHECK(fp8->products.tile_peak.value <= *made.performance->device.fp8_peak);
+  }
+}
+
 TEST_CASE("system: a new one without a peak for a type has no rates of it, and mistakes are named") {
   const System made = new_system("gb200-nvl72", {"performance.device.half_peak=1 PFLOP/s"});
   CHECK(made.performance->rates.products_by_dtype[*narrow_index(Dtype::nvfp4)].has_value());

@@ -61,7 +61,7 @@ TEST_CASE("backward peak: a stack that counts none of it has what it had") {
 TEST_CASE("backward peak: of a gated layer it is during the activation") {
   const Transformer model = small_llama();
   const BackwardPeak peak =
-      peaks(model, with_two_sequences(), stack(DummyGradients::none)).kinds[0].plain.backward;
+      peaks(model, with_two_sequences(), stack(DummyGradients::none)).kinds[0].plain.peaks.backward;
   CHECK(op_name(model, peak.during) == "activation");
   // Of the stream (2 h), of what was activated (2 f), of gate and up (4 f); the input of mlp_down (2 f) is freed.
   CHECK(peak.gradients == Bytes(tokens * (2 * 8 + 2 * 24 + 4 * 24)));
@@ -76,7 +76,7 @@ TEST_CASE(
     "gradient") {
   Transformer model = small_llama();
   const BackwardPeak loss =
-      peaks(model, with_two_sequences(), stack(DummyGradients::none)).kinds[2].plain.backward;
+      peaks(model, with_two_sequences(), stack(DummyGradients::none)).kinds[2].plain.peaks.backward;
   CHECK(op_name(model, loss.during) == "loss");
   CHECK(loss.logits == Bytes(tokens * 2 * 16));
   CHECK(total(loss) == loss.logits);
@@ -84,7 +84,7 @@ TEST_CASE(
   model.hidden = 64;
   model.head_size = 16;
   const BackwardPeak linear =
-      peaks(model, with_two_sequences(), stack(DummyGradients::kept_by_shape)).kinds[2].plain.backward;
+      peaks(model, with_two_sequences(), stack(DummyGradients::kept_by_shape)).kinds[2].plain.peaks.backward;
   CHECK(op_name(model, linear.during) == "output_layer");
   CHECK(linear.weight_gradients == Bytes(2 * 64 * 16));
   CHECK(linear.logits == Bytes(tokens * 2 * 16));
@@ -98,11 +98,11 @@ TEST_CASE(
   Transformer model = small_llama();
   model.architecture.kernels.cross_entropy = CrossEntropy::fused;
   const BackwardPeak fused =
-      peaks(model, with_two_sequences(), stack(DummyGradients::none)).kinds[2].plain.backward;
+      peaks(model, with_two_sequences(), stack(DummyGradients::none)).kinds[2].plain.peaks.backward;
   CHECK(op_name(model, fused.during) != "loss");
   model.architecture.kernels.cross_entropy = CrossEntropy::plain;
   const BackwardPeak plain =
-      peaks(model, with_two_sequences(), stack(DummyGradients::none)).kinds[2].plain.backward;
+      peaks(model, with_two_sequences(), stack(DummyGradients::none)).kinds[2].plain.peaks.backward;
   CHECK(op_name(model, plain.during) == "loss");
   CHECK(plain.logits == Bytes(tokens * (4 + 4) * 16));
 }
@@ -113,7 +113,7 @@ TEST_CASE(
   model.vocabulary = model.vocabulary_multiple = 4096;
   model.architecture.kernels.cross_entropy = CrossEntropy::compiled;
   const ModelActivations held = peaks(model, with_two_sequences(), stack(DummyGradients::none));
-  const BackwardPeak compiled = held.kinds[2].plain.backward;
+  const BackwardPeak compiled = held.kinds[2].plain.peaks.backward;
   CHECK(op_name(model, compiled.during) == "loss");
   CHECK(compiled.logits == Bytes(tokens * 2 * 4096));
 }
@@ -123,7 +123,7 @@ TEST_CASE("backward peak: a loss in chunks holds an eighth of the logits, in thr
   model.vocabulary = model.vocabulary_multiple = 4096;
   const auto peak = [&](CrossEntropy kind) {
     model.architecture.kernels.cross_entropy = kind;
-    return peaks(model, with_two_sequences(), stack(DummyGradients::none)).kinds[2].plain.backward;
+    return peaks(model, with_two_sequences(), stack(DummyGradients::none)).kinds[2].plain.peaks.backward;
   };
   const BackwardPeak chunked = peak(CrossEntropy::chunked);
   CHECK(op_name(model, chunked.during) == "loss");
@@ -142,14 +142,15 @@ TEST_CASE(
   strategy.tensor_parallel = 2;
   strategy.sequence_parallel = true;
   const BackwardPeak peak =
-      peaks(model, strategy, stack(DummyGradients::kept_by_shape)).kinds[2].plain.backward;
+      peaks(model, strategy, stack(DummyGradients::kept_by_shape)).kinds[2].plain.peaks.backward;
   CHECK(op_name(model, peak.during) == "output_layer");
   CHECK(peak.gathered == Bytes(tokens * 2 * 64));
   CHECK(peak.gradients == Bytes(tokens * 2 * 64 * 1.5));  // whole, and the shard that is left of it
   CHECK(peak.weight_gradients == Bytes(2 * 64 * 16 / 2));
   // One that saves gathered inputs gathers none.
   strategy.save_gathered_input = true;
-  CHECK(peaks(model, strategy, stack(DummyGradients::kept_by_shape)).kinds[2].plain.backward.gathered == 0_B);
+  CHECK(peaks(model, strategy, stack(DummyGradients::kept_by_shape)).kinds[2].plain.peaks.backward.gathered ==
+        0_B);
 }
 
 TEST_CASE("backward peak: separate accumulation makes every weight gradient beside their sum") {
@@ -160,7 +161,7 @@ TEST_CASE("backward peak: separate accumulation makes every weight gradient besi
        {std::pair{GradientAccumulation::separate, DummyGradients::none},
         std::pair{GradientAccumulation::fused, DummyGradients::transient}}) {
     const BackwardPeak peak =
-        peaks(model, with_two_sequences(), stack(dummies, accumulation)).kinds[0].plain.backward;
+        peaks(model, with_two_sequences(), stack(dummies, accumulation)).kinds[0].plain.peaks.backward;
     CHECK(op_name(model, peak.during) == "qkv");
     CHECK(peak.weight_gradients == Bytes(2.0 * 512 * (512 + 2 * 256)));
   }
@@ -173,11 +174,11 @@ TEST_CASE(
   strategy.recompute.policy = RecomputePolicy::full;
   const ModelActivations parts = peaks(model, strategy, stack(DummyGradients::none));
   const LayerActivations& full = parts.kinds[0].recomputed;
-  const BackwardPeak& plain = parts.kinds[0].plain.backward;
-  CHECK(full.backward.during == plain.during);
-  CHECK(full.backward.gradients == plain.gradients);
-  CHECK(full.backward.freed == 0_B);  // the checkpoint is needed until the first op
-  CHECK(full.backward.recompute == full.recomputed - plain.freed);
+  const BackwardPeak& plain = parts.kinds[0].plain.peaks.backward;
+  CHECK(full.peaks.backward.during == plain.during);
+  CHECK(full.peaks.backward.gradients == plain.gradients);
+  CHECK(full.peaks.backward.freed == 0_B);  // the checkpoint is needed until the first op
+  CHECK(full.peaks.backward.recompute == full.recomputed - plain.freed);
 }
 
 TEST_CASE("dummy gradients: one for each distinct shape of the layers' weights") {

@@ -50,7 +50,7 @@ TEST_CASE(
   const LayerKind kind = mixture_kind(Dispatcher::alltoall);
   const BackwardPeak peak = peak_of(kind);
   CHECK(op_of(kind, peak) == "unpermute");
-  CHECK(peak.during.forward);
+  CHECK(peak.during.pass == OpPass::forward);
   CHECK(peak.freed == Bytes(0));
   const Bytes beside_rows = peak.forward_values - Bytes(4 * rows + row_of_tokens);
   CHECK(beside_rows >= Bytes(0));
@@ -70,13 +70,14 @@ TEST_CASE(
 
 TEST_CASE("forward peak: it is that of a pass where it is more than the worst moment backward") {
   const auto worst = [](const LayerKind& kind) {
-    return backward_peak(kind, in_four, {}, Bytes(0), Detail::paper, Software(), letters());
+    return pass_peaks(kind, in_four, {}, Bytes(0), Detail::paper, Software(), letters());
   };
   const LayerKind wide = mixture_kind(Dispatcher::alltoall);
-  CHECK(worst(wide) == peak_of(wide));
+  CHECK(worst(wide).forward == peak_of(wide));
+  CHECK(worst(wide).backward.during.pass == OpPass::backward);
   LayerKind dense{.name = "layer", .ops = layer_ops({})};
-  CHECK_FALSE(worst(dense).during.forward);
-  CHECK(total(forward_peak(dense, {}, {}, Detail::paper, letters())) < total(worst(dense)));
+  CHECK(worst(dense).forward.during.op == nowhere);
+  CHECK(total(forward_peak(dense, {}, {}, Detail::paper, letters())) < total(worst(dense).backward));
 }
 
 TEST_CASE(
@@ -86,6 +87,7 @@ TEST_CASE(
   const RecomputedOps all{.ops = every_op(kind.ops)};
   const BackwardPeak again = replay_peak(kind, in_four, all, Bytes(0), Detail::paper, letters());
   CHECK(op_of(kind, again) == "unpermute");
+  CHECK(again.during.pass == OpPass::recomputation);
   CHECK(again.forward_values == peak_of(kind).forward_values);
   CHECK(again.gradients == Bytes(row_of_tokens));
   CHECK(again.recompute > Bytes(rows));  // the experts' input among it

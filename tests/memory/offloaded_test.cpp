@@ -6,6 +6,7 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/memory/step.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom {
@@ -61,6 +62,27 @@ TEST_CASE("offloaded: the inputs of checkpoints leave nothing of the layers on t
       .policy = RecomputePolicy::full, .method = RecomputeMethod::uniform, .layers = 4};
   CHECK(first_rank(saving({"layer_input"}, uniform)).activations_on_host ==
         Bytes(all_layers / 4 * saved_input));
+}
+
+TEST_CASE("offloaded: at a moment of a forward pass nothing has come back and nothing is reduced") {
+  const BackwardPeak forward{.during = {.kind = 0, .op = 0, .pass = OpPass::forward},
+                             .forward_values = 100_B};
+  StageActivations stage;
+  stage.layers = {{.count = 4, .on_host = 10_B, .peaks = {.backward = {.during = {.kind = 0, .op = 0}}}}};
+  RunUnits& units = stage.layers.front().units;
+  units.first = units.inner = units.last = {.gathered = 3_B, .gradients = 5_B};
+  const auto excess = [&] { return pass_activations(stage); };
+  // Backward, the next layer's come while this one's are there.
+  CHECK(total(excess().excess) == 10_B + 3_B + 5_B);
+  CHECK(excess().during.pass == OpPass::backward);
+  stage.layers.front().peaks.forward = forward;
+  CHECK(excess().during.pass == OpPass::forward);
+  CHECK(total(excess().excess) == 100_B + 3_B);
+  CHECK(excess().excess.fetched == 0_B);
+  CHECK(excess().excess.unit_gradients == 0_B);
+  // A recomputation is of a backward pass.
+  stage.layers.front().peaks = {.backward = {.during = {.kind = 0, .op = 0, .pass = OpPass::recomputation}}};
+  CHECK(total(excess().excess) == 10_B + 3_B + 5_B);
 }
 
 TEST_CASE("offloaded: a host holds those of all microbatches in flight, and they are a limit") {

@@ -7,6 +7,7 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/memory/rank.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/schedule/order.hpp"
 
 namespace headroom {
@@ -35,24 +36,37 @@ struct Unit {
 TEST_CASE("state: what each stage of ZeRO divides, on each kind of stack") {
   const Transformer model = read_model("llama-3-8b");
   const Parameters billion = 1e9;
-  const auto state = [&](const char* stack, DataSharding sharding) {
-    return model_state(model, sharded_over(8, sharding), billion, 2, read_software(stack));
+  using Parts = std::vector<double>;
+  const auto parts_of = [&](const Software& software, const Strategy& strategy) {
+    const ModelState held = model_state(model, strategy, billion, 2, software);
+    return Parts{bytes_a_parameter(held.weights), bytes_a_parameter(held.gradients),
+                 bytes_a_parameter(held.optimizer)};
   };
   const auto each = [&](const char* stack, DataSharding sharding) {
-    const ModelState held = state(stack, sharding);
-    return std::vector<double>{bytes_a_parameter(held.weights), bytes_a_parameter(held.gradients),
-                               bytes_a_parameter(held.optimizer)};
+    return parts_of(read_software(stack), sharded_over(8, sharding));
   };
-  using Parts = std::vector<double>;
   CHECK(each("nemo-2025", none) == Parts{2, 4, 12});
   CHECK(each("nemo-2025", zero1) == Parts{2, 4, 1.5});
   CHECK(each("nemo-2025", zero2) == Parts{2, 0.5, 1.5});
   CHECK(each("nemo-2025", zero3) == Parts{0.25, 0.5, 1.5});
   // 16 bytes a parameter, of which a rank has an eighth, and none in 16 bits.
   CHECK(each("torchtitan-2025", zero3) == Parts{0.5, 0.5, 1});
-  // Gradients of several microbatches stay whole; DDP casts fp32 weights.
+  // Gradients of several microbatches stay whole; DDP casts fp32 weights, and has gradients in buckets too.
   CHECK(each("hf-trainer", zero3) == Parts{0.5, 4, 1});
-  CHECK(each("hf-trainer", none) == Parts{6, 4, 8});
+  // With what each stack sums gradients in, and KempnerForge's BF16 weights and moments, which its gradients are of once reduced.
+  const auto by_default = [&](const char* stack, DataSharding sharding) {
+    const Software software = read_software(stack);
+    return parts_of(software, with_stack_defaults(sharded_over(8, sharding), software, model));
+  };
+  CHECK(by_default("torchtitan-2025", zero3) == Parts{0.5, 0.5, 1});
+  CHECK(by_default("hf-trainer", zero3) == Parts{0.5, 2, 1});
+  CHECK(by_default("hf-trainer", none) == Parts{6, 8, 8});
+  CHECK(by_default("deepspeed-2025", zero2) == Parts{2, 0.25, 1.5});
+  CHECK(by_default("fms-fsdp-2024", zero3) == Parts{0.5, 0.5, 1});
+  CHECK(by_default("kempnerforge-2026", zero3) == Parts{0.25, 4, 0.5});
+  CHECK(by_default("kempnerforge-2026", none) == Parts{2, 2, 4});
+  CHECK(each("hf-trainer", none) == Parts{6, 8, 8});
+  CHECK(model_state(model, {}, billion, 2, read_software("hf-trainer")).gradients == Bytes(4e9));
 }
 
 TEST_CASE("state: shards of a group of ranks, and weights that pipeline ranks keep for an iteration") {

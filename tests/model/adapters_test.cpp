@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
@@ -67,6 +68,41 @@ TEST_CASE("adapters: as many parameters are trained as two matrices of each line
   CHECK(of_llama_3 - shared == 32.0 * 16 * 3 * 4096);
   CHECK(total(held_by(of_hub("llama-3-8b"), adapting(16))) ==
         total(held_by(of_hub("llama-3-8b"), {})) + of_llama_3);
+}
+
+TEST_CASE("adapters: both linears of a Mamba layer have them") {
+  // Nemotron-H 8B: 24 Mamba layers of 128 heads of 64 and 8 groups of 128 states.
+  const Transformer model = read_model("nemotron-h-8b");
+  const double in = 4096 + 2.0 * 128 * 64 + 2.0 * 8 * 128 + 128;
+  const double out = 128 * 64 + 4096;
+  const auto trained_by = [&](std::vector<std::string> targets, std::int64_t ranks) {
+    Strategy strategy = adapting(16, std::move(targets));
+    strategy.tensor_parallel = ranks;
+    return total(trained(held_by(model, strategy)));
+  };
+  CHECK(trained_by({"in_proj", "out_proj"}, 1) == 24 * 16 * (in + out));
+  CHECK(trained_by({"in_proj", "out_proj"}, 4) == 24 * 16 * (in + out) / 4);
+  const double others = trained_by({"linear_qkv", "linear_proj", "linear_fc1", "linear_fc2"}, 1);
+  CHECK(trained_by({}, 1) == others + 24 * 16 * (in + out));
+  Strategy strategy = adapting(16, {"in_proj"});
+  CHECK(illegalities(model, strategy, {.global_batch = 8, .sequence = 8192}).empty());
+  CHECK_FALSE(illegalities(of_hub("llama-3-8b"), strategy, {.global_batch = 8, .sequence = 8192}).empty());
+}
+
+TEST_CASE("adapters: every op of a layer has a name of its own") {
+  for (const char* const model : {"llama-3-8b", "deepseek-v3", "mixtral-8x7b", "nemotron-3-nano-30b-a3b"}) {
+    for (const Fraction dropout : {Fraction{0}, Fraction{0.1}}) {
+      const Strategy strategy{.lora = {.rank = 8, .dropout = dropout}};
+      for (const LayerKind& kind : layers_of(read_model(model), strategy).kinds) {
+        std::vector<std::string_view> names;
+        for (const Op& op : kind.ops.ops()) {
+          CAPTURE(op.name);
+          CHECK_FALSE(contains(names, op.name));
+          names.push_back(op.name);
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("adapters: tensor-parallel ranks divide both matrices") {
@@ -134,6 +170,42 @@ TEST_CASE("adapters: Megatron keeps the input that was gathered for a column-par
   using namespace symbols;
   CHECK(whole == 2 * s * b * h);
   for (const Collective& collective : collectives(table, sharding)) CHECK_FALSE(collective.regathers);
+}
+
+TEST_CASE("adapters: dropout keeps a mask and a dropped input for each adapter, and no input") {
+  using namespace symbols;
+  const auto kept = [](const Transformer& model, Strategy strategy, std::string_view value) {
+    strategy.lora.dropout = {0.1};
+    const OpTable table = layers_of(model, strategy).kinds.front().ops;
+    Expr bytes;
+    for (const StoredTensor& tensor : stored_tensors(table, sharding_of(model, strategy))) {
+      if (tensor.name == value) bytes += tensor.bytes;
+    }
+    return bytes;
+  };
+  const Transformer hub = of_hub("llama-3-8b");
+  const Strategy q_and_v = adapting(16, {"q_proj", "v_proj"});
+  CHECK(kept(hub, q_and_v, "dropout mask") == 2 * s * b * h);
+  CHECK(kept(hub, q_and_v, "dropped input") == 4 * s * b * h);
+  CHECK(kept(hub, q_and_v, "normalized") == Expr());
+  Strategy megatron = adapting(16, {"linear_qkv", "linear_proj"});
+  megatron.tensor_parallel = 8;
+  megatron.sequence_parallel = true;
+  // What is gathered for linear_qkv is dropped whole, and what ranks hold of linear_proj's input by each of them.
+  const Transformer model = read_model("llama-3-8b");
+  const Bindings letters = bindings(model, megatron, {.global_batch = 8, .sequence = 8192});
+  const double input = 8192.0 * 4096;
+  CHECK(kept(model, megatron, "dropout mask").evaluate(letters) == input + input / 8);
+  CHECK(kept(model, megatron, "dropped input").evaluate(letters) == 2 * (input + input / 8));
+  const OpTable without = layers_of(model, megatron).kinds.front().ops;
+  Strategy dropping = megatron;
+  dropping.lora.dropout = {0.1};
+  const OpTable with = layers_of(model, dropping).kinds.front().ops;
+  const Sharding sharding = sharding_of(model, megatron);
+  CHECK(collectives(with, sharding).size() == collectives(without, sharding).size());
+  Strategy none;
+  none.lora.dropout = {0.1};
+  CHECK(illegalities(model, none, {.global_batch = 8, .sequence = 8192}).front().where == "lora_dropout");
 }
 
 TEST_CASE(

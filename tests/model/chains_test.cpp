@@ -4,20 +4,12 @@
 #include <doctest/doctest.h>
 
 #include "headroom/hardware/software.hpp"
+#include "headroom/parallel/compose.hpp"
 #include "headroom/time/traffic.hpp"
 #include "model/architectures.hpp"
 
 namespace headroom {
 namespace {
-
-constexpr Architecture gated{.activation = Activation::swiglu,
-                             .normalization = Normalization::rms_norm,
-                             .positions = Positions::rotary,
-                             .linear_bias = false,
-                             .qkv_bias = false,
-                             .hidden_dropout = false,
-                             .attention_dropout = false,
-                             .kernels = {.attention = AttentionKernel::flash}};
 
 constexpr StackKernels eager{
     .normalization = NormKernel::composite, .activation = Fusion::unfused, .rotary = RotaryKernel::complex};
@@ -29,7 +21,7 @@ struct Moved {
 };
 
 constexpr Moved moved(const StackKernels& kernels, std::string_view name, bool backward) {
-  const OpTable table = layer_ops(with_kernels(gated, kernels));
+  const OpTable table = layer_ops(with_kernels(tests::llama, kernels));
   Moved all;
   for (const Op& op : table.ops()) {
     if (op.name != name) continue;
@@ -65,8 +57,70 @@ TEST_CASE("chains: a normalization, a rotation and an activation, operator by op
   constexpr Traffic halves = rotary_chain(RotaryKernel::rotate_half, "rotary", s, Placement::split);
   static_assert(halves.forward == 4 + 2 + 4 + 4 + 6);
   static_assert(halves.backward == 4 + 4 + 2 + 4 + 4 + 6 + 6);
+  constexpr Traffic chunks = rotary_chain(RotaryKernel::rotate_chunks, "rotary", s, Placement::split);
+  // half negated, chunks together, both products, their sum, and what takes no positions behind it
+  static_assert(chunks.forward == 2 + 4 + 4 + 4 + 6 + 4);
+  // both products, half negated, chunks together, zeros, two sums
+  static_assert(chunks.backward == 4 + 4 + 2 + 4 + 2 + 6 + 6);
+  static_assert(chunks.forward_kernels == 6 && chunks.backward_kernels == 7);
   constexpr Traffic swiglu = gated_chain("activation", s, Placement::split, false);
   static_assert(swiglu.forward == 4 + 6 && swiglu.backward == 6 + 6 + 6);
+}
+
+TEST_CASE("chains: clamps of both halves, and the activation of clamped halves") {
+  using namespace symbols;
+  constexpr Traffic together = clamp_chain("clamp", s, Placement::split, true);
+  static_assert(together.forward == 4 + 4 + 8 && together.forward_kernels == 3);
+  // the gate's comparison and selection, two comparisons, their conjunction and a selection of the other's, both together
+  static_assert(together.backward == (3 + 5) + (3 + 3 + 3 + 5) + 8 && together.backward_kernels == 7);
+  static_assert(clamp_chain("clamp", s, Placement::split, false).forward == 4 + 4);
+  constexpr Traffic clamped = gated_chain("activation", s, Placement::split, false, true);
+  // scale, sigmoid, product, shift, product
+  static_assert(clamped.forward == 4 + 4 + 6 + 4 + 6 && clamped.forward_kernels == 5);
+  // of both factors twice, of the sigmoid, of the scale, and the sum of both uses of the gate
+  static_assert(clamped.backward == 12 + 12 + 6 + 4 + 6 && clamped.backward_kernels == 7);
+}
+
+TEST_CASE("chains: clamps ahead of an activation are a row of their own, and their outputs are kept") {
+  using namespace symbols;
+  Architecture architecture = tests::llama;
+  architecture.clamped_activation = true;
+  const auto kept = [&](const StackKernels& kernels) {
+    const OpTable table = layer_ops(with_kernels(architecture, kernels));
+    return kept_bytes(stored_tensors(table, {}));
+  };
+  const Expr one_kernel = kept({});
+  CHECK(kept({.clamp = Fusion::unfused}) == one_kernel + 4 * s * b * f);
+  // In operators: besides what the activation's input keeps, both clamped halves but for the second, which is shifted; the
+  // sigmoid, the activated gate and the shifted second.
+  CHECK(kept({.activation = Fusion::unfused, .clamp = Fusion::unfused}) == one_kernel + 8 * s * b * f);
+  const OpTable table = layer_ops(with_kernels(architecture, {.clamp = Fusion::unfused}));
+  const OpSet clamps = ops_named(table, {"clamp"});
+  CHECK(clamps != 0);
+  CHECK(ops_named(layer_ops(with_kernels(tests::llama, {.clamp = Fusion::unfused})), {"clamp"}) == 0);
+  // Fused, the halves are read and the result is written; else they go through memory once more, clamped.
+  const auto forward = [&](const StackKernels& kernels) {
+    const OpTable of = layer_ops(with_kernels(architecture, kernels));
+    Expr sum;
+    for (const Op& op : of.ops()) {
+      if (op.name != "clamp" && op.name != "activation") continue;
+      for (const StreamingKernel& kernel : forward_traffic(of, op, {})) sum += kernel.bytes;
+    }
+    return sum;
+  };
+  CHECK(forward({}) == 6 * s * b * f);
+  CHECK(forward({.clamp = Fusion::unfused}) == (6 + 16) * s * b * f);
+  CHECK(forward({.activation = Fusion::unfused, .clamp = Fusion::unfused}) == (8 + 24) * s * b * f);
+}
+
+TEST_CASE("chains: scaled cosines and sines take the stack's kernel for them") {
+  Architecture architecture = tests::llama;
+  const StackKernels stack{.scaled_rotary = RotaryKernel::rotate_chunks};
+  CHECK(with_kernels(architecture, stack).kernels.rotary == RotaryKernel::fused);
+  architecture.scaled_rotary = true;
+  CHECK(with_kernels(architecture, stack).kernels.rotary == RotaryKernel::rotate_chunks);
+  architecture.kernels.rotary = RotaryKernel::rotate_half;
+  CHECK(with_kernels(architecture, stack).kernels.rotary == RotaryKernel::rotate_half);
 }
 
 TEST_CASE("chains: they stand in place of the one kernel that the rule finds, and launch each operator") {
@@ -84,7 +138,7 @@ TEST_CASE("chains: they stand in place of the one kernel that the rule finds, an
 }
 
 TEST_CASE("chains: a model's own kernels come before the stack's, and a LayerNorm or GeLU has none") {
-  Architecture architecture = gated;
+  Architecture architecture = tests::llama;
   architecture.kernels.normalization = NormKernel::fused;
   CHECK(with_kernels(architecture, eager).kernels.normalization == NormKernel::fused);
   CHECK(with_kernels(architecture, eager).kernels.activation == Fusion::unfused);
@@ -96,17 +150,22 @@ TEST_CASE("chains: a model's own kernels come before the stack's, and a LayerNor
 TEST_CASE("chains: what a stack runs operator by operator is one kernel where it is compiled, its loss too") {
   Software stack{.norm_kernel = NormKernel::composite,
                  .activation_kernel = Fusion::unfused,
+                 .clamp_kernel = Fusion::unfused,
                  .rotary_kernel = RotaryKernel::complex,
+                 .scaled_rotary_kernel = RotaryKernel::rotate_chunks,
                  .kv_sharing = KvSharing::repeated,
                  .cross_entropy = CrossEntropy::plain,
                  .compiles_loss = true};
   StackKernels kernels = eager;
+  kernels.clamp = Fusion::unfused;
+  kernels.scaled_rotary = RotaryKernel::rotate_chunks;
   kernels.kv_sharing = KvSharing::repeated;
   kernels.cross_entropy = CrossEntropy::plain;
   CHECK(kernels_of(stack) == kernels);
   stack.launches = Launches::compiled;
-  CHECK(kernels_of(stack) ==
-        StackKernels{.kv_sharing = KvSharing::repeated, .cross_entropy = CrossEntropy::compiled});
+  CHECK(kernels_of(stack) == StackKernels{.expert_bias = Fusion::fused,
+                                          .kv_sharing = KvSharing::repeated,
+                                          .cross_entropy = CrossEntropy::compiled});
   stack.compiles_loss = false;
   CHECK(kernels_of(stack).cross_entropy == CrossEntropy::plain);
   stack.compiles_loss = true;

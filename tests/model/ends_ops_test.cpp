@@ -37,6 +37,49 @@ TEST_CASE(
   using namespace symbols;
   static_assert(loss_bytes(CrossEntropy::plain, Detail::exact) == 4 * s * b * v + 4);
   static_assert(loss_bytes(CrossEntropy::plain, Detail::exact, Dtype::half) == 2 * s * b * v + 2);
+  static_assert(loss_bytes(CrossEntropy::plain_half, Detail::exact) == 2 * s * b * v + 2);
+}
+
+TEST_CASE("ends: where tensor-parallel ranks divide less of the vocabulary, they hold more of it") {
+  using namespace symbols;
+  constexpr Sharding tensor{.tensor = true};
+  constexpr Architecture half{.kernels = {.cross_entropy = CrossEntropy::plain_half}};
+  constexpr VocabularyParallel gathered{EmbeddingParallel::none, LossParallel::gathered};
+  constexpr VocabularyParallel none{EmbeddingParallel::none, LossParallel::none};
+  static_assert(parameters(embedding_ops({}, gathered), tensor) == v * h + x * h);
+  static_assert(parameters(head_ops({}, gathered), tensor) == v * h / t + 2 * h);
+  static_assert(parameters(head_ops({}, none), tensor) == v * h + 2 * h);
+  const auto loss_of = [&](const VocabularyParallel& vocabulary) {
+    return kept_bytes(stored_tensors(head_ops(half, vocabulary), tensor)) - 4 * s * b * h;
+  };
+  CHECK(loss_of({}) == 2 * s * b * v / t);
+  CHECK(loss_of(gathered) == 2 * s * b * v);
+  CHECK(loss_of(none) == 2 * s * b * v);
+  // A rank that has all rows needs to know of no others.
+  CHECK(kept_bytes(stored_tensors(embedding_ops({}, gathered), tensor, {}, Detail::exact)) == s * b * h);
+  // Every rank makes all logits, or its part of them.
+  const auto flops = [&](const VocabularyParallel& vocabulary) {
+    const OpTable head = head_ops({}, vocabulary);
+    return forward_flops(head, tensor, every_op(head));
+  };
+  CHECK(flops(gathered) == 2 * s * b * h * v / t);
+  CHECK(flops(none) == 2 * s * b * h * v);
+}
+
+TEST_CASE("head: a training loop that refers to the logits keeps them, where nothing has taken their place") {
+  using namespace symbols;
+  const auto more = [](CrossEntropy kind) {
+    const auto kept = [&](bool held) {
+      return kept_bytes(stored_tensors(
+          head_ops(Architecture{.kernels = {.cross_entropy = kind, .holds_logits = held}}), {}));
+    };
+    return kept(true) - kept(false);
+  };
+  CHECK(more(CrossEntropy::plain_half) == 2 * s * b * v);
+  CHECK(more(CrossEntropy::plain) == 2 * s * b * v);
+  CHECK(more(CrossEntropy::compiled) == Expr());  // which keeps them anyway
+  CHECK(more(CrossEntropy::fused) == Expr());     // whose gradient is written over them
+  CHECK(more(CrossEntropy::chunked) == Expr());
 }
 
 TEST_CASE("head: a gathered log-softmax") {

@@ -69,6 +69,12 @@ TEST_CASE("expert load: capacity cuts it, a number is as stated, and experts may
   CHECK(fullest_rank(worst, model, 64) == 1.25);
   CHECK(fullest_rank(MoeImbalance{.factor = 1.1}, model, 64) == 1.1);
   CHECK(fullest_rank(MoeImbalance{.factor = 3}, model, 64) == 1.25);
+  // A rank that holds all experts has the mean, and one that holds one is sent each token once at most.
+  const Transformer mixtral = read_model("mixtral-8x7b");
+  CHECK(fullest_rank(MoeImbalance{.factor = 4}, mixtral, 1) == 1);
+  CHECK(fullest_rank(MoeImbalance{.factor = 3}, mixtral, 8) == 3);
+  CHECK(fullest_rank(MoeImbalance{.factor = 1e9}, mixtral, 8) == 4);
+  CHECK(fullest_rank(MoeImbalance{.factor = 1e9}, mixtral, 4) == 4);
   CHECK(fullest_rank(worst, model, 3) == 1);  // no such ranks can share them
   const Workload workload{.global_batch = 64, .sequence = 4096, .moe_imbalance = worst};
   const Strategy strategy{.data_parallel = 64, .expert_parallel = 64};

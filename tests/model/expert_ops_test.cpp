@@ -7,7 +7,10 @@
 #include "headroom/parallel/collectives.hpp"
 #include "headroom/parallel/flops.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/offload_modules.hpp"
 #include "headroom/parallel/parameters.hpp"
+#include "headroom/parallel/recompute_modules.hpp"
+#include "headroom/time/traffic.hpp"
 #include "model/architectures.hpp"
 
 namespace headroom {
@@ -50,6 +53,42 @@ TEST_CASE("experts: what a rank saves does not depend on how many ranks share th
 
 TEST_CASE("experts: a rank saves R (2h + 6g/z) bytes of the experts' work, R = z q T I/t") {
   static_assert(saved_by_experts(shared) == q * I * z / (c * t) * (2 * h + 6 * g / z));
+}
+
+TEST_CASE(
+    "experts: clamps are recomputed, kept and left to the host with the activation that they are ahead of") {
+  Architecture architecture = sparse;
+  architecture.clamped_activation = true;
+  architecture.kernels.clamp = Fusion::unfused;
+  const OpTable table = layer_ops(architecture);
+  const OpSet both = ops_named(table, {"expert_clamp", "expert_activation"});
+  CHECK(ops_among(find_module("moe_act")->ops, table) == both);
+  CHECK((ops_among(find_module("moe")->ops, table) & both) == both);
+  CHECK(ops_of(*find_offload_module("moe_act"), table) == both);
+  CHECK(kept_bytes(stored_tensors(table, shared)) ==
+        saved(sparse, shared) + 4 * q * I * z * s * b * g / (c * t * z));
+}
+
+TEST_CASE("experts: what adds biases to their output moves what the table states, and nothing by rule") {
+  const auto moved = [](Fusion kernel, bool backward) {
+    Architecture architecture = sparse;
+    architecture.linear_bias = true;
+    architecture.kernels.expert_bias = kernel;
+    const OpTable table = layer_ops(architecture);
+    Expr sum;
+    for (const Op& op : table.ops()) {
+      if (op.name != "expert_down") continue;
+      const StreamingKernels run =
+          backward ? backward_traffic(table, op, {}, {}) : forward_traffic(table, op, {});
+      for (const StreamingKernel& each : run) sum += each.bytes;
+    }
+    return sum;
+  };
+  const Expr element = q * I * s * b * h;
+  CHECK(moved(Fusion::unfused, false) == 28 * element);
+  CHECK(moved(Fusion::unfused, true) == 40 * element);
+  CHECK(moved(Fusion::fused, false) == 4 * element);
+  CHECK(moved(Fusion::fused, true) == 2 * element);
 }
 
 TEST_CASE("experts: weights are divided by the axes of experts only, and router and norms by none") {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "headroom/io/model_file.hpp"
+#include "headroom/model/layer_kinds.hpp"
 
 namespace headroom {
 
@@ -24,6 +25,10 @@ TEST_CASE("hybrid pattern: of a model, by stages, with a depth of prediction beh
   CHECK(hybrid_pattern(model, three) == "MEMEM*EMEMEM*EMEMEM*|EMEMEM*EMEMEM*EMEMEMEM*EMEMEME|ME");
   model.mtp_layers = 2;
   CHECK(hybrid_pattern(model, three)->ends_with("|ME/*E/*E"));
+  // Of no attention: a depth is the last layer alone, as it is counted.
+  const Transformer cut = with_layers(model, 4);
+  const std::array<std::int64_t, 1> four{4};
+  CHECK(hybrid_pattern(cut, four) == "MEME/E/E");
   CHECK_FALSE(hybrid_pattern(read_model("llama-3-8b"), one).has_value());
   CHECK_FALSE(hybrid_pattern(read_model("gpt-oss-20b"), one).has_value());
 }

@@ -1,5 +1,6 @@
-// The spreads of presets/spreads derived again from the development runs that they rest on, and their coverage: each
-// source of runs predicted by the spread of the others, so that no source says how wide its own intervals are.
+// The spreads of memory in presets/spreads derived again from the development runs that they rest on, and their coverage: each
+// source of runs predicted by the spread of the others, so that no source says how wide its own intervals are. Those of times are
+// scripts/intervals', which tests/cli/intervals_script.py runs.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -67,8 +68,7 @@ std::vector<MeasuredCase> cases_from(const std::string& file, const std::string&
   return cases_of(runs, system, std::nullopt).measurements.cases;
 }
 
-// Whether passes for weights are of their own. Spreads were made before such schedules were predicted, so that these runs are a
-// check of them.
+// Whether passes for weights are of their own. The spreads of memory were made before such schedules were predicted.
 bool splits_backward(const MeasuredCase& it) { return has_weight_passes(it.request.strategy.schedule); }
 
 // What a file has of published sources, or of one of them.
@@ -81,19 +81,15 @@ std::vector<MeasuredCase> published_cases(const std::string& file, const std::st
   return cases;
 }
 
-constexpr const char* intern_evo = "InternEvo training performance (7B)";
-constexpr const char* nemotron = "NVIDIA DGX Cloud Benchmarking recipes (expected performance tables)";
 constexpr const char* simu_max = "SimuMax v1.2 B200 real measurements (Megatron-LM core 0.14-era)";
 
-// Whether the middle of the errors is the centre of a spread; that of times is the prediction.
-enum class Centred : std::uint8_t { no, yes };
-
-Spread spread_of(const std::vector<Residual>& residuals, Centred centred, const std::string& without = {}) {
+// About the middle of the errors.
+Spread spread_of(const std::vector<Residual>& residuals, const std::string& without = {}) {
   std::vector<double> values;
   for (const Residual& residual : residuals) {
     if (residual.source != without) values.push_back(residual.logarithm);
   }
-  const double centre = centred == Centred::yes ? median(values) : 0;
+  const double centre = median(values);
   for (double& value : values) value = std::abs(value - centre);
   return {.centre = centre, .logarithm = quantile(values, interval_level), .source = ""};
 }
@@ -105,98 +101,25 @@ struct Coverage {
 double part(const Coverage& coverage) { return double(coverage.covered) / coverage.rows; }
 
 // Each row by the spread of the other sources.
-Coverage left_out_coverage(const std::vector<Residual>& residuals, Centred centred) {
+Coverage left_out_coverage(const std::vector<Residual>& residuals) {
   Coverage coverage;
   for (const Residual& residual : residuals) {
-    const Spread spread = spread_of(residuals, centred, residual.source);
+    const Spread spread = spread_of(residuals, residual.source);
     ++coverage.rows;
     if (std::abs(residual.logarithm - spread.centre) <= spread.logarithm) ++coverage.covered;
   }
   return coverage;
 }
 
-// Likewise: the rows that took no longer than what was to be met with odds of 80%.
-Coverage left_out_odds(const std::vector<Residual>& residuals, bool slower) {
-  Coverage coverage;
-  for (const Residual& residual : residuals) {
-    Spread spread = spread_of(residuals, Centred::no, residual.source);
-    spread.slower = slower;
-    ++coverage.rows;
-    if (predicted_for(Seconds(std::exp(residual.logarithm)), 0.8, spread) <= Seconds(1)) {
-      ++coverage.covered;
-    }
-  }
-  return coverage;
-}
-
-std::vector<Residual> fitted_rows(const std::string& file) {
-  std::vector<Residual> rows;
-  append(rows, residuals_of(published_cases(file), Measure::iteration_seconds));
-  append(rows, residuals_of(embedded_measurements().cases, Measure::iteration_seconds));
-  return rows;
-}
-
-std::vector<Residual> transferred_rows(const std::string& file) {
-  std::vector<Residual> rows;
-  for (const auto& [title, system] :
-       {std::pair{intern_evo, "dgx-a100-80g"}, std::pair{nemotron, "dgx-h100-80g"},
-        std::pair{simu_max, "dgx-b200-180g"}}) {
-    append(rows, residuals_of(cases_from(file, title, system), Measure::iteration_seconds));
-  }
-  return rows;
-}
-
-void check_spread(const std::vector<Residual>& residuals, Centred centred, const Spread& stated) {
-  const Spread found = spread_of(residuals, centred);
+void check_spread(const std::vector<Residual>& residuals, const Spread& stated) {
+  const Spread found = spread_of(residuals);
   CHECK(found.logarithm == doctest::Approx(stated.logarithm).epsilon(0.02));
   CHECK(std::abs(found.centre - stated.centre) < 0.001);
 }
 
 }  // namespace
 
-SHARED_TEST_CASE("intervals: odds of 80% are met by 70 to 90% (60% by transferred rates), sources left out") {
-  const auto file = tests::shared_file("data/measured/runs.json");
-  if (!file) return;
-  const std::vector<Residual> transferred = transferred_rows(file->string());
-  const auto longer = std::count_if(transferred.begin(), transferred.end(),
-                                    [](const Residual& residual) { return residual.logarithm > 0; });
-  CHECK(longer == 46);  // of 59
-  CHECK(embedded_spreads().transferred.slower);
-  CHECK_FALSE(embedded_spreads().fitted.slower);
-  const Coverage of_fitted = left_out_odds(fitted_rows(file->string()), false);
-  const Coverage of_transferred = left_out_odds(transferred, true);
-  MESSAGE("odds of 80%: fitted " << of_fitted.covered << " of " << of_fitted.rows << ", transferred "
-                                 << of_transferred.covered << " of " << of_transferred.rows);
-  CHECK(part(of_fitted) >= 0.70);
-  CHECK(part(of_fitted) <= 0.90);
-  CHECK(part(of_transferred) >= 0.60);  // as their intervals do
-  CHECK(part(of_transferred) <= 0.90);
-}
-
-SHARED_TEST_CASE("intervals: 80% of times hold 70 to 90% (60% by transferred rates), sources left out") {
-  const auto file = tests::shared_file("data/measured/runs.json");
-  if (!file) return;
-  const std::vector<Residual> fitted = fitted_rows(file->string());
-  const std::vector<Residual> transferred = transferred_rows(file->string());
-  CHECK(fitted.size() == 166);
-  CHECK(transferred.size() == 59);
-  check_spread(fitted, Centred::no, embedded_spreads().fitted);
-  check_spread(transferred, Centred::no, embedded_spreads().transferred);
-
-  const Coverage of_fitted = left_out_coverage(fitted, Centred::no);
-  const Coverage of_transferred = left_out_coverage(transferred, Centred::no);
-  MESSAGE("sources left out: fitted " << of_fitted.covered << " of " << of_fitted.rows << ", transferred "
-                                      << of_transferred.covered << " of " << of_transferred.rows);
-  CHECK(part(of_fitted) >= 0.70);
-  CHECK(part(of_fitted) <= 0.90);
-  const Coverage all{of_fitted.rows + of_transferred.rows, of_fitted.covered + of_transferred.covered};
-  CHECK(part(all) >= 0.70);
-  CHECK(part(all) <= 0.90);
-  // Three sources, each off by its own: fewer than 70%, which docs/validation.md says.
-  CHECK(part(of_transferred) >= 0.60);
-}
-
-SHARED_TEST_CASE("intervals: of zero-bubble runs, which they were made without, all times lie inside") {
+SHARED_TEST_CASE("intervals: of zero-bubble runs all times lie inside") {
   const auto file = tests::shared_file("data/measured/runs.json");
   if (!file) return;
   std::vector<MeasuredRun> runs = read_runs(file->string());
@@ -243,8 +166,8 @@ SHARED_TEST_CASE("intervals: 80% of allocated memory hold 70 to 90% where each s
   if (!file || !goldens) return;
   const std::vector<Residual> rows = memory_rows(*file, *goldens, false);
   CHECK(rows.size() == 15);
-  check_spread(rows, Centred::yes, embedded_spreads().allocated);
-  const Coverage coverage = left_out_coverage(rows, Centred::yes);
+  check_spread(rows, embedded_spreads().allocated);
+  const Coverage coverage = left_out_coverage(rows);
   MESSAGE("sources left out: " << coverage.covered << " of " << coverage.rows);
   CHECK(part(coverage) >= 0.70);
   CHECK(part(coverage) <= 0.90);
@@ -256,8 +179,8 @@ SHARED_TEST_CASE("intervals: where only what is saved is counted, memory is off 
   if (!file || !goldens) return;
   const std::vector<Residual> rows = memory_rows(*file, *goldens, true);
   CHECK(rows.size() == 12);
-  check_spread(rows, Centred::yes, embedded_spreads().saved);
-  const Coverage coverage = left_out_coverage(rows, Centred::yes);
+  check_spread(rows, embedded_spreads().saved);
+  const Coverage coverage = left_out_coverage(rows);
   MESSAGE("sources left out: " << coverage.covered << " of " << coverage.rows);
   // What is missing depends on the size of the model, which the sources differ in: docs/validation.md says so.
   CHECK(part(coverage) >= 0.60);

@@ -104,6 +104,7 @@ TEST_CASE("published runs of the repository: each source meets its targets") {
   std::size_t rows = 0;
   for (const PublishedSource& source : list_sources()) {
     CAPTURE(source.key);
+    if (source.targets.empty()) continue;  // no rows of these are here
     const GroupSummary& times = group(outcome, source.label);
     CHECK(times.target.has_value());
     CHECK(times.met);

@@ -76,6 +76,29 @@ TEST_CASE("collectives: the embedding sums over ranks or scatters, the head gath
   CHECK(collectives(head_ops({}), tensor)[0].name == Conjugate::f);
 }
 
+TEST_CASE(
+    "collectives: a whole embedding goes on in shards, and logits are gathered for a loss without parts") {
+  using namespace symbols;
+  constexpr VocabularyParallel gathered{EmbeddingParallel::none, LossParallel::gathered};
+  const Collectives embedding = collectives(embedding_ops({}, gathered), sequence);
+  REQUIRE(embedding.size() == 1);
+  CHECK(embedding[0] ==
+        Collective{
+            .name = Conjugate::scatter, .op = 0, .bytes = 2 * s * b * h, .backward_bytes = 2 * s * b * h});
+  CHECK(collectives(embedding_ops({}, gathered), tensor).empty());
+
+  for (const CrossEntropy kind : {CrossEntropy::plain, CrossEntropy::chunked}) {
+    const OpTable table = head_ops(Architecture{.kernels = {.cross_entropy = kind}}, gathered);
+    const Collectives head = collectives(table, sequence);
+    REQUIRE(head.size() == 2);
+    CHECK(head[0].name == Conjugate::g);
+    CHECK(head[1] ==
+          Collective{
+              .name = Conjugate::gather, .op = 2, .bytes = 2 * s * b * v, .backward_bytes = 2 * s * b * v});
+  }
+  CHECK(collectives(head_ops({}, {EmbeddingParallel::none, LossParallel::none}), tensor).empty());
+}
+
 TEST_CASE("collectives: those of recomputed ops run again") {
   const OpTable table = layer_ops({});
   for (const Collective& it : collectives(table, tensor, {.ops = op_bit(1)}))

@@ -39,8 +39,8 @@ struct Sent {
 };
 
 // Bytes that a layer sends from one context-parallel rank.
-constexpr Sent sent(CpComm how) {
-  const OpTable table = layer_ops(tests::llama);
+constexpr Sent sent(CpComm how, Precision precision = Precision::bf16) {
+  const OpTable table = layer_in(layer_ops(tests::llama), precision, {.attention = true});
   Sent sum;
   for (const Collective& it : collectives(table, in_parts(how))) {
     if (it.axis != ParallelAxis::context) continue;
@@ -52,7 +52,7 @@ constexpr Sent sent(CpComm how) {
   return sum;
 }
 
-// Of one rank, keys and values, and queries.
+// Of one rank, keys and values, and queries, at 16 bits.
 constexpr Monomial kv = 4 * s * b * k * e / (c * t);
 constexpr Monomial query = 2 * s * b * a * e / (c * t);
 
@@ -109,6 +109,21 @@ TEST_CASE(
     return expr.substitute(Symbol::context_parallel, 2).substitute(Symbol::key_value_heads, a);
   };
   CHECK(plain(sent(CpComm::a2a).forward) == plain(sent(CpComm::p2p).forward));
+}
+
+TEST_CASE(
+    "context parallelism: attention in FP8 sends half of the bytes, but for what its kernel makes at 16 "
+    "bits") {
+  for (const Precision precision : {Precision::fp8, Precision::fp8_delayed}) {
+    CHECK(2 * sent(CpComm::p2p, precision).forward == sent(CpComm::p2p).forward);
+    CHECK(2 * sent(CpComm::p2p, precision).backward == sent(CpComm::p2p).backward);
+  }
+  CHECK(2 * sent(CpComm::a2a, Precision::fp8_delayed).forward == sent(CpComm::a2a).forward);
+  CHECK(2 * sent(CpComm::a2a, Precision::fp8_delayed).backward == sent(CpComm::a2a).backward);
+  // With current scaling the context, and the gradients of queries, keys and values, are made at 16 bits.
+  const auto of_group = [](const Expr& each) { return each - each / c; };
+  CHECK(2 * sent(CpComm::a2a, Precision::fp8).forward == of_group(Expr(3 * query) + kv));
+  CHECK(2 * sent(CpComm::a2a, Precision::fp8).backward == of_group(Expr(3 * query) + 2 * kv));
 }
 
 TEST_CASE("context parallelism: all-to-all in parts of a ring is the one or the other where the parts are") {

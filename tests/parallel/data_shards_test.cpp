@@ -5,6 +5,7 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/parallel/stack_legality.hpp"
 
 namespace headroom {
@@ -44,6 +45,48 @@ TEST_CASE(
   whole.shard_size = 0;
   CHECK(shard_group(whole, WeightClass::dense, 8) == replica_group(axis_sizes(whole), WeightClass::dense, 8));
   CHECK(copies_group(whole, WeightClass::dense, 8).ranks == 1);
+}
+
+TEST_CASE("data shards: gradients are summed in one dtype, and kept and stepped in others") {
+  using enum DataSharding;
+  struct Dtypes {
+    Dtype kept, stepped, reduced;
+    bool operator==(const Dtypes&) const = default;
+  };
+  const auto dtypes = [](const char* stack, DataSharding sharding) {
+    const Software software = read_software(stack);
+    Strategy strategy{.data_parallel = 8, .data_sharding = sharding};
+    strategy = with_stack_defaults(strategy, software, read_model("llama-3-8b"));
+    return Dtypes{kept_gradient_dtype(strategy, software), stepped_gradient_dtype(strategy, software),
+                  reduced_gradient_dtype(strategy, software)};
+  };
+  CHECK(dtypes("megatron-core-2025", zero1) == Dtypes{Dtype::fp32, Dtype::fp32, Dtype::fp32});
+  CHECK(dtypes("deepspeed-2025", zero2) == Dtypes{Dtype::bf16, Dtype::bf16, Dtype::bf16});
+  CHECK(dtypes("fms-fsdp-2024", zero3) == Dtypes{Dtype::fp32, Dtype::fp32, Dtype::bf16});
+  // Gradients that wait for the last microbatch have the dtype of their sum, and DDP sums them as they are.
+  CHECK(dtypes("hf-trainer", zero3) == Dtypes{Dtype::bf16, Dtype::fp32, Dtype::bf16});
+  CHECK(dtypes("hf-trainer", none) == Dtypes{Dtype::fp32, Dtype::fp32, Dtype::fp32});
+  CHECK(dtypes("kempnerforge-2026", zero3) == Dtypes{Dtype::fp32, Dtype::half, Dtype::fp32});
+}
+
+TEST_CASE(
+    "data shards: KempnerForge has units of one rank where it divides tensors, and none on a single device") {
+  const Software software = read_software("kempnerforge-2026");
+  CHECK(sharding_of_one(software, {}) == DataSharding::none);
+  CHECK(sharding_of_one(software, {.tensor_parallel = 2}) == DataSharding::zero3);
+  CHECK(sharding_of_one(read_software("torchtitan-2025"), {}) == DataSharding::zero3);
+  CHECK(sharding_of_one(read_software("megatron-core-2025"), {.tensor_parallel = 2}) == DataSharding::none);
+}
+
+TEST_CASE("stack defaults: a model of fp32 weights has fp32 gradients on every stack") {
+  Transformer model = read_model("llama-3-8b");
+  const Software software = read_software("kempnerforge-2026");
+  CHECK(with_stack_defaults({}, software, model).optimizer ==
+        Optimizer{MainParams::none, MomentDtype::bf16, MomentDtype::bf16});
+  CHECK(with_stack_defaults({}, read_software("deepspeed-2025"), model).gradient_dtype == Dtype::bf16);
+  model.architecture.kernels.weight_copies = true;
+  CHECK(with_stack_defaults({}, software, model).optimizer.main_params == MainParams::fp32);
+  CHECK(with_stack_defaults({}, read_software("deepspeed-2025"), model).gradient_dtype == Dtype::fp32);
 }
 
 TEST_CASE("data sharding: what goes with what") {

@@ -1,5 +1,6 @@
 #include "headroom/parallel/module_choices.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include <doctest/doctest.h>
@@ -16,7 +17,8 @@ TEST_CASE("module choices: of every model they are legal, none stands twice, and
     const std::vector<std::vector<std::string>> choices = module_choices(model, Precision::bf16);
     const bool latent =
         any_layer(model, [](const Architecture& it) { return it.latent_attention.has_value(); });
-    CHECK(choices.empty() == !(any_experts(model) || latent));
+    const bool mamba = any_layer(model, [](const Architecture& it) { return it.mamba.has_value(); });
+    CHECK(choices.empty() == !(any_experts(model) || latent || mamba));
     CHECK(std::set(choices.begin(), choices.end()).size() == choices.size());
     CHECK(module_choices(model, Precision::fp8_delayed).empty());
     for (const std::vector<std::string>& modules : choices) {
@@ -24,6 +26,23 @@ TEST_CASE("module choices: of every model they are legal, none stands twice, and
       CHECK(illegalities(model, strategy, {.global_batch = 1, .sequence = model.sequence}).empty());
     }
   }
+}
+
+TEST_CASE("module choices: a Mamba layer whose mixer is recomputed keeps what enters its two halves") {
+  const Transformer model = read_model("nemotron-h-8b");
+  const auto kept = [&](const std::vector<std::string>& modules) {
+    const ModelLayers layers = layers_of(model);
+    const auto kind = std::find_if(layers.kinds.begin(), layers.kinds.end(),
+                                   [](const LayerKind& it) { return it.name == "mamba"; });
+    REQUIRE(kind != layers.kinds.end());
+    const OpTable& table = kind->ops;
+    const Recomputation recompute{.policy = RecomputePolicy::ops, .ops = modules};
+    return kept_bytes(stored_tensors(table, {}, recomputed_ops_of(table, recompute)));
+  };
+  using namespace symbols;
+  // The input of the layer and, normalized, that of the mixer.
+  CHECK(kept({"mamba"}) == 4 * s * b * h);
+  CHECK(kept({"mlp"}) == kept({}));
 }
 
 TEST_CASE("parts of a sequence: short ones are whole, and so are those whose attention keeps scores") {

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "headroom/io/model_file.hpp"
 #include "headroom/io/spreads_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "plan/requests.hpp"
@@ -33,9 +34,36 @@ TEST_CASE("interval: of the device whose training steps were measured it is narr
   for (const char* system :
        {"dgx-h100-80g", "dgx-h200-141g", "dgx-b200-180g", "dgx-b300", "gb200-nvl72", "gb300-nvl72"}) {
     const Plan plan = account(evaluate(timed(system)));
-    CHECK(iteration_spread(plan.request, embedded_spreads()).rates == StepRates::transferred);
+    CHECK(iteration_spread(plan.request, embedded_spreads()).rates == StepRates::kernels);
     CHECK(warned(plan, "transferred_step_rates"));
   }
+}
+
+TEST_CASE(
+    "interval: of data sheets it is the widest, of experts wider than of dense models, whatever the device") {
+  const auto rates_of = [](Request request) {
+    const IterationSpread spread = iteration_spread(request, embedded_spreads());
+    CHECK(spread.rates == step_rates(request));
+    return spread;
+  };
+  for (const char* system : {"h20", "l40s", "a100-pcie", "mi300x", "mi355x"}) {
+    CHECK(rates_of(timed(system)).rates == StepRates::scaled);
+  }
+  Request request = timed("dgx-h100-80g");
+  const double dense = rates_of(request).spread.logarithm;
+  request.model = read_model("mixtral-8x7b");
+  CHECK(rates_of(request).rates == StepRates::experts);
+  CHECK(rates_of(request).spread.logarithm > dense);
+  const double experts = rates_of(request).spread.logarithm;
+  request.system = read_system("h20");
+  CHECK(rates_of(request).rates == StepRates::scaled);
+  CHECK(rates_of(request).spread.logarithm > experts);
+  // Its own samples tell what its kernels do; runs of its own, all.
+  Performance& performance = *request.system.performance;
+  performance.rates.products.tile_peak.origin = Origin::calibrated;
+  CHECK(rates_of(request).rates == StepRates::experts);
+  performance.run_spread = RunSpread{.logarithm = 0.01, .flash_attention = true};
+  CHECK(rates_of(request).rates == StepRates::own_runs);
 }
 
 TEST_CASE("interval: a fitted clock narrows it, assumed flash attention widens it, fitted does not") {
@@ -44,7 +72,7 @@ TEST_CASE("interval: a fitted clock narrows it, assumed flash attention widens i
   rates.products.sustained.origin = Origin::calibrated;
   CHECK(step_rates(request) == StepRates::fitted);
   request.model.architecture.kernels.attention = AttentionKernel::flash;
-  CHECK(step_rates(request) == StepRates::transferred);
+  CHECK(step_rates(request) == StepRates::kernels);
   CHECK(warned(account(evaluate(request)), "flash_attention_assumed"));
   rates.flash_attention.backward.origin = rates.flash_attention.sustained.origin = Origin::calibrated;
   REQUIRE(rates.flash_attention.tile_peak.origin == Origin::calibrated);

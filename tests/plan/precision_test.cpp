@@ -233,7 +233,7 @@ TEST_CASE("precision: attention in FP8 takes less memory, and an interval as wid
   request.system.performance->run_spread = RunSpread{.logarithm = 0.01, .flash_attention = true};
   CHECK(step_rates(request) == StepRates::own_runs);
   request.strategy.precision_scope.attention = true;
-  CHECK(step_rates(request) == StepRates::transferred);
+  CHECK(step_rates(request) == StepRates::experts);
   const Plan narrow = planned(request);
   CHECK(peak(narrow) < peak(plain));
   CHECK(narrow.timing->iteration.breakdown.attention < plain.timing->iteration.breakdown.attention);
@@ -268,7 +268,18 @@ TEST_CASE("precision: what of a model cannot be in it, or out of it") {
   CHECK(broken_by(Precision::nvfp4, {.attention = true}, "fp8_attention"));
   CHECK(broken_by(Precision::fp8_blockwise, {.attention = true}, "fp8_attention"));
   request.strategy.context_parallel = 2;
+  for (const CpComm how : {CpComm::p2p, CpComm::a2a, CpComm::a2a_p2p}) {
+    request.strategy.cp_comm = how;
+    CHECK_FALSE(broken_by(Precision::fp8, {.attention = true}, "fp8_attention"));
+    CHECK_FALSE(broken_by(Precision::fp8_delayed, {.attention = true}, "fp8_attention"));
+    CHECK(broken_by(Precision::mxfp8, {.attention = true}, "fp8_attention"));
+  }
+  request.strategy.cp_comm = CpComm::all_gather;
   CHECK(broken_by(Precision::fp8, {.attention = true}, "fp8_attention"));
+  request.strategy.cp_comm = CpComm::p2p;
+  request.model.architecture.attention_sinks = true;
+  CHECK(broken_by(Precision::fp8, {.attention = true}, "fp8_attention"));
+  request.model.architecture.attention_sinks = false;
   request.strategy.context_parallel = 1;
   request.model.architecture.kernels.attention = AttentionKernel::unfused;
   CHECK(broken_by(Precision::fp8, {.attention = true}, "fp8_attention"));

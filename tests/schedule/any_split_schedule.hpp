@@ -21,13 +21,15 @@ inline ScheduleShape any_split_shape() {
             .microbatches = goes_round ? ranks * between(1, 4) : between(1, 12),
             .in_pairs = true};
   }
-  const auto kind = *rc::gen::element(zero_bubble_h1, zero_bubble_h2, zero_bubble_2p, zero_bubble_v,
-                                      dualpipe_v, dualpipe, looped_bfs);
+  const auto kind = *rc::gen::element(zero_bubble_h1, zero_bubble_h2, zero_bubble_2p, zero_bubble_v, v_half,
+                                      v_min, dualpipe_v, dualpipe, looped_bfs);
   const std::int64_t half = between(1, 3);
   switch (kind) {
     case dualpipe: return {kind, 2 * half, 2, 2 * between(2 * half, 10)};
     case dualpipe_v: return {kind, half, 2, between(2 * half, 12)};
     case zero_bubble_v: return {kind, half + 1, 2, between(1, 14)};
+    case v_half:
+    case v_min: return {kind, between(2, 6), 2, between(1, 20)};
     case looped_bfs: return {kind, between(1, 5), between(2, 4), between(1, 9)};
     default: return {kind, between(1, 6), 1, between(1, 20)};
   }

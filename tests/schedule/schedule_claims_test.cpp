@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/schedule/building_block.hpp"
 #include "schedule/any_split_schedule.hpp"
 
 namespace headroom {
@@ -161,6 +162,58 @@ TEST_CASE("split schedules: no more in flight than their authors say") {
       CHECK(most_held({zero_bubble_2p, p, 1, 5 * p}, rank) == 2 * p);
       CHECK(most_held({zero_bubble_v, p, 2, 5 * p}, rank) == 2 * p);  // of half as many layers
       CHECK(most_held({dualpipe, p, 2, 4 * p}, rank) <= p + 1);
+    }
+  }
+  // Of half as many layers: (p + 2)/2 and (p + 4)/3 microbatches, whole ones [arXiv 2405.15362, its authors' demonstration:
+  // sail/pipeline-parallelism-with-controllable-memory, description1.md], whatever the number of microbatches.
+  for (std::int64_t p = 2; p <= 16; ++p) {
+    for (const std::int64_t n : {p + 3, 5 * p}) {
+      CAPTURE(p);
+      CAPTURE(n);
+      std::int64_t half = 0;
+      std::int64_t third = 0;
+      for (std::int64_t rank = 0; rank < p; ++rank) {
+        half = std::max(half, most_held({v_half, p, 2, n}, rank));
+        third = std::max(third, most_held({v_min, p, 2, n}, rank));
+      }
+      CHECK(half == 2 * ((p + 2) / 2));
+      CHECK(third == 2 * ((p + 4) / 3));
+    }
+  }
+}
+
+TEST_CASE(
+    "split schedules: V-Half idles for no longer than p/2 microbatches, V-Min for no longer than 2p/3") {
+  for (std::int64_t p = 2; p <= 16; ++p) {
+    const std::int64_t n = 3 * p;
+    const auto idle = [&](ScheduleKind kind) {
+      const ScheduleShape shape{kind, p, 2, n};
+      const ReplayedSchedule replayed = replay_schedule(shape, tests::all_alike(shape, 1, 1, 1));
+      return replayed.makespan.count() / 6 - static_cast<double>(n);
+    };
+    CAPTURE(p);
+    CHECK(idle(v_half) <= static_cast<double>(p) / 2);
+    CHECK(idle(v_min) <= 2 * static_cast<double>(p) / 3);
+    CHECK(idle(v_half) >= idle(zero_bubble_v));
+  }
+}
+
+TEST_CASE("split schedules: more microbatches of V-Half and V-Min are as if all of them had been laid out") {
+  for (const ScheduleKind kind : {v_half, v_min}) {
+    for (const std::int64_t p : {2, 3, 4, 5, 6, 7, 8, 9, 13, 16}) {
+      for (const std::int64_t n : {std::int64_t{1}, p + 5, p + 6, p + 7, p + 11, 3 * p + 7}) {
+        CAPTURE(p);
+        CAPTURE(n);
+        const std::vector<std::vector<RoundMove>> all = building_block_moves(kind, p, n);
+        for (std::int64_t rank = 0; rank < p; ++rank) {
+          std::vector<RoundMove> moves;
+          for (const Round& round : building_block_rounds(kind, p, n, rank)) {
+            for (std::int64_t i = 0; i < round.times; ++i)
+              moves.insert(moves.end(), round.moves.begin(), round.moves.end());
+          }
+          CHECK(moves == all[static_cast<std::size_t>(rank)]);
+        }
+      }
     }
   }
 }

@@ -21,6 +21,8 @@ std::pair<std::int64_t, std::int64_t> lies(const ScheduleShape& shape, std::int6
   const std::int64_t p = shape.ranks;
   switch (shape.kind) {
     case zero_bubble_v:
+    case v_half:
+    case v_min:
     case dualpipe_v: return {0, chunk == 0 ? rank : 2 * p - 1 - rank};
     case dualpipe: {
       const bool first_half = rank < p / 2;  // whose chunk 0 is of the direction that starts there

@@ -5,7 +5,10 @@
 #include <doctest/doctest.h>
 
 #include "headroom/core/error.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "search/brute_force.hpp"
+#include "search/requests.hpp"
 
 namespace headroom {
 namespace {
@@ -43,6 +46,37 @@ TEST_CASE(
              .expert_parallel = {.only = {1, 2, 4}},
              .moe_dispatcher = {Dispatcher::allgather, Dispatcher::alltoall, Dispatcher::flex},
              .micro_batch = {.most = 1}});
+}
+
+TEST_CASE(
+    "search: exchanges of experts are tried beside other passes where the stack can and passes pair up") {
+  Request base = four_layers_of("mixtral-8x7b", "dgx-a100-80g");
+  const auto tried = [&](const std::vector<bool>& open) {
+    const Space space{.devices = 8,
+                      .expert_parallel = {.only = {1, 4}},
+                      .recompute = {RecomputePolicy::none, RecomputePolicy::full},
+                      .overlap_expert_all_to_all = open};
+    std::set<bool> overlaps;
+    for (const Strategy& strategy : strategies(base, space)) {
+      overlaps.insert(strategy.overlap_expert_all_to_all);
+      CHECK(illegalities(base.model, strategy, base.workload).empty());
+    }
+    return overlaps;
+  };
+  CHECK(tried({}) == std::set{false});
+  CHECK(tried({false, true}) == std::set{false, true});
+  CHECK(tried({true}) == std::set{true});
+  base.software = read_software("megatron-core-2025");
+  CHECK(tried({}) == std::set{false, true});
+  CHECK(tried({false}) == std::set{false});
+  base.software = read_software("torchtitan-2025");
+  CHECK(tried({false, true}) == std::set{false});
+  CHECK(tried({true}).empty());
+  base.software = read_software("megatron-core-2025");
+  check_against_brute_force(base, {.devices = 8,
+                                   .expert_parallel = {.only = {2, 4}},
+                                   .micro_batch = {.most = 1},
+                                   .overlap_expert_all_to_all = {false, true}});
 }
 
 TEST_CASE(

@@ -5,7 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
+#include "headroom/io/software_file.hpp"
 #include "headroom/parallel/module_choices.hpp"
 #include "headroom/plan/composer.hpp"
 #include "search/brute_force.hpp"
@@ -23,6 +25,19 @@ TEST_CASE("search: a small space is answered as by evaluating all of it") {
   check_against_brute_force(request_for("gpt2-xl", 16), {.devices = 8, .recompute_window = true});
   check_against_brute_force(request_for("gpt3-13b", 24), {.devices = 12});
   check_against_brute_force(request_for("llama-2-7b", 8), {.devices = 16, .micro_batch = {.most = 2}});
+}
+
+TEST_CASE("search: every training stack has strategies over pipelines, where it has such an axis") {
+  for (const Software& software : list_software()) {
+    CAPTURE(software.name);
+    Request request = request_for("llama-3-8b", 64);
+    request.software = software;
+    Space space{.devices = 16, .micro_batch = {.only = {1}}, .schedules = searched_schedules(software)};
+    CHECK_FALSE(strategies(request, space).empty());
+    const bool divides = software.axes.empty() || contains(software.axes, ParallelAxis::pipeline);
+    space.pipeline_parallel.only = {4};
+    CHECK(strategies(request, space).empty() == !divides);
+  }
 }
 
 TEST_CASE("search: modules of experts and of latent attention are tried where selective recomputation is") {

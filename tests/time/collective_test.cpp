@@ -97,9 +97,7 @@ TEST_CASE("collective: all-reduces that switches sum reach the bus bandwidths th
     const Bytes bytes(4e9);
     const Group group{.ranks = ranks, .ranks_in_node = 8};
     const Seconds taken = collective_time(CollectiveKind::all_reduce, bytes, group, performance);
-    const double share =
-        static_cast<double>(ranks - 1) / static_cast<double>(std::min<std::int64_t>(ranks, 8));
-    return 2 * (ranks > 8 ? 15.0 / 16 : share) * (bytes / taken).count() / 1e9;
+    return 2.0 * static_cast<double>(ranks - 1) / static_cast<double>(ranks) * (bytes / taken).count() / 1e9;
   };
   // Over 4, 5, 6, 7 and 8 GPUs [NVIDIA/nccl, issue 1455], of an H800 [issue 1374]. Neither was fitted to.
   CHECK(bus_bandwidth("dgx-h100-80g", 4) == doctest::Approx(370).epsilon(0.05));
@@ -109,8 +107,8 @@ TEST_CASE("collective: all-reduces that switches sum reach the bus bandwidths th
   CHECK(bus_bandwidth("dgx-h100-80g", 8) == doctest::Approx(480).epsilon(0.05));
   CHECK(bus_bandwidth("h800", 8) == doctest::Approx(215).epsilon(0.05));
   // Two nodes, whose NICs carry 400 GB/s, and a ring 0.91 of that [coreweave/nccl-tests, pull request 92]: 441 GB/s.
-  CHECK(bus_bandwidth("dgx-h100-80g", 16) > 400);
-  CHECK(bus_bandwidth("dgx-h100-80g", 16) < 500);
+  // The prediction is 13% more, and a ring's would be 17% less.
+  CHECK(bus_bandwidth("dgx-h100-80g", 16) == doctest::Approx(441).epsilon(0.15));
 }
 
 TEST_CASE("collective: oversubscription costs what leaves its rail") {
@@ -227,7 +225,8 @@ TEST_CASE("all-to-all: its share of a ring's bandwidth slows the transfer, not i
   const Seconds fast = all_to_all_time(large, 4, rates);
   CHECK((slow - launch).count() == tests::about((fast - launch).count() / 0.78));
   CHECK(send_receive_time(large, rates) == sent);
-  CHECK(slow.count() == tests::about(825.37e-6).epsilon(0.06));  // as measured on four GPUs
+  CHECK(slow.count() ==
+        tests::about(825.37e-6).epsilon(0.06));  // measured on four GPUs, and 5% less than predicted
 }
 
 }  // namespace headroom

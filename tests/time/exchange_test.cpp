@@ -27,6 +27,29 @@ TEST_CASE("exchange: a small transfer is a launch and a step") {
   CHECK(send_receive_time(Bytes(1), rates).count() == about(latency.count()).epsilon(0.001));
 }
 
+TEST_CASE("exchange: a token goes once to each node of its experts, and is handed on there") {
+  // 256 experts over 32 GPUs of four nodes, 8 for a token of 7168 elements of 16 bits, as DeepEP was measured in its combine:
+  // 124 GB/s received [aiconfigurator, comm/sglang/0.5.6 of h100_sxm, 20 multiprocessors, 4 nodes].
+  const Performance performance = *read_system("dgx-h100-80g").performance;
+  Bindings letters;
+  letters.bind(Symbol::experts, 256).bind(Symbol::experts_per_token, 8).bind(Symbol::expert_parallel, 32);
+  letters.bind(Symbol::expert_groups, 1).bind(Symbol::expert_groups_per_token, 1);
+  const double ranks = parts_per_token(letters, 32);
+  const double nodes = parts_per_token(letters, 4);
+  CHECK(ranks == doctest::Approx(7.19).epsilon(0.01));
+  CHECK(nodes == doctest::Approx(3.61).epsilon(0.01));
+  const Group group{.ranks = 32, .ranks_in_node = 8};
+  const Bytes received(65536 * ranks * 7168 * 2);
+  const Seconds taken =
+      collective_time(CollectiveKind::all_to_all, received, group, performance, nodes / ranks);
+  CHECK((received / taken).count() == doctest::Approx(124e9).epsilon(0.05));
+  CHECK(taken < 0.6 * collective_time(CollectiveKind::all_to_all, received, group, performance));
+  // Within a node nothing is handed on.
+  const Group node{.ranks = 8, .ranks_in_node = 8};
+  CHECK(collective_time(CollectiveKind::all_to_all, received, node, performance, 1 / ranks) ==
+        collective_time(CollectiveKind::all_to_all, received, node, performance));
+}
+
 SHARED_TEST_CASE("exchange: measured all-to-alls are met by rates fitted to other collectives") {
   struct Table {
     const char* system;

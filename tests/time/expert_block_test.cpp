@@ -105,4 +105,15 @@ TEST_CASE("expert products: a stack runs them one after another, or in one kerne
   CHECK_FALSE(apart.beyond.grouped_products);
 }
 
+TEST_CASE("expert products: gradients of weights in one kernel take no longer than one after another") {
+  Software one_each = tests::megatron();
+  Software one_kernel = one_each;
+  one_kernel.expert_products.value = ExpertProducts::grouped;
+  for (const char* model : {"qwen3-30b-a3b", "mixtral-8x7b", "deepseek-v3"}) {
+    CAPTURE(model);
+    CHECK(expert_layer(model, one_kernel).backward_weight.gemm <=
+          expert_layer(model, one_each).backward_weight.gemm);
+  }
+}
+
 }  // namespace headroom

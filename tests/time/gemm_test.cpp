@@ -65,6 +65,19 @@ TEST_CASE("gemm: adding to an fp32 sum takes longer than storing in half") {
         burst({.rows = 4096, .columns = 4096, .inner = 256}));
 }
 
+TEST_CASE("gemm: under the power limit an fp32 sum takes what it moves beyond a result of 16 bits") {
+  Rates rates = performance().rates;
+  rates.products.power_cap.value = 1e-3 * rates.products.power_cap.value;  // so that it is what sets the time
+  const auto capped = [&](std::int64_t result_bytes) {
+    return gemm_time({.rows = 4096, .columns = 4096, .inner = 4096, .result_bytes = result_bytes},
+                     performance().device, rates, 1);
+  };
+  const Bytes more(4096.0 * 4096 * (8 - 2));
+  CHECK((capped(8) - capped(2)).count() ==
+        doctest::Approx((more / performance().device.memory_bandwidth).count()).epsilon(1e-9));
+  CHECK(capped(4) == capped(2));  // a result that is only written in fp32 was not measured
+}
+
 TEST_CASE(
     "gemm: factors of fewer bits move less, and are multiplied as much faster as the peak of their type") {
   Device device = performance().device;

@@ -37,6 +37,20 @@ TEST_CASE("data parallel: nothing to reduce for one replica") {
   CHECK(data_parallel_times(billion, {}, 8, performance(), megatron()) == DataParallelTimes{});
 }
 
+TEST_CASE("data parallel: gradients that are copied to buckets and back are read and written twice") {
+  Software software = megatron();
+  const Strategy strategy{.data_parallel = 8};
+  CHECK(bucket_copies_time(billion, strategy, performance(), software) == Seconds(0));
+  software.sharding.copies_gradients = true;
+  CHECK(bucket_copies_time(billion, strategy, performance(), software) ==
+        Bytes(16e9) / streaming_bandwidth(performance()));
+  CHECK(bucket_copies_time(billion, {}, performance(), software) == Seconds(0));
+  CHECK(bucket_copies_time(billion, {.data_parallel = 8, .data_sharding = DataSharding::zero1}, performance(),
+                           software) == Seconds(0));
+  const IterationEnd end{.bucket_copies = Seconds(3)};
+  CHECK(end_times(end, {}).data_communication == Seconds(3));
+}
+
 TEST_CASE("data parallel: a distributed optimizer scatters sums and gathers weights") {
   const Strategy strategy{.tensor_parallel = 8, .data_parallel = 8, .data_sharding = DataSharding::zero1};
   const Group group = data_parallel_group(strategy, 8);

@@ -115,6 +115,28 @@ TEST_CASE("launches: the GPU stands still after the host waited for the rows of 
   CHECK(backward(experts_by(tests::megatron())).drained == Seconds(0));
 }
 
+TEST_CASE("launches: the host waits once more where what a clamped activation adds comes from it") {
+  const Transformer model = read_model("gpt-oss-120b");
+  Software software = tests::megatron();
+  software.clamp_kernel = Fusion::unfused;
+  CHECK(layer_by(model, tests::megatron(), 8).forward.drained == host().operation.value);
+  CHECK(layer_by(model, software, 8).forward.drained == 2.0 * host().operation.value);
+  software.launches = Launches::compiled;
+  CHECK(layer_by(model, software, 8).forward.drained == host().launch.value);
+}
+
+TEST_CASE("launches: biases of experts in one kernel are as few launches as there are ops") {
+  const Transformer model = read_model("gpt-oss-120b");
+  Software software = tests::megatron();
+  const LayerCost apart = layer_by(model, software, 8);
+  software.expert_bias_kernel = Fusion::fused;
+  const LayerCost fused = layer_by(model, software, 8);
+  // 16 experts on each of 8 ranks, two operators forward and five back of each; one is a kernel of the op.
+  check_near(apart.forward.host - fused.forward.host, 32.0 * host().launch.value - operations(1));
+  check_near(backward(apart).host - backward(fused).host, 80.0 * host().launch.value - operations(1));
+  CHECK(fused.forward.memory_bound < apart.forward.memory_bound);
+}
+
 TEST_CASE("launches: biases of experts are added in the precision of the probabilities") {
   const Transformer with = read_model("gpt-oss-120b", {"linear_bias=true"});
   const Transformer without = read_model("gpt-oss-120b", {"linear_bias=false"});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "headroom/answer/trace.hpp"
+#include "headroom/interop/launch_flags.hpp"
 #include "headroom/plan/capacity.hpp"
 #include "headroom/plan/interval.hpp"
 #include "headroom/plan/remedies.hpp"
@@ -16,6 +17,7 @@ struct EstimateQuestion {
   Training training;              // what a training run takes, where its tokens are known
   bool with_alternatives = true;  // look for changes that would help
   bool with_schedule = false;     // replay the schedule step by step, with the memory of its ranks
+  bool with_launch = false;       // the flags of the stack's launcher
 };
 
 // What the plan takes where its experts are wanted so.
@@ -36,8 +38,9 @@ struct EstimateReply {
   std::optional<TrainingInterval> cost;  // where time is known and tokens are given
   bool looked_for_alternatives = false;
   std::vector<Alternative> alternatives;  // remedies where it does not fit, else improvements
-  std::optional<Trace> trace;     // of the schedule and of memory, where it was asked for and time is known
-  std::vector<LoadedPlan> loads;  // of a model with experts that ranks share: each of ExpertLoad
+  std::optional<Trace> trace;  // of the schedule and of memory, where it was asked for and time is known
+  std::optional<LaunchFlags> launch;  // where it was asked for and the stack has a launcher
+  std::vector<LoadedPlan> loads;      // of a model with experts that ranks share: each of ExpertLoad
 };
 
 // Throws InputError, with every rule that is broken, where the strategy is not legal.

@@ -23,6 +23,8 @@ struct InquiryReply {
   std::optional<Evaluation> evaluation;
   std::optional<CompareReply> against_best;  // the best plan before, the strategy after
   std::vector<Alternative> remedies;         // where it is legal and does not fit
+  // Where it fits and takes no longer than the best plan: the nearest strategy that was searched, unless it is this one.
+  std::optional<Strategy> searched;
   std::vector<Plan> nearest;  // where it is not legal: the nearest strategies of the space that are and fit
 };
 

@@ -37,6 +37,7 @@ struct PlanQuestion {
   // With which odds an iteration shall take no longer than `deadline` or `find` asks; without them its predicted time shall.
   std::optional<double> odds;
   std::optional<AskedStrategy> why;  // a strategy whose faults are asked for
+  bool with_launch = false;          // the flags of the stack's launcher, of the best plan
   std::size_t accounts =
       10;  // how many of the best plans are accounted for in full; of the first two all are
 };

@@ -77,6 +77,7 @@ struct Comparison {
       tolerance;  // of this row by itself, where the target has one: "worst", and at a measured
                   // time what the rounding of that time allows
   std::optional<bool> in_interval;  // whether the measured value is in its 80% interval, where there is one
+  std::optional<StepRates> step_rates;  // of an iteration time: whose interval it has
   friend bool operator==(const Comparison&, const Comparison&) = default;
 };
 

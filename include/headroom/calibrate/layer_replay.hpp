@@ -1,4 +1,4 @@
-// A transformer layer as headroom-measure runs it, priced by the time model.
+// A measured transformer layer, of kernels that nothing fuses, priced by the time model.
 #pragma once
 
 #include <optional>

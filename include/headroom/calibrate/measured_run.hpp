@@ -31,6 +31,7 @@ struct MeasuredRun {
   bool fp8_param_gather = false;
   bool fp8_attention = false;
   std::array<std::int64_t, 2> bf16_layers{};  // at the start of the model and at its end
+  std::vector<PrecisionModule> bf16_modules;  // empty: those that the recipe of its model names
   std::string overlap;  // what overlaps or is sharded how, in words that only a source's variants read
   bool dense = true;
 
@@ -57,6 +58,8 @@ struct MeasuredRun {
   std::int64_t full_attention_every =
       0;  // with a window: the last of each so many layers has none; 0: all have it
   bool attention_sinks = false;
+  std::optional<bool> clamped_activation;
+  std::optional<bool> scaled_rotary;
   bool qk_norm = false;  // per head
   std::int64_t mtp_layers = 0;
   std::optional<Mamba> mamba;
@@ -77,7 +80,7 @@ struct MeasuredRun {
   bool fully_sharded = false;
   bool shards_in_node = false;
   std::optional<std::int64_t> shard_copies;
-  std::optional<std::string> sharding_stack;  // that the name of its sharding is of, where it states no stack
+  std::optional<std::string> sharding_stack;  // that its sharding or its software is of, where it states none
   std::optional<std::string> schedule;
   std::int64_t global_batch = 1;
   std::int64_t micro_batch = 1;

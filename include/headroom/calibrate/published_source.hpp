@@ -30,6 +30,8 @@ struct RunSettings {
   std::optional<bool> overlap_param_gather;
   std::optional<bool> overlap_p2p;
   std::optional<Launches> launches;
+  std::optional<Fusion> clamp_kernel;
+  std::optional<Fusion> expert_bias_kernel;
   friend bool operator==(const RunSettings&, const RunSettings&) = default;
 };
 
@@ -49,12 +51,12 @@ struct SourceTarget {
 };
 
 struct PublishedSource {
-  std::string key;                  // "sc21"
-  std::string label;                // what its rows are called together: "SC21"
-  std::string source;               // the citation, and what the settings rest on
-  std::vector<std::string> titles;  // whole titles under which collections of runs list it
-  std::string system;               // names of presets
-  std::string software;
+  std::string key;                    // "sc21"
+  std::string label;                  // what its rows are called together: "SC21"
+  std::string source;                 // the citation, and what the settings rest on
+  std::vector<std::string> titles;    // whole titles under which collections of runs list it
+  std::optional<std::string> system;  // name of a preset; absent: that of each run's device
+  std::string software;               // likewise a name
   RunSettings settings;
   std::vector<SettingsVariant> variants;  // laid over the settings, in this order
   std::vector<SourceTarget> targets;

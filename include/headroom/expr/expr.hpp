@@ -152,6 +152,8 @@ class Expr {
                                                                Symbol::imbalance,
                                                                Symbol::experts_per_token,
                                                                Symbol::expert_ranks_per_token,
+                                                               Symbol::expert_groups,
+                                                               Symbol::expert_groups_per_token,
                                                                Symbol::experts,
                                                                Symbol::hidden,
                                                                Symbol::feedforward,
@@ -213,7 +215,7 @@ class Expr {
 constexpr Expr operator+(const Monomial& x, const Monomial& y) { return Expr(x) + Expr(y); }
 constexpr Expr operator-(const Monomial& x, const Monomial& y) { return Expr(x) - Expr(y); }
 
-// The paper's factored form: what all terms of the sum share with the first is taken out,
+// The paper's factored form: a term whose powers all terms have is taken out, or else the first,
 // "s b h (10 + 24/t + 5 a s/(h t))". Zero prints as "0".
 std::string to_string(const Expr& expr);
 
@@ -225,6 +227,8 @@ inline constexpr Monomial k{Symbol::key_value_heads};
 inline constexpr Monomial E{Symbol::experts};
 inline constexpr Monomial q{Symbol::experts_per_token};
 inline constexpr Monomial r{Symbol::expert_ranks_per_token};
+inline constexpr Monomial N{Symbol::expert_groups};
+inline constexpr Monomial M{Symbol::expert_groups_per_token};
 inline constexpr Monomial I{Symbol::imbalance};
 inline constexpr Monomial s{Symbol::sequence};
 inline constexpr Monomial o{Symbol::keys_met};

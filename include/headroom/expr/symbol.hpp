@@ -16,6 +16,8 @@ enum class Symbol : std::uint8_t {
   experts,
   experts_per_token,
   expert_ranks_per_token,
+  expert_groups,
+  expert_groups_per_token,
   imbalance,
   sequence,
   keys_met,
@@ -49,7 +51,7 @@ enum class Symbol : std::uint8_t {
   expert_tensor_parallel,
 };
 
-inline constexpr std::size_t symbol_count = 37;
+inline constexpr std::size_t symbol_count = 39;
 
 struct Notation {
   Symbol symbol;
@@ -64,6 +66,8 @@ inline constexpr std::array<Notation, symbol_count> notation{{
     {Symbol::experts, 'E', "routed experts of a layer"},
     {Symbol::experts_per_token, 'q', "experts that a token goes to"},
     {Symbol::expert_ranks_per_token, 'r', "copies of a token that dispatch sends"},
+    {Symbol::expert_groups, 'N', "groups of experts"},
+    {Symbol::expert_groups_per_token, 'M', "groups of them that a token goes to at most"},
     {Symbol::imbalance, 'I', "load of the fullest expert rank, times the mean"},
     {Symbol::sequence, 's', "sequence length, tokens"},
     {Symbol::keys_met, 'o', "keys that a query of a window meets, a causal mask counted whole"},

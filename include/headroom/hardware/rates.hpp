@@ -51,6 +51,13 @@ struct MatrixProductRates {
   friend bool operator==(const MatrixProductRates&, const MatrixProductRates&) = default;
 };
 
+// Whether no product of the device was measured, so that the rates are those of another one, scaled (hardware/scaled_rates.hpp).
+// A single rate may be assumed because samples do not tell it.
+inline bool measured_nowhere(const MatrixProductRates& rates) {
+  return rates.tile_peak.origin == Origin::assumed && rates.power_cap.origin == Origin::assumed &&
+         rates.memory_bandwidth.origin == Origin::assumed;
+}
+
 // Turning a factor of 16 bits into fewer, ahead of a product: every kernel of it.
 struct QuantizationRates {
   Sourced<Seconds> launch;            // of all its kernels together

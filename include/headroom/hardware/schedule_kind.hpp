@@ -7,6 +7,7 @@
 //   zero-bubble-h1, -h2: 1F1B with as much in flight, and with nearly twice as much [arXiv 2401.10241, section 2],
 //   zero-bubble-2p: H2 with twice as much,
 //   zero-bubble-v: two chunks a rank, whose stages go down the ranks and come back up [arXiv 2405.15362],
+//   v-half, v-min: the same with half and a third of the memory, and with some bubble [the same],
 //   dualpipe-v: the same, with forward passes of the one chunk beside backward passes of the other, and
 //   dualpipe: two copies of the model, whose microbatches go through the ranks from either end
 //             [arXiv 2412.19437, section 3.2.1; deepseek-ai/DualPipe].
@@ -27,6 +28,8 @@ enum class ScheduleKind : std::uint8_t {
   zero_bubble_h2,
   zero_bubble_2p,
   zero_bubble_v,
+  v_half,
+  v_min,
   dualpipe_v,
   dualpipe,
   looped_bfs
@@ -39,13 +42,21 @@ constexpr bool has_weight_passes(ScheduleKind kind) {
 
 // Whether stages go down the ranks and come back up, so that the first rank holds both ends of the model.
 constexpr bool runs_in_v(ScheduleKind kind) {
-  return kind == ScheduleKind::zero_bubble_v || kind == ScheduleKind::dualpipe_v;
+  return kind >= ScheduleKind::zero_bubble_v && kind <= ScheduleKind::dualpipe_v;
 }
 
 // Whether passes of some chunk run beside passes of another, whose collectives their computation hides.
 constexpr bool overlaps_passes(ScheduleKind kind) {
   return kind == ScheduleKind::dualpipe_v || kind == ScheduleKind::dualpipe;
 }
+
+// Whether passes repeat by a building block, whose lifespans bound what is in flight (schedule/building_block.hpp). Blocks are laid out on
+// all ranks together, which takes long on more of them.
+constexpr bool repeats_block(ScheduleKind kind) {
+  return kind == ScheduleKind::v_half || kind == ScheduleKind::v_min;
+}
+
+inline constexpr std::int64_t most_block_ranks = 64;
 
 // Copies of the model that pipeline ranks hold together.
 constexpr std::int64_t model_copies(ScheduleKind kind) { return kind == ScheduleKind::dualpipe ? 2 : 1; }
@@ -73,7 +84,7 @@ constexpr bool admits_virtual_pipeline(ScheduleKind kind, std::int64_t virtual_p
 }
 
 template <>
-inline constexpr std::array<Spelling<ScheduleKind>, 10> spellings<ScheduleKind>{{
+inline constexpr std::array<Spelling<ScheduleKind>, 12> spellings<ScheduleKind>{{
     {ScheduleKind::gpipe, "gpipe"},
     {ScheduleKind::one_forward_one_backward, "1f1b"},
     {ScheduleKind::interleaved, "interleaved"},
@@ -81,6 +92,8 @@ inline constexpr std::array<Spelling<ScheduleKind>, 10> spellings<ScheduleKind>{
     {ScheduleKind::zero_bubble_h2, "zero-bubble-h2"},
     {ScheduleKind::zero_bubble_2p, "zero-bubble-2p"},
     {ScheduleKind::zero_bubble_v, "zero-bubble-v"},
+    {ScheduleKind::v_half, "v-half"},
+    {ScheduleKind::v_min, "v-min"},
     {ScheduleKind::dualpipe_v, "dualpipe-v"},
     {ScheduleKind::dualpipe, "dualpipe"},
     {ScheduleKind::looped_bfs, "looped-bfs"},
@@ -90,7 +103,7 @@ inline constexpr std::array<Spelling<ScheduleKind>, 10> spellings<ScheduleKind>{
 // forward ones or transfers take time [sail-sg/zero-bubble-pipeline-parallelism, scheduler/zb.py, manual_order]. They are run as
 // H1, as PyTorch and DeepSeek call it too, and as 2p.
 template <>
-inline constexpr std::array<Spelling<ScheduleKind>, 29> other_spellings<ScheduleKind>{{
+inline constexpr std::array<Spelling<ScheduleKind>, 35> other_spellings<ScheduleKind>{{
     {ScheduleKind::zero_bubble_h1, "zero_bubble_h1"},
     {ScheduleKind::zero_bubble_h1, "zb-h1"},
     {ScheduleKind::zero_bubble_h1, "zb_h1"},
@@ -112,6 +125,12 @@ inline constexpr std::array<Spelling<ScheduleKind>, 29> other_spellings<Schedule
     {ScheduleKind::zero_bubble_v, "zbv"},
     {ScheduleKind::zero_bubble_v, "ZBV"},
     {ScheduleKind::zero_bubble_v, "ZBVZeroBubble"},
+    {ScheduleKind::v_half, "v_half"},
+    {ScheduleKind::v_half, "vhalf"},
+    {ScheduleKind::v_half, "V-Half"},
+    {ScheduleKind::v_min, "v_min"},
+    {ScheduleKind::v_min, "vmin"},
+    {ScheduleKind::v_min, "V-Min"},
     {ScheduleKind::dualpipe_v, "dualpipev"},
     {ScheduleKind::dualpipe_v, "dualpipe_v"},
     {ScheduleKind::dualpipe_v, "DualPipeV"},

@@ -10,13 +10,16 @@
 #include <vector>
 
 #include "headroom/core/axis.hpp"
+#include "headroom/core/dtype.hpp"
 #include "headroom/core/names.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/data_sharding.hpp"
 #include "headroom/hardware/launch_mode.hpp"
+#include "headroom/hardware/optimizer.hpp"
 #include "headroom/hardware/schedule_kind.hpp"
 #include "headroom/hardware/sourced.hpp"
 #include "headroom/model/kernels.hpp"
+#include "headroom/model/vocabulary.hpp"
 
 namespace headroom {
 
@@ -42,6 +45,7 @@ enum class DummyGradients : std::uint8_t { none, transient, kept_by_shape };
 struct StackMemory {
   bool backward_buffers = false;  // gradients between ops, half-precision logits, gathered inputs
   DummyGradients dummy_gradients = DummyGradients::none;
+  bool holds_logits = false;  // the training loop refers to those of a microbatch during its backward pass
   std::optional<Bytes> workspaces;  // of matrix products, that PyTorch's allocator holds for the whole run
   std::string source = "None of it is counted, as in K22";
   friend bool operator==(const StackMemory&, const StackMemory&) = default;
@@ -66,6 +70,12 @@ struct StackSharding {
       false;  // gathered weights and gradients are copied from and to the buffers of collectives
   bool ends_in_root =
       false;  // embedding and head are one unit, which is gathered for the whole of both passes
+  // Where nothing is divided: gradients are copied to the buckets that are reduced, which stay for the whole run, and back [PyTorch,
+  // torch/nn/parallel/distributed.py, gradient_as_bucket_view=False].
+  bool copies_gradients = false;
+  // Of stacks without `none`: a single device has no units, and tensor-parallel ranks have units also where no other rank holds their
+  // weights. Otherwise all have.
+  bool plain_alone = false;
   bool sums_before_reduction = false;  // gradients of several microbatches are summed whole and reduced once
   std::string source = "Megatron-LM, megatron/core/optimizer/distrib_optimizer.py";
   friend bool operator==(const StackSharding&, const StackSharding&) = default;
@@ -90,22 +100,38 @@ enum class ExpertProducts : std::uint8_t { per_expert, grouped };
 // by module; the inputs of checkpoints.
 enum class Offloads : std::uint8_t { optimizer, parameters, activations, checkpoints };
 
+// Whose flags launch a strategy on a stack (interop/launch_flags.hpp).
+enum class Launcher : std::uint8_t {
+  megatron_lm,
+  megatron_bridge,
+  zero_bubble,
+  torchtitan,
+  deepspeed,
+  accelerate
+};
+
 // The choices of a stack, as its file names them; product_rate and expert_products have sources of their own.
-inline constexpr std::array<std::string_view, 24> stack_choices{"overlap_tensor_parallel",
+inline constexpr std::array<std::string_view, 35> stack_choices{"overlap_tensor_parallel",
                                                                 "copies_sequence_shards",
                                                                 "overlap_grad_reduce",
                                                                 "overlap_param_gather",
                                                                 "overlap_p2p",
+                                                                "overlap_expert_all_to_all",
                                                                 "bucket_parameters",
                                                                 "bucket_parameters_per_replica",
                                                                 "gradient_accumulation",
                                                                 "norm_backward",
                                                                 "norm_kernel",
                                                                 "activation_kernel",
+                                                                "clamp_kernel",
+                                                                "expert_bias_kernel",
                                                                 "rotary_kernel",
+                                                                "scaled_rotary_kernel",
                                                                 "kv_sharing",
                                                                 "cross_entropy",
                                                                 "compiles_loss",
+                                                                "embedding_parallel",
+                                                                "loss_parallel",
                                                                 "gradient_reduction",
                                                                 "uneven_stages",
                                                                 "microbatch_groups",
@@ -114,7 +140,12 @@ inline constexpr std::array<std::string_view, 24> stack_choices{"overlap_tensor_
                                                                 "blocking_launches",
                                                                 "launches",
                                                                 "cuda_graphs",
-                                                                "attention_kernels"};
+                                                                "attention_kernels",
+                                                                "optimizer",
+                                                                "main_params_dtype",
+                                                                "exp_avg_dtype",
+                                                                "exp_avg_sq_dtype",
+                                                                "gradient_dtype"};
 
 // Where each of them is documented, in that order.
 using ChoiceSources = std::array<std::string, stack_choices.size()>;
@@ -129,7 +160,9 @@ struct Software {
   bool copies_sequence_shards = false;
   bool overlap_grad_reduce = false;  // gradients are reduced, bucket by bucket, beside the last backward pass
   bool overlap_param_gather =
-      false;                 // parameters that the step changed are gathered beside the next forward pass
+      false;  // parameters that the step changed are gathered beside the next forward pass
+  bool overlap_expert_all_to_all =
+      false;  // it can run forward passes beside backward passes, as the strategy's field of this name
   bool overlap_p2p = false;  // transfers between virtual pipeline stages run beside compute
   // A bucket holds the larger of the two, the second for each data-parallel rank [Megatron-LM, --ddp-bucket-size].
   std::int64_t bucket_parameters = 40'000'000;
@@ -139,10 +172,14 @@ struct Software {
   // Of models that state none. What operators of the framework run one after another is one kernel where launches are compiled.
   NormKernel norm_kernel = NormKernel::fused;
   Fusion activation_kernel = Fusion::fused;
+  Fusion clamp_kernel = Fusion::fused;          // of models whose activations are clamped
+  Fusion expert_bias_kernel = Fusion::unfused;  // of models whose experts have biases
   RotaryKernel rotary_kernel = RotaryKernel::fused;
+  RotaryKernel scaled_rotary_kernel = RotaryKernel::fused;  // of models whose cosines and sines are scaled
   KvSharing kv_sharing = KvSharing::grouped;
   CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;
-  bool compiles_loss = false;  // where launches are compiled: a plain one
+  bool compiles_loss = false;     // where launches are compiled: a plain one
+  VocabularyParallel vocabulary;  // embedding_parallel, loss_parallel
   GradientReduction gradient_reduction = GradientReduction::reduce_scatter;
   bool uneven_stages = false;  // pipeline stages may hold unequal numbers of layers
   // Interleaved schedules run groups of more microbatches than pipeline ranks, which then need not divide them.
@@ -155,6 +192,10 @@ struct Software {
   // Of graphs of layers; empty: all but `moe`, as it is where routing drops no token.
   std::vector<GraphModule> cuda_graph_modules;
   AttentionKernels attention_kernels = AttentionKernels::fitted;
+  // Of strategies that say no more (parallel/stack_defaults.hpp): what is stepped, and the dtype in which gradients of microbatches and
+  // of data-parallel ranks are summed.
+  Optimizer optimizer;
+  Dtype gradient_dtype = Dtype::fp32;
   Sourced<double> product_rate{1, Origin::exact, "the libraries that the rates were fitted on"};  // factor
   Sourced<ExpertProducts> expert_products{ExpertProducts::per_expert, Origin::assumed,
                                           "What stacks do that say nothing else: a product for each expert"};
@@ -166,6 +207,7 @@ struct Software {
   // Where weights have passes of their own: pipeline ranks step their optimizers when they are done, without waiting for the norm
   // of all gradients, and take back a step that it turns out to scale [arXiv 2401.10241, section 4].
   bool post_validation = false;
+  std::optional<Launcher> launcher;  // where its flags are known
   friend bool operator==(const Software&, const Software&) = default;
 };
 
@@ -176,11 +218,24 @@ inline StackKernels kernels_of(const Software& software) {
       compiled && software.compiles_loss && software.cross_entropy == CrossEntropy::plain;
   return {.normalization = compiled ? NormKernel::fused : software.norm_kernel,
           .activation = compiled ? Fusion::fused : software.activation_kernel,
+          .clamp = compiled ? Fusion::fused : software.clamp_kernel,
+          .expert_bias = compiled ? Fusion::fused : software.expert_bias_kernel,
           .rotary = compiled ? RotaryKernel::fused : software.rotary_kernel,
+          .scaled_rotary = compiled ? RotaryKernel::fused : software.scaled_rotary_kernel,
           .kv_sharing = software.kv_sharing,
-          .cross_entropy = compiles_loss ? CrossEntropy::compiled : software.cross_entropy};
+          .cross_entropy = compiles_loss ? CrossEntropy::compiled : software.cross_entropy,
+          .holds_logits = software.memory.holds_logits};
 }
 
+template <>
+inline constexpr std::array<Spelling<Launcher>, 6> spellings<Launcher>{{
+    {Launcher::megatron_lm, "Megatron-LM"},
+    {Launcher::megatron_bridge, "Megatron-Bridge"},
+    {Launcher::zero_bubble, "zero-bubble-pipeline-parallelism"},
+    {Launcher::torchtitan, "torchtitan"},
+    {Launcher::deepspeed, "DeepSpeed"},
+    {Launcher::accelerate, "accelerate"},
+}};
 template <>
 inline constexpr std::array<Spelling<Offloads>, 4> spellings<Offloads>{{
     {Offloads::optimizer, "optimizer"},

@@ -12,11 +12,11 @@
 
 namespace headroom {
 
-// Of one pass through the table, under a recomputation of some of its ops that holds so many bytes. Where gradients are
+// Of one pass through the table each way, under a recomputation of some of its ops that holds so many bytes. Where gradients are
 // reduced when a unit is done (memory/units.hpp), those of the ops that are done stay until then.
-BackwardPeak backward_peak(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
-                           Bytes working_set, Detail detail, const Software& software,
-                           const Bindings& letters, bool reduces_units = false);
+PassPeaks pass_peaks(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
+                     Bytes working_set, Detail detail, const Software& software, const Bindings& letters,
+                     bool reduces_units = false);
 
 // Sets those of all kinds of layers and of both ends, where the stack has `backward_buffers`.
 void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,

@@ -2,8 +2,11 @@
 // policy, the embedding before the first, the head after the last, and the output that was sent on.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <vector>
 
+#include "headroom/core/names.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/software.hpp"
 #include "headroom/parallel/stage_places.hpp"
@@ -11,16 +14,20 @@
 
 namespace headroom {
 
+// Which pass through an op: its forward pass, the one that makes again what was dropped, or its backward pass.
+enum class OpPass : std::uint8_t { forward, recomputation, backward };
+
 // An op of a kind of layer, both as indices (ModelLayers::kinds, OpTable::ops()), or none.
 struct OpPlace {
   int kind = nowhere;
   int op = nowhere;
-  bool forward = false;  // in its forward pass, not its backward pass
+  OpPass pass = OpPass::backward;
   friend bool operator==(const OpPlace&, const OpPlace&) = default;
 };
 
 // What a backward pass through the ops of a layer, or of an end of the model, adds at its worst moment to what forward
-// passes left (memory/backward.hpp); or the forward pass before it, which has as many others alive (memory/forward.hpp).
+// passes left (memory/backward.hpp); or a recomputation, or the forward pass before it, which has as many others alive
+// (memory/forward.hpp).
 struct BackwardPeak {
   OpPlace during;          // the op under way then; none: the training stack counts no such moment
   Bytes freed;             // of what the forward pass left, or will have left
@@ -39,6 +46,14 @@ constexpr Bytes total(const BackwardPeak& peak) {
   return peak.recompute + peak.gradients + peak.logits + peak.gathered + peak.weight_gradients +
          peak.dequantized + peak.fetched + peak.forward_values - peak.freed;
 }
+
+// The worst moment of a backward pass and its recomputation, and that of the forward pass where it takes more; none where it does
+// not, since what comes from the host and what is reduced beside a pass is a backward pass's alone.
+struct PassPeaks {
+  BackwardPeak backward;
+  BackwardPeak forward;
+  friend bool operator==(const PassPeaks&, const PassPeaks&) = default;
+};
 
 // Of weights that data-parallel ranks divide, what a rank has whole at a moment of a backward pass (memory/units.hpp).
 struct UnitBytes {
@@ -62,7 +77,7 @@ struct CheckpointRun {
   Bytes recomputed;  // made again when the backward pass reaches it: its working set
   Bytes deferred;    // until a pass for weights of its own, where there is one
   Bytes on_host;     // of each, from forward to backward
-  BackwardPeak backward;
+  PassPeaks peaks;
   RunUnits units;
   friend bool operator==(const CheckpointRun&, const CheckpointRun&) = default;
 };
@@ -75,8 +90,8 @@ struct StageActivations {
   // Of embedding and head, until a pass for weights of its own, where there is one.
   Bytes embedding_deferred;
   Bytes head_deferred;
-  BackwardPeak embedding_backward;
-  BackwardPeak head_backward;
+  PassPeaks embedding_peaks;
+  PassPeaks head_peaks;
   UnitBytes embedding_units;
   UnitBytes head_units;
   friend bool operator==(const StageActivations&, const StageActivations&) = default;
@@ -88,7 +103,7 @@ struct LayerActivations {
   Bytes recomputed;
   Bytes
       on_host;  // what waits there for the backward pass, and is not among what is kept (memory/offloaded.hpp)
-  BackwardPeak backward;
+  PassPeaks peaks;
   friend bool operator==(const LayerActivations&, const LayerActivations&) = default;
 };
 
@@ -193,5 +208,12 @@ DeferredActivations deferred_activations(const Transformer& model, const Strateg
 // kept.
 StageActivations with_weight_passes(StageActivations stage, const DeferredActivations& deferred,
                                     const StagePlace& place, const Recomputation& recompute);
+
+template <>
+inline constexpr std::array<Spelling<OpPass>, 3> spellings<OpPass>{{
+    {OpPass::forward, "forward"},
+    {OpPass::recomputation, "recomputation"},
+    {OpPass::backward, "backward"},
+}};
 
 }  // namespace headroom

@@ -117,8 +117,8 @@ ModelParameterExprs model_parameter_exprs(const ModelLayers& layers, const Shard
                                           OptimizerKind optimizer = OptimizerKind::adam);
 ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& letters);
 
-ModelParameters model_parameters(const Transformer& model, const Strategy& strategy,
-                                 const Workload& workload);
+ModelParameters model_parameters(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                                 const Software& software = {});
 
 // Of a pipeline rank whose virtual stages hold so many of each kind, the last of which is the head; `both_ends`: the first and
 // the last virtual stage are among them.
@@ -198,7 +198,7 @@ Bytes gathered_bytes(const Parameters& parameters, const Strategy& strategy);
 // zero2 on, weights with zero3. Weights and gradients that stay whole for an iteration all the same are among them: those of
 // pipeline ranks, and gradients that a stack sums before it reduces them. What passes gather and reduce unit by unit is not
 // (memory/units.hpp). `copies` of each weight of products of fewer than 16 bits. What Muon keeps of matrices is that of the rank
-// that steps the most of them; what Adafactor keeps of rows and columns is whole on every rank [PyTorch,
+// that steps the most of them; gradients are there twice where buckets have copies of them; what Adafactor keeps of rows and columns is whole on every rank [PyTorch,
 // torch/distributed/tensor/_ops/_tensor_ops.py, new_factory_strategy]. `matrices` are those of the parameters.
 ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
                        int copies = 2, const Software& software = {}, const MatrixList& matrices = {});

@@ -3,7 +3,9 @@
 //
 //   frozen   what has weights in a table: it has no gradient of them, so a linear does not keep its input for that. What the
 //            gradient of its input needs, it keeps as ever: normalizations their input, activations theirs
-//   LORA_a   [tokens x in] [in x R] beside a linear that is adapted; keeps the input
+//   LORA_dropout  in training with dropout, of the input for each adapter apart; keeps the mask [PEFT, tuners/lora/layer.py, lora_dropout;
+//            Megatron-Bridge, peft/utils.py, ParallelLinearAdapter, dropout_position pre]
+//   LORA_a   [tokens x in] [in x R] beside a linear that is adapted; keeps the input, dropped or not
 //   LORA_b   [tokens x R] [R x out]; keeps the R numbers of each token
 //   LORA_add scales what comes of it and adds it to the linear's output
 //
@@ -20,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headroom/core/fraction.hpp"
 #include "headroom/core/names.hpp"
 #include "headroom/expr/rational.hpp"
 #include "headroom/model/layer_kinds.hpp"
@@ -39,6 +42,7 @@ struct Lora {
   std::int64_t rank = 0;             // R; 0: weights are trained
   std::vector<std::string> targets;  // linears that are adapted, by names below; empty: all of layers
   BaseDtype base = BaseDtype::bf16;
+  Fraction dropout;  // of an adapter's input
   friend auto operator<=>(const Lora&, const Lora&) = default;
 };
 
@@ -53,7 +57,7 @@ struct LoraTarget {
 };
 inline constexpr int all_parts = -1;
 
-inline constexpr std::array<LoraTarget, 15> lora_targets{{
+inline constexpr std::array<LoraTarget, 17> lora_targets{{
     {"q_proj", "q", {"qkv"}, 0},
     {"k_proj", "k", {"qkv"}, 1},
     {"v_proj", "v", {"qkv"}, 2},
@@ -69,6 +73,8 @@ inline constexpr std::array<LoraTarget, 15> lora_targets{{
     {"kv_b_proj", "linear_kv_up_proj", {"kv_up"}, all_parts},
     {"o", "proj", {"projection"}, all_parts},
     {"down", "fc2", {"mlp_down", "expert_down", "shared_down"}, all_parts},
+    {"in_proj", "", {"in_proj"}, all_parts},
+    {"out_proj", "", {"out_proj"}, all_parts},
 }};
 
 // A name that stands for all of them; one alone.

@@ -3,13 +3,18 @@
 #pragma once
 
 #include "headroom/model/op_builder.hpp"
+#include "headroom/model/vocabulary.hpp"
 
 namespace headroom {
 
-constexpr OpTable embedding_ops(const Architecture& architecture) {
+// Where ranks have all rows (`vocabulary`, of more than one rank), each makes the embedding of all tokens.
+constexpr OpTable embedding_ops(const Architecture& architecture, const VocabularyParallel& vocabulary = {}) {
   using namespace symbols;
   OpTable table;
-  const ValueId words = table.value({"word embeddings", s * b * h});
+  const bool whole = vocabulary.embedding == EmbeddingParallel::none;
+  const ValueId words = table.value({.name = "word embeddings",
+                                     .elements = s * b * h,
+                                     .placement = whole ? Placement::whole : Placement::boundary});
   const ValueId local = table.value({.name = "local tokens",
                                      .elements = s * b,
                                      .dtype = Dtype::int64,
@@ -22,13 +27,18 @@ constexpr OpTable embedding_ops(const Architecture& architecture) {
                                          .placement = Placement::whole,
                                          .detail = Detail::exact,
                                          .tensor_parallel_only = true});
-  table.op(
-      {.name = "word_embedding",
-       .kind = OpKind::embedding,
-       .region = Placement::split,
-       .outputs = {words, local, elsewhere},
-       .saves = {{local, "the rows whose gradient is written"}, {elsewhere, "rows of other ranks get none"}},
-       .parameters = {{v * h, Placement::split}}});
+  Op lookup{.name = "word_embedding", .kind = OpKind::embedding, .outputs = {words}};
+  if (whole) {
+    lookup.parameters = {{v * h, Placement::whole}};
+    lookup.exchanges = {{.axis = ParallelAxis::tensor, .name = Conjugate::scatter, .value = words}};
+  } else {
+    lookup.region = Placement::split;
+    lookup.outputs = {words, local, elsewhere};
+    lookup.saves = {{local, "the rows whose gradient is written"},
+                    {elsewhere, "rows of other ranks get none"}};
+    lookup.parameters = {{v * h, Placement::split}};
+  }
+  table.op(lookup);
 
   Op positions{.name = "embedding_dropout", .inputs = {words}};
   if (architecture.positions == Positions::learned) positions.parameters = {{x * h, Placement::whole}};
@@ -50,10 +60,10 @@ constexpr OpTable embedding_ops(const Architecture& architecture) {
   return table;
 }
 
-// Kernels of the loss over s b v logits, which are cast to fp32: bytes an element.
-constexpr Traffic cross_entropy_traffic(CrossEntropy kind) {
+// Kernels of the loss over s b v logits, which most cast to fp32: bytes an element.
+constexpr Traffic cross_entropy_traffic(CrossEntropy kind, Placement logits = Placement::split) {
   using namespace symbols;
-  Traffic traffic{.name = "cross_entropy", .elements = s * b * v, .placement = Placement::split};
+  Traffic traffic{.name = "cross_entropy", .elements = s * b * v, .placement = logits};
   constexpr std::int64_t half = size_of(Dtype::half);
   constexpr std::int64_t fp32 = size_of(Dtype::fp32);
   constexpr std::int64_t cast = half + fp32;
@@ -73,6 +83,12 @@ constexpr Traffic cross_entropy_traffic(CrossEntropy kind) {
       traffic.backward = fp32 + 3 * fp32 + cast;
       traffic.forward_kernels = 3;
       traffic.backward_kernels = 4;
+      break;
+    case CrossEntropy::plain_half:
+      traffic.forward = 3 * half;
+      traffic.backward = half + 3 * half;
+      traffic.forward_kernels = 2;
+      traffic.backward_kernels = 3;
       break;
     case CrossEntropy::chunked:
       traffic.forward = cast + 3 * fp32;
@@ -108,7 +124,36 @@ constexpr Monomial logits_at_once(CrossEntropy kind) {
   return kind == CrossEntropy::chunked ? s * b * v / Monomial(chunks) : s * b * v;
 }
 
-constexpr OpTable head_ops(const Architecture& architecture) {
+namespace detail {
+
+// All logits on every rank, of parts of which each has made one; the gradient of a part is copied out of that of all. What a
+// collective brought lies beside what it is put in order to [PyTorch, torch/distributed/_functional_collectives.py,
+// all_gather_tensor].
+constexpr ValueId gathered_logits(OpTable& table, ValueId parts) {
+  using namespace symbols;
+  const Monomial at_once = table[parts].elements;
+  constexpr std::int64_t half = size_of(Dtype::half);
+  const ValueId all = table.value({"all logits", at_once, Dtype::half, Placement::whole});
+  const ValueId received = table.value({"received logits", at_once, Dtype::half, Placement::whole});
+  // In chunks, all of them in turn.
+  const ValueId sent = at_once == s * b * v
+                           ? all
+                           : table.value({"logits of all chunks", s * b * v, Dtype::half, Placement::whole});
+  table.op({.name = "gather_logits",
+            .kind = OpKind::transfer,
+            .inputs = {parts},
+            .outputs = {all, received},
+            .traffic = {{.name = "part_of_gradient",
+                         .elements = s * b * v,
+                         .placement = Placement::split,
+                         .backward = 2 * half}},
+            .exchanges = {{.axis = ParallelAxis::tensor, .name = Conjugate::gather, .value = sent}}});
+  return all;
+}
+
+}  // namespace detail
+
+constexpr OpTable head_ops(const Architecture& architecture, const VocabularyParallel& vocabulary = {}) {
   using namespace symbols;
   const Kernels& kernels = architecture.kernels;
   const CrossEntropy cross_entropy = kernels.cross_entropy.value_or(CrossEntropy::vocabulary_parallel);
@@ -117,59 +162,70 @@ constexpr OpTable head_ops(const Architecture& architecture) {
   const ValueId input = table.value({"last layer's output", s * b * h, kernels.residual_dtype});
   const ValueId normalized = head.norm("final_norm", input);
   const Monomial at_once = logits_at_once(cross_entropy);
-  ValueId logits = table.value({"logits", at_once, Dtype::half, Placement::split});
+  const bool makes_all = vocabulary.loss == LossParallel::none;
+  const Placement made = makes_all ? Placement::whole : Placement::split;
+  ValueId logits = table.value({"logits", at_once, Dtype::half, made});
   head.linear("output_layer", normalized, {logits},
-              {OpBuilder::of_tokens({h, Placement::whole}, {{v, Placement::split}})}, {});
+              {OpBuilder::of_tokens({h, Placement::whole}, {{v, made}})}, {});
+  if (makes_all) {  // and the whole gradient of its input
+    Op& output_layer = table.change(table.ops().size() - 1);
+    output_layer.region = Placement::boundary;
+    output_layer.overlaps = false;
+  }
+  if (vocabulary.loss == LossParallel::gathered) logits = detail::gathered_logits(table, logits);
+  const bool has_parts = vocabulary.loss == LossParallel::vocabulary;
+  const Placement placed = has_parts ? Placement::split : Placement::whole;
+  const Placement region = has_parts ? Placement::split : Placement::boundary;
 
   if (architecture.final_softcap) {
-    const ValueId capped = table.value({"capped logits", at_once, Dtype::half, Placement::split});
-    Op softcap{.name = "softcap", .region = Placement::split, .inputs = {logits}, .outputs = {capped}};
+    const ValueId capped = table.value({"capped logits", at_once, Dtype::half, placed});
+    Op softcap{.name = "softcap", .region = region, .inputs = {logits}, .outputs = {capped}};
     if (!in_chunks(cross_entropy)) softcap.saves = {{capped, why::input_gradient}};
     table.op(softcap);
     logits = capped;
   }
 
-  Op loss{.name = "loss", .kind = OpKind::loss, .region = Placement::split, .inputs = {logits}};
+  Op loss{.name = "loss", .kind = OpKind::loss, .region = region, .inputs = {logits}};
   // The gradient of a log-softmax of which the loss takes the targets' elements is zeros but for them, and as large [PyTorch,
   // aten/src/ATen/native/LossNLL.cpp, nll_loss_backward; tools/autograd/derivatives.yaml, gather].
-  const Value spread{"gradient of the log-softmax", s * b * v, kernels.logits, Placement::split};
+  const Dtype precision = cross_entropy == CrossEntropy::plain_half ? Dtype::half : kernels.logits;
+  const Value spread{"gradient of the log-softmax", s * b * v, precision, placed};
   switch (cross_entropy) {
     case CrossEntropy::vocabulary_parallel:
-      head.keep(loss, {"softmax", s * b * v, kernels.logits, Placement::split}, why::input_gradient);
+      head.keep(loss, {"softmax", s * b * v, kernels.logits, placed}, why::input_gradient);
       head.keep(loss, {"target mask", s * b, Dtype::boolean, Placement::whole, Detail::exact},
                 "targets of other ranks");
       head.keep(loss, {"masked target", s * b, Dtype::int64, Placement::whole, Detail::exact},
                 "where to subtract one");
       break;
     case CrossEntropy::plain:
-      head.keep(loss, {"log-softmax", s * b * v, kernels.logits, Placement::split}, why::input_gradient);
-      head.keep(loss, {"total weight", 1, kernels.logits, Placement::whole, Detail::exact},
+    case CrossEntropy::plain_half:
+      head.keep(loss, {"log-softmax", s * b * v, precision, placed}, why::input_gradient);
+      head.keep(loss, {"total weight", 1, precision, Placement::whole, Detail::exact},
                 "the mean divides by it");
-      loss.input_gradient = kernels.logits;
+      loss.input_gradient = precision;
       loss.temporaries = {table.value(spread)};
       break;
     case CrossEntropy::log_softmax_gather:
-      head.keep(loss, {"log-softmax", s * b * v, kernels.logits, Placement::split}, why::input_gradient);
+      head.keep(loss, {"log-softmax", s * b * v, kernels.logits, placed}, why::input_gradient);
       loss.input_gradient = kernels.logits;
       loss.temporaries = {table.value(spread)};
       break;
     case CrossEntropy::fused:
-      head.keep(loss, {"logit gradient", s * b * v, Dtype::half, Placement::split},
+      head.keep(loss, {"logit gradient", s * b * v, Dtype::half, placed},
                 "computed in the forward pass, in place");
       loss.in_place = true;
       break;
     case CrossEntropy::fused_fp32:
-      head.keep(loss, {"logit gradient", s * b * v, Dtype::fp32, Placement::split},
-                "computed in the forward pass");
+      head.keep(loss, {"logit gradient", s * b * v, Dtype::fp32, placed}, "computed in the forward pass");
       break;
     case CrossEntropy::
         chunked:  // the input that the output layer keeps stands for the gradient that is kept in its place
-      loss.temporaries = {table.value({"fp32 logits", at_once, Dtype::fp32, Placement::split}),
-                          table.value({"fp32 softmax", at_once, Dtype::fp32, Placement::split})};
+      loss.temporaries = {table.value({"fp32 logits", at_once, Dtype::fp32, placed}),
+                          table.value({"fp32 softmax", at_once, Dtype::fp32, placed})};
       break;
     case CrossEntropy::linear_fused:
-      head.keep(loss, {"weight gradient", v * h, Dtype::half, Placement::split},
-                "computed in the forward pass");
+      head.keep(loss, {"weight gradient", v * h, Dtype::half, made}, "computed in the forward pass");
       loss.in_place = true;
       break;
     case CrossEntropy::compiled:
@@ -178,7 +234,11 @@ constexpr OpTable head_ops(const Architecture& architecture) {
                 why::input_gradient);
       break;
   }
-  loss.traffic = {cross_entropy_traffic(cross_entropy)};
+  // What is written over or saved anyway takes no more, and a loss in chunks has no logits that outlive it.
+  const bool held = kernels.holds_logits && !loss.in_place && !in_chunks(cross_entropy);
+  if (held && cross_entropy != CrossEntropy::compiled)
+    loss.saves.push_back({logits, "the training loop refers to them"});
+  loss.traffic = {cross_entropy_traffic(cross_entropy, placed)};
   table.op(loss);
   return table;
 }

@@ -5,6 +5,8 @@
 //   g         forward all-gather,     backward reduce-scatter    g_bar    forward reduce-scatter, backward all-gather
 //   dispatch  all-to-all, both ways, before an op                combine  all-to-all, both ways, after it
 //   gather    forward all-gather,     backward nothing
+//   scatter   forward nothing,        backward all-gather, after an op: ranks go on with their shards of what all have whole
+//   sums      all-reduce, both ways, before an op: statistics of what ranks have parts of
 //   pass_on   every rank's part past all others, round a ring, before an op; gradients the same way
 //
 // A row that relates all tokens of a sequence names what it needs of all of them (Op::of_all_tokens); what context
@@ -35,7 +37,7 @@ enum class CollectiveKind : std::uint8_t {
   ring,
 };
 
-enum class Conjugate : std::uint8_t { f, f_bar, g, g_bar, dispatch, combine, pass_on, gather };
+enum class Conjugate : std::uint8_t { f, f_bar, g, g_bar, dispatch, combine, pass_on, gather, sums, scatter };
 
 struct ConjugateRow {
   Conjugate name;
@@ -45,7 +47,7 @@ struct ConjugateRow {
   bool enters;  // stands before its op; otherwise after it
 };
 
-inline constexpr std::array<ConjugateRow, 8> conjugates{{
+inline constexpr std::array<ConjugateRow, 10> conjugates{{
     {Conjugate::f, "f", CollectiveKind::none, CollectiveKind::all_reduce, true},
     {Conjugate::f_bar, "f_bar", CollectiveKind::all_reduce, CollectiveKind::none, false},
     {Conjugate::g, "g", CollectiveKind::all_gather, CollectiveKind::reduce_scatter, true},
@@ -54,6 +56,8 @@ inline constexpr std::array<ConjugateRow, 8> conjugates{{
     {Conjugate::combine, "combine", CollectiveKind::all_to_all, CollectiveKind::all_to_all, false},
     {Conjugate::pass_on, "pass_on", CollectiveKind::ring, CollectiveKind::ring, true},
     {Conjugate::gather, "gather", CollectiveKind::all_gather, CollectiveKind::none, true},
+    {Conjugate::sums, "sums", CollectiveKind::all_reduce, CollectiveKind::all_reduce, true},
+    {Conjugate::scatter, "scatter", CollectiveKind::none, CollectiveKind::all_gather, false},
 }};
 
 constexpr const ConjugateRow& row_of(Conjugate name) { return conjugates[static_cast<std::size_t>(name)]; }
@@ -73,7 +77,7 @@ enum class CpComm : std::uint8_t { p2p, all_gather, a2a, a2a_p2p };
 enum class Dispatcher : std::uint8_t { alltoall, allgather, flex };
 
 // A value that a row sends through the group of an axis, where the run has that axis. What tensor parallelism
-// inserts is no exchange: it follows from placements (parallel/collectives.hpp).
+// inserts is no exchange: it follows from placements (parallel/collectives.hpp), but where the ends of a model are whole.
 struct Exchange {
   ParallelAxis axis = ParallelAxis::expert;
   Conjugate name = Conjugate::dispatch;
@@ -118,7 +122,7 @@ inline constexpr std::array<Spelling<Dispatcher>, 6> other_spellings<Dispatcher>
     {Dispatcher::flex, "ncclep"},
 }};
 template <>
-inline constexpr std::array<Spelling<Conjugate>, 8> spellings<Conjugate>{{
+inline constexpr std::array<Spelling<Conjugate>, 10> spellings<Conjugate>{{
     {Conjugate::f, conjugates[0].text},
     {Conjugate::f_bar, conjugates[1].text},
     {Conjugate::g, conjugates[2].text},
@@ -127,6 +131,8 @@ inline constexpr std::array<Spelling<Conjugate>, 8> spellings<Conjugate>{{
     {Conjugate::combine, conjugates[5].text},
     {Conjugate::pass_on, conjugates[6].text},
     {Conjugate::gather, conjugates[7].text},
+    {Conjugate::sums, conjugates[8].text},
+    {Conjugate::scatter, conjugates[9].text},
 }};
 
 }  // namespace headroom

@@ -6,7 +6,7 @@
 //
 //   all of them with latent_down between route and the rest, and latent_up behind it, where experts read latent tokens
 //
-//   EXPERTS          [pad_rows]  expert_up  expert_activation  [weigh]  expert_down  [unpad_rows]
+//   EXPERTS          [pad_rows]  expert_up  [expert_clamp]  expert_activation  [weigh]  expert_down  [unpad_rows]
 //   and behind all   [shared_up  shared_activation  shared_down  [shared_gate]]  add_shared
 //
 // Every token goes to q of E experts, so that a rank sends q s b rows, or r s b where a row goes once to each rank that has
@@ -240,7 +240,8 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
     op.weights = WeightClass::expert;
     op.host_waits = first;  // how many rows each expert has sizes its product
     if (biases && !first)
-      op.traffic.push_back(routing::weighted_bias(rows * width, layer.arch.experts->router_dtype));
+      op.traffic.push_back(routing::weighted_bias(rows * width, layer.arch.experts->router_dtype,
+                                                  layer.arch.kernels.expert_bias.value_or(Fusion::unfused)));
     layer.table.op(op);
   };
   const bool gated = projections == 2;
@@ -257,8 +258,8 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
   linear("expert_up", scaled, up, {width, Placement::whole}, {projections * g, Placement::expert_split},
          true);
   const bool unfused = layer.arch.experts->weighting == Fusion::unfused && !scale_inputs;
-  ValueId active =
-      activation(layer, up, "expert_activation", rows * g, unfused || scale_inputs ? nowhere : factors);
+  ValueId active = activation(layer, up, "expert_activation", "expert_clamp", rows * g,
+                              unfused || scale_inputs ? nowhere : factors);
   if (unfused) {  // a product of half and fp32 is in fp32, and so are its gradients
     const ValueId weighted = value("weighted", rows * g, Placement::split);
     layer.table.op({.name = "weigh",
@@ -301,7 +302,7 @@ constexpr ValueId mixture(OpBuilder& layer, ValueId input) {
   }
   if (experts.shared_feedforward == 0) return summed;
 
-  ValueId shared = mlp(layer, input, {"shared_up", "shared_activation", "shared_down", u});
+  ValueId shared = mlp(layer, input, {"shared_up", "shared_activation", "shared_clamp", "shared_down", u});
   if (experts.shared_gate) {
     const ValueId score = layer.table.value({"gate score", s * b});
     Op gate{.name = "shared_gate", .kind = OpKind::linear, .inputs = {input}, .outputs = {score}};

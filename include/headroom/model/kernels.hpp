@@ -27,12 +27,15 @@ enum class NormKernel : std::uint8_t { fused, unfused, unfused_mean, composite }
 
 // How q and k get their positions. fused: one kernel. complex: as complex numbers in fp32, to which they are cast and back [torchtitan and
 // Meta's Llama, apply_rotary_emb]. rotate_half: products with cosines and, of a copy whose halves are exchanged, sines [transformers,
-// apply_rotary_pos_emb].
-enum class RotaryKernel : std::uint8_t { fused, complex, rotate_half };
+// apply_rotary_pos_emb]. rotate_chunks: the same with halves that are chunks of one tensor, tables of cosines and sines made by each call,
+// and the part of a head that takes no positions put behind, even where it is empty [Megatron-LM,
+// core/models/common/embeddings/rope_utils.py, _apply_rotary_pos_emb_bshd].
+enum class RotaryKernel : std::uint8_t { fused, complex, rotate_half, rotate_chunks };
 
 // vocabulary_parallel: Megatron's, keeps the fp32 softmax, the target mask and the masked target; so does its native fused
 // one (core/fusions/fused_cross_entropy.py).
 // plain: torch cross_entropy over logits cast to `logits` precision.
+// plain_half: torch cross_entropy over the logits as they are, at 16 bits.
 // log_softmax_gather: the log-softmax and an indexed read, written by hand.
 // fused: keeps only the gradient, written over the half-precision logits (Liger, Transformer Engine before its #3193).
 // fused_fp32: keeps only the gradient, in fp32 (Transformer Engine since then, pytorch/cross_entropy.py).
@@ -50,7 +53,8 @@ enum class CrossEntropy : std::uint8_t {
   fused_fp32,
   chunked,
   linear_fused,
-  compiled
+  compiled,
+  plain_half
 };
 
 // Whether the output layer's forward pass runs its backward pass too, chunk by chunk.
@@ -73,7 +77,9 @@ struct Kernels {
   AttentionKernel attention = AttentionKernel::unfused;
   Fusion softmax = Fusion::fused;         // exact: the fused kernel keeps its fp32 scale
   std::optional<Fusion> activation = {};  // unfused SwiGLU keeps silu(gate) too
+  std::optional<Fusion> clamp = {};       // of a clamped activation: in its kernel, or operators ahead of it
   std::optional<NormKernel> normalization = {};
+  std::optional<Fusion> expert_bias = {};  // of what experts make: one kernel, or operators for each expert
   std::optional<RotaryKernel> rotary = {};
   std::optional<CrossEntropy> cross_entropy = {};
   QkvLinear qkv = QkvLinear::one;  // exact: v pins the parts of the buffer q and k left
@@ -85,6 +91,7 @@ struct Kernels {
   Dtype dropout_mask = Dtype::boolean;
   Dtype logits = Dtype::fp32;  // precision of the loss
   bool weight_copies = false;  // autocast keeps half-precision copies of fp32 weights
+  bool holds_logits = false;   // the training loop, as its stack says
   friend bool operator==(const Kernels&, const Kernels&) = default;
 };
 
@@ -92,9 +99,13 @@ struct Kernels {
 struct StackKernels {
   NormKernel normalization = NormKernel::fused;  // of an RMSNorm; a LayerNorm is one kernel everywhere
   Fusion activation = Fusion::fused;             // of a gated one; any other is one kernel everywhere
+  Fusion clamp = Fusion::fused;
+  Fusion expert_bias = Fusion::unfused;
   RotaryKernel rotary = RotaryKernel::fused;
+  RotaryKernel scaled_rotary = RotaryKernel::fused;  // of models whose cosines and sines are scaled
   KvSharing kv_sharing = KvSharing::grouped;
   CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;
+  bool holds_logits = false;  // the training loop, during the backward pass
   friend auto operator<=>(const StackKernels&, const StackKernels&) = default;
 };
 
@@ -117,13 +128,14 @@ inline constexpr std::array<Spelling<NormKernel>, 4> spellings<NormKernel>{{
     {NormKernel::composite, "composite"},
 }};
 template <>
-inline constexpr std::array<Spelling<RotaryKernel>, 3> spellings<RotaryKernel>{{
+inline constexpr std::array<Spelling<RotaryKernel>, 4> spellings<RotaryKernel>{{
     {RotaryKernel::fused, "fused"},
     {RotaryKernel::complex, "complex"},
     {RotaryKernel::rotate_half, "rotate_half"},
+    {RotaryKernel::rotate_chunks, "rotate_chunks"},
 }};
 template <>
-inline constexpr std::array<Spelling<CrossEntropy>, 8> spellings<CrossEntropy>{{
+inline constexpr std::array<Spelling<CrossEntropy>, 9> spellings<CrossEntropy>{{
     {CrossEntropy::vocabulary_parallel, "vocabulary_parallel"},
     {CrossEntropy::plain, "plain"},
     {CrossEntropy::log_softmax_gather, "log_softmax_gather"},
@@ -132,6 +144,7 @@ inline constexpr std::array<Spelling<CrossEntropy>, 8> spellings<CrossEntropy>{{
     {CrossEntropy::chunked, "chunked"},
     {CrossEntropy::linear_fused, "linear_fused"},
     {CrossEntropy::compiled, "compiled"},
+    {CrossEntropy::plain_half, "plain_half"},
 }};
 template <>
 inline constexpr std::array<Spelling<QkvLinear>, 2> spellings<QkvLinear>{{

@@ -84,6 +84,7 @@ struct LayerChoices {
   Dispatcher dispatcher = Dispatcher::alltoall;
   bool pads_rows = true;      // of experts by copying them, where their products are of fewer than 16 bits
   StackKernels kernels = {};  // of a model that states none
+  VocabularyParallel vocabulary = {};  // of more than one tensor-parallel rank
   friend auto operator<=>(const LayerChoices&, const LayerChoices&) = default;
 };
 

@@ -9,16 +9,51 @@ namespace headroom {
 struct Feedforward {
   std::string_view up = "mlp_up";
   std::string_view activation = "activation";
+  std::string_view clamp = "clamp";
   std::string_view down = "mlp_down";
   Monomial width = symbols::f;
 };
 
+// What an activation reads: both halves of what a product made, clamped where operators do that ahead of it.
+struct Clamped {
+  FixedVector<ValueId, 2> inputs;
+  bool ahead = false;
+};
+
+constexpr Clamped clamped(OpBuilder& layer, ValueId input, std::string_view name, const Monomial& elements) {
+  const Architecture& arch = layer.arch;
+  const bool ahead = arch.clamped_activation && arch.kernels.clamp.value_or(Fusion::fused) == Fusion::unfused;
+  if (!ahead) return {{input}};
+  Op op{.name = name, .region = Placement::split, .inputs = {input}};
+  op.saves = {{input, "tells which elements were clamped"}};
+  const bool together = arch.kernels.activation.value_or(Fusion::fused) == Fusion::fused;
+  const auto made = [&](std::string_view what, const Monomial& of) {
+    op.outputs.push_back(layer.table.value({what, of, Dtype::half, Placement::split}));
+  };
+  if (together) {
+    made("clamped gate and up", 2 * elements);
+  } else {
+    made("clamped gate", elements);
+    made("clamped up", elements);
+  }
+  op.unfused = true;
+  op.traffic = {clamp_chain(name, elements, Placement::split, together)};
+  op.operators = clamp_operators;
+  layer.table.op(op);
+  Clamped result{.inputs = {}, .ahead = true};
+  for (const ValueId output : op.outputs) result.inputs.push_back(output);
+  return result;
+}
+
 // Of `elements` values, one for each of the width. `factor`, if there is one, multiplies them in the same kernel: a number
 // for each row of values.
-constexpr ValueId activation(OpBuilder& layer, ValueId input, std::string_view name, const Monomial& elements,
-                             ValueId factor = nowhere) {
+constexpr ValueId activation(OpBuilder& layer, ValueId projected, std::string_view name,
+                             std::string_view clamp, const Monomial& elements, ValueId factor = nowhere) {
   using namespace symbols;
-  Op op{.name = name, .region = Placement::split, .inputs = {input}};
+  const Clamped read = clamped(layer, projected, clamp, elements);
+  const ValueId input = read.inputs[0];
+  Op op{.name = name, .region = Placement::split, .inputs = {}};
+  for (const ValueId each : read.inputs) op.inputs.push_back(each);
   const ValueId output = layer.table.value({"activated", elements, Dtype::half, Placement::split});
   op.outputs = {output};
   const bool unfused = layer.arch.kernels.activation.value_or(Fusion::fused) == Fusion::unfused;
@@ -39,8 +74,15 @@ constexpr ValueId activation(OpBuilder& layer, ValueId input, std::string_view n
       op.saves.push_back({input, why::input_gradient});
       if (unfused) {
         layer.keep(op, {"activated gate", elements, Dtype::half, Placement::split}, why::other_factor);
+        if (read.ahead) {
+          layer.keep(op, {"sigmoid of gate", elements, Dtype::half, Placement::split}, why::other_factor);
+          layer.keep(op, {"shifted up", elements, Dtype::half, Placement::split}, why::other_factor);
+        }
         op.unfused = true;
-        op.traffic = {gated_chain(name, elements, Placement::split, factor != nowhere)};
+        op.traffic = {gated_chain(name, elements, Placement::split, factor != nowhere, read.ahead)};
+      } else if (read.ahead) {  // what is added comes from the host: torch.tensor(linear_offset, device=...)
+        op.operators = {1, 0};
+        op.host_waits = true;
       }
       break;
   }
@@ -65,7 +107,7 @@ constexpr ValueId mlp(OpBuilder& layer, ValueId input, const Feedforward& of = {
                bias);
   layer.table.change(layer.table.ops().size() - 1).merged = projections;
 
-  const ValueId active = activation(layer, up, of.activation, s * b * of.width);
+  const ValueId active = activation(layer, up, of.activation, of.clamp, s * b * of.width);
   const ValueId output = layer.table.value({"mlp output", s * b * h});
   layer.linear(of.down, active, {output},
                {OpBuilder::of_tokens({of.width, Placement::split}, {{h, Placement::whole}})},

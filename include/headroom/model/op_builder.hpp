@@ -49,6 +49,7 @@ struct OpBuilder {
     const Dtype input_dtype = table[input].dtype;
 
     Op op{.name = name, .kind = OpKind::normalization, .inputs = {input}};
+    if (width == h) op.statistics = layer_norm ? 2 : 1;
     const Monomial weights = layer_norm ? 2 * width : width;
     const ValueId output = table.value({"normalized", s * b * width});
     op.outputs.push_back(output);

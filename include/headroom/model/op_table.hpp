@@ -145,7 +145,8 @@ struct Op {
   bool adds = false;  // the last input is added, so that its gradient is the output's, without a kernel
   FixedVector<Exchange, 6> exchanges{};
   FixedVector<ValueId, 2> of_all_tokens{};  // inputs that it needs of all tokens of a sequence
-  bool overlaps = false;                    // collectives before it may run beside its products
+  int statistics = 0;     // sums over the hidden dimension that its passes need, for each token
+  bool overlaps = false;  // collectives before it may run beside its products
   WeightClass weights = WeightClass::dense;
   bool in_place = false;  // its backward pass writes the gradient of its input over what it saved
   FixedVector<ValueId, 4> temporaries{};  // alive while its backward pass runs, and only then
@@ -171,6 +172,16 @@ constexpr bool multiplies_narrow(const Op& op) {
 // Whether it is attention whose products are.
 constexpr bool attends_narrow(const Op& op) {
   return op.kind == OpKind::flash_attention && is_narrow(op.products[0].dtype);
+}
+
+// Whether it also makes its results, and their gradients, in that type: it then keeps its own copy of the context in place of
+// the one at 16 bits.
+constexpr bool makes_narrow(const Op& op) {
+  if (!attends_narrow(op)) return false;
+  for (const Save& save : op.saves) {
+    if (save.value == op.outputs[0]) return false;
+  }
+  return true;
 }
 
 class OpTable {

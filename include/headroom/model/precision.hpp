@@ -5,7 +5,8 @@
 //                 inputs: one copy, to be multiplied with the gradient of the output
 //   at 16 bits    the residual stream, the inputs of normalizations and of activations, q, k, v and the context; embedding,
 //                 output layer, router, and the products of attention; gradients of weights
-//   by its scope  attention and the output layer may be in the type too, and layers at either end of the model at 16 bits
+//   by its scope  attention and the output layer may be in the type too, and layers at either end of the model at 16 bits, or some
+//                 linears of all layers
 //
 // A copy is a tensor of its own, beside what it was made of where something else keeps that: the context takes 2 + 1 bytes.
 // It is made, and made again, with what it is made of: recomputing the activation makes the copy that mlp_down keeps.
@@ -18,6 +19,7 @@
 
 #include "headroom/core/names.hpp"
 #include "headroom/model/op_builder.hpp"
+#include "headroom/model/precision_modules.hpp"
 
 namespace headroom {
 
@@ -114,6 +116,7 @@ struct PrecisionScope {
   std::int64_t bf16_layers_at_end = 0;
   bool attention = false;     // the products of flash attention [Megatron-LM, --fp8-dot-product-attention]
   bool output_layer = false;  // [Megatron-LM, --fp8-output-proj]
+  PrecisionModules bf16_modules = {};  // at 16 bits in every layer [Megatron-LM, --te-precision-config-file]
   friend constexpr auto operator<=>(const PrecisionScope&, const PrecisionScope&) = default;
 };
 
@@ -150,9 +153,17 @@ constexpr OpTable with_narrow_attention(OpTable table, Precision precision) {
   return table;
 }
 
+// The linears of some modules are of 16 bits, whatever the precision.
+constexpr OpTable with_half_modules(OpTable table, const PrecisionModules& modules) {
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    if (is_among(modules, table.ops()[i])) table.change(i).always_half = true;
+  }
+  return table;
+}
+
 // The table of a layer that is in the precision.
 constexpr OpTable layer_in(const OpTable& table, Precision precision, const PrecisionScope& scope) {
-  const OpTable linears = with_precision(table, precision);
+  const OpTable linears = with_precision(with_half_modules(table, scope.bf16_modules), precision);
   return scope.attention ? with_narrow_attention(linears, precision) : linears;
 }
 

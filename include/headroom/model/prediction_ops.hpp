@@ -9,8 +9,9 @@
 namespace headroom {
 
 // Of the tokens ahead, by the model's embedding.
-constexpr OpTable prediction_embedding_ops(const Architecture& architecture) {
-  OpTable table = embedding_ops(architecture);
+constexpr OpTable prediction_embedding_ops(const Architecture& architecture,
+                                           const VocabularyParallel& vocabulary = {}) {
+  OpTable table = embedding_ops(architecture, vocabulary);
   for (std::size_t i = 0; i < table.ops().size(); ++i) table.change(i).parameters = {};
   return table;
 }
@@ -34,8 +35,9 @@ constexpr OpTable prediction_input_ops(const Architecture& architecture) {
 }
 
 // A normalization of its own, and the model's output layer.
-constexpr OpTable prediction_head_ops(const Architecture& architecture) {
-  OpTable table = head_ops(architecture);
+constexpr OpTable prediction_head_ops(const Architecture& architecture,
+                                      const VocabularyParallel& vocabulary = {}) {
+  OpTable table = head_ops(architecture, vocabulary);
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     Op& op = table.change(i);
     if (op.kind != OpKind::linear) continue;

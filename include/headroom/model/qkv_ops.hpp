@@ -81,6 +81,11 @@ constexpr Qkv rotary(OpBuilder& layer, const Qkv& in) {
     op.traffic = {rotary_chain(kernel, op.name, s * b * a * e, Placement::split),
                   rotary_chain(kernel, op.name, s * b * k * e, Placement::kv_split)};
   }
+  if (kernel == RotaryKernel::rotate_chunks) {  // of q and of k
+    layer.keep(op, {"cosines and sines", 4 * s * e, Dtype::half, Placement::whole, Detail::exact},
+               why::other_factor);
+    op.operators = table_operators + table_operators;
+  }
   layer.table.op(op);
   return out;
 }

@@ -2,6 +2,7 @@
 // experts [router.py, moe_utils.py, token_dispatcher.py of core 0.15].
 #pragma once
 
+#include "headroom/model/kernels.hpp"
 #include "headroom/model/op_table.hpp"
 
 namespace headroom::routing {
@@ -21,15 +22,27 @@ inline constexpr SmallOperators layout{6, 0};
 // Of chunks that are sorted by expert.
 inline constexpr SmallOperators chunk_map{1, 0};
 
+// What adds biases to what experts make; its kernels are all that does.
+inline constexpr std::string_view expert_bias = "expert_bias";
+
 // Each expert's bias times the probability of the row is added to what the expert makes, one operator after another in the dtype of
 // the probabilities, the rows of all experts are put together and cast [experts.py, TEGroupedMLP._apply_bias]. Bytes an element,
 // with a probability of p bytes: product p, sum 2 + 2 p, concatenation 2 p, cast p + 2; back a cast of the gradient, of the
 // rows' and their concatenation, and a product and a sum each for bias and probability, 3 p.
-constexpr Traffic weighted_bias(const Monomial& elements, Dtype probabilities) {
+// As one kernel the rows are read and written, and back their gradient is read once for both [Transformer Engine,
+// pytorch/ops/basic/grouped_linear.py, scale_bias; pytorch/triton/grouped_dbias_dscales.py].
+constexpr Traffic weighted_bias(const Monomial& elements, Dtype probabilities, Fusion kernel) {
   const std::int64_t p = size_of(probabilities);
   const std::int64_t half = size_of(Dtype::half);
+  if (kernel == Fusion::fused) {
+    return {.name = expert_bias,
+            .elements = elements,
+            .placement = Placement::routed,
+            .forward = 2 * half,
+            .backward = half};
+  }
   const std::int64_t cast = probabilities == Dtype::half ? 0 : p + half;
-  return {.name = "expert_bias",
+  return {.name = expert_bias,
           .elements = elements,
           .placement = Placement::routed,
           .forward = p + half + 2 * p + 2 * p + cast,

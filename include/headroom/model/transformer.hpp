@@ -31,6 +31,10 @@ struct Experts {
   std::int64_t per_token = 0;           // q
   std::int64_t feedforward = 0;         // g, the width of one
   std::int64_t shared_feedforward = 0;  // u, the width of all shared ones together; 0: there are none
+  // N groups of as many experts, one behind the other, and the M that a token's experts may be in; 0: all of them [DeepSeek-V2,
+  // arXiv:2405.04434, 2.2.2; Megatron-LM, --moe-router-num-groups, --moe-router-group-topk].
+  std::int64_t groups = 1;
+  std::int64_t groups_per_token = 0;
   // D, the width that tokens are projected to before they go to the experts, and from when they are back: experts read and make
   // so many numbers a token [Megatron-LM, --moe-latent-size]. 0: they read the hidden size.
   std::int64_t latent = 0;
@@ -46,6 +50,10 @@ struct Experts {
   std::optional<double> capacity_factor = {};
   friend bool operator==(const Experts&, const Experts&) = default;
 };
+
+constexpr std::int64_t groups_per_token(const Experts& experts) {
+  return experts.groups_per_token > 0 ? experts.groups_per_token : experts.groups;
+}
 
 // The parts that a layer has: a mixer of tokens, which is attention or Mamba, and an MLP or a mixture of experts; or one of them,
 // with a normalization and a residual add of its own [Megatron-LM, --hybrid-layer-pattern].
@@ -66,9 +74,12 @@ struct Mamba {
 // The choices of op table rows. A literal type, so that tables can be composed at compile time.
 struct Architecture {
   Activation activation = Activation::gelu;
+  // Both projections of a gated activation are clamped before it, and one is added to the second (gpt-oss).
+  bool clamped_activation = false;
   Normalization normalization = Normalization::layer_norm;
   Positions positions = Positions::learned;
-  bool linear_bias = true;  // biases of the projection and the MLP
+  bool scaled_rotary = false;  // cosines and sines are multiplied by a number (YaRN, arXiv:2309.00071)
+  bool linear_bias = true;     // biases of the projection and the MLP
   bool qkv_bias = true;
   bool hidden_dropout = true;     // after attention, MLP and embedding
   bool attention_dropout = true;  // on the softmax output
@@ -100,9 +111,12 @@ constexpr Architecture with_kernels(Architecture architecture, const StackKernel
   if (!own.normalization) own.normalization = chain ? of_stack.normalization : NormKernel::fused;
   if (!own.activation)
     own.activation = is_gated(architecture.activation) ? of_stack.activation : Fusion::fused;
-  if (!own.rotary) own.rotary = of_stack.rotary;
+  if (!own.clamp) own.clamp = of_stack.clamp;
+  if (!own.expert_bias) own.expert_bias = of_stack.expert_bias;
+  if (!own.rotary) own.rotary = architecture.scaled_rotary ? of_stack.scaled_rotary : of_stack.rotary;
   if (!own.kv_sharing) own.kv_sharing = of_stack.kv_sharing;
   if (!own.cross_entropy) own.cross_entropy = of_stack.cross_entropy;
+  own.holds_logits = of_stack.holds_logits;
   return architecture;
 }
 

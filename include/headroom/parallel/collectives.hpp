@@ -9,7 +9,8 @@
 // send are what one rank holds before it.
 //
 // What is gathered for a product of fewer than 16 bits travels in its type: the input in the forward pass, the gradient of
-// the output in the backward pass. Sums over ranks stay at 16 bits [Transformer Engine, module/linear.py, base.py].
+// the output in the backward pass. Where ranks divide the hidden dimension, a norm adds up its statistics over them, in fp32: of a layer norm mean
+// and variance, of an RMS norm the mean square, and as many sums for the gradient of its input. Sums over ranks stay at 16 bits [Transformer Engine, module/linear.py, base.py].
 #pragma once
 
 #include "headroom/model/exchange.hpp"
@@ -57,6 +58,7 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
     const auto exchange = [&](bool entering) {
       for (const Exchange& asked : op.exchanges) {
         if (enters(asked.name) != entering || !divided_along(sharding, asked.axis)) continue;
+        if (asked.name == Conjugate::scatter && !sharding.sequence) continue;  // no shards to go on with
         const Value& value = table[asked.value];
         const Monomial bytes = whole_bytes(value, sharding, asked.dtype.value_or(value.dtype)) *
                                share(value.placement, sharding);
@@ -68,20 +70,37 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
                           .axis = asked.axis});
       }
     };
-    // A ring and a gather bring the whole of what is passed round, an all-to-all as much as it takes.
+    // A ring and a gather bring the whole of what is passed round, an all-to-all as much as it takes. Attention in fewer than
+    // 16 bits sends what it reads in its type, and the gradient of its context; a ring also the gradients of keys and values, which
+    // ranks then sum up at 32 bits. What it makes, and the gradients that an all-to-all takes back, are in the type that it makes
+    // [Transformer Engine, context_parallel.py, AttnFuncWithCPAndKVP2P and AttnFuncWithCPAndQKVOA2A].
     const auto relate = [&](Conjugate name, ValueId id, GroupPart part) {
       const Value& value = table[id];
-      const Monomial own = bytes_on_rank(value, value.placement, sharding);
       const bool of_all = name == Conjugate::pass_on || name == Conjugate::g;
+      const auto sent = [&](bool narrow) {
+        const Dtype dtype = narrow ? op.products[0].dtype : value.dtype;
+        const Monomial own = whole_bytes(value, sharding, dtype) * share(value.placement, sharding);
+        return of_all ? own * tokens_received(sharding) : own;
+      };
+      const bool comes_in = enters(name);
       result.push_back({.name = name,
                         .op = static_cast<int>(i),
-                        .bytes = of_all ? own * tokens_received(sharding) : own,
-                        .backward_bytes = of_all ? own * tokens_received(sharding) : own,
+                        .bytes = sent(comes_in ? attends_narrow(op) : makes_narrow(op)),
+                        .backward_bytes = sent(of_all || !comes_in ? attends_narrow(op) : makes_narrow(op)),
                         .recomputed = runs_again,
                         .regathers = of_all,
                         .axis = ParallelAxis::context,
                         .part = part});
     };
+    if (sharding.hidden && op.statistics > 0 && op.region == Placement::boundary) {
+      const Monomial bytes =
+          of_own_tokens(op.statistics * symbols::s * symbols::b * bytes_with_scales(Dtype::fp32), sharding);
+      result.push_back({.name = Conjugate::sums,
+                        .op = static_cast<int>(i),
+                        .bytes = bytes,
+                        .backward_bytes = bytes,
+                        .recomputed = runs_again});
+    }
     const bool relates = !op.of_all_tokens.empty() && divided_along(sharding, ParallelAxis::context);
     const bool trades_heads = relates && changes_heads(sharding);
     const GroupPart among = sharding.cp_comm == CpComm::a2a ? GroupPart::whole : GroupPart::inner;

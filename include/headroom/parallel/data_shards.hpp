@@ -61,6 +61,31 @@ constexpr bool reduces_in_passes(const Strategy& strategy, const Software& softw
          !software.sharding.sums_before_reduction;
 }
 
+// Of the gradients that a step reads. Where the weights that are stepped are what ranks hold, they have the dtype of those, whatever
+// that of their sum is [PyTorch, torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce, orig_dtype].
+constexpr Dtype stepped_gradient_dtype(const Strategy& strategy, const Software& software) {
+  if (software.sharding.weights == ShardedWeights::copies) return strategy.gradient_dtype;
+  return shards_main_params(software, strategy.optimizer) ? Dtype::fp32 : Dtype::half;
+}
+
+// Of the gradients that a rank keeps from one microbatch to the next: of sums that are reduced at the end, that of the sum [PyTorch,
+// torch/distributed/fsdp/_fully_shard/_fsdp_param.py, to_accumulated_grad_if_needed].
+constexpr Dtype kept_gradient_dtype(const Strategy& strategy, const Software& software) {
+  const bool sums_whole = shards_gradients(strategy) && !reduces_in_passes(strategy, software);
+  return sums_whole ? strategy.gradient_dtype : stepped_gradient_dtype(strategy, software);
+}
+
+// In which data-parallel ranks sum gradients: whole ones as they are.
+constexpr Dtype reduced_gradient_dtype(const Strategy& strategy, const Software& software) {
+  return shards_gradients(strategy) ? strategy.gradient_dtype : stepped_gradient_dtype(strategy, software);
+}
+
+// Whether a rank has its gradients of a class twice, as the backward pass makes them and in the buckets that are reduced.
+constexpr bool copies_gradients(const Strategy& strategy, const Software& software, WeightClass weights) {
+  return software.sharding.copies_gradients && strategy.data_sharding == DataSharding::none &&
+         replicas(axis_sizes(strategy), weights) > 1;
+}
+
 // Whether the reduction of gradients that are whole leaves each rank its shard of the sums.
 constexpr bool reduces_to_shards(const Strategy& strategy, const Software& software) {
   return shards_optimizer(strategy) && software.gradient_reduction == GradientReduction::reduce_scatter;

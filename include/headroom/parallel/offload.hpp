@@ -12,13 +12,9 @@
 #include <string>
 #include <vector>
 
-namespace headroom {
+#include "headroom/core/fraction.hpp"
 
-// From 0 to 1.
-struct Fraction {
-  double value = 0;
-  friend bool operator==(const Fraction&, const Fraction&) = default;
-};
+namespace headroom {
 
 struct Offload {
   Fraction optimizer;     // of main parameters and moments
@@ -31,6 +27,11 @@ struct Offload {
 
 inline bool offloads_activations(const Offload& offload) {
   return !offload.modules.empty() || offload.layers > 0;
+}
+
+// The field that says which activations.
+inline const char* activations_field(const Offload& offload) {
+  return offload.layers > 0 ? "offload_layers" : "offload_modules";
 }
 
 inline bool offloads(const Offload& offload) {

@@ -26,7 +26,7 @@ inline constexpr std::array offload_modules{
     OffloadModule{"attn_proj", "projection"},
     OffloadModule{"mlp_norm", "norm_2"},
     OffloadModule{"expert_fc1", "expert_up"},
-    OffloadModule{"moe_act", "expert_activation weigh"},
+    OffloadModule{"moe_act", "expert_clamp expert_activation weigh"},
 };
 
 // The input of a checkpoint under full recomputation, which is no part of a layer.

@@ -18,18 +18,20 @@ struct RecomputeModule {
 
 inline constexpr std::array recompute_modules{
     RecomputeModule{"core_attn", false, ""},
-    RecomputeModule{"mlp", false, "mlp_up activation mlp_down"},
+    RecomputeModule{"mlp", false, "mlp_up clamp activation mlp_down"},
     RecomputeModule{
         "moe", false,
-        "router route latent_down permute dispatch sort pad_rows scale_inputs expert_up expert_activation "
-        "weigh expert_down unpad_rows "
+        "router route latent_down permute dispatch sort pad_rows scale_inputs expert_up expert_clamp "
+        "expert_activation weigh expert_down unpad_rows "
         "unsort combine unpermute cast_sums cast_back latent_up "
-        "shared_up shared_activation shared_down shared_gate apply_shared_gate add_shared"},
+        "shared_up shared_clamp shared_activation shared_down shared_gate apply_shared_gate add_shared"},
     RecomputeModule{"shared_experts", false,
-                    "shared_up shared_activation shared_down shared_gate apply_shared_gate"},
-    RecomputeModule{"moe_act", true, "expert_activation"},
+                    "shared_up shared_clamp shared_activation shared_down shared_gate apply_shared_gate"},
+    RecomputeModule{"moe_act", true, "expert_clamp expert_activation"},
     RecomputeModule{"layernorm", true, "norm_1 norm_2"},
     RecomputeModule{"mla_up_proj", true, "q_latent_norm q_up kv_latent_norm kv_up mla_rotary"},
+    // Of Megatron-LM's pull request 5463.
+    RecomputeModule{"mamba", false, "in_proj to_batch_first mamba_scan from_batch_first mamba_norm out_proj"},
 };
 
 // Whether an op is among those of a module, as its list names them.

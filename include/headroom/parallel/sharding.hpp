@@ -19,7 +19,8 @@ struct AxisShare {
 // How a layer is divided over the ranks that hold it together. The sizes themselves stay symbols.
 struct Sharding {
   bool tensor = false;               // t > 1
-  bool sequence = false;             // boundary values are sequence shards [K22 section 4.2.2]
+  bool sequence = false;             // boundary values are shards, of the sequence [K22 section 4.2.2]
+  bool hidden = false;               // or of the hidden dimension
   bool kv_replicated = false;        // k < t: ranks share key/value heads, each holding one
   bool save_gathered_input = false;  // a linear's input is saved whole, not gathered again for the backward
   FixedVector<AxisShare, 3> beside{};
@@ -131,8 +132,11 @@ constexpr Monomial whole_bytes(const Value& value, const Sharding& sharding) {
   return whole_bytes(value, sharding, value.dtype);
 }
 
+// Where the hidden dimension is divided, one number for each token is whole on every rank.
 constexpr Monomial bytes_on_rank(const Value& value, Placement placement, const Sharding& sharding) {
-  return whole_bytes(value, sharding) * share(placement, sharding);
+  const bool by_token =
+      sharding.hidden && placement == Placement::boundary && value.elements.power(Symbol::hidden) <= 0;
+  return whole_bytes(value, sharding) * share(by_token ? Placement::whole : placement, sharding);
 }
 
 }  // namespace headroom

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headroom/core/names.hpp"
+#include "headroom/hardware/optimizer.hpp"
 #include "headroom/hardware/schedule_kind.hpp"
 #include "headroom/hardware/software.hpp"
 #include "headroom/model/adapters.hpp"
@@ -18,7 +19,6 @@
 #include "headroom/parallel/axes.hpp"
 #include "headroom/parallel/compose.hpp"
 #include "headroom/parallel/offload.hpp"
-#include "headroom/parallel/optimizer.hpp"
 
 namespace headroom {
 
@@ -58,6 +58,9 @@ struct Strategy {
   bool moe_router_padding = false;  // rows of experts are padded as they are routed, and not by copying them
   std::int64_t micro_batch = 1;     // b
   bool sequence_parallel = false;
+  // With sequence_parallel: what it divides along the sequence is divided along the hidden dimension in place of that, and ranks add
+  // up the statistics of norms. A layout to compare with: no stack has it.
+  bool split_hidden = false;
   bool save_gathered_input = false;  // save gathered inputs whole instead of gathering twice
   Recomputation recompute;
   ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
@@ -84,6 +87,11 @@ struct Strategy {
       0;  // where interleaved: that go through a virtual stage in a row; 0: p
   friend bool operator==(const Strategy&, const Strategy&) = default;
 };
+
+// Whether passes with this recomputation can run beside each other.
+constexpr bool goes_beside(const Recomputation& recompute) {
+  return recompute.policy != RecomputePolicy::full && !recompute.window;
+}
 
 struct Workload {
   std::int64_t global_batch = 1;  // B
@@ -153,6 +161,9 @@ constexpr std::int64_t group_size(const Strategy& strategy) {
   return strategy.microbatch_group_size > 0 ? strategy.microbatch_group_size : strategy.pipeline_parallel;
 }
 
+// Of so many parts that share the experts alike, ranks or nodes, how many have one of the q that a token goes to.
+double parts_per_token(const Bindings& letters, double parts);
+
 // Keys that a query meets behind a window (0: none), where a causal mask is counted whole as without one: twice the area of
 // the window in the mask, s w - w^2/2, over s. All s from w = s on.
 double keys_met(std::int64_t window, double sequence);
@@ -161,20 +172,29 @@ double keys_met(std::int64_t window, double sequence);
 Bindings bindings(const Transformer& model, const Strategy& strategy, const Workload& workload);
 Bindings bindings_of(const KindSizes& sizes, Bindings of_model);
 
+// What the ranks of a strategy divide of a model's vocabulary on a training stack.
+inline VocabularyParallel vocabulary_parallel(const Transformer& model, const Strategy& strategy,
+                                              const Software& software) {
+  if (strategy.tensor_parallel == 1) return {};
+  return model.architecture.tied_embeddings ? of_tied(software.vocabulary) : software.vocabulary;
+}
+
 // The layers of a model as a strategy computes them on a training stack.
-inline LayerChoices layer_choices(const Strategy& strategy, const Software& software) {
+inline LayerChoices layer_choices(const Transformer& model, const Strategy& strategy,
+                                  const Software& software) {
   return {.micro_batch = strategy.micro_batch,
           .precision = strategy.precision,
           .scope = strategy.precision_scope,
           .dispatcher = strategy.moe_dispatcher,
           .pads_rows = !strategy.moe_router_padding,
-          .kernels = kernels_of(software)};
+          .kernels = kernels_of(software),
+          .vocabulary = vocabulary_parallel(model, strategy, software)};
 }
 inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy,
                              const Software& software = {}) {
   const CrossEntropy loss =
       model.architecture.kernels.cross_entropy.value_or(kernels_of(software).cross_entropy);
-  return with_adapters(layers_of(model, layer_choices(strategy, software)), loss, strategy.lora);
+  return with_adapters(layers_of(model, layer_choices(model, strategy, software)), loss, strategy.lora);
 }
 
 // Whether both have layers of the same kinds in the same order, of whatever precision each is.
@@ -188,11 +208,7 @@ constexpr bool same_layer_kinds(const Strategy& x, const Strategy& y) {
 }
 
 // Of one of them, where all are alike.
-inline OpTable layer_table(const Transformer& model, const Strategy& strategy) {
-  const bool pads_rows = is_narrow(strategy.precision) && !strategy.moe_router_padding;
-  return layer_in(layer_ops(model, strategy.micro_batch, strategy.moe_dispatcher, pads_rows),
-                  strategy.precision, strategy.precision_scope);
-}
+OpTable layer_table(const Transformer& model, const Strategy& strategy);
 
 Sharding sharding_of(const Transformer& model, const Strategy& strategy);
 // Layers of a kind may have fewer key/value heads than ranks where those of the model have not.

@@ -1,6 +1,5 @@
-// The fields of a strategy and of its workload, each written once: its name, its member, and how it is spelled. Flags
-// are read and written from this table, and so are JSON, the fields of sweeps, the changes that are suggested, the
-// distance between strategies and the list in the manual. A new field is a member and a row.
+// The fields of a strategy and of its workload, each written once: its name, its member, and how it is spelled. Flags are read and
+// written from this table, and so are JSON, sweeps, suggested changes, distances and the manual. A new field is a member and a row.
 #pragma once
 
 #include <array>
@@ -15,48 +14,16 @@
 
 #include "headroom/core/error.hpp"
 #include "headroom/parallel/strategy.hpp"
+#include "headroom/parallel/strategy_member.hpp"
 
 namespace headroom {
-
-// Reaches one member of a strategy or of its workload.
-template <class T>
-struct Member {
-  T& (*of)(Strategy&, Workload&);
-  const T& (*in)(const Strategy&, const Workload&);
-};
-
-namespace member_path {
-
-template <auto First, auto... Rest>
-constexpr auto& follow(auto& strategy, auto& workload) {
-  if constexpr (requires { strategy.*First; }) {
-    return ((strategy.*First).*....*Rest);
-  } else {
-    return ((workload.*First).*....*Rest);
-  }
-}
-
-}  // namespace member_path
-
-// The member at the end of a path of pointers to members: member<&Strategy::recompute, &Recomputation::layers>.
-template <auto... Path>
-constexpr auto member() {
-  using T = std::remove_reference_t<decltype(member_path::follow<Path...>(std::declval<Strategy&>(),
-                                                                          std::declval<Workload&>()))>;
-  return Member<T>{[](Strategy& strategy, Workload& workload) -> T& {
-                     return member_path::follow<Path...>(strategy, workload);
-                   },
-                   [](const Strategy& strategy, const Workload& workload) -> const T& {
-                     return member_path::follow<Path...>(strategy, workload);
-                   }};
-}
 
 using FieldMember =
     std::variant<Member<std::int64_t>, Member<MoeImbalance>, Member<bool>, Member<ScheduleKind>,
                  Member<CpComm>, Member<Dispatcher>, Member<DataSharding>, Member<RecomputePolicy>,
                  Member<RecomputeMethod>, Member<Dtype>, Member<Precision>, Member<OptimizerKind>,
-                 Member<Fraction>, Member<BaseDtype>, Member<MainParams>, Member<MomentDtype>,
-                 Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
+                 Member<Fraction>, Member<PrecisionModules>, Member<BaseDtype>, Member<MainParams>,
+                 Member<MomentDtype>, Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
 
 // Where the flag of a field stands in the help, and which commands have it.
 enum class FieldGroup : std::uint8_t {
@@ -143,11 +110,11 @@ inline constexpr std::array strategy_fields{
         "law, or a number of times the mean"},
     StrategyField{"schedule", member<&Strategy::schedule>(), "strategy/schedule", "", "pipeline-schedule", 0,
                   FieldGroup::layout, FieldDistance::none, true, "KIND",
-                  "gpipe, 1f1b, interleaved, looped-bfs, zero-bubble-h1, -h2, -2p or -v, dualpipe or "
-                  "dualpipe-v; by default what VP implies"},
+                  "gpipe, 1f1b, interleaved, looped-bfs, zero-bubble-h1, -h2, -2p or -v, v-half, v-min, "
+                  "dualpipe or dualpipe-v; by default what VP implies"},
     StrategyField{"overlap_expert_all_to_all", member<&Strategy::overlap_expert_all_to_all>(),
                   "strategy/overlap_expert_all_to_all", "", "overlap-moe-expert-parallel-comm", 0,
-                  FieldGroup::layout, FieldDistance::none, false, "",
+                  FieldGroup::layout, FieldDistance::differs, true, "",
                   "With EP: run forward passes beside backward passes, so that each hides the other's "
                   "exchanges between experts"},
     StrategyField{"stage_layers", member<&Strategy::stage_layers>(), "strategy/stage_layers", "", "", 0,
@@ -160,6 +127,9 @@ inline constexpr std::array strategy_fields{
     StrategyField{"sequence_parallel", member<&Strategy::sequence_parallel>(), "strategy/sequence_parallel",
                   "sp", "", 0, FieldGroup::sharing, FieldDistance::differs, true, "",
                   "Split norms, dropouts and block inputs along the sequence"},
+    StrategyField{"split_hidden", member<&Strategy::split_hidden>(), "strategy/split_hidden", "", "", 0,
+                  FieldGroup::saved, FieldDistance::none, false, "",
+                  "With SP: split along the hidden dimension in place of the sequence, to compare the two"},
     StrategyField{"recompute", member<&Strategy::recompute, &Recomputation::policy>(),
                   "strategy/recompute/policy", "", "recompute-granularity", 0, FieldGroup::recompute,
                   FieldDistance::none, true, "POLICY",
@@ -168,7 +138,8 @@ inline constexpr std::array strategy_fields{
         "recompute_ops", member<&Strategy::recompute, &Recomputation::ops>(), "strategy/recompute/ops", "",
         "recompute-modules", 0, FieldGroup::recompute, FieldDistance::none, false, "OP,OP,...",
         "Recompute these ops of the layer and save nothing that they make (see: headroom explain), or "
-        "Megatron-Core's modules: core_attn, mlp, moe, shared_experts, moe_act, layernorm, mla_up_proj"},
+        "Megatron-Core's modules: core_attn, mlp, moe, shared_experts, moe_act, layernorm, mla_up_proj, "
+        "mamba"},
     StrategyField{
         "recompute_layers", member<&Strategy::recompute, &Recomputation::layers>(),
         "strategy/recompute/layers", "", "recompute-num-layers", 1, FieldGroup::recompute,
@@ -232,24 +203,29 @@ inline constexpr std::array strategy_fields{
     StrategyField{"fp8_output_layer", member<&Strategy::precision_scope, &PrecisionScope::output_layer>(),
                   "strategy/fp8_output_layer", "", "fp8-output-proj", 0, FieldGroup::saved,
                   FieldDistance::none, false, "", "With mxfp8: multiply in the output layer in it too"},
+    StrategyField{
+        "bf16_modules", member<&Strategy::precision_scope, &PrecisionScope::bf16_modules>(),
+        "strategy/bf16_modules", "", "", 0, FieldGroup::saved, FieldDistance::none, false, "NAME,NAME,...",
+        "With FP8 or FP4: linears that stay in BF16 in every layer: attention or linear_qkv, linear_proj; "
+        "mamba or in_proj, out_proj; mlp, experts, shared_experts, latent_proj, mtp"},
     StrategyField{"tp_only_amax_red", member<&Strategy::tp_only_amax_red>(), "strategy/tp_only_amax_red", "",
                   "", 0, FieldGroup::saved, FieldDistance::none, false, "",
                   "With fp8_delayed: reduce largest elements (amax) over TP x CP ranks, not over DP's too"},
     StrategyField{"gradient_dtype", member<&Strategy::gradient_dtype>(), "strategy/gradient_dtype", "",
                   "gradients,main-grads-dtype", 0, FieldGroup::saved, FieldDistance::none, false, "DTYPE",
-                  "fp32 (default, 18 bytes a parameter in all), or bf16, fp16 or half (16)"},
-    StrategyField{
-        "optimizer", member<&Strategy::optimizer, &Optimizer::kind>(), "strategy/optimizer", "", "optim", 0,
-        FieldGroup::saved, FieldDistance::none, false, "NAME",
-        "adam (default), sgd (with momentum), adafactor or muon; adam8bit: adam with moments of int8"},
+                  "In what gradients are summed: fp32, bf16, fp16 or half (by default as the stack)"},
+    StrategyField{"optimizer", member<&Strategy::optimizer, &Optimizer::kind>(), "strategy/optimizer", "",
+                  "optim", 0, FieldGroup::saved, FieldDistance::none, false, "NAME",
+                  "adam, sgd (with momentum), adafactor or muon (by default as the stack); adam8bit: adam "
+                  "with moments of int8"},
     StrategyField{
         "main_params_dtype", member<&Strategy::optimizer, &Optimizer::main_params>(),
         "strategy/main_params_dtype", "", "", 0, FieldGroup::saved, FieldDistance::none, false, "DTYPE",
-        "Of the copy that the optimizer steps: fp32 (default), fp16, remainder (2 bytes beside BF16 "
-        "weights) or none (it steps the weights)"},
+        "Of the copy that the optimizer steps: fp32, fp16, remainder (2 bytes beside BF16 weights) or none "
+        "(it steps the weights), by default as the stack"},
     StrategyField{"exp_avg_dtype", member<&Strategy::optimizer, &Optimizer::exp_avg>(),
                   "strategy/exp_avg_dtype", "", "", 0, FieldGroup::saved, FieldDistance::none, false, "DTYPE",
-                  "Of the first moment: fp32 (default), bf16, fp16, fp8 or int8"},
+                  "Of the first moment: fp32, bf16, fp16, fp8 or int8 (by default as the stack)"},
     StrategyField{"exp_avg_sq_dtype", member<&Strategy::optimizer, &Optimizer::exp_avg_sq>(),
                   "strategy/exp_avg_sq_dtype", "", "", 0, FieldGroup::saved, FieldDistance::none, false,
                   "DTYPE", "Of the second moment, likewise"},
@@ -282,6 +258,9 @@ inline constexpr std::array strategy_fields{
         "target-modules,lora-target-modules,lora-target", 0, FieldGroup::saved, FieldDistance::none, false,
         "NAME,NAME,...",
         "Linears that have adapters, as q_proj,v_proj or linear_qkv,linear_proj; all-linear (default)"},
+    StrategyField{"lora_dropout", member<&Strategy::lora, &Lora::dropout>(), "strategy/lora/dropout", "", "",
+                  0, FieldGroup::saved, FieldDistance::none, false, "P",
+                  "Part of an adapter's input that is dropped, 0 (default) to 1"},
     StrategyField{"base_dtype", member<&Strategy::lora, &Lora::base>(), "strategy/lora/base_dtype", "", "", 0,
                   FieldGroup::saved, FieldDistance::none, false, "DTYPE",
                   "Of frozen linears of layers: bf16 (default) or nf4 (QLoRA, with double quantization)"},
@@ -339,8 +318,7 @@ std::optional<Edits> edits_of_flags(std::string_view flags);
 // A problem with its fields as flags: `where` may be one, and a rule names others in backquotes.
 Problem by_flag(const Problem& problem);
 
-// What makes a strategy of the default one: the parallel sizes and the microbatch, and what is not implied by what
-// comes before it.
-Edits edits_of(const Strategy& strategy);
+// What makes a strategy of another: the parallel sizes and the microbatch, and what is not implied by what comes before.
+Edits edits_of(const Strategy& strategy, Strategy of = {});
 
 }  // namespace headroom

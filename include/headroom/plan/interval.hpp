@@ -3,8 +3,8 @@
 //
 // An interval of a time is symmetric in the logarithm, from x / f to x f, since the sign of an error differs from cluster to
 // cluster; one of memory is so about the middle of what runs held. Eight in ten of the runs known of a kind lie within it. How wide it is, is data (presets/spreads/, read by
-// io/spreads_file.hpp); tests/papers/intervals_test.cpp derives it again from the runs, and checks the coverage where
-// each source of runs is predicted by the spread of the others.
+// io/spreads_file.hpp): scripts/intervals derives that of times again from the runs, tests/papers/intervals_test.cpp that of
+// memory, and both check the coverage where each group of runs is predicted by the spread of the others.
 #pragma once
 
 #include <array>
@@ -16,12 +16,22 @@ namespace headroom {
 
 inline constexpr double interval_level = 0.8;
 
-// The rates of a training step are of `own_runs` where they were fitted to runs on the very system, whose file then says
-// how far these were off; `fitted` where they were to training steps on its device. They are `transferred` where its clock
-// was assumed, or flash attention that the model uses, or where attention is in FP8.
-enum class StepRates : std::uint8_t { own_runs, fitted, transferred };
+// What the rates of a training step rest on, from the narrowest interval to the widest.
+enum class StepRates : std::uint8_t {
+  own_runs,  // fitted to runs on the very system, whose file then says how far these were off
+  fitted,    // the clock of a step was fitted to training steps on the device
+  kernels,  // the kernels of the device were measured; the clock of a step, or flash attention that the model uses, is assumed
+  experts,  // likewise, of a model with experts, of whose kernels the forward pass alone was measured; also of attention in
+  // FP8, whose one rate meets its kernels badly, and which models with experts alone are known to have run with
+  scaled,  // the kernels are those of another device, scaled by data sheets
+};
 
 StepRates step_rates(const Request& request);
+
+// Whether they say nothing of a training step on the device, so that its interval is that of other devices' runs.
+constexpr bool transferred(StepRates rates) {
+  return rates != StepRates::own_runs && rates != StepRates::fitted;
+}
 
 // What the logarithm of measured over predicted stays within on either side of `centre`, in 80% of the runs known; and
 // which runs those are. `slower`: as good as all of them took longer than predicted. An interval is as wide on both sides all the same,
@@ -35,8 +45,10 @@ struct Spread {
 };
 
 struct Spreads {
-  Spread fitted;  // of iteration times
-  Spread transferred;
+  Spread fitted;  // of iteration times, by what the rates rest on
+  Spread kernels;
+  Spread experts;
+  Spread scaled;
   Spread allocated;  // of bytes, where the training stack counts what is alive at the peak
   Spread saved;      // of bytes, where it counts only what is saved
   friend bool operator==(const Spreads&, const Spreads&) = default;
@@ -83,10 +95,12 @@ const Spread& allocated_spread(const Spreads& spreads, const Software& software)
 AllocatedInterval allocated_interval(const Plan& plan, const Spreads& spreads);
 
 template <>
-inline constexpr std::array<Spelling<StepRates>, 3> spellings<StepRates>{{
+inline constexpr std::array<Spelling<StepRates>, 5> spellings<StepRates>{{
     {StepRates::own_runs, "own_runs"},
     {StepRates::fitted, "fitted"},
-    {StepRates::transferred, "transferred"},
+    {StepRates::kernels, "kernels"},
+    {StepRates::experts, "experts"},
+    {StepRates::scaled, "scaled"},
 }};
 
 }  // namespace headroom

@@ -87,6 +87,7 @@ struct IterationEnd {
   bool gathers_beside = false;  // the next forward pass
   double overlap_loss = 0;      // CollectiveRates::overlap_loss
   Seconds tied_embeddings;
+  Seconds bucket_copies;          // of gradients to the buckets that are reduced, and back
   Seconds model_copies;           // gradients between the copies of the model that pipeline ranks hold
   bool ranks_step_apart = false;  // from one iteration to the next no rank waits for another's step
   Seconds optimizer;

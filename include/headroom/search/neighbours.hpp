@@ -1,6 +1,7 @@
 // What to try instead of a strategy that is not legal or does not fit.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "headroom/search/space.hpp"
@@ -15,5 +16,8 @@ double distance(const Strategy& x, const Strategy& y);
 // the earlier in the space. By memory alone: no time need be known.
 std::vector<Strategy> nearest_that_fit(const Request& base, const Space& space, const Strategy& strategy,
                                        std::size_t most);
+
+// The nearest strategy of a space, whether it fits or not; nothing of an empty space.
+std::optional<Strategy> nearest_in(const Request& base, const Space& space, const Strategy& strategy);
 
 }  // namespace headroom

@@ -18,6 +18,7 @@
 #include "headroom/parallel/offload_legality.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 #include "headroom/plan/plan.hpp"
+#include "headroom/search/sharding_choices.hpp"
 
 namespace headroom {
 
@@ -29,6 +30,7 @@ struct Counts {
 };
 
 bool allows(const Counts& counts, std::int64_t value);
+std::vector<std::int64_t> allowed_divisors(std::int64_t whole, const Counts& counts);
 
 // Whether to split something over so many ranks: over one of them it changes nothing, and is not done.
 const std::vector<bool>& choices(const std::vector<bool>& open, std::int64_t ranks);
@@ -76,6 +78,8 @@ struct Space {
   std::vector<ScheduleKind> schedules{ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
   // Also with the optimizer on the host, sharded weights with it, and activations; else what the request offloads alone.
   bool offload = false;
+  // With what experts exchange beside other passes; empty: without, and where the stack has it also with.
+  std::vector<bool> overlap_expert_all_to_all;
   friend bool operator==(const Space&, const Space&) = default;
 };
 
@@ -121,28 +125,32 @@ inline constexpr std::array space_fields{
     SpaceField{"recompute_layers", &Space::recompute_layers, "Full recomputation of all layers only"},
     SpaceField{"recompute_window", &Space::recompute_window,
                "Also windows of microbatches exempt from recomputation (slower to search)"},
-    SpaceField{"schedule", &Space::schedules,
-               "gpipe, 1f1b, interleaved, looped-bfs, zero-bubble-h1, -h2, -2p or -v, dualpipe, dualpipe-v "
-               "(default: what the software runs, but for gpipe and looped-bfs; 1f1b,interleaved where it "
-               "runs all)"},
+    SpaceField{
+        "schedule", &Space::schedules,
+        "gpipe, 1f1b, interleaved, looped-bfs, zero-bubble-h1, -h2, -2p or -v, v-half, v-min, dualpipe, "
+        "dualpipe-v "
+        "(default: what the software runs, but for gpipe and looped-bfs; 1f1b,interleaved where it "
+        "runs all)"},
+    SpaceField{"overlap_expert_all_to_all", &Space::overlap_expert_all_to_all,
+               "Exchanges between experts beside other passes (default: both, where the software has it)"},
     SpaceField{"precision", &Space::precision,
                "Of the linears of layers: bf16 (default), fp8, fp8_delayed, fp8_blockwise, mxfp8, nvfp4"},
 };
-
-// What the ranks of a layout may divide, of what the stack has; those that leave passes as they are follow each other. The
-// optimizer's state at the least where weights are kept in fewer than 16 bits.
-std::vector<ShardingChoice> sharding_choices(const Request& base, const Space& space, const Strategy& layout);
 
 // Whether strategies of a layout, which offload what it does, can have the recomputation with this data sharding.
 inline bool goes_with(const Recomputation& recompute, DataSharding sharding, const Transformer& model,
                       const Strategy& layout) {
   return (!recompute.window || sharding < DataSharding::zero2) &&
+         (!layout.overlap_expert_all_to_all || goes_beside(recompute)) &&
          (!layout.offload.parameters || sharding == DataSharding::zero3) &&
          offload_rule(model, layout, recompute).empty();
 }
 
 // Those of the space that its system multiplies; the request's own where it says nothing. Throws InputError where there is none.
 std::vector<Precision> precisions_of(const Request& base, const Space& space);
+
+// Throws InputError where the devices can run no strategy of the space: for want of a precision, or of a host for what the request offloads.
+void check_devices(const Request& base, const Space& space);
 
 // The schedules that a search of a stack tries where nobody names any: those that it runs, but for GPipe and looped breadth-first, which keep
 // more than 1F1B and interleaved ones do and are no faster; of a stack that runs all, these two.

@@ -16,6 +16,7 @@ struct Offer {
   System system;
   Software software;
   Layouts layouts = Layouts::even;
+  std::optional<Strategy> strategy;  // that its stack makes of the base's; absent: the base's
   std::optional<double> price_per_device_hour;
   friend bool operator==(const Offer&, const Offer&) = default;
 };

@@ -12,7 +12,8 @@
 //   else of NICs that rings share, and that over the oversubscription
 // Where switches sum, an all-reduce may also go up and down a tree of the nodes (NVLSTree), which takes few steps and of two nodes
 // half of the ring's bytes through the NICs, for only sums pass:
-//   2 ceil(log2 nodes) * network step + the longer of NVLS within the nodes and 2 (nodes - 1)/nodes bytes / bandwidth
+//   launch + 2 ceil(log2 nodes) * network step + the longer of (1 + 1/ranks of a node) bytes / switch bandwidth and
+//   2 (nodes - 1)/nodes bytes / bandwidth of the NICs
 //
 // An all-to-all and a send go straight from one device to the other, through the switch of a node, in which every pair
 // has its own path. They need one step, whatever the number of ranks, in one of the same two protocols:
@@ -22,6 +23,10 @@
 // Between nodes (assumed, not measured): ring launch + ring step + network step + the longer of what stays in the node
 // at the ring's bandwidth and what leaves it at a sender's share of the NICs.
 //
+// Where a token's copies go once to each node, whose ranks hand them on over their own links (DeepEP, HybridEP), what leaves is
+// the share of copies that nodes are of ranks, and all that a rank is handed is at half of the ring's bandwidth, for half of the
+// multiprocessors forward (docs/networks.md has what was measured).
+//
 // A ring of context-parallel ranks is (r - 1) sends of a rank's part, one after the other.
 //
 // A pipeline's send is bandwidth alone, the ring's in a node and a sender's share of the NICs between nodes: what its
@@ -29,6 +34,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "headroom/core/units.hpp"
@@ -54,7 +60,14 @@ inline Group tied_embedding_group(const Strategy& strategy, std::int64_t devices
 
 // `bytes` are those of the whole tensor: an all-gather's result, a reduce-scatter's input, all that goes round a ring; of an all-to-all and a send
 // those that a rank holds before it. Nothing for one rank.
-Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group, const Performance& performance);
+// `nodes_of_ranks`: of an all-to-all whose tokens go once to each node, that share.
+Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group, const Performance& performance,
+                        std::optional<double> nodes_of_ranks = {});
+
+// Of a collective whose tokens go once to each rank of their experts: how many nodes those are in, over how many ranks they
+// are. Nothing of others.
+std::optional<double> share_of_nodes(const Collective& collective, const Group& group,
+                                     const Bindings& letters);
 
 // An all-reduce of so few bytes that latency is all there is to it: within the nodes, and up and down a tree of them, which NCCL prefers to
 // its rings for these.

@@ -24,6 +24,11 @@ DataParallelTimes data_parallel_times(const Parameters& parameters, const Strate
                                       std::int64_t devices_per_node, const Performance& performance,
                                       const Software& software);
 
+// Of gradients to the buckets that are reduced and back, where a stack has them apart: each is read and written twice, by kernels
+// on the stream of the passes.
+Seconds bucket_copies_time(const Parameters& parameters, const Strategy& strategy,
+                           const Performance& performance, const Software& software);
+
 // Of gradients, and of the parameters that are gathered.
 double buckets(const Parameters& parameters, const Strategy& strategy, const Software& software);
 
@@ -42,6 +47,6 @@ Seconds model_copies_time(const Parameters& parameters, const Strategy& strategy
 // All-reduce of the word embedding's gradients between first and last pipeline rank. Nothing if untied, or
 // where one rank holds both ends.
 Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, std::int64_t devices_per_node,
-                            const Performance& performance);
+                            const Performance& performance, const Software& software = {});
 
 }  // namespace headroom

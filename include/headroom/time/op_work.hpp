@@ -57,6 +57,7 @@ struct OpWork {
   bool overlaps = false;
   bool frozen = false;     // no gradient of its weights is made
   bool experts = false;    // its products are of experts, one for each
+  bool has_parts = false;  // of a loss: its logits are a part of the vocabulary
   bool in_pieces = false;  // its products and their collectives can run beside each other piece by piece
   std::vector<Collective> collectives;
   std::vector<ProductWork> products;

@@ -5,13 +5,14 @@
 //   backward   gradients of outputs read + kept values read + gradients of inputs written
 //   a value that two ops read has its two gradients added
 //   the bias of a linear joins the elementwise op that reads its output, or else costs a kernel; its gradient sums up
-//   the output's; outputs that are views into one buffer have their gradients put together again
+//   the output's, unless the table states what that moves; outputs that are views into one buffer have their gradients put together again
 //
 // What no rule can see stands in the table as Op::traffic, and so does all that operators of a framework move one after another.
 #pragma once
 
 #include "headroom/hardware/software.hpp"
 #include "headroom/model/adapters.hpp"
+#include "headroom/model/routing_operators.hpp"
 #include "headroom/parallel/compose.hpp"
 #include "headroom/parallel/parameters.hpp"
 
@@ -108,6 +109,14 @@ constexpr bool bias_joins_reader(const OpTable& table, const Op& op) {
   return true;
 }
 
+// Of experts, scaled by the probability of each row (model/routing_operators.hpp).
+constexpr bool states_bias(const Op& op) {
+  for (const Traffic& stated : op.traffic) {
+    if (stated.name == routing::expert_bias) return true;
+  }
+  return false;
+}
+
 constexpr bool outputs_are_views(const OpTable& table, const Op& op) {
   return op.outputs.size() > 1 && table[op.outputs[0]].buffer != nowhere &&
          table[op.outputs[0]].buffer == table[op.outputs[1]].buffer;
@@ -140,7 +149,7 @@ constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, c
   Expr moved;
   switch (op.kind) {
     case OpKind::linear:
-      if (!op.parameters.empty() && !detail::bias_joins_reader(table, op)) {
+      if (!op.parameters.empty() && !detail::bias_joins_reader(table, op) && !detail::states_bias(op)) {
         kernels.push_back({"bias", 2 * detail::output_gradients(table, op, sharding)});
       }
       for (const ValueId output : op.outputs) {
@@ -190,7 +199,7 @@ constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, 
     case OpKind::linear:
       if (detail::outputs_are_views(table, op)) kernels.push_back({"concatenate_gradients", 2 * incoming});
       if (op.quantized) kernels.push_back({"dequantize", detail::dequantization(op, sharding)});
-      if (!op.parameters.empty() && !op.frozen)
+      if (!op.parameters.empty() && !op.frozen && !detail::states_bias(op))
         kernels.push_back({"bias_gradient", incoming, 1, false, true});
       for (const MatrixProduct& product : op.products) {
         if (adds_in_product(options) || !options.sums_gradients || op.frozen) continue;

@@ -86,7 +86,15 @@ struct ExchangeTimes {
   friend bool operator==(const ExchangeTimes&, const ExchangeTimes&) = default;
 };
 
-ExchangeTimes operator+(const ExchangeTimes& x, const ExchangeTimes& y);
+inline ExchangeTimes operator+(const ExchangeTimes& x, const ExchangeTimes& y) {
+  return {.gather = x.gather + y.gather,
+          .reduction = x.reduction + y.reduction,
+          .host = x.host + y.host,
+          .exposed_forward = x.exposed_forward + y.exposed_forward,
+          .exposed_backward = x.exposed_backward + y.exposed_backward,
+          .exposed_host_forward = x.exposed_host_forward + y.exposed_host_forward,
+          .exposed_host_backward = x.exposed_host_backward + y.exposed_host_backward};
+}
 
 // `cost` is that of the model's layers under the recomputation.
 ExchangeTimes exchange_times(const ModelExchanges& exchanges, const ModelCost& cost, const StagePlace& place,

@@ -75,6 +75,13 @@ constexpr bool has_second_moment(OptimizerKind kind) {
   return kind == OptimizerKind::adam || kind == OptimizerKind::muon;
 }
 
+// One of another kind may have a dtype of a moment that this kind has not.
+constexpr Optimizer without_idle_moments(Optimizer optimizer) {
+  if (!has_first_moment(optimizer.kind)) optimizer.exp_avg = MomentDtype::fp32;
+  if (!has_second_moment(optimizer.kind)) optimizer.exp_avg_sq = MomentDtype::fp32;
+  return optimizer;
+}
+
 // Bytes of the moments of a parameter that is stepped on its own, and of one of a matrix that Muon steps.
 constexpr double moments_size(const Optimizer& optimizer) {
   return (has_first_moment(optimizer.kind) ? size_of(optimizer.exp_avg) : 0) +

@@ -1,0 +1,14 @@
+// A part of a whole, that a user gives as a number.
+#pragma once
+
+#include <compare>
+
+namespace headroom {
+
+// From 0 to 1.
+struct Fraction {
+  double value = 0;
+  friend auto operator<=>(const Fraction&, const Fraction&) = default;
+};
+
+}  // namespace headroom

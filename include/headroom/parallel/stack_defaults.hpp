@@ -1,0 +1,21 @@
+// What a training stack has of a strategy that does not say it: what its optimizer keeps, and the dtype of gradients.
+#pragma once
+
+#include "headroom/hardware/software.hpp"
+#include "headroom/model/transformer.hpp"
+#include "headroom/parallel/strategy.hpp"
+
+namespace headroom {
+
+// Autocast keeps a model's weights in fp32 (`kernels.weight_copies`): their gradients and what is stepped are fp32 on any stack.
+inline Strategy with_stack_defaults(Strategy strategy, const Software& software, const Transformer& model) {
+  strategy.optimizer = software.optimizer;
+  strategy.gradient_dtype = software.gradient_dtype;
+  if (model.architecture.kernels.weight_copies) {
+    strategy.optimizer.main_params = MainParams::fp32;
+    strategy.gradient_dtype = Dtype::fp32;
+  }
+  return strategy;
+}
+
+}  // namespace headroom

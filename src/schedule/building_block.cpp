@@ -1,0 +1,266 @@
+#include "headroom/schedule/building_block.hpp"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "headroom/core/counts.hpp"
+#include "headroom/core/expects.hpp"
+
+namespace headroom {
+namespace {
+
+// The passes of a microbatch on a rank, in their order.
+enum Place : std::uint8_t { forward_down, forward_up, backward_up, backward_down, weights, idle };
+
+constexpr std::int64_t period = 6;  // both chunks forward, backward and for weights
+
+// When the passes of the first microbatch start. Added intervals keep passes of one rank apart: no two are alike modulo 6.
+std::array<std::int64_t, 4> building_block(ScheduleKind kind, std::int64_t p, std::int64_t rank) {
+  if (kind == ScheduleKind::v_min) {
+    const std::int64_t interval = p % 3 == 0 ? 2 : 0;
+    return {rank, 2 * p - rank - 1, 2 * p + interval + rank, 4 * p + interval - rank - 1};
+  }
+  EXPECTS(kind == ScheduleKind::v_half);
+  const std::int64_t interval = p % 2 == 0 ? 3 : 0;
+  return {2 * rank, 3 * p - rank - 2, 3 * p + interval + 2 * rank - 1, 6 * p + interval - rank - 2};
+}
+
+// The slots of a rank.
+struct Slots {
+  std::array<std::vector<std::int64_t>, 5>
+      of;                 // when each microbatch's pass is; for weights, the k-th of them
+  std::vector<Place> at;  // what is in a slot
+};
+
+void put(Slots& slots, Place place, std::int64_t k, std::int64_t slot) {
+  if (slots.at.size() <= index(slot)) slots.at.resize(index(slot + 1), idle);
+  EXPECTS(slots.at[index(slot)] == idle);
+  slots.at[index(slot)] = place;
+  slots.of[place][index(k)] = slot;
+}
+
+void move(Slots& slots, Place place, std::int64_t k, std::int64_t slot) {
+  slots.at[index(slots.of[place][index(k)])] = idle;
+  put(slots, place, k, slot);
+}
+
+bool leaves_weights(Place place) { return place == backward_up || place == backward_down; }
+
+void drop_weights(Slots& slots) {
+  slots.of[weights].clear();
+  std::replace(slots.at.begin(), slots.at.end(), weights, idle);
+  while (!slots.at.empty() && slots.at.back() == idle) slots.at.pop_back();
+}
+
+// A pass for weights in every idle slot that one can be in.
+void fill_with_weights(Slots& slots) {
+  drop_weights(slots);
+  std::int64_t left = 0;
+  const auto bound = std::ssize(slots.at);
+  for (std::int64_t slot = 0; slot < bound || left > 0; ++slot) {
+    const Place place = slot < bound ? slots.at[index(slot)] : idle;
+    if (leaves_weights(place)) ++left;
+    if (place != idle || left == 0) continue;
+    --left;
+    slots.of[weights].push_back(slot);
+    if (slot >= bound) slots.at.push_back(idle);
+    slots.at[index(slot)] = weights;
+  }
+}
+
+// Passes of chunks that a rank holds at once, from forward passes to those for weights; where there are none of these, as if
+// every idle slot had one.
+std::int64_t most_held(const Slots& slots) {
+  const bool apart = !slots.of[weights].empty();
+  std::int64_t held = 0;
+  std::int64_t most = 0;
+  std::int64_t left = 0;
+  for (const Place place : slots.at) {
+    if (place <= forward_up) ++held;
+    if (leaves_weights(place)) ++left;
+    if (place == weights || (place == idle && !apart && left > 0)) {
+      --held;
+      --left;
+    }
+    most = std::max(most, held);
+  }
+  return most;
+}
+
+struct Placed {
+  std::int64_t slot = 0;
+  std::int64_t rank = 0;
+  Place place = idle;
+  std::int64_t k = 0;
+};
+
+using Ranks = std::vector<Slots>;
+
+std::vector<Placed> in_order(const Ranks& ranks) {
+  std::vector<Placed> all;
+  for (std::int64_t rank = 0; rank < std::ssize(ranks); ++rank) {
+    for (const Place place : {forward_down, forward_up, backward_up, backward_down, weights}) {
+      const std::vector<std::int64_t>& slots = ranks[index(rank)].of[place];
+      for (std::int64_t k = 0; k < std::ssize(slots); ++k) all.push_back({slots[index(k)], rank, place, k});
+    }
+  }
+  std::sort(all.begin(), all.end(), [](const Placed& x, const Placed& y) {
+    return std::tie(x.slot, x.rank, x.place, x.k) < std::tie(y.slot, y.rank, y.place, y.k);
+  });
+  return all;
+}
+
+// The first slot after those of what a pass waits for, beside its rank's other work.
+std::int64_t earliest(const Ranks& ranks, const Placed& pass) {
+  const auto& [slot, rank, place, k] = pass;
+  const Slots& own = ranks[index(rank)];
+  std::int64_t last = -1;
+  const auto behind = [&](const Slots& of, Place what, std::int64_t which) {
+    last = std::max(last, of.of[what][index(which)]);
+  };
+  if (place == weights) {  // the k-th of them waits for the k-th backward pass of either chunk
+    std::int64_t before = k;
+    for (last = 0; !leaves_weights(own.at[index(last)]) || before-- > 0;) ++last;
+  } else {
+    const bool comes_down = place == forward_down || place == backward_up;
+    const std::int64_t sender = comes_down ? rank - 1 : rank + 1;
+    if (sender >= 0 && sender < std::ssize(ranks)) behind(ranks[index(sender)], place, k);
+    if (place > forward_down) behind(own, static_cast<Place>(place - 1), k);
+  }
+  if (k > 0) behind(own, place, k - 1);
+  return last + 1;
+}
+
+// Every pass as early as those that it waits for and its rank's order let it be.
+void squeeze(Ranks& ranks) {
+  const std::vector<Placed> all = in_order(ranks);
+  for (Slots& slots : ranks) slots.at.clear();
+  for (const Placed& pass : all) {
+    Slots& slots = ranks[index(pass.rank)];
+    const std::int64_t end = std::ssize(slots.at);
+    const std::int64_t slot = std::max(earliest(ranks, pass), end);
+    slots.at.resize(index(slot), idle);
+    slots.at.push_back(pass.place);
+    slots.of[pass.place][index(pass.k)] = slot;
+  }
+}
+
+// Moves passes of the warm-up, until the first rank has had a microbatch back, and of the cool-down, from its last forward
+// pass on, to earlier idle slots. `with_weights`: also passes for weights, which the warm-up is left alone without.
+void move_ahead(Ranks& ranks, bool with_weights) {
+  for (Slots& slots : ranks) {
+    if (with_weights) fill_with_weights(slots);
+    if (!with_weights) drop_weights(slots);
+  }
+  std::int64_t limit = 0;
+  for (const Slots& slots : ranks) limit = std::max(limit, most_held(slots));
+  const auto microbatches = std::ssize(ranks.front().of[forward_down]);
+  bool warm = false;
+  bool cools_down = false;
+  for (const Placed& pass : in_order(ranks)) {
+    const auto& [slot, rank, place, k] = pass;
+    if (rank == 0 && place == backward_down) warm = true;
+    if (warm && rank == 0 && place == forward_down && k == microbatches - 1) {
+      cools_down = true;
+      continue;
+    }
+    if (!cools_down && (warm || !with_weights)) continue;
+    Slots& slots = ranks[index(rank)];
+    const bool may_hold_more = place <= forward_up || !with_weights;
+    for (std::int64_t to = earliest(ranks, pass); to < slot; ++to) {
+      if (slots.at[index(to)] != idle) continue;
+      move(slots, place, k, to);
+      if (!may_hold_more || most_held(slots) <= limit) break;
+      move(slots, place, k, slot);
+    }
+  }
+  if (!with_weights) std::for_each(ranks.begin(), ranks.end(), fill_with_weights);
+  squeeze(ranks);
+}
+
+// In the order of their slots; of passes for weights that could run, those of the chunk whose backward pass comes first.
+std::vector<RoundMove> moves_of(const Slots& slots) {
+  std::vector<RoundMove> moves;
+  std::array<std::int64_t, 2> left{};
+  for (const Place place : slots.at) {
+    switch (place) {
+      case forward_down: moves.push_back({.pass = Pass::forward, .chunk = 0}); break;
+      case forward_up: moves.push_back({.pass = Pass::forward, .chunk = 1}); break;
+      case backward_up: moves.push_back({.pass = Pass::backward, .chunk = 1}); break;
+      case backward_down: moves.push_back({.pass = Pass::backward, .chunk = 0}); break;
+      case weights: {
+        const std::int64_t chunk = left[1] > 0 ? 1 : 0;
+        EXPECTS(left[index(chunk)] > 0);
+        --left[index(chunk)];
+        moves.push_back({.pass = Pass::backward_weight, .chunk = chunk});
+        break;
+      }
+      case idle: break;
+    }
+    if (leaves_weights(place)) ++left[place == backward_up ? 1 : 0];
+  }
+  return moves;
+}
+
+using Moves = std::vector<std::vector<RoundMove>>;
+
+struct LaidOut {
+  ScheduleKind kind = ScheduleKind::v_half;
+  std::int64_t ranks = 0;
+  std::int64_t microbatches = 0;
+  Moves moves;
+};
+
+// The moves of one rank. Ranks ask for theirs one after another, and those of one pipeline are found together.
+const std::vector<RoundMove>& laid_out(ScheduleKind kind, std::int64_t ranks, std::int64_t microbatches,
+                                       std::int64_t rank) {
+  constexpr std::size_t kept = 8;
+  thread_local std::vector<LaidOut> last;
+  auto found = std::find_if(last.begin(), last.end(), [&](const LaidOut& it) {
+    return it.kind == kind && it.ranks == ranks && it.microbatches == microbatches;
+  });
+  if (found == last.end()) {
+    if (last.size() == kept) last.erase(last.begin());
+    last.push_back({kind, ranks, microbatches, building_block_moves(kind, ranks, microbatches)});
+    found = std::prev(last.end());
+  }
+  return found->moves[index(rank)];
+}
+
+}  // namespace
+
+Moves building_block_moves(ScheduleKind kind, std::int64_t ranks, std::int64_t microbatches) {
+  EXPECTS(ranks > 1 && ranks <= most_block_ranks && microbatches > 0);
+  Ranks all(index(ranks));
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    Slots& slots = all[index(rank)];
+    const std::array<std::int64_t, 4> first = building_block(kind, ranks, rank);
+    for (const Place place : {forward_down, forward_up, backward_up, backward_down}) {
+      slots.of[place].resize(index(microbatches));
+      for (std::int64_t k = 0; k < microbatches; ++k) put(slots, place, k, first[place] + period * k);
+    }
+  }
+  move_ahead(all, true);
+  move_ahead(all, false);
+  std::for_each(all.begin(), all.end(), fill_with_weights);
+  Moves moves;
+  for (const Slots& slots : all) moves.push_back(moves_of(slots));
+  return moves;
+}
+
+std::vector<Round> building_block_rounds(ScheduleKind kind, std::int64_t ranks, std::int64_t microbatches,
+                                         std::int64_t rank) {
+  EXPECTS(rank >= 0 && rank < ranks);
+  const std::int64_t few = std::min(microbatches, ranks + 6);
+  const std::vector<RoundMove> base = laid_out(kind, ranks, few, rank);
+  if (few == microbatches) return {{1, base}};
+  const std::vector<RoundMove>& longer = laid_out(kind, ranks, few + 1, rank);
+  const auto at = std::mismatch(base.begin(), base.end(), longer.begin()).second;
+  const auto end = at + period;
+  EXPECTS(std::equal(end, longer.end(), base.begin() + (at - longer.begin()), base.end()));
+  return {{1, {longer.begin(), at}}, {microbatches - few, {at, end}}, {1, {end, longer.end()}}};
+}
+
+}  // namespace headroom
