@@ -90,7 +90,7 @@ void Composer::find_states() {
     kind.dummy_gradients = layers_.dummy_gradients(kind.held);
     for (const auto& [sharding, name] : spellings<DataSharding>) {
       const ShardingChoice other{sharding, layout_.shard_size, layout_.no_reshard_after_forward};
-      if (!same_passes(other, sharding_choice(layout_), layout_)) continue;
+      if (!same_passes(other, sharding_choice(layout_), layout_, base_.software)) continue;
       strategy.data_sharding = sharding;
       const ModelState state =
           model_state(base_.model, strategy, kind.parameters, weight_copies(), base_.software, kind.matrices);

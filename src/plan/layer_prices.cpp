@@ -67,7 +67,7 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
   for (Symbolic& symbolic : symbolic_) {
     if (symbolic.layers == &layers && symbolic.sharding == sharding && symbolic.of_kinds == of_kinds &&
         symbolic.keep_pipeline_outputs == strategy.keep_pipeline_outputs &&
-        symbolic.gradient_dtype == strategy.gradient_dtype &&
+        symbolic.gradient_dtype == kept_gradient_dtype(strategy, base_.software) &&
         symbolic.sums_gradients == !reduces_in_passes(strategy, base_.software) &&
         symbolic.matrices == steps_matrices(strategy.optimizer.kind)) {
       return symbolic;
@@ -78,7 +78,7 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
   symbolic.sharding = sharding;
   symbolic.of_kinds = std::move(of_kinds);
   symbolic.keep_pipeline_outputs = strategy.keep_pipeline_outputs;
-  symbolic.gradient_dtype = strategy.gradient_dtype;
+  symbolic.gradient_dtype = kept_gradient_dtype(strategy, base_.software);
   symbolic.sums_gradients = !reduces_in_passes(strategy, base_.software);
   symbolic.matrices = steps_matrices(strategy.optimizer.kind);
   symbolic.parameters =
@@ -107,7 +107,7 @@ void LayerPrices::select(const Strategy& strategy) {
                                                    strategy.split_hidden,
                                                    strategy.save_gathered_input,
                                                    strategy.keep_pipeline_outputs,
-                                                   strategy.gradient_dtype,
+                                                   kept_gradient_dtype(strategy, base_.software),
                                                    strategy.precision,
                                                    strategy.precision_scope,
                                                    scale_group(strategy, nodes_of(strategy).connected),

@@ -92,7 +92,7 @@ class Worker {
       ++candidate.place;
       if (has_closed_form(candidate.strategy) == replays) return;
       const ShardingChoice sharding = sharding_choice(candidate.strategy);
-      if (!set || !same_passes(*set, sharding, layout))
+      if (!set || !same_passes(*set, sharding, layout, base_.software))
         composer_.set_layout(with_sharding(layout, sharding), recomputations_);
       set = sharding;
       consider(candidate);

@@ -11,6 +11,7 @@ void set_parameter_transfers(ModelExchanges& exchanges, const ModelParameters& p
   const double weight = shards_main_params(software, strategy.optimizer) ? real(size_of(Dtype::fp32))
                                                                          : real(size_of(Dtype::half));
   const bool reduces = reduces_in_passes(strategy, software);
+  const Dtype sent = stepped_gradient_dtype(strategy, software);
   for (std::size_t i = 0; i < exchanges.kinds.size(); ++i) {
     UnitExchange& unit = exchanges.kinds[i];
     Parameters held = parameters.kinds[i];
@@ -20,7 +21,7 @@ void set_parameter_transfers(ModelExchanges& exchanges, const ModelParameters& p
       const double count = total(trained(share));
       const double shards_of = real(shards(strategy, weights));
       unit.fetch += Bytes((count * weight + frozen_bytes(share)) / shards_of) / link;
-      if (reduces) unit.send += gradient_bytes(count / shards_of, strategy) / link;
+      if (reduces) unit.send += gradient_bytes(count / shards_of, sent) / link;
     }
   }
 }

@@ -77,7 +77,8 @@ Seconds model_copies_time(const Parameters& parameters, const Strategy& strategy
   };
   const Parameters stepped = trained(parameters);
   const double reduced = held(stepped.dense, WeightClass::dense) + held(stepped.expert, WeightClass::expert);
-  return collective_time(CollectiveKind::all_reduce, gradient_bytes(reduced, strategy),
+  return collective_time(CollectiveKind::all_reduce,
+                         gradient_bytes(reduced, reduced_gradient_dtype(strategy, software)),
                          tied_embedding_group(strategy, devices_per_node), performance);
 }
 
@@ -89,7 +90,8 @@ Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, 
   const bool whole = vocabulary_parallel(model, strategy, software).embedding == EmbeddingParallel::none;
   const auto rows = static_cast<double>(padded_vocabulary(model, strategy.tensor_parallel)) /
                     static_cast<double>(whole ? 1 : strategy.tensor_parallel);
-  const Bytes gradients = gradient_bytes(rows * static_cast<double>(model.hidden), strategy);
+  const Bytes gradients =
+      gradient_bytes(rows * static_cast<double>(model.hidden), kept_gradient_dtype(strategy, software));
   return collective_time(CollectiveKind::all_reduce, gradients,
                          tied_embedding_group(strategy, devices_per_node), performance);
 }

@@ -33,7 +33,8 @@ OffloadedStep offloaded_step(const Parameters& parameters, const Strategy& strat
   const bool fetches = !strategy.offload.parameters;
   const Bytes moved_by_host(real(devices) * stepped * host_step_bytes(strategy.optimizer));
   return {.device = around + (1 - fraction) * (on_device - around),
-          .gradients = sends ? gradient_bytes(stepped, strategy) / link : Seconds(0),
+          .gradients =
+              sends ? gradient_bytes(stepped, stepped_gradient_dtype(strategy, software)) / link : Seconds(0),
           .host = moved_by_host / host.memory_bandwidth,
           .weights = fetches ? Bytes(stepped * real(size_of(Dtype::half))) / link : Seconds(0)};
 }

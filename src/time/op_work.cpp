@@ -61,7 +61,8 @@ Setting setting_of(const Transformer& model, const Strategy& strategy, const Wor
           .sharding = sharding_of(model, strategy),
           .letters = bindings(model, strategy, workload),
           .groups = Groups(axis_sizes(strategy), devices_per_node, context_inner(model, strategy)),
-          .gradients = strategy.gradient_dtype,
+          .gradients = model.architecture.kernels.weight_copies ? Dtype::fp32
+                                                                : kept_gradient_dtype(strategy, software),
           .sums_gradients = !reduces_in_passes(strategy, software),
           .precision = strategy.precision,
           .scales = scale_group(strategy, devices_per_node)};

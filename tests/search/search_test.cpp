@@ -158,7 +158,7 @@ TEST_CASE(
           visit_strategies(request, space, layout, list, [&](const Strategy& strategy) {
             const ShardingChoice choice = sharding_choice(strategy);
             const Strategy first = with_sharding(layout, choice);
-            const bool anew = !set || !same_passes(*set, choice, layout);
+            const bool anew = !set || !same_passes(*set, choice, layout, request.software);
             if (anew && listed) composer.set_layout(first, list);  // timed together
             if (anew && !listed) composer.set_layout(first);
             set = choice;

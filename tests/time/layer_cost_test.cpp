@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
 #include "headroom/time/streaming.hpp"
 #include "time/a100.hpp"
 
@@ -239,6 +240,19 @@ TEST_CASE(
   stack.overlap_tensor_parallel = TensorOverlap::backward;
   run.strategy.sequence_parallel = false;
   CHECK(copied(forward) == Seconds(0));
+}
+
+TEST_CASE("layer cost: gradients are added up in the dtype in which a stack keeps them") {
+  const Transformer model = read_model("llama-3-8b");
+  const auto added_in = [&](const char* stack, DataSharding sharding) {
+    const Strategy strategy{.data_parallel = 8, .data_sharding = sharding, .gradient_dtype = Dtype::bf16};
+    return setting_of(model, strategy, {.global_batch = 8, .sequence = 4096}, 8, performance(),
+                      read_software(stack))
+        .gradients;
+  };
+  CHECK(added_in("hf-trainer", DataSharding::none) == Dtype::fp32);  // DDP's weights are fp32
+  CHECK(added_in("hf-trainer", DataSharding::zero3) == Dtype::bf16);
+  CHECK(added_in("deepspeed-2025", DataSharding::zero2) == Dtype::bf16);
 }
 
 }  // namespace headroom

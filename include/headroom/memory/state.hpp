@@ -187,8 +187,8 @@ double copies_size(const Strategy& strategy, int copies);
 double gathered_narrow_weight_size(const Strategy& strategy);
 
 // Bytes of the gradients of so many parameters.
-constexpr Bytes gradient_bytes(double parameters, const Strategy& strategy) {
-  return Bytes(parameters * static_cast<double>(size_of(strategy.gradient_dtype)));
+constexpr Bytes gradient_bytes(double parameters, Dtype dtype) {
+  return Bytes(parameters * static_cast<double>(size_of(dtype)));
 }
 
 // Of weights that were gathered from their shards; frozen ones of fewer bits are gathered as they are kept.

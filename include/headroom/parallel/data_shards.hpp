@@ -108,13 +108,17 @@ inline Strategy with_sharding(Strategy strategy, const ShardingChoice& choice) {
   return strategy;
 }
 
-// Whether strategies of a layout that divide so much have the same passes and shards, so that they differ in the state of
-// ranks and the end of an iteration alone.
-constexpr bool same_passes(const ShardingChoice& x, const ShardingChoice& y, const Strategy& layout) {
+// Whether strategies of a layout that divide so much have the same passes and shards, and add to gradients of the same dtype, so that
+// they differ in the state of ranks and the end of an iteration alone.
+constexpr bool same_passes(const ShardingChoice& x, const ShardingChoice& y, const Strategy& layout,
+                           const Software& software) {
   const bool whole = x.data_sharding == DataSharding::none || y.data_sharding == DataSharding::none;
   if (!whole && x.shard_size != y.shard_size) return false;
-  return x == y || layout.pipeline_parallel > 1 ||
-         (x.data_sharding < DataSharding::zero2 && y.data_sharding < DataSharding::zero2);
+  const bool x_shards = x.data_sharding >= DataSharding::zero2;
+  const bool y_shards = y.data_sharding >= DataSharding::zero2;
+  if (x_shards == y_shards) return x == y || layout.pipeline_parallel > 1 || !x_shards;
+  return layout.pipeline_parallel > 1 &&
+         stepped_gradient_dtype(layout, software) == layout.gradient_dtype;  // kept_gradient_dtype
 }
 
 // Whether passes gather weights or reduce gradients unit by unit.

@@ -203,7 +203,7 @@ void visit_strategies(const Request& base, const Space& space, const Strategy& l
   const std::vector<ShardingChoice> choices = sharding_choices(base, space, layout);
   for (auto first = choices.begin(); first != choices.end();) {
     const auto end = std::find_if(first, choices.end(), [&](const ShardingChoice& other) {
-      return !same_passes(*first, other, layout);
+      return !same_passes(*first, other, layout, base.software);
     });
     for (const Recomputation& recompute : recomputations) {
       for (auto choice = first; choice != end; ++choice) {
