@@ -62,7 +62,8 @@ class LayoutVisit {
     layout_.virtual_pipeline = 1;
     layout_.stage_layers.clear();
     layout_.micro_batch = 1;
-    layout_.sequence_parallel = experts_ && layout_.tensor_parallel > 1;  // which it takes
+    // Which these take.
+    layout_.sequence_parallel = (experts_ || layout_.split_hidden) && layout_.tensor_parallel > 1;
     layout_.schedule = ScheduleKind::one_forward_one_backward;
     layout_.microbatch_group_size = 0;
     layout_.overlap_expert_all_to_all = false;  // which goes with some schedules only

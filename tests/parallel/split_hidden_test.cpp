@@ -9,6 +9,7 @@
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stack_legality.hpp"
 #include "headroom/plan/plan.hpp"
+#include "headroom/search/search.hpp"
 
 namespace headroom {
 namespace {
@@ -93,6 +94,16 @@ TEST_CASE("split hidden: what it needs is said") {
   const Strategy strategy = split_request(true).strategy;
   CHECK(stack_illegalities(read_software("megatron-2022"), strategy).empty());
   CHECK(stack_illegalities(read_software("megatron-core-2025"), strategy).front().where == "split_hidden");
+}
+
+TEST_CASE("split hidden: a search finds plans that have it") {
+  const Request request = split_request(true);
+  const SearchResult found = search(request, {.devices = 64});
+  REQUIRE_FALSE(found.plans.empty());
+  for (const Candidate& plan : found.plans) {
+    CHECK(plan.strategy.split_hidden);
+    CHECK(plan.strategy.sequence_parallel);
+  }
 }
 
 }  // namespace headroom
