@@ -12,6 +12,7 @@
 #include "headroom/parallel/offload_modules.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
 #include "headroom/parallel/stage_layout.hpp"
+#include "interop/launcher_flags.hpp"
 
 namespace headroom {
 namespace {
@@ -73,7 +74,6 @@ class MegatronFlags {
   void add_sizes() {
     add("model", "tensor_model_parallel_size", strategy_.tensor_parallel);
     if (strategy_.sequence_parallel && strategy_.tensor_parallel > 1) on("model", "sequence_parallel");
-    if (strategy_.split_hidden) lacks("--split-hidden: no launcher has it");
     add("model", "pipeline_model_parallel_size", strategy_.pipeline_parallel);
     if (strategy_.context_parallel > 1) {
       add("model", "context_parallel_size", strategy_.context_parallel);
@@ -99,6 +99,10 @@ class MegatronFlags {
     const bool usual =
         schedule == ScheduleKind::one_forward_one_backward || schedule == ScheduleKind::interleaved;
     if (p == 1) return;
+    if (strategy_.keep_pipeline_outputs) {
+      if (bridge_) add("model", "deallocate_pipeline_outputs", "false");
+      if (!bridge_) lacks("--keep-pipeline-outputs: Megatron-LM frees them");
+    }
     add_stages(zero_bubble);
     if (usual) return;
     if (!zero_bubble || schedule < ScheduleKind::zero_bubble_h1 || schedule > ScheduleKind::v_min) {
@@ -180,7 +184,9 @@ class MegatronFlags {
     const char* const section = bridge_ ? "comm_overlap" : "ddp";
     if (replicas(strategy_) > 1 && software_.overlap_grad_reduce) on(section, "overlap_grad_reduce");
     if (shards_optimizer(strategy_) && software_.overlap_param_gather) on(section, "overlap_param_gather");
-    if (strategy_.tensor_parallel > 1 && software_.overlap_tensor_parallel == TensorOverlap::full)
+    // Megatron-Core refuses it without sequence parallelism [core/transformer/transformer_config.py].
+    if (strategy_.tensor_parallel > 1 && strategy_.sequence_parallel &&
+        software_.overlap_tensor_parallel == TensorOverlap::full)
       on(section, "tp_comm_overlap");
     if (goes_round(strategy_.schedule) && !software_.overlap_p2p && result_.launcher == Launcher::megatron_lm)
       on(section, "no_overlap_p2p_communication");
@@ -264,7 +270,9 @@ class MegatronFlags {
     const bool has_kind = optimizer.kind != OptimizerKind::adafactor;
     if (has_kind) add("optimizer", "optimizer", name_of(optimizer.kind));
     if (!has_kind) lacks("--optimizer adafactor: Megatron-Core steps adam, sgd or muon");
-    if (strategy_.gradient_dtype == Dtype::half) {
+    if (strategy_.gradient_dtype == Dtype::fp16)
+      lacks("--gradient-dtype fp16: Megatron-Core sums BF16 gradients in fp32 or bf16");
+    if (sums_in_bf16(strategy_)) {
       if (bridge_) {
         add("mixed_precision", "grad_reduce_in_fp32", "false");
       } else {
@@ -276,6 +284,10 @@ class MegatronFlags {
     if (optimizer.main_params == MainParams::none)
       lacks("--main-params-dtype none: Megatron-Core keeps a copy");
     if (keeps_fp32(optimizer) || narrow || optimizer.main_params == MainParams::none) return;
+    if (!shards_optimizer(strategy_)) {
+      lacks("moments or main parameters of 16 bits: Megatron-Core has them with --data-sharding zero1 alone");
+      return;
+    }
     on("optimizer", "use_precision_aware_optimizer");
     if (optimizer.main_params == MainParams::fp16) add("optimizer", "main_params_dtype", "fp16");
     if (optimizer.exp_avg != MomentDtype::fp32) add("optimizer", "exp_avg_dtype", name_of(optimizer.exp_avg));

@@ -2,6 +2,7 @@
 #include "headroom/interop/launch_flags.hpp"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@
 
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
+#include "parallel/field_examples.hpp"
 
 namespace headroom {
 namespace {
@@ -152,22 +155,107 @@ TEST_CASE("launch flags: of modules in BF16 prediction has a flag, and others ne
 }
 
 TEST_CASE("launch flags: DeepSpeed's configuration and accelerate's flags") {
-  Strategy strategy{.micro_batch = 2};
+  Strategy strategy{.micro_batch = 2, .gradient_dtype = Dtype::bf16};
   strategy.data_parallel = 8;
   strategy.data_sharding = DataSharding::zero2;
   strategy.offload.optimizer.value = 0.5;
   const LaunchFlags deepspeed = launched("deepspeed-2025", strategy);
   CHECK(has(deepspeed, "zero_optimization.stage 2"));
   CHECK(has(deepspeed, "gradient_accumulation_steps 4"));
-  CHECK(has(deepspeed, "zero_optimization.offload_optimizer.ratio 0.5"));
-  strategy.offload = {};
+  CHECK(has(deepspeed, "zero_optimization.offload_optimizer.device cpu"));
+  // Stage 3 alone sends a share.
+  REQUIRE(deepspeed.lacks.size() == 1);
+  CHECK(deepspeed.lacks.front().starts_with("--optimizer-offload-fraction 0.5: "));
   strategy.data_sharding = DataSharding::zero3;
+  CHECK(has(launched("deepspeed-2025", strategy), "zero_optimization.offload_optimizer.ratio 0.5"));
+  strategy.offload = {};
   strategy.recompute.policy = RecomputePolicy::full;
   const LaunchFlags trainer = launched("hf-trainer", strategy);
   CHECK(has(trainer, "--num_processes 8"));
   CHECK(has(trainer, "--fsdp_version 2"));
   CHECK(has(trainer, "--gradient_checkpointing"));
   CHECK(trainer.lacks.empty());
+  strategy.shard_size = 4;
+  CHECK(has(launched("hf-trainer", strategy), "--use_parallelism_config true"));
+}
+
+TEST_CASE("launch flags: every field of a strategy is told to the launcher, or it is said that it is not") {
+  // What only the number of GPUs says, what we assume of the router, and what the launched program's own data says.
+  const std::set<std::string> by_no_flag = {"data_parallel", "moe_imbalance", "sequence"};
+  const Transformer model = read_model("qwen3-30b-a3b");
+  for (const char* stack : {"megatron-core-2025", "nemo-2025", "zero-bubble-2023", "torchtitan-2025",
+                            "deepspeed-2025", "hf-trainer"}) {
+    CAPTURE(stack);
+    const Software software = read_software(stack);
+    Strategy plain = with_stack_defaults({.tensor_parallel = 2,
+                                          .pipeline_parallel = 4,
+                                          .virtual_pipeline = 2,
+                                          .context_parallel = 2,
+                                          .data_parallel = 64,
+                                          .recompute = {.policy = RecomputePolicy::full, .layers = 1},
+                                          .schedule = ScheduleKind::interleaved,
+                                          .data_sharding = DataSharding::zero1,
+                                          .precision = Precision::fp8,
+                                          .offload = {.optimizer = {0.25}}},
+                                         software, model);
+    if (software.launcher == Launcher::accelerate) plain.data_sharding = DataSharding::zero3;
+    const Workload workload{.global_batch = 1280, .sequence = 2048};
+    for (const FieldExample& example : field_examples) {
+      const std::string name = example.field;
+      CAPTURE(name);
+      if (by_no_flag.contains(name)) continue;
+      Strategy strategy = plain;
+      if (name == "no_reshard_after_forward") {  // stages keep gathered weights anyway
+        strategy.pipeline_parallel = strategy.virtual_pipeline = 1;
+        strategy.data_sharding = DataSharding::zero3;
+      }
+      const auto without = launch_flags(model, strategy, workload, software);
+      if (name.starts_with("lora_") || name == "base_dtype") strategy.lora.rank = 8;
+      Workload other = workload;
+      const std::string value = name == "stage_layers"            ? "5,6*6,7"
+                                : name == "precision"             ? "bf16"
+                                : name == "recompute_layers"      ? "2"
+                                : name == "schedule"              ? "looped-bfs"
+                                : name == "exp_avg_dtype"         ? "fp8"
+                                : name == "gradient_dtype"        ? "fp16"
+                                : name == "data_sharding"         ? "zero2"
+                                : name == "microbatch_group_size" ? "8"
+                                                                  : example.value;
+      const StrategyField& field = *find_field(name);
+      if (value_of(field, strategy, other) == value) continue;  // the stack's own
+      REQUIRE(apply({name, value}, strategy, other).empty());
+      const auto with = launch_flags(model, strategy, other, software);
+      // What Python has to say is named as a whole.
+      const bool in_python =
+          std::any_of(with->lacks.begin(), with->lacks.end(), [&](const std::string& what) {
+            return (what.starts_with("recomputation: ") && name.starts_with("recompute")) ||
+                   (what.starts_with("--recompute-layers ") && name == "recompute_method");
+          });
+      CHECK((in_python || with != without));
+    }
+  }
+}
+
+TEST_CASE("launch flags: what Megatron-Core's own checks refuse is not written") {
+  Strategy strategy{.tensor_parallel = 8, .data_parallel = 2};
+  Software software = read_software("megatron-core-2025");
+  software.overlap_tensor_parallel = TensorOverlap::full;
+  strategy.optimizer.exp_avg = MomentDtype::bf16;
+  const Transformer model = read_model("llama-3-8b");
+  const auto launch = [&] {
+    return *launch_flags(model, strategy, {.global_batch = 64, .sequence = 8192}, software);
+  };
+  CHECK_FALSE(has(launch(), "--tp-comm-overlap"));
+  CHECK_FALSE(has(launch(), "--use-precision-aware-optimizer"));
+  CHECK(launch().lacks.size() == 1);
+  strategy.sequence_parallel = true;
+  strategy.data_sharding = DataSharding::zero1;
+  CHECK(has(launch(), "--tp-comm-overlap"));
+  CHECK(has(launch(), "--use-precision-aware-optimizer"));
+  CHECK(launch().lacks.empty());
+  strategy.gradient_dtype = Dtype::fp16;
+  CHECK_FALSE(has(launch(), "--grad-reduce-in-bf16"));
+  CHECK(launch().lacks.size() == 1);
 }
 
 TEST_CASE("launch flags: none of a stack whose launcher is not known") {
