@@ -197,6 +197,7 @@ ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers) 
   ExplainReply result{.model = model,
                       .strategy = strategy,
                       .workload = workload,
+                      .software = software,
                       .detail = detail,
                       .equalities = context.relations.texts()};
   const KindCounts counts = counts_of(layers);

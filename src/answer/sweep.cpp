@@ -4,7 +4,7 @@
 
 #include "headroom/core/expects.hpp"
 #include "headroom/io/spreads_file.hpp"
-#include "headroom/parallel/strategy_fields.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/plan/interval.hpp"
 #include "io/row_reader.hpp"
 
@@ -20,8 +20,8 @@ Json values_of_point(const Grid& grid, std::int64_t point) {
   return json;
 }
 
-Strategy strategy_of(const std::string& flags, const std::string& where) {
-  const std::optional<Edits> edits = edits_of_flags(flags);
+Edits edits_at(const std::string& flags, const std::string& where) {
+  std::optional<Edits> edits = edits_of_flags(flags);
   if (!edits) throw InputError(where, "must be flags of a strategy");
   Strategy strategy;
   Workload workload;
@@ -29,7 +29,7 @@ Strategy strategy_of(const std::string& flags, const std::string& where) {
     const std::string rule = apply(edit, strategy, workload);
     if (!rule.empty()) throw InputError(where, flag_of(edit.field) + " " + rule);
   }
-  return strategy;
+  return std::move(*edits);
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ SweepRow row_of(const Request& base, const SearchResult& result, const Training&
     Request request = base;
     request.strategy = candidate->strategy;
     row = row_of(evaluate(request), training);
-    row.strategy = candidate->strategy;
+    row.strategy = edits_of(candidate->strategy, base.software, base.model);
   }
   row.figures.evaluated = static_cast<double>(result.evaluated);
   row.figures.feasible = static_cast<double>(result.feasible);
@@ -161,8 +161,7 @@ SweepRow parse_row(const SweepHead& head, std::int64_t point, const std::string&
     throw InputError(where + ": /verdict", "must be fits, marginal or does_not_fit");
   }
   for (const auto& [name, figure] : sweep_figures) row.figures.*figure = reader.take_number(name);
-  if (const auto flags = reader.take_text("strategy"))
-    row.strategy = strategy_of(*flags, where + ": /strategy");
+  if (const auto flags = reader.take_text("strategy")) row.strategy = edits_at(*flags, where + ": /strategy");
   if (auto problem = reader.take_text("problem"); problem && !problem->empty()) {
     row.problems.push_back({"", std::move(*problem)});
   }

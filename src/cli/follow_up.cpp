@@ -44,7 +44,7 @@ std::string estimate_command(const RequestFlags& request, const SystemFlags& sys
 }
 
 std::string plan_command(const RequestFlags& flags, const SystemFlags& system, const Request& request) {
-  Edits saved = edits_of(request.strategy, with_stack_defaults({}, request.software, request.model));
+  Edits saved = edits_of(request.strategy, request.software, request.model);
   std::erase_if(saved, [](const Edit& edit) { return find_field(edit.field)->group != FieldGroup::saved; });
   std::string text = command("plan", flags, system) + " --devices " +
                      std::to_string(devices(request.strategy)) + " --global-batch " +

@@ -244,8 +244,8 @@ std::string explain_text(const ExplainReply& explanation, const Style& style) {
   std::string text = fmt::format(
       "{}{} under tensor {} x pipeline {}: what one rank saves for the backward pass\n{}{}\n{}{}\n",
       page ? "## " : "", explanation.model.name, explanation.strategy.tensor_parallel,
-      explanation.strategy.pipeline_parallel, blank, policy_line(explanation.strategy), blank,
-      letters_line(explanation));
+      explanation.strategy.pipeline_parallel, blank, policy_line(explanation.strategy, explanation.software),
+      blank, letters_line(explanation));
   for (const ExplainedTable& kind : explanation.kinds) {
     text += '\n';
     const bool beside_others = kind.position == KindPosition::layer && has_several_kinds(explanation);

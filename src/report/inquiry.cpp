@@ -42,8 +42,8 @@ std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags, 
           human(headroom_of(asked)), human(asked.request.margin * asked.request.system.memory));
     }
     if (inquiry.searched) {
-      text +=
-          fmt::format("- was not searched: the nearest that was is {}\n", strategy_flags(*inquiry.searched));
+      text += fmt::format("- was not searched: the nearest that was is {}\n",
+                          strategy_flags(*inquiry.searched, asked.request.software, asked.request.model));
     }
     if (inquiry.against_best) {
       const Plan& best = account(inquiry.against_best->before);

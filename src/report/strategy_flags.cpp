@@ -5,12 +5,8 @@
 
 namespace headroom {
 
-std::string strategy_flags(const Strategy& strategy) {
-  return flags_of(edits_of(strategy), FlagNames::letters);
-}
-
 std::string strategy_flags(const Strategy& strategy, const Software& software, const Transformer& model) {
-  return flags_of(edits_of(strategy, with_stack_defaults({}, software, model)), FlagNames::letters);
+  return flags_of(edits_of(strategy, software, model), FlagNames::letters);
 }
 
 }  // namespace headroom

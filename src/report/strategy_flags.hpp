@@ -7,8 +7,7 @@
 
 namespace headroom {
 
-std::string strategy_flags(const Strategy& strategy);
-// The same where a command names the model and the stack, whose own defaults need no flags.
+// Where a command names the model and the stack, whose own defaults need no flags.
 std::string strategy_flags(const Strategy& strategy, const Software& software, const Transformer& model);
 
 }  // namespace headroom

@@ -6,7 +6,6 @@
 #include "io/strict_json.hpp"
 #include "report/capacity.hpp"
 #include "report/json.hpp"
-#include "report/strategy_flags.hpp"
 #include "report/text.hpp"
 
 namespace headroom {
@@ -106,7 +105,8 @@ std::vector<std::string> cells_of(const SweepHead& head, std::int64_t point, con
     const std::optional<double>& figure = row.figures.*column.figure;
     cells.push_back(!figure ? "" : for_reading ? column.text(*figure) : base_units(*figure));
   }
-  if (head.kind == SweepKind::plan) cells.push_back(row.strategy ? strategy_flags(*row.strategy) : "");
+  if (head.kind == SweepKind::plan)
+    cells.push_back(row.strategy ? flags_of(*row.strategy, FlagNames::letters) : "");
   cells.push_back(problem_text(row));
   return cells;
 }
@@ -149,7 +149,7 @@ std::string json_line(const SweepHead& head, std::int64_t point, const SweepRow&
   for (const auto& [name, member] : sweep_figures) {
     if (const auto& figure = row.figures.*member) json[std::string(name)] = number(*figure);
   }
-  if (row.strategy) json["strategy"] = strategy_flags(*row.strategy);
+  if (row.strategy) json["strategy"] = flags_of(*row.strategy, FlagNames::letters);
   if (!row.problems.empty()) json["problem"] = problem_text(row);
   return json.dump();
 }

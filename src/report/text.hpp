@@ -98,7 +98,7 @@ bool across(const Plan& before, const Plan& after);
 std::string across_text(const Plan& before, const Plan& after);
 
 // One line: the choices that trade memory for time, with the dtype in which a stack sums gradients under such a strategy.
-std::string policy_line(const Strategy& strategy, const Software& software = {});
+std::string policy_line(const Strategy& strategy, const Software& software);
 
 // The changes of an alternative, each as flags.
 std::vector<std::string> change_texts(const Alternative& alternative);

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/io/software_file.hpp"
 #include "headroom/io/spreads_file.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/plan/interval.hpp"
 #include "plan/requests.hpp"
 
@@ -37,7 +39,17 @@ TEST_CASE("a search's row is its best plan") {
   CHECK(row.figures.iteration_seconds == result.plans.front().iteration.count());
   CHECK(row.figures.peak_bytes == result.plans.front().peak.count());
   CHECK(row.figures.evaluated == static_cast<double>(result.evaluated));
-  CHECK(row.strategy == result.plans.front().strategy);
+  CHECK(row.strategy == edits_of(result.plans.front().strategy, request.software, request.model));
+}
+
+TEST_CASE("a search's row says nothing that its stack has by itself") {
+  Request request = gpt3_timed();
+  request.software = read_software("deepspeed-2025");
+  request.strategy = with_stack_defaults(request.strategy, request.software, request.model);
+  const SweepRow row = row_of(request, search(request, {.devices = 64}));
+  REQUIRE(row.strategy);
+  CHECK(std::none_of(row.strategy->begin(), row.strategy->end(),
+                     [](const Edit& edit) { return edit.field == "gradient_dtype"; }));
 }
 
 TEST_CASE("a search without a legal layout is a row with a problem") {

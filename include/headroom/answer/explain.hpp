@@ -87,6 +87,7 @@ struct ExplainReply {
   Transformer model;
   Strategy strategy;
   Workload workload;
+  Software software;
   Detail detail = Detail::paper;
   std::vector<std::string> equalities;  // "f = 4 h": relations of this model that the expressions use
   std::vector<ExplainedTable> kinds;    // in the order of ModelLayers::kinds: layers before ends

@@ -10,6 +10,7 @@
 
 #include "headroom/answer/grid.hpp"
 #include "headroom/core/error.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/plan/capacity.hpp"
 #include "headroom/search/search.hpp"
 
@@ -74,8 +75,9 @@ inline constexpr std::array<SweepFigure, 21> sweep_figures{{
 }};
 
 struct SweepRow {
-  std::optional<Verdict> verdict;    // none: there is a problem
-  std::optional<Strategy> strategy;  // that a search found best, or, where none fits, nearest to fitting
+  std::optional<Verdict> verdict;  // none: there is a problem
+  // That a search found best, or, where none fits, nearest to fitting: what makes it of the defaults of the point's stack.
+  std::optional<Edits> strategy;
   SweepFigures figures;
   std::vector<Problem> problems;  // the rules that the point breaks
   friend bool operator==(const SweepRow&, const SweepRow&) = default;

@@ -4,6 +4,7 @@
 #include "headroom/hardware/software.hpp"
 #include "headroom/model/transformer.hpp"
 #include "headroom/parallel/strategy.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 
 namespace headroom {
 
@@ -16,6 +17,11 @@ inline Strategy with_stack_defaults(Strategy strategy, const Software& software,
     strategy.gradient_dtype = Dtype::fp32;
   }
   return strategy;
+}
+
+// What makes the strategy of a stack's defaults: where a command names model and stack, what these say needs no flags.
+inline Edits edits_of(const Strategy& strategy, const Software& software, const Transformer& model) {
+  return edits_of(strategy, with_stack_defaults({}, software, model));
 }
 
 }  // namespace headroom
