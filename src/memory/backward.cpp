@@ -213,9 +213,23 @@ PassPeaks pass_peaks(const LayerKind& kind, const Sharding& sharding, const Reco
   return peaks;
 }
 
+const PassPeaks* KnownPeaks::find(std::size_t kind, const RecomputedOps& recomputed,
+                                  Bytes working_set) const {
+  const auto found = std::find_if(known_.begin(), known_.end(), [&](const Known& it) {
+    return it.kind == kind && it.recomputed == recomputed && it.working_set == working_set;
+  });
+  return found == known_.end() ? nullptr : &found->peaks;
+}
+
+const PassPeaks& KnownPeaks::add(std::size_t kind, const RecomputedOps& recomputed, Bytes working_set,
+                                 const PassPeaks& peaks) {
+  known_.push_back({.kind = kind, .recomputed = recomputed, .working_set = working_set, .peaks = peaks});
+  return known_.back().peaks;
+}
+
 void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,
                         const Recomputation& recompute, Detail detail, const Software& software,
-                        const Bindings& letters, bool reduces_units) {
+                        const Bindings& letters, bool reduces_units, KnownPeaks& known) {
   if (!software.memory.backward_buffers) return;
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
     const LayerKind& kind = layers.kinds[i];
@@ -223,8 +237,10 @@ void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, cons
     const Sharding own_sharding = sharding_of(kind.sizes, sharding, tensor_ranks(letters));
     KindActivations& part = parts.kinds[i];
     const auto peak = [&](const RecomputedOps& recomputed, Bytes working_set) {
-      return pass_peaks(kind, own_sharding, recomputed, working_set, detail, software, own_letters,
-                        reduces_units);
+      if (const PassPeaks* const found = known.find(i, recomputed, working_set)) return *found;
+      return known.add(i, recomputed, working_set,
+                       pass_peaks(kind, own_sharding, recomputed, working_set, detail, software, own_letters,
+                                  reduces_units));
     };
     part.plain.peaks = peak({}, Bytes(0));
     part.recomputed.peaks = is_layer(kind)

@@ -210,8 +210,9 @@ std::vector<StageActivations> stage_activations(const ModelLayers& layers, const
                                                 const Bindings& letters, const Strategy& strategy,
                                                 Detail detail, const Software& software) {
   ModelActivations parts = evaluate(model_activation_exprs(layers, sharding, strategy, detail), letters);
+  KnownPeaks peaks;
   set_backward_peaks(parts, layers, sharding, strategy.recompute, detail, software, letters,
-                     reduces_in_passes(strategy, software));
+                     reduces_in_passes(strategy, software), peaks);
   set_offloaded(parts, layers, sharding, strategy.offload, strategy.recompute, detail, letters);
   std::optional<ModelUnits> units;
   if (has_units(strategy, software)) {

@@ -136,7 +136,7 @@ const ModelActivations& LayerPrices::activations(const Recomputation& recompute)
   const Bindings letters = bindings(base_.model, strategy_, base_.workload);
   ModelActivations parts = evaluate(*exprs, letters);
   set_backward_peaks(parts, layers(), now_->symbolic->sharding, recompute, base_.detail, base_.software,
-                     letters, reduces_in_passes(strategy_, base_.software));
+                     letters, reduces_in_passes(strategy_, base_.software), now_->peaks);
   set_offloaded(parts, layers(), now_->symbolic->sharding, strategy_.offload, recompute, base_.detail,
                 letters);
   return add_recomputation(now_->activations, recompute, parts);

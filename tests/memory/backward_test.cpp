@@ -45,8 +45,9 @@ std::string_view op_name(const Transformer& model, const OpPlace& place) {
 
 ModelActivations peaks(const Transformer& model, const Strategy& strategy, const Software& software) {
   ModelActivations parts = model_activations(model, strategy, two_sequences, Detail::paper);
+  KnownPeaks known;
   set_backward_peaks(parts, layers_of(model), sharding_of(model, strategy), strategy.recompute, Detail::paper,
-                     software, bindings(model, strategy, two_sequences));
+                     software, bindings(model, strategy, two_sequences), /*reduces_units=*/false, known);
   return parts;
 }
 

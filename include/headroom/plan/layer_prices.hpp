@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "headroom/memory/backward.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom {
@@ -66,6 +67,7 @@ class LayerPrices {
     Symbolic* symbolic = nullptr;
     ModelParameters parameters;
     ByRecomputation<ModelActivations> activations;
+    KnownPeaks peaks;
     std::optional<DeferredActivations> deferred;
     std::optional<PricedModel> model;
     ByRecomputation<ModelCost> costs;
