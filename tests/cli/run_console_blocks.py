@@ -25,7 +25,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-COMMAND_SECONDS = 120
+COMMAND_SECONDS = 300
 WIDEST = 100  # columns of a line for reading
 
 
