@@ -11,12 +11,22 @@ namespace {
 // At a hundredth of a second each, a range of so many is searched in minutes.
 constexpr std::size_t most_batches = 10'000;
 
-// "960:1536" is every number between, as "960:1536:1". Commas stand in numbers ("1,024"), so that semicolons part them.
+// "960:1536" is every number between, as "960:1536:1". Semicolons part numbers, since commas may stand in one ("1,024"); by itself such a
+// text could mean either, unless a part of it begins with a zero.
 std::vector<std::int64_t> read_batches(const FlagText& text, std::vector<Problem>& problems) {
   std::vector<std::int64_t> batches;
   if (!text) return batches;
   if (text->find_first_of(":;") == std::string::npos) {
-    read_count("--global-batch", text, batches.emplace_back(1), problems);
+    if (text->find(',') == std::string::npos || text->find(",0") != std::string::npos) {
+      read_count("--global-batch", text, batches.emplace_back(1), problems);
+    } else {
+      std::string number = *text;
+      std::erase(number, ',');
+      std::string several = *text;
+      std::replace(several.begin(), several.end(), ',', ';');
+      problems.push_back({"--global-batch", "may be one number or several: write " + number + " or '" +
+                                                several + "', not '" + *text + "'"});
+    }
     return batches;
   }
   collect(problems, [&] {
@@ -151,6 +161,10 @@ void read_lists(const Lists& lists, const ListFlags& flags, const RequestFlags& 
                 std::vector<Problem>& problems) {
   for (const std::string& part : split_list(lists.devices)) {
     std::int64_t count = 1;
+    if (part.size() > 1 && part.starts_with('0')) {
+      problems.push_back({"--devices", "must be numbers without a comma inside, such as 1024 or 512,1024" +
+                                           not_this(*lists.devices)});
+    }
     read_count("--devices", part, count, problems);
     std::vector<std::int64_t>& counts = question.device_counts;
     if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);
