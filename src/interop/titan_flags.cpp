@@ -46,6 +46,25 @@ void add_titan_stages(FlagList& flags, const Transformer& model, const Strategy&
   flags.add("--parallelism.pipeline_parallel_last_stage_less_layers", most - by_stage.back());
 }
 
+// Of all layers, or of every n-th [torchtitan/distributed/activation_checkpoint.py, _apply_ac_to_transformer_block], where some n makes it so
+// many.
+void add_checkpoints(FlagList& flags, const Transformer& model, const Strategy& strategy) {
+  const std::int64_t layers = strategy.recompute.layers;
+  if (layers == 0) {
+    flags.add("--activation_checkpoint.mode", "full");
+    return;
+  }
+  const std::int64_t every = std::max<std::int64_t>(model.layers / layers, 1);
+  if (strategy.pipeline_parallel > 1 || model.layers / every != layers) {
+    flags.lacks(
+        "--recompute-layers " + std::to_string(layers) +
+        ": torchtitan checkpoints all layers or every n-th (activation_checkpoint.selective_ac_option)");
+    return;
+  }
+  flags.add("--activation_checkpoint.mode", "selective");
+  flags.add("--activation_checkpoint.selective_ac_option", every);
+}
+
 }  // namespace
 
 LaunchFlags titan_flags(const Transformer& model, const Strategy& strategy, const Workload& workload,
@@ -111,7 +130,7 @@ LaunchFlags titan_flags(const Transformer& model, const Strategy& strategy, cons
               strategy.no_reshard_after_forward ? "never" : "always");
   switch (strategy.recompute.policy) {
     case RecomputePolicy::none: flags.add("--activation_checkpoint.mode", "none"); break;
-    case RecomputePolicy::full: flags.add("--activation_checkpoint.mode", "full"); break;
+    case RecomputePolicy::full: add_checkpoints(flags, model, strategy); break;
     case RecomputePolicy::selective_op:
       flags.add("--activation_checkpoint.mode", "selective");
       flags.add("--activation_checkpoint.selective_ac_option", "op");
@@ -121,9 +140,6 @@ LaunchFlags titan_flags(const Transformer& model, const Strategy& strategy, cons
       flags.lacks("recomputation by module: torchtitan checkpoints layers or by op");
       break;
   }
-  if (strategy.recompute.layers > 0)
-    flags.lacks("--recompute-layers " + std::to_string(strategy.recompute.layers) +
-                ": torchtitan checkpoints all layers");
   if (strategy.gradient_dtype != Dtype::fp32)
     flags.lacks("--gradient-dtype " + std::string(name_of(strategy.gradient_dtype)) +
                 ": --training.mixed_precision_reduce of 2025 takes float32 alone");

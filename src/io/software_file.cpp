@@ -73,7 +73,8 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.required("gradient_reduction", software.gradient_reduction);
   fields.optional("uneven_stages", software.uneven_stages);
   fields.optional("microbatch_groups", software.microbatch_groups);
-  fields.optional("selective_op", software.selective_op);
+  fields.optional_names("recompute", software.recompute);
+  fields.optional("recompute_layers", software.recompute_layers);
   fields.required("serial_transfers", software.serial_transfers);
   fields.required("blocking_launches", software.blocking_launches);
   fields.optional("launches", software.launches);

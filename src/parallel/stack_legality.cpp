@@ -54,7 +54,7 @@ std::string_view offload_lacking(const Software& software, const Offload& offloa
 }
 
 std::string policy_rule(const Software& software, RecomputePolicy policy) {
-  if (policy != RecomputePolicy::selective_op || software.selective_op) return {};
+  if (policy != RecomputePolicy::selective_op || contains(software.recompute, policy)) return {};
   return "must not be selective_op on the stack " + software.name + ": it is torchtitan's";
 }
 

@@ -1,5 +1,6 @@
 #include "headroom/plan/changes.hpp"
 
+#include "headroom/core/contains.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/module_choices.hpp"
@@ -67,20 +68,23 @@ void change_policy(Changes& changes, const Request& request) {
   const bool scores_kept = any_layer(request.model, [](const Architecture& layer) {
     return has_attention(layer) && layer.kernels.attention != AttentionKernel::flash;
   });
-  if (policy != RecomputePolicy::selective && scores_kept) {
+  const auto has = [&](RecomputePolicy other) { return contains(request.software.recompute, other); };
+  if (has(RecomputePolicy::selective) && policy != RecomputePolicy::selective && scores_kept)
     changes.add({{"recompute", "selective"}});
-  }
-  if (request.software.selective_op && policy != RecomputePolicy::selective_op)
+  if (has(RecomputePolicy::selective_op) && policy != RecomputePolicy::selective_op)
     changes.add({{"recompute", "selective_op"}});
-  for (const std::vector<std::string>& modules : module_choices(request.model, strategy.precision)) {
-    if (policy == RecomputePolicy::ops && strategy.recompute.ops == modules) continue;
-    Strategy recomputing = strategy;
-    recomputing.recompute = {.policy = RecomputePolicy::ops, .ops = modules};
-    changes.add({{"recompute_ops", value_of(*find_field("recompute_ops"), recomputing, request.workload)}});
+  if (has(RecomputePolicy::ops)) {
+    for (const std::vector<std::string>& modules : module_choices(request.model, strategy.precision)) {
+      if (policy == RecomputePolicy::ops && strategy.recompute.ops == modules) continue;
+      Strategy recomputing = strategy;
+      recomputing.recompute = {.policy = RecomputePolicy::ops, .ops = modules};
+      changes.add({{"recompute_ops", value_of(*find_field("recompute_ops"), recomputing, request.workload)}});
+    }
   }
-  if (policy != RecomputePolicy::full || strategy.recompute.layers > 0) {
-    for (const std::int64_t k : doublings(1, longest_stage(request.model.layers, strategy) - 1)) {
-      changes.add({{"recompute", "full"}, {"recompute_layers", std::to_string(k)}});
+  if (has(RecomputePolicy::full) && (policy != RecomputePolicy::full || strategy.recompute.layers > 0)) {
+    if (request.software.recompute_layers) {
+      for (const std::int64_t k : doublings(1, longest_stage(request.model.layers, strategy) - 1))
+        changes.add({{"recompute", "full"}, {"recompute_layers", std::to_string(k)}});
     }
     changes.add({{"recompute", "full"}});
   }

@@ -286,16 +286,21 @@ std::vector<Recomputation> recomputations(const Request& base, const Space& spac
   };
   const std::int64_t most = longest_stage(base.model.layers, layout);
   list.reserve(static_cast<std::size_t>(most) + 12);
+  const Software& software = base.software;
+  const std::vector<RecomputePolicy>& policies =
+      space.recompute.empty() ? software.recompute : space.recompute;
   for (const RecomputePolicy policy : {RecomputePolicy::none, RecomputePolicy::selective,
                                        RecomputePolicy::selective_op, RecomputePolicy::full}) {
-    if (!contains(space.recompute, policy) || !policy_rule(base.software, policy).empty()) continue;
+    const bool always = policy == RecomputePolicy::none && space.recompute.empty();
+    if (!always && (!contains(policies, policy) || !policy_rule(software, policy).empty())) continue;
     Recomputation recompute{.policy = policy};
-    if (policy == RecomputePolicy::full && space.recompute_layers) {
+    if (policy == RecomputePolicy::full && space.recompute_layers && software.recompute_layers) {
       for (recompute.layers = 1; recompute.layers < most; ++recompute.layers) add(recompute);
     }
     recompute.layers = 0;
     add(recompute);
-    if (policy != RecomputePolicy::selective || !space.recompute_modules) continue;
+    const bool by_module = space.recompute_modules && contains(software.recompute, RecomputePolicy::ops);
+    if (policy != RecomputePolicy::selective || !by_module) continue;
     for (const std::vector<std::string>& modules : module_choices(base.model, layout.precision))
       add({.policy = RecomputePolicy::ops, .ops = modules});
   }

@@ -77,6 +77,20 @@ TEST_CASE("launch flags: torchtitan cuts a replica's batch into microbatches whe
   CHECK(has(flat, "--parallelism.data_parallel_shard_degree 2"));
 }
 
+TEST_CASE("launch flags: torchtitan checkpoints every n-th layer where that makes as many") {
+  const auto with = [](std::int64_t layers) {
+    Strategy strategy{.data_parallel = 8, .data_sharding = DataSharding::zero3};
+    strategy.recompute = {.policy = RecomputePolicy::full, .layers = layers};
+    return launched("torchtitan-2025", strategy, "llama-3-8b");  // 32 layers
+  };
+  CHECK(has(with(0), "--activation_checkpoint.mode full"));
+  CHECK(has(with(2), "--activation_checkpoint.selective_ac_option 16"));
+  CHECK(has(with(3), "--activation_checkpoint.selective_ac_option 10"));
+  CHECK(with(3).lacks.empty());
+  REQUIRE(with(7).lacks.size() == 1);
+  CHECK(with(7).lacks.front().starts_with("--recompute-layers 7: "));
+}
+
 TEST_CASE("launch flags: zero bubbles have their fork's flags, and Megatron-LM none") {
   using enum ScheduleKind;
   CHECK(has(launched("zero-bubble-2023", pipelined(zero_bubble_h1)), "--zero-bubble-max-pending-backward 8"));

@@ -16,6 +16,7 @@
 #include "headroom/hardware/data_sharding.hpp"
 #include "headroom/hardware/launch_mode.hpp"
 #include "headroom/hardware/optimizer.hpp"
+#include "headroom/hardware/recompute_policy.hpp"
 #include "headroom/hardware/schedule_kind.hpp"
 #include "headroom/hardware/sourced.hpp"
 #include "headroom/model/kernels.hpp"
@@ -111,7 +112,7 @@ enum class Launcher : std::uint8_t {
 };
 
 // The choices of a stack, as its file names them; product_rate and expert_products have sources of their own.
-inline constexpr std::array<std::string_view, 35> stack_choices{"overlap_tensor_parallel",
+inline constexpr std::array<std::string_view, 36> stack_choices{"overlap_tensor_parallel",
                                                                 "copies_sequence_shards",
                                                                 "overlap_grad_reduce",
                                                                 "overlap_param_gather",
@@ -135,7 +136,8 @@ inline constexpr std::array<std::string_view, 35> stack_choices{"overlap_tensor_
                                                                 "gradient_reduction",
                                                                 "uneven_stages",
                                                                 "microbatch_groups",
-                                                                "selective_op",
+                                                                "recompute",
+                                                                "recompute_layers",
                                                                 "serial_transfers",
                                                                 "blocking_launches",
                                                                 "launches",
@@ -184,7 +186,10 @@ struct Software {
   bool uneven_stages = false;  // pipeline stages may hold unequal numbers of layers
   // Interleaved schedules run groups of more microbatches than pipeline ranks, which then need not divide them.
   bool microbatch_groups = false;
-  bool selective_op = false;       // checkpoints by op (RecomputePolicy::selective_op)
+  // What it has flags for, which is what is searched: policies, `ops` those of modules; and some layers of a stage alone.
+  std::vector<RecomputePolicy> recompute{RecomputePolicy::none, RecomputePolicy::selective,
+                                         RecomputePolicy::full, RecomputePolicy::ops};
+  bool recompute_layers = true;
   bool serial_transfers = false;   // pipeline ranks send and receive one at a time [DeepSpeed pipe engine]
   bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: host and device take turns
   Launches launches = Launches::eager;

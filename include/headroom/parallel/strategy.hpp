@@ -8,6 +8,7 @@
 
 #include "headroom/core/names.hpp"
 #include "headroom/hardware/optimizer.hpp"
+#include "headroom/hardware/recompute_policy.hpp"
 #include "headroom/hardware/schedule_kind.hpp"
 #include "headroom/hardware/software.hpp"
 #include "headroom/model/adapters.hpp"
@@ -24,10 +25,6 @@ namespace headroom {
 
 // That a pipeline may be given: a replay of the schedule visits as many in well under a second.
 inline constexpr std::int64_t most_microbatches = 1'000'000;
-
-// none: keep everything. selective: recompute core attention [K22 section 5]. full: keep a layer's input and recompute
-// the layer. ops: recompute the named ops and drop all that they make. selective_op: torchtitan's (selective_ops.hpp).
-enum class RecomputePolicy : std::uint8_t { none, selective, full, ops, selective_op };
 
 // With K layers. block: the first K layers of every virtual stage recompute as the policy says (full: are
 // checkpointed, one by one; ops), and the rest keep everything. uniform, with `full`: every K consecutive layers
@@ -239,19 +236,6 @@ inline std::vector<std::int64_t> layers_by_stage(const Transformer& model, const
   return layers_by_stage(model.layers, strategy);
 }
 
-template <>
-inline constexpr std::array<Spelling<RecomputePolicy>, 5> spellings<RecomputePolicy>{{
-    {RecomputePolicy::none, "none"},
-    {RecomputePolicy::selective, "selective"},
-    {RecomputePolicy::full, "full"},
-    {RecomputePolicy::ops, "ops"},
-    {RecomputePolicy::selective_op, "selective_op"},
-}};
-template <>
-inline constexpr std::array<Spelling<RecomputePolicy>, 2> other_spellings<RecomputePolicy>{{
-    {RecomputePolicy::selective_op, "selective-op"},
-    {RecomputePolicy::selective_op, "SelectiveAC"},
-}};
 template <>
 inline constexpr std::array<Spelling<RecomputeMethod>, 2> spellings<RecomputeMethod>{{
     {RecomputeMethod::block, "block"},
