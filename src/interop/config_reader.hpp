@@ -85,9 +85,10 @@ class ConfigReader {
     return values;
   }
 
-  // Numbers of layers from 0, of so many.
+  // Numbers of layers from 0, of so many; none where that is 0, since how many there are is not known then.
   std::vector<std::size_t> places(const std::string& key, std::size_t layers) {
     std::vector<std::size_t> result;
+    if (layers == 0) return result;
     for (const std::int64_t place : list<std::int64_t>(key)) {
       if (place >= 0 && static_cast<std::uint64_t>(place) < layers) {
         result.push_back(static_cast<std::size_t>(place));

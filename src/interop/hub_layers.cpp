@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/joined.hpp"
+#include "headroom/model/transformer.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
@@ -63,10 +65,21 @@ Json layer_members(const std::vector<HubLayer>& layers,
   return members;
 }
 
+std::size_t layer_count_of(ConfigReader& config, const std::string& key, std::int64_t by_default) {
+  const std::optional<std::int64_t> stated = config.integer(key);
+  if (!stated && config.has(key)) return 0;  // it is no integer, which is reported
+  const std::int64_t count = stated ? *stated : config.integer(key, by_default);
+  if (count < 1 || count > most_layers) {
+    config.report(key, fmt::format("must be an integer from 1 to {} (found {})", most_layers, count));
+    return 0;
+  }
+  return static_cast<std::size_t>(count);
+}
+
 std::vector<std::string> layer_types_of(ConfigReader& config, std::size_t layers, bool with_chunks) {
   const std::string key = "layer_types";
   std::vector<std::string> types = config.list<std::string>(key);
-  if (!types.empty() && types.size() != layers) {
+  if (layers > 0 && !types.empty() && types.size() != layers) {
     config.report(key, fmt::format("must be of the model's {} layers (found {})", layers, types.size()));
   }
   std::vector<std::string_view> known{"full_attention", "sliding_attention"};

@@ -1,6 +1,8 @@
 // Layers that a config.json describes one by one, as the members "layers" and "layer_kinds" of a model file of ours.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -22,6 +24,9 @@ struct HubLayer {
 // There is a layer, and `members_of` says what one has of its own in a model file.
 Json layer_members(const std::vector<HubLayer>& layers,
                    const std::function<Json(const HubLayer&)>& members_of);
+
+// How many layers there are. What no model can have is reported; then it is 0, and lists of them are held to no number.
+std::size_t layer_count_of(ConfigReader& config, const std::string& key, std::int64_t by_default);
 
 // "layer_types", one for each of so many layers, or none where the file has no such list.
 std::vector<std::string> layer_types_of(ConfigReader& config, std::size_t layers, bool with_chunks);

@@ -22,8 +22,6 @@ class Translation {
   Json translate() {
     sizes();
     choices();
-    if (layer_count_ >= 1 && layer_count_ <= most_layers)
-      layers_.resize(static_cast<std::size_t>(layer_count_));
     attention();
     windows();
     mixture();
@@ -47,7 +45,7 @@ class Translation {
     const bool gpt2 = of(HubFamily::gpt2);
     hidden_ = config_.integer(gpt2 ? "n_embd" : "hidden_size", type_.hidden);
     heads_ = config_.integer(gpt2 ? "n_head" : "num_attention_heads", type_.heads);
-    layer_count_ = config_.integer(gpt2 ? "n_layer" : "num_hidden_layers", type_.layers);
+    layers_.resize(layer_count_of(config_, gpt2 ? "n_layer" : "num_hidden_layers", type_.layers));
     const std::string width = gpt2                    ? "n_inner"
                               : of(HubFamily::opt)    ? "ffn_dim"
                               : of(HubFamily::llama4) ? "intermediate_size_mlp"
@@ -305,11 +303,8 @@ class Translation {
   }
 
   void lay_out() {
-    if (layers_.empty()) {
-      model_["layers"] = layer_count_;  // which is refused there
-    } else {
-      model_.update(layer_members(layers_, [&](const HubLayer& layer) { return members_of(layer); }));
-    }
+    if (layers_.empty()) return;  // their number is refused
+    model_.update(layer_members(layers_, [&](const HubLayer& layer) { return members_of(layer); }));
   }
 
   void lengths() {
@@ -334,7 +329,6 @@ class Translation {
   std::vector<HubLayer> layers_;
   std::int64_t hidden_ = 0;
   std::int64_t heads_ = 0;
-  std::int64_t layer_count_ = 0;
   std::int64_t feedforward_ = 0;
   std::int64_t window_ = 0;
   bool l2_norms_ = false;

@@ -126,7 +126,28 @@ TEST_CASE("hub: what lists and numbers of layers cannot be is refused") {
   const auto contains = [](const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   };
-  CHECK(contains(problems_of(R"({"model_type": "llama", "num_hidden_layers": 100001})"), "layers"));
+  for (const char* const count : {"0", "-1", "100001", "1000000000"}) {
+    const std::string rule =
+        std::string("num_hidden_layers: must be an integer from 1 to 100000 (found ") + count + ")\n";
+    const std::string key = std::string(R"(", "num_hidden_layers": )") + count;
+    CHECK(contains(problems_of(R"({"model_type": "llama)" + key + "}"), rule));
+    // Lists are not held to a number of layers that cannot be.
+    for (const char* const lists :
+         {R"(qwen3 "layer_types": ["full_attention", "sliding_attention"])",
+          R"(qwen3_moe "mlp_only_layers": [0, 3])", R"(llama4_text "moe_layers": [1])"}) {
+      const std::string text = lists;
+      const std::size_t space = text.find(' ');
+      const std::string problems =
+          problems_of(R"({"model_type": ")" + text.substr(0, space) + key + "," + text.substr(space) + "}");
+      CHECK(contains(problems, rule));
+      CHECK(std::count(problems.begin(), problems.end(), '\n') == 1);
+    }
+  }
+  const std::string no_number =
+      problems_of(R"({"model_type": "qwen3", "num_hidden_layers": "2", "layer_types": ["full_attention"]})");
+  CHECK(contains(no_number, "num_hidden_layers: must be an integer\n"));
+  CHECK(std::count(no_number.begin(), no_number.end(), '\n') == 1);
+  CHECK(contains(problems_of(R"({"model_type": "gpt2", "n_layer": 0})"), "n_layer: must be an integer from"));
   CHECK(contains(
       problems_of(R"({"model_type": "qwen3", "num_hidden_layers": 1, "layer_types": ["linear_attention"]})"),
       "layer_types: must be of full_attention, sliding_attention: 'linear_attention' is not modelled"));
