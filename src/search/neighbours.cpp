@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
@@ -45,6 +46,12 @@ double recomputed(const Recomputation& recompute) {
 bool differs(const StrategyField& field, const Strategy& x, const Strategy& y) {
   const auto compare = [&](const auto& member) { return member.in(x, {}) != member.in(y, {}); };
   return std::visit(compare, field.member);
+}
+
+// How many fields of two strategies differ, those that count for no distance too: the schedule, layers recomputed, ...
+std::int64_t differing_fields(const Strategy& x, const Strategy& y) {
+  return std::count_if(strategy_fields.begin(), strategy_fields.end(),
+                       [&](const StrategyField& field) { return differs(field, x, y); });
 }
 
 // All strategies of a space, with the layout of each before it.
@@ -114,9 +121,9 @@ std::vector<Strategy> nearest_that_fit(const Request& base, const Space& space, 
 
 std::optional<Strategy> nearest_in(const Request& base, const Space& space, const Strategy& strategy) {
   std::optional<Strategy> nearest;
-  double least = 0;
+  std::pair<double, std::int64_t> least;
   const auto consider = [&](const Strategy& candidate) {
-    const double far = distance(strategy, candidate);
+    const std::pair far{distance(strategy, candidate), differing_fields(strategy, candidate)};
     if (nearest && least <= far) return;
     nearest = candidate;
     least = far;

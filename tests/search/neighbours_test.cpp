@@ -1,9 +1,11 @@
 #include "headroom/search/neighbours.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <doctest/doctest.h>
 
+#include "headroom/parallel/strategy_fields.hpp"
 #include "search/requests.hpp"
 
 namespace headroom {
@@ -48,6 +50,31 @@ TEST_CASE("neighbours: fit, and nothing nearer does") {
     if (!found.empty()) {
       RC_ASSERT(distance(asked, found.front()) == *std::min_element(distances.begin(), distances.end()));
     }
+  }));
+}
+
+TEST_CASE("neighbours: of those equally near the nearest in a space differs in the fewest fields") {
+  CHECK(rc::check([] {
+    const Request request = small_request();
+    const Space space = small_space();
+    const Strategy asked{
+        .pipeline_parallel = *rc::gen::inRange<std::int64_t>(1, 5),
+        .virtual_pipeline = *rc::gen::inRange<std::int64_t>(1, 3),
+        .recompute = {.policy = RecomputePolicy::full, .layers = *rc::gen::inRange<std::int64_t>(0, 5)},
+        .schedule = *rc::gen::element(ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved,
+                                      ScheduleKind::gpipe),
+        .precision = *rc::gen::element(Precision::bf16, Precision::fp8)};
+    const auto far = [&](const Strategy& other) {
+      const auto differ =
+          std::count_if(strategy_fields.begin(), strategy_fields.end(), [&](const StrategyField& field) {
+            return value_of(field, asked, request.workload) != value_of(field, other, request.workload);
+          });
+      return std::pair{distance(asked, other), differ};
+    };
+    const std::optional<Strategy> found = nearest_in(request, space, asked);
+    const std::vector<Strategy> all = strategies(request, space);
+    RC_ASSERT(found.has_value() == !all.empty());
+    for (const Strategy& other : all) RC_ASSERT(far(*found) <= far(other));
   }));
 }
 

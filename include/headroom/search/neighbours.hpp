@@ -17,7 +17,8 @@ double distance(const Strategy& x, const Strategy& y);
 std::vector<Strategy> nearest_that_fit(const Request& base, const Space& space, const Strategy& strategy,
                                        std::size_t most);
 
-// The nearest strategy of a space, whether it fits or not; nothing of an empty space.
+// The nearest strategy of a space, whether it fits or not: of those equally near the one that differs in the fewest fields, and of
+// these the earliest in the space. Nothing of an empty space.
 std::optional<Strategy> nearest_in(const Request& base, const Space& space, const Strategy& strategy);
 
 }  // namespace headroom
