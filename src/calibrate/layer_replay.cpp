@@ -22,10 +22,10 @@ std::optional<Seconds> layer_time(const MeasuredLayer& layer, std::int64_t ranks
                           .micro_batch = layer.micro_batch,
                           .recompute = {.policy = layer.recompute}};
   const Workload workload{.global_batch = layer.micro_batch, .sequence = layer.sequence};
-  if (layer.hidden % layer.heads != 0 || !illegalities(model, strategy, workload).empty())
-    return std::nullopt;
   const Software software{.overlap_tensor_parallel = TensorOverlap::none,
                           .norm_backward = NormBackward::two_kernels};
+  if (layer.hidden % layer.heads != 0 || !illegalities(model, strategy, workload, software).empty())
+    return std::nullopt;
   const LayerCost cost = layer_cost(
       model, strategy, setting_of(model, strategy, workload, layer.tensor_parallel, performance, software));
   PassCost pass = layer.pass == LayerPass::forward ? cost.forward : cost.recompute + backward(cost);

@@ -233,7 +233,8 @@ std::string label_of(const MeasuredRun& run, const PublishedSource* source) {
   return run.source.empty() ? "own runs" : "'" + run.source + "'";
 }
 
-std::vector<std::string> reasons_to_skip(const MeasuredRun& run, const PublishedSource* source) {
+std::vector<std::string> reasons_to_skip(const MeasuredRun& run, const PublishedSource* source,
+                                         const Software& software) {
   const RunSettings settings = settings_of(run, source);
   std::vector<std::string> reasons;
   collect_lacking(run, settings, reasons);
@@ -248,8 +249,8 @@ std::vector<std::string> reasons_to_skip(const MeasuredRun& run, const Published
   }
   if (!reasons.empty()) return reasons;
   const Workload workload{.global_batch = run.global_batch, .sequence = run.sequence};
-  for (const auto& [where, rule] :
-       illegalities(model_of(run, settings), strategy_of(run, settings, {}), workload)) {
+  for (const auto& [where, rule] : illegalities(model_of(run, settings), strategy_of(run, settings, software),
+                                                workload, with_settings(software, settings))) {
     reasons.push_back(where + " " + rule);
   }
   return reasons;
@@ -257,13 +258,14 @@ std::vector<std::string> reasons_to_skip(const MeasuredRun& run, const Published
 
 RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const System& system,
                 const Software& software) {
-  std::vector<std::string> reasons = reasons_to_skip(run, source);
+  std::vector<std::string> reasons = reasons_to_skip(run, source, software);
   if (!system.performance) reasons.push_back("system " + system.name + " has no performance figures");
   if (reasons.empty()) {
     const RunSettings settings = settings_of(run, source);
     const Strategy strategy = strategy_on(system, software, run, settings);
     const Workload workload{.global_batch = run.global_batch, .sequence = run.sequence};
-    for (const auto& of : {illegalities(model_of(run, settings), strategy, workload, software),
+    const Software as_set = with_settings(software, settings);
+    for (const auto& of : {illegalities(model_of(run, settings), strategy, workload, as_set),
                            precision_illegalities(system, strategy), stack_illegalities(software, strategy),
                            offload_illegalities(system, strategy)}) {
       for (const auto& [where, rule] : of) reasons.push_back(where + " " + rule);

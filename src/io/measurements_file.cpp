@@ -139,7 +139,8 @@ Measurements resolve(const WrittenMeasurements& written, Document& document) {
       request.strategy.schedule = implied_schedule(it.strategy.virtual_pipeline);
     request.workload = {.global_batch = it.global_batch, .sequence = request.model.sequence};
     if (request.model.sequence > 0) {
-      for (const auto& [where, rule] : illegalities(request.model, request.strategy, request.workload)) {
+      for (const auto& [where, rule] :
+           illegalities(request.model, request.strategy, request.workload, software)) {
         report(at / "strategy", where + " " + rule);
       }
     }

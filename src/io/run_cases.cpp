@@ -71,15 +71,15 @@ RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std:
     const RunPresets presets = presets_for(run, source);
     const std::optional<std::string> name = system ? system : presets.system;
     const std::string stack = software.value_or(presets.software);
+    if (!stacks.contains(stack)) stacks[stack] = read_software(stack);
     if (!name) {
-      std::vector<std::string> reasons = reasons_to_skip(run, source);
+      std::vector<std::string> reasons = reasons_to_skip(run, source, stacks[stack]);
       reasons.push_back(run.device.empty() ? "not stated: gpu (--system names a system for it)"
                                            : "no system has its GPU, " + run.device);
       skip(std::move(reasons));
       continue;
     }
     if (!systems.contains(*name)) systems[*name] = read_system(*name);
-    if (!stacks.contains(stack)) stacks[stack] = read_software(stack);
     // What was chosen by hand or is a source's own stays.
     const bool by_device = !system && !names_system(source);
     const System& named = systems[*name];

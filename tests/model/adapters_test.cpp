@@ -85,8 +85,9 @@ TEST_CASE("adapters: both linears of a Mamba layer have them") {
   const double others = trained_by({"linear_qkv", "linear_proj", "linear_fc1", "linear_fc2"}, 1);
   CHECK(trained_by({}, 1) == others + 24 * 16 * (in + out));
   Strategy strategy = adapting(16, {"in_proj"});
-  CHECK(illegalities(model, strategy, {.global_batch = 8, .sequence = 8192}).empty());
-  CHECK_FALSE(illegalities(of_hub("llama-3-8b"), strategy, {.global_batch = 8, .sequence = 8192}).empty());
+  CHECK(illegalities(model, strategy, {.global_batch = 8, .sequence = 8192}, {}).empty());
+  CHECK_FALSE(
+      illegalities(of_hub("llama-3-8b"), strategy, {.global_batch = 8, .sequence = 8192}, {}).empty());
 }
 
 TEST_CASE("adapters: every op of a layer has a name of its own") {
@@ -111,7 +112,8 @@ TEST_CASE("adapters: tensor-parallel ranks divide both matrices") {
   strategy.tensor_parallel = 4;
   CHECK(total(trained(held_by(of_hub("llama-3-8b"), strategy))) == whole / 4);
   strategy.tensor_parallel = 32;
-  const auto problems = illegalities(of_hub("llama-3-8b"), strategy, {.global_batch = 8, .sequence = 8192});
+  const auto problems =
+      illegalities(of_hub("llama-3-8b"), strategy, {.global_batch = 8, .sequence = 8192}, {});
   REQUIRE(problems.size() == 1);
   CHECK(problems.front().where == "lora_rank");
 }
@@ -205,7 +207,7 @@ TEST_CASE("adapters: dropout keeps a mask and a dropped input for each adapter, 
   CHECK(collectives(with, sharding).size() == collectives(without, sharding).size());
   Strategy none;
   none.lora.dropout = {0.1};
-  CHECK(illegalities(model, none, {.global_batch = 8, .sequence = 8192}).front().where == "lora_dropout");
+  CHECK(illegalities(model, none, {.global_batch = 8, .sequence = 8192}, {}).front().where == "lora_dropout");
 }
 
 TEST_CASE(

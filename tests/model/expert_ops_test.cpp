@@ -252,7 +252,7 @@ TEST_CASE("experts: what ranks share must divide what they share") {
   const Workload workload{.global_batch = 16, .sequence = 4096};
   const auto fields = [&](const Strategy& strategy) {
     std::vector<std::string> where;
-    for (const Problem& problem : illegalities(model, strategy, workload)) where.push_back(problem.where);
+    for (const Problem& problem : illegalities(model, strategy, workload, {})) where.push_back(problem.where);
     return where;
   };
   using Fields = std::vector<std::string>;
@@ -266,11 +266,10 @@ TEST_CASE("experts: what ranks share must divide what they share") {
         Fields{"expert_parallel"});
   CHECK(fields({.tensor_parallel = 2, .data_parallel = 4}) == Fields{"sequence_parallel"});
   const Transformer dense = read_model("llama-3-8b");
-  CHECK(illegalities(dense, {.data_parallel = 8, .expert_parallel = 8}, workload).front() ==
+  CHECK(illegalities(dense, {.data_parallel = 8, .expert_parallel = 8}, workload, {}).front() ==
         Problem{"expert_parallel", "needs a model with experts"});
-  CHECK(
-      illegalities(dense, {.data_parallel = 8, .moe_dispatcher = Dispatcher::allgather}, workload).front() ==
-      Problem{"moe_dispatcher", "needs a model with experts"});
+  CHECK(illegalities(dense, {.data_parallel = 8, .moe_dispatcher = Dispatcher::allgather}, workload, {})
+            .front() == Problem{"moe_dispatcher", "needs a model with experts"});
   CHECK(fields({.data_parallel = 8, .moe_dispatcher = Dispatcher::allgather}) == Fields{});
   CHECK(fields({.data_parallel = 8, .moe_dispatcher = Dispatcher::flex}) == Fields{"moe_dispatcher"});
   CHECK(fields({.data_parallel = 8, .expert_parallel = 8, .moe_dispatcher = Dispatcher::flex}) == Fields{});

@@ -217,7 +217,7 @@ TEST_CASE("layer kinds: ops of one kind, and of all") {
   CHECK(recomputed({"softmax"}, 0) == 0);
   const auto problems = [&](const std::string& op) {
     const Strategy strategy{.recompute = {.policy = RecomputePolicy::ops, .ops = {op}}};
-    return illegalities(model, strategy, {.global_batch = 1, .sequence = 2048}).size();
+    return illegalities(model, strategy, {.global_batch = 1, .sequence = 2048}, {}).size();
   };
   CHECK(problems("softmax") == 0);
   CHECK(problems("wide.softmax") == 0);

@@ -167,7 +167,7 @@ TEST_CASE("mamba: bytes of a model file's layers are those of a list of its tens
 
 TEST_CASE("mamba: heads and groups are whole on every rank, named where they are not") {
   const auto problems = [](const Strategy& strategy) {
-    return illegalities(nano(), strategy, {.global_batch = 64, .sequence = 8192});
+    return illegalities(nano(), strategy, {.global_batch = 64, .sequence = 8192}, {});
   };
   CHECK(problems({.tensor_parallel = 2, .data_parallel = 4, .sequence_parallel = true}).empty());
   CHECK(problems({.tensor_parallel = 2, .context_parallel = 4, .data_parallel = 1, .sequence_parallel = true})

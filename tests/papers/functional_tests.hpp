@@ -112,7 +112,7 @@ inline std::vector<FunctionalTest> functional_tests(const std::filesystem::path&
         row.at("suite") == "gpt" && row.at("--num-experts").empty() && name.find("grpo") == std::string::npos;
     if (!dense_gpt) continue;
     Request request = functional_test(row);
-    if (!illegalities(request.model, request.strategy, request.workload).empty()) continue;
+    if (!illegalities(request.model, request.strategy, request.workload, request.software).empty()) continue;
     tests.push_back({std::move(request), Bytes(std::stod(row.at("mem_max_allocated_bytes_max")))});
   }
   return tests;

@@ -257,7 +257,7 @@ SHARED_TEST_CASE("saved tensors: what PyTorch keeps, case by case and byte for b
     REQUIRE(std::any_of(std::begin(variants), std::end(variants),
                         [&](const Variant& v) { return v.name == variant; }));
     const Case it = read_case(row);
-    CHECK(illegalities(it.model, it.strategy, it.workload).empty());
+    CHECK(illegalities(it.model, it.strategy, it.workload, {}).empty());
     CHECK(predicted(it) == Bytes(static_cast<double>(it.private_bytes)));
     ++matched;
 
@@ -282,7 +282,7 @@ TEST_CASE("saved tensors: the case of 6 key/value heads over 4 ranks is refused 
                           .vocabulary = 1,
                           .architecture = llama_flash_separate};
   const auto problems =
-      illegalities(model, {.tensor_parallel = 4, .micro_batch = 3}, {.global_batch = 3, .sequence = 128});
+      illegalities(model, {.tensor_parallel = 4, .micro_batch = 3}, {.global_batch = 3, .sequence = 128}, {});
   REQUIRE(problems.size() == 1);
   CHECK(problems[0].rule == "must divide the key/value heads or be a multiple of them (6 heads, 4 ranks)");
 }

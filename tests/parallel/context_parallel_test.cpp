@@ -206,7 +206,7 @@ TEST_CASE("context parallelism: what is not legal names field and rule") {
   const Transformer model = read_model("llama-3-8b");
   const Workload workload{.global_batch = 8, .sequence = 8192};
   const auto problems = [&](const Strategy& strategy, const Workload& of) {
-    return illegalities(model, strategy, of);
+    return illegalities(model, strategy, of, {});
   };
   const auto where = [&](const Strategy& strategy, const Workload& of) {
     const std::vector<Problem> found = problems(strategy, of);
@@ -236,14 +236,15 @@ TEST_CASE("context parallelism: what is not legal names field and rule") {
   Transformer windows = model;
   windows.architecture.window = 1024;
   const auto of_windows = [&](CpComm how) {
-    return illegalities(windows, {.context_parallel = 4, .cp_comm = how}, workload);
+    return illegalities(windows, {.context_parallel = 4, .cp_comm = how}, workload, {});
   };
   CHECK(of_windows(CpComm::p2p).front().where == "cp_comm");
   CHECK(of_windows(CpComm::all_gather).empty());
   windows.architecture.attention_sinks = true;
   CHECK(of_windows(CpComm::all_gather).front().where == "cp_comm");
   CHECK(of_windows(CpComm::a2a).empty());
-  CHECK(illegalities(read_model("gpt3-175b"), {.context_parallel = 2}, {.global_batch = 8, .sequence = 2048})
+  CHECK(illegalities(read_model("gpt3-175b"), {.context_parallel = 2}, {.global_batch = 8, .sequence = 2048},
+                     {})
             .front()
             .where == "context_parallel");
 }

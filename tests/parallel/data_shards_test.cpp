@@ -93,7 +93,7 @@ TEST_CASE("data sharding: what goes with what") {
   const Transformer model = read_model("llama-3-8b");
   const Workload batch{.global_batch = 16, .sequence = 8192};
   const auto broken = [&](const Strategy& strategy) {
-    return fields_of(illegalities(model, strategy, batch));
+    return fields_of(illegalities(model, strategy, batch, {}));
   };
   using enum DataSharding;
   CHECK(

@@ -23,7 +23,7 @@ TEST_CASE("module choices: of every model they are legal, none stands twice, and
     CHECK(module_choices(model, Precision::fp8_delayed).empty());
     for (const std::vector<std::string>& modules : choices) {
       const Strategy strategy{.recompute = {.policy = RecomputePolicy::ops, .ops = modules}};
-      CHECK(illegalities(model, strategy, {.global_batch = 1, .sequence = model.sequence}).empty());
+      CHECK(illegalities(model, strategy, {.global_batch = 1, .sequence = model.sequence}, {}).empty());
     }
   }
 }

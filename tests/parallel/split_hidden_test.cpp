@@ -79,7 +79,8 @@ TEST_CASE("split hidden: a plan takes as much memory and longer than under seque
 
 TEST_CASE("split hidden: what it needs is said") {
   const auto rule = [](const Request& request) {
-    const std::vector<Problem> problems = illegalities(request.model, request.strategy, request.workload);
+    const std::vector<Problem> problems =
+        illegalities(request.model, request.strategy, request.workload, request.software);
     return problems.empty() ? std::string() : problems.front().where + " " + problems.front().rule;
   };
   Request request = split_request(true);

@@ -28,9 +28,9 @@ const Workload batch{.global_batch = 64, .sequence = 2048};
 Problem problem(const std::function<void(Strategy&, Workload&)>& change) {
   Strategy strategy{.tensor_parallel = 4, .pipeline_parallel = 2, .data_parallel = 2, .micro_batch = 2};
   Workload workload = batch;
-  CHECK(illegalities(model, strategy, workload).empty());
+  CHECK(illegalities(model, strategy, workload, {}).empty());
   change(strategy, workload);
-  const std::vector<Problem> problems = illegalities(model, strategy, workload);
+  const std::vector<Problem> problems = illegalities(model, strategy, workload, {});
   if (problems.size() == 1) return problems[0];
   return {.where = std::to_string(problems.size()) + " problems"};
 }
@@ -59,7 +59,8 @@ TEST_CASE("recompute modules: Megatron-Core's parts of a layer as ops") {
   CHECK(named({"mlp"}).discarded == OpSet());
   CHECK(named({"moe_act"}) == RecomputedOps{});
   const Strategy strategy{.recompute = {.policy = RecomputePolicy::ops, .ops = {"moe_act"}}};
-  const std::vector<Problem> problems = illegalities(model, strategy, {.global_batch = 1, .sequence = 2048});
+  const std::vector<Problem> problems =
+      illegalities(model, strategy, {.global_batch = 1, .sequence = 2048}, {});
   REQUIRE(problems.size() == 1);
   CHECK(problems[0].rule.starts_with("'moe_act' is neither an op nor a module of this layer"));
 }
@@ -82,15 +83,15 @@ TEST_CASE("strategy: sizes start at 1") {
 }
 
 TEST_CASE("strategy: every problem is reported at once") {
-  CHECK(illegalities(model, {.tensor_parallel = 0, .pipeline_parallel = 0, .micro_batch = 0}, batch).size() ==
-        3);
+  CHECK(illegalities(model, {.tensor_parallel = 0, .pipeline_parallel = 0, .micro_batch = 0}, batch, {})
+            .size() == 3);
 }
 
 TEST_CASE("strategy: tensor parallelism divides the attention heads") {
   Transformer odd = model;
   odd.heads = odd.key_value_heads = 15;
   CHECK(
-      illegalities(odd, {.tensor_parallel = 4}, batch) ==
+      illegalities(odd, {.tensor_parallel = 4}, batch, {}) ==
       std::vector<Problem>{{"tensor_parallel", "must divide the attention heads (15 % 4 = 3)"},
                            {"tensor_parallel",
                             "must divide the key/value heads or be a multiple of them (15 heads, 4 ranks)"}});
@@ -99,7 +100,7 @@ TEST_CASE("strategy: tensor parallelism divides the attention heads") {
 TEST_CASE("strategy: tensor parallelism divides the feed-forward width") {
   Transformer odd = model;
   odd.feedforward = 4098;
-  CHECK(illegalities(odd, {.tensor_parallel = 4}, batch) ==
+  CHECK(illegalities(odd, {.tensor_parallel = 4}, batch, {}) ==
         std::vector<Problem>{{"tensor_parallel", "must divide the feed-forward width (4098 % 4 = 2)"}});
 }
 
@@ -107,11 +108,11 @@ TEST_CASE("strategy: key/value heads are divided or replicated") {
   Transformer grouped = model;
   for (const std::int64_t k : {1, 2, 4, 8, 16}) {
     grouped.key_value_heads = k;
-    CHECK(illegalities(grouped, {.tensor_parallel = 4}, batch).empty());
+    CHECK(illegalities(grouped, {.tensor_parallel = 4}, batch, {}).empty());
   }
   grouped.key_value_heads = 6;
   CHECK(
-      illegalities(grouped, {.tensor_parallel = 4}, batch) ==
+      illegalities(grouped, {.tensor_parallel = 4}, batch, {}) ==
       std::vector<Problem>{{"tensor_parallel",
                             "must divide the key/value heads or be a multiple of them (6 heads, 4 ranks)"}});
 }
@@ -163,7 +164,7 @@ TEST_CASE("strategy: a list of stage layers gives each at least one") {
         }) == Problem{"stage_layers", "must add up to the 24 layers, not 25"});
   const Strategy empty_stage{.pipeline_parallel = 2, .stage_layers = {24, 0}};
   CHECK(
-      illegalities(model, empty_stage, batch) ==
+      illegalities(model, empty_stage, batch, {}) ==
       std::vector<Problem>{{"stage_layers", "must give each virtual stage between 1 and 24 layers, not 0"}});
 }
 
@@ -233,14 +234,16 @@ TEST_CASE("strategy: huge and negative numbers are problems, not overflows") {
                                         INT64_MAX};
   for (const std::int64_t x : sizes) {
     for (const std::int64_t y : sizes) {
+      CHECK_FALSE(illegalities(model, {.pipeline_parallel = x, .virtual_pipeline = y, .stage_layers = {x, y}},
+                               batch, {})
+                      .empty());
+      CHECK_FALSE(illegalities(model, {.data_parallel = x, .micro_batch = y}, batch, {}).empty());
       CHECK_FALSE(
-          illegalities(model, {.pipeline_parallel = x, .virtual_pipeline = y, .stage_layers = {x, y}}, batch)
-              .empty());
-      CHECK_FALSE(illegalities(model, {.data_parallel = x, .micro_batch = y}, batch).empty());
-      CHECK_FALSE(illegalities(model, {.tensor_parallel = x}, {.global_batch = y, .sequence = x}).empty());
-      CHECK_FALSE(illegalities(model, {.pipeline_parallel = 2, .stage_layers = {x, y}}, batch).empty());
+          illegalities(model, {.tensor_parallel = x}, {.global_batch = y, .sequence = x}, {}).empty());
+      CHECK_FALSE(illegalities(model, {.pipeline_parallel = 2, .stage_layers = {x, y}}, batch, {}).empty());
       const Recomputation recompute{.policy = RecomputePolicy::full, .layers = x};
-      CHECK_FALSE(illegalities(model, {.recompute = recompute}, {.global_batch = y, .sequence = 1}).empty());
+      CHECK_FALSE(
+          illegalities(model, {.recompute = recompute}, {.global_batch = y, .sequence = 1}, {}).empty());
     }
   }
 }
@@ -324,10 +327,10 @@ TEST_CASE("legality: autocast gives fp32 gradients and steps fp32 weights, whate
                     .max_positions = 32};
   const Workload one{.global_batch = 1, .sequence = 32};
   const Strategy half{.gradient_dtype = Dtype::half, .optimizer = {.main_params = MainParams::none}};
-  CHECK(illegalities(model, half, one).empty());
+  CHECK(illegalities(model, half, one, {}).empty());
   model.architecture.kernels.weight_copies = true;
-  CHECK(illegalities(model, {}, one).empty());
-  const auto problems = illegalities(model, half, one);
+  CHECK(illegalities(model, {}, one, {}).empty());
+  const auto problems = illegalities(model, half, one, {});
   REQUIRE(problems.size() == 2);
   CHECK(problems[0].where == "gradient_dtype");
   CHECK(problems[1].where == "main_params_dtype");

@@ -59,7 +59,7 @@ std::optional<Strategy> any_strategy(const Request& request) {
     strategy.schedule = *rc::gen::element(ScheduleKind::gpipe, ScheduleKind::one_forward_one_backward,
                                           ScheduleKind::zero_bubble_h1);
   }
-  if (!illegalities(request.model, strategy, request.workload).empty() ||
+  if (!illegalities(request.model, strategy, request.workload, request.software).empty() ||
       !stack_illegalities(request.software, strategy).empty()) {
     return std::nullopt;
   }

@@ -126,7 +126,8 @@ TEST_CASE("plan: what is not legal is the user's mistake, with all its problems"
     static_cast<void>(evaluate(request));
     FAIL("no InputError");
   } catch (const InputError& error) {
-    CHECK(error.problems() == illegalities(request.model, request.strategy, request.workload));
+    CHECK(error.problems() ==
+          illegalities(request.model, request.strategy, request.workload, request.software));
     CHECK(error.problems().size() > 1);
   }
 }

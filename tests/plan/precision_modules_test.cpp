@@ -43,7 +43,7 @@ Request mixtral_with_modules(Precision precision, const PrecisionModules& module
 Plan plan_with_modules(const Request& request) { return account(evaluate(request)); }
 
 bool refuses_modules(const Request& request) {
-  const auto problems = illegalities(request.model, request.strategy, request.workload);
+  const auto problems = illegalities(request.model, request.strategy, request.workload, request.software);
   return std::any_of(problems.begin(), problems.end(),
                      [](const Problem& problem) { return problem.where == "bf16_modules"; });
 }
@@ -122,7 +122,7 @@ TEST_CASE("precision modules: widths that are no multiples matter to linears in 
   Request request = mixtral_with_modules(Precision::fp8);
   request.model.architecture.experts->feedforward = 14330;
   const auto problems = [&] {
-    return illegalities(request.model, request.strategy, request.workload).size();
+    return illegalities(request.model, request.strategy, request.workload, request.software).size();
   };
   CHECK(problems() == 1);
   request.strategy.precision_scope.bf16_modules = PrecisionModule::experts;

@@ -149,7 +149,7 @@ TEST_CASE("precision: delayed scaling reduces largest elements once a pass of ev
 
 TEST_CASE("precision: what is not legal") {
   const auto rules = [](const Request& request) {
-    return illegalities(request.model, request.strategy, request.workload);
+    return illegalities(request.model, request.strategy, request.workload, request.software);
   };
   Request request = llama_in("dgx-h100-80g", Precision::fp8);
   CHECK(rules(request).empty());
@@ -246,7 +246,7 @@ TEST_CASE("precision: what of a model cannot be in it, or out of it") {
   const auto broken_by = [&](Precision precision, const PrecisionScope& scope, const char* field) {
     request.strategy.precision = precision;
     request.strategy.precision_scope = scope;
-    return breaks(illegalities(request.model, request.strategy, request.workload), field);
+    return breaks(illegalities(request.model, request.strategy, request.workload, request.software), field);
   };
   const PrecisionScope everything{
       .bf16_layers_at_start = 16, .bf16_layers_at_end = 15, .attention = true, .output_layer = true};

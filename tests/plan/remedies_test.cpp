@@ -15,7 +15,7 @@ namespace headroom {
 namespace {
 
 bool fits(const Request& request) {
-  return illegalities(request.model, request.strategy, request.workload).empty() &&
+  return illegalities(request.model, request.strategy, request.workload, request.software).empty() &&
          std::holds_alternative<Plan>(evaluate(request));
 }
 

@@ -174,7 +174,7 @@ TEST_CASE("schedules: 1F1B in pairs hides exchanges between experts, for one mor
   CHECK(composer.iteration(request.strategy) == beside.timing->iteration.total);
   CHECK(composer.least_iteration(request.strategy) <= beside.timing->iteration.total);
   request.strategy.recompute = {.policy = RecomputePolicy::full};
-  CHECK(illegalities(request.model, request.strategy, request.workload).front().where ==
+  CHECK(illegalities(request.model, request.strategy, request.workload, request.software).front().where ==
         "overlap_expert_all_to_all");
 }
 
@@ -184,7 +184,8 @@ TEST_CASE("schedules: what each asks of the layout is said in the words of its f
     request.strategy.pipeline_parallel = p;
     request.strategy.virtual_pipeline = m;
     request.workload.global_batch = sequences;
-    const std::vector<Problem> problems = illegalities(request.model, request.strategy, request.workload);
+    const std::vector<Problem> problems =
+        illegalities(request.model, request.strategy, request.workload, request.software);
     return problems.empty() ? Problem{} : problems.front();
   };
   CHECK(problem(ScheduleKind::zero_bubble_v, 8, 2, 3) == Problem{});

@@ -69,14 +69,14 @@ TEST_CASE("zero bubble: explain counts what an estimate counts") {
 TEST_CASE("zero bubble: neither a recomputation window nor virtual stages") {
   Request request = zero_bubble();
   request.strategy.recompute.window = true;
-  CHECK(illegalities(request.model, request.strategy, request.workload) ==
+  CHECK(illegalities(request.model, request.strategy, request.workload, request.software) ==
         std::vector{
             Problem{"recompute_window",
                     "needs a `schedule` whose backward passes are whole and come in the order of the forward "
                     "passes, not zero-bubble-h1"}});
   request = zero_bubble();
   request.strategy.virtual_pipeline = 3;
-  CHECK(illegalities(request.model, request.strategy, request.workload) ==
+  CHECK(illegalities(request.model, request.strategy, request.workload, request.software) ==
         std::vector{Problem{"schedule", "must be interleaved when `virtual_pipeline` is above 1"}});
 }
 

@@ -135,7 +135,7 @@ TEST_CASE("schedule: groups of microbatches are at least as many as the ranks, a
                       .virtual_pipeline = 2,
                       .schedule = ScheduleKind::interleaved,
                       .microbatch_group_size = size};
-    return illegalities(model, strategy, {.global_batch = sequences, .sequence = 2048});
+    return illegalities(model, strategy, {.global_batch = sequences, .sequence = 2048}, {});
   };
   CHECK(broken(4, 8).empty());
   CHECK(broken(5, 9).empty());   // 5 and 4
@@ -148,7 +148,7 @@ TEST_CASE("schedule: groups of microbatches are at least as many as the ranks, a
   CHECK(broken(3, 9).size() == 1);
   CHECK(broken(10, 9).size() == 1);
   const Strategy alone{.pipeline_parallel = 4, .microbatch_group_size = 4};
-  CHECK(illegalities(model, alone, {.global_batch = 8, .sequence = 2048}) ==
+  CHECK(illegalities(model, alone, {.global_batch = 8, .sequence = 2048}, {}) ==
         std::vector<Problem>{{"microbatch_group_size", "needs `schedule` interleaved"}});
 }
 

@@ -48,7 +48,7 @@ std::optional<FullPipeline> any_full_pipeline() {
   if (strategy.recompute.policy == RecomputePolicy::full) {
     strategy.recompute.layers = *rc::gen::element<std::int64_t>(0, 1, 2);
   }
-  if (!illegalities(request.model, strategy, request.workload).empty()) return std::nullopt;
+  if (!illegalities(request.model, strategy, request.workload, request.software).empty()) return std::nullopt;
   strategy.stage_layers =
       balanced_layers(request.model.layers, strategy.pipeline_parallel, end_loads(request.model));
   request.strategy = strategy;

@@ -59,7 +59,7 @@ TEST_CASE(
     std::set<bool> overlaps;
     for (const Strategy& strategy : strategies(base, space)) {
       overlaps.insert(strategy.overlap_expert_all_to_all);
-      CHECK(illegalities(base.model, strategy, base.workload).empty());
+      CHECK(illegalities(base.model, strategy, base.workload, base.software).empty());
     }
     return overlaps;
   };

@@ -110,8 +110,9 @@ struct MeasuredRun {
 // below; or else the run's title in quotes.
 std::string label_of(const MeasuredRun& run, const PublishedSource* source);
 
-// Every reason why the run is not one that can be predicted, on whichever system; none where it is.
-std::vector<std::string> reasons_to_skip(const MeasuredRun& run, const PublishedSource* source);
+// Every reason why the run is not one that can be predicted on this stack, on whichever system; none where it is.
+std::vector<std::string> reasons_to_skip(const MeasuredRun& run, const PublishedSource* source,
+                                         const Software& software);
 
 // The run as a case, or those reasons, and the system's, where it has no performance figures.
 using RunCase = std::variant<MeasuredCase, std::vector<std::string>>;

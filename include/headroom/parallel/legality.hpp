@@ -12,6 +12,6 @@ namespace headroom {
 // of Megatron-LM's argument checks. Empty when it is legal; everything below expects that. The ops that a strategy may name are
 // those that a stack makes of the model's layers.
 std::vector<Problem> illegalities(const Transformer& model, const Strategy& strategy,
-                                  const Workload& workload, const Software& software = {});
+                                  const Workload& workload, const Software& software);
 
 }  // namespace headroom
