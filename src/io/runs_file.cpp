@@ -52,15 +52,25 @@ std::string words_of(const Json& run, std::string_view path) {
   return words != nullptr && words->is_string() ? words->get<std::string>() : std::string();
 }
 
-// Of those that shard weights, by what they call it, and by what their overlap and the name of their software say.
+// Of those that shard weights, by what they call it, and by what their overlap says.
 std::string stack_of_sharding(const std::string& name, const Json& run) {
   if (name.starts_with("Megatron-FSDP")) return "nemo-2025";
-  const std::string software = words_of(run, "/software");
-  if (!name.starts_with("FSDP2") && !words_of(run, "/overlap").starts_with("FSDP2"))
-    return software.starts_with("llm-foundry") ? "llm-foundry-2023" : "pytorch-fsdp-2023";
-  const bool of_2024 = software.starts_with("torchtitan") && software.find("2024") != std::string::npos;
-  return of_2024 ? "torchtitan-2024" : "torchtitan-2025";
+  const bool second = name.starts_with("FSDP2") || words_of(run, "/overlap").starts_with("FSDP2");
+  return second ? "torchtitan-2025" : "pytorch-fsdp-2023";
 }
+
+// The stacks that say of which software's runs they are, read when a run first says its software.
+class StacksOfRuns {
+ public:
+  std::optional<std::string> of(const std::string& software) {
+    if (software.empty()) return std::nullopt;
+    if (stacks_.empty()) stacks_ = list_software();
+    return stack_of_runs(stacks_, software);
+  }
+
+ private:
+  std::vector<Software> stacks_;
+};
 
 // Layers whose saved tensors were on the host are read. What else was there is not modelled.
 void take_offload(Json& run, MeasuredRun& measured) {
@@ -76,12 +86,11 @@ void take_offload(Json& run, MeasuredRun& measured) {
 }
 
 // What is taken from a run before ObjectReader reads it, which then has no nulls and words, and "FULL_SHARD" as true.
-void normalize(Json& run, WrittenRun& written) {
+void normalize(Json& run, StacksOfRuns& stacks, WrittenRun& written) {
   drop_nulls(run);
   if (!run.is_object()) return;
   take_offload(run, written.run);
-  if (words_of(run, "/software").starts_with("KempnerForge"))
-    written.run.sharding_stack = "kempnerforge-2026";
+  written.run.sharding_stack = stacks.of(words_of(run, "/software"));
   if (const Json* sharded = find(run, "/parallel/fsdp"); sharded != nullptr && sharded->is_string()) {
     const auto name = sharded->get<std::string>();
     written.run.shards_in_node = name == "HYBRID_SHARD";
@@ -158,10 +167,11 @@ std::vector<MeasuredRun> parse_runs(std::string_view text, const std::string& fi
   if (!document.root.is_array()) throw InputError(file, "must be a list of runs");
   if (document.root.empty()) throw InputError(file, "holds no runs");
   std::vector<MeasuredRun> runs;
+  StacksOfRuns stacks;
   for (std::size_t i = 0; i < document.root.size(); ++i) {
     const JsonPointer at = JsonPointer() / i;
     WrittenRun written;
-    normalize(document.root[i], written);
+    normalize(document.root[i], stacks, written);
     ObjectReader::read(document, at, written, run_fields);
     resolve(written, document, at);
     runs.push_back(std::move(written.run));

@@ -1,9 +1,11 @@
 #include "headroom/io/software_file.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "file_formats.hpp"
 #include "headroom/core/dtype.hpp"
+#include "headroom/core/reading.hpp"
 #include "headroom/io/catalog.hpp"
 #include "object_reader.hpp"
 #include "object_writer.hpp"
@@ -48,6 +50,7 @@ constexpr Range bucket_growths{0, std::int64_t{1} << 30};
 constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.format(1);
   fields.required("source", software.source);
+  fields.optional_texts("runs_of", software.runs_of);
   fields.object("sources", software.sources, choice_source_fields);
   fields.required("overlap_tensor_parallel", software.overlap_tensor_parallel);
   fields.optional("copies_sequence_shards", software.copies_sequence_shards);
@@ -97,6 +100,13 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.optional("launcher", software.launcher);
 };
 
+// Whether a text has all words of another.
+bool has_words(std::string_view text, std::string_view words) {
+  const std::vector<std::string_view> parts = parts_of(words, ' ');
+  return std::all_of(parts.begin(), parts.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
 }  // namespace
 
 Software software_of(Document document) {
@@ -133,6 +143,15 @@ std::vector<Software> list_software() {
     all.push_back(parse_software(file->text, std::string(file->path)));
   }
   return all;
+}
+
+std::optional<std::string> stack_of_runs(const std::vector<Software>& stacks, std::string_view software) {
+  for (const Software& stack : stacks) {
+    const bool meant = std::any_of(stack.runs_of.begin(), stack.runs_of.end(),
+                                   [&](const std::string& words) { return has_words(software, words); });
+    if (meant) return stack.name;
+  }
+  return std::nullopt;
 }
 
 }  // namespace headroom

@@ -57,6 +57,7 @@ TEST_CASE("the name of a sharding says whose stack a run is of, and the name of 
   CHECK(stack("\"software\": \"torchtitan June 2025\", ") == "torchtitan-2025");
   CHECK(stack("\"software\": \"KempnerForge of 2026\", ") == "kempnerforge-2026");
   CHECK(stack("\"software\": \"PyTorch of 2024\", ") == "torchtitan-2025");
+  CHECK(stack("\"software\": \"llm-foundry / Composer, 2023\", ") == "llm-foundry-2023");
 }
 
 TEST_CASE("a measured time takes precedence over a derived one") {

@@ -80,7 +80,7 @@ struct MeasuredRun {
   bool fully_sharded = false;
   bool shards_in_node = false;
   std::optional<std::int64_t> shard_copies;
-  std::optional<std::string> sharding_stack;  // that its sharding or its software is of, where it states none
+  std::optional<std::string> sharding_stack;  // that its software or its sharding is of, where it states none
   std::optional<std::string> schedule;
   std::int64_t global_batch = 1;
   std::int64_t micro_batch = 1;

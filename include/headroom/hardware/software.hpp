@@ -155,6 +155,8 @@ using ChoiceSources = std::array<std::string, stack_choices.size()>;
 struct Software {
   std::string name = "megatron-2022";
   std::string source;
+  // Words of runs: one whose software has all words of a text, and which names no stack, is of this one.
+  std::vector<std::string> runs_of;
   std::optional<ChoiceSources> sources;  // where `source` does not say it of all
   TensorOverlap overlap_tensor_parallel = TensorOverlap::backward;
   // Sequences are not the first dimension of a tensor, so that what tensor-parallel ranks gather is put in order behind a collective,

@@ -2,6 +2,7 @@
 // is required; schemas/software.schema.json says the same to other tools.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,5 +25,8 @@ std::vector<std::string> software_field_names();
 
 // The embedded stacks, sorted by name.
 std::vector<Software> list_software();
+
+// The first stack whose `runs_of` names the software of a run, as a runs file has it in words; nothing where none does.
+std::optional<std::string> stack_of_runs(const std::vector<Software>& stacks, std::string_view software);
 
 }  // namespace headroom
