@@ -170,6 +170,9 @@ TEST_CASE("software: the default is K22's, as its file has it") {
   Software written = read_software("megatron-2022");
   written.source.clear();
   written.product_rate.source = Software().product_rate.source;
+  CHECK(written.expert_products.origin == Origin::exact);  // where files that do not say it leave it assumed
+  written.expert_products.origin = Software().expert_products.origin;
+  written.expert_products.source = Software().expert_products.source;
   CHECK(written.launcher == Launcher::megatron_lm);  // which a stack has that is read of a file
   written.launcher.reset();
   CHECK(written == Software());
