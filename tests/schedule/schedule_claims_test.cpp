@@ -182,6 +182,21 @@ TEST_CASE("split schedules: no more in flight than their authors say") {
   }
 }
 
+TEST_CASE("split schedules: what V-Half and V-Min have in flight, as docs/schedules.md says") {
+  for (std::int64_t p = 2; p <= 16; ++p) {
+    const auto in_flight = [&](ScheduleKind kind) {
+      std::int64_t most = 0;
+      for (std::int64_t rank = 0; rank < p; ++rank)
+        most = std::max(most, chunks_in_flight({kind, p, 2, 3 * p}, rank));
+      return most;  // of half as many layers
+    };
+    CAPTURE(p);
+    CHECK(in_flight(v_half) == 2 * ((p + 2) / 2));
+    // On two ranks one waits for its pass for weights only, which is no longer in flight.
+    CHECK(in_flight(v_min) == (p == 2 ? 3 : 2 * ((p + 4) / 3)));
+  }
+}
+
 TEST_CASE(
     "split schedules: V-Half idles for no longer than p/2 microbatches, V-Min for no longer than 2p/3") {
   for (std::int64_t p = 2; p <= 16; ++p) {
