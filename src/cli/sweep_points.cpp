@@ -78,6 +78,10 @@ std::vector<Field> find_fields(SweepKind kind, const std::vector<std::string>& n
       fields.push_back(field->second);
       continue;
     }
+    if (is_field_of_kind(name)) {
+      fields.push_back({FieldKind::model_field, "--set=" + name + "="});
+      continue;
+    }
     if (std::string rule = rule_of_varied(name); !rule.empty()) {
       problems.push_back({"--vary " + name, std::move(rule)});
       continue;

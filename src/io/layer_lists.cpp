@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/model/layer_kinds.hpp"
 #include "model_fields.hpp"
@@ -15,6 +16,7 @@ namespace headroom {
 namespace {
 
 constexpr std::size_t most_layer_kinds = most_kinds - most_end_kinds;
+constexpr std::size_t longest_names = 200;  // of all kinds, where they are listed
 
 // One entry of "layers": so many layers of a kind, or so many that go through a pattern of kinds again and again.
 struct RunEntry {
@@ -172,7 +174,80 @@ void use_kinds(const std::vector<LayerDescription>& kinds, std::vector<LayerRun>
   model.layer_runs = std::move(runs);
 }
 
+// "experts" and "count" of "experts.count".
+std::pair<std::string, std::string> first_of(std::string_view path) {
+  const std::size_t dot = std::min(path.find('.'), path.size());
+  return {std::string(path.substr(0, dot)), std::string(path.substr(std::min(dot + 1, path.size())))};
+}
+
+// The kinds that a file describes, and those that its runs are of.
+std::vector<std::string> kind_names(const Json& root) {
+  std::vector<std::string> names;
+  const auto add = [&](const Json& name) {
+    if (name.is_string() && !contains(names, name.get<std::string>()))
+      names.push_back(name.get<std::string>());
+  };
+  const Json runs = root.value("layers", Json());
+  for (const Json& run : runs.is_array() ? runs : Json::array()) {
+    if (!run.is_object()) continue;
+    add(run.value("kind", Json()));
+    const Json pattern = run.value("pattern", Json());
+    for (const Json& name : pattern.is_array() ? pattern : Json::array()) add(name);
+  }
+  const Json kinds = root.value("layer_kinds", Json());
+  if (!kinds.is_object()) return names;
+  for (const auto& item : kinds.items()) add(Json(item.key()));
+  return names;
+}
+
+// Of "layer_kinds.KIND.FIELD": whether there is such a kind.
+std::string rule_of_kind(const Json& root, std::string_view path) {
+  const auto [kind, field] = first_of(path);
+  const std::vector<std::string> names = kind_names(root);
+  if (field.empty() || contains(names, kind)) return {};
+  if (names.empty()) return "names a kind of layers, and the model's are all alike: give " + printable(field);
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  return fmt::format("names no kind of the model's layers, which are {}{}",
+                     printable(fmt::format("{}", fmt::join(names, ", ")), longest_names),
+                     did_you_mean(kind, known));
+}
+
+// Of "PART.FIELD": whether kinds of layers have the part and the model itself has not. Kernels all have.
+std::string rule_of_part(const Json& root, std::string_view path) {
+  const auto [part, field] = first_of(path);
+  const Json kinds = root.value("layer_kinds", Json());
+  if (field.empty() || part == "kernels" || root.contains(part) || !kinds.is_object()) return {};
+  std::vector<std::string> names;
+  std::vector<std::string> paths;
+  for (const auto& item : kinds.items()) {
+    if (!item.value().is_object() || !item.value().value(part, Json()).is_object()) continue;
+    names.push_back("'" + printable(item.key()) + "'");
+    paths.push_back(fmt::format("layer_kinds.{}.{}.{}", printable(item.key()), part, printable(field)));
+  }
+  if (names.empty()) return {};
+  return fmt::format("is a field of the model's layers of kind {} alone: give {}", fmt::join(names, " and "),
+                     fmt::join(paths, " or "));
+}
+
 }  // namespace
+
+std::vector<std::string> overrides_for_kinds(Document& document, const std::vector<std::string>& overrides,
+                                             std::string_view flag) {
+  if (!document.root.is_object()) return overrides;  // reported when it is read
+  constexpr std::string_view of_kind = "layer_kinds.";
+  std::vector<std::string> left;
+  for (const std::string& override : overrides) {
+    const std::string_view key = std::string_view(override).substr(0, override.find('='));
+    std::string rule = key.starts_with(of_kind) ? rule_of_kind(document.root, key.substr(of_kind.size()))
+                                                : rule_of_part(document.root, key);
+    if (rule.empty()) {
+      left.push_back(override);
+    } else {
+      document.problems.push_back({fmt::format("{} {}", flag, printable(key)), std::move(rule)});
+    }
+  }
+  return left;
+}
 
 LayerLists taken_lists(Document& document) {
   LayerLists lists;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "file_formats.hpp"
+#include "headroom/core/contains.hpp"
 #include "headroom/io/catalog.hpp"
 #include "headroom/model/layer_kinds.hpp"
 #include "layer_lists.hpp"
@@ -45,6 +46,15 @@ void resolve(Transformer& model, Document& document) {
   }
 }
 
+// All that a layer may have or not.
+Architecture with_all_parts() {
+  Architecture architecture;
+  architecture.experts = Experts{.capacity_factor = 1};
+  architecture.latent_attention = LatentAttention{};
+  architecture.mamba = Mamba{};
+  return architecture;
+}
+
 }  // namespace
 
 Transformer model_of(Document document) {
@@ -75,7 +85,7 @@ Transformer read_model(const std::string& source, const std::vector<std::string>
 Transformer model_with(Document document, const std::vector<std::string>& overrides) {
   Json runs;  // where layers are of several kinds: `layers` may be set to another number of them
   if (document.root.is_object() && document.root.contains("layers")) runs = document.root["layers"];
-  apply_overrides(document, overrides, "set");
+  apply_overrides(document, overrides_for_kinds(document, overrides, "set"), "set");
   if (!runs.is_array() || !document.root["layers"].is_number_integer()) return model_of(std::move(document));
   const auto layers = document.root["layers"].get<std::int64_t>();
   if (layers < layer_counts.least || layers > layer_counts.most) {
@@ -93,12 +103,19 @@ Transformer parse_model(std::string_view text, const std::string& file) {
 std::string write_model(const Transformer& model) { return json_of(model).dump(2) + '\n'; }
 
 std::vector<std::string> model_field_names() {
-  // With all that a model may have or not.
   Transformer model;
-  model.architecture.experts = Experts{.capacity_factor = 1};
-  model.architecture.latent_attention = LatentAttention{};
-  model.architecture.mamba = Mamba{};
+  model.architecture = with_all_parts();
   return value_names(json_of(model));
+}
+
+bool is_field_of_kind(std::string_view name) {
+  constexpr std::string_view start = "layer_kinds.";
+  if (!name.starts_with(start)) return false;
+  const std::size_t dot = name.find('.', start.size());
+  if (dot == std::string_view::npos || dot == start.size()) return false;
+  LayerDescription layer;
+  layer.architecture = with_all_parts();
+  return contains(value_names(ObjectWriter::write(layer, layer_fields)), std::string(name.substr(dot + 1)));
 }
 
 std::vector<Transformer> list_models() {

@@ -42,6 +42,9 @@ std::string write_model(const Transformer& model);
 // What an override may name: "hidden", "kernels.attention".
 std::vector<std::string> model_field_names();
 
+// Whether it may name this field of a kind of layers, if the model has such a kind: "layer_kinds.moe.experts.count".
+bool is_field_of_kind(std::string_view name);
+
 // The embedded models, sorted by name.
 std::vector<Transformer> list_models();
 
