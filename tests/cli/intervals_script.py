@@ -22,8 +22,11 @@ def main():
     done = check(sys.argv[1], RUNS)
     assert done.returncode == 0, done.stdout + done.stderr
     with tempfile.TemporaryDirectory() as folder:
-        slow = pathlib.Path(folder) / "runs.json"
         runs = json.loads(RUNS.read_text())
+        twice = pathlib.Path(folder) / "twice.json"
+        twice.write_text(json.dumps(runs + [{**run, "id": run["id"] + " again"} for run in runs]))
+        assert check(sys.argv[1], twice).stdout == done.stdout, "a run that is listed twice counts once"
+        slow = pathlib.Path(folder) / "runs.json"
         for run in runs:
             if run["measured"].get("iteration_time_s"):
                 run["measured"]["iteration_time_s"] *= 1.5
