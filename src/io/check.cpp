@@ -61,13 +61,14 @@ std::string_view check_file(const std::string& path) {
     model_of(std::move(document));
     return "model";
   }
-  if (has_any(std::array{"device", "memory", "devices_per_node", "reserves", "base"})) {
-    system_of(std::move(document));
-    return "system";
-  }
+  // Before systems, which have a memory too.
   if (has_any(std::array{"gradient_accumulation", "norm_backward", "product_rate"})) {
     software_of(std::move(document));
     return "software";
+  }
+  if (has_any(std::array{"device", "memory", "devices_per_node", "reserves", "base"})) {
+    system_of(std::move(document));
+    return "system";
   }
   throw InputError(path,
                    "is no model (hidden, layers, ...), system (device, memory, ...), software "
