@@ -200,11 +200,14 @@ std::string exchanges_line(const Plan& plan) {
   const ExchangeTimes& times = plan.timing->iteration.exchanges;
   const double n = static_cast<double>(plan.timing->iteration.shape.microbatches);
   std::string text;
-  if (times.gather + times.reduction > Seconds(0)) {
-    text +=
-        fmt::format("DP ranks gather weights for {} and reduce gradients for {}, of which {} is exposed.\n",
-                    human(n * times.gather), human(n * times.reduction),
-                    human(n * (times.exposed_forward + times.exposed_backward)));
+  const bool gathers = times.gather > Seconds(0);
+  const bool reduces = times.reduction > Seconds(0);
+  if (gathers || reduces) {
+    text += fmt::format("DP ranks {}{}{}, of which {} is exposed.\n",
+                        gathers ? "gather weights for " + human(n * times.gather) : "",
+                        gathers && reduces ? " and " : "",
+                        reduces ? "reduce gradients for " + human(n * times.reduction) : "",
+                        exposed_text(n * (times.exposed_forward + times.exposed_backward)));
   }
   if (times.host > Seconds(0)) {
     const Seconds exposed = times.exposed_host_forward + times.exposed_host_backward;
