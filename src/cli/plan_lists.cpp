@@ -11,27 +11,38 @@ namespace {
 // At a hundredth of a second each, a range of so many is searched in minutes.
 constexpr std::size_t most_batches = 10'000;
 
-// "960:1536" is every number between, as "960:1536:1". Semicolons part numbers, since commas may stand in one ("1,024"); by itself such a
-// text could mean either, unless a part of it begins with a zero.
+// Whether commas part groups of three digits, as in "1,024" or "64,128".
+bool in_thousands(std::string_view text) {
+  const std::vector<std::string_view> groups = parts_of(text);
+  const bool digits = text.find_first_not_of("0123456789,") == std::string_view::npos;
+  return digits && groups.size() > 1 && !groups.front().empty() && groups.front().size() <= 3 &&
+         std::all_of(groups.begin() + 1, groups.end(), [](std::string_view it) { return it.size() == 3; });
+}
+
+// "960:1536" is every number between, as "960:1536:1". Semicolons part numbers, since commas may stand in one ("1,024"); "64,128" could
+// mean either, and "512,1024" is no number.
 std::vector<std::int64_t> read_batches(const FlagText& text, std::vector<Problem>& problems) {
   std::vector<std::int64_t> batches;
   if (!text) return batches;
+  std::string several = *text;
   if (text->find_first_of(":;") == std::string::npos) {
-    if (text->find(',') == std::string::npos || text->find(",0") != std::string::npos) {
-      read_count("--global-batch", text, batches.emplace_back(1), problems);
-    } else {
+    std::replace(several.begin(), several.end(), ',', ';');
+    const bool one = in_thousands(*text);
+    if (one && text->find(",0") == std::string::npos) {
       std::string number = *text;
       std::erase(number, ',');
-      std::string several = *text;
-      std::replace(several.begin(), several.end(), ',', ';');
       problems.push_back({"--global-batch", "may be one number or several: write " + number + " or '" +
                                                 several + "', not '" + *text + "'"});
+      return batches;
     }
-    return batches;
+    if (one || text->find(',') == std::string::npos) {
+      read_count("--global-batch", text, batches.emplace_back(1), problems);
+      return batches;
+    }
   }
   collect(problems, [&] {
-    const bool range = std::count(text->begin(), text->end(), ':') == 1;
-    for (const std::string& value : values_of("--global-batch", range ? *text + ":1" : *text)) {
+    const bool range = std::count(several.begin(), several.end(), ':') == 1;
+    for (const std::string& value : values_of("--global-batch", range ? several + ":1" : several)) {
       std::int64_t batch = 1;
       read_count("--global-batch", value, batch, problems);
       if (std::find(batches.begin(), batches.end(), batch) == batches.end()) batches.push_back(batch);
@@ -162,8 +173,11 @@ void read_lists(const Lists& lists, const ListFlags& flags, const RequestFlags& 
   for (const std::string& part : split_list(lists.devices)) {
     std::int64_t count = 1;
     if (part.size() > 1 && part.starts_with('0')) {
-      problems.push_back({"--devices", "must be numbers without a comma inside, such as 1024 or 512,1024" +
-                                           not_this(*lists.devices)});
+      problems.push_back({"--devices",
+                          "must be numbers that do not begin with 0 and have no comma inside, such as "
+                          "1024 or 512,1024" +
+                              not_this(*lists.devices)});
+      break;
     }
     read_count("--devices", part, count, problems);
     std::vector<std::int64_t>& counts = question.device_counts;
