@@ -291,16 +291,19 @@ std::vector<Recomputation> recomputations(const Request& base, const Space& spac
       space.recompute.empty() ? software.recompute : space.recompute;
   for (const RecomputePolicy policy : {RecomputePolicy::none, RecomputePolicy::selective,
                                        RecomputePolicy::selective_op, RecomputePolicy::full}) {
-    const bool always = policy == RecomputePolicy::none && space.recompute.empty();
-    if (!always && (!contains(policies, policy) || !policy_rule(software, policy).empty())) continue;
-    Recomputation recompute{.policy = policy};
-    if (policy == RecomputePolicy::full && space.recompute_layers && software.recompute_layers) {
-      for (recompute.layers = 1; recompute.layers < most; ++recompute.layers) add(recompute);
+    const bool has = contains(policies, policy) && policy_rule(software, policy).empty();
+    if (has || (policy == RecomputePolicy::none && space.recompute.empty())) {
+      Recomputation recompute{.policy = policy};
+      if (policy == RecomputePolicy::full && space.recompute_layers && software.recompute_layers) {
+        for (recompute.layers = 1; recompute.layers < most; ++recompute.layers) add(recompute);
+      }
+      recompute.layers = 0;
+      add(recompute);
     }
-    recompute.layers = 0;
-    add(recompute);
-    const bool by_module = space.recompute_modules && contains(software.recompute, RecomputePolicy::ops);
-    if (policy != RecomputePolicy::selective || !by_module) continue;
+    // Modules come behind core attention, which is one of them.
+    const bool by_module = policy == RecomputePolicy::selective && space.recompute_modules &&
+                           contains(software.recompute, RecomputePolicy::ops);
+    if (!by_module || !(has || space.recompute.empty())) continue;
     for (const std::vector<std::string>& modules : module_choices(base.model, layout.precision))
       add({.policy = RecomputePolicy::ops, .ops = modules});
   }

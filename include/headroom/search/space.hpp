@@ -67,7 +67,7 @@ struct Space {
   std::vector<RecomputePolicy> recompute;  // empty: what the training stack has
   // Full recomputation also of the first K layers of each stage only, for every K, where the stack has it.
   bool recompute_layers = true;
-  // Where selective recomputation is tried and the stack has it: also by the modules of experts and of latent attention (parallel/module_choices.hpp).
+  // Where selective recomputation is tried, or nothing is said, and the stack has it: also by the modules of experts and of latent attention (parallel/module_choices.hpp).
   bool recompute_modules = true;
   // A window's passes differ from each other, so that its time takes a replay, and its memory a walk through the
   // schedule for every size that it may have: milliseconds, where other strategies take a microsecond.
