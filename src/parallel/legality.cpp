@@ -239,7 +239,7 @@ std::vector<Problem> illegalities(const Transformer& model, const Strategy& stra
   check_vocabulary(rules, model, strategy, software);
   check_data_sharding(rules, model, strategy);
   check_adapters(rules, model, strategy);
-  for (Problem& problem : optimizer_illegalities(model, strategy))
+  for (Problem& problem : optimizer_illegalities(model, strategy, software))
     rules.problems.push_back(std::move(problem));
   for (Problem& problem : offload_illegalities(model, strategy)) rules.problems.push_back(std::move(problem));
   for (Problem& problem : precision_illegalities(model, strategy, workload)) {

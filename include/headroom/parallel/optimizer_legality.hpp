@@ -9,6 +9,7 @@
 namespace headroom {
 
 // Every rule that is broken, by the name of a field.
-std::vector<Problem> optimizer_illegalities(const Transformer& model, const Strategy& strategy);
+std::vector<Problem> optimizer_illegalities(const Transformer& model, const Strategy& strategy,
+                                            const Software& software);
 
 }  // namespace headroom
