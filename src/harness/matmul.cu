@@ -79,8 +79,9 @@ void Matmul::choose_algorithm() {
 }
 
 void Matmul::run(const void* a, const void* b, void* c, cudaStream_t stream) const {
+  constexpr float alpha = 1;
   const float beta = adds_to_fp32(shape_) ? 1 : 0;
-  check(cublasLtMatmul(library_->handle.get(), description_.get(), &shape_.alpha, b, first_.get(), a,
+  check(cublasLtMatmul(library_->handle.get(), description_.get(), &alpha, b, first_.get(), a,
                        second_.get(), &beta, c, result_.get(), c, result_.get(), &algorithm_,
                        library_->workspace.as<void>(), library_->workspace.bytes(), stream));
 }

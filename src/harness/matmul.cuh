@@ -1,4 +1,4 @@
-// One matrix product by cuBLASLt, whose algorithm is chosen once: C = alpha A B (+ C), batched or not.
+// One matrix product by cuBLASLt, whose algorithm is chosen once: C = A B (+ C), batched or not.
 #pragma once
 
 #include "headroom/time/gemm.hpp"
@@ -18,7 +18,6 @@ struct MatmulShape {
   bool a_transposed = false;  // stored as [inner x rows]
   bool b_transposed = false;  // stored as [columns x inner]
   Strides a, b, c;
-  float alpha = 1;
   std::uint32_t alignment = 256;  // bytes that all addresses are multiples of
 };
 

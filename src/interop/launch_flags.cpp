@@ -1,5 +1,6 @@
 #include "headroom/interop/launch_flags.hpp"
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,6 +70,27 @@ constexpr std::string_view megatron_told[] = {"tensor_parallel",
                                               "lora_targets",
                                               "lora_dropout",
                                               "base_dtype"};
+// Of the fork's megatron/training/arguments.py.
+constexpr std::string_view zero_bubble_told[] = {"tensor_parallel",
+                                                 "pipeline_parallel",
+                                                 "virtual_pipeline",
+                                                 "context_parallel",
+                                                 "data_parallel",
+                                                 "expert_parallel",
+                                                 "expert_tensor_parallel",
+                                                 "moe_dispatcher",
+                                                 "micro_batch",
+                                                 "schedule",
+                                                 "stage_layers",
+                                                 "sequence_parallel",
+                                                 "recompute",
+                                                 "recompute_ops",
+                                                 "recompute_layers",
+                                                 "recompute_method",
+                                                 "distribute_saved_activations",
+                                                 "keep_pipeline_outputs",
+                                                 "data_sharding",
+                                                 "optimizer"};
 constexpr std::string_view titan_told[] = {"tensor_parallel",
                                            "pipeline_parallel",
                                            "virtual_pipeline",
@@ -107,7 +129,11 @@ constexpr std::string_view deepspeed_told[] = {"tensor_parallel",
                                                "gradient_dtype",
                                                "optimizer_offload_fraction",
                                                "offload_parameters",
-                                               "offload_modules"};
+                                               "offload_modules",
+                                               "optimizer",
+                                               "main_params_dtype",
+                                               "exp_avg_dtype",
+                                               "exp_avg_sq_dtype"};
 constexpr std::string_view accelerate_told[] = {"data_parallel",
                                                 "micro_batch",
                                                 "recompute",
@@ -123,13 +149,17 @@ constexpr std::string_view accelerate_told[] = {"data_parallel",
                                                 "lora_rank",
                                                 "lora_targets",
                                                 "lora_dropout",
-                                                "base_dtype"};
+                                                "base_dtype",
+                                                "optimizer",
+                                                "main_params_dtype",
+                                                "exp_avg_dtype",
+                                                "exp_avg_sq_dtype"};
 
 std::span<const std::string_view> told_to(Launcher launcher) {
   switch (launcher) {
     case Launcher::megatron_lm:
-    case Launcher::megatron_bridge:
-    case Launcher::zero_bubble: return megatron_told;
+    case Launcher::megatron_bridge: return megatron_told;
+    case Launcher::zero_bubble: return zero_bubble_told;
     case Launcher::torchtitan: return titan_told;
     case Launcher::deepspeed: return deepspeed_told;
     case Launcher::accelerate: return accelerate_told;
@@ -138,15 +168,21 @@ std::span<const std::string_view> told_to(Launcher launcher) {
   return {};
 }
 
-void add_untold(LaunchFlags& launch, const Transformer& model, const Strategy& strategy,
-                const Software& software) {
-  const std::span<const std::string_view> told = told_to(launch.launcher);
+// The strategy without what the launcher is not told, which `untold` then names.
+Strategy told_part(const Transformer& model, const Strategy& strategy, const Software& software,
+                   std::vector<std::string>& untold) {
+  const std::span<const std::string_view> told = told_to(*software.launcher);
   const Strategy plain = with_stack_defaults({}, software, model);
+  Strategy part = strategy;
+  Workload none;
   for (const StrategyField& field : strategy_fields) {
-    const std::string value = value_of(field, strategy, {});
-    if (value == value_of(field, plain, {}) || contains(told, field.name)) continue;
-    launch.lacks.push_back(flags_of({{std::string(field.name), value}}));
+    const std::string value = value_of(field, strategy, none);
+    const std::string usual = value_of(field, plain, none);
+    if (value == usual || contains(told, field.name)) continue;
+    untold.push_back(flags_of({{std::string(field.name), value}}));
+    set_value(field, usual, part, none);
   }
+  return part;
 }
 
 // Keys of its JSON file, a path each.
@@ -157,7 +193,9 @@ LaunchFlags deepspeed_flags(const Strategy& strategy, const Workload& workload, 
   flags.add("gradient_accumulation_steps", n);
   flags.add("train_batch_size", workload.global_batch);
   flags.add("bf16.enabled", "true");
-  flags.add("zero_optimization.stage", static_cast<std::int64_t>(strategy.data_sharding));
+  // A replica alone has nothing to divide, and without ZeRO sums of BF16 are refused [deepspeed/runtime/engine.py, get_data_types].
+  const DataSharding sharding = std::max(strategy.data_sharding, DataSharding::zero1);
+  flags.add("zero_optimization.stage", static_cast<std::int64_t>(sharding));
   if (software.overlap_grad_reduce) flags.add("zero_optimization.overlap_comm", "true");
   if (strategy.shard_size > 0 && strategy.shard_size < replicas(strategy)) {
     if (strategy.data_sharding == DataSharding::zero3) {
@@ -178,6 +216,8 @@ LaunchFlags deepspeed_flags(const Strategy& strategy, const Workload& workload, 
   if (strategy.offload.parameters) flags.add("zero_optimization.offload_param.device", "cpu");
   flags.add("data_types.grad_accum_dtype",
             sums_in_bf16(strategy) ? "bf16" : name_of(strategy.gradient_dtype));
+  if (strategy.optimizer != software.optimizer)
+    flags.lacks("the optimizer: deepspeed.initialize(optimizer=...), in Python");
   if (strategy.tensor_parallel > 1) flags.add("tensor_parallel.autotp_size", strategy.tensor_parallel);
   if (strategy.pipeline_parallel > 1) {
     flags.lacks("pipeline stages: PipelineModule(num_stages=" + std::to_string(strategy.pipeline_parallel) +
@@ -193,6 +233,23 @@ LaunchFlags deepspeed_flags(const Strategy& strategy, const Workload& workload, 
   if (!offloaded.empty())
     flags.lacks("--offload-modules " + joined(offloaded, ",") + ": DeepSpeed sends inputs of layers alone");
   return flags.take();
+}
+
+// Of transformers' own names [training_args.py, OptimizerNames].
+void add_optim(FlagList& flags, const Optimizer& optimizer, const Optimizer& usual) {
+  if (optimizer == usual) return;
+  Optimizer of_kind = usual;
+  of_kind.kind = optimizer.kind;
+  Optimizer of_8_bits = usual;
+  of_8_bits.exp_avg = of_8_bits.exp_avg_sq = MomentDtype::int8;
+  const bool named = optimizer.kind == OptimizerKind::adafactor || optimizer.kind == OptimizerKind::sgd;
+  if (optimizer == of_8_bits) {
+    flags.add("--optim", "adamw_bnb_8bit");
+  } else if (optimizer == of_kind && named) {
+    flags.add("--optim", name_of(optimizer.kind));
+  } else {
+    flags.lacks("the optimizer: Trainer(optimizers=...), in Python");
+  }
 }
 
 LaunchFlags accelerate_flags(const Strategy& strategy, const Workload& workload, const Software& software) {
@@ -234,6 +291,7 @@ LaunchFlags accelerate_flags(const Strategy& strategy, const Workload& workload,
     flags.lacks("--recompute-layers " + std::to_string(strategy.recompute.layers) +
                 ": transformers checkpoints all layers");
   if (software.launches == Launches::compiled) flags.on("--torch_compile");
+  add_optim(flags, strategy.optimizer, software.optimizer);
   if (strategy.lora.rank > 0) flags.lacks("LoRA: peft's LoraConfig(r, target_modules), in Python");
   return flags.take();
 }
@@ -257,8 +315,10 @@ LaunchFlags flags_of(Launcher launcher, const Transformer& model, const Strategy
 std::optional<LaunchFlags> launch_flags(const Transformer& model, const Strategy& strategy,
                                         const Workload& workload, const Software& software) {
   if (!software.launcher) return std::nullopt;
-  LaunchFlags flags = flags_of(*software.launcher, model, strategy, workload, software);
-  add_untold(flags, model, strategy, software);
+  std::vector<std::string> untold;
+  const Strategy told = told_part(model, strategy, software, untold);
+  LaunchFlags flags = flags_of(*software.launcher, model, told, workload, software);
+  flags.lacks.insert(flags.lacks.end(), untold.begin(), untold.end());
   return flags;
 }
 

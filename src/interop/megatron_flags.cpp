@@ -27,7 +27,8 @@ class MegatronFlags {
         strategy_(strategy),
         workload_(workload),
         software_(software),
-        bridge_(*software.launcher == Launcher::megatron_bridge) {
+        bridge_(*software.launcher == Launcher::megatron_bridge),
+        zero_bubble_(*software.launcher == Launcher::zero_bubble) {
     result_.launcher = *software.launcher;
   }
 
@@ -79,7 +80,8 @@ class MegatronFlags {
       add("model", "context_parallel_size", strategy_.context_parallel);
       const bool gathers = strategy_.cp_comm == CpComm::all_gather;
       const bool both = strategy_.cp_comm == CpComm::a2a_p2p;
-      add("model", "cp_comm_type", gathers ? "allgather" : both ? "a2a+p2p" : name_of(strategy_.cp_comm));
+      if (!zero_bubble_)
+        add("model", "cp_comm_type", gathers ? "allgather" : both ? "a2a+p2p" : name_of(strategy_.cp_comm));
       if (!strategy_.hierarchical_cp_sizes.empty()) {
         std::vector<std::string> sizes;
         for (const std::int64_t size : strategy_.hierarchical_cp_sizes) sizes.push_back(std::to_string(size));
@@ -93,7 +95,6 @@ class MegatronFlags {
   }
 
   void add_schedule() {
-    const bool zero_bubble = result_.launcher == Launcher::zero_bubble;
     const ScheduleKind schedule = strategy_.schedule;
     const std::int64_t p = strategy_.pipeline_parallel;
     const bool usual =
@@ -103,9 +104,9 @@ class MegatronFlags {
       if (bridge_) add("model", "deallocate_pipeline_outputs", "false");
       if (!bridge_) lacks("--keep-pipeline-outputs: Megatron-LM frees them");
     }
-    add_stages(zero_bubble);
+    add_stages();
     if (usual) return;
-    if (!zero_bubble || schedule < ScheduleKind::zero_bubble_h1 || schedule > ScheduleKind::v_min) {
+    if (!zero_bubble_ || schedule < ScheduleKind::zero_bubble_h1 || schedule > ScheduleKind::v_min) {
       lacks("--schedule " + std::string(name_of(schedule)) + ": " + std::string(name_of(result_.launcher)) +
             " runs 1F1B, or interleaved 1F1B where ranks have virtual stages");
       return;
@@ -123,13 +124,13 @@ class MegatronFlags {
       on("model", "enable_optimizer_post_validation");
   }
 
-  void add_stages(bool zero_bubble) {
+  void add_stages() {
     const std::int64_t p = strategy_.pipeline_parallel;
     const std::int64_t m = strategy_.virtual_pipeline;
     const std::vector<std::int64_t> by_stage = layers_by_stage(model_.layers, strategy_);
     if (stage_layout(model_.layers, strategy_) == StageLayout::uneven) {
       const auto pattern = hybrid_pattern(model_, by_stage);
-      if (zero_bubble) {
+      if (zero_bubble_) {
         lacks("uneven stages: this fork pads all but the ends (--allow-padding-num-layers)");
       } else if (pattern) {
         add("model", "hybrid_layer_pattern", "'" + *pattern + "'");
@@ -138,7 +139,7 @@ class MegatronFlags {
             "'" + megatron_layout(by_stage, model_.mtp_layers) + "'");
       }
     } else if (m > 1 && goes_round(strategy_.schedule)) {
-      if (zero_bubble) {
+      if (zero_bubble_) {
         add("model", "num_layers_per_virtual_pipeline_stage", model_.layers / (p * m));
       } else {
         add("model",
@@ -155,7 +156,16 @@ class MegatronFlags {
   void add_experts() {
     if (!any_experts(model_)) return;
     add("model", "expert_model_parallel_size", strategy_.expert_parallel);
-    add("model", "expert_tensor_parallel_size", strategy_.expert_tensor_parallel);
+    if (!zero_bubble_) {
+      add("model", "expert_tensor_parallel_size", strategy_.expert_tensor_parallel);
+    } else if (strategy_.expert_tensor_parallel != strategy_.tensor_parallel) {
+      lacks("--expert-tensor-parallel " + std::to_string(strategy_.expert_tensor_parallel) +
+            ": this fork divides experts as it does other layers");
+    }
+    if (zero_bubble_ && strategy_.moe_dispatcher == Dispatcher::flex) {
+      lacks("--moe-dispatcher flex: this fork has allgather and alltoall");
+      return;
+    }
     add("model", "moe_token_dispatcher_type", name_of(strategy_.moe_dispatcher));
     if (strategy_.overlap_expert_all_to_all)
       on(bridge_ ? "comm_overlap" : "model", "overlap_moe_expert_parallel_comm");
@@ -207,10 +217,11 @@ class MegatronFlags {
       case RecomputePolicy::ops: {
         std::vector<std::string> others = recompute.ops;
         std::erase_if(others, [](const std::string& op) { return find_module(op) != nullptr; });
-        if (!others.empty() || recompute.layers > 0) {
+        if (!others.empty() || recompute.layers > 0 || zero_bubble_) {
           lacks("--recompute-ops " + joined(recompute.ops, ",") +
                 (recompute.layers > 0 ? " of some layers" : "") +
-                ": Megatron-Core recomputes its modules, of all layers");
+                (zero_bubble_ ? ": this fork recomputes core attention or layers"
+                              : ": Megatron-Core recomputes its modules, of all layers"));
           return;
         }
         add("model", "recompute_granularity", "selective");
@@ -267,9 +278,12 @@ class MegatronFlags {
 
   void add_optimizer() {
     const Optimizer& optimizer = strategy_.optimizer;
-    const bool has_kind = optimizer.kind != OptimizerKind::adafactor;
+    const bool has_kind = optimizer.kind == OptimizerKind::adam || optimizer.kind == OptimizerKind::sgd ||
+                          (optimizer.kind == OptimizerKind::muon && !zero_bubble_);
     if (has_kind) add("optimizer", "optimizer", name_of(optimizer.kind));
-    if (!has_kind) lacks("--optimizer adafactor: Megatron-Core steps adam, sgd or muon");
+    if (!has_kind)
+      lacks("--optimizer " + std::string(name_of(optimizer.kind)) +
+            (zero_bubble_ ? ": this fork steps adam or sgd" : ": Megatron-Core steps adam, sgd or muon"));
     if (strategy_.gradient_dtype == Dtype::fp16)
       lacks("--gradient-dtype fp16: Megatron-Core sums BF16 gradients in fp32 or bf16");
     if (sums_in_bf16(strategy_)) {
@@ -321,6 +335,7 @@ class MegatronFlags {
   const Workload& workload_;
   const Software& software_;
   bool bridge_;
+  bool zero_bubble_;  // a fork of 2024, which is told no more than its own flags
   LaunchFlags result_;
 };
 

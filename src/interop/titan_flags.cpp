@@ -46,19 +46,25 @@ void add_titan_stages(FlagList& flags, const Transformer& model, const Strategy&
   flags.add("--parallelism.pipeline_parallel_last_stage_less_layers", most - by_stage.back());
 }
 
-// Of all layers, or of every n-th [torchtitan/distributed/activation_checkpoint.py, _apply_ac_to_transformer_block], where some n makes it so
-// many.
+// Of all layers, or of every n-th of a rank [torchtitan/distributed/activation_checkpoint.py, _apply_ac_to_transformer_block], where some n
+// makes it so many.
 void add_checkpoints(FlagList& flags, const Transformer& model, const Strategy& strategy) {
   const std::int64_t layers = strategy.recompute.layers;
+  const bool uniform = strategy.recompute.method == RecomputeMethod::uniform;
   if (layers == 0) {
     flags.add("--activation_checkpoint.mode", "full");
     return;
   }
-  const std::int64_t every = std::max<std::int64_t>(model.layers / layers, 1);
-  if (strategy.pipeline_parallel > 1 || model.layers / every != layers) {
+  const std::vector<std::int64_t> by_stage = layers_by_stage(model.layers, strategy);
+  const std::int64_t of_rank = by_stage.front();
+  const bool alike = strategy.virtual_pipeline == 1 &&
+                     std::count(by_stage.begin(), by_stage.end(), of_rank) == std::ssize(by_stage);
+  const std::int64_t every = std::max<std::int64_t>(of_rank / layers, 1);
+  if (uniform || !alike || of_rank / every != layers) {
     flags.lacks(
-        "--recompute-layers " + std::to_string(layers) +
-        ": torchtitan checkpoints all layers or every n-th (activation_checkpoint.selective_ac_option)");
+        fmt::format("--recompute-layers {}{}: torchtitan checkpoints all layers or every n-th "
+                    "(activation_checkpoint.selective_ac_option)",
+                    layers, uniform ? " --recompute-method uniform" : ""));
     return;
   }
   flags.add("--activation_checkpoint.mode", "selective");

@@ -89,6 +89,28 @@ TEST_CASE("launch flags: torchtitan checkpoints every n-th layer where that make
   CHECK(with(3).lacks.empty());
   REQUIRE(with(7).lacks.size() == 1);
   CHECK(with(7).lacks.front().starts_with("--recompute-layers 7: "));
+  Strategy staged{.pipeline_parallel = 2, .data_parallel = 4, .data_sharding = DataSharding::zero3};
+  staged.recompute = {.policy = RecomputePolicy::full, .layers = 4};
+  CHECK(has(launched("torchtitan-2025", staged, "llama-3-8b"),
+            "--activation_checkpoint.selective_ac_option 4"));
+  staged.recompute.method = RecomputeMethod::uniform;
+  const LaunchFlags uniform = launched("torchtitan-2025", staged, "llama-3-8b");
+  REQUIRE(uniform.lacks.size() == 1);
+  CHECK(uniform.lacks.front().starts_with("--recompute-layers 4 --recompute-method uniform: "));
+}
+
+TEST_CASE("launch flags: Zero Bubble's fork is told what its own arguments have") {
+  Strategy strategy{.data_parallel = 8, .data_sharding = DataSharding::zero1};
+  strategy.optimizer.kind = OptimizerKind::muon;
+  strategy.optimizer.exp_avg = MomentDtype::bf16;
+  strategy.recompute = {.policy = RecomputePolicy::ops, .ops = {"core_attn", "mlp"}};
+  const LaunchFlags fork = launched("zero-bubble-2023", strategy);
+  for (const std::string& flag : fork.flags) {
+    CHECK_FALSE(flag.starts_with("--optimizer"));
+    CHECK_FALSE(flag.starts_with("--recompute"));
+    CHECK_FALSE(flag.starts_with("--use-precision"));
+  }
+  CHECK(fork.lacks.size() == 3);
 }
 
 TEST_CASE("launch flags: zero bubbles have their fork's flags, and Megatron-LM none") {
@@ -191,6 +213,14 @@ TEST_CASE("launch flags: DeepSpeed's configuration and accelerate's flags") {
   CHECK(trainer.lacks.empty());
   strategy.shard_size = 4;
   CHECK(has(launched("hf-trainer", strategy), "--use_parallelism_config true"));
+  strategy.optimizer.kind = OptimizerKind::adafactor;
+  CHECK(has(launched("hf-trainer", strategy), "--optim adafactor"));
+  strategy.optimizer = {.exp_avg = MomentDtype::int8, .exp_avg_sq = MomentDtype::int8};
+  CHECK(has(launched("hf-trainer", strategy), "--optim adamw_bnb_8bit"));
+  strategy.optimizer = {.kind = OptimizerKind::muon};
+  CHECK(launched("hf-trainer", strategy).lacks.size() == 1);
+  strategy = {.tensor_parallel = 4, .gradient_dtype = Dtype::bf16};
+  CHECK(has(launched("deepspeed-2025", strategy), "zero_optimization.stage 1"));
 }
 
 TEST_CASE("launch flags: every field of a strategy is told to the launcher, or it is said that it is not") {
@@ -243,6 +273,7 @@ TEST_CASE("launch flags: every field of a strategy is told to the launcher, or i
       const bool in_python =
           std::any_of(with->lacks.begin(), with->lacks.end(), [&](const std::string& what) {
             return (what.starts_with("recomputation: ") && name.starts_with("recompute")) ||
+                   (what.starts_with("the optimizer: ") && name.find("exp_avg") != std::string::npos) ||
                    (what.starts_with("--recompute-layers ") && name == "recompute_method");
           });
       CHECK((in_python || with != without));
