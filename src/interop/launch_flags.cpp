@@ -20,32 +20,35 @@
 namespace headroom {
 namespace {
 
-// The fields of a strategy, and of what is trained, that a launcher's flags say, or say why not, or that follow from the GPUs it is
-// started on. Of any other field whose value is not a stack's own it is said that there is no flag.
-constexpr std::string_view megatron_told[] = {"tensor_parallel",
-                                              "pipeline_parallel",
-                                              "virtual_pipeline",
-                                              "context_parallel",
-                                              "cp_comm",
+// The fields of a strategy that a launcher's flags say, or say why not, or that follow from the GPUs it is started on. Of any other field
+// whose value is not a stack's own it is said that there is no flag.
+using Fields = std::span<const std::string_view>;
+
+constexpr std::string_view all_told[] = {"data_parallel", "micro_batch",      "recompute",
+                                         "recompute_ops", "recompute_layers", "recompute_method",
+                                         "data_sharding"};
+constexpr std::string_view optimizer_fields[] = {"optimizer", "main_params_dtype", "exp_avg_dtype",
+                                                 "exp_avg_sq_dtype"};
+constexpr std::string_view adapter_fields[] = {"lora_rank", "lora_targets", "lora_dropout", "base_dtype"};
+// Of the fork's megatron/training/arguments.py, and Megatron-Core's beside them.
+constexpr std::string_view zero_bubble_told[] = {"tensor_parallel",
+                                                 "pipeline_parallel",
+                                                 "virtual_pipeline",
+                                                 "context_parallel",
+                                                 "expert_parallel",
+                                                 "expert_tensor_parallel",
+                                                 "moe_dispatcher",
+                                                 "schedule",
+                                                 "stage_layers",
+                                                 "sequence_parallel",
+                                                 "distribute_saved_activations",
+                                                 "keep_pipeline_outputs",
+                                                 "optimizer"};
+constexpr std::string_view megatron_told[] = {"cp_comm",
                                               "hierarchical_cp_sizes",
-                                              "data_parallel",
-                                              "expert_parallel",
-                                              "expert_tensor_parallel",
-                                              "moe_dispatcher",
                                               "moe_router_padding",
-                                              "micro_batch",
-                                              "schedule",
                                               "overlap_expert_all_to_all",
-                                              "stage_layers",
                                               "microbatch_group_size",
-                                              "sequence_parallel",
-                                              "recompute",
-                                              "recompute_ops",
-                                              "recompute_layers",
-                                              "recompute_method",
-                                              "distribute_saved_activations",
-                                              "keep_pipeline_outputs",
-                                              "data_sharding",
                                               "shard_size",
                                               "no_reshard_after_forward",
                                               "precision",
@@ -57,112 +60,43 @@ constexpr std::string_view megatron_told[] = {"tensor_parallel",
                                               "bf16_modules",
                                               "tp_only_amax_red",
                                               "gradient_dtype",
-                                              "optimizer",
-                                              "main_params_dtype",
-                                              "exp_avg_dtype",
-                                              "exp_avg_sq_dtype",
                                               "optimizer_offload_fraction",
                                               "overlap_cpu_optimizer",
                                               "offload_parameters",
                                               "offload_modules",
-                                              "offload_layers",
-                                              "lora_rank",
-                                              "lora_targets",
-                                              "lora_dropout",
-                                              "base_dtype"};
-// Of the fork's megatron/training/arguments.py.
-constexpr std::string_view zero_bubble_told[] = {"tensor_parallel",
-                                                 "pipeline_parallel",
-                                                 "virtual_pipeline",
-                                                 "context_parallel",
-                                                 "data_parallel",
-                                                 "expert_parallel",
-                                                 "expert_tensor_parallel",
-                                                 "moe_dispatcher",
-                                                 "micro_batch",
-                                                 "schedule",
-                                                 "stage_layers",
-                                                 "sequence_parallel",
-                                                 "recompute",
-                                                 "recompute_ops",
-                                                 "recompute_layers",
-                                                 "recompute_method",
-                                                 "distribute_saved_activations",
-                                                 "keep_pipeline_outputs",
-                                                 "data_sharding",
-                                                 "optimizer"};
+                                              "offload_layers"};
 constexpr std::string_view titan_told[] = {"tensor_parallel",
                                            "pipeline_parallel",
                                            "virtual_pipeline",
                                            "context_parallel",
                                            "cp_comm",
-                                           "data_parallel",
                                            "expert_parallel",
                                            "expert_tensor_parallel",
                                            "moe_dispatcher",
-                                           "micro_batch",
                                            "schedule",
                                            "stage_layers",
                                            "sequence_parallel",
-                                           "recompute",
-                                           "recompute_ops",
-                                           "recompute_layers",
-                                           "recompute_method",
-                                           "data_sharding",
                                            "shard_size",
                                            "no_reshard_after_forward",
                                            "precision",
                                            "gradient_dtype",
                                            "optimizer_offload_fraction",
                                            "offload_parameters"};
-constexpr std::string_view deepspeed_told[] = {"tensor_parallel",
-                                               "pipeline_parallel",
-                                               "data_parallel",
-                                               "micro_batch",
-                                               "schedule",
-                                               "recompute",
-                                               "recompute_ops",
-                                               "recompute_layers",
-                                               "recompute_method",
-                                               "data_sharding",
-                                               "shard_size",
-                                               "gradient_dtype",
-                                               "optimizer_offload_fraction",
-                                               "offload_parameters",
-                                               "offload_modules",
-                                               "optimizer",
-                                               "main_params_dtype",
-                                               "exp_avg_dtype",
-                                               "exp_avg_sq_dtype"};
-constexpr std::string_view accelerate_told[] = {"data_parallel",
-                                                "micro_batch",
-                                                "recompute",
-                                                "recompute_ops",
-                                                "recompute_layers",
-                                                "recompute_method",
-                                                "data_sharding",
-                                                "shard_size",
-                                                "no_reshard_after_forward",
-                                                "gradient_dtype",
-                                                "optimizer_offload_fraction",
-                                                "offload_parameters",
-                                                "lora_rank",
-                                                "lora_targets",
-                                                "lora_dropout",
-                                                "base_dtype",
-                                                "optimizer",
-                                                "main_params_dtype",
-                                                "exp_avg_dtype",
-                                                "exp_avg_sq_dtype"};
+constexpr std::string_view deepspeed_told[] = {
+    "tensor_parallel", "pipeline_parallel",          "schedule",           "shard_size",
+    "gradient_dtype",  "optimizer_offload_fraction", "offload_parameters", "offload_modules"};
+constexpr std::string_view accelerate_told[] = {"shard_size", "no_reshard_after_forward", "gradient_dtype",
+                                                "optimizer_offload_fraction", "offload_parameters"};
 
-std::span<const std::string_view> told_to(Launcher launcher) {
+std::vector<Fields> told_to(Launcher launcher) {
   switch (launcher) {
     case Launcher::megatron_lm:
-    case Launcher::megatron_bridge: return megatron_told;
-    case Launcher::zero_bubble: return zero_bubble_told;
-    case Launcher::torchtitan: return titan_told;
-    case Launcher::deepspeed: return deepspeed_told;
-    case Launcher::accelerate: return accelerate_told;
+    case Launcher::megatron_bridge:
+      return {all_told, zero_bubble_told, megatron_told, optimizer_fields, adapter_fields};
+    case Launcher::zero_bubble: return {all_told, zero_bubble_told};
+    case Launcher::torchtitan: return {all_told, titan_told};
+    case Launcher::deepspeed: return {all_told, deepspeed_told, optimizer_fields};
+    case Launcher::accelerate: return {all_told, accelerate_told, optimizer_fields, adapter_fields};
   }
   EXPECTS(!"unknown launcher");
   return {};
@@ -171,14 +105,16 @@ std::span<const std::string_view> told_to(Launcher launcher) {
 // The strategy without what the launcher is not told, which `untold` then names.
 Strategy told_part(const Transformer& model, const Strategy& strategy, const Software& software,
                    std::vector<std::string>& untold) {
-  const std::span<const std::string_view> told = told_to(*software.launcher);
+  const std::vector<Fields> told = told_to(*software.launcher);
   const Strategy plain = with_stack_defaults({}, software, model);
   Strategy part = strategy;
   Workload none;
   for (const StrategyField& field : strategy_fields) {
     const std::string value = value_of(field, strategy, none);
     const std::string usual = value_of(field, plain, none);
-    if (value == usual || contains(told, field.name)) continue;
+    const bool is_told =
+        std::any_of(told.begin(), told.end(), [&](Fields fields) { return contains(fields, field.name); });
+    if (value == usual || is_told) continue;
     untold.push_back(flags_of({{std::string(field.name), value}}));
     set_value(field, usual, part, none);
   }
