@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "calibrate/own_run.hpp"
 #include "headroom/calibrate/sample.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/run_cases.hpp"
@@ -15,23 +16,7 @@
 namespace headroom {
 namespace {
 
-MeasuredRun own_run() {
-  return {.name = "mine",
-          .device = "A100-SXM4-80GB",
-          .layers = 24,
-          .hidden = 2048,
-          .heads = 16,
-          .vocabulary = 50257,
-          .sequence = 2048,
-          .tensor_parallel = 2,
-          .sequence_parallel = true,
-          .pipeline_parallel = 2,
-          .data_parallel = 2,
-          .global_batch = 32,
-          .micro_batch = 2,
-          .recompute = "selective",
-          .iteration = Seconds(1)};
-}
+using tests::own_run;
 
 MeasuredRun from(std::string key) {
   MeasuredRun run = own_run();

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "calibrate/own_run.hpp"
 #include "headroom/calibrate/measured_run.hpp"
 #include "headroom/io/run_cases.hpp"
 #include "headroom/io/software_file.hpp"
@@ -27,20 +28,10 @@ TEST_CASE("a run is of the stack whose words its software has, and no two stacks
 }
 
 TEST_CASE("a run is held to what its own stack runs, whether or not a system has its GPU") {
-  MeasuredRun run{.name = "mine",
-                  .layers = 24,
-                  .hidden = 2048,
-                  .heads = 16,
-                  .vocabulary = 50257,
-                  .sequence = 2048,
-                  .tensor_parallel = 2,
-                  .sequence_parallel = true,
-                  .data_parallel = 2,
-                  .global_batch = 32,
-                  .recompute = "selective",
-                  .stack = "kempnerforge-2026",
-                  .settings = {.tied_embeddings = true},
-                  .iteration = Seconds(1)};
+  MeasuredRun run = tests::own_run();
+  run.pipeline_parallel = run.micro_batch = 1;
+  run.stack = "kempnerforge-2026";
+  run.settings.tied_embeddings = true;
   const std::string rule = "sequence_parallel must be off on the stack kempnerforge-2026";
   for (const char* const device : {"H100", "V100-SXM2-32GB"}) {
     run.device = device;
