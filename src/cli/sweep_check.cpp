@@ -90,6 +90,16 @@ class SweepCheck {
     return arguments;
   }
 
+  // Of the mistakes of a value beside what all points have, those that it makes alone too, in the words of this stack and system.
+  static std::vector<Problem> told_beside(std::vector<Problem> beside, const std::vector<Problem>& alone) {
+    if (beside.empty()) return {};
+    std::erase_if(beside, [&](const Problem& problem) {
+      return std::none_of(alone.begin(), alone.end(),
+                          [&](const Problem& other) { return other.where == problem.where; });
+    });
+    return beside.empty() ? alone : beside;
+  }
+
   // A value that can be read neither alone nor beside what all points have. The fields of files are left to the rows:
   // which values they may have depends on other fields.
   void check_values() {
@@ -109,8 +119,9 @@ class SweepCheck {
             return mistakes(arguments, false);
           };
           const std::vector<Problem> alone = mistakes_beside(model);
-          if (alone.empty() || mistakes_beside(sweep_.head.arguments).empty()) continue;
-          for (const Problem& problem : alone) add(problem);
+          if (alone.empty()) continue;
+          for (const Problem& problem : told_beside(mistakes_beside(sweep_.head.arguments), alone))
+            add(problem);
         }
       }
     }

@@ -7,6 +7,22 @@
 #include "headroom/core/joined.hpp"
 
 namespace headroom {
+namespace {
+
+// Of the modes that go with the optimizer those that the stack has too, or all where it has none.
+std::string shardings_text(OptimizerKind optimizer, const Software& software) {
+  std::vector<DataSharding> all;
+  std::vector<DataSharding> had;
+  for (const DataSharding mode :
+       {DataSharding::none, DataSharding::zero1, DataSharding::zero2, DataSharding::zero3}) {
+    if (!steps_with(optimizer, mode)) continue;
+    all.push_back(mode);
+    if (contains(software.sharding.modes, mode)) had.push_back(mode);
+  }
+  return joined(had.empty() ? all : had, " or ");
+}
+
+}  // namespace
 
 std::vector<Problem> optimizer_illegalities(const Transformer& model, const Strategy& strategy,
                                             const Software& software) {
@@ -29,26 +45,23 @@ std::vector<Problem> optimizer_illegalities(const Transformer& model, const Stra
   require(
       has_second_moment(optimizer.kind) || optimizer.exp_avg_sq == MomentDtype::fp32, "exp_avg_sq_dtype",
       [&] { return "does not go with `optimizer` " + name + ", which has no second moment by parameter"; });
-  const DataSharding sharding = strategy.data_sharding;
-  // Of those that go with the optimizer, what the stack has too.
-  const auto one_of = [&](DataSharding x, DataSharding y) {
-    std::vector<DataSharding> had;
-    for (const DataSharding mode : {x, y}) {
-      if (contains(software.sharding.modes, mode)) had.push_back(mode);
-    }
-    return had.empty() ? joined(std::vector{x, y}, " or ") : joined(had, " or ");
-  };
-  require(optimizer.kind != OptimizerKind::adafactor || sharding == DataSharding::none ||
-              sharding == DataSharding::zero3,
-          "data_sharding", [&] {
-            return "must be " + one_of(DataSharding::none, DataSharding::zero3) +
-                   " for `optimizer` adafactor: flat shards have no rows and columns";
-          });
-  require(optimizer.kind != OptimizerKind::muon || sharding <= DataSharding::zero1, "data_sharding", [&] {
-    return "must be " + one_of(DataSharding::none, DataSharding::zero1) +
-           ", where whole matrices are stepped, for `optimizer` muon";
+  require(steps_with(optimizer.kind, strategy.data_sharding), "data_sharding", [&] {
+    const bool adafactor = optimizer.kind == OptimizerKind::adafactor;
+    return "must be " + shardings_text(optimizer.kind, software) + " for `optimizer` " + name +
+           (adafactor ? ": flat shards have no rows and columns" : ", which steps whole matrices");
   });
   return problems;
+}
+
+bool steps_with(OptimizerKind optimizer, DataSharding sharding) {
+  switch (optimizer) {
+    case OptimizerKind::adafactor:
+      return sharding == DataSharding::none || sharding == DataSharding::zero3;
+    case OptimizerKind::muon:
+      return sharding <= DataSharding::zero1;
+    default:
+      return true;
+  }
 }
 
 }  // namespace headroom

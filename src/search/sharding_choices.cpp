@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/parallel/optimizer_legality.hpp"
 #include "headroom/parallel/stack_legality.hpp"
 #include "headroom/search/space.hpp"
 
@@ -38,6 +39,7 @@ std::vector<ShardingChoice> sharding_choices(const Request& base, const Space& s
     const bool through_pipeline = layout.pipeline_parallel == 1 || (weights && has.with_pipeline);
     const bool wanted = space.data_sharding.empty() || contains(space.data_sharding, sharding);
     if (!wanted || !contains(has.modes, sharding)) continue;
+    if (space.data_sharding.empty() && !steps_with(base.strategy.optimizer.kind, sharding)) continue;
     const bool apart = layout.pipeline_parallel == 1 && has_weight_passes(layout.schedule);
     if (gradients && (!through_pipeline || keeps_copies || apart)) continue;
     if (sharding == DataSharding::none) {

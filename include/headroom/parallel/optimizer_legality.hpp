@@ -12,4 +12,7 @@ namespace headroom {
 std::vector<Problem> optimizer_illegalities(const Transformer& model, const Strategy& strategy,
                                             const Software& software);
 
+// Whether replicas that divide so can be stepped: Adafactor's factors need rows and columns, Muon whole matrices.
+bool steps_with(OptimizerKind optimizer, DataSharding sharding);
+
 }  // namespace headroom
