@@ -190,6 +190,7 @@ ModelLayers layers_of(const Transformer& model, const LayerChoices& choices) {
                             .count = all_alike ? Monomial(symbols::L) : Monomial(run.count),
                             .ops = table_of(layer, run.at_half ? at_half : choices),
                             .sizes = sizes_of(layer, model),
+                            .compiled = choices.kernels.compiled_layers,
                             .described_as = run.at_half ? name : std::string()});
   }
   layers.kinds.push_back({.name = "embedding",

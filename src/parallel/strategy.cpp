@@ -169,6 +169,8 @@ RecomputedOps recomputed_ops_of(const LayerKind& kind, const Recomputation& reco
     return recomputed_ops_of(kind.ops, modules);
   }
   RecomputedOps recomputed = recomputed_ops_of(kind.ops, recompute);
+  if (recompute.policy == RecomputePolicy::selective_op && kind.compiled)
+    return needed_of(recomputed, kind.ops);
   if (recompute.policy != RecomputePolicy::ops) return recomputed;
   for (const std::string& name : recompute.ops) {
     for (const std::string& of : {kind.name, kind.described_as}) {

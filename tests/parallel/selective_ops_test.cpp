@@ -1,7 +1,9 @@
 // torchtitan's checkpointing by op against a count by hand.
 #include "headroom/parallel/selective_ops.hpp"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -109,6 +111,30 @@ TEST_CASE(
   CHECK(illegalities(request, request.strategy).empty());
   request.strategy.recompute.policy = RecomputePolicy::selective_op;
   CHECK(illegalities(request, request.strategy).front().where == "recompute");
+}
+
+TEST_CASE("selective ops: a compiled layer keeps nothing that its backward pass does not need") {
+  const Transformer model = read_model("llama-3-8b");
+  Software software = read_software("torchtitan-2025");
+  const Recomputation by_op{.policy = RecomputePolicy::selective_op};
+  const auto kept = [&](Launches launches) {
+    software.launches = launches;
+    const ModelLayers layers = layers_of(model, {}, software);
+    const StoredTensors stored =
+        stored_tensors(layers.kinds.front().ops, sharding_of(model, {}),
+                       recomputed_ops_of(layers.kinds.front(), by_op), Detail::paper);
+    std::vector<std::string_view> names;
+    for (const StoredTensor& tensor : stored) {
+      if (tensor.kept) names.push_back(tensor.name);
+    }
+    return names;
+  };
+  const std::vector<std::string_view> eager = kept(Launches::eager);
+  std::vector<std::string_view> compiled = kept(Launches::compiled);
+  CHECK(std::count(eager.begin(), eager.end(), "mlp output") == 1);
+  CHECK(std::count(compiled.begin(), compiled.end(), "mlp output") == 0);
+  compiled.emplace_back("mlp output");
+  CHECK(compiled.size() == eager.size());
 }
 
 }  // namespace headroom

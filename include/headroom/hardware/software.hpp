@@ -231,7 +231,8 @@ inline StackKernels kernels_of(const Software& software) {
           .scaled_rotary = compiled ? RotaryKernel::fused : software.scaled_rotary_kernel,
           .kv_sharing = software.kv_sharing,
           .cross_entropy = compiles_loss ? CrossEntropy::compiled : software.cross_entropy,
-          .holds_logits = software.memory.holds_logits};
+          .holds_logits = software.memory.holds_logits,
+          .compiled_layers = compiled};
 }
 
 template <>

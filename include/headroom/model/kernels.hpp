@@ -105,7 +105,8 @@ struct StackKernels {
   RotaryKernel scaled_rotary = RotaryKernel::fused;  // of models whose cosines and sines are scaled
   KvSharing kv_sharing = KvSharing::grouped;
   CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;
-  bool holds_logits = false;  // the training loop, during the backward pass
+  bool holds_logits = false;     // the training loop, during the backward pass
+  bool compiled_layers = false;  // a checkpoint's cache keeps no more of one than its backward pass needs
   friend auto operator<=>(const StackKernels&, const StackKernels&) = default;
 };
 

@@ -39,6 +39,7 @@ struct LayerKind {
   KindSizes sizes = {};
   bool predicts =
       false;  // a layer of multi-token prediction: it stands with an end, and is recomputed as layers are
+  bool compiled = false;          // StackKernels::compiled_layers
   std::string described_as = {};  // of layers at 16 bits among others: the kind that they are of in the model
 };
 

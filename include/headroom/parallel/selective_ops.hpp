@@ -55,4 +55,19 @@ constexpr RecomputedOps selective_ops(const OpTable& table) {
   return recomputed;
 }
 
+// Without the last ops whose results no backward pass and no recomputation reads: a compiler leaves them out, with what only they
+// read [PyTorch, torch/_functorch/partitioners.py, min_cut_rematerialization_partition]. A cache that is filled op by op keeps that.
+constexpr RecomputedOps needed_of(RecomputedOps recomputed, const OpTable& table) {
+  for (std::size_t i = table.ops().size(); i-- > 0;) {
+    if ((recomputed.ops & op_bit(i)) == 0) continue;
+    for (const ValueId output : table.ops()[i].outputs) {
+      const ValueUse use = use_of(table, output);
+      if (use.savers != 0 || (use.readers & recomputed.ops) != 0) return recomputed;
+    }
+    recomputed.ops = recomputed.ops & ~op_bit(i);
+    recomputed.discarded = recomputed.discarded & ~op_bit(i);
+  }
+  return recomputed;
+}
+
 }  // namespace headroom
