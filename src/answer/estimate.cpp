@@ -46,6 +46,7 @@ EstimateReply estimated(Evaluation evaluation, const Training& training) {
 EstimateReply answer(const EstimateQuestion& question) {
   EstimateReply reply = estimated(evaluate(question.request), question.training);
   const Plan& plan = account(reply.evaluation);
+  reply.allocator = allocator_use(plan, static_cast<std::int64_t>(plan.peak_rank));
   reply.loads = plans_by_load(question.request);
   reply.looked_for_alternatives = question.with_alternatives;
   if (question.with_alternatives) {

@@ -5,6 +5,7 @@
 
 #include "headroom/core/error.hpp"
 #include "headroom/core/expects.hpp"
+#include "headroom/plan/allocator_use.hpp"
 
 namespace headroom {
 namespace {
@@ -32,6 +33,12 @@ const Figure& measured_iteration(const MeasuredCase& it) {
   return *figure;
 }
 
+// By PyTorch's allocator on the peak rank; where its tensors cannot be followed, what they take.
+Bytes held_bytes(const Plan& plan) {
+  const std::optional<AllocatorUse> use = allocator_use(plan, static_cast<std::int64_t>(plan.peak_rank));
+  return use ? use->reserved : allocated(plan);
+}
+
 // `baseline` is the plan itself where the case has none.
 double prediction(const MeasuredCase& it, Measure measure, const Plan& plan, const Plan& baseline) {
   switch (measure) {
@@ -47,7 +54,8 @@ double prediction(const MeasuredCase& it, Measure measure, const Plan& plan, con
     case Measure::hfu_paper_at_measured:
       return throughput_at(plan, Seconds(measured_iteration(it).value)).hfu_paper;
     case Measure::allocated_bytes: return allocated(plan).count();
-    case Measure::device_bytes: return peak(plan).count();
+    case Measure::reserved_bytes: return held_bytes(plan).count();
+    case Measure::device_bytes: return (held_bytes(plan) + plan.ranks[plan.peak_rank].reserved).count();
   }
   EXPECTS(!"a measure without a prediction");
   return 0;
@@ -86,6 +94,7 @@ std::string group_of(const MeasuredCase& it, Measure measure, const Target* targ
   if (target != nullptr) return target->group;
   std::string rows = it.source + (traits.empty() ? "" : ", " + group_text(it.request, traits));
   if (measure == Measure::iteration_seconds) return rows;
+  if (measure == Measure::reserved_bytes) return rows + ", reserved memory";
   return rows + (is_bytes(measure) ? ", memory" : ", " + std::string(name_of(measure)));
 }
 

@@ -218,10 +218,16 @@ Strategy strategy_on(const System& system, const Software& software, const Measu
   return strategy;
 }
 
-Figure memory_of(const MeasuredRun& run, const RunSettings& settings) {
+Measure memory_measure(const std::string& unit, const std::string& caveats, const Software& software) {
+  if (holds(unit.empty() ? caveats : unit, "nvidia-smi")) return Measure::device_bytes;
+  const bool says = holds(unit, "reserved") || holds(unit, "allocated");
+  const bool reserved = says ? holds(unit, "reserved") : software.memory.logs_reserved;
+  return reserved ? Measure::reserved_bytes : Measure::allocated_bytes;
+}
+
+Figure memory_of(const MeasuredRun& run, const RunSettings& settings, const Software& software) {
   const std::string unit = run.memory_unit.empty() ? settings.memory_unit.value_or("") : run.memory_unit;
-  const bool of_device = holds(unit.empty() ? run.caveats : unit, "nvidia-smi");
-  return {.measure = of_device ? Measure::device_bytes : Measure::allocated_bytes,
+  return {.measure = memory_measure(unit, run.caveats, software),
           .value = *run.memory * (holds(unit, "GiB") ? gibi : 1e9)};
 }
 
@@ -285,7 +291,9 @@ RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const Sys
   MeasuredCase result{.source = label_of(run, source), .name = run.name, .request = std::move(request)};
   if (run.iteration)
     result.figures.push_back({.measure = Measure::iteration_seconds, .value = run.iteration->count()});
-  if (run.memory) result.figures.push_back(memory_of(run, settings));
+  if (run.memory) result.figures.push_back(memory_of(run, settings, software));
+  if (run.reserved_gib)
+    result.figures.push_back({.measure = Measure::reserved_bytes, .value = *run.reserved_gib * gibi});
   return result;
 }
 

@@ -196,6 +196,7 @@ inline constexpr auto run_fields = [](auto& fields, auto& it) {
   fields.object("derived", it, run_derived_fields);
   fields.object("measured", it, run_measured_fields);  // after what it takes precedence over
   fields.optional("memory_unit", it.run.memory_unit);
+  fields.optional("peak_reserved_gib", it.run.reserved_gib);
   fields.optional("caveats", it.run.caveats);
   fields.optional("gpus_per_node", it.run.devices_per_node, run_counts);
   fields.optional("interconnect", it.run.interconnect);

@@ -23,6 +23,8 @@ constexpr auto memory_fields = [](auto& fields, auto& memory) {
   fields.required("backward_buffers", memory.backward_buffers);
   fields.required("dummy_gradients", memory.dummy_gradients);
   fields.optional("holds_logits", memory.holds_logits);
+  fields.optional("expandable_segments", memory.expandable_segments);
+  fields.optional("logs_reserved", memory.logs_reserved);
   fields.optional("workspaces", memory.workspaces);
   fields.required("source", memory.source);
 };

@@ -30,7 +30,8 @@ constexpr auto variant_fields = [](auto& fields, auto& variant) {
 
 constexpr auto source_target_fields = [](auto& fields, auto& target) {
   fields.required("quantity", target.measure,
-                  OneOf{Measure::iteration_seconds, Measure::allocated_bytes, Measure::device_bytes});
+                  OneOf{Measure::iteration_seconds, Measure::allocated_bytes, Measure::reserved_bytes,
+                        Measure::device_bytes});
   fields.optional("median_percent", target.median);
   fields.optional("worst_percent", target.worst);
 };

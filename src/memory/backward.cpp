@@ -8,28 +8,25 @@
 #include "headroom/core/counts.hpp"
 #include "headroom/memory/forward.hpp"
 #include "headroom/parallel/parameters.hpp"
-#include "table_bytes.hpp"
+#include "memory/backward_bytes.hpp"
 
 namespace headroom {
 namespace {
 
-constexpr double weight_gradient_size = 2;  // bytes of an element: it has its weight's dtype
+constexpr auto half_size = static_cast<double>(size_of(Dtype::half));  // a weight's gradient has its dtype
 
 class BackwardWalk {
  public:
   BackwardWalk(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                Detail detail, const Software& software, const Bindings& letters, bool reduces_units)
-      : kind_(kind),
-        table_(kind.ops),
-        bytes_(kind, sharding, letters),
-        sharding_(sharding),
+      : table_(kind.ops),
+        of_op_(kind, sharding, software, letters),
+        bytes_(of_op_.values()),
         recomputed_(recomputed),
-        software_(software),
-        letters_(letters),
         reduces_units_(reduces_units) {
     for (const StoredTensor& tensor : stored_tensors(table_, sharding, recomputed, detail)) {
       if (tensor.value == nowhere) continue;  // random state, which lies in host memory
-      Stored stored{.until = tensor.received ? tensor.op : first_reader(tensor.value)};
+      Stored stored{.until = tensor.received ? tensor.op : of_op_.first_reader(tensor.value, recomputed)};
       (tensor.kept ? stored.kept : stored.made_again) = bytes_.number(tensor.bytes);
       stored_.push_back(stored);
     }
@@ -67,28 +64,6 @@ class BackwardWalk {
   };
 
   static std::size_t place(int index) { return static_cast<std::size_t>(index); }
-  // Of the gradient of an output, as rows and as columns, where the op multiplies fewer than 16 bits; what is gathered of it
-  // is one of the two.
-  [[nodiscard]] Bytes cast_gradient(const Op& op, ValueId output) const {
-    if (!multiplies_narrow(op) && !attends_narrow(op)) return Bytes(0);
-    const Bytes whole = bytes_.gathered_factor(op, output);
-    const Value& value = table_[output];
-    const Bytes own = bytes_.number(whole_bytes(value, sharding_, op.products[0].dtype) *
-                                    share(value.placement, sharding_));
-    return whole > Bytes(0) ? whole : 2 * own;
-  }
-
-  // The first op of the table that saved a value or is run again from it: the last whose backward pass needs it.
-  [[nodiscard]] int first_reader(ValueId value) const {
-    const ValueUse use = use_of(table_, value);
-    const OpSet savers = use.savers & ~receivers_of(table_, value, sharding_);
-    const OpSet needed_by = savers | (use.readers & recomputed_.ops);
-    if (needed_by == 0) return table_[value].producer;  // a view into the same allocation is needed
-    int op = 0;
-    while ((needed_by & op_bit(place(op))) == 0) ++op;
-    return op;
-  }
-
   // What the loss reads, or what is capped or gathered to be read by it.
   [[nodiscard]] bool is_logits(ValueId value) const {
     return std::any_of(table_.ops().begin(), table_.ops().end(), [&](const Op& op) {
@@ -96,19 +71,6 @@ class BackwardWalk {
       if (op.kind == OpKind::loss) return true;
       return (op.name == "softcap" || op.name == "gather_logits") && is_logits(op.outputs[0]);
     });
-  }
-
-  // Of a kernel of its own, or the dummy that stands for the one that was added to the sum.
-  [[nodiscard]] Bytes weight_gradient(const Op& op) const {
-    const DummyGradients dummies = software_.memory.dummy_gradients;
-    const bool separate = software_.gradient_accumulation == GradientAccumulation::separate;
-    const bool of_its_own =
-        dummies == DummyGradients::transient ||
-        (dummies == DummyGradients::kept_by_shape && kind_.position == KindPosition::last && !kind_.predicts);
-    const bool linear = op.kind == OpKind::linear && (separate || of_its_own);
-    if (op.frozen) return Bytes(0);
-    if (!linear && op.kind != OpKind::embedding) return Bytes(0);
-    return weight_gradient_size * Bytes(parameters(op, sharding_).evaluate(letters_));
   }
 
   [[nodiscard]] Bytes exchanged(const Op& op) const {
@@ -124,15 +86,12 @@ class BackwardWalk {
     const Op& op = table_.ops()[place(index)];
     BackwardPeak now = now_;
     now.during.op = index;
-    if (op.quantized) {  // its weights are made BF16 for its products
-      now.dequantized = size_of(Dtype::half) * Bytes(product_weights(op, sharding_).evaluate(letters_));
-    }
+    now.dequantized = of_op_.dequantized(op);
     if (reduces_units_) {
-      if (!op.frozen)
-        now_.weight_gradients += weight_gradient_size * Bytes(parameters(op, sharding_).evaluate(letters_));
+      now_.weight_gradients += of_op_.unit_gradient(op);
       now.weight_gradients = now_.weight_gradients;
     } else {
-      now.weight_gradients = weight_gradient(op);
+      now.weight_gradients = of_op_.weight_gradient(op);
     }
     now.gathered += exchanged(op);
     for (std::size_t value = 0; value < table_.values().size(); ++value) {
@@ -141,7 +100,7 @@ class BackwardWalk {
     for (const ValueId output : op.outputs) {
       if (!gradients_[place(output)].alive) continue;
       now.gathered += bytes_.gathered_factor(op, output);
-      now.gradients += cast_gradient(op, output);
+      now.gradients += of_op_.cast_gradient(op, output);
     }
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const ValueId input = op.inputs[i];
@@ -153,10 +112,8 @@ class BackwardWalk {
         gradient.alive = true;
       } else {
         const Bytes whole = bytes_.gathered(op, input, table_[input].dtype);
-        if (op.kind == OpKind::linear && !sharding_.save_gathered_input) {
-          now.gathered += bytes_.gathered_factor(op, input);
-        }
-        if (!op.in_place) count(now, input, gradient_bytes(op, input) + whole);
+        now.gathered += of_op_.gathered_again(op, input);
+        if (!op.in_place) count(now, input, of_op_.input_gradient(op, input) + whole);
         gradient = {.alive = true, .bytes = bytes_.shard(input)};
       }
     }
@@ -172,19 +129,10 @@ class BackwardWalk {
     return now;
   }
 
-  // Of an input while the op runs.
-  [[nodiscard]] Bytes gradient_bytes(const Op& op, ValueId input) const {
-    if (!op.input_gradient) return bytes_.shard(input);
-    return (real(bits_of(*op.input_gradient)) / real(bits_of(table_[input].dtype))) * bytes_.shard(input);
-  }
-
-  const LayerKind& kind_;
   const OpTable& table_;
-  TableBytes bytes_;
-  const Sharding& sharding_;
+  BackwardBytes of_op_;
+  const TableBytes& bytes_;
   const RecomputedOps& recomputed_;
-  const Software& software_;
-  const Bindings& letters_;
   std::vector<Stored> stored_;
   std::array<Gradient, OpTable::max_values> gradients_{};
   bool reduces_units_ = false;
@@ -272,7 +220,7 @@ Bytes dummy_gradients(const ModelLayers& layers, const KindCounts& counts, const
         const std::pair shape{outer, extent(product.inner)};
         if (std::find(shapes.begin(), shapes.end(), shape) != shapes.end()) continue;
         shapes.push_back(shape);
-        sum += Bytes(weight_gradient_size * shape.first * shape.second);
+        sum += Bytes(half_size * shape.first * shape.second);
       }
     }
   }

@@ -55,12 +55,9 @@ std::vector<Problem> optimizer_illegalities(const Transformer& model, const Stra
 
 bool steps_with(OptimizerKind optimizer, DataSharding sharding) {
   switch (optimizer) {
-    case OptimizerKind::adafactor:
-      return sharding == DataSharding::none || sharding == DataSharding::zero3;
-    case OptimizerKind::muon:
-      return sharding <= DataSharding::zero1;
-    default:
-      return true;
+    case OptimizerKind::adafactor: return sharding == DataSharding::none || sharding == DataSharding::zero3;
+    case OptimizerKind::muon: return sharding <= DataSharding::zero1;
+    default: return true;
   }
 }
 

@@ -199,8 +199,10 @@ std::vector<Assumption> assumptions_of(const System& system, const Software& sof
   }
   assumptions.push_back(
       {software.memory.backward_buffers
-           ? "left out: temporary buffers of a kernel, fragmentation"
-           : "left out: temporary buffers of a kernel, gradients in flight between ops, fragmentation",
+           ? "left out: temporary buffers of a kernel, what an allocator holds beside tensors"
+           : "left out: temporary buffers of a kernel, gradients in flight between ops, what an allocator "
+             "holds "
+             "beside tensors",
        "less than 5% of capacity to spare is called marginal for their sake"});
   return assumptions;
 }

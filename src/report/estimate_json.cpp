@@ -80,6 +80,13 @@ OrderedJson allocated_json(const AllocatedInterval& allocated) {
             {"source", source}}}};
 }
 
+OrderedJson allocator_json(const std::optional<AllocatorUse>& use) {
+  if (!use) return nullptr;
+  return {{"reserved_bytes", number(use->reserved)},
+          {"expandable_bytes", number(use->expandable)},
+          {"allocated_bytes", number(use->allocated)}};
+}
+
 OrderedJson time_json(const EstimateReply& report, const Plan& plan) {
   const IterationTime& iteration = plan.timing->iteration;
   OrderedJson breakdown = OrderedJson::object();
@@ -178,6 +185,7 @@ OrderedJson estimate_json(const EstimateReply& report) {
                      {"peak_bytes", number(peak(plan))},
                      {"peak_rank", plan.peak_rank},
                      {"allocated", allocated_json(report.allocated)},
+                     {"allocator", allocator_json(report.allocator)},
                      {"headroom_bytes", number(headroom_of(plan))},
                      {"verdict", name_of(plan.verdict)},
                      {"host", host_json(plan)},

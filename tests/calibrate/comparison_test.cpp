@@ -80,10 +80,13 @@ TEST_CASE("times and bytes compare by ratio, utilizations by difference") {
 TEST_CASE("what a tensor allocator sees leaves reserves out") {
   MeasuredCase it = built_in("175B, full recomputation");
   it.figures = {{.measure = Measure::allocated_bytes, .value = 1},
+                {.measure = Measure::reserved_bytes, .value = 1},
                 {.measure = Measure::device_bytes, .value = 1}};
   const std::vector<Comparison> rows = compare({it}, {}, embedded_spreads());
-  CHECK(rows[1].predicted - rows[0].predicted ==
+  CHECK(rows[1].predicted > rows[0].predicted);
+  CHECK(rows[2].predicted - rows[1].predicted ==
         reserved(it.request.system, it.request.software, it.request.strategy).count());
+  CHECK(rows[1].group == "K22 table 5, reserved memory");
 }
 
 TEST_CASE("a utilization at a rounded time may differ by what the rounding allows") {

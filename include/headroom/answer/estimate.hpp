@@ -6,6 +6,7 @@
 
 #include "headroom/answer/trace.hpp"
 #include "headroom/interop/launch_flags.hpp"
+#include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/capacity.hpp"
 #include "headroom/plan/interval.hpp"
 #include "headroom/plan/remedies.hpp"
@@ -32,6 +33,7 @@ struct LoadedPlan {
 struct EstimateReply {
   Evaluation evaluation;
   AllocatedInterval allocated;
+  std::optional<AllocatorUse> allocator;  // of the peak rank, where its tensors can be followed in order
   std::optional<IterationSpread> spread;  // where time is known
   std::optional<IterationInterval> interval;
   Training training;

@@ -26,7 +26,8 @@ enum class Measure : std::uint8_t {
   mfu_at_measured,  // of the measured time: a check of FLOPs and peak alone
   hfu_paper_at_measured,
   allocated_bytes,  // the peak rank's tensors, as torch.cuda.max_memory_allocated counts them
-  device_bytes,     // with all that is reserved, as nvidia-smi shows it
+  reserved_bytes,   // what the allocator holds for them, as torch.cuda.max_memory_reserved counts it
+  device_bytes,     // with what is not the allocator's, as nvidia-smi shows it
 };
 
 // Ratios are compared by their difference, in points; times and bytes by their relative error.
@@ -35,7 +36,8 @@ constexpr bool is_ratio(Measure measure) {
          measure == Measure::mfu_at_measured || measure == Measure::hfu_paper_at_measured;
 }
 constexpr bool is_bytes(Measure measure) {
-  return measure == Measure::allocated_bytes || measure == Measure::device_bytes;
+  return measure == Measure::allocated_bytes || measure == Measure::reserved_bytes ||
+         measure == Measure::device_bytes;
 }
 
 struct Figure {
@@ -111,7 +113,7 @@ double median(std::vector<double> values);
 bool within(double error, double tolerance);
 
 template <>
-inline constexpr std::array<Spelling<Measure>, 11> spellings<Measure>{{
+inline constexpr std::array<Spelling<Measure>, 12> spellings<Measure>{{
     {Measure::forward_seconds, "forward_seconds"},
     {Measure::backward_seconds, "backward_seconds"},
     {Measure::layer_seconds, "layer_seconds"},
@@ -122,6 +124,7 @@ inline constexpr std::array<Spelling<Measure>, 11> spellings<Measure>{{
     {Measure::mfu_at_measured, "mfu_at_measured"},
     {Measure::hfu_paper_at_measured, "hfu_paper_at_measured"},
     {Measure::allocated_bytes, "allocated_bytes"},
+    {Measure::reserved_bytes, "reserved_bytes"},
     {Measure::device_bytes, "device_bytes"},
 }};
 

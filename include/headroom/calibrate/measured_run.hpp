@@ -99,7 +99,10 @@ struct MeasuredRun {
   bool fit = false;  // marked as one to fit efficiencies to (calibrate/fit_runs.hpp)
   std::optional<Seconds> iteration;
   std::optional<double> memory;  // in its unit
-  std::string memory_unit;       // "GB" unless it says "GiB"; "allocated" unless it says "nvidia-smi"
+  // "GB" unless it says "GiB"; of the whole device where it says "nvidia-smi", of the allocator where it says "reserved", of
+  // tensors where it says "allocated"; else as its stack logs memory.
+  std::string memory_unit;
+  std::optional<double> reserved_gib;  // that the allocator held, beside `memory`
   std::optional<std::int64_t> devices_per_node;
   std::string interconnect;  // in words (calibrate/network_words.hpp)
   std::string caveats;       // in words, which may name nvidia-smi where memory_unit is empty

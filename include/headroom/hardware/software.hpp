@@ -47,7 +47,9 @@ struct StackMemory {
   bool backward_buffers = false;  // gradients between ops, half-precision logits, gathered inputs
   DummyGradients dummy_gradients = DummyGradients::none;
   bool holds_logits = false;  // the training loop refers to those of a microbatch during its backward pass
-  std::optional<Bytes> workspaces;  // of matrix products, that PyTorch's allocator holds for the whole run
+  bool expandable_segments = false;  // of PyTorch's allocator (memory/caching_allocator.hpp)
+  bool logs_reserved = false;        // as memory, the stack's logs give what that allocator holds
+  std::optional<Bytes> workspaces;   // of matrix products, that PyTorch's allocator holds for the whole run
   std::string source = "None of it is counted, as in K22";
   friend bool operator==(const StackMemory&, const StackMemory&) = default;
 };

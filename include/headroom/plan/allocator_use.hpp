@@ -1,0 +1,28 @@
+// What PyTorch's caching allocator holds on a rank, which its logs print as reserved memory: the tensors of some iterations, in the
+// order of the rank's schedule, served one by one (memory/pass_events.hpp, memory/caching_allocator.hpp). It is more than what
+// tensors take at once: of a block that was freed a larger tensor has no use, and what one stream freed another one has none of.
+#pragma once
+
+#include <optional>
+
+#include "headroom/plan/plan.hpp"
+
+namespace headroom {
+
+struct AllocatorUse {
+  Bytes reserved;
+  Bytes allocated;   // at most at once, of the same tensors
+  Bytes expandable;  // reserved, where segments grow (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)
+  friend bool operator==(const AllocatorUse&, const AllocatorUse&) = default;
+};
+
+// Of a rank of a plan. None where the order of tensors is not followed: passes for weights of their own, windows of recomputation,
+// checkpoints of several layers, and what is offloaded.
+//
+// Weights and gradients are allocated first, the state of the optimizer when it first steps. Gathered weights come to a stream of
+// their own and are copied from there where the stack copies units; shards of gradients are reduced to on a third [PyTorch,
+// torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_all_gather and foreach_reduce], and are freed before the next
+// iteration (zero_grad).
+std::optional<AllocatorUse> allocator_use(const Plan& plan, std::int64_t rank);
+
+}  // namespace headroom

@@ -1,0 +1,86 @@
+// Bytes that a backward pass through one op has beside the values of its table (table_bytes.hpp): gradients of its weights, of its
+// inputs while it runs, of its outputs in the type that it multiplies, and weights that it makes BF16.
+#pragma once
+
+#include "headroom/parallel/parameters.hpp"
+#include "memory/table_bytes.hpp"
+
+namespace headroom {
+
+class BackwardBytes {
+ public:
+  BackwardBytes(const LayerKind& kind, const Sharding& sharding, const Software& software,
+                const Bindings& letters)
+      : kind_(kind),
+        bytes_(kind, sharding, letters),
+        sharding_(sharding),
+        software_(software),
+        letters_(letters) {}
+
+  [[nodiscard]] const TableBytes& values() const { return bytes_; }
+
+  // Of the gradient of an output, as rows and as columns, where the op multiplies fewer than 16 bits; what is gathered of it
+  // is one of the two.
+  [[nodiscard]] Bytes cast_gradient(const Op& op, ValueId output) const {
+    if (!multiplies_narrow(op) && !attends_narrow(op)) return Bytes(0);
+    const Bytes whole = bytes_.gathered_factor(op, output);
+    const Value& value = kind_.ops[output];
+    const Bytes own = bytes_.number(whole_bytes(value, sharding_, op.products[0].dtype) *
+                                    share(value.placement, sharding_));
+    return whole > Bytes(0) ? whole : 2 * own;
+  }
+
+  // Of a kernel of its own, or the dummy that stands for the one that was added to the sum.
+  [[nodiscard]] Bytes weight_gradient(const Op& op) const {
+    const DummyGradients dummies = software_.memory.dummy_gradients;
+    const bool separate = software_.gradient_accumulation == GradientAccumulation::separate;
+    const bool of_its_own =
+        dummies == DummyGradients::transient ||
+        (dummies == DummyGradients::kept_by_shape && kind_.position == KindPosition::last && !kind_.predicts);
+    const bool linear = op.kind == OpKind::linear && (separate || of_its_own);
+    return linear || op.kind == OpKind::embedding ? unit_gradient(op) : Bytes(0);
+  }
+
+  // Of all weights of the op, where they are reduced when their unit is done.
+  [[nodiscard]] Bytes unit_gradient(const Op& op) const {
+    constexpr double element = 2;  // it has its weight's dtype
+    return op.frozen ? Bytes(0) : element * Bytes(parameters(op, sharding_).evaluate(letters_));
+  }
+
+  [[nodiscard]] Bytes dequantized(const Op& op) const {
+    if (!op.quantized) return Bytes(0);
+    return size_of(Dtype::half) * Bytes(product_weights(op, sharding_).evaluate(letters_));
+  }
+
+  // Of the gradient of an input while the op runs.
+  [[nodiscard]] Bytes input_gradient(const Op& op, ValueId input) const {
+    if (!op.input_gradient) return bytes_.shard(input);
+    return (real(bits_of(*op.input_gradient)) / real(bits_of(kind_.ops[input].dtype))) * bytes_.shard(input);
+  }
+
+  // Of an input that is gathered again for the gradient of the weights.
+  [[nodiscard]] Bytes gathered_again(const Op& op, ValueId input) const {
+    if (op.kind != OpKind::linear || sharding_.save_gathered_input) return Bytes(0);
+    return bytes_.gathered_factor(op, input);
+  }
+
+  // The first op of the table that saved a value or is run again from it: the last whose backward pass needs it.
+  [[nodiscard]] int first_reader(ValueId value, const RecomputedOps& recomputed) const {
+    const ValueUse use = use_of(kind_.ops, value);
+    const OpSet savers = use.savers & ~receivers_of(kind_.ops, value, sharding_);
+    const OpSet needed_by = savers | (use.readers & recomputed.ops);
+    if (needed_by == 0) return kind_.ops[value].producer;  // a view into the same allocation is needed
+    std::size_t op = 0;
+    while ((needed_by & op_bit(op)) == 0) ++op;
+    return static_cast<int>(op);
+  }
+
+ private:
+  const LayerKind& kind_;
+  TableBytes bytes_;
+  const Sharding& sharding_;
+  const Software& software_;
+  const Bindings& letters_;
+};
+
+}  // namespace headroom

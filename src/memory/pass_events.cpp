@@ -1,0 +1,224 @@
+#include "headroom/memory/pass_events.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "memory/backward_bytes.hpp"
+
+namespace headroom {
+namespace {
+
+std::size_t place(int index) { return static_cast<std::size_t>(index); }
+
+// Allocations and frees of one pass, and what is alive between them.
+class Events {
+ public:
+  Events(std::vector<MemoryEvent>& events, int& tensors) : events_(events), tensors_(tensors) {}
+
+  int allocate(Bytes bytes) {
+    if (bytes <= Bytes(0)) return nowhere;
+    events_.push_back({.tensor = tensors_, .bytes = bytes});
+    return tensors_++;
+  }
+  void free(int& tensor) {
+    if (tensor != nowhere) events_.push_back({.tensor = tensor});
+    tensor = nowhere;
+  }
+  // Alive until the op under way is done.
+  void allocate_for_op(Bytes bytes) { of_op_.push_back(allocate(bytes)); }
+  void finish_op() {
+    for (int& tensor : of_op_) free(tensor);
+    of_op_.clear();
+  }
+
+ private:
+  std::vector<MemoryEvent>& events_;
+  int& tensors_;
+  std::vector<int> of_op_;
+};
+
+class PassTrace {
+ public:
+  PassTrace(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed, Detail detail,
+            const Software& software, const Bindings& letters, bool reduces_units)
+      : table_(kind.ops),
+        of_op_(kind, sharding, software, letters),
+        bytes_(of_op_.values()),
+        recomputed_(recomputed),
+        reduces_units_(reduces_units) {
+    for (const StoredTensor& tensor : stored_tensors(table_, sharding, recomputed, detail)) {
+      if (tensor.value == nowhere) continue;  // random state, which lies in host memory
+      stored_.push_back({.value = tensor.value,
+                         .bytes = bytes_.number(tensor.bytes),
+                         .from = tensor.received ? tensor.op : table_[tensor.value].producer,
+                         .until = tensor.received ? tensor.op : of_op_.first_reader(tensor.value, recomputed),
+                         .kept = tensor.kept,
+                         .received = tensor.received});
+    }
+  }
+
+  PassEvents run() && {
+    PassEvents result;
+    Events forward(result.forward, result.tensors);
+    go_forward(forward, every_op(table_), true);
+    Events backward(result.backward, result.tensors);
+    go_backward(backward);
+    for (const int tensor : weight_gradients_) {
+      if (tensor != nowhere) result.weight_gradients.push_back(tensor);
+    }
+    return result;
+  }
+
+ private:
+  struct Stored {
+    ValueId value = nowhere;
+    Bytes bytes;
+    int from = nowhere;   // made by this op; nowhere: the caller has it
+    int until = nowhere;  // freed after the backward pass of this op
+    bool kept = false;    // or made again
+    bool received = false;
+    int tensor = nowhere;
+  };
+
+  // Through the ops of the set, of which those tensors stay that are kept, or made again.
+  void go_forward(Events& events, OpSet ops, bool kept) {
+    std::vector<int> passing(table_.values().size(), nowhere);
+    std::vector<int> last_uses(table_.values().size());
+    for (std::size_t value = 0; value < last_uses.size(); ++value) {
+      const Value& it = table_.values()[value];
+      last_uses[value] = std::max(it.producer, it.held_until);
+      for (std::size_t op = 0; op < table_.ops().size(); ++op) {
+        if (table_.ops()[op].inputs.contains(static_cast<ValueId>(value)))
+          last_uses[value] = std::max(last_uses[value], static_cast<int>(op));
+      }
+    }
+    const auto store = [&](int producer) {
+      for (Stored& stored : stored_) {
+        if (stored.kept == kept && stored.from == producer) stored.tensor = events.allocate(stored.bytes);
+      }
+    };
+    store(nowhere);
+    for (std::size_t op = 0; op < table_.ops().size(); ++op) {
+      if ((ops & op_bit(op)) == 0) continue;
+      const Op& row = table_.ops()[op];
+      events.allocate_for_op(bytes_.exchanged_forward(row));
+      for (const ValueId input : row.inputs) events.allocate_for_op(bytes_.gathered_factor(row, input));
+      for (const ValueId output : row.outputs) {
+        events.allocate_for_op(bytes_.gathered(row, output, table_[output].dtype));
+        if (passes(output, kept)) passing[place(output)] = events.allocate(bytes_.shard(output));
+      }
+      store(static_cast<int>(op));
+      events.finish_op();
+      for (std::size_t value = 0; value < passing.size(); ++value) {
+        if (last_uses[value] <= static_cast<int>(op)) events.free(passing[value]);
+      }
+    }
+    for (int& tensor : passing) events.free(tensor);
+  }
+
+  // Whether a value that an op makes is alive of its own until it is read: neither stored nor too small to matter.
+  [[nodiscard]] bool passes(ValueId value, bool forward) const {
+    const Value& it = table_[value];
+    if (is_narrow(it.dtype) || it.detail == Detail::exact) return false;
+    return std::none_of(stored_.begin(), stored_.end(), [&](const Stored& stored) {
+      return stored.value == value && !stored.received && (stored.kept || !forward);
+    });
+  }
+
+  void go_backward(Events& events) {
+    const int ops = static_cast<int>(table_.ops().size());
+    gradients_.fill(nowhere);
+    const Op& last = table_.ops()[place(ops - 1)];
+    if (last.kind != OpKind::loss) {
+      const ValueId result = last.outputs[last.outputs.size() - 1];
+      gradients_[place(result)] = events.allocate(bytes_.shard(result));
+    }
+    bool recomputing = false;
+    for (int op = ops - 1; op >= 0; --op) {
+      if ((recomputed_.ops & op_bit(place(op))) != 0 && !recomputing) {
+        recomputing = true;
+        go_forward(events, recomputed_.ops, false);
+      }
+      go_through(events, op, recomputing);
+    }
+    for (int& tensor : gradients_) events.free(tensor);
+    for (Stored& stored : stored_) events.free(stored.tensor);
+  }
+
+  void go_through(Events& events, int index, bool recomputing) {
+    const Op& op = table_.ops()[place(index)];
+    events.allocate_for_op(of_op_.dequantized(op));
+    if (reduces_units_) {
+      weight_gradients_.push_back(events.allocate(of_op_.unit_gradient(op)));
+    } else {
+      events.allocate_for_op(of_op_.weight_gradient(op));
+    }
+    const Bytes exchanged = bytes_.exchanged_backward(op);
+    events.allocate_for_op(recomputing ? std::max(exchanged, bytes_.exchanged_forward(op)) : exchanged);
+    for (const ValueId output : op.outputs) {
+      if (gradients_[place(output)] == nowhere) continue;
+      events.allocate_for_op(bytes_.gathered_factor(op, output));
+      events.allocate_for_op(of_op_.cast_gradient(op, output));
+    }
+    for (const ValueId temporary : op.temporaries) events.allocate_for_op(bytes_.shard(temporary));
+    std::vector<std::pair<ValueId, int>> made;
+    std::vector<std::pair<ValueId, int>> casts;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const ValueId input = op.inputs[i];
+      if (op.adds && (i + 1 == op.inputs.size() || op.saves.empty())) continue;  // shared, see below
+      if (op.in_place) continue;
+      const Bytes whole = bytes_.gathered(op, input, table_[input].dtype);
+      events.allocate_for_op(of_op_.gathered_again(op, input));
+      events.allocate_for_op(whole);
+      // One of another dtype is there until the one that stays is made of it.
+      if (op.input_gradient) {
+        casts.emplace_back(input, events.allocate(of_op_.input_gradient(op, input)));
+      } else {
+        made.emplace_back(input, events.allocate(bytes_.shard(input)));
+      }
+    }
+    events.finish_op();
+    if (op.adds) pass_on(op);
+    for (const ValueId output : op.outputs) events.free(gradients_[place(output)]);
+    for (Stored& stored : stored_) {
+      if (stored.until == index) events.free(stored.tensor);
+    }
+    for (auto& [input, whole] : casts) {
+      made.emplace_back(input, events.allocate(bytes_.shard(input)));
+      events.free(whole);
+    }
+    if (op.in_place) {
+      for (const ValueId input : op.inputs) made.emplace_back(input, events.allocate(bytes_.shard(input)));
+    }
+    for (const auto& [input, tensor] : made) {
+      events.free(gradients_[place(input)]);
+      gradients_[place(input)] = tensor;
+    }
+  }
+
+  // The stream's gradient is that of the sum, which a branch without dropout shares.
+  void pass_on(const Op& op) {
+    int& of_sum = gradients_[place(op.outputs[op.outputs.size() - 1])];
+    const ValueId stream = op.inputs[op.inputs.size() - 1];
+    if (gradients_[place(stream)] == nowhere) gradients_[place(stream)] = std::exchange(of_sum, nowhere);
+  }
+
+  const OpTable& table_;
+  BackwardBytes of_op_;
+  const TableBytes& bytes_;
+  const RecomputedOps& recomputed_;
+  std::vector<Stored> stored_;
+  std::array<int, OpTable::max_values> gradients_{};
+  std::vector<int> weight_gradients_;
+  bool reduces_units_ = false;
+};
+
+}  // namespace
+
+PassEvents pass_events(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
+                       Detail detail, const Software& software, const Bindings& letters, bool reduces_units) {
+  return PassTrace(kind, sharding, recomputed, detail, software, letters, reduces_units).run();
+}
+
+}  // namespace headroom

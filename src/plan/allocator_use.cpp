@@ -1,0 +1,313 @@
+#include "headroom/plan/allocator_use.hpp"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "headroom/core/counts.hpp"
+#include "headroom/memory/caching_allocator.hpp"
+#include "headroom/memory/pass_events.hpp"
+#include "headroom/memory/units.hpp"
+#include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/parameters.hpp"
+#include "headroom/schedule/order.hpp"
+#include "memory/kept_layers.hpp"
+
+namespace headroom {
+namespace {
+
+using Block = CachingAllocator::Block;
+
+// The first has no state of the optimizer until it steps, and the second is the first that is like those after it.
+constexpr int iterations = 3;
+
+enum Stream : int { compute, gather, reduce };
+
+// A layer, or what stands at an end of the model, of a virtual stage.
+struct StageMember {
+  std::size_t kind = 0;
+  bool recomputed = false;
+  bool rooted = false;  // in the root unit
+};
+
+// What one microbatch has alive of a virtual stage, by member.
+using Alive = std::vector<std::vector<Block>>;
+
+bool follows_order(const Plan& plan) {
+  const Strategy& strategy = plan.request.strategy;
+  const Recomputation& recompute = strategy.recompute;
+  return !has_weight_passes(strategy.schedule) && !recompute.window && strategy.offload == Offload{} &&
+         !(shares_checkpoints(recompute) && recompute.layers != 1);
+}
+
+class Replay {
+ public:
+  Replay(const Plan& plan, std::int64_t rank, bool expandable)
+      : request_(plan.request),
+        strategy_(request_.strategy),
+        memory_(plan.ranks[index(rank)]),
+        layers_(layers_of(request_.model, strategy_, request_.software)),
+        sharding_(sharding_of(request_.model, strategy_)),
+        letters_(bindings(request_.model, strategy_, request_.workload)),
+        shape_(same_liveness(schedule_shape(strategy_, microbatches(strategy_, request_.workload)))),
+        rank_(rank),
+        reduces_(reduces_in_passes(strategy_, request_.software)),
+        gathers_(gathers_in_passes(strategy_)),
+        allocator_(expandable) {
+    find_members();
+    find_events();
+    if (has_units(strategy_, request_.software)) {
+      const ModelParameterExprs parameters =
+          model_parameter_exprs(layers_, sharding_, strategy_.tensor_parallel);
+      units_ = model_units(layers_, evaluate(parameters, letters_), strategy_, request_.software);
+    }
+  }
+
+  CachingAllocator run() && {
+    allocate_resident();
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      for (auto& [member, block] : shards_) allocator_.free(block);
+      shards_.clear();
+      alive_.clear();
+      visit_steps(shape_, rank_, [&](const Step& step) {
+        if (step.pass == Pass::forward) {
+          go_forward(step);
+        } else {
+          go_backward(step);
+        }
+      });
+      if (iteration == 0) allocate_state(memory_.state.optimizer);
+    }
+    return std::move(allocator_);
+  }
+
+ private:
+  void find_members() {
+    const std::vector<StagePlace> places = stage_places(layers_, strategy_);
+    const bool in_root = request_.software.sharding.ends_in_root;
+    for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
+      const StagePlace& place = places[index(stage_of(shape_, rank_, chunk))];
+      std::vector<StageMember>& members = chunks_.emplace_back();
+      const auto add_ends = [&](KindPosition position) {
+        for (std::size_t i = 0; i < layers_.kinds.size(); ++i) {
+          if (layers_.kinds[i].position != position) continue;
+          const bool again = is_layer(layers_.kinds[i]) && recomputes_all_layers(strategy_.recompute);
+          for (std::int64_t n = 0; n < place.of_kind[i]; ++n) members.push_back({i, again, in_root});
+        }
+      };
+      add_ends(KindPosition::first);
+      visit_kept_layers(place, strategy_.recompute, [&](const KeptLayers& of) {
+        for (std::int64_t n = 0; n < of.count; ++n) members.push_back({of.kind, of.recomputed});
+      });
+      add_ends(KindPosition::last);
+    }
+  }
+
+  void find_events() {
+    for (const LayerKind& kind : layers_.kinds) {
+      const Bindings letters = bindings_of(kind.sizes, letters_);
+      const Sharding sharding = sharding_of(kind.sizes, sharding_, strategy_.tensor_parallel);
+      const auto events = [&](const RecomputedOps& recomputed) {
+        return pass_events(kind, sharding, recomputed, request_.detail, request_.software, letters, reduces_);
+      };
+      events_.emplace_back(events({}), events(recomputed_ops_of(kind, strategy_.recompute)));
+      std::vector<double>& parameters = parameters_.emplace_back();
+      for (const Op& op : kind.ops.ops()) {
+        const double count = headroom::parameters(op, sharding).evaluate(letters);
+        if (count > 0) parameters.push_back(count);
+      }
+    }
+    for (const std::vector<StageMember>& members : chunks_) {
+      for (const StageMember& member : members) all_parameters_ += parameters_of(member);
+    }
+  }
+
+  [[nodiscard]] double parameters_of(const StageMember& member) const {
+    double sum = 0;
+    for (const double count : parameters_[member.kind]) sum += count;
+    return sum;
+  }
+
+  // Bytes for each parameter, of all ops of all members in turn.
+  void allocate_state(Bytes bytes) {
+    for (const std::vector<StageMember>& members : chunks_) {
+      for (const StageMember& member : members) {
+        for (const double count : parameters_[member.kind])
+          allocator_.allocate(count / all_parameters_ * bytes, compute);
+      }
+    }
+  }
+
+  void allocate_resident() {
+    if (all_parameters_ > 0) {
+      allocate_state(memory_.state.weights);
+      if (!reduces_) allocate_state(memory_.state.gradients);
+    }
+    for (const Bytes bytes : {memory_.workspaces, memory_.dummy_gradients, units_.buckets}) {
+      if (bytes > Bytes(0)) allocator_.allocate(bytes, compute);
+    }
+  }
+
+  void play(const std::vector<MemoryEvent>& events, std::vector<Block>& blocks) {
+    for (const MemoryEvent& event : events) {
+      Block& block = blocks[index(event.tensor)];
+      if (frees(event)) {
+        allocator_.free(block);
+      } else {
+        block = allocator_.allocate(event.bytes, compute);
+      }
+    }
+  }
+
+  [[nodiscard]] const PassEvents& events_of(const StageMember& member) const {
+    const auto& [plain, recomputed] = events_[member.kind];
+    return member.recomputed ? recomputed : plain;
+  }
+
+  // The weights of a unit, once they are gathered and, where the stack copies units, in the buffer that they are copied from.
+  struct Gathered {
+    Bytes bytes;
+    std::optional<Block> buffer;
+    std::optional<Block> weights;
+  };
+  Gathered start_gather(Bytes bytes) {
+    if (bytes <= Bytes(0)) return {};
+    return {.bytes = bytes, .buffer = allocator_.allocate(bytes, gather), .weights = {}};
+  }
+  void finish_gather(Gathered& unit) {
+    if (!unit.buffer || !request_.software.sharding.copies_units) return;
+    unit.weights = allocator_.allocate(unit.bytes, compute);
+    allocator_.free(*std::exchange(unit.buffer, std::nullopt));
+  }
+  void release(Gathered& unit) {
+    if (unit.buffer) allocator_.free(*unit.buffer);
+    if (unit.weights) allocator_.free(*unit.weights);
+    unit = {};
+  }
+
+  [[nodiscard]] Bytes gathered_bytes_of(const StageMember& member) const {
+    return gathers_ ? units_.kinds[member.kind].gathered : Bytes(0);
+  }
+  // Of the member after this one, one way or the other, that is a unit of its own.
+  [[nodiscard]] Bytes next_unit(const std::vector<StageMember>& members, std::size_t after, int way) const {
+    for (std::size_t i = after + static_cast<std::size_t>(way); i < members.size();
+         i += static_cast<std::size_t>(way)) {
+      if (!members[i].rooted) return gathered_bytes_of(members[i]);
+    }
+    return Bytes(0);
+  }
+
+  void go_forward(const Step& step) {
+    const std::vector<StageMember>& members = chunks_[index(step.chunk)];
+    Alive& alive = alive_[{step.microbatch, step.chunk}];
+    if (gathers_) {
+      Bytes root;
+      for (const StageMember& member : members) root += member.rooted ? gathered_bytes_of(member) : Bytes(0);
+      root_ = start_gather(root);
+      finish_gather(root_);
+      ahead_ = start_gather(next_unit(members, std::size_t(0) - 1, 1));
+      kept_.assign(members.size(), {});
+    }
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const PassEvents& events = events_of(members[i]);
+      std::vector<Block>& blocks = alive.emplace_back(index(events.tensors));
+      const bool own = gathers_ && !members[i].rooted;
+      if (own) {
+        kept_[i] = std::exchange(ahead_, {});
+        finish_gather(kept_[i]);
+        ahead_ = start_gather(next_unit(members, i, 1));
+      }
+      play(events.forward, blocks);
+      // The last unit is the first of the backward pass.
+      if (own && !units_.keeps_gathered && ahead_.buffer) release(kept_[i]);
+    }
+  }
+
+  void go_backward(const Step& step) {
+    const std::vector<StageMember>& members = chunks_[index(step.chunk)];
+    auto node = alive_.extract({step.microbatch, step.chunk});
+    Alive& alive = node.mapped();
+    std::optional<Block> reducing;
+    for (std::size_t i = members.size(); i-- > 0;) {
+      const PassEvents& events = events_of(members[i]);
+      const bool own = gathers_ && !members[i].rooted;
+      if (own && !kept_[i].buffer && !kept_[i].weights) {
+        kept_[i] = std::exchange(ahead_, {});
+        finish_gather(kept_[i]);
+      }
+      if (own && !units_.keeps_gathered && i > 0) ahead_ = start_gather(next_unit(members, i, -1));
+      play(events.backward, alive[i]);
+      if (own) release(kept_[i]);
+      if (reduces_ && !members[i].rooted) reducing = reduce_unit(members, alive, i, i, reducing);
+    }
+    if (gathers_) release(root_);
+    if (reduces_ && !members.empty() && (members.front().rooted || members.back().rooted))
+      reducing = reduce_unit(members, alive, 0, members.size() - 1, reducing);
+    if (reducing) allocator_.free(*reducing);
+  }
+
+  // The unit of one member, or of all that are in the root. What the reduction before read is freed when this one has started.
+  std::optional<Block> reduce_unit(const std::vector<StageMember>& members, Alive& alive, std::size_t first,
+                                   std::size_t last, std::optional<Block> before) {
+    Bytes input;
+    double parameters = 0;
+    const bool root = members[first].rooted || members[last].rooted;
+    for (std::size_t i = first; i <= last; ++i) {
+      if (members[i].rooted != root) continue;
+      input += units_.kinds[members[i].kind].reduction;
+      parameters += parameters_of(members[i]);
+    }
+    std::optional<Block> own;
+    if (input > Bytes(0)) own = allocator_.allocate(input, compute);
+    for (std::size_t i = first; i <= last; ++i) {
+      if (members[i].rooted != root) continue;
+      for (const int tensor : events_of(members[i]).weight_gradients)
+        allocator_.free(alive[i][index(tensor)]);
+    }
+    const Bytes shard = parameters / all_parameters_ * memory_.state.gradients;
+    if (shard > Bytes(0)) {
+      const Block made = allocator_.allocate(shard, reduce);
+      const auto [kept, is_first] = shards_.try_emplace(root ? -1 : std::int64_t(first), made);
+      if (!is_first) allocator_.free(made);  // added to the one before
+    }
+    if (before) allocator_.free(*before);
+    return own;
+  }
+
+  const Request& request_;
+  const Strategy& strategy_;
+  const RankMemory& memory_;
+  ModelLayers layers_;
+  Sharding sharding_;
+  Bindings letters_;
+  ScheduleShape shape_;
+  std::int64_t rank_ = 0;
+  bool reduces_ = false;
+  bool gathers_ = false;
+  CachingAllocator allocator_;
+  ModelUnits units_;
+  std::vector<std::vector<StageMember>> chunks_;
+  std::vector<std::pair<PassEvents, PassEvents>> events_;  // of each kind, plain and recomputed
+  std::vector<std::vector<double>> parameters_;            // of each kind, by op
+  double all_parameters_ = 0;
+  std::map<std::pair<std::int64_t, std::int64_t>, Alive> alive_;  // by microbatch and chunk
+  Gathered root_;
+  Gathered ahead_;
+  std::vector<Gathered> kept_;            // by member
+  std::map<std::int64_t, Block> shards_;  // of gradients, by unit
+};
+
+}  // namespace
+
+std::optional<AllocatorUse> allocator_use(const Plan& plan, std::int64_t rank) {
+  if (!follows_order(plan)) return std::nullopt;
+  const CachingAllocator expandable = Replay(plan, rank, true).run();
+  AllocatorUse use{.reserved = expandable.reserved(),
+                   .allocated = expandable.most_allocated(),
+                   .expandable = expandable.reserved()};
+  if (!plan.request.software.memory.expandable_segments)
+    use.reserved = Replay(plan, rank, false).run().reserved();
+  return use;
+}
+
+}  // namespace headroom

@@ -1,0 +1,123 @@
+// What PyTorch's allocator holds, against its rules worked out by hand.
+#include "headroom/memory/caching_allocator.hpp"
+
+#include <map>
+#include <random>
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+namespace headroom {
+namespace {
+
+constexpr int here = 0;
+constexpr int elsewhere = 1;
+
+TEST_CASE(
+    "allocator: small tensors share segments of 2 MiB, larger ones of 20, and those of 10 MiB have their "
+    "own") {
+  CachingAllocator small(false);
+  small.allocate(1_B, here);
+  CHECK(small.reserved() == 2_MiB);
+  CHECK(small.allocated() == 512_B);
+  small.allocate(1_MiB, here);
+  CHECK(small.reserved() == 2_MiB);
+  CachingAllocator large(false);
+  large.allocate(1_MiB + 1_B, here);
+  CHECK(large.reserved() == 20_MiB);
+  large.allocate(18_MiB, here);
+  CHECK(large.reserved() == 20_MiB);
+  large.allocate(11_MiB, here);
+  CHECK(large.reserved() == 32_MiB);
+}
+
+TEST_CASE("allocator: a tensor is served from the smallest free block that has room") {
+  CachingAllocator allocator(false);
+  const auto larger = allocator.allocate(100_MiB, here);
+  const auto smaller = allocator.allocate(60_MiB, here);
+  allocator.free(larger);
+  allocator.free(smaller);
+  CHECK(allocator.allocate(50_MiB, here) == smaller);
+  CHECK(allocator.reserved() == 160_MiB);
+  CHECK(allocator.most_allocated() == 160_MiB);
+}
+
+TEST_CASE("allocator: no larger tensor fits into a block that was freed, unless segments grow") {
+  for (const bool expandable : {false, true}) {
+    CachingAllocator allocator(expandable);
+    allocator.free(allocator.allocate(40_MiB, here));
+    allocator.allocate(60_MiB, here);
+    CHECK(allocator.reserved() == (expandable ? 60_MiB : 100_MiB));
+  }
+}
+
+TEST_CASE("allocator: a hole between two tensors stays one where segments grow") {
+  CachingAllocator allocator(true);
+  const auto first = allocator.allocate(40_MiB, here);
+  allocator.allocate(20_MiB, here);
+  allocator.free(first);
+  allocator.allocate(60_MiB, here);
+  CHECK(allocator.reserved() == 120_MiB);
+  CHECK(allocator.allocate(40_MiB, here) == first);
+}
+
+TEST_CASE("allocator: what a stream freed serves no other stream") {
+  CachingAllocator allocator(false);
+  allocator.free(allocator.allocate(64_MiB, here));
+  allocator.allocate(64_MiB, elsewhere);
+  CHECK(allocator.reserved() == 128_MiB);
+  CHECK(allocator.allocated() == 64_MiB);
+}
+
+TEST_CASE("allocator: parts of a segment are joined when they are free again") {
+  CachingAllocator allocator(false);
+  const auto first = allocator.allocate(4_MiB, here);
+  const auto second = allocator.allocate(4_MiB, here);
+  allocator.free(first);
+  allocator.free(second);
+  CHECK(allocator.allocate(9_MiB, here) == first);
+  CHECK(allocator.reserved() == 20_MiB);
+}
+
+TEST_CASE("allocator: tensors of any order lie apart, and what is held does not shrink") {
+  rc::check("no two overlap", [](bool expandable, std::uint32_t seed) {
+    std::minstd_rand draw(seed);
+    const auto below = [&](std::int64_t most) {
+      return std::uniform_int_distribution(std::int64_t{0}, most - 1)(draw);
+    };
+    CachingAllocator allocator(expandable);
+    std::map<CachingAllocator::Block, std::int64_t> alive;
+    Bytes held;
+    for (int step = 0; step < 60; ++step) {
+      if (!alive.empty() && below(2) == 0) {
+        const auto gone = std::next(alive.begin(), below(std::ssize(alive)));
+        allocator.free(gone->first);
+        alive.erase(gone);
+      } else {
+        const std::int64_t bytes = 1 + below(std::int64_t{1} << (10 + below(17)));
+        const auto block = allocator.allocate(Bytes(static_cast<double>(bytes)), static_cast<int>(below(3)));
+        const auto after = alive.upper_bound(block);
+        const bool apart_from_next = after == alive.end() || block + bytes <= after->first;
+        const bool apart_from_last =
+            after == alive.begin() || std::prev(after)->first + std::prev(after)->second <= block;
+        RC_ASSERT(apart_from_next);
+        RC_ASSERT(apart_from_last);
+        alive[block] = bytes;
+      }
+      RC_ASSERT(allocator.reserved() >= held);
+      RC_ASSERT(allocator.reserved() >= allocator.allocated());
+      held = allocator.reserved();
+    }
+    for (const auto& [block, bytes] : alive) allocator.free(block);
+    RC_ASSERT(allocator.allocated() == Bytes(0));
+  });
+}
+
+TEST_CASE("allocator: sizes beyond any device do not overflow") {
+  CachingAllocator allocator(false);
+  for (int i = 0; i < 4; ++i) allocator.allocate(Bytes(1e300), here);
+  CHECK(allocator.reserved() >= Bytes(4e14));
+}
+
+}  // namespace
+}  // namespace headroom

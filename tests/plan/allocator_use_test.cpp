@@ -1,0 +1,113 @@
+// What PyTorch's allocator holds on a rank, against what the account of its plan counts.
+#include "headroom/plan/allocator_use.hpp"
+
+#include <doctest/doctest.h>
+
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
+#include "headroom/plan/interval.hpp"
+#include "plan/requests.hpp"
+
+namespace headroom {
+namespace {
+
+Request request_of(const char* model, const char* software, const Strategy& strategy, std::int64_t batch) {
+  const Transformer of = read_model(model);
+  return {.model = of,
+          .system = read_system("dgx-h100-80g"),
+          .software = read_software(software),
+          .strategy = strategy,
+          .workload = {.global_batch = batch, .sequence = of.sequence}};
+}
+
+AllocatorUse use_of(const Request& request) {
+  const Plan plan = account(evaluate(request));
+  const auto use = allocator_use(plan, static_cast<std::int64_t>(plan.peak_rank));
+  REQUIRE(use);
+  CHECK(use->reserved >= use->allocated);
+  CHECK(use->expandable >= use->allocated);
+  return *use;
+}
+
+// What tensors take at once when they are followed one by one, over what the account says.
+double over_account(const Request& request) {
+  return use_of(request).allocated / allocated(account(evaluate(request)));
+}
+
+}  // namespace
+
+TEST_CASE("allocator use: tensors that are followed one by one take what the account counts") {
+  Strategy deep{.tensor_parallel = 8,
+                .pipeline_parallel = 8,
+                .virtual_pipeline = 3,
+                .sequence_parallel = true,
+                .schedule = ScheduleKind::interleaved};
+  CHECK(over_account(request_of("gpt3-175b", "megatron-core-2025", deep, 64)) ==
+        doctest::Approx(1).epsilon(1e-3));
+  deep.virtual_pipeline = 1;
+  deep.schedule = ScheduleKind::one_forward_one_backward;
+  for (const Recomputation& recompute :
+       {Recomputation{.policy = RecomputePolicy::selective}, Recomputation{.policy = RecomputePolicy::full},
+        Recomputation{.policy = RecomputePolicy::full, .layers = 4}}) {
+    deep.recompute = recompute;
+    CHECK(over_account(request_of("gpt3-175b", "megatron-core-2025", deep, 64)) ==
+          doctest::Approx(1).epsilon(1e-3));
+  }
+  const Strategy experts{.tensor_parallel = 2,
+                         .pipeline_parallel = 2,
+                         .data_parallel = 8,
+                         .expert_parallel = 8,
+                         .sequence_parallel = true};
+  CHECK(over_account(request_of("mixtral-8x7b", "megatron-core-2025", experts, 64)) ==
+        doctest::Approx(1).epsilon(1e-3));
+  Strategy shards{.data_parallel = 8, .micro_batch = 2, .data_sharding = DataSharding::zero3};
+  for (const char* const stack :
+       {"hf-trainer", "deepspeed-2025", "nemo-2025", "fms-fsdp-2024", "kempnerforge-2026"}) {
+    CAPTURE(stack);
+    shards.gradient_dtype = Dtype::half;
+    CHECK(over_account(request_of("llama-3-8b", stack, shards, 64)) == doctest::Approx(1).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("allocator use: gradients of the first microbatch are not there yet at its peak") {
+  const Strategy shards{.data_parallel = 8,
+                        .micro_batch = 2,
+                        .data_sharding = DataSharding::zero3,
+                        .gradient_dtype = Dtype::fp32};
+  const Request one = request_of("llama-3-8b", "torchtitan-2025", shards, 16);
+  const Plan plan = account(evaluate(one));
+  const Bytes gradients = plan.ranks.front().state.gradients;
+  CHECK(allocated(plan) - use_of(one).allocated <= gradients);
+  CHECK(allocated(plan) - use_of(one).allocated > 0.5 * gradients);
+}
+
+TEST_CASE("allocator use: segments that grow hold less where a loss leaves holes") {
+  const Strategy shards{.data_parallel = 8,
+                        .micro_batch = 2,
+                        .recompute = {.policy = RecomputePolicy::selective_op},
+                        .data_sharding = DataSharding::zero3,
+                        .gradient_dtype = Dtype::fp32};
+  const AllocatorUse use = use_of(request_of("llama-3-8b", "torchtitan-2025", shards, 16));
+  CHECK(use.expandable < use.reserved);
+  Request grows = request_of("llama-3-8b", "torchtitan-2025", shards, 16);
+  grows.software.memory.expandable_segments = true;
+  CHECK(use_of(grows).reserved == use.expandable);
+}
+
+TEST_CASE("allocator use: is not known where the order of tensors is not followed") {
+  const auto use = [](const Request& request) { return allocator_use(account(evaluate(request)), 0); };
+  Request request = request_of("llama-3-8b", "zero-bubble-2023", {.pipeline_parallel = 4}, 16);
+  CHECK(use(request));
+  request.strategy.schedule = ScheduleKind::zero_bubble_h1;
+  CHECK_FALSE(use(request));
+  request = request_of("llama-3-8b", "megatron-core-2025", {}, 16);
+  request.strategy.offload.layers = 1;
+  CHECK_FALSE(use(request));
+  request.strategy.offload = {};
+  request.strategy.recompute = {
+      .policy = RecomputePolicy::full, .method = RecomputeMethod::uniform, .layers = 2};
+  CHECK_FALSE(use(request));
+}
+
+}  // namespace headroom
