@@ -218,11 +218,13 @@ Strategy strategy_on(const System& system, const Software& software, const Measu
   return strategy;
 }
 
+// NeMo logs max_memory_reserved() as peak_memory_usage [nemo/lightning/pytorch/strategies/megatron_strategy.py].
 Measure memory_measure(const std::string& unit, const std::string& caveats, const Software& software) {
-  if (holds(unit.empty() ? caveats : unit, "nvidia-smi")) return Measure::device_bytes;
-  const bool says = holds(unit, "reserved") || holds(unit, "allocated");
-  const bool reserved = says ? holds(unit, "reserved") : software.memory.logs_reserved;
-  return reserved ? Measure::reserved_bytes : Measure::allocated_bytes;
+  const std::string& words = unit.empty() ? caveats : unit;
+  if (holds(words, "nvidia-smi")) return Measure::device_bytes;
+  if (holds(unit, "reserved") || holds(words, "peak_memory_usage")) return Measure::reserved_bytes;
+  if (holds(unit, "allocated")) return Measure::allocated_bytes;
+  return software.memory.logs_reserved ? Measure::reserved_bytes : Measure::allocated_bytes;
 }
 
 Figure memory_of(const MeasuredRun& run, const RunSettings& settings, const Software& software) {

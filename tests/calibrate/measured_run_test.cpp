@@ -213,6 +213,31 @@ TEST_CASE("memory is in its unit, and a device's or an allocator's") {
   run.memory_unit.clear();
   run.caveats = "Mem is nvidia-smi max, rounded";
   CHECK(figure(run) == Figure{.measure = Measure::device_bytes, .value = 30e9});
+  run.caveats = "peak_memory_usage of a log of NeMo";
+  CHECK(figure(run) == Figure{.measure = Measure::reserved_bytes, .value = 30e9});
+  run.memory_unit = "GiB max_reserved";
+  run.reserved_gib = 31;
+  CHECK(figure(run) == Figure{.measure = Measure::reserved_bytes, .value = 30 * gibi});
+  CHECK(std::get<MeasuredCase>(made(run)).figures.at(2) ==
+        Figure{.measure = Measure::reserved_bytes, .value = 31 * gibi});
+}
+
+TEST_CASE(
+    "memory is what the allocator held where the logs of the stack say that, unless the unit says "
+    "otherwise") {
+  MeasuredRun run = own_run();
+  run.memory = 30;
+  const auto measure = [&](bool logs_reserved) {
+    Software software = read_software("megatron-2022");
+    software.memory.logs_reserved = logs_reserved;
+    return std::get<MeasuredCase>(case_of(run, nullptr, read_system("dgx-a100-80g"), software))
+        .figures.at(1)
+        .measure;
+  };
+  CHECK(measure(false) == Measure::allocated_bytes);
+  CHECK(measure(true) == Measure::reserved_bytes);
+  run.memory_unit = "GiB max_allocated";
+  CHECK(measure(true) == Measure::allocated_bytes);
 }
 
 TEST_CASE("what cannot be predicted is skipped with the reason") {

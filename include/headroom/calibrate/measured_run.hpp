@@ -105,7 +105,8 @@ struct MeasuredRun {
   std::optional<double> reserved_gib;  // that the allocator held, beside `memory`
   std::optional<std::int64_t> devices_per_node;
   std::string interconnect;  // in words (calibrate/network_words.hpp)
-  std::string caveats;       // in words, which may name nvidia-smi where memory_unit is empty
+  std::string
+      caveats;  // in words, which may name nvidia-smi or NeMo's peak_memory_usage where memory_unit is empty
   friend bool operator==(const MeasuredRun&, const MeasuredRun&) = default;
 };
 
