@@ -32,6 +32,7 @@ EstimateReply estimated(Evaluation evaluation, const Training& training) {
   const Plan& plan = account(reply.evaluation);
   reply.training = training_on(training, plan.request.system);
   reply.allocated = allocated_interval(plan, embedded_spreads());
+  reply.allocator = allocator_use(plan, static_cast<std::int64_t>(plan.peak_rank));
   if (!plan.timing) return reply;
   const Seconds iteration = plan.timing->iteration.total;
   reply.spread = iteration_spread(plan.request, embedded_spreads());
@@ -46,7 +47,6 @@ EstimateReply estimated(Evaluation evaluation, const Training& training) {
 EstimateReply answer(const EstimateQuestion& question) {
   EstimateReply reply = estimated(evaluate(question.request), question.training);
   const Plan& plan = account(reply.evaluation);
-  reply.allocator = allocator_use(plan, static_cast<std::int64_t>(plan.peak_rank));
   reply.loads = plans_by_load(question.request);
   reply.looked_for_alternatives = question.with_alternatives;
   if (question.with_alternatives) {

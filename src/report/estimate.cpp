@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "headroom/report/memory_plot.hpp"
+#include "report/allocator.hpp"
 #include "report/capacity.hpp"
 #include "report/estimate_json.hpp"
 #include "report/launch.hpp"
@@ -125,23 +126,6 @@ Table memory_bars(const Plan& plan) {
                           fmt::format("{:.1f}%", 100 * (bytes / capacity)), bar(bytes / scale, 1)});
   }
   return table;
-}
-
-// What nvidia-smi shows of the peak rank is more than tensors take.
-std::string allocator_line(const EstimateReply& report, const Plan& plan) {
-  if (!report.allocator) return {};
-  const auto& [reserved, allocated, expandable] = *report.allocator;
-  const Bytes non_torch = plan.ranks[plan.peak_rank].reserved;
-  const Bytes capacity = plan.request.system.memory;
-  std::string text =
-      fmt::format("PyTorch's allocator comes to hold {} GiB for its tensors, {} GiB with non-torch memory",
-                  in_gib(reserved), in_gib(reserved + non_torch));
-  if (expandable != reserved)
-    text += fmt::format("; {} GiB with expandable_segments:True", in_gib(expandable + non_torch));
-  text += ".\n";
-  if (peak(plan) <= capacity && reserved + non_torch > capacity)
-    text += "That is more than there is: it gives free blocks back and asks again, which stalls the GPU.\n";
-  return text;
 }
 
 // Where an iteration's time goes: a bar for each part that takes any.
@@ -290,7 +274,7 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
   text += fmt::format("\nPP rank {} has the peak {}:\n{}", plan.peak_rank,
                       moment(plan, plan.ranks[plan.peak_rank]), markdown ? "\n" : "");
   text += render_table(memory_bars(plan), style);
-  text += allocator_line(report, plan);
+  text += allocator_line(report);
   if (plan.timing) {
     const IterationTime& iteration = plan.timing->iteration;
     text += fmt::format("\nOn PP rank {}, the busiest:\n{}", iteration.critical_rank, markdown ? "\n" : "");

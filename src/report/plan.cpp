@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/allocator.hpp"
 #include "report/capacity.hpp"
 #include "report/found.hpp"
 #include "report/inquiry.hpp"
@@ -118,6 +119,7 @@ std::string choice_text(const PlanReply& report) {
   };
   text += fmt::format("- beside GEMMs its time goes into {}, {}, {}\n", share(lost[0]), share(lost[1]),
                       share(lost[2]));
+  text += allocator_hint(report.accounts.front());
   if (const Candidate* const marginal = faster_but_marginal(report)) {
     text += fmt::format("- faster, but marginal: {}{}{} would take {} ({:+.1f}%{}) with {} free\n",
                         compares_systems(report) ? system_of(report, *marginal).name + " " : "",

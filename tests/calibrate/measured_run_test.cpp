@@ -230,9 +230,8 @@ TEST_CASE(
   const auto measure = [&](bool logs_reserved) {
     Software software = read_software("megatron-2022");
     software.memory.logs_reserved = logs_reserved;
-    return std::get<MeasuredCase>(case_of(run, nullptr, read_system("dgx-a100-80g"), software))
-        .figures.at(1)
-        .measure;
+    const RunCase it = case_of(run, nullptr, read_system("dgx-a100-80g"), software);
+    return std::get<MeasuredCase>(it).figures.at(1).measure;
   };
   CHECK(measure(false) == Measure::allocated_bytes);
   CHECK(measure(true) == Measure::reserved_bytes);
