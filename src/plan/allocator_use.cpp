@@ -185,6 +185,13 @@ class Replay {
     unit = {};
   }
 
+  // What a forward pass left gathered that no backward pass followed.
+  void release_gathered() {
+    for (Gathered& unit : kept_) release(unit);
+    release(root_);
+    release(ahead_);
+  }
+
   [[nodiscard]] Bytes gathered_bytes_of(const StageMember& member) const {
     return gathers_ ? units_.kinds[member.kind].gathered : Bytes(0);
   }
@@ -201,6 +208,7 @@ class Replay {
     const std::vector<StageMember>& members = chunks_[index(step.chunk)];
     Alive& alive = alive_[{step.microbatch, step.chunk}];
     if (gathers_) {
+      release_gathered();
       Bytes root;
       for (const StageMember& member : members) root += member.rooted ? gathered_bytes_of(member) : Bytes(0);
       root_ = start_gather(root);
