@@ -2,6 +2,8 @@
 // inputs while it runs, of its outputs in the type that it multiplies, and weights that it makes BF16.
 #pragma once
 
+#include "headroom/core/counts.hpp"
+#include "headroom/memory/backward.hpp"
 #include "headroom/parallel/parameters.hpp"
 #include "memory/table_bytes.hpp"
 
