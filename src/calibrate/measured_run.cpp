@@ -74,10 +74,13 @@ std::optional<CpComm> cp_comm_of(const MeasuredRun& run) {
   return run.cp_comm ? from_name<CpComm>(*run.cp_comm) : CpComm::p2p;
 }
 
-// "flex (DeepEP)".
+// "flex (hybridep)": a type, and behind it its backend.
 std::optional<Dispatcher> dispatcher_of(const MeasuredRun& run) {
   if (!run.dispatcher) return Dispatcher::alltoall;
-  return from_name<Dispatcher>(run.dispatcher->substr(0, run.dispatcher->find(' ')));
+  const std::optional<Dispatcher> type =
+      from_name<Dispatcher>(run.dispatcher->substr(0, run.dispatcher->find(' ')));
+  const bool has_backends = type == Dispatcher::deepep;
+  return has_backends && holds(*run.dispatcher, "hybridep") ? Dispatcher::hybridep : type;
 }
 
 // As the recipe names it, or else the words of its type do.
@@ -170,7 +173,6 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings, const 
                     .expert_tensor_parallel =
                         has_experts(run) ? run.expert_tensor_parallel.value_or(run.tensor_parallel) : 1,
                     .moe_dispatcher = has_experts(run) ? *dispatcher_of(run) : Dispatcher::alltoall,
-                    .moe_router_padding = has_experts(run) && holds(run.dispatcher.value_or(""), "hybridep"),
                     .micro_batch = run.micro_batch,
                     .sequence_parallel = run.sequence_parallel.value_or(false),
                     .schedule = *schedule_of(run),

@@ -50,7 +50,6 @@ inline constexpr std::array other_names{
     OtherName{"--recompute-activations", "--recompute=selective"},
     OtherName{"--use-flash-attn", "--attention=flash"},
     OtherName{"--cross-entropy-loss-fusion", ""},  // the native one keeps as much
-    OtherName{"--moe-enable-deepep", "--moe-dispatcher=flex"},
     OtherName{"--load-in-4bit", "--base-dtype=nf4"},
     OtherName{"--zero3", "--data-sharding=zero3"},
     OtherName{"--use-torch-fsdp2", "--data-sharding=zero3"},

@@ -72,6 +72,8 @@ class Translation {
       read_first_last();
     } else if (flag == "--moe-flex-dispatcher-backend") {
       read_backend(flag, value(rest));
+    } else if (flag == "--moe-enable-deepep") {
+      backend_ = "deepep";
     } else if (flag == "--fp8-recipe") {
       read_recipe(flag, value(rest));
     } else if (flag == "--fp8-format") {
@@ -229,29 +231,25 @@ class Translation {
       result_.push_back("--set-software=cuda_graph_modules=" + joined(recorded.modules, ","));
   }
 
-  // Of the flex dispatcher alone, which another flag asks for.
+  // Of the type flex alone, which another flag asks for.
   void read_backend(const std::string& flag, const std::string& name) {
-    if (from_name<Dispatcher>(name) != Dispatcher::flex || name == name_of(Dispatcher::flex))
+    const std::optional<Dispatcher> backend = from_name<Dispatcher>(name);
+    if (!backend || !sends_once_to_each_rank(*backend) || name == "flex")
       problems_.push_back({flag, "must be deepep, hybridep or ncclep, not '" + name + "'"});
-    pads_rows_ = name == "hybridep";
+    backend_ = name;
   }
 
-  // HybridEP brings rows of experts padded [Megatron-LM, core/transformer/moe/token_dispatcher.py, _HybridEPManager].
   void write_backend() {
-    const std::string own = "--moe-router-padding";
-    const bool stated = std::find(result_.begin(), result_.end(), own) != result_.end();
-    if (!pads_rows_ || stated) return;
+    constexpr std::string_view dispatcher = "--moe-dispatcher";
+    if (backend_.empty()) return;
+    bool named = false;
     for (std::size_t i = 0; i < result_.size(); ++i) {
-      constexpr std::string_view dispatcher = "--moe-dispatcher";
-      if (!result_[i].starts_with(dispatcher)) continue;
-      const std::string name = result_[i].size() > dispatcher.size()
-                                   ? result_[i].substr(dispatcher.size() + 1)
-                               : i + 1 < result_.size() ? result_[i + 1]
-                                                        : std::string();
-      if (from_name<Dispatcher>(name) != Dispatcher::flex) continue;
-      result_.push_back(own);
-      return;
+      named = named || result_[i].starts_with(dispatcher);
+      if (result_[i] == "--moe-dispatcher=flex") result_[i] = "--moe-dispatcher=" + backend_;
+      if (result_[i] == dispatcher && i + 1 < result_.size() && result_[i + 1] == "flex")
+        result_[i + 1] = backend_;
     }
+    if (!named) result_.push_back("--moe-dispatcher=" + backend_);
   }
 
   void read_recipe(const std::string& flag, const std::string& recipe) {
@@ -267,7 +265,7 @@ class Translation {
     problems_.push_back({flag, "is not modelled yet: " + std::string(what)});
   }
 
-  bool pads_rows_ = false;
+  std::string backend_;
   const std::vector<std::string>& arguments_;
   std::size_t next_ = 0;
   std::vector<std::string> result_;

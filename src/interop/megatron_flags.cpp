@@ -162,11 +162,11 @@ class MegatronFlags {
       lacks("--expert-tensor-parallel " + std::to_string(strategy_.expert_tensor_parallel) +
             ": this fork divides experts as it does other layers");
     }
-    if (zero_bubble_ && strategy_.moe_dispatcher == Dispatcher::flex) {
-      lacks("--moe-dispatcher flex: this fork has allgather and alltoall");
-      return;
-    }
-    add("model", "moe_token_dispatcher_type", name_of(strategy_.moe_dispatcher));
+    const std::string dispatcher(name_of(strategy_.moe_dispatcher));
+    const bool flex = sends_once_to_each_rank(strategy_.moe_dispatcher);
+    if (flex && zero_bubble_) return lacks("--moe-dispatcher " + dispatcher + ": it has allgather, alltoall");
+    add("model", "moe_token_dispatcher_type", flex ? "flex" : dispatcher);
+    if (flex) add("model", "moe_flex_dispatcher_backend", dispatcher);
     if (strategy_.overlap_expert_all_to_all)
       on(bridge_ ? "comm_overlap" : "model", "overlap_moe_expert_parallel_comm");
     if (strategy_.moe_router_padding) on("model", "moe_router_padding_for_quantization");

@@ -105,10 +105,13 @@ LaunchFlags titan_flags(const Transformer& model, const Strategy& strategy, cons
     flags.add("--parallelism.expert_parallel_degree", strategy.expert_parallel);
     if (strategy.expert_tensor_parallel > 1)
       flags.add("--parallelism.expert_tensor_parallel_degree", strategy.expert_tensor_parallel);
-    if (strategy.moe_dispatcher == Dispatcher::flex)
+    const Dispatcher dispatcher = strategy.moe_dispatcher;
+    if (dispatcher == Dispatcher::deepep) {
       flags.add("--parallelism.expert_parallel_comm_backend", "deepep");
-    if (strategy.moe_dispatcher == Dispatcher::allgather)
-      flags.lacks("--moe-dispatcher allgather: torchtitan sends tokens by all-to-all");
+    } else if (dispatcher != Dispatcher::alltoall) {
+      flags.lacks("--moe-dispatcher " + std::string(name_of(dispatcher)) +
+                  ": torchtitan sends tokens by all-to-all or DeepEP");
+    }
   }
   const std::int64_t n = microbatches(strategy, workload);
   if (strategy.pipeline_parallel > 1) {

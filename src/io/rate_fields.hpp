@@ -62,6 +62,16 @@ inline constexpr auto nvls_fields = [](auto& fields, auto& nvls) {
   });
 };
 
+inline constexpr auto token_kernel_fields = [](auto& fields, auto& kernel) {
+  visit_token_kernel("collectives.deepep", kernel, [&](std::string_view, std::string_view name, auto& value) {
+    fields.required_object(name, value, sourced_fields);
+  });
+};
+inline constexpr auto deepep_fields = [](auto& fields, auto& deepep) {
+  fields.required_object("dispatch", deepep.dispatch, token_kernel_fields);
+  fields.required_object("combine", deepep.combine, token_kernel_fields);
+};
+
 inline constexpr std::string_view rate_groups[] = {
     "kernels", "products", "flash_attention", "streaming", "collectives", "network", "host"};
 
@@ -86,6 +96,7 @@ inline constexpr auto rate_fields = [](auto& fields, auto& rates) {
       }
       if (group == "collectives") {
         members.object("nvls", all.collectives.nvls, nvls_fields);
+        members.object("deepep", all.collectives.deepep, deepep_fields);
         members.required_object("fitted_ranks", all.collectives.fitted_ranks, range_fields);
         members.required_object("fitted_bytes", all.collectives.fitted_bytes, range_fields);
         members.object("held_out_ratios", all.collectives.held_out_ratios, range_fields);

@@ -32,7 +32,7 @@ void check_overlap(Rules& rules, const Strategy& strategy) {
   rules.require(strategy.pipeline_parallel > 1 || strategy.schedule == ScheduleKind::one_forward_one_backward,
                 field, "needs `schedule` 1f1b on one pipeline rank");
   rules.require(strategy.moe_dispatcher != Dispatcher::allgather, field,
-                "needs `moe_dispatcher` alltoall or flex");
+                "needs `moe_dispatcher` alltoall, deepep or hybridep");
   rules.require(goes_beside(strategy.recompute), field,
                 "does not go with `recompute` full or `recompute_window`");
 }
@@ -54,15 +54,17 @@ void check_ranks(Rules& rules, const Strategy& strategy) {
   rules.require(strategy.tensor_parallel == 1 || strategy.sequence_parallel, "sequence_parallel",
                 "must be on where `tensor_parallel` is above 1 and the model has experts");
   check_overlap(rules, strategy);
-  const bool flex = strategy.moe_dispatcher == Dispatcher::flex;
-  rules.require(
-      !flex || y > 1, "moe_dispatcher",
-      "must be alltoall or allgather where `expert_parallel` is 1, not flex, which has no tokens to "
-      "send there");
+  const bool once = sends_once_to_each_rank(strategy.moe_dispatcher);
+  const std::string name(name_of(strategy.moe_dispatcher));
+  rules.require(!once || y > 1, "moe_dispatcher", [&] {
+    return "must be alltoall or allgather where `expert_parallel` is 1, not " + name +
+           ", which has no tokens to send there";
+  });
   // Its ranks of both axes are one group, to each of whose ranks a token goes once [fused_a2a.py].
-  rules.require(!flex || z == 1, "moe_dispatcher",
-                "must be alltoall or allgather where `expert_tensor_parallel` is above 1: flex is modelled "
-                "without");
+  rules.require(!once || z == 1, "moe_dispatcher", [&] {
+    return "must be alltoall or allgather where `expert_tensor_parallel` is above 1: " + name +
+           " is modelled without";
+  });
 }
 
 void check_no_experts(Rules& rules, const Strategy& strategy) {

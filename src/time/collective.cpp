@@ -39,45 +39,59 @@ BytesPerSecond bandwidth_of_sender(std::int64_t senders, bool leaves_rail, const
          line_rate(performance.network, senders);
 }
 
-// Straight from device to device, over nodes: what a rank sends beyond its node, and within at so much of the ring's bandwidth.
+// Straight from device to device, over nodes: what stays within a node goes beside what leaves.
 struct Exchanged {
+  Seconds start;
+  Seconds within;
   Bytes leaving;
-  Bytes staying;
-  double speed_within = 1;
 };
+
+Seconds exchange_between_nodes(const Exchanged& sent, bool leaves_rail, const Group& group,
+                               const Performance& performance) {
+  const BytesPerSecond link =
+      bandwidth_of_sender(group.rings_per_node * group.ranks_in_node, leaves_rail, performance);
+  return sent.start + performance.rates.network.step.value + std::max(sent.within, sent.leaving / link);
+}
+
+Seconds direct_start(const CollectiveRates& rates) { return rates.ring_launch.value + rates.ring_step.value; }
+
+Bytes leaving_node(Bytes bytes, const Group& group) {
+  return bytes * ((real(group.ranks) - real(group.ranks_in_node)) / real(group.ranks));
+}
+
+Seconds all_to_all_over_nodes(Bytes bytes, const Group& group, const Performance& performance) {
+  const CollectiveRates& rates = performance.rates.collectives;
+  const Bytes staying = bytes * ((real(group.ranks_in_node) - 1) / real(group.ranks));
+  return exchange_between_nodes({.start = direct_start(rates),
+                                 .within = staying / (rates.all_to_all.value * rates.ring_bandwidth.value),
+                                 .leaving = leaving_node(bytes, group)},
+                                /*leaves_rail=*/true, group, performance);
+}
 
 // Kernels that send a token once to each node have half of their multiprocessors forward what came over the NICs. So DeepEP's
 // each move 10.5 GB/s of what is received over two nodes and more, where they move 20.6 GB/s within one (docs/networks.md).
 constexpr double beside_forwarding = 0.5;
 
-Exchanged exchanged(Bytes bytes, const Group& group, double speed, std::optional<double> nodes_of_ranks) {
-  const double ranks = real(group.ranks);
-  const double in_node = real(group.ranks_in_node);
-  const Bytes to_other_nodes = bytes * ((ranks - in_node) / ranks);
-  if (!nodes_of_ranks) return {to_other_nodes, bytes * ((in_node - 1) / ranks), speed};
-  // All copies are handed on to where they belong, but for those that came in at the right rank.
-  return {*nodes_of_ranks * to_other_nodes, bytes * ((in_node - 1) / in_node), beside_forwarding * speed};
-}
-
-Seconds exchange_between_nodes(CollectiveKind kind, Bytes bytes, const Group& group,
-                               const Performance& performance, std::optional<double> nodes_of_ranks) {
-  const CollectiveRates& rates = performance.rates.collectives;
-  const bool to_all = kind == CollectiveKind::all_to_all;
-  const Exchanged sent =
-      to_all ? exchanged(bytes, group, rates.all_to_all.value, nodes_of_ranks) : Exchanged{.leaving = bytes};
-  const BytesPerSecond link =
-      bandwidth_of_sender(group.rings_per_node * group.ranks_in_node, to_all, performance);
-  return rates.ring_launch.value + rates.ring_step.value + performance.rates.network.step.value +
-         std::max(sent.staying / (sent.speed_within * rates.ring_bandwidth.value), sent.leaving / link);
-}
-
 }  // namespace
 
-std::optional<double> share_of_nodes(const Collective& collective, const Group& group,
-                                     const Bindings& letters) {
-  if (collective.bytes.power(Symbol::expert_ranks_per_token) == 0) return std::nullopt;
-  const double nodes = real(group.ranks) / real(group.ranks_in_node);
-  return parts_per_token(letters, nodes) / letters[Symbol::expert_ranks_per_token];
+Seconds routed_time(const TokenRoute& route, Bytes bytes, const Group& group,
+                    const Performance& performance) {
+  const CollectiveRates& rates = performance.rates.collectives;
+  const bool over_nodes = group.ranks > group.ranks_in_node;
+  if (!over_nodes && route.kernel == nullptr) return all_to_all_time(bytes, group.ranks, rates);
+  const double speed = over_nodes ? beside_forwarding : 1;
+  // All copies are handed on to where they belong, but for those that came in at the right rank.
+  const double in_node = real(group.ranks_in_node);
+  Exchanged sent{.start = direct_start(rates),
+                 .within = bytes * ((in_node - 1) / in_node) /
+                           (speed * rates.all_to_all.value * rates.ring_bandwidth.value),
+                 .leaving = route.nodes_of_ranks * leaving_node(bytes, group)};
+  if (const TokenKernelRates* const kernel = route.kernel) {
+    sent.start = kernel->launch.value + route.tokens * kernel->token.value;
+    sent.within = bytes / (speed * kernel->receive_bandwidth.value);
+  }
+  return over_nodes ? exchange_between_nodes(sent, /*leaves_rail=*/true, group, performance)
+                    : sent.start + sent.within;
 }
 
 Seconds all_to_all_time(Bytes bytes, std::int64_t ranks, const CollectiveRates& rates) {
@@ -153,8 +167,8 @@ Seconds time_over_nodes(CollectiveKind kind, Bytes bytes, const Group& group,
 
 }  // namespace
 
-Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group, const Performance& performance,
-                        std::optional<double> nodes_of_ranks) {
+Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
+                        const Performance& performance) {
   if (group.ranks <= 1 || kind == CollectiveKind::none) return Seconds(0);
   const CollectiveRates& rates = performance.rates.collectives;
   if (kind == CollectiveKind::pipeline_send) {
@@ -162,15 +176,19 @@ Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group, co
                ? bytes / rates.ring_bandwidth.value
                : bytes / bandwidth_of_sender(group.rings_per_node, /*leaves_rail=*/false, performance);
   }
-  if (kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_receive) {
-    if (group.ranks > group.ranks_in_node)
-      return exchange_between_nodes(kind, bytes, group, performance, nodes_of_ranks);
-    return kind == CollectiveKind::all_to_all ? all_to_all_time(bytes, group.ranks, rates)
-                                              : send_receive_time(bytes, rates);
+  const bool over_nodes = group.ranks > group.ranks_in_node;
+  if (kind == CollectiveKind::all_to_all) {
+    return over_nodes ? all_to_all_over_nodes(bytes, group, performance)
+                      : all_to_all_time(bytes, group.ranks, rates);
+  }
+  if (kind == CollectiveKind::send_receive) {
+    return over_nodes ? exchange_between_nodes({.start = direct_start(rates), .leaving = bytes},
+                                               /*leaves_rail=*/false, group, performance)
+                      : send_receive_time(bytes, rates);
   }
   if (kind == CollectiveKind::ring) return ring_time(bytes, group, performance);
-  return group.ranks <= group.ranks_in_node ? time_in_node(kind, bytes, real(group.ranks), rates)
-                                            : time_over_nodes(kind, bytes, group, performance);
+  return over_nodes ? time_over_nodes(kind, bytes, group, performance)
+                    : time_in_node(kind, bytes, real(group.ranks), rates);
 }
 
 Seconds small_all_reduce_time(Bytes bytes, const Group& group, const Performance& performance) {

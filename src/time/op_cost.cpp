@@ -8,6 +8,7 @@
 #include "headroom/time/streaming.hpp"
 #include "pieces.hpp"
 #include "product_shapes.hpp"
+#include "token_route.hpp"
 
 namespace headroom {
 namespace {
@@ -27,13 +28,13 @@ class Pricing {
       const Group& group = collective.axis == ParallelAxis::context ? setting_.groups.context(collective.part)
                                                                     : setting_.groups[collective.axis];
       if (collective.part != GroupPart::whole && group.ranks == 1) continue;
-      nodes_of_ranks_ = share_of_nodes(collective, group, setting_.letters);
+      const TokenRoutes routes = token_routes(collective, group, setting_);
       const CollectiveKind forward = forward_kind(collective.name);
       const bool in_pieces = runs_in_pieces(collective, group);
       if (in_pieces) {
         pieces_ahead.add(time_of(forward, bytes, group), group.ranks);
       } else {
-        communicate(cost_.forward, forward, bytes, group);
+        communicate(cost_.forward, forward, bytes, group, routes.forward);
         const Seconds copied = copy(cost_.forward, collective, forward, bytes);
         if (forward == CollectiveKind::reduce_scatter) {
           cost_.reduction += time_of(forward, bytes, group);
@@ -52,7 +53,7 @@ class Pricing {
         pieces_back.add(time_of(backward, bytes_back, group), group.ranks);
         if (goes_round(collective)) pieces_back.add(time_of(forward, bytes, group), group.ranks);
       } else {
-        communicate(cost_.backward_data, backward, bytes_back, group);
+        communicate(cost_.backward_data, backward, bytes_back, group, routes.backward);
         copy(cost_.backward_data, collective, backward, bytes_back);
         if (collective.regathers) {
           communicate(cost_.backward_data, forward, bytes, group);
@@ -68,10 +69,10 @@ class Pricing {
       case OpKind::loss: loss(); break;
       default: break;
     }
-    const Seconds data = products_of(cost_.backward_data);
-    const Seconds weight = products_of(cost_.backward_weight);
+    const Seconds data = cost_.backward_data.products();
+    const Seconds weight = cost_.backward_weight.products();
     overlap(cost_.backward_data, data, gather_again);
-    overlap(cost_.forward, pieces_ahead.beside(products_of(cost_.forward)), pieces_ahead.time);
+    overlap(cost_.forward, pieces_ahead.beside(cost_.forward.products()), pieces_ahead.time);
     overlap(cost_.backward_data, pieces_back.beside(data), pieces_back.time);
     const bool overlaps = setting_.software.overlap_tensor_parallel != TensorOverlap::none;
     overlap(cost_.backward_data, !overlaps ? Seconds(0) : weight > Seconds(0) ? weight : data, reduce);
@@ -96,17 +97,20 @@ class Pricing {
     return work_.in_pieces && of_sequence && group.ranks <= group.ranks_in_node;
   }
 
-  Seconds time_of(CollectiveKind kind, Bytes bytes, const Group& group) {
+  Seconds time_of(CollectiveKind kind, Bytes bytes, const Group& group,
+                  const std::optional<TokenRoute>& route = {}) {
     const CollectiveRates& rates = setting_.performance.rates.collectives;
     const bool known_ranks = holds(rates.fitted_ranks, static_cast<double>(group.ranks));
     if (kind != CollectiveKind::none && !within_fit(bytes, group, rates))
       (known_ranks ? cost_.beyond.message_size : cost_.beyond.group_size) = true;
-    return collective_time(kind, bytes, group, setting_.performance, nodes_of_ranks_);
+    return route ? routed_time(*route, bytes, group, setting_.performance)
+                 : collective_time(kind, bytes, group, setting_.performance);
   }
 
-  void communicate(PassCost& pass, CollectiveKind kind, Bytes bytes, const Group& group) {
+  void communicate(PassCost& pass, CollectiveKind kind, Bytes bytes, const Group& group,
+                   const std::optional<TokenRoute>& route = {}) {
     if (kind == CollectiveKind::none) return;
-    pass.communication += time_of(kind, bytes, group);
+    pass.communication += time_of(kind, bytes, group, route);
     ++pass.operations;
   }
 
@@ -121,8 +125,6 @@ class Pricing {
     ++pass.operations;
     return time;
   }
-
-  static Seconds products_of(const PassCost& pass) { return pass.gemm + pass.attention; }
 
   // A collective beside products: what of it shows.
   void overlap(PassCost& pass, Seconds products, Seconds collective) {
@@ -248,8 +250,7 @@ class Pricing {
   // token each [Megatron-LM, core/tensor_parallel/cross_entropy.py].
   void loss() {
     if (!work_.has_parts) return;
-    using namespace symbols;
-    const Monomial tokens = of_own_tokens(s * b, setting_.sharding);
+    const Monomial tokens = of_own_tokens(symbols::s * symbols::b, setting_.sharding);
     const Bytes numbers((tokens * size_of(Dtype::fp32)).evaluate(setting_.letters));
     for (int i = 0; i < 3; ++i)
       communicate(cost_.forward, CollectiveKind::all_reduce, numbers, setting_.groups[ParallelAxis::tensor]);
@@ -331,7 +332,6 @@ class Pricing {
   const OpWork& work_;
   const Setting& setting_;
   OpCost cost_;
-  std::optional<double> nodes_of_ranks_;  // of the collective being priced
   struct {
     double forward = 0;
     double backward_data = 0;

@@ -65,6 +65,7 @@ Setting setting_of(const Transformer& model, const Strategy& strategy, const Wor
                                                                 : kept_gradient_dtype(strategy, software),
           .sums_gradients = !reduces_in_passes(strategy, software),
           .precision = strategy.precision,
+          .dispatcher = strategy.moe_dispatcher,
           .scales = scale_group(strategy, devices_per_node)};
 }
 

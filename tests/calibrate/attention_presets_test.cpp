@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "csv_rows.hpp"
 #include "headroom/calibrate/fit_rates.hpp"
 #include "headroom/io/samples_file.hpp"
 #include "headroom/io/system_file.hpp"
@@ -40,14 +41,8 @@ constexpr AttentionTable attention_tables[] = {
 // without heads of 192, which were measured with a cache of one token a page only. What ran for 0.2 s and longer was under
 // sustained load.
 SampleSet attention_samples_of(const AttentionTable& table, const std::string& path) {
-  std::ifstream lines(path);
-  std::string line;
-  std::getline(lines, line);
   std::string text = "head_size,query_heads,kv_heads,batch,sequence,window,load,milliseconds\n";
-  while (std::getline(lines, line)) {
-    std::vector<std::string> cells;
-    std::istringstream all(line);
-    for (std::string cell; std::getline(all, cell, ',');) cells.push_back(cell);
+  for (const std::vector<std::string>& cells : tests::csv_rows(path)) {
     const auto number = [&](std::size_t i) { return std::stod(cells.at(i)); };
     const double head = number(1);
     const double sequence = number(5);

@@ -2,12 +2,11 @@
 // were fitted to: fitted again they come out the same, and held-out thirds are met. And what a product for each expert takes,
 // against products measured so.
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "csv_rows.hpp"
 #include "headroom/calibrate/fit_rates.hpp"
 #include "headroom/io/samples_file.hpp"
 #include "headroom/io/system_file.hpp"
@@ -31,25 +30,12 @@ constexpr ExpertTable expert_tables[] = {
     {"gb300-nvl72", "gb300_moe.csv", 0.08},
 };
 
-std::vector<std::vector<std::string>> rows_of(const std::string& path) {
-  std::ifstream lines(path);
-  std::string line;
-  std::getline(lines, line);
-  std::vector<std::vector<std::string>> rows;
-  while (std::getline(lines, line)) {
-    std::istringstream all(line);
-    auto& cells = rows.emplace_back();
-    for (std::string cell; std::getline(all, cell, ',');) cells.push_back(cell);
-  }
-  return rows;
-}
-
 // Where every expert is wanted alike; A100's table has power laws alone, of which a single rank holds what others do.
 SampleSet blocks_of(const ExpertTable& table, const std::string& path) {
   const bool ampere = std::string(table.system) == "dgx-a100-80g";
   std::string text =
       "dtype,tokens,hidden,expert_feedforward,top_k,experts,tensor_parallel,expert_parallel,milliseconds\n";
-  for (const std::vector<std::string>& cells : rows_of(path)) {
+  for (const std::vector<std::string>& cells : tests::csv_rows(path)) {
     if (cells.at(8) != "balanced" && !(ampere && cells[7] == "1")) continue;
     const std::string dtype = cells[0] == "bf16"        ? "half"
                               : cells[0] == "fp8_block" ? "fp8_blockwise"
@@ -160,7 +146,7 @@ SHARED_TEST_CASE("presets: products measured expert by expert take what they tak
   constexpr double clock = 0.735;  // that meets the plain products of the same system
   std::vector<double> apart;
   std::vector<double> as_a_batch;
-  for (const std::vector<std::string>& cells : rows_of(file->string())) {
+  for (const std::vector<std::string>& cells : tests::csv_rows(file->string())) {
     const auto number = [&](std::size_t i) { return std::stoll(cells.at(i)); };
     const std::int64_t groups = number(1);
     const std::int64_t m = number(2);

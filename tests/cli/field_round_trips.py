@@ -66,7 +66,7 @@ EXAMPLES = {
     "base_dtype": ("nf4", ["--lora-rank", "8"]),
     "expert_parallel": ("4", ["--data-parallel", "4"]),
     "expert_tensor_parallel": ("2", ["--data-parallel", "4"]),
-    "moe_dispatcher": ("flex", ["--data-parallel", "4", "--expert-parallel", "4"]),
+    "moe_dispatcher": ("hybridep", ["--data-parallel", "4", "--expert-parallel", "4"]),
     "moe_router_padding": ("yes", ["--system", "dgx-h100-80g", "--precision", "fp8"]),
     "moe_imbalance": ("1.5", []),
     "overlap_expert_all_to_all": ("yes", ["--data-parallel", "4", "--expert-parallel", "4"]),

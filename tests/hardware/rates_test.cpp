@@ -49,7 +49,8 @@ TEST_CASE("rates: every embedded system has all of them, with sources, and tells
                     assumed.insert(std::string(group) + "." + std::string(name));
                 });
     const Rates& rates = system.performance->rates;
-    CHECK(count == 40 + (rates.grouped_products ? 6 : 0) + (rates.collectives.nvls ? 2 : 0));
+    CHECK(count == 40 + (rates.grouped_products ? 6 : 0) + (rates.collectives.nvls ? 2 : 0) +
+                       (rates.collectives.deepep ? 6 : 0));
     // Tables of narrow products speak of bursts.
     for (const NarrowType& type : narrow_types) {
       const NarrowProductRates* const own = narrow_rates(rates, type.dtype);

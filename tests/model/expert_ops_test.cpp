@@ -178,7 +178,8 @@ TEST_CASE("dispatchers: an all-gather sends a token to y z - 1 ranks, whichever 
 }
 
 TEST_CASE(
-    "dispatchers: of tokens, an all-gather brings y/q times what an all-to-all does, and flex r/q times") {
+    "dispatchers: of tokens, an all-gather brings y/q times what an all-to-all does, DeepEP and HybridEP r/q "
+    "times") {
   constexpr Sharding experts{.tensor = true, .sequence = true, .beside = {{ParallelAxis::expert, y}}};
   const auto tokens = [&](Dispatcher dispatcher) {
     Expr bytes;
@@ -192,7 +193,8 @@ TEST_CASE(
   };
   CHECK(q * tokens(Dispatcher::allgather) ==
         (y * tokens(Dispatcher::alltoall)).substitute(Symbol::imbalance, 1));
-  CHECK(q * tokens(Dispatcher::flex) == r * tokens(Dispatcher::alltoall));
+  for (const Dispatcher once : {Dispatcher::deepep, Dispatcher::hybridep})
+    CHECK(q * tokens(once) == r * tokens(Dispatcher::alltoall));
 }
 
 TEST_CASE("dispatchers: experts save and compute the same, and weights are the same") {
@@ -212,7 +214,7 @@ TEST_CASE("dispatchers: experts save and compute the same, and weights are the s
   const auto weights = [](Dispatcher dispatcher) {
     return parameters(layer_ops(sparse, false, dispatcher), shared);
   };
-  for (const Dispatcher other : {Dispatcher::allgather, Dispatcher::flex}) {
+  for (const Dispatcher other : {Dispatcher::allgather, Dispatcher::deepep, Dispatcher::hybridep}) {
     CHECK(by_experts(other) == by_experts(Dispatcher::alltoall));
     CHECK(flops(other) == flops(Dispatcher::alltoall));
     CHECK(weights(other) == weights(Dispatcher::alltoall));
@@ -225,7 +227,7 @@ TEST_CASE(
   const auto kept = [&](Dispatcher dispatcher) {
     return kept_bytes(stored_tensors(layer_ops(sparse, false, dispatcher), experts));
   };
-  CHECK(kept(Dispatcher::flex) == kept(Dispatcher::alltoall));
+  CHECK(kept(Dispatcher::deepep) == kept(Dispatcher::alltoall));
   CHECK(kept(Dispatcher::alltoall) - kept(Dispatcher::allgather) == 8 * q * I * s * b / t);
 }
 
@@ -271,8 +273,8 @@ TEST_CASE("experts: what ranks share must divide what they share") {
   CHECK(illegalities(dense, {.data_parallel = 8, .moe_dispatcher = Dispatcher::allgather}, workload, {})
             .front() == Problem{"moe_dispatcher", "needs a model with experts"});
   CHECK(fields({.data_parallel = 8, .moe_dispatcher = Dispatcher::allgather}) == Fields{});
-  CHECK(fields({.data_parallel = 8, .moe_dispatcher = Dispatcher::flex}) == Fields{"moe_dispatcher"});
-  CHECK(fields({.data_parallel = 8, .expert_parallel = 8, .moe_dispatcher = Dispatcher::flex}) == Fields{});
+  CHECK(fields({.data_parallel = 8, .moe_dispatcher = Dispatcher::deepep}) == Fields{"moe_dispatcher"});
+  CHECK(fields({.data_parallel = 8, .expert_parallel = 8, .moe_dispatcher = Dispatcher::deepep}) == Fields{});
 }
 
 }  // namespace headroom

@@ -39,12 +39,12 @@ TEST_CASE(
   };
   using Tried = std::set<std::pair<std::int64_t, Dispatcher>>;
   CHECK(found({}) == Tried{{1, Dispatcher::alltoall}, {8, Dispatcher::alltoall}});
-  CHECK(found({Dispatcher::allgather, Dispatcher::flex}) ==
-        Tried{{1, Dispatcher::alltoall}, {8, Dispatcher::allgather}, {8, Dispatcher::flex}});
+  CHECK(found({Dispatcher::allgather, Dispatcher::deepep}) ==
+        Tried{{1, Dispatcher::alltoall}, {8, Dispatcher::allgather}, {8, Dispatcher::deepep}});
   check_against_brute_force(
       base, {.devices = 8,
              .expert_parallel = {.only = {1, 2, 4}},
-             .moe_dispatcher = {Dispatcher::allgather, Dispatcher::alltoall, Dispatcher::flex},
+             .moe_dispatcher = {Dispatcher::allgather, Dispatcher::alltoall, Dispatcher::deepep},
              .micro_batch = {.most = 1}});
 }
 

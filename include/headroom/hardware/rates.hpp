@@ -154,6 +154,19 @@ struct NvlsRates {
   friend bool operator==(const NvlsRates&, const NvlsRates&) = default;
 };
 
+// One of the two kernels by which DeepEP sends a token once to each rank of its experts, as a group of ranks in a node runs it.
+struct TokenKernelRates {
+  Sourced<Seconds> launch;
+  Sourced<Seconds> token;                     // of those that a rank has
+  Sourced<BytesPerSecond> receive_bandwidth;  // of a dispatch, its own part with it; a combine sends as much
+  friend bool operator==(const TokenKernelRates&, const TokenKernelRates&) = default;
+};
+struct DeepEpRates {
+  TokenKernelRates dispatch;
+  TokenKernelRates combine;
+  friend bool operator==(const DeepEpRates&, const DeepEpRates&) = default;
+};
+
 // Collectives between devices of a node, in two protocols of which the faster runs (time/collective.hpp).
 struct CollectiveRates {
   Sourced<Seconds> low_latency_launch;
@@ -164,8 +177,9 @@ struct CollectiveRates {
   Sourced<BytesPerSecond> ring_bandwidth;   // on the wire
   Sourced<BytesPerSecond> local_bandwidth;  // the copy of a rank's own shard
   Sourced<double> all_to_all;               // bandwidth of an all-to-all over that of a ring
-  Sourced<double> overlap_loss;   // share of a product's throughput that a collective beside it takes
-  std::optional<NvlsRates> nvls;  // nothing where switches do not sum
+  Sourced<double> overlap_loss;       // share of a product's throughput that a collective beside it takes
+  std::optional<NvlsRates> nvls;      // nothing where switches do not sum
+  std::optional<DeepEpRates> deepep;  // nothing where it was not measured
   FittedRange fitted_ranks;
   FittedRange fitted_bytes;
   HeldOutRatios held_out_ratios;
@@ -257,6 +271,18 @@ void visit_nvls(std::string_view group, R& rates, Visit visit) {
   visit(group, "switch_bandwidth", rates.switch_bandwidth);
 }
 
+template <class R, class Visit>
+void visit_token_kernel(std::string_view group, R& rates, Visit visit) {
+  visit(group, "launch", rates.launch);
+  visit(group, "token", rates.token);
+  visit(group, "receive_bandwidth", rates.receive_bandwidth);
+}
+template <class R, class Visit>
+void visit_deepep(R& rates, Visit visit) {
+  visit_token_kernel("collectives.deepep.dispatch", rates.dispatch, visit);
+  visit_token_kernel("collectives.deepep.combine", rates.combine, visit);
+}
+
 // Calls visit(group, name, value) for every Sourced value of the rates, in order.
 template <class R, class Visit>
 void visit_rates(R& rates, Visit visit) {
@@ -287,6 +313,7 @@ void visit_rates(R& rates, Visit visit) {
   visit("collectives", "all_to_all", rates.collectives.all_to_all);
   visit("collectives", "overlap_loss", rates.collectives.overlap_loss);
   if (rates.collectives.nvls) visit_nvls("collectives.nvls", *rates.collectives.nvls, visit);
+  if (rates.collectives.deepep) visit_deepep(*rates.collectives.deepep, visit);
   visit("network", "nic_efficiency", rates.network.nic_efficiency);
   visit("network", "shared_nic_efficiency", rates.network.shared_nic_efficiency);
   visit("network", "step", rates.network.step);

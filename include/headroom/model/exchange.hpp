@@ -72,9 +72,15 @@ constexpr CollectiveKind backward_kind(Conjugate name) { return row_of(name).bac
 enum class CpComm : std::uint8_t { p2p, all_gather, a2a, a2a_p2p };
 
 // How tokens come to their experts [Megatron-LM, --moe-token-dispatcher-type]. alltoall: a copy goes to each expert.
-// allgather: every rank that shares the experts gets all tokens, and sums over ranks bring back what its experts made of them. flex: a
-// token goes once to each rank that has some of its experts (DeepEP, HybridEP).
-enum class Dispatcher : std::uint8_t { alltoall, allgather, flex };
+// allgather: every rank that shares the experts gets all tokens, and sums over ranks bring back what its experts made of them. deepep,
+// hybridep: a token goes once to each rank that has some of its experts (type flex, --moe-flex-dispatcher-backend).
+enum class Dispatcher : std::uint8_t { alltoall, allgather, deepep, hybridep };
+
+constexpr bool sends_once_to_each_rank(Dispatcher dispatcher) {
+  return dispatcher == Dispatcher::deepep || dispatcher == Dispatcher::hybridep;
+}
+// Whether rows of experts come padded to what their products want [token_dispatcher.py, _HybridEPManager].
+constexpr bool sends_padded(Dispatcher dispatcher) { return dispatcher == Dispatcher::hybridep; }
 
 // A value that a row sends through the group of an axis, where the run has that axis. What tensor parallelism
 // inserts is no exchange: it follows from placements (parallel/collectives.hpp), but where the ends of a model are whole.
@@ -106,20 +112,21 @@ inline constexpr std::array<Spelling<CpComm>, 5> spellings<CpComm>{{
     {CpComm::a2a_p2p, "a2a+p2p"},
 }};
 template <>
-inline constexpr std::array<Spelling<Dispatcher>, 3> spellings<Dispatcher>{{
+inline constexpr std::array<Spelling<Dispatcher>, 4> spellings<Dispatcher>{{
     {Dispatcher::alltoall, "alltoall"},
     {Dispatcher::allgather, "allgather"},
-    {Dispatcher::flex, "flex"},
+    {Dispatcher::deepep, "deepep"},
+    {Dispatcher::hybridep, "hybridep"},
 }};
-// Backends of flex, and the words of collectives.
+// The words of collectives, Megatron-LM's type flex, whose backend is deepep unless another is asked for, and a third backend
+// of it, which sends as HybridEP does.
 template <>
-inline constexpr std::array<Spelling<Dispatcher>, 6> other_spellings<Dispatcher>{{
+inline constexpr std::array<Spelling<Dispatcher>, 5> other_spellings<Dispatcher>{{
     {Dispatcher::alltoall, "all_to_all"},
     {Dispatcher::alltoall, "a2a"},
     {Dispatcher::allgather, "all_gather"},
-    {Dispatcher::flex, "deepep"},
-    {Dispatcher::flex, "hybridep"},
-    {Dispatcher::flex, "ncclep"},
+    {Dispatcher::deepep, "flex"},
+    {Dispatcher::hybridep, "ncclep"},
 }};
 template <>
 inline constexpr std::array<Spelling<Conjugate>, 10> spellings<Conjugate>{{

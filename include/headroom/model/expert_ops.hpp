@@ -1,8 +1,8 @@
 // The rows of a mixture of experts between its normalization and its residual add, as Megatron-Core runs them with grouped
 // products and fused permutation [Megatron-LM, core/transformer/moe: router, token_dispatcher, experts, shared_experts].
 //
-//   alltoall, flex   router  route  permute  dispatch  sort  EXPERTS  unsort  combine  unpermute
-//   allgather        router  route  dispatch  permute  EXPERTS  unpermute  [cast_sums]  combine  [cast_back]
+//   sent             router  route  permute  dispatch  sort  EXPERTS  unsort  combine  unpermute
+//   gathered         router  route  dispatch  permute  EXPERTS  unpermute  [cast_sums]  combine  [cast_back]
 //
 //   all of them with latent_down between route and the rest, and latent_up behind it, where experts read latent tokens
 //
@@ -48,7 +48,7 @@ constexpr Monomial width_read(const OpBuilder& layer) {
 
 // Copies of a token that leave its rank.
 constexpr Monomial copies(Dispatcher dispatcher) {
-  return dispatcher == Dispatcher::flex ? symbols::r : symbols::q;
+  return sends_once_to_each_rank(dispatcher) ? symbols::r : symbols::q;
 }
 
 // Each token goes to the ranks of its experts.
@@ -63,7 +63,7 @@ constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& ch
   const ValueId map = layer.table.value({"row map", 2 * E * s * b, Dtype::int32});
   permute.outputs = {tokens, probabilities, map};
   permute.saves = {{map, row_origin}};
-  permute.operators = layer.dispatcher == Dispatcher::flex ? routing::layout : routing::splits;
+  permute.operators = sends_once_to_each_rank(layer.dispatcher) ? routing::layout : routing::splits;
   layer.table.op(permute);
 
   // The rank whose experts are wanted most receives I times the mean.

@@ -176,6 +176,11 @@ inline VocabularyParallel vocabulary_parallel(const Transformer& model, const St
   return model.architecture.tied_embeddings ? of_tied(software.vocabulary) : software.vocabulary;
 }
 
+// Whether rows of experts of fewer than 16 bits are padded as they are routed, and not by copying them.
+inline bool routes_padded(const Strategy& strategy) {
+  return strategy.moe_router_padding || sends_padded(strategy.moe_dispatcher);
+}
+
 // The layers of a model as a strategy computes them on a training stack.
 inline LayerChoices layer_choices(const Transformer& model, const Strategy& strategy,
                                   const Software& software) {
@@ -183,7 +188,7 @@ inline LayerChoices layer_choices(const Transformer& model, const Strategy& stra
           .precision = strategy.precision,
           .scope = strategy.precision_scope,
           .dispatcher = strategy.moe_dispatcher,
-          .pads_rows = !strategy.moe_router_padding,
+          .pads_rows = !routes_padded(strategy),
           .kernels = kernels_of(software),
           .vocabulary = vocabulary_parallel(model, strategy, software)};
 }

@@ -109,7 +109,7 @@ inline constexpr std::array space_fields{
     SpaceField{"expert_tensor_parallel", &Space::expert_tensor_parallel,
                "Ranks that share each expert (ETP; default 1)"},
     SpaceField{"moe_dispatcher", &Space::moe_dispatcher,
-               "Where ranks share experts: alltoall (default), allgather, flex"},
+               "Where ranks share experts: alltoall (default), allgather, deepep, hybridep"},
     SpaceField{"micro_batch", &Space::micro_batch, "Sequences in a microbatch (MBS)"},
     SpaceField{"sequence_parallel", &Space::sequence_parallel, "Sequence parallelism (default both)"},
     SpaceField{"data_sharding", &Space::data_sharding,

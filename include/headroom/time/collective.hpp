@@ -25,7 +25,8 @@
 //
 // Where a token's copies go once to each node, whose ranks hand them on over their own links (DeepEP, HybridEP), what leaves is
 // the share of copies that nodes are of ranks, and all that a rank is handed is at half of the ring's bandwidth, for half of the
-// multiprocessors forward (docs/networks.md has what was measured).
+// multiprocessors forward (docs/networks.md has what was measured). DeepEP's kernels have rates of their own where they were
+// measured: a launch and a time for each token, beside the bytes at their bandwidth.
 //
 // A ring of context-parallel ranks is (r - 1) sends of a rank's part, one after the other.
 //
@@ -60,14 +61,16 @@ inline Group tied_embedding_group(const Strategy& strategy, std::int64_t devices
 
 // `bytes` are those of the whole tensor: an all-gather's result, a reduce-scatter's input, all that goes round a ring; of an all-to-all and a send
 // those that a rank holds before it. Nothing for one rank.
-// `nodes_of_ranks`: of an all-to-all whose tokens go once to each node, that share.
-Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group, const Performance& performance,
-                        std::optional<double> nodes_of_ranks = {});
+Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group, const Performance& performance);
 
-// Of a collective whose tokens go once to each rank of their experts: how many nodes those are in, over how many ranks they
-// are. Nothing of others.
-std::optional<double> share_of_nodes(const Collective& collective, const Group& group,
-                                     const Bindings& letters);
+// An all-to-all whose tokens go once to each rank of their experts, and to its node.
+struct TokenRoute {
+  double nodes_of_ranks = 1;                 // nodes that the experts of a token are in, over their ranks
+  double tokens = 0;                         // that a rank has, where `kernel` counts them
+  const TokenKernelRates* kernel = nullptr;  // whose rates hold; null: those of any all-to-all
+};
+// `bytes` are those that a rank receives in the dispatch, or sends in the combine.
+Seconds routed_time(const TokenRoute& route, Bytes bytes, const Group& group, const Performance& performance);
 
 // An all-reduce of so few bytes that latency is all there is to it: within the nodes, and up and down a tree of them, which NCCL prefers to
 // its rings for these.

@@ -20,6 +20,7 @@ struct PassCost {
   Seconds scale_communication;    // and of the scales of products (time/scales.hpp)
   Seconds host;                   // to launch its operations, and the kernels that they launch in loops
   Seconds drained;                // of the device, which has nothing to do after the host waited for it
+  [[nodiscard]] constexpr Seconds products() const { return gemm + attention; }
   friend bool operator==(const PassCost&, const PassCost&) = default;
 };
 

@@ -23,7 +23,8 @@ struct Setting {
   Dtype gradients = Dtype::fp32;
   bool sums_gradients = true;  // TrafficOptions
   Precision precision = Precision::bf16;
-  std::optional<Group> scales;  // that agree on the scales of a pass (time/scales.hpp)
+  Dispatcher dispatcher = Dispatcher::alltoall;  // of the tokens of experts
+  std::optional<Group> scales;                   // that agree on the scales of a pass (time/scales.hpp)
 };
 
 Setting setting_of(const Transformer& model, const Strategy& strategy, const Workload& workload,
