@@ -39,12 +39,16 @@ CachingAllocator::Block CachingAllocator::allocate(Bytes bytes, int stream) {
   const bool small = size <= largest_small;
   const int pool = 2 * stream + (small ? 1 : 0);
   FreePieces& free = free_[pool];
-  const auto fitting = free.lower_bound({size, 0});
+  auto fitting = free.lower_bound({size, 0});
+  // The piece at the end of a segment that grows counts as large as it can become: any other that has room is taken first.
+  if (expandable_ && fitting != free.end() && std::next(fitting) != free.end() &&
+      fitting->second + fitting->first == ends_[pool])
+    ++fitting;
   const Address address = fitting == free.end() ? take_segment(pool, size) : fitting->second;
   Piece& piece = pieces_[address];
   free.erase({piece.bytes, address});
   const std::int64_t rest = piece.bytes - size;
-  if (small ? rest >= granule : rest > largest_small) {
+  if (small || expandable_ ? rest >= granule : rest > largest_small) {
     piece.bytes = size;
     pieces_[address + size] = {.bytes = rest, .segment = piece.segment, .pool = pool};
     free.insert({rest, address + size});

@@ -108,6 +108,9 @@ class PassTrace {
         events.allocate_for_op(bytes_.gathered(row, output, table_[output].dtype));
         if (passes(output, kept)) passing[place(output)] = events.allocate(bytes_.shard(output));
       }
+      if (row.in_place) {  // what it keeps is there
+        for (const ValueId input : row.inputs) events.free(passing[place(input)]);
+      }
       store(static_cast<int>(op));
       events.finish_op();
       for (std::size_t value = 0; value < passing.size(); ++value) {

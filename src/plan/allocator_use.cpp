@@ -1,9 +1,11 @@
 #include "headroom/plan/allocator_use.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
 
+#include "gathered_units.hpp"
 #include "headroom/core/counts.hpp"
 #include "headroom/memory/caching_allocator.hpp"
 #include "headroom/memory/pass_events.hpp"
@@ -21,8 +23,6 @@ using Block = CachingAllocator::Block;
 // The first has no state of the optimizer until it steps, and the second is the first that is like those after it.
 constexpr int iterations = 3;
 
-enum Stream : int { compute, gather, reduce };
-
 // A layer, or what stands at an end of the model, of a virtual stage.
 struct StageMember {
   std::size_t kind = 0;
@@ -37,8 +37,17 @@ bool follows_order(const Plan& plan) {
   const Strategy& strategy = plan.request.strategy;
   const Recomputation& recompute = strategy.recompute;
   return !has_weight_passes(strategy.schedule) && !recompute.window && strategy.offload == Offload{} &&
-         !(shares_checkpoints(recompute) && recompute.layers != 1);
+         !(shares_checkpoints(recompute) && recompute.layers != 1) && !strategy.keep_pipeline_outputs;
 }
+
+// Far more than devices have is no question of blocks, and would leave the addresses that the replay has.
+bool is_within_reach(const Plan& plan, const RankMemory& memory) {
+  constexpr Bytes most(0x1p48);
+  return total(memory) < std::min(100.0 * plan.request.system.memory, most);
+}
+
+// Members times passes that a second or two go through.
+constexpr double most_passes = 100'000;
 
 class Replay {
  public:
@@ -61,6 +70,13 @@ class Replay {
           model_parameter_exprs(layers_, sharding_, strategy_.tensor_parallel);
       units_ = model_units(layers_, evaluate(parameters, letters_), strategy_, request_.software);
     }
+  }
+
+  // Of all iterations, through one member each.
+  [[nodiscard]] double passes() const {
+    double members = 0;
+    for (const std::vector<StageMember>& chunk : chunks_) members += real(std::ssize(chunk));
+    return iterations * 2 * real(shape_.microbatches) * members;
   }
 
   CachingAllocator run() && {
@@ -164,42 +180,30 @@ class Replay {
     return member.recomputed ? recomputed : plain;
   }
 
-  // The weights of a unit, once they are gathered and, where the stack copies units, in the buffer that they are copied from.
-  struct Gathered {
-    Bytes bytes;
-    std::optional<Block> buffer;
-    std::optional<Block> weights;
-  };
-  Gathered start_gather(Bytes bytes) {
-    if (bytes <= Bytes(0)) return {};
-    return {.bytes = bytes, .buffer = allocator_.allocate(bytes, gather), .weights = {}};
-  }
-  void finish_gather(Gathered& unit) {
-    if (!unit.buffer || !request_.software.sharding.copies_units) return;
-    unit.weights = allocator_.allocate(unit.bytes, compute);
-    allocator_.free(*std::exchange(unit.buffer, std::nullopt));
-  }
-  void release(Gathered& unit) {
-    if (unit.buffer) allocator_.free(*unit.buffer);
-    if (unit.weights) allocator_.free(*unit.weights);
-    unit = {};
+  void gather_ahead(Bytes bytes) {
+    EXPECTS(!is_there(ahead_));
+    ahead_ = gathering_.start(bytes);
   }
 
   // What a forward pass left gathered that no backward pass followed.
   void release_gathered() {
-    for (Gathered& unit : kept_) release(unit);
-    release(root_);
-    release(ahead_);
+    for (GatheredUnit& unit : kept_) gathering_.release(unit);
+    gathering_.release(root_);
+    gathering_.release(ahead_);
   }
 
   [[nodiscard]] Bytes gathered_bytes_of(const StageMember& member) const {
     return gathers_ ? units_.kinds[member.kind].gathered : Bytes(0);
   }
-  // Of the member after this one, one way or the other, that is a unit of its own.
+  // Of the root unit and of members without weights there is nothing to gather for themselves.
+  [[nodiscard]] bool is_unit(const StageMember& member) const {
+    return !member.rooted && gathered_bytes_of(member) > Bytes(0);
+  }
+  // Of the member after this one, one way or the other, that is a unit of its own; nothing where none is.
   [[nodiscard]] Bytes next_unit(const std::vector<StageMember>& members, std::size_t after, int way) const {
     for (std::size_t i = after + static_cast<std::size_t>(way); i < members.size();
          i += static_cast<std::size_t>(way)) {
-      if (!members[i].rooted) return gathered_bytes_of(members[i]);
+      if (is_unit(members[i])) return gathered_bytes_of(members[i]);
     }
     return Bytes(0);
   }
@@ -207,56 +211,65 @@ class Replay {
   void go_forward(const Step& step) {
     const std::vector<StageMember>& members = chunks_[index(step.chunk)];
     Alive& alive = alive_[{step.microbatch, step.chunk}];
+    const bool copies = request_.software.sharding.copies_units;
     if (gathers_) {
       release_gathered();
       Bytes root;
       for (const StageMember& member : members) root += member.rooted ? gathered_bytes_of(member) : Bytes(0);
-      root_ = start_gather(root);
-      finish_gather(root_);
-      ahead_ = start_gather(next_unit(members, std::size_t(0) - 1, 1));
+      if (copies) {
+        root_ = gathering_.start_and_copy(root);
+      } else {
+        root_ = gathering_.start(root);
+        gather_ahead(next_unit(members, std::size_t(0) - 1, 1));
+      }
       kept_.assign(members.size(), {});
     }
     for (std::size_t i = 0; i < members.size(); ++i) {
       const PassEvents& events = events_of(members[i]);
       std::vector<Block>& blocks = alive.emplace_back(index(events.tensors));
-      const bool own = gathers_ && !members[i].rooted;
-      if (own) {
+      const bool own = is_unit(members[i]);
+      const Bytes next = next_unit(members, i, 1);
+      if (own && copies) kept_[i] = gathering_.start_and_copy(gathered_bytes_of(members[i]));
+      if (own && !copies) {
         kept_[i] = std::exchange(ahead_, {});
-        finish_gather(kept_[i]);
-        ahead_ = start_gather(next_unit(members, i, 1));
+        gather_ahead(next);
       }
       play(events.forward, blocks);
       // The last unit is the first of the backward pass.
-      if (own && !units_.keeps_gathered && ahead_.buffer) release(kept_[i]);
+      if (own && !units_.keeps_gathered && next > Bytes(0)) gathering_.release(kept_[i]);
     }
+    gathering_.free_copied();
   }
 
   void go_backward(const Step& step) {
     const std::vector<StageMember>& members = chunks_[index(step.chunk)];
     auto node = alive_.extract({step.microbatch, step.chunk});
     Alive& alive = node.mapped();
+    const bool copies = request_.software.sharding.copies_units;
     std::optional<Block> reducing;
     for (std::size_t i = members.size(); i-- > 0;) {
       const PassEvents& events = events_of(members[i]);
-      const bool own = gathers_ && !members[i].rooted;
-      if (own && !kept_[i].buffer && !kept_[i].weights) {
+      const bool own = is_unit(members[i]);
+      if (own && !is_there(kept_[i])) {
         kept_[i] = std::exchange(ahead_, {});
-        finish_gather(kept_[i]);
+        if (copies) gathering_.copy(kept_[i]);
       }
-      if (own && !units_.keeps_gathered && i > 0) ahead_ = start_gather(next_unit(members, i, -1));
+      if (own && !units_.keeps_gathered && i > 0) gather_ahead(next_unit(members, i, -1));
       play(events.backward, alive[i]);
-      if (own) release(kept_[i]);
+      if (own) gathering_.release(kept_[i]);
       if (reduces_ && !members[i].rooted) reducing = reduce_unit(members, alive, i, i, reducing);
     }
-    if (gathers_) release(root_);
+    if (gathers_) gathering_.release(root_);
     if (reduces_ && !members.empty() && (members.front().rooted || members.back().rooted))
       reducing = reduce_unit(members, alive, 0, members.size() - 1, reducing);
     if (reducing) allocator_.free(*reducing);
   }
 
-  // The unit of one member, or of all that are in the root. What the reduction before read is freed when this one has started.
+  // The unit of one member, or of all that are in the root. It waits for the reduction before, and frees what that read
+  // [PyTorch, _fully_shard/_fsdp_param_group.py, post_backward].
   std::optional<Block> reduce_unit(const std::vector<StageMember>& members, Alive& alive, std::size_t first,
                                    std::size_t last, std::optional<Block> before) {
+    if (before) allocator_.free(*before);
     Bytes input;
     double parameters = 0;
     const bool root = members[first].rooted || members[last].rooted;
@@ -278,7 +291,6 @@ class Replay {
       const auto [kept, is_first] = shards_.try_emplace(root ? -1 : std::int64_t(first), made);
       if (!is_first) allocator_.free(made);  // added to the one before
     }
-    if (before) allocator_.free(*before);
     return own;
   }
 
@@ -299,9 +311,10 @@ class Replay {
   std::vector<std::vector<double>> parameters_;            // of each kind, by op
   double all_parameters_ = 0;
   std::map<std::pair<std::int64_t, std::int64_t>, Alive> alive_;  // by microbatch and chunk
-  Gathered root_;
-  Gathered ahead_;
-  std::vector<Gathered> kept_;            // by member
+  GatheredUnits gathering_{allocator_};
+  GatheredUnit root_;
+  GatheredUnit ahead_;
+  std::vector<GatheredUnit> kept_;        // by member
   std::map<std::int64_t, Block> shards_;  // of gradients, by unit
 };
 
@@ -309,7 +322,10 @@ class Replay {
 
 std::optional<AllocatorUse> allocator_use(const Plan& plan, std::int64_t rank) {
   if (!follows_order(plan)) return std::nullopt;
-  const CachingAllocator expandable = Replay(plan, rank, true).run();
+  if (!is_within_reach(plan, plan.ranks[index(rank)])) return std::nullopt;
+  Replay growing(plan, rank, true);
+  if (growing.passes() > most_passes) return std::nullopt;
+  const CachingAllocator expandable = std::move(growing).run();
   AllocatorUse use{.reserved = expandable.reserved(),
                    .allocated = expandable.most_allocated(),
                    .expandable = expandable.reserved()};

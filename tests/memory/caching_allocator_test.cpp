@@ -51,6 +51,18 @@ TEST_CASE("allocator: no larger tensor fits into a block that was freed, unless 
   }
 }
 
+TEST_CASE(
+    "allocator: what stands at the end of a segment that grows is taken last, and any rest is cut off") {
+  CachingAllocator allocator(true);
+  const auto hole = allocator.allocate(40_MiB, here);
+  allocator.allocate(20_MiB, here);
+  allocator.free(allocator.allocate(20_MiB, here));
+  allocator.free(hole);
+  CHECK(allocator.allocate(10_MiB, here) == hole);  // 40 MiB, for the 20 at the end can become more
+  CHECK(allocator.allocate(30_MiB - 512_B, here) == hole + (10 << 20));
+  CHECK(allocator.allocated() == 60_MiB - 512_B);
+}
+
 TEST_CASE("allocator: a hole between two tensors stays one where segments grow") {
   CachingAllocator allocator(true);
   const auto first = allocator.allocate(40_MiB, here);

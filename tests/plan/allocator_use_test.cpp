@@ -70,6 +70,47 @@ TEST_CASE("allocator use: tensors that are followed one by one take what the acc
   }
 }
 
+TEST_CASE("allocator use: of units that gather and reduce one reduction is read from at a time") {
+  Strategy shards{.data_parallel = 64,
+                  .recompute = {.policy = RecomputePolicy::full},
+                  .data_sharding = DataSharding::zero3,
+                  .gradient_dtype = Dtype::half};
+  for (const char* const model : {"mixtral-8x7b", "qwen3-235b-a22b"}) {
+    CAPTURE(model);
+    CHECK(over_account(request_of(model, "torchtitan-2025", shards, 256)) ==
+          doctest::Approx(1).epsilon(1e-3));
+  }
+  // A loss that works in place has its logits once.
+  for (const RecomputePolicy policy : {RecomputePolicy::none, RecomputePolicy::full}) {
+    shards.recompute.policy = policy;
+    shards.micro_batch = 4;
+    CHECK(over_account(request_of("llama-3-8b", "pytorch-fsdp-2023", shards, 1024)) ==
+          doctest::Approx(1).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("allocator use: microbatches leave nothing behind where a member of a stage has no weights") {
+  const Strategy shards{.data_parallel = 64,
+                        .recompute = {.policy = RecomputePolicy::full},
+                        .data_sharding = DataSharding::zero3,
+                        .gradient_dtype = Dtype::fp32};
+  const auto most = [&](std::int64_t batch) {  // with multi-token prediction
+    return use_of(request_of("glm-4.5-air", "torchtitan-2025", shards, batch)).allocated;
+  };
+  CHECK(most(128) == most(512));
+}
+
+TEST_CASE("allocator use: is not known of plans far beyond a device, nor of very many passes") {
+  Request beyond = request_of("gpt3-175b", "megatron-core-2025", {}, 2'000'000);
+  beyond.strategy.micro_batch = 2'000'000;
+  CHECK_FALSE(allocator_use(account(evaluate(beyond)), 0));
+  Request many =
+      request_of("gpt2-small", "megatron-core-2025",
+                 {.recompute = {.policy = RecomputePolicy::full}, .schedule = ScheduleKind::gpipe}, 16'384);
+  many.workload.sequence = 128;
+  CHECK_FALSE(allocator_use(account(evaluate(many)), 0));
+}
+
 TEST_CASE("allocator use: gradients of the first microbatch are not there yet at its peak") {
   const Strategy shards{.data_parallel = 8,
                         .micro_batch = 2,
@@ -100,6 +141,9 @@ TEST_CASE("allocator use: is not known where the order of tensors is not followe
   Request request = request_of("llama-3-8b", "zero-bubble-2023", {.pipeline_parallel = 4}, 16);
   CHECK(use(request));
   request.strategy.schedule = ScheduleKind::zero_bubble_h1;
+  CHECK_FALSE(use(request));
+  request = request_of("llama-3-8b", "megatron-core-2025", {.pipeline_parallel = 4}, 16);
+  request.strategy.keep_pipeline_outputs = true;
   CHECK_FALSE(use(request));
   request = request_of("llama-3-8b", "megatron-core-2025", {}, 16);
   request.strategy.offload.layers = 1;

@@ -17,7 +17,8 @@ struct AllocatorUse {
 };
 
 // Of a rank of a plan. None where the order of tensors is not followed: passes for weights of their own, windows of recomputation,
-// checkpoints of several layers, and what is offloaded.
+// checkpoints of several layers, outputs that a pipeline keeps, and what is offloaded; nor of plans that need 100 times what a
+// device has, nor of so many passes that it would take seconds (GPipe of thousands of microbatches).
 //
 // Weights and gradients are allocated first, the state of the optimizer when it first steps. Gathered weights come to a stream of
 // their own and are copied from there where the stack copies units; shards of gradients are reduced to on a third [PyTorch,

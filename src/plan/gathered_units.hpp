@@ -1,0 +1,64 @@
+// The weights of units that data-parallel ranks divide, while they are gathered, as PyTorch's caching allocator serves them.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "headroom/core/units.hpp"
+#include "headroom/memory/caching_allocator.hpp"
+
+namespace headroom {
+
+enum Stream : int { compute, gather, reduce };
+
+// In the buffer that they come to, and where the stack copies them from there, in tensors of their own.
+struct GatheredUnit {
+  Bytes bytes;
+  std::optional<CachingAllocator::Block> buffer;
+  std::optional<CachingAllocator::Block> weights;
+};
+inline bool is_there(const GatheredUnit& unit) { return unit.buffer || unit.weights; }
+
+class GatheredUnits {
+ public:
+  explicit GatheredUnits(CachingAllocator& allocator) : allocator_(allocator) {}
+
+  GatheredUnit start(Bytes bytes) {
+    if (bytes <= Bytes(0)) return {};
+    return {.bytes = bytes, .buffer = allocator_.allocate(bytes, gather), .weights = {}};
+  }
+
+  void copy(GatheredUnit& unit) {
+    if (!unit.buffer) return;
+    unit.weights = allocator_.allocate(unit.bytes, compute);
+    allocator_.free(*std::exchange(unit.buffer, std::nullopt));
+  }
+
+  // FSDP2 gathers in a forward pass when it comes to a unit, and frees what it copies from when the next is there [PyTorch,
+  // torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py, wait_for_unshard].
+  GatheredUnit start_and_copy(Bytes bytes) {
+    GatheredUnit unit = start(bytes);
+    if (!unit.buffer) return unit;
+    free_copied();
+    unit.weights = allocator_.allocate(unit.bytes, compute);
+    copied_ = std::exchange(unit.buffer, std::nullopt);
+    return unit;
+  }
+
+  // What the last unit of a forward pass was copied from.
+  void free_copied() {
+    if (copied_) allocator_.free(*std::exchange(copied_, std::nullopt));
+  }
+
+  void release(GatheredUnit& unit) {
+    if (unit.buffer) allocator_.free(*unit.buffer);
+    if (unit.weights) allocator_.free(*unit.weights);
+    unit = {};
+  }
+
+ private:
+  CachingAllocator& allocator_;
+  std::optional<CachingAllocator::Block> copied_;
+};
+
+}  // namespace headroom
