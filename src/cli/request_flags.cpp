@@ -50,7 +50,8 @@ void read_fields(const RequestFlags& flags, Request& request, std::vector<Proble
   }
   const FlagText& policy = flags.text("recompute");
   const bool by_ops = flags.text("recompute_ops").has_value();
-  if (policy && by_ops && *policy != "ops") {
+  // Megatron-LM's --recompute-granularity selective goes with --recompute-modules.
+  if (policy && by_ops && *policy != "ops" && *policy != "selective") {
     problems.push_back({"--recompute-ops", "is a policy of its own: leave out --recompute " + *policy});
   }
   if (policy == "ops" && !by_ops) {

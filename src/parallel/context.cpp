@@ -26,6 +26,11 @@ void check_mamba(std::vector<Problem>& problems, const Mamba& mamba, std::string
   divides(mamba.groups, "groups of Mamba heads", ": copies of groups are not modelled");
 }
 
+bool admits(const Architecture& architecture, CpComm how) {
+  if (how == CpComm::a2a || !has_attention(architecture)) return true;
+  return !architecture.attention_sinks && (architecture.window == 0 || how == CpComm::all_gather);
+}
+
 // Of layers of a kind, where ranks have parts of sequences.
 template <class Layer>
 void check_layer(std::vector<Problem>& problems, const Layer& layer, std::string_view kind,
@@ -43,15 +48,10 @@ void check_layer(std::vector<Problem>& problems, const Layer& layer, std::string
                                  std::string(name_of(architecture.kernels.attention)) +
                                  ": ranks attend to parts of a sequence and merge what they find"});
   }
-  const bool gathers = strategy.cp_comm == CpComm::all_gather;
-  const bool exchanges = strategy.cp_comm == CpComm::a2a;
-  if (architecture.window > 0 && !gathers && !exchanges) {
-    problems.push_back({"cp_comm", "must be all_gather or a2a for sliding windows" + of_kind +
-                                       " under `context_parallel`, not " + how});
-  }
-  if (architecture.attention_sinks && !exchanges) {
-    problems.push_back(
-        {"cp_comm", "must be a2a for attention sinks" + of_kind + " under `context_parallel`, not " + how});
+  if (!admits(architecture, strategy.cp_comm)) {
+    const char* const rule = architecture.attention_sinks ? "must be a2a for attention sinks"
+                                                          : "must be all_gather or a2a for sliding windows";
+    problems.push_back({"cp_comm", rule + of_kind + " under `context_parallel`, not " + how});
   }
   if (inner <= 1) return;
   const std::int64_t t = strategy.tensor_parallel;
@@ -87,6 +87,17 @@ std::int64_t context_inner(const Transformer& model, const Strategy& strategy) {
     if (has_attention(kind.architecture)) allow(kind.key_value_heads);
   }
   return inner;
+}
+
+std::vector<CpComm> admitted_cp_comm(const Transformer& model) {
+  std::vector<CpComm> admitted;
+  for (const auto& [how, name] : spellings<CpComm>) {
+    const bool refused =
+        any_layer(model, [how = how](const Architecture& layer) { return !admits(layer, how); });
+    const bool again = !admitted.empty() && admitted.back() == how;  // by another spelling
+    if (!refused && !again) admitted.push_back(how);
+  }
+  return admitted;
 }
 
 std::vector<Problem> context_illegalities(const Transformer& model, const Strategy& strategy,

@@ -22,7 +22,7 @@ void check_layer(Rules& rules, const Strategy& strategy, const Architecture& lay
 }
 
 // [Megatron-Core, transformer_config.py, overlap_moe_expert_parallel_comm]
-void check_overlap(Rules& rules, const Strategy& strategy) {
+void check_overlap(Rules& rules, const Transformer& model, const Strategy& strategy) {
   if (!strategy.overlap_expert_all_to_all) return;
   const char* const field = "overlap_expert_all_to_all";
   rules.require(strategy.expert_parallel > 1, field, "needs `expert_parallel` above 1");
@@ -34,10 +34,11 @@ void check_overlap(Rules& rules, const Strategy& strategy) {
   rules.require(strategy.moe_dispatcher != Dispatcher::allgather, field,
                 "needs `moe_dispatcher` alltoall, deepep or hybridep");
   rules.require(goes_beside(strategy.recompute), field,
-                "does not go with `recompute` full or `recompute_window`");
+                "does not go with `recompute` full, `recompute_ops` moe or `recompute_window`");
+  rules.require(model.mtp_layers <= 1, field, "does not go with more than one `mtp_layers` of the model");
 }
 
-void check_ranks(Rules& rules, const Strategy& strategy) {
+void check_ranks(Rules& rules, const Transformer& model, const Strategy& strategy) {
   const std::int64_t y = strategy.expert_parallel;
   const std::int64_t z = strategy.expert_tensor_parallel;
   std::int64_t of_stage = 0;
@@ -53,7 +54,7 @@ void check_ranks(Rules& rules, const Strategy& strategy) {
       });
   rules.require(strategy.tensor_parallel == 1 || strategy.sequence_parallel, "sequence_parallel",
                 "must be on where `tensor_parallel` is above 1 and the model has experts");
-  check_overlap(rules, strategy);
+  check_overlap(rules, model, strategy);
   const bool once = sends_once_to_each_rank(strategy.moe_dispatcher);
   const std::string name(name_of(strategy.moe_dispatcher));
   rules.require(!once || y > 1, "moe_dispatcher", [&] {
@@ -86,7 +87,7 @@ void check_experts(Rules& rules, const Transformer& model, const Strategy& strat
   if (model.layer_kinds.empty()) check_layer(rules, strategy, model.architecture, "");
   for (const LayerDescription& kind : model.layer_kinds)
     check_layer(rules, strategy, kind.architecture, kind.name);
-  check_ranks(rules, strategy);
+  check_ranks(rules, model, strategy);
 }
 
 }  // namespace headroom

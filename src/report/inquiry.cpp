@@ -41,6 +41,9 @@ std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags, 
           "- keeps {} free on the peak rank, less than the margin of {}: `plan` shows what keeps it\n",
           human(headroom_of(asked)), human(asked.request.margin * asked.request.system.memory));
     }
+    if (!inquiry.against_best && asked.verdict != Verdict::does_not_fit) {
+      text += fmt::format("- fits, with {} on the peak rank, and was not searched\n", human(peak(asked)));
+    }
     if (inquiry.searched) {
       text += fmt::format("- was not searched: the nearest that was is {}\n",
                           strategy_flags(*inquiry.searched, asked.request.software, asked.request.model));

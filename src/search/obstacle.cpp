@@ -19,9 +19,24 @@ std::string sizes_text(const char* name, const Counts& counts) {
   return text;
 }
 
+std::optional<Problem> obstacle_of_experts(const Transformer& model, const Counts& ranks) {
+  const auto divides = [&](std::int64_t y) {
+    return !any_layer(
+        model, [y](const Architecture& layer) { return layer.experts && layer.experts->count % y != 0; });
+  };
+  if (!any_experts(model)) {
+    if (allows(ranks, 1)) return {};
+    return Problem{"expert_parallel", "needs a model with experts"};
+  }
+  if (ranks.only.empty() || std::any_of(ranks.only.begin(), ranks.only.end(), divides)) return {};
+  return Problem{"expert_parallel",
+                 "must divide the experts of each layer (" + sizes_text("EP", ranks) + ")"};
+}
+
 }  // namespace
 
 std::optional<Problem> obstacle(const Request& base, const Space& space) {
+  if (auto problem = obstacle_of_experts(base.model, space.expert_parallel)) return problem;
   const Counts tensor = tensor_parallel_of(base, space);
   const Counts context = context_parallel_of(base, space);
   bool t_divides = false;

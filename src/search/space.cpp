@@ -48,7 +48,7 @@ class LayoutVisit {
       layout_.tensor_parallel = t;
       for (const std::int64_t c : allowed_divisors(space_.devices / t, context_parallel_of(base_, space_))) {
         layout_.context_parallel = c;
-        for (const CpComm comm : c > 1 ? space_.cp_comm : std::vector{CpComm::p2p}) {
+        for (const CpComm comm : c > 1 ? cp_comms() : std::vector{CpComm::p2p}) {
           layout_.cp_comm = comm;
           if (!visit_pipelines(space_.devices / t / c)) return false;
         }
@@ -105,6 +105,10 @@ class LayoutVisit {
 
   bool visit_expert_parallels() {
     layout_.expert_parallel = layout_.expert_tensor_parallel = 1;
+    if (!experts_ && !allows(space_.expert_parallel, 1)) {
+      reject_("expert_parallel");
+      return true;
+    }
     if (!experts_) return visit_virtual_pipelines();
     const std::int64_t stage = layout_.tensor_parallel * layout_.context_parallel * layout_.data_parallel;
     const bool said = space_.expert_tensor_parallel != Counts{};
@@ -121,6 +125,12 @@ class LayoutVisit {
       }
     }
     return true;
+  }
+
+  [[nodiscard]] std::vector<CpComm> cp_comms() const {
+    if (!space_.cp_comm.empty()) return space_.cp_comm;
+    std::vector<CpComm> admitted = admitted_cp_comm(base_.model);
+    return contains(admitted, CpComm::p2p) ? std::vector{CpComm::p2p} : admitted;
   }
 
   [[nodiscard]] std::vector<Dispatcher> dispatchers() const {

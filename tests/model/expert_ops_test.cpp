@@ -275,6 +275,12 @@ TEST_CASE("experts: what ranks share must divide what they share") {
   CHECK(fields({.data_parallel = 8, .moe_dispatcher = Dispatcher::allgather}) == Fields{});
   CHECK(fields({.data_parallel = 8, .moe_dispatcher = Dispatcher::deepep}) == Fields{"moe_dispatcher"});
   CHECK(fields({.data_parallel = 8, .expert_parallel = 8, .moe_dispatcher = Dispatcher::deepep}) == Fields{});
+  Strategy beside{.data_parallel = 8, .expert_parallel = 8, .overlap_expert_all_to_all = true};
+  CHECK(fields(beside) == Fields{});
+  beside.recompute = {.policy = RecomputePolicy::ops, .ops = {"moe_act"}};
+  CHECK(fields(beside) == Fields{});
+  beside.recompute.ops = {"moe"};  // which would send tokens again
+  CHECK(fields(beside) == Fields{"overlap_expert_all_to_all"});
 }
 
 }  // namespace headroom

@@ -51,6 +51,11 @@ TEST_CASE("obstacle: it names the first size that divides nothing") {
   CHECK(named({.devices = 16}).empty());
   CHECK(obstacle(request, {.devices = 16, .tensor_parallel = {.only = {3, 5}}})->rule ==
         "must divide the GPUs (TP 3 or 5: 16)");
+  CHECK(named({.devices = 16, .expert_parallel = {.only = {8}}}) == "expert_parallel");
+  CHECK(named({.devices = 16, .expert_parallel = {.only = {1, 8}}}).empty());
+  request.model.architecture.experts = Experts{.count = 8, .per_token = 2, .feedforward = 64};
+  CHECK(named({.devices = 16, .expert_parallel = {.only = {3, 5}}}) == "expert_parallel");
+  CHECK(named({.devices = 16, .expert_parallel = {.only = {3, 4}}}).empty());
 }
 
 TEST_CASE("obstacle: an inverse question that finds nothing says it") {

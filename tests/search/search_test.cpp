@@ -2,6 +2,7 @@
 #include "headroom/search/search.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <doctest/doctest.h>
 
@@ -74,6 +75,21 @@ TEST_CASE("search: context parallelism by several exchanges where they are asked
   }
   CHECK(exchanged > 0);
   CHECK(divided == 2 * exchanged);
+}
+
+TEST_CASE("search: sequences of windows and of sinks are divided by what they admit") {
+  const auto tried = [](const char* model) {
+    Request request = request_for(model, 4);
+    request.workload.sequence = 32'768;
+    std::set<CpComm> ways;
+    for (const Strategy& strategy : strategies(request, {.devices = 4})) {
+      if (strategy.context_parallel > 1) ways.insert(strategy.cp_comm);
+    }
+    return ways;
+  };
+  CHECK(tried("llama-3-8b") == std::set{CpComm::p2p});
+  CHECK(tried("gemma-3-27b") == std::set{CpComm::all_gather, CpComm::a2a});
+  CHECK(tried("gpt-oss-20b") == std::set{CpComm::a2a});
 }
 
 TEST_CASE("search: layers that do not divide, outputs kept, exact detail, overlapped reduction") {

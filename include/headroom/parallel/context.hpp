@@ -14,6 +14,10 @@ namespace headroom {
 // heads of a tensor-parallel rank allow, since what they exchange is less than a ring passes on.
 std::int64_t context_inner(const Transformer& model, const Strategy& strategy);
 
+// How context-parallel ranks may attend in all layers of a model: p2p and the others, or what sliding windows and attention
+// sinks leave of them.
+std::vector<CpComm> admitted_cp_comm(const Transformer& model);
+
 // The rules of context parallelism that a strategy breaks.
 std::vector<Problem> context_illegalities(const Transformer& model, const Strategy& strategy,
                                           const Workload& workload);

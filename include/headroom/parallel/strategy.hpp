@@ -1,9 +1,11 @@
 // How a training run is laid out: parallel sizes, microbatch, recomputation, schedule, and the batch it works on.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headroom/core/names.hpp"
@@ -85,9 +87,14 @@ struct Strategy {
   friend bool operator==(const Strategy&, const Strategy&) = default;
 };
 
-// Whether passes with this recomputation can run beside each other.
-constexpr bool goes_beside(const Recomputation& recompute) {
-  return recompute.policy != RecomputePolicy::full && !recompute.window;
+// Whether passes with this recomputation can run beside each other: what experts exchange must not run again.
+inline bool goes_beside(const Recomputation& recompute) {
+  const auto exchanges = [](std::string_view name) {
+    name.remove_prefix(name.rfind('.') + 1);  // of one kind of layers: "wide.moe"
+    return name == "moe" || name == "dispatch" || name == "combine";
+  };
+  return recompute.policy != RecomputePolicy::full && !recompute.window &&
+         std::none_of(recompute.ops.begin(), recompute.ops.end(), exchanges);
 }
 
 struct Workload {

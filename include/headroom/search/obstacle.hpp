@@ -9,8 +9,8 @@
 
 namespace headroom {
 
-// The first of these that no choice of the space meets, as the problem of a field: t divides the devices, t p does, t p d
-// makes them, some b d divides the batch.
+// The first of these that no choice of the space meets, as the problem of a field: y divides the experts, t the devices, t p
+// does, t p d makes them, some b d divides the batch.
 std::optional<Problem> obstacle(const Request& base, const Space& space);
 
 // The largest TP x PP of a legal layout, which is as many devices as can share a model; 0 where there is none.

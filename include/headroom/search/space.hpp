@@ -47,9 +47,9 @@ struct Space {
   std::int64_t devices = 1;  // all of them are used: d = devices / (t c p)
   Counts tensor_parallel;    // divisors of the devices, within a node unless listed
   Counts context_parallel;  // divisors of what is left; 1 alone where nothing is said and sequences are short
-  std::vector<CpComm> cp_comm{CpComm::p2p};  // where ranks divide a sequence
-  Counts pipeline_parallel;                  // likewise
-  Counts virtual_pipeline;                   // of those that the layouts admit
+  std::vector<CpComm> cp_comm;  // where ranks divide a sequence; empty: p2p, or else what the model admits
+  Counts pipeline_parallel;     // likewise
+  Counts virtual_pipeline;      // of those that the layouts admit
   Counts data_parallel;
   Counts expert_parallel;                  // divisors of t d and of the experts
   Counts expert_tensor_parallel;           // divisors of what is left; 1 alone where nothing is said
@@ -100,7 +100,8 @@ inline constexpr std::array space_fields{
                "Tensor-parallel (TP) sizes; by default those within a node"},
     SpaceField{"context_parallel", &Space::context_parallel,
                "Context-parallel (CP) sizes; by default 1, and more of sequences from 32k tokens on"},
-    SpaceField{"cp_comm", &Space::cp_comm, "With CP: p2p (default), all_gather, a2a, a2a_p2p"},
+    SpaceField{"cp_comm", &Space::cp_comm,
+               "With CP: p2p (default; with windows or sinks what they admit), all_gather, a2a, a2a_p2p"},
     SpaceField{"pipeline_parallel", &Space::pipeline_parallel, "Pipeline-parallel (PP) sizes"},
     SpaceField{"virtual_pipeline", &Space::virtual_pipeline,
                "Virtual pipeline (VP) stages on each PP rank; by default those that the layout admits"},
