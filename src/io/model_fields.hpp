@@ -89,6 +89,7 @@ inline constexpr auto architecture_fields = [](auto& fields, auto& architecture)
   fields.optional("residual", architecture.residual);
   fields.optional("qk_norm", architecture.qk_norm);
   fields.optional("window", architecture.window, Range{0, token_counts.most});
+  fields.optional("attention_chunk", architecture.attention_chunk, Range{0, token_counts.most});
   fields.optional("attention_sinks", architecture.attention_sinks);
   fields.optional("attention_softcap", architecture.attention_softcap);
   fields.object("latent_attention", architecture.latent_attention, latent_fields);
@@ -245,6 +246,9 @@ void check_choices(const Layer& layer, const JsonPointer& at, Document& document
   }
   if (architecture.scaled_rotary && architecture.positions != Positions::rotary) {
     document.report(at / "scaled_rotary", "needs rotary positions");
+  }
+  if (architecture.attention_chunk > 0 && architecture.window > 0) {
+    document.report(at / "attention_chunk", "does not go with a window");
   }
 }
 

@@ -22,6 +22,9 @@ KindSizes sizes_of(const LayerDescription& layer, const Transformer& model) {
   if (layer.architecture.window > 0) {
     add(Symbol::keys_met, layer.architecture.window, model.architecture.window);
   }
+  if (layer.architecture.attention_chunk > 0) {
+    add(Symbol::keys_in_chunk, layer.architecture.attention_chunk, model.architecture.attention_chunk);
+  }
   if (const auto& latent = layer.architecture.latent_attention) {
     const LatentAttention own = model.architecture.latent_attention.value_or(LatentAttention{});
     add(Symbol::query_rank, latent->q_rank, own.q_rank);

@@ -28,7 +28,8 @@ void check_mamba(std::vector<Problem>& problems, const Mamba& mamba, std::string
 
 bool admits(const Architecture& architecture, CpComm how) {
   if (how == CpComm::a2a || !has_attention(architecture)) return true;
-  return !architecture.attention_sinks && (architecture.window == 0 || how == CpComm::all_gather);
+  const bool masked = architecture.window > 0 || architecture.attention_chunk > 0;
+  return !architecture.attention_sinks && (!masked || how == CpComm::all_gather);
 }
 
 // Of layers of a kind, where ranks have parts of sequences.
@@ -50,7 +51,8 @@ void check_layer(std::vector<Problem>& problems, const Layer& layer, std::string
   }
   if (!admits(architecture, strategy.cp_comm)) {
     const char* const rule = architecture.attention_sinks ? "must be a2a for attention sinks"
-                                                          : "must be all_gather or a2a for sliding windows";
+                             : architecture.window > 0    ? "must be all_gather or a2a for sliding windows"
+                                                       : "must be all_gather or a2a for attention in chunks";
     problems.push_back({"cp_comm", rule + of_kind + " under `context_parallel`, not " + how});
   }
   if (inner <= 1) return;

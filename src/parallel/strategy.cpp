@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
@@ -31,6 +32,13 @@ double expert_ranks_per_token(const Bindings& letters) {
 double keys_met(std::int64_t window, double sequence) {
   const auto width = static_cast<double>(window);
   return window > 0 && width < sequence ? 2 * width - width * width / sequence : sequence;
+}
+
+double keys_in_chunk(std::int64_t chunk, double sequence) {
+  const auto size = static_cast<double>(chunk);
+  if (chunk == 0 || size >= sequence) return sequence;
+  const double rest = std::fmod(sequence, size);
+  return ((sequence - rest) * size + rest * rest) / sequence;
 }
 
 Bindings bindings(const Transformer& model, const Strategy& strategy, const Workload& workload) {
@@ -77,7 +85,9 @@ Bindings bindings(const Transformer& model, const Strategy& strategy, const Work
       .bind(Symbol::plain_head_size, number(latent.nope_head_size))
       .bind(Symbol::rotary_head_size, number(latent.rope_head_size))
       .bind(Symbol::value_head_size, number(latent.value_head_size))
-      .bind(Symbol::keys_met, keys_met(model.architecture.window, number(workload.sequence)));
+      .bind(Symbol::keys_met, keys_met(model.architecture.window, number(workload.sequence)))
+      .bind(Symbol::keys_in_chunk,
+            keys_in_chunk(model.architecture.attention_chunk, number(workload.sequence)));
   return letters.bind(Symbol::expert_ranks_per_token, expert_ranks_per_token(letters));
 }
 
@@ -92,8 +102,10 @@ constexpr std::array letters_of_choice{Symbol::experts, Symbol::experts_per_toke
 Bindings bindings_of(const KindSizes& sizes, Bindings of_model) {
   bool experts = false;
   for (const auto& [letter, size] : sizes) {
-    of_model.bind(letter, letter == Symbol::keys_met ? keys_met(size, of_model[Symbol::sequence])
-                                                     : static_cast<double>(size));
+    const double sequence = of_model[Symbol::sequence];
+    of_model.bind(letter, letter == Symbol::keys_met        ? keys_met(size, sequence)
+                          : letter == Symbol::keys_in_chunk ? keys_in_chunk(size, sequence)
+                                                            : static_cast<double>(size));
     experts = experts || contains(letters_of_choice, letter);
   }
   return experts ? of_model.bind(Symbol::expert_ranks_per_token, expert_ranks_per_token(of_model)) : of_model;

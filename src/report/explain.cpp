@@ -21,7 +21,10 @@ std::string halves(const Collective& collective) {
   if (!(collective.bytes == collective.backward_bytes)) {
     text += fmt::format(" of {}", to_string(Expr(collective.backward_bytes)));
   }
-  if (collective.regathers) text += ", and again for the weight gradient";
+  if (collective.regathers) {
+    text += collective.axis == ParallelAxis::context ? ", and forward again for attention's backward pass"
+                                                     : ", and again for the weight gradient";
+  }
   return text;
 }
 
@@ -96,6 +99,7 @@ bool is_idle(Symbol symbol, const Transformer& model, const Bindings& letters) {
     case Symbol::expert_groups:
     case Symbol::expert_groups_per_token: return letters[Symbol::expert_groups] == 1;
     case Symbol::keys_met: return model.architecture.window == 0;
+    case Symbol::keys_in_chunk: return model.architecture.attention_chunk == 0;
     case Symbol::query_rank:
     case Symbol::key_value_rank:
     case Symbol::plain_head_size:

@@ -173,6 +173,34 @@ TEST_CASE("windows: half of what is counted is the window's area in a causal mas
   }
 }
 
+TEST_CASE("chunks: a query meets the keys of its own chunk, and of a shorter last one fewer") {
+  for (const std::int64_t chunk : {1, 7, 128, 1000, 1023, 1024, 4096}) {
+    constexpr std::int64_t tokens = 1024;
+    double met = 0;
+    for (std::int64_t query = 0; query < tokens; ++query) {
+      const std::int64_t start = query / chunk * chunk;
+      met += static_cast<double>(std::min(start + chunk, tokens) - start);
+    }
+    CHECK(keys_in_chunk(chunk, tokens) * tokens == doctest::Approx(met));
+  }
+  CHECK(keys_in_chunk(0, 1024) == 1024);
+  // Llama 4's layers without positions see all of the sequence, each fourth of them.
+  const Transformer model = read_model("llama-4-scout");
+  const ModelLayers layers = layers_of(model);
+  const auto keys = [&](std::size_t kind, std::int64_t tokens) {
+    const Bindings letters = bindings(model, {}, {.global_batch = 1, .sequence = tokens});
+    const Bindings of_kind = bindings_of(layers.kinds[kind].sizes, letters);
+    for (const Op& op : layers.kinds[kind].ops.ops()) {
+      if (op.kind == OpKind::flash_attention) return op.products[0].outer[0].count.evaluate(of_kind);
+    }
+    return 0.0;
+  };
+  CHECK(layers.kinds[0].name == "rope");
+  CHECK(keys(0, 8192) == 8192);
+  CHECK(keys(0, 32768) == 8192);
+  CHECK(keys(1, 32768) == 32768);
+}
+
 TEST_CASE("windows: kinds of layers have windows of their own") {
   const Transformer model = read_model("gpt-oss-20b");
   const ModelLayers layers = layers_of(model);

@@ -176,6 +176,7 @@ class Expr {
                                                                Symbol::key_value_heads,
                                                                Symbol::sequence,
                                                                Symbol::keys_met,
+                                                               Symbol::keys_in_chunk,
                                                                Symbol::micro_batch,
                                                                Symbol::global_batch};
 
@@ -232,6 +233,7 @@ inline constexpr Monomial M{Symbol::expert_groups_per_token};
 inline constexpr Monomial I{Symbol::imbalance};
 inline constexpr Monomial s{Symbol::sequence};
 inline constexpr Monomial o{Symbol::keys_met};
+inline constexpr Monomial C{Symbol::keys_in_chunk};
 inline constexpr Monomial b{Symbol::micro_batch};
 inline constexpr Monomial h{Symbol::hidden};
 inline constexpr Monomial R{Symbol::query_rank};

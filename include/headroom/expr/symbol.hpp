@@ -21,6 +21,7 @@ enum class Symbol : std::uint8_t {
   imbalance,
   sequence,
   keys_met,
+  keys_in_chunk,
   micro_batch,
   hidden,
   query_rank,
@@ -51,7 +52,7 @@ enum class Symbol : std::uint8_t {
   expert_tensor_parallel,
 };
 
-inline constexpr std::size_t symbol_count = 39;
+inline constexpr std::size_t symbol_count = 40;
 
 struct Notation {
   Symbol symbol;
@@ -71,6 +72,8 @@ inline constexpr std::array<Notation, symbol_count> notation{{
     {Symbol::imbalance, 'I', "load of the fullest expert rank, times the mean"},
     {Symbol::sequence, 's', "sequence length, tokens"},
     {Symbol::keys_met, 'o', "keys that a query of a window meets, a causal mask counted whole"},
+    {Symbol::keys_in_chunk, 'C',
+     "keys that a query meets in its chunk of the sequence, a causal mask counted whole"},
     {Symbol::micro_batch, 'b', "microbatch size, sequences"},
     {Symbol::hidden, 'h', "hidden size"},
     {Symbol::query_rank, 'R', "rank of latent queries"},

@@ -129,7 +129,8 @@ constexpr ValueId flash_attention(OpBuilder& layer, Qkv in) {
                  {in.v, why::other_factor},
                  {output, "the kernel's backward starts from it"},
                  {log_sum_exp, "normalizes the scores that the backward computes again"}};
-  const Monomial keys = layer.arch.window > 0 ? o : s;  // blocks outside a window are skipped
+  // Blocks outside a window are skipped, and chunks are sequences of their own.
+  const Monomial keys = layer.arch.window > 0 ? o : layer.arch.attention_chunk > 0 ? C : s;
   flash.products = {of_heads(e, keys), of_heads(keys, in.value_size)};
   if (layer.arch.attention_sinks) flash.parameters = {{a, Placement::split}};
   flash.of_all_tokens = {in.k, in.v};

@@ -22,7 +22,7 @@ namespace headroom {
 enum class KindPosition : std::uint8_t { layer, first, last };
 
 // A letter that stands for another number in the layers of a kind than in the model: its own feed-forward width, its
-// own heads. Of keys_met, the size is the window they follow from.
+// own heads. Of keys_met and keys_in_chunk, the size is the window or chunk they follow from.
 struct KindSize {
   Symbol letter = Symbol::feedforward;
   std::int64_t size = 0;

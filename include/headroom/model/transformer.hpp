@@ -88,7 +88,9 @@ struct Architecture {
   NormPosition norm_position = NormPosition::before;
   ResidualForm residual = ResidualForm::sequential;
   QkNorm qk_norm = QkNorm::none;
-  std::int64_t window = 0;         // tokens that a query sees, itself among them; 0: all before it
+  std::int64_t window = 0;  // tokens that a query sees, itself among them; 0: all before it
+  std::int64_t attention_chunk =
+      0;                           // tokens of a sequence that attend to one another alone (Llama 4); 0: all
   bool attention_sinks = false;    // a learned logit for each head in its softmax's sum (gpt-oss)
   bool attention_softcap = false;  // scores go through cap tanh(scores/cap) (Gemma 2)
   std::optional<LatentAttention> latent_attention;

@@ -172,6 +172,10 @@ double parts_per_token(const Bindings& letters, double parts);
 // the window in the mask, s w - w^2/2, over s. All s from w = s on.
 double keys_met(std::int64_t window, double sequence);
 
+// Keys that a query meets in its own chunk of so many tokens (0: the whole sequence is one), counted likewise. The last chunk may
+// be shorter.
+double keys_in_chunk(std::int64_t chunk, double sequence);
+
 // The one place where the paper's letters meet numbers: those of a model, and what they stand for in layers of a kind.
 Bindings bindings(const Transformer& model, const Strategy& strategy, const Workload& workload);
 Bindings bindings_of(const KindSizes& sizes, Bindings of_model);
