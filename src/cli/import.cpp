@@ -2,6 +2,7 @@
 
 #include "cli/command.hpp"
 #include "cli/output.hpp"
+#include "cli/request_flags.hpp"
 #include "headroom/interop/hugging_face.hpp"
 #include "headroom/io/model_file.hpp"
 
@@ -16,8 +17,7 @@ struct ImportFlags {
 
 ExitCode import(const ImportFlags& flags) {
   const ImportedModel imported = import_model(flags.source, flags.overrides);
-  for (const std::string& sentence : imported.assumed)
-    fmt::print(stderr, "headroom: assumed: {}\n", sentence);
+  for (const HubAssumption& assumption : imported.assumed) tell(assumption);
   write(flags.output, write_model(imported.model));
   return ExitCode::done;
 }

@@ -2,8 +2,9 @@
 
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "cli/flags.hpp"
-#include "headroom/interop/hugging_face.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -37,6 +38,15 @@ std::size_t index_of(std::string_view name) {
   const StrategyField* const field = find_field(name);
   EXPECTS(field != nullptr);
   return static_cast<std::size_t>(field - strategy_fields.data());
+}
+
+// Tells what is assumed of it, but for what the flags say.
+Transformer told_model(const RequestFlags& flags, const std::vector<std::string>& overrides) {
+  const ImportedModel imported = import_model(flags.model, overrides);
+  for (const HubAssumption& assumption : imported.assumed) {
+    if (assumption.field != "sequence" || !flags.text("sequence")) tell(assumption);
+  }
+  return with_assumptions(imported);
 }
 
 // Everything that the flags say of the strategy and the workload.
@@ -125,6 +135,10 @@ void add_request_flags(Command command, RequestFlags& flags) {
   add_fields(command, flags, FieldGroup::recompute);
 }
 
+void tell(const HubAssumption& assumption) {
+  fmt::print(stderr, "headroom: assumed: {}\n", assumption.sentence);
+}
+
 Request read_request(const RequestFlags& flags, std::vector<Problem>& problems, const ReadModel& read) {
   Request request;
   collect(problems, [&] {
@@ -134,7 +148,7 @@ Request read_request(const RequestFlags& flags, std::vector<Problem>& problems, 
     if (flags.attention && from_name<AttentionKernel>(*flags.attention)) {
       overrides.push_back("kernels.attention=" + *flags.attention);
     }
-    request.model = read ? read(flags.model, overrides) : read_any_model(flags.model, overrides);
+    request.model = read ? read(flags.model, overrides) : told_model(flags, overrides);
   });
   request.workload.sequence = request.model.sequence;
   read_choice("--detail", flags.detail, request.detail, problems);

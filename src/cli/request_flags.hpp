@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/flags.hpp"
+#include "headroom/interop/hugging_face.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/plan/plan.hpp"
 
@@ -38,7 +39,10 @@ void add_model_flags(Command command, RequestFlags& flags);
 void add_layout_flags(Command command, RequestFlags& flags);
 void add_saved_flags(Command command, RequestFlags& flags);
 
-// How a model is read, given its name or file and what is overridden; by default read_any_model().
+// Says on stderr what is assumed of a model.
+void tell(const HubAssumption& assumption);
+
+// How a model is read, given its name or file and what is overridden; by default import_model(), whose assumptions are told.
 using ReadModel = std::function<Transformer(const std::string&, const std::vector<std::string>&)>;
 
 // The request that the flags make of a model; its system is left to the caller. Every mistake is added to `problems`.

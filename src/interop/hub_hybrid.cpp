@@ -30,7 +30,6 @@ std::vector<HybridLayer> layers_described(ConfigReader& config) {
   }
   if (!layers.empty()) return layers;
   const char* const letters = "hybrid_override_pattern";
-  if (!config.has(letters)) config.tell("hybrid_override_pattern is that of the model type");
   const auto described = hybrid_layers(config.text(letters, pattern_of_type));
   if (!described) config.report(letters, std::string(hybrid_pattern_rule));
   return described.value_or(std::vector<HybridLayer>());
@@ -67,12 +66,12 @@ Json experts_of(ConfigReader& config) {
                {"feedforward", config.integer("moe_intermediate_size", 7688)},
                {"scores", "sigmoid"},
                {"router_bias", true}};
-  if (config.integer("n_shared_experts").value_or(1) > 0) {
+  if (config.integer("n_shared_experts", 1, Range{0, head_counts.most}) > 0) {
     experts["shared_feedforward"] = config.integer("moe_shared_expert_intermediate_size", 7688);
   }
-  if (const std::int64_t groups = config.integer("n_group").value_or(1); groups != 1) {
+  if (const std::int64_t groups = config.integer("n_group", 1, head_counts); groups != 1) {
     experts["groups"] = groups;
-    experts["groups_per_token"] = config.integer("topk_group").value_or(1);
+    experts["groups_per_token"] = config.integer("topk_group", 1, head_counts);
   }
   if (const auto latent = config.integer("moe_latent_size")) experts["latent"] = *latent;
   return experts;
@@ -129,9 +128,7 @@ Json hybrid_file_of(ConfigReader& config, const HubType& type) {
     config.report("num_hidden_layers",
                   fmt::format("must be the {} layers that are described", layers.size()));
   }
-  if (const std::int64_t depths = config.integer("num_nextn_predict_layers").value_or(0); depths > 0) {
-    model["mtp_layers"] = depths;
-  }
+  add_mtp_layers(config, model);
   assume_length(config, config.integer("max_position_embeddings"), model);
   assume_flash(config, model);
   return model;

@@ -18,7 +18,7 @@ namespace {
 
 std::string kind_of(const HubLayer& layer) {
   return std::string(layer.experts ? "moe" : "dense") + (layer.window ? "_sliding" : "") +
-         (layer.positions ? "" : "_nope");
+         (layer.chunk ? "_chunked" : "") + (layer.positions ? "" : "_nope");
 }
 
 // The fewest layers that the others repeat; none where that is more than a pattern is read for.

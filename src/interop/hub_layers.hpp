@@ -16,6 +16,7 @@ namespace headroom {
 struct HubLayer {
   bool experts = false;
   bool window = false;
+  bool chunk = false;
   bool positions = true;
   friend bool operator==(const HubLayer&, const HubLayer&) = default;
 };

@@ -1,12 +1,16 @@
 #include "interop/hub_model.hpp"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "headroom/model/transformer.hpp"
 #include "interop/hub_assumptions.hpp"
 #include "interop/hub_hybrid.hpp"
 #include "interop/hub_layers.hpp"
+#include "interop/hub_mixture.hpp"
 
 namespace headroom {
 namespace {
@@ -24,7 +28,8 @@ class Translation {
     choices();
     attention();
     windows();
-    mixture();
+    experts_ = mixture_of(config_, type_, feedforward_, layers_);
+    if (of(HubFamily::deepseek) || of(HubFamily::glm)) add_mtp_layers(config_, model_);
     positions();
     lay_out();
     lengths();
@@ -41,30 +46,34 @@ class Translation {
   }
   [[nodiscard]] bool learned_positions() const { return of(HubFamily::gpt2) || of(HubFamily::opt); }
 
+  std::int64_t size(const char* ours, const std::string& key, std::int64_t by_default, Range sizes) {
+    config_.stands_for(ours, key);
+    const std::int64_t value = config_.integer(key, by_default, sizes);
+    model_[ours] = value;
+    return value;
+  }
+
   void sizes() {
     const bool gpt2 = of(HubFamily::gpt2);
-    hidden_ = config_.integer(gpt2 ? "n_embd" : "hidden_size", type_.hidden);
-    heads_ = config_.integer(gpt2 ? "n_head" : "num_attention_heads", type_.heads);
+    hidden_ = size("hidden", gpt2 ? "n_embd" : "hidden_size", type_.hidden, widths);
+    const std::int64_t heads =
+        size("heads", gpt2 ? "n_head" : "num_attention_heads", type_.heads, head_counts);
     layers_.resize(layer_count_of(config_, gpt2 ? "n_layer" : "num_hidden_layers", type_.layers));
-    const std::string width = gpt2                    ? "n_inner"
-                              : of(HubFamily::opt)    ? "ffn_dim"
+    const std::string width = of(HubFamily::opt)      ? "ffn_dim"
                               : of(HubFamily::llama4) ? "intermediate_size_mlp"
                                                       : "intermediate_size";
-    feedforward_ =
-        gpt2 ? config_.integer(width).value_or(4 * hidden_) : config_.integer(width, type_.feedforward);
-    model_["hidden"] = hidden_;
-    model_["feedforward"] = feedforward_;
-    model_["heads"] = heads_;
+    feedforward_ = gpt2 ? size("feedforward", "n_inner", 4 * hidden_, widths)
+                        : size("feedforward", width, type_.feedforward, widths);
     if (!of(HubFamily::deepseek)) {
-      if (type_.key_value_heads > 0) {
-        model_["key_value_heads"] = config_.integer("num_key_value_heads", type_.key_value_heads);
-      } else if (const auto given = config_.integer("num_key_value_heads")) {
-        model_["key_value_heads"] = *given;
+      if (type_.key_value_heads > 0 || config_.has("num_key_value_heads")) {
+        size("key_value_heads", "num_key_value_heads",
+             type_.key_value_heads > 0 ? type_.key_value_heads : heads, head_counts);
       }
-      const auto head_size = config_.integer("head_dim");
-      if (head_size || type_.head_size > 0) model_["head_size"] = head_size.value_or(type_.head_size);
+      if (type_.head_size > 0 || config_.has("head_dim")) {
+        size("head_size", "head_dim", type_.head_size, widths);
+      }
     }
-    model_["vocabulary"] = config_.integer("vocab_size", type_.vocabulary);
+    size("vocabulary", "vocab_size", type_.vocabulary, token_counts);
     model_["vocabulary_multiple"] = 1;
     model_["tied_embeddings"] = config_.boolean("tie_word_embeddings", type_.tied);
   }
@@ -130,7 +139,8 @@ class Translation {
       of_qkv = config_.boolean("attention_bias", false);
       of_linears = config_.boolean("mlp_bias", false);
       if (of_qkv && !of_linears && !of(HubFamily::glm)) {
-        config_.tell("the bias of the attention projection, hidden_size numbers a layer, is left out");
+        config_.assume("qkv_bias",
+                       "the bias of the attention projection, hidden_size numbers a layer, is left out");
       }
     }
     model_["linear_bias"] = of_linears;
@@ -152,31 +162,38 @@ class Translation {
     if (of(HubFamily::gpt_oss))
       model_.update({{"attention_sinks", true}, {"clamped_activation", true}, {"scaled_rotary", true}});
     if (!of(HubFamily::deepseek)) return;
-    constexpr std::int64_t q_rank = 1536;
-    constexpr std::int64_t kv_rank = 512;
-    constexpr std::int64_t head_size = 128;
-    constexpr std::int64_t rope_size = 64;
     const bool no_rank = config_.names("q_lora_rank") && !config_.has("q_lora_rank");
-    model_["latent_attention"] = {{"q_rank", no_rank ? 0 : config_.integer("q_lora_rank", q_rank)},
-                                  {"kv_rank", config_.integer("kv_lora_rank", kv_rank)},
-                                  {"nope_head_size", config_.integer("qk_nope_head_dim", head_size)},
-                                  {"rope_head_size", config_.integer("qk_rope_head_dim", rope_size)},
-                                  {"value_head_size", config_.integer("v_head_dim", head_size)}};
+    Json& latent = model_["latent_attention"];
+    const auto latent_size = [&](const char* ours, const std::string& key, std::int64_t by_default) {
+      config_.stands_for(std::string("latent_attention/") + ours, key);
+      latent[ours] = config_.integer(key, by_default, widths);
+    };
+    if (no_rank) {
+      latent["q_rank"] = 0;
+    } else {
+      latent_size("q_rank", "q_lora_rank", 1536);
+    }
+    latent_size("kv_rank", "kv_lora_rank", 512);
+    latent_size("nope_head_size", "qk_nope_head_dim", 128);
+    latent_size("rope_head_size", "qk_rope_head_dim", 64);
+    latent_size("value_head_size", "v_head_dim", 128);
   }
 
   [[nodiscard]] bool capped(const std::string& key, bool by_default) {
-    return config_.names(key) ? config_.has(key) && config_.above_zero(key, false) : by_default;
+    return config_.names(key) && !config_.has(key) ? false : config_.above_zero(key, by_default);
   }
 
   // Tokens of a window, null where the file says that there is none.
   [[nodiscard]] std::int64_t window(std::int64_t by_default) {
-    if (config_.names("sliding_window") && !config_.has("sliding_window")) return 0;
-    return by_default > 0 ? config_.integer("sliding_window", by_default)
-                          : config_.integer("sliding_window").value_or(0);
+    const std::string key = "sliding_window";
+    config_.stands_for("window", key);
+    if (config_.names(key) && !config_.has(key)) return 0;
+    const Range sizes{0, token_counts.most};
+    return by_default > 0 ? config_.integer(key, by_default, sizes) : config_.integer(key, sizes).value_or(0);
   }
 
   void windows() {
-    const std::vector<std::string> types = layer_types_of(config_, layers_.size(), of(HubFamily::llama4));
+    layer_types_ = layer_types_of(config_, layers_.size(), of(HubFamily::llama4));
     const bool qwen = is("qwen2") || is("qwen3") || of(HubFamily::qwen_moe);
     const bool windowed_gemma = of(HubFamily::gemma) && !is("gemma");
     if (is("mistral") || windowed_gemma || (qwen && config_.boolean("use_sliding_window", false))) {
@@ -188,115 +205,45 @@ class Translation {
     }
     if (window_ == 0) return;
     const bool gemma3 = is("gemma3") || is("gemma3_text");
-    const std::int64_t every = gemma3 ? config_.integer("sliding_window_pattern").value_or(6)
+    const bool listed = !layer_types_.empty();
+    const std::int64_t every = listed   ? 0
+                               : gemma3 ? config_.integer("sliding_window_pattern", 6, layer_counts)
                                : is("gemma2") || of(HubFamily::gpt_oss) ? 2
                                                                         : 0;  // each of so many is full
-    const std::int64_t first = qwen ? config_.integer("max_window_layers").value_or(28) : 0;
+    const std::int64_t first =
+        qwen && !listed ? config_.integer("max_window_layers", 28, Range{0, most_layers}) : 0;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const auto number = static_cast<std::int64_t>(i);
-      layers_[i].window = i < types.size() ? types[i] == "sliding_attention"
-                          : every > 0      ? (number + 1) % every != 0
-                                           : number >= first;
+      layers_[i].window = i < layer_types_.size() ? layer_types_[i] == "sliding_attention"
+                          : every > 0             ? (number + 1) % every != 0
+                                                  : number >= first;
     }
-  }
-
-  void expert_layers(std::int64_t dense_first, std::int64_t step, const std::vector<std::size_t>& dense) {
-    if (step < 1) return config_.report("decoder_sparse_step", "must be at least 1");
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-      const auto number = static_cast<std::int64_t>(i);
-      const bool listed = std::find(dense.begin(), dense.end(), i) != dense.end();
-      layers_[i].experts = number >= dense_first && (number + 1) % step == 0 && !listed;
-    }
-  }
-
-  void mixture() {
-    if (of(HubFamily::mixtral)) {
-      experts("num_local_experts", 8, 2, feedforward_);
-      expert_layers(0, 1, {});
-    } else if (of(HubFamily::qwen_moe)) {
-      const bool second = is("qwen2_moe");
-      const char* count = config_.has("num_experts") ? "num_experts" : "num_local_experts";
-      experts(config_.has(count) ? count : "num_experts", second ? 60 : 128, second ? 4 : 8,
-              config_.integer("moe_intermediate_size", second ? 1408 : 768));
-      if (second) {
-        experts_["shared_feedforward"] = config_.integer("shared_expert_intermediate_size", 5632);
-        experts_["shared_gate"] = true;
-      }
-      if (!config_.boolean("norm_topk_prob", false)) experts_["scores"] = "softmax_before_choice";
-      expert_layers(0, config_.integer("decoder_sparse_step").value_or(1),
-                    config_.places("mlp_only_layers", layers_.size()));
-    } else if (of(HubFamily::deepseek) || of(HubFamily::glm)) {
-      const bool v2 = is("deepseek_v2");
-      const bool glm = of(HubFamily::glm);
-      const std::int64_t width = config_.integer("moe_intermediate_size", v2 ? 1407 : glm ? 1408 : 2048);
-      const char* count = glm && config_.has("num_experts") ? "num_experts" : "n_routed_experts";
-      if (v2 && !config_.has("num_experts_per_tok")) {
-        config_.report("num_experts_per_tok", "is missing, and has no default in this model type");
-      }
-      experts(count, v2 ? 64 : glm ? 128 : 256, 8, width);
-      const std::int64_t by_default = config_.names("n_shared_experts") ? 0 : v2 ? 2 : 1;  // null is none
-      const std::int64_t shared = config_.integer("n_shared_experts").value_or(by_default);
-      if (shared > 0) experts_["shared_feedforward"] = shared * width;
-      experts_["scores"] = v2 ? "softmax_before_choice" : "sigmoid";
-      if (!v2) experts_["router_bias"] = true;
-      const bool limited = !v2 || config_.text("topk_method", "greedy") == "group_limited_greedy";
-      if (limited) expert_groups(v2 || glm ? 1 : 8, v2 || glm ? 1 : 4);
-      if (config_.integer("moe_layer_freq").value_or(1) != 1) config_.report("moe_layer_freq", "must be 1");
-      expert_layers(config_.integer("first_k_dense_replace", v2 ? 0 : glm ? 1 : 3), 1, {});
-      if (const std::int64_t depths = config_.integer("num_nextn_predict_layers").value_or(0); depths > 0) {
-        model_["mtp_layers"] = depths;
-      }
-    } else if (of(HubFamily::gpt_oss)) {
-      experts("num_local_experts", 128, 4, feedforward_);
-      experts_["router_bias"] = true;
-      expert_layers(0, 1, {});
-    } else if (of(HubFamily::llama4)) {
-      const std::int64_t width = config_.integer("intermediate_size", 8192);
-      experts("num_local_experts", 16, 1, width);
-      experts_["shared_feedforward"] = width;
-      experts_["scores"] = "sigmoid";
-      experts_["scale_inputs"] = true;
-      expert_layers(0, config_.integer("interleave_moe_layer_step").value_or(1), {});
-      if (config_.has("moe_layers")) {
-        const auto listed = config_.places("moe_layers", layers_.size());
-        for (HubLayer& layer : layers_) layer.experts = false;
-        for (const std::size_t i : listed) layers_[i].experts = true;
-      }
-    }
-  }
-
-  void experts(const std::string& count, std::int64_t by_default, std::int64_t per_token,
-               std::int64_t width) {
-    experts_ = {{"count", config_.integer(count, by_default)},
-                {"per_token", config_.integer("num_experts_per_tok", per_token)},
-                {"feedforward", width}};
-  }
-
-  void expert_groups(std::int64_t groups, std::int64_t per_token) {
-    const auto of_file = [&](const std::string& key, std::int64_t by_default) {
-      return config_.names(key) ? config_.integer(key).value_or(1) : config_.integer(key, by_default);
-    };
-    const std::int64_t count = of_file("n_group", groups);  // null is no limit
-    if (count != 1)
-      experts_.update({{"groups", count}, {"groups_per_token", of_file("topk_group", per_token)}});
   }
 
   void positions() {
     model_["positions"] = learned_positions() ? "learned" : "rotary";
     if (!of(HubFamily::llama4)) return;
     const auto listed = config_.list<std::int64_t>("no_rope_layers");  // 1: it has them
-    const std::int64_t every = config_.integer("no_rope_layer_interval").value_or(4);
+    const Range intervals{0, most_layers};
+    const std::int64_t every = listed.empty() ? config_.integer("no_rope_layer_interval", 4, intervals) : 0;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const auto number = static_cast<std::int64_t>(i);
       layers_[i].positions = i < listed.size() ? listed[i] != 0 : every < 1 || (number + 1) % every != 0;
+      layers_[i].chunk =
+          i < layer_types_.size() ? layer_types_[i] == "chunked_attention" : layers_[i].positions;
     }
-    config_.tell("attention in chunks is counted as attention to all tokens");
+    const std::string chunk = "attention_chunk_size";
+    config_.stands_for("attention_chunk", chunk);
+    if (!config_.names(chunk) || config_.has(chunk)) {  // null is no chunks
+      attention_chunk_ = config_.integer(chunk, 8192, token_counts);
+    }
   }
 
   [[nodiscard]] Json members_of(const HubLayer& layer) const {
     Json members = Json::object();
     if (layer.experts) members["experts"] = experts_;
     if (layer.window) members["window"] = window_;
+    if (layer.chunk && attention_chunk_ > 0) members["attention_chunk"] = attention_chunk_;
     if (!layer.positions) members["positions"] = "none";
     if (layer.positions && l2_norms_) members["qk_norm"] = "l2";
     return members;
@@ -309,17 +256,20 @@ class Translation {
 
   void lengths() {
     const std::string key = of(HubFamily::gpt2) ? "n_positions" : "max_position_embeddings";
-    const auto longest = config_.integer(key);
     if (learned_positions()) {
       constexpr std::int64_t opt_offset =
           2;  // rows before the first position [OPTLearnedPositionalEmbedding]
-      const std::int64_t rows = longest.value_or(of(HubFamily::gpt2) ? 1024 : 2048);
+      const std::int64_t rows = config_.integer(key, of(HubFamily::gpt2) ? 1024 : 2048, token_counts);
       model_["sequence"] = rows;
       model_["max_positions"] = rows + (of(HubFamily::opt) ? opt_offset : 0);
-      config_.tell(fmt::format("sequence is {}, as many as there are learned positions", rows));
+      config_.assume("sequence", fmt::format("sequence is {}, as many as there are learned positions", rows));
       return;
     }
-    assume_length(config_, longest, model_);
+    constexpr std::int64_t of_neox = 2048;
+    assume_length(config_,
+                  of(HubFamily::gpt_neox) ? config_.integer(key, of_neox, token_counts)
+                                          : config_.integer(key, token_counts),
+                  model_);
   }
 
   ConfigReader& config_;
@@ -328,9 +278,10 @@ class Translation {
   Json experts_ = Json::object();
   std::vector<HubLayer> layers_;
   std::int64_t hidden_ = 0;
-  std::int64_t heads_ = 0;
   std::int64_t feedforward_ = 0;
+  std::vector<std::string> layer_types_;  // as the file lists them
   std::int64_t window_ = 0;
+  std::int64_t attention_chunk_ = 0;
   bool l2_norms_ = false;
 };
 

@@ -32,8 +32,10 @@ std::string resolved(const std::string& source) {
     return std::find_if(hub_names.begin(), hub_names.end(),
                         [&](const HubName& row) { return row.hub == name; });
   };
-  constexpr std::array<std::string_view, 8> checkpoints{"-hf",       "-it",       "-pt",   "-Base",
-                                                        "-Instruct", "-instruct", "-Chat", "-chat"};
+  // Dates of later checkpoints of the same layers among them.
+  constexpr std::array<std::string_view, 13> checkpoints{
+      "-hf",   "-it",       "-pt",   "-Base", "-Instruct", "-instruct", "-Chat",
+      "-chat", "-Thinking", "-2507", "-0324", "-0528",     "-0905"};
   for (bool shortened = true; shortened;) {
     if (const auto row = known(); row != hub_names.end()) return std::string(row->ours);
     shortened = false;
@@ -46,8 +48,12 @@ std::string resolved(const std::string& source) {
   return source;
 }
 
+// Also of a part of one that lacks its model type, which is refused for that alone.
 bool is_config(const Json& root) {
-  return root.is_object() && root.contains("model_type") && !root.contains("format");
+  if (!root.is_object() || root.contains("format")) return false;
+  constexpr std::array<const char*, 6> keys{"model_type",        "architectures", "hidden_size",
+                                            "num_hidden_layers", "n_embd",        "text_config"};
+  return std::any_of(keys.begin(), keys.end(), [&](const char* key) { return root.contains(key); });
 }
 
 std::string known_types() {
@@ -70,7 +76,7 @@ bool has_text_part(const Json& root) {
 
 struct Translated {
   Json model;
-  std::vector<std::string> assumed;
+  std::vector<HubAssumption> assumed;
 };
 
 Translated translated(Document& document) {
@@ -79,9 +85,14 @@ Translated translated(Document& document) {
   const Json& members = nested ? root["text_config"] : root;
   const JsonPointer at = nested ? JsonPointer("/text_config") : JsonPointer();
   ConfigReader config(document, members, at);
-  const std::string of_root = root["model_type"].is_string() ? root["model_type"].get<std::string>() : "";
-  const std::string name =
-      nested ? config.text("model_type", of_root + "_text") : config.text("model_type", "");
+  const bool stated = root.contains("model_type") && root["model_type"].is_string();
+  const std::string of_root = stated ? root["model_type"].get<std::string>() + "_text" : "";
+  const std::string name = config.has("model_type") ? config.text("model_type", "") : nested ? of_root : "";
+  if (name.empty()) {
+    document.problems.clear();
+    config.report("model_type", "must be there, and say of which type the model is: " + known_types());
+    document.finish();
+  }
   const auto type =
       std::find_if(hub_types.begin(), hub_types.end(), [&](const HubType& row) { return row.name == name; });
   if (type == hub_types.end()) {
@@ -89,12 +100,17 @@ Translated translated(Document& document) {
                                             printable(name, longest_name), known_types()));
     document.finish();
   }
-  if (nested) config.tell("only the part for text is taken");
+  if (nested) config.assume("", "only the part for text is taken");
   Json model = model_file_of(config, *type);
   model["format"] = 1;
   model["source"] = fmt::format("{}, model_type {}", printable(document.file, longest_name), name);
   document.finish();
   return {std::move(model), config.assumed()};
+}
+
+// Whether KEY=VALUE sets the field.
+bool sets(const std::string& override, const std::string& field) {
+  return !field.empty() && override.starts_with(field + "=");
 }
 
 }  // namespace
@@ -108,16 +124,24 @@ ImportedModel import_model(const std::string& source, const std::vector<std::str
     auto [model, assumed] = translated(document);
     document.root = std::move(model);
     imported.assumed = std::move(assumed);
+    std::erase_if(imported.assumed, [&](const HubAssumption& assumption) {
+      return std::any_of(overrides.begin(), overrides.end(),
+                         [&](const std::string& override) { return sets(override, assumption.field); });
+    });
   }
   imported.model = model_with(std::move(document), overrides);
   if (config) imported.model.name = model_name(file);
   return imported;
 }
 
-Transformer read_any_model(const std::string& source, const std::vector<std::string>& overrides) {
-  ImportedModel imported = import_model(source, overrides);
-  for (const std::string& sentence : imported.assumed) imported.model.source += "; " + sentence;
+Transformer with_assumptions(ImportedModel imported) {
+  for (const HubAssumption& assumption : imported.assumed)
+    imported.model.source += "; " + assumption.sentence;
   return std::move(imported.model);
+}
+
+Transformer read_any_model(const std::string& source, const std::vector<std::string>& overrides) {
+  return with_assumptions(import_model(source, overrides));
 }
 
 }  // namespace headroom

@@ -71,6 +71,13 @@ std::string name_hint(const std::string& source, std::string_view kind) {
   return fmt::format(" (did you mean '{}'?)", fmt::join(longer, "' or '"));
 }
 
+// Where to find a model of the Hugging Face hub, "owner/name", that is not compiled in.
+std::string_view hub_hint(const std::string& source, std::string_view kind) {
+  const bool of_hub = kind == "model" && std::count(source.begin(), source.end(), '/') == 1 &&
+                      source.front() != '/' && source.front() != '.' && !source.ends_with(".json");
+  return of_hub ? "; a model of the hub is read from its config.json, once that is downloaded" : "";
+}
+
 }  // namespace
 
 void Document::report(const JsonPointer& field, std::string rule) {
@@ -79,8 +86,19 @@ void Document::report(const JsonPointer& field, std::string rule) {
     problems.push_back({file, "has more problems than these"});
     return;
   }
-  const auto flag = overridden.find(field.to_string());
-  problems.push_back({flag != overridden.end() ? flag->second : field_of_file(file, field), std::move(rule)});
+  const std::string path = field.to_string();
+  if (const auto flag = overridden.find(path); flag != overridden.end()) {
+    problems.push_back({flag->second, std::move(rule)});
+    return;
+  }
+  JsonPointer written = field;
+  std::size_t longest = 0;
+  for (const auto& [end, origin] : origins) {
+    if (end.size() < longest || !path.ends_with(end)) continue;
+    longest = end.size();
+    written = JsonPointer(origin);
+  }
+  problems.push_back({field_of_file(file, written), std::move(rule)});
 }
 
 void Document::finish() const {
@@ -88,7 +106,8 @@ void Document::finish() const {
 }
 
 Document read_document(std::string_view text, std::string file, std::size_t longest) {
-  Document document{.file = std::move(file), .root = {}, .overridden = {}, .overrides = {}, .problems = {}};
+  Document document{
+      .file = std::move(file), .root = {}, .overridden = {}, .overrides = {}, .origins = {}, .problems = {}};
   document.root = parse_json(text, document.file, document.problems, longest);
   return document;
 }
@@ -164,7 +183,8 @@ Document open_document(const std::string& source, std::string_view kind) {
     throw InputError(printable(source), "cannot be read: " + error.message());
   }
   throw InputError(source.empty() ? "\"\"" : printable(source, 200),
-                   fmt::format("is neither a file nor the name of a {}{}", kind, name_hint(source, kind)));
+                   fmt::format("is neither a file nor the name of a {}{}{}", kind, name_hint(source, kind),
+                               hub_hint(source, kind)));
 }
 
 }  // namespace headroom

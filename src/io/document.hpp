@@ -16,9 +16,11 @@ struct Document {
   Json root;
   std::map<std::string, std::string> overridden;  // JSON pointer -> "set hidden", which wrote that field
   std::vector<std::string> overrides;             // "set hidden=8192"
+  // Of a file that was translated: the end of a JSON pointer -> the pointer in the file as it was.
+  std::map<std::string, std::string> origins;
   std::vector<Problem> problems;
 
-  // Notes a mistake at a field, naming the flag when that is where its value came from.
+  // Notes a mistake at a field, naming the flag when that is where its value came from, and where the file itself has it.
   void report(const JsonPointer& field, std::string rule);
   // Throws InputError if anything was noted.
   void finish() const;

@@ -76,9 +76,10 @@ TEST_CASE("hub: a llama without what its class has defaults for is Llama 2 7B") 
   CHECK(model.model.sequence == 4096);
   const auto tells = [&](const char* what) {
     return std::any_of(model.assumed.begin(), model.assumed.end(),
-                       [&](const std::string& sentence) { return sentence.find(what) != std::string::npos; });
+                       [&](const HubAssumption& it) { return it.sentence.find(what) != std::string::npos; });
   };
-  CHECK(tells("hidden_size is 4096, the default of the model type"));
+  CHECK(tells("what the file leaves out is as its model type has it: hidden_size 4096, "));
+  CHECK(tells("tie_word_embeddings false"));
   CHECK(tells("sequence is 4096"));
   CHECK(tells("kernels.attention is flash"));
 }
@@ -240,6 +241,51 @@ TEST_CASE("hub: a model type that is not modelled is refused by its name, and so
         std::string::npos);
 }
 
+TEST_CASE("hub: sizes that cannot be are refused by the keys of the file") {
+  const auto problem = [](const std::string& members) {
+    return problems_of(R"({"model_type": "deepseek_v3", )" + members + "}");
+  };
+  CHECK(problem(R"("first_k_dense_replace": 62)")
+            .find("/first_k_dense_replace: must be an integer from 0 to 61 (found 62)") != std::string::npos);
+  CHECK(problem(R"("num_nextn_predict_layers": -1)")
+            .find("/num_nextn_predict_layers: must be an integer from 0 to 64") != std::string::npos);
+  CHECK(
+      problem(R"("hidden_size": 18446744073709551615)").find("/hidden_size: must be an integer from 1 to") !=
+      std::string::npos);
+  CHECK(problem(R"("n_routed_experts": 12)").find("/n_group: ") != std::string::npos);
+  CHECK(problems_of(R"({"model_type": "llama", "num_key_value_heads": 5})")
+            .find("/num_attention_heads: must be divisible by key_value_heads") != std::string::npos);
+  CHECK(problems_of(R"({"model_type": "gemma3_text", "sliding_window_pattern": 0})")
+            .find("/sliding_window_pattern: must be an integer from 1") != std::string::npos);
+  CHECK(problems_of(R"({"hidden_size": 4096})")
+            .find("/model_type: must be there, and say of which type the model is: llama, ") !=
+        std::string::npos);
+  CHECK(problems_of(R"({"text_config": {"hidden_size": 4096}})")
+            .find("/text_config/model_type: must be there") != std::string::npos);
+}
+
+TEST_CASE(
+    "hub: what a file says of attention in chunks is taken, and what a flag says is not told as assumed") {
+  const auto chunk = [](const char* members) {
+    const std::string text = std::string(R"({"model_type": "llama4_text")") + members + "}";
+    const Transformer model = imported(text).model;
+    return std::pair{model.layer_kinds[0].architecture.attention_chunk,
+                     model.layer_kinds.back().architecture.attention_chunk};
+  };
+  CHECK(chunk("") == std::pair<std::int64_t, std::int64_t>{8192, 0});
+  CHECK(chunk(R"(, "attention_chunk_size": 1024)") == std::pair<std::int64_t, std::int64_t>{1024, 0});
+  CHECK(chunk(R"(, "attention_chunk_size": null)") == std::pair<std::int64_t, std::int64_t>{0, 0});
+  const HubFolder hub(R"({"model_type": "llama"})");
+  const auto about = [&](const std::vector<std::string>& overrides, const std::string& field) {
+    const std::vector<HubAssumption> assumed = import_model(hub.file(), overrides).assumed;
+    return std::any_of(assumed.begin(), assumed.end(),
+                       [&](const HubAssumption& it) { return it.field == field; });
+  };
+  CHECK(about({}, "sequence"));
+  CHECK_FALSE(about({"sequence=8192"}, "sequence"));
+  CHECK(about({"sequence=8192"}, "kernels.attention"));
+}
+
 TEST_CASE("hub: a file that is written from an import is the model that was read") {
   const HubFolder hub(R"({"model_type": "deepseek_v3"})");
   const Transformer model = read_any_model(hub.folder(), {"sequence=8192"});
@@ -252,6 +298,7 @@ TEST_CASE("hub: a file that is written from an import is the model that was read
 TEST_CASE("hub: known names are models that are compiled in") {
   CHECK(read_any_model("meta-llama/Llama-3.1-70B") == read_model("llama-3-70b"));
   CHECK(read_any_model("meta-llama/Llama-3.1-70B-Instruct") == read_model("llama-3-70b"));
+  CHECK(read_any_model("Qwen/Qwen3-30B-A3B-Instruct-2507") == read_model("qwen3-30b-a3b"));
   CHECK(read_any_model("google/gemma-3-27b-it") == read_model("gemma-3-27b"));
   CHECK(read_any_model("deepseek-ai/DeepSeek-V3-Base") == read_model("deepseek-v3"));
   CHECK(read_any_model("gpt3-175b") == read_model("gpt3-175b"));

@@ -12,9 +12,14 @@
 
 namespace headroom {
 
+struct HubAssumption {
+  std::string field;  // of the model file, with dots, that it is about; empty: of several
+  std::string sentence;
+};
+
 struct ImportedModel {
   Transformer model;
-  std::vector<std::string> assumed;  // a sentence each; none of a model file of ours
+  std::vector<HubAssumption> assumed;  // none of a model file of ours, nor of fields that are overridden
 };
 
 // Of a config.json or of a folder that has one, or whatever read_model() reads: a model file or a name; beside the names
@@ -22,7 +27,10 @@ struct ImportedModel {
 // read_model(). Throws InputError with all problems of the file.
 ImportedModel import_model(const std::string& source, const std::vector<std::string>& overrides = {});
 
-// The model alone; its source ends with what was assumed.
+// The model, whose source ends with what was assumed.
+Transformer with_assumptions(ImportedModel imported);
+
+// The same of what is read.
 Transformer read_any_model(const std::string& source, const std::vector<std::string>& overrides = {});
 
 }  // namespace headroom
