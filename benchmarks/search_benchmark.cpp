@@ -96,7 +96,7 @@ std::int64_t visit(const Request& request, const Space& space, Composer& compose
         }
         return true;
       },
-      [](const std::string&) {});
+      [](const Problem&) {});
   return strategies;
 }
 

@@ -228,6 +228,7 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
   } else {
     if (!reply.result.nearest && !compares(reply)) {
       reply.obstacle = obstacle(reply.base, reply.space);
+      if (!reply.obstacle) reply.obstacle = broken_rule(reply.base, reply.space);
     }
     if (reply.result.nearest) {
       Request request = reply.base;

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "cli/flags.hpp"
 #include "cli/other_names.hpp"
@@ -96,10 +97,13 @@ bool has_flag(const CLI::App& app, const std::string& flag) {
                      [&](const CLI::App* command) { return has_flag(*command, flag); });
 }
 
-void parse(App& app, std::vector<std::string> arguments) {
-  arguments = in_own_names(arguments, [&](const std::string& flag) { return has_flag(app, flag); });
-  std::reverse(arguments.begin(), arguments.end());
-  app.parse(std::move(arguments));
+OwnNames own_names(const CLI::App& app, const std::vector<std::string>& arguments) {
+  return in_own_names(arguments, [&](const std::string& flag) { return has_flag(app, flag); });
+}
+
+void parse(App& app, std::vector<std::string> own_arguments) {
+  std::reverse(own_arguments.begin(), own_arguments.end());
+  app.parse(std::move(own_arguments));
 }
 
 // The help of the command that was named last, in lines that a screen of 100 columns shows.
@@ -279,8 +283,10 @@ void CommandLine::run(int argc, const char* const* argv) {
     arguments.erase(arguments.begin());
     arguments.emplace_back("--help");
   }
+  OwnNames own = own_names(*app_, arguments);
+  typed_ = std::move(own.typed);
   try {
-    parse(*app_, std::move(arguments));
+    parse(*app_, std::move(own.arguments));
   } catch (const CLI::CallForHelp&) {
     std::fputs(help_of(*app_).c_str(), stdout);
   } catch (const CLI::Success& asked_for_version) {
@@ -288,6 +294,11 @@ void CommandLine::run(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     throw usage_error(*app_, error);
   }
+}
+
+std::string CommandLine::typed(const std::string& where) const {
+  const auto flag = typed_.find(where);
+  return flag == typed_.end() ? where : fmt::format("{} (here {})", flag->second, where);
 }
 
 ArgumentReader::ArgumentReader() : app_(std::make_unique<App>()) { app_->set_help_flag(); }
@@ -310,7 +321,7 @@ void ArgumentReader::read(const std::vector<std::string>& arguments) {
     }
   }
   try {
-    parse(*app_, arguments);
+    parse(*app_, own_names(*app_, arguments).arguments);
   } catch (const CLI::ParseError& error) {
     throw InputError("", error.what());
   }
@@ -321,7 +332,7 @@ void ArgumentReader::read(const std::string& where, const std::string& text) {
     std::vector<std::string> arguments =
         CLI::detail::split_up(CLI::detail::find_and_modify(text, "=", CLI::detail::escape_detect));
     std::erase(arguments, "");
-    parse(*app_, std::move(arguments));
+    parse(*app_, own_names(*app_, arguments).arguments);
   } catch (const CLI::ParseError& error) {
     throw InputError(where, error.what());
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -129,8 +130,12 @@ class CommandLine {
   // Throws UsageError, with what could have been meant, and what the command throws.
   void run(int argc, const char* const* argv);
 
+  // A flag with the name that it was given by, where that is another program's: "--recompute-modules (here --recompute-ops)".
+  [[nodiscard]] std::string typed(const std::string& where) const;
+
  private:
   std::unique_ptr<App> app_;
+  std::map<std::string, std::string> typed_;  // by own flags, of the arguments that were read last
 };
 
 // Reads lists of arguments into bound values without being a command: those of a part file, of a point of a sweep.

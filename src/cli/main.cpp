@@ -31,11 +31,11 @@ std::string stacks_that_have(const Problem& problem) {
   return {};
 }
 
-ExitCode bad_input(const InputError& error) {
+ExitCode bad_input(const InputError& error, const CommandLine& command_line) {
   for (const Problem& problem : error.problems()) {
     // What a file's name or a flag holds may be no text, or escape codes that a terminal obeys.
     const Problem typed = as_typed(problem);
-    const std::string where = printable(typed.where, std::string::npos);
+    const std::string where = printable(command_line.typed(typed.where), std::string::npos);
     fmt::print(stderr, "headroom: error: {}{}{}\n", where, where.empty() ? "" : ": ",
                printable(typed.rule + stacks_that_have(problem), std::string::npos));
   }
@@ -72,11 +72,11 @@ ExitCode run(int argc, const char* const* argv) {
     command_line.run(argc, argv);
     return exit_code;
   } catch (const UsageError& error) {
-    bad_input(error);
+    bad_input(error, command_line);
     fmt::print(stderr, "headroom: see '{} --help'\n", error.command());
     return ExitCode::bad_input;
   } catch (const InputError& error) {
-    return bad_input(error);
+    return bad_input(error, command_line);
   } catch (const Interrupted& interrupted) {
     end_as(interrupted);
     return ExitCode::internal;  // unless the signal is blocked, this is not reached

@@ -29,24 +29,37 @@ class Translation {
  public:
   explicit Translation(const std::vector<std::string>& arguments) : arguments_(arguments) {}
 
-  std::vector<std::string> run(const std::function<bool(const std::string& flag)>& known) {
+  OwnNames run(const std::function<bool(const std::string& flag)>& known) {
     for (next_ = 0; next_ < arguments_.size();) {
       const std::string argument = arguments_[next_++];
       const std::size_t equals = std::min(argument.find('='), argument.size());
       const std::string flag = argument.substr(0, equals);
+      const std::size_t before = result_.size();
       if (flag == "--optimizer" || flag == "--optim") {
         read_optimizer(argument.substr(equals));
       } else if (!argument.starts_with("--") || known(flag) || !translate(flag, argument.substr(equals))) {
         result_.push_back(argument);
+        continue;
       }
+      for (std::size_t i = before; i < result_.size(); ++i) note_typed(result_[i], flag);
     }
     write_graphs();
     write_backend();
     if (!problems_.empty()) throw InputError(std::move(problems_));
-    return std::move(result_);
+    return {std::move(result_), std::move(typed_)};
   }
 
  private:
+  void note_typed(const std::string& argument, const std::string& flag) {
+    constexpr std::string_view of_stack = "--set-software=";
+    std::string own = argument.substr(0, argument.find('='));
+    if (argument.starts_with(of_stack)) {
+      const std::size_t key = of_stack.size();
+      own += " " + argument.substr(key, argument.find('=', key) - key);
+    }
+    if (own != flag) typed_.insert_or_assign(own, flag);
+  }
+
   // Whether the flag is another program's. `rest` is its value, with the sign before it, or empty.
   bool translate(const std::string& flag, const std::string& rest) {
     if (const OtherName* const other = find_row(other_names, flag)) {
@@ -265,6 +278,7 @@ class Translation {
     problems_.push_back({flag, "is not modelled yet: " + std::string(what)});
   }
 
+  std::map<std::string, std::string> typed_;
   std::string backend_;
   const std::vector<std::string>& arguments_;
   std::size_t next_ = 0;
@@ -284,8 +298,8 @@ std::string rule_of_varied(const std::string& field) {
   return {};
 }
 
-std::vector<std::string> in_own_names(const std::vector<std::string>& arguments,
-                                      const std::function<bool(const std::string& flag)>& known) {
+OwnNames in_own_names(const std::vector<std::string>& arguments,
+                      const std::function<bool(const std::string& flag)>& known) {
   return Translation(arguments).run(known);
 }
 

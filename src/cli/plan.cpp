@@ -11,6 +11,7 @@
 #include "cli/inquiry.hpp"
 #include "cli/output.hpp"
 #include "cli/plan_lists.hpp"
+#include "cli/progress.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/shards.hpp"
 #include "cli/space_flags.hpp"
@@ -167,6 +168,13 @@ ExitCode write_part(const Command& command, const PlanFlags& flags, const Shard&
   return ExitCode::done;  // for the whole it is for the merge to say
 }
 
+// Tells how far it is where anybody sees that.
+SearchResult searched(const PlanTask& task, SearchOptions options) {
+  Progress progress;
+  if (progress.shows()) options.progress = [&](double done) { progress.update_share(done); };
+  return search(task, options);
+}
+
 ExitCode plan(const Command& command, PlanFlags flags) {
   const Style style = style_of(flags.output);
   const auto start = Clock::now();
@@ -179,7 +187,7 @@ ExitCode plan(const Command& command, PlanFlags flags) {
   Asked asked = read_asked(flags, style, std::move(problems));
 
   SearchResult result =
-      search(asked.task, {.shard = shard.value_or(Shard{}), .threads = static_cast<unsigned>(threads)});
+      searched(asked.task, {.shard = shard.value_or(Shard{}), .threads = static_cast<unsigned>(threads)});
   if (shard) return write_part(command, flags, *shard, result);
   return print(std::move(asked), std::move(result), flags.output,
                flags.timing ? std::optional(start) : std::nullopt);

@@ -115,7 +115,7 @@ void for_each_row(const Sweep& sweep, const Shard& shard, std::int64_t threads, 
       return reader->read(arguments_at(sweep, values));
     });
   }
-  Progress progress(count);
+  Progress progress;
   in_order<SweepRow>(
       count, at.size(),
       [&](std::size_t thread, std::int64_t i) {
@@ -126,7 +126,7 @@ void for_each_row(const Sweep& sweep, const Shard& shard, std::int64_t threads, 
       [&](std::int64_t i, const SweepRow& row) {
         throw_if_interrupted();
         take(point(i), row);
-        progress.update(i + 1);
+        progress.update_points(i + 1, count);
       });
 }
 

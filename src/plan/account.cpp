@@ -152,6 +152,12 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
     warn("sequence_parallel_without_tensor_parallel",
          "sequence parallelism splits over tensor-parallel ranks: with one of them it changes nothing");
   }
+  if (workload.moe_imbalance != MoeImbalance{} && (!any_experts(model) || strategy.expert_parallel == 1)) {
+    warn("moe_imbalance_without_effect",
+         any_experts(model) ? "the load of experts differs between expert-parallel ranks: with one of them "
+                              "(expert_parallel 1) moe_imbalance changes nothing"
+                            : "the model has no experts: moe_imbalance changes nothing");
+  }
   if (model.architecture.positions == Positions::learned && workload.sequence > model.max_positions) {
     warn("sequence_exceeds_positions", "the sequence of " + std::to_string(workload.sequence) +
                                            " exceeds the model's " + std::to_string(model.max_positions) +

@@ -226,9 +226,17 @@ std::string loads_text(const EstimateReply& report, const Plan& plan, const Styl
   if (report.loads.empty()) return {};
   Table table{
       .columns = {{"experts", Align::left}, {"fullest rank"}, {"total GiB"}, {"free"}, {"iteration"}}};
+  const Bytes memory = plan.request.system.memory;
+  const MoeImbalance& asked = plan.request.workload.moe_imbalance;
+  if (asked != MoeImbalance{}) {
+    const double load = fullest_rank(asked, plan.request.model, plan.request.strategy.expert_parallel);
+    table.rows.push_back({"this plan", fmt::format("{:.2f} x mean", load), in_gib(peak(plan)),
+                          in_gib(memory - peak(plan)),
+                          plan.timing ? human(plan.timing->iteration.total) : ""});
+  }
   for (const LoadedPlan& loaded : report.loads) {
     table.rows.push_back({std::string(name_of(loaded.load)), fmt::format("{:.2f} x mean", loaded.imbalance),
-                          in_gib(loaded.peak), in_gib(plan.request.system.memory - loaded.peak),
+                          in_gib(loaded.peak), in_gib(memory - loaded.peak),
                           loaded.iteration ? human(*loaded.iteration) : ""});
   }
   const char* const more = style.format == Format::markdown ? "\n" : "";

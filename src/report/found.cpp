@@ -105,10 +105,14 @@ std::string found_text(const Found& found, const Request& base, std::int64_t dev
     case Extreme::min_devices: return fewest_devices(found, base.system, in_time);
     case Extreme::max_batch: return largest_batch(found, devices, in_time);
     case Extreme::max_sequence:
-      if (!value) return fmt::format("No sequence fits{}{}", looked_at(question), no_layout(found, devices));
+      if (!value) {
+        return fmt::format("No sequence fits{}{}", looked_at(question), no_layout(found, devices));
+      }
       return fmt::format("Sequences of {} tokens are the longest that fit{}.", *value, looked_at(question));
     case Extreme::max_layers:
-      if (!value) return fmt::format("No depth fits{}{}", looked_at(question), no_layout(found, devices));
+      if (!value) {
+        return fmt::format("No depth fits{}{}", looked_at(question), no_layout(found, devices));
+      }
       return fmt::format("A model of this width fits with up to {} layers{}{}.", *value, looked_at(question),
                          layers_of_kinds(base.model));
   }

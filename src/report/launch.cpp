@@ -2,9 +2,42 @@
 
 #include <fmt/format.h>
 
+#include "headroom/model/hybrid_pattern.hpp"
+#include "headroom/parallel/stage_layout.hpp"
 #include "report/text.hpp"
 
 namespace headroom {
+namespace {
+
+// Megatron-Core's flags for stages of so many layers.
+std::string stage_flags(const Transformer& model, const Strategy& strategy) {
+  const std::vector<std::int64_t> by_stage = layers_by_stage(model.layers, strategy);
+  if (const auto pattern = hybrid_pattern(model, by_stage)) {
+    return fmt::format("--hybrid-layer-pattern '{}'", *pattern);
+  }
+  std::string layout =
+      fmt::format("--pipeline-model-parallel-layout '{}'", megatron_layout(by_stage, model.mtp_layers));
+  const auto ends = end_ranks(by_stage, strategy.pipeline_parallel);
+  if (!ends) return layout;
+  return fmt::format("{}, or --decoder-first-pipeline-num-layers {} --decoder-last-pipeline-num-layers {}",
+                     layout, ends->first, ends->last);
+}
+
+}  // namespace
+
+std::string launch_line(const Transformer& model, const Strategy& strategy) {
+  std::string text;
+  if (stage_layout(model.layers, strategy) == StageLayout::uneven) {
+    text = "uneven stages: Megatron-Core's " + stage_flags(model, strategy);
+  }
+  if (strategy.microbatch_group_size > strategy.pipeline_parallel) {
+    text += fmt::format(
+        "{}microbatches in groups of {}: Megatron-Core's "
+        "--microbatch-group-size-per-virtual-pipeline-stage {}",
+        text.empty() ? "" : "; ", strategy.microbatch_group_size, strategy.microbatch_group_size);
+  }
+  return text;
+}
 
 std::string launch_text(const LaunchFlags& launch, const Style& style) {
   const bool overrides = launch.launcher == Launcher::deepspeed;

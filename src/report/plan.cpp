@@ -67,8 +67,11 @@ std::string systems_text(const PlanReply& report) {
 std::string batch_text(const PlanReply& report) {
   const std::vector<std::int64_t>& batches = report.comparison.global_batches;
   if (!compares_batches(report)) {
-    return std::to_string(report.base.workload.global_batch) +
-           (report.default_batch ? " (4M tokens, default)" : "");
+    const Workload& workload = report.base.workload;
+    const bool usual = workload.global_batch == usual_global_batch(workload.sequence);
+    return std::to_string(workload.global_batch) + (!report.default_batch ? ""
+                                                    : usual               ? " (4M tokens, default)"
+                                                                          : " (default)");
   }
   constexpr std::size_t most_listed = 6;
   if (batches.size() <= most_listed) return fmt::format("{}", fmt::join(batches, ", "));
@@ -213,6 +216,8 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, const Sty
       report.found ? found_text(*report.found, base, report.space.devices, report.in_time) + "\n" + blank
                    : "",
       result.evaluated, result.feasible);
+  if (unanswered(report) && result.feasible > 0 && !report.found->question.within)
+    text += fmt::format(", with less than {:.4g}% of memory to spare (--margin)", 100 * base.margin);
   if (elapsed) text += fmt::format("; {}", human(Seconds(*elapsed)));
   text += ".\n";
   if (result.plans.empty()) {

@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "headroom/core/contains.hpp"
-#include "headroom/model/hybrid_pattern.hpp"
 #include "headroom/parallel/data_shards.hpp"
-#include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom {
 namespace {
@@ -38,6 +36,13 @@ constexpr int yellow = 33;
 std::string in_colour(const std::string& text, int colour, const Style& style) {
   if (!style.colour || style.format != Format::table) return text;
   return fmt::format("\x1b[{}m{}\x1b[0m", colour, text);
+}
+
+// Of the rank whose experts are wanted most; nothing of the default.
+std::string load_text(const MoeImbalance& imbalance) {
+  if (imbalance.load != ExpertLoad::balanced)
+    return fmt::format(", {} load of experts", name_of(imbalance.load));
+  return imbalance.factor == 1 ? "" : fmt::format(", fullest expert rank {:g} x mean", imbalance.factor);
 }
 
 std::string recompute_text(const Recomputation& recompute) {
@@ -77,42 +82,11 @@ std::string layout_line(const Strategy& strategy, const Workload& workload) {
   if (strategy.expert_tensor_parallel > 1) text += fmt::format(", ETP {}", strategy.expert_tensor_parallel);
   if (strategy.moe_dispatcher != Dispatcher::alltoall)
     text += fmt::format(" ({})", name_of(strategy.moe_dispatcher));
+  if (strategy.expert_parallel > 1) text += load_text(workload.moe_imbalance);
   const std::int64_t n = microbatches(strategy, workload);
   return text + fmt::format("; GBS {} x {} tokens = {} microbatch{} of {} on each pipeline",
                             workload.global_batch, workload.sequence, n, n == 1 ? "" : "es",
                             strategy.micro_batch);
-}
-
-namespace {
-
-// Megatron-Core's flags for stages of so many layers.
-std::string stage_flags(const Transformer& model, const Strategy& strategy) {
-  const std::vector<std::int64_t> by_stage = layers_by_stage(model.layers, strategy);
-  if (const auto pattern = hybrid_pattern(model, by_stage)) {
-    return fmt::format("--hybrid-layer-pattern '{}'", *pattern);
-  }
-  std::string layout =
-      fmt::format("--pipeline-model-parallel-layout '{}'", megatron_layout(by_stage, model.mtp_layers));
-  const auto ends = end_ranks(by_stage, strategy.pipeline_parallel);
-  if (!ends) return layout;
-  return fmt::format("{}, or --decoder-first-pipeline-num-layers {} --decoder-last-pipeline-num-layers {}",
-                     layout, ends->first, ends->last);
-}
-
-}  // namespace
-
-std::string launch_line(const Transformer& model, const Strategy& strategy) {
-  std::string text;
-  if (stage_layout(model.layers, strategy) == StageLayout::uneven) {
-    text = "uneven stages: Megatron-Core's " + stage_flags(model, strategy);
-  }
-  if (strategy.microbatch_group_size > strategy.pipeline_parallel) {
-    text += fmt::format(
-        "{}microbatches in groups of {}: Megatron-Core's "
-        "--microbatch-group-size-per-virtual-pipeline-stage {}",
-        text.empty() ? "" : "; ", strategy.microbatch_group_size, strategy.microbatch_group_size);
-  }
-  return text;
 }
 
 namespace {

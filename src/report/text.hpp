@@ -85,9 +85,6 @@ double in_flight(const Plan& plan, const RankMemory& rank);
 
 // One line: parallel sizes, microbatch and batch.
 std::string layout_line(const Strategy& strategy, const Workload& workload);
-// What Megatron-Core has to be told: how layers lie where they do so unevenly, and of groups of more microbatches than
-// ranks; else nothing.
-std::string launch_line(const Transformer& model, const Strategy& strategy);
 
 // What passes gather and reduce of divided weights and gradients, and what of it shows: a line, or nothing where they do not.
 std::string exchanges_line(const Plan& plan);

@@ -16,8 +16,7 @@ template <class Enough>
 bool any_layout(const Request& base, const Space& space, Enough enough) {
   bool found = false;
   visit_layouts(
-      base, space, [&](const Strategy& layout) { return !(found = enough(layout)); },
-      [](const std::string&) {});
+      base, space, [&](const Strategy& layout) { return !(found = enough(layout)); }, [](const Problem&) {});
   return found;
 }
 

@@ -71,7 +71,7 @@ void visit_all(const Request& base, const Space& space, const EnterLayout& enter
         }
         return true;
       },
-      [](const std::string&) {});
+      [](const Problem&) {});
 }
 
 }  // namespace

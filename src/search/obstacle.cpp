@@ -92,6 +92,18 @@ std::optional<Problem> obstacle(const Request& base, const Space& space) {
                                      sizes_text("MBS", space.micro_batch) + ")"};
 }
 
+std::optional<Problem> broken_rule(const Request& base, const Space& space) {
+  std::optional<Problem> first;
+  bool common = true;
+  visit_layouts(
+      base, space, [&](const Strategy&) { return common = false; },
+      [&](const Problem& problem) {
+        if (!first) first = problem;
+        common = common && problem.where == first->where;
+      });
+  return common ? first : std::nullopt;
+}
+
 std::int64_t most_model_parallel(const Request& base, const Space& space) {
   std::int64_t most = 0;
   visit_layouts(
@@ -100,7 +112,7 @@ std::int64_t most_model_parallel(const Request& base, const Space& space) {
         most = std::max(most, devices_of_replica(layout));
         return true;
       },
-      [](const std::string&) {});
+      [](const Problem&) {});
   return most;
 }
 

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <tuple>
 
+#include "headroom/core/counts.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/plan/composer.hpp"
 #include "headroom/search/layers_by_memory.hpp"
@@ -22,6 +23,8 @@ void add_counts(SearchResult& sum, const SearchResult& part) {
 }
 
 // One thread's part of a search.
+using Reached = std::function<void(std::int64_t layouts)>;
+
 class Worker {
  public:
   Worker(const Request& base, const Space& space, const Shard& shard)
@@ -29,12 +32,14 @@ class Worker {
 
   // Enumerates the space and evaluates what it can take off the counter of its shard's layouts before others do: of
   // those, the strategies that have a closed form for their time, or those that have none.
-  void run(bool replays, std::atomic<std::int64_t>& next) {
+  // `reached` is told how many layouts were enumerated.
+  void run(bool replays, std::atomic<std::int64_t>& next, const Reached& reached = {}) {
     std::int64_t number = 0;  // of layouts, with those rejected
     std::int64_t place = 0;
     std::int64_t mine = next++;
     const auto taken = [&] {
       const std::int64_t i = number++;
+      if (reached) reached(i);
       if (i % shard_.count != shard_.index - 1 || i / shard_.count != mine) return false;
       mine = next++;
       return true;
@@ -52,8 +57,8 @@ class Worker {
           if (taken()) evaluate_layout(layout, first, placed, replays);
           return true;
         },
-        [&](const std::string& reason) {
-          if (taken() && !replays) ++counts.rejected[reason];
+        [&](const Problem& problem) {
+          if (taken() && !replays) ++counts.rejected[problem.where];
         });
   }
 
@@ -145,7 +150,7 @@ class Worker {
 };
 
 // Runs all workers at once, the first on this thread; fewer where the machine has no more threads to give.
-void run_all(std::deque<Worker>& workers, bool replays) {
+void run_all(std::deque<Worker>& workers, bool replays, const Reached& reached) {
   std::atomic<std::int64_t> next = 0;
   std::vector<std::future<void>> others;
   try {
@@ -155,8 +160,16 @@ void run_all(std::deque<Worker>& workers, bool replays) {
   } catch (const std::system_error&) {
     // The machine has no more threads to give. Those that started do all the work: the answer is the same, later.
   }
-  workers.front().run(replays, next);
+  workers.front().run(replays, next, reached);
   for (std::future<void>& other : others) other.get();
+}
+
+// With those that are rejected.
+std::int64_t count_layouts(const Request& base, const Space& space) {
+  std::int64_t count = 0;
+  visit_layouts(
+      base, space, [&](const Strategy&) { return ++count > 0; }, [&](const Problem&) { ++count; });
+  return count;
 }
 
 }  // namespace
@@ -179,9 +192,16 @@ SearchResult search(const Request& base, const Space& space, const SearchOptions
   }
   // What has a closed form first: it sets the times that interleaved schedules and windows have to beat.
   BestFound found;
+  const double layouts = options.progress ? real(count_layouts(base, space)) : 0;
   for (const bool replays : {false, true}) {
     for (Worker& worker : workers) worker.found = found;
-    run_all(workers, replays);
+    Reached reached;
+    if (options.progress) {
+      reached = [&](std::int64_t count) {
+        options.progress((real(count) / layouts + (replays ? 1 : 0)) / 2);
+      };
+    }
+    run_all(workers, replays, reached);
     for (const Worker& worker : workers) found.add(worker.found);
   }
   SearchResult result;

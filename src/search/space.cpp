@@ -27,7 +27,8 @@ class LayoutVisit {
   void run() {
     const std::vector<Precision> precisions = precisions_of(base_, space_);
     for (const Precision precision : space_.precision) {
-      if (!contains(precisions, precision)) reject_("precision");
+      if (!contains(precisions, precision))
+        reject_({"precision", "must be one that the system multiplies in"});
     }
     const std::vector<Offload> offloads = offload_choices(base_, space_);
     for (const Precision precision : precisions) {
@@ -73,7 +74,7 @@ class LayoutVisit {
   bool rejected(bool schedule_is_open = false) {
     const std::vector<ShardingChoice> choices = sharding_choices(base_, space_, layout_);
     if (choices.empty()) {
-      reject_("data_sharding");
+      reject_({"data_sharding", "must be one that the stack and the layout have"});
       return true;
     }
     layout_ = with_sharding(layout_, choices.front());
@@ -81,7 +82,7 @@ class LayoutVisit {
     if (problems.empty()) problems = stack_illegalities(base_.software, layout_);
     if (schedule_is_open) std::erase_if(problems, [](const Problem& it) { return it.where == "schedule"; });
     if (problems.empty()) return false;
-    reject_(problems.front().where);
+    reject_(problems.front());
     return true;
   }
 
@@ -106,7 +107,7 @@ class LayoutVisit {
   bool visit_expert_parallels() {
     layout_.expert_parallel = layout_.expert_tensor_parallel = 1;
     if (!experts_ && !allows(space_.expert_parallel, 1)) {
-      reject_("expert_parallel");
+      reject_({"expert_parallel", "needs a model with experts"});
       return true;
     }
     if (!experts_) return visit_virtual_pipelines();
@@ -145,7 +146,8 @@ class LayoutVisit {
       if (!allows(space_.virtual_pipeline, m)) continue;
       if (!lays(space_, base_.model.layers, p, m)) {
         // Of all sizes that do not divide the layers, only those that were asked for are worth a word.
-        if (m == 1 || contains(space_.virtual_pipeline.only, m)) reject_("layout");
+        if (m == 1 || contains(space_.virtual_pipeline.only, m))
+          reject_({"layout", "must be any for stages of unequal numbers of layers"});
         continue;
       }
       layout_.virtual_pipeline = m;

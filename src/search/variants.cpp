@@ -127,10 +127,13 @@ SearchResult search_variants(const Request& base, const Space& space, const Comp
   const bool many = variants.size() / 2 >= options.threads;
   SearchOptions each = options;
   each.effort = nullptr;
+  each.progress = nullptr;
   if (many) each.threads = 1;
   std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
+  const auto work = [&](bool tells) {
     for (std::size_t i = next++; i < variants.size(); i = next++) {
+      if (tells && options.progress)
+        options.progress(static_cast<double>(i) / static_cast<double>(variants.size()));
       results[i] =
           search(request_of(base, comparison, variants[i]), space_of(space, comparison, variants[i]), each);
     }
@@ -138,12 +141,12 @@ SearchResult search_variants(const Request& base, const Space& space, const Comp
   std::vector<std::future<void>> others;
   try {
     for (unsigned i = 1; many && i < options.threads; ++i) {
-      others.push_back(std::async(std::launch::async, work));
+      others.push_back(std::async(std::launch::async, work, false));
     }
   } catch (const std::system_error&) {
     // The machine has no more threads to give. Those that started do all the work.
   }
-  work();
+  work(true);
   for (std::future<void>& other : others) other.get();
   return compared_variants(comparison, std::move(results));
 }

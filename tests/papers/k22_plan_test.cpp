@@ -39,7 +39,7 @@ Rank rank_of(const Request& request, const Space& space, Seconds time) {
         }
         return true;
       },
-      [](const std::string&) {});
+      [](const Problem&) {});
   return rank;
 }
 

@@ -34,7 +34,7 @@ TEST_CASE(
           tried.insert({layout.expert_parallel, layout.moe_dispatcher});
           return true;
         },
-        [](const std::string&) {});
+        [](const Problem&) {});
     return tried;
   };
   using Tried = std::set<std::pair<std::int64_t, Dispatcher>>;

@@ -18,7 +18,7 @@ Request plain_request() {
 std::int64_t legal_layouts(const Request& request, const Space& space) {
   std::int64_t count = 0;
   visit_layouts(
-      request, space, [&](const Strategy&) { return ++count > 0; }, [](const std::string&) {});
+      request, space, [&](const Strategy&) { return ++count > 0; }, [](const Problem&) {});
   return count;
 }
 
@@ -31,8 +31,21 @@ TEST_CASE("obstacle: where there is one, no layout is legal") {
     if (*rc::gen::arbitrary<bool>()) space.pipeline_parallel.only = {*rc::gen::inRange<std::int64_t>(1, 6)};
     if (*rc::gen::arbitrary<bool>()) space.data_parallel.only = {*rc::gen::inRange<std::int64_t>(1, 6)};
     if (obstacle(request, space)) RC_ASSERT(legal_layouts(request, space) == 0);
+    if (broken_rule(request, space)) RC_ASSERT(legal_layouts(request, space) == 0);
     RC_ASSERT((most_model_parallel(request, space) == 0) == (legal_layouts(request, space) == 0));
   }));
+}
+
+TEST_CASE("obstacle: a rule that every layout breaks is told as the first breaks it") {
+  Request request = plain_request();
+  const Space space{.devices = 16, .context_parallel = {.only = {2}}, .cp_comm = {CpComm::p2p}};
+  request.model.architecture.kernels.attention = AttentionKernel::flash;
+  CHECK(!broken_rule(request, space));
+  request.model.architecture.window = 128;
+  const std::optional<Problem> problem = broken_rule(request, space);
+  REQUIRE(problem);
+  CHECK(problem->where == "cp_comm");
+  CHECK(problem->rule.find("must be all_gather or a2a for sliding windows") == 0);
 }
 
 TEST_CASE("obstacle: it names the first size that divides nothing") {

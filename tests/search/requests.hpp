@@ -18,7 +18,7 @@ inline std::vector<Strategy> strategies(const Request& request, const Space& spa
                          [&](const Strategy& strategy) { all.push_back(strategy); });
         return true;
       },
-      [](const std::string&) {});
+      [](const Problem&) {});
   return all;
 }
 
@@ -60,7 +60,7 @@ inline std::vector<PlacedStrategy> placed_strategies(const Request& request, con
         place += placed ? 2 * count : count;
         return true;
       },
-      [](const std::string&) {});
+      [](const Problem&) {});
   return all;
 }
 

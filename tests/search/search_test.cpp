@@ -188,7 +188,7 @@ TEST_CASE(
           });
           return true;
         },
-        [](const std::string&) {});
+        [](const Problem&) {});
   }));
 }
 

@@ -13,6 +13,9 @@ namespace headroom {
 // does, t p d makes them, some b d divides the batch.
 std::optional<Problem> obstacle(const Request& base, const Space& space);
 
+// The rule of one field that every layout breaks, as the first breaks it; none where one is legal, or breaks those of another.
+std::optional<Problem> broken_rule(const Request& base, const Space& space);
+
 // The largest TP x PP of a legal layout, which is as many devices as can share a model; 0 where there is none.
 std::int64_t most_model_parallel(const Request& base, const Space& space);
 

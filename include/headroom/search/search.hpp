@@ -46,6 +46,8 @@ struct SearchOptions {
   Shard shard;
   unsigned threads = 1;            // at the most
   SearchEffort* effort = nullptr;  // added to, where asked for
+  std::function<void(double share)>
+      progress;  // called by the calling thread alone, with how much is done, from 0 to 1
 };
 
 struct SearchResult {

@@ -177,7 +177,7 @@ Counts context_parallel_of(const Request& base, const Space& space);
 using VisitLayout = std::function<bool(const Strategy& layout)>;
 // The field whose rule a layout breaks: "global_batch". Layouts that no rule of shapes admits, such
 // as a microbatch that does not divide the batch, are not in the space.
-using RejectLayout = std::function<void(const std::string& reason)>;
+using RejectLayout = std::function<void(const Problem& first)>;  // of the rules that it breaks
 
 // Every legal layout, in a total order: t, c, p, m, b, sequence parallelism, schedule; values ascending.
 void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,
