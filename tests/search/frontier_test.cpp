@@ -1,5 +1,5 @@
-// The recomputation frontier against brute force: every set of ops and every number of layers evaluated in full, and
-// every assignment of sets to pipeline ranks.
+// The recomputation frontier against brute force: every set of ops and every number of layers, and every assignment of sets to
+// pipeline ranks.
 #include "headroom/search/frontier.hpp"
 
 #include <algorithm>
@@ -48,16 +48,17 @@ struct Score {
 // Of all sets of ops in the first K layers of every virtual stage.
 std::vector<Score> brute_force(const Request& request, std::int64_t most_layers) {
   const OpTable table = layer_ops(request.model.architecture);
+  Composer composer(request);  // whose questions are held to whole accounts by tests of their own
+  composer.set_layout(request.strategy);
   std::vector<Score> scores;
   for (std::uint64_t ops = 0; ops < std::uint64_t{1} << table.ops().size(); ++ops) {
     for (std::int64_t layers = 1; layers <= (ops == 0 ? 1 : most_layers); ++layers) {
-      Request asked = request;
-      if (ops != 0) asked.strategy.recompute = {.policy = RecomputePolicy::ops, .layers = layers};
+      Strategy asked = request.strategy;
+      if (ops != 0) asked.recompute = {.policy = RecomputePolicy::ops, .layers = layers};
       for (std::size_t i = 0; i < table.ops().size(); ++i) {
-        if (OpSet(ops).contains(i)) asked.strategy.recompute.ops.emplace_back(table.ops()[i].name);
+        if (OpSet(ops).contains(i)) asked.recompute.ops.emplace_back(table.ops()[i].name);
       }
-      const Plan plan = account(evaluate(asked));
-      scores.push_back({peak(plan), plan.timing->iteration.total});
+      scores.push_back({composer.peak(asked).bytes, composer.iteration(asked)});
     }
   }
   std::sort(scores.begin(), scores.end(), [](const Score& x, const Score& y) {
