@@ -36,6 +36,46 @@ std::string found(const Json& value) {
   return fmt::format(" (found {})", value.dump());
 }
 
+struct Elsewhere {
+  std::string name;  // with dots
+  double alike = 0;  // how much of the two names begins alike
+};
+
+void find_elsewhere(const Json& object, const std::string& key, const std::string& path,
+                    std::vector<Elsewhere>& found) {
+  constexpr double half = 0.5;
+  for (const auto& [name, value] : object.items()) {
+    const auto same = std::mismatch(name.begin(), name.end(), key.begin(), key.end()).first - name.begin();
+    const double alike = static_cast<double>(same) / static_cast<double>(std::max(name.size(), key.size()));
+    const std::string dotted = path.empty() ? name : path + "." + name;
+    if (alike > half) found.push_back({dotted, alike});
+    if (value.is_object()) find_elsewhere(value, key, dotted, found);
+  }
+}
+
+// A key of the same object that is spelled alike, or else those anywhere else in the file that begin most alike.
+std::string hint_of_key(const std::string& key, const std::vector<std::string_view>& known,
+                        const JsonPointer& at, Json root) {
+  if (std::string hint = did_you_mean(key, known); !hint.empty()) return hint;
+  root[at].erase(key);
+  std::vector<Elsewhere> all;
+  find_elsewhere(root, key, "", all);
+  double most = 0;
+  for (const Elsewhere& it : all) most = std::max(most, it.alike);
+  std::vector<std::string> names;
+  for (const Elsewhere& it : all) {
+    if (it.alike == most) names.push_back(it.name);
+  }
+  if (names.empty()) return {};
+  // Those of an outer object are meant more often.
+  constexpr std::size_t most_named = 2;
+  std::stable_sort(names.begin(), names.end(), [](const std::string& x, const std::string& y) {
+    return std::count(x.begin(), x.end(), '.') < std::count(y.begin(), y.end(), '.');
+  });
+  names.resize(std::min(names.size(), most_named));
+  return fmt::format(" (did you mean '{}'?)", fmt::join(names, "' or '"));
+}
+
 }  // namespace
 
 ObjectReader::ObjectReader(Document& document, const JsonPointer& at)
@@ -232,7 +272,7 @@ void ObjectReader::report_unknown_keys() {
           return it.old_name == key && std::find(known_.begin(), known_.end(), it.name) != known_.end();
         });
     report(key, renamed == std::end(renamed_keys)
-                    ? "unknown key" + did_you_mean(key, known_)
+                    ? "unknown key" + hint_of_key(key, known_, at_, document_.root)
                     : fmt::format("is {} now: {}", renamed->name, renamed->values));
   }
 }
