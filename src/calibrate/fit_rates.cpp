@@ -11,19 +11,12 @@
 #include "fit_stages.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/expects.hpp"
+#include "missed_stages.hpp"
 #include "rate_parameters.hpp"
 #include "sample_checks.hpp"
 
 namespace headroom {
 namespace {
-
-constexpr std::uint64_t parts = 3;
-
-// Of fewer shapes a third may hold all, and what is held out of them is met by the base.
-constexpr std::size_t few_shapes = 2 * parts;
-
-// Samples that rates within their bounds miss by more, in the median and held out, are not what they are said to be.
-constexpr double most_missed = 0.5;
 
 // Which protocol is fastest changes at a kink, which makes local minima: a fit begins at several places,
 // each with one parameter doubled or halved, and the best is kept.
@@ -181,17 +174,6 @@ void set_ranges(const SortedSamples& samples, Rates& rates) {
   }
 }
 
-// "a.csv and b.json": the files with samples of a stage.
-std::string files_of(const Stage& stage, const std::vector<SampleSet>& sets) {
-  std::vector<std::string> files;
-  for (const SampleSet& set : sets) {
-    const bool used = std::any_of(set.samples.begin(), set.samples.end(),
-                                  [&](const Sample& sample) { return rates_of(sample) == stage.rates; });
-    if (used) files.push_back(set.environment.empty() ? set.file : set.file + " (" + set.environment + ")");
-  }
-  return fmt::format("{}", fmt::join(files, " and "));
-}
-
 std::string source_of(const Stage& stage, const std::vector<SampleSet>& sets,
                       const std::vector<ErrorGroup>& held_out) {
   std::string source = fmt::format("Fitted by headroom calibrate to {} {} of {}", stage.samples->size(),
@@ -206,29 +188,6 @@ std::string source_of(const Stage& stage, const std::vector<SampleSet>& sets,
                group->name, 100 * group->median_absolute, 100 * group->percentile_90_absolute);
   }
   return source;
-}
-
-// Throws InputError where the samples of a stage are not what the time model's equations describe. Of few shapes the fit
-// itself is judged.
-void check_met(const std::vector<Stage>& stages, const std::vector<ReplayedSample>& held_out,
-               const Performance& fitted, const std::vector<SampleSet>& sets) {
-  std::vector<Problem> problems;
-  for (const Stage& stage : stages) {
-    const bool few = stage.samples->size() < few_shapes;
-    const std::vector<ReplayedSample> met = few ? replay(*stage.samples, fitted).rows : held_out;
-    std::vector<double> errors;
-    for (const ReplayedSample& row : met) {
-      if (rates_of(row.sample) == stage.rates) errors.push_back(std::abs(row.error));
-    }
-    const double missed = quantile(std::move(errors), 0.5);
-    if (missed <= most_missed) continue;
-    problems.push_back(
-        {files_of(stage, sets),
-         fmt::format("rates within the bounds of the device's data sheet miss the {} by {:.0f}% (median{}): "
-                     "are the times in the unit named, and of this device?",
-                     stage.what, 100 * missed, few ? "" : ", held out")});
-  }
-  if (!problems.empty()) throw InputError(problems);
 }
 
 void warn_of_few(const std::vector<Stage>& stages, std::vector<std::string>& warnings) {
@@ -292,7 +251,15 @@ Calibration calibrate(const std::vector<SampleSet>& sets, const System& base) {
   set_ranges(by_rate, performance.rates);
   std::vector<ReplayedSample> held_out = held_out_rows(samples, *base.performance);
   const std::vector<Stage> stages = stages_of(by_rate, performance);
-  check_met(stages, held_out, performance, sets);
+  const std::vector<MissedStage> missed = missed_stages(stages, held_out, performance, sets);
+  if (const auto others = sets_that_are_met(missed, stages.size(), sets)) {
+    Calibration rest = calibrate(*others, base);
+    for (const MissedStage& stage : missed) {
+      rest.warnings.push_back(fmt::format("{} are left out, and their rates stay those of {}: {}: {}",
+                                          stage.what, base.name, stage.problem.where, stage.problem.rule));
+    }
+    return rest;
+  }
   warn_of_few(stages, result.warnings);
   set_ratios(held_out, performance.rates);
   judge_intervals(held_out);

@@ -127,14 +127,14 @@ void add_calibrate(Command program, ExitCode& exit_code) {
       "--profile", flags->profiles, "FILE",
       "Besides or instead of samples: a trace of PyTorch's profiler (Kineto), which may be gzipped, or an "
       "SQLite export of nsys, of a training step; may be repeated");
-  command.option("--from-runs", flags->runs, "FILE",
+  command.option("--from-runs,--runs", flags->runs, "FILE",
                  "Instead of samples: runs whose iteration times tell the sustained efficiencies; may be "
                  "repeated");
   command.option("--fit", flags->fit, "NAME,...",
                  "Fit to the runs of these names, hold out the others (default: those marked \"fit\": true, "
                  "or all)");
   command.option("--software", flags->software, "SOFTWARE", "The training stack of all runs");
-  command.option("--base", flags->base, "SYSTEM",
+  command.option("--base,--system", flags->base, "SYSTEM",
                  "The system (name or file) that was measured, whose other figures are kept");
   add_style_flags(command, flags->report);
   command.output("-o,--output", flags->output, "Write the calibrated system to FILE");

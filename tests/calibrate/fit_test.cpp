@@ -269,7 +269,8 @@ TEST_CASE("calibrate: times of another unit are refused") {
   CHECK(contains(with_times(sustained, 1e3), "miss the matrix products under sustained load by 100%"));
   CHECK(contains(with_times(products(), 1e3), slow));
   CHECK(contains(with_times(collectives({2, 4, 8}), 1e-3), "GB/s is more than 4 times the 300 of its links"));
-  CHECK(contains(with_times(collectives({2, 4, 8}), 1e3), slow));
+  CHECK(contains(with_times(collectives({2, 4, 8}), 1e3),
+                 "are the times in the unit named, and of this device and its links"));
   CHECK(contains(with_times(streaming, 1e-3), "GB/s is more than 10 times the 2039 of its memory"));
   CHECK(contains(with_times(streaming, 1e3), slow));
   for (const double time : {1e300, 1e-300}) {
@@ -277,6 +278,20 @@ TEST_CASE("calibrate: times of another unit are refused") {
     set.samples[7].median = Seconds(time);
     CHECK(contains(mistake({set}), "s is no time of a kernel, which takes from 1e-09 to 1000 s"));
   }
+}
+
+TEST_CASE("calibrate: kernels of training steps that no rates meet are left out beside others that are met") {
+  SampleSet bursts = measured(products(), tests::performance());
+  std::vector<Sample> sustained = products();
+  for (Sample& sample : sustained) sample.load = Load::sustained;
+  SampleSet steps = measured(std::move(sustained), tests::performance());
+  steps.file = "steps.json";
+  for (Sample& sample : steps.samples) sample.median = sample.median * 1e3;
+  const Calibration result = calibrate({bursts, steps}, a100());
+  CHECK(result.fitted == calibrate({bursts}, a100()).fitted);
+  CHECK(contains(result.warnings.back(),
+                 "matrix products under sustained load are left out, and their rates stay those of"));
+  CHECK(contains(result.warnings.back(), "steps.json"));
 }
 
 TEST_CASE("calibrate: a rate at a bound is not called calibrated") {
