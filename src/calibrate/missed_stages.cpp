@@ -74,8 +74,9 @@ std::optional<std::vector<SampleSet>> sets_that_are_met(const std::vector<Missed
   const bool of_steps = std::all_of(missed.begin(), missed.end(),
                                     [](const MissedStage& stage) { return is_of_steps(stage.rates); });
   if (of_steps && missed.size() < stages) return without(sets, missed);
-  std::vector<Problem> problems;
-  for (const MissedStage& stage : missed) problems.push_back(stage.problem);
+  std::vector<Problem> problems(missed.size());
+  std::transform(missed.begin(), missed.end(), problems.begin(),
+                 [](const MissedStage& stage) { return stage.problem; });
   throw InputError(std::move(problems));
 }
 
