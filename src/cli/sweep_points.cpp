@@ -46,6 +46,11 @@ std::map<std::string, Field> known_fields(SweepKind kind) {
   }
   for (const std::string& name : system_field_names()) {
     fields.emplace(name, Field{FieldKind::system_field, "--set-system=" + name + "="});
+    // A figure with a source may be set as a whole.
+    if (constexpr std::string_view value = ".value"; name.ends_with(value)) {
+      const std::string whole = name.substr(0, name.size() - value.size());
+      fields.emplace(whole, Field{FieldKind::system_field, "--set-system=" + whole + "="});
+    }
   }
   for (const std::string& name : software_field_names()) {
     fields.emplace(name, Field{FieldKind::software_field, "--set-software=" + name + "="});

@@ -39,7 +39,7 @@ RateScale rate_scale(std::string_view group, std::string_view name, const Device
   return {};
 }
 
-Rates scaled_rates(const Performance& base, const Device& device, const std::string& of) {
+Rates scaled_rates(const Performance& base, const Device& device, const std::string& of, OtherFigures meant) {
   Rates rates = base.rates;
   for (std::size_t i = 0; i < narrow_types.size(); ++i) {
     auto& own = rates.products_by_dtype[i];
@@ -54,6 +54,7 @@ Rates scaled_rates(const Performance& base, const Device& device, const std::str
   rates.collectives.held_out_ratios.reset();
   visit_rates(rates, [&](std::string_view group, std::string_view name, auto& rate) {
     const RateScale scale = rate_scale(group, name, device, base.device);
+    if (scale.factor == 1 && meant == OtherFigures::what_if) return;
     std::string origin = "That of " + of;
     if (scale.factor != 1)
       origin += " times the ratio of " + std::string(scale.figures) + " in the two data sheets";

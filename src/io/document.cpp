@@ -16,6 +16,10 @@
 namespace headroom {
 namespace {
 
+bool is_sourced(const Json& json) {
+  return json.is_object() && json.contains("value") && json.contains("origin") && json.contains("source");
+}
+
 void apply_override(Document& document, std::string_view override, const std::string& name) {
   const std::size_t equals = override.find('=');
   const std::string_view key = override.substr(0, equals);
@@ -50,8 +54,22 @@ void apply_override(Document& document, std::string_view override, const std::st
     node = &(*node)[part];
     start = end + 1;
   }
+  // A figure with an origin and a source has both of whoever sets it, unless these are set too.
+  if (is_sourced(*node)) {
+    field /= "value";
+    node = &(*node)["value"];
+  }
   *node = scalar(override.substr(equals + 1));
   document.overridden.insert_or_assign(field.to_string(), flag);
+  if (field.back() != "value") return;
+  const JsonPointer whole = field.parent_pointer();
+  const auto tell = [&](const char* member, std::string text) {
+    if (!document.overridden.contains((whole / member).to_string()))
+      document.root[whole][member] = std::move(text);
+  };
+  if (!is_sourced(document.root[whole])) return;
+  tell("origin", "assumed");
+  tell("source", name + " " + std::string(override));
 }
 
 // " (did you mean 'gpt3-13b' or 'gpt3-175b'?)" for gpt3: names that have a part which begins so, as h100 is one of

@@ -203,22 +203,29 @@ System system_of(Document document) {
   return system;
 }
 
-System new_system(const std::string& base_name, const std::vector<std::string>& overrides) {
+namespace {
+
+// With rates that follow the figures of the device's data sheet. `overrides` are of `flag`.
+System with_figures(const std::string& base_name, const std::vector<std::string>& overrides,
+                    std::string_view flag, OtherFigures meant) {
   const System base = read_system(base_name);
   if (!base.performance)
     throw InputError(base_name, "has no performance figures, which a new system's are scaled from");
   Document document = open_document(base_name, "system");
-  apply_overrides(document, overrides, "set");
-  const bool named = document.overridden.contains("/source");
   lay_over_base(document, "system");
+  apply_overrides(document, overrides, flag);
+  const bool named = document.overridden.contains("/source");
   System system;
   ObjectReader::read(document, JsonPointer(), system, system_fields);
   document.finish();
-  system.runs_of.clear();
-  if (!named) system.source = fmt::format("{} with other figures. Its source: {}", base.name, system.source);
+  if (meant == OtherFigures::another_device) {
+    system.runs_of.clear();
+    if (!named)
+      system.source = fmt::format("{} with other figures. Its source: {}", base.name, system.source);
+  }
   system.performance->run_spread.reset();
   Rates& new_rates = system.performance->rates;
-  new_rates = scaled_rates(*base.performance, system.performance->device, base.name);
+  new_rates = scaled_rates(*base.performance, system.performance->device, base.name, meant);
   std::vector<std::string> names;
   visit_rates(new_rates, [&](std::string_view group, std::string_view name, const auto&) {
     const Device& device = system.performance->device;
@@ -232,15 +239,26 @@ System new_system(const std::string& base_name, const std::vector<std::string>& 
   for (const std::string& each : overrides) {
     if (each.starts_with("performance.rates.")) rates.push_back(each);
   }
-  apply_overrides(scaled, rates, "set");
+  apply_overrides(scaled, rates, flag);
   scaled.overrides = named ? std::vector<std::string>() : document.overrides;
   return system_of(std::move(scaled));
+}
+
+}  // namespace
+
+System new_system(const std::string& base, const std::vector<std::string>& overrides) {
+  return with_figures(base, overrides, "set", OtherFigures::another_device);
 }
 
 nlohmann::ordered_json json_of(const System& system) { return ObjectWriter::write(system, system_fields); }
 
 System read_system(const std::string& source, const std::vector<std::string>& overrides) {
+  const bool other_figures = std::any_of(overrides.begin(), overrides.end(), [](const std::string& override) {
+    return override.starts_with("performance.device.");
+  });
+  if (other_figures) return with_figures(source, overrides, "set_system", OtherFigures::what_if);
   Document document = open_document(source, "system");
+  lay_over_base(document, "system");
   apply_overrides(document, overrides, "set_system");
   return system_of(std::move(document));
 }

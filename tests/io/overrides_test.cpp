@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "headroom/io/model_file.hpp"
+#include "headroom/io/system_file.hpp"
 #include "messages.hpp"
 
 namespace headroom {
@@ -79,6 +80,46 @@ TEST_CASE("model: --set of one key twice") {
 
 TEST_CASE("model: --set with bytes that are not text") {
   CHECK(message_setting("source=\xff") == "set source: must be text without control characters");
+}
+
+TEST_CASE("system: --set-system of a figure that has a source is a figure of whoever sets it") {
+  for (const char* const field :
+       {"performance.network.oversubscription", "performance.network.oversubscription.value"}) {
+    const System system = read_system("dgx-h100-80g", {std::string(field) + "=2"});
+    const Sourced<double>& set = system.performance->network.oversubscription;
+    CHECK(set.value == 2);
+    CHECK(set.origin == Origin::assumed);
+    CHECK(set.source == "set_system " + std::string(field) + "=2");
+  }
+  const System sourced =
+      read_system("dgx-h100-80g", {"performance.network.oversubscription.source=our network's plan",
+                                   "performance.network.oversubscription.origin=exact",
+                                   "performance.network.oversubscription=2"});
+  CHECK(sourced.performance->network.oversubscription ==
+        Sourced<double>{2, Origin::exact, "our network's plan"});
+  CHECK(message_of([] {
+          return read_system("dgx-h100-80g", {"performance.network.oversubscription=0.5"});
+        }) == "set_system performance.network.oversubscription: must be at least 1 (found 0.5)");
+}
+
+TEST_CASE(
+    "system: --set-system of a device's figure takes the rates that follow it along, and leaves the others") {
+  const Rates base = read_system("dgx-h100-80g").performance->rates;
+  const System faster = read_system("dgx-h100-80g", {"performance.device.link_bandwidth=900 GB/s"});
+  const Rates& rates = faster.performance->rates;
+  CHECK(rates.collectives.ring_bandwidth.value / base.collectives.ring_bandwidth.value ==
+        doctest::Approx(2).epsilon(1e-3));
+  CHECK(rates.collectives.ring_bandwidth.origin == Origin::assumed);
+  CHECK(rates.products.tile_peak == base.products.tile_peak);
+  CHECK(faster.name == "dgx-h100-80g");
+  CHECK(faster.source.ends_with("; set_system performance.device.link_bandwidth=900 GB/s"));
+  const System stated =
+      read_system("dgx-h100-80g", {"performance.device.link_bandwidth=900 GB/s",
+                                   "performance.rates.collectives.ring_bandwidth=500 GB/s"});
+  CHECK(stated.performance->rates.collectives.ring_bandwidth.value == BytesPerSecond(500e9));
+  CHECK(message_of([] {
+          return read_system("dgx-h100-80g", {"performance.device.half_peak=0"});
+        }).starts_with("set_system performance.device.half_peak: must be"));
 }
 
 }  // namespace headroom

@@ -10,6 +10,7 @@
 // peak for have none; how far predictions were off on the other device is not told of this one.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -28,7 +29,12 @@ struct RateScale {
 RateScale rate_scale(std::string_view group, std::string_view name, const Device& device,
                      const Device& measured);
 
+// How a device with other figures is meant: as one that nobody measured, or as the measured one but for these figures, whose
+// other rates stay as they are.
+enum class OtherFigures : std::uint8_t { another_device, what_if };
+
 // `of` is the name of the system that the rates are of. Expects both devices to have a peak, a memory and links.
-Rates scaled_rates(const Performance& base, const Device& device, const std::string& of);
+Rates scaled_rates(const Performance& base, const Device& device, const std::string& of,
+                   OtherFigures meant = OtherFigures::another_device);
 
 }  // namespace headroom
