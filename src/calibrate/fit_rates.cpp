@@ -199,8 +199,20 @@ void warn_of_few(const std::vector<Stage>& stages, std::vector<std::string>& war
   }
 }
 
-void warn_of_what_is_left(const SortedSamples& samples, const SampleReplay& fit, const std::string& base,
+// The names of what a stage fits.
+std::string fitted_by(const std::vector<Stage>& stages, RateKind kind) {
+  std::vector<std::string> names;
+  for (const Stage& stage : stages) {
+    if (stage.rates.kind != kind) continue;
+    for (const Parameter& parameter : stage.parameters) names.push_back(parameter.name);
+  }
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
+void warn_of_what_is_left(const SortedSamples& samples, const std::vector<Stage>& stages,
+                          const SampleReplay& fit, const std::string& base,
                           std::vector<std::string>& warnings) {
+  const std::string collectives_in_steps = fitted_by(stages, RateKind::collectives_in_steps);
   // `alone` names what samples of training steps tell of these rates.
   const auto kept = [&](const std::vector<Sample>& of, const char* rates, const std::vector<Sample>& in_steps,
                         const char* alone) {
@@ -214,7 +226,7 @@ void warn_of_what_is_left(const SortedSamples& samples, const SampleReplay& fit,
        samples.attention_sustained.empty()  ? "flash_attention.backward"
        : samples.attention_backward.empty() ? "flash_attention.sustained"
                                             : "flash_attention.sustained and flash_attention.backward");
-  kept(samples.collectives, "collectives", samples.collectives_in_steps, "collectives.ring_bandwidth");
+  kept(samples.collectives, "collectives", samples.collectives_in_steps, collectives_in_steps.c_str());
   kept(samples.streaming, "streaming kernels", samples.streaming_in_steps, "streaming.bandwidth_share");
   for (const SampleKind kind : {SampleKind::all_to_all, SampleKind::send_receive}) {
     const auto count = std::count_if(fit.rows.begin(), fit.rows.end(),
@@ -275,7 +287,7 @@ Calibration calibrate(const std::vector<SampleSet>& sets, const System& base) {
     }
   }
   result.fit = replay(samples, performance);
-  warn_of_what_is_left(by_rate, result.fit, base.name, result.warnings);
+  warn_of_what_is_left(by_rate, stages, result.fit, base.name, result.warnings);
   return result;
 }
 

@@ -14,11 +14,19 @@ constexpr double collective_scale = 0.1;
 constexpr double streaming_scale = 0.1;
 
 // Large all-reduces over more devices than a ring serves as well: (1 + 1/r) of the bytes against 2 (r - 1)/r.
-bool tells_nvls(const SortedSamples& samples) {
-  const auto tells = [](const Sample& sample) {
-    return sample.kind == SampleKind::all_reduce && sample.ranks > 4 && sample.bytes >= 64_MiB;
-  };
-  return std::any_of(samples.collectives.begin(), samples.collectives.end(), tells);
+bool tells_nvls(const Sample& sample) {
+  return sample.kind == SampleKind::all_reduce && sample.ranks > 4 && sample.bytes >= 64_MiB;
+}
+
+// Of rings what no switch sums up, and of switches what they do, on a device that has such.
+std::vector<Parameter> step_parameters(const std::vector<Sample>& samples, const Performance& base) {
+  const bool nvls = base.rates.collectives.nvls.has_value();
+  std::vector<Parameter> parameters;
+  if (!nvls || !std::all_of(samples.begin(), samples.end(), tells_nvls))
+    parameters = ring_bandwidth_parameters(base.device);
+  if (nvls && std::any_of(samples.begin(), samples.end(), tells_nvls))
+    parameters.push_back(switch_bandwidth_parameter(base.device));
+  return parameters;
 }
 
 }  // namespace
@@ -130,8 +138,10 @@ std::vector<Stage> stages_of(const SortedSamples& samples, const Performance& ba
          {"experts, " + type + ", 0.2 ms and longer", "experts, " + type + ", shorter"}});
   }
   add({{RateKind::collectives, std::nullopt},
-       collective_parameters(device, samples.one_rank_count,
-                             base.rates.collectives.nvls && tells_nvls(samples)),
+       collective_parameters(
+           device, samples.one_rank_count,
+           base.rates.collectives.nvls &&
+               std::any_of(samples.collectives.begin(), samples.collectives.end(), tells_nvls)),
        &samples.collectives,
        collective_scale,
        "collectives",
@@ -143,7 +153,7 @@ std::vector<Stage> stages_of(const SortedSamples& samples, const Performance& ba
        "streaming kernels",
        {"streaming, from 1 MiB", "streaming, below 1 MiB", "empty kernels"}});
   add({{RateKind::collectives_in_steps, std::nullopt},
-       ring_bandwidth_parameters(device),
+       step_parameters(samples.collectives_in_steps, base),
        &samples.collectives_in_steps,
        collective_scale,
        "collectives of training steps",

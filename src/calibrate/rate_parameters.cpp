@@ -200,6 +200,11 @@ std::vector<Parameter> ring_bandwidth_parameters(const Device& device) {
   return {{"collectives.ring_bandwidth", 0.75 * link, 0.02 * link, link}};
 }
 
+Parameter switch_bandwidth_parameter(const Device& device) {
+  const double link = device.link_bandwidth.count();
+  return {"collectives.nvls.switch_bandwidth", 0.7 * link, 0.02 * link, link};
+}
+
 std::vector<Parameter> collective_parameters(const Device& device, bool one_rank_count, bool nvls) {
   const double link = device.link_bandwidth.count();
   std::vector<Parameter> parameters{
@@ -210,7 +215,7 @@ std::vector<Parameter> collective_parameters(const Device& device, bool one_rank
   };
   if (nvls) {
     parameters.push_back({"collectives.nvls.launch", 60e-6, 0.2e-6, 1e-3});
-    parameters.push_back({"collectives.nvls.switch_bandwidth", 0.7 * link, 0.02 * link, link});
+    parameters.push_back(switch_bandwidth_parameter(device));
   }
   if (one_rank_count) return parameters;
   parameters.push_back({"collectives.low_latency_step", 1e-6, 10e-9, 100e-6});

@@ -30,6 +30,7 @@ std::vector<Parameter> streaming_parameters();
 // Of kernels of training steps, whose times leave out the gaps between launches.
 std::vector<Parameter> bandwidth_share_parameters();
 std::vector<Parameter> ring_bandwidth_parameters(const Device& device);
+Parameter switch_bandwidth_parameter(const Device& device);
 // Ranks and steps are told apart by samples of different numbers of ranks only. With one number, steps and copies are
 // not fitted.
 // `nvls`: whether switches sum, and samples tell how fast.

@@ -59,6 +59,12 @@ struct DeviceWords {
   std::string form;    // "PCIE" or "NVL", which run at other clocks and links; empty for SXM, often not named
 };
 
+// Of the maker and its product line, which names of devices have or leave out.
+bool is_makers(const std::string& word) {
+  return word == "NVIDIA" || word == "TESLA" || word == "AMD" || word == "INSTINCT" || word == "RADEON" ||
+         word == "GRAPHICS";
+}
+
 DeviceWords device_words(const std::string& name) {
   DeviceWords found;
   for (const std::string& word : words_of(name)) {
@@ -67,7 +73,7 @@ DeviceWords device_words(const std::string& name) {
       found.memory = word;
     } else if (word == "PCIE" || word == "NVL") {
       found.form = word;
-    } else if (found.model.empty() && word != "NVIDIA" && word != "TESLA") {
+    } else if (found.model.empty() && !is_makers(word)) {
       found.model = word;
     }
   }

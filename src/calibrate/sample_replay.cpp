@@ -23,6 +23,8 @@ CollectiveKind collective_kind(SampleKind kind) {
     case SampleKind::all_reduce: return CollectiveKind::all_reduce;
     case SampleKind::all_gather: return CollectiveKind::all_gather;
     case SampleKind::reduce_scatter: return CollectiveKind::reduce_scatter;
+    case SampleKind::all_to_all: return CollectiveKind::all_to_all;
+    case SampleKind::send_receive: return CollectiveKind::send_receive;
     default: return CollectiveKind::none;
   }
 }
@@ -166,7 +168,6 @@ Seconds product_time(const Sample& sample, const Performance& performance) {
 
 std::optional<Seconds> predicted_time(const Sample& sample, const Performance& performance) {
   const Rates& rates = performance.rates;
-  if (is_exchange(sample.kind) && sample.nodes > 1) return std::nullopt;
   switch (sample.kind) {
     case SampleKind::matrix_product:
       if (!has_peak(performance.device, sample.product.dtype)) return std::nullopt;
@@ -183,9 +184,9 @@ std::optional<Seconds> predicted_time(const Sample& sample, const Performance& p
     case SampleKind::all_reduce:
     case SampleKind::all_gather:
     case SampleKind::reduce_scatter:
+    case SampleKind::all_to_all:
+    case SampleKind::send_receive:
       return collective_time(collective_kind(sample.kind), sample.bytes, group_of(sample), performance);
-    case SampleKind::all_to_all: return all_to_all_time(sample.bytes, sample.ranks, rates.collectives);
-    case SampleKind::send_receive: return send_receive_time(sample.bytes, rates.collectives);
     case SampleKind::transformer_layer: return layer_time(sample.layer, sample.ranks, performance);
   }
   return std::nullopt;

@@ -48,7 +48,8 @@ std::string_view trimmed(std::string_view text) {
 
 // Units are short, so that a distance between spellings says little: "GB" is not a misspelt "s".
 std::string unit_hint(std::string_view name, const std::vector<std::string_view>& accepted) {
-  if (name.ends_with("b/s") || name.ends_with("bit/s")) return " (in bits, 8 of which make a byte)";
+  if (name.ends_with("b/s") || name.ends_with("bit/s") || name.ends_with("bps"))
+    return " (in bits, 8 of which make a byte)";
   const auto same_letter = [](unsigned char x, unsigned char y) {
     return std::tolower(x) == std::tolower(y);
   };

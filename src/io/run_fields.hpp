@@ -27,6 +27,7 @@ struct WrittenRun {
   std::optional<std::string> pattern;  // of layers of one part
   std::optional<bool> tensor_overlap;
   std::optional<double> capacity_factor;
+  std::optional<Dtype> router_dtype;
   bool paged_stash = false;  // of what experts keep, in pages [Megatron-LM, --moe-paged-stash]
   StatedGraphs graphs;
   std::optional<std::string> mode;  // "LoRA"
@@ -123,6 +124,7 @@ inline constexpr auto moe_run_fields = [](auto& fields, auto& it) {
   fields.optional("capacity_factor", it.capacity_factor);
   fields.optional("mtp_layers", it.run.mtp_layers, Range{0, most_predictors});
   fields.optional("paged_stash", it.paged_stash);
+  fields.optional("router_dtype", it.router_dtype, floating);
 };
 
 inline constexpr auto run_batch_fields = [](auto& fields, auto& it) {

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "document.hpp"
 #include "headroom/io/catalog.hpp"
 #include "headroom/io/model_file.hpp"
@@ -97,6 +99,9 @@ void normalize(Json& run, StacksOfRuns& stacks, WrittenRun& written) {
     if (!written.run.sharding_stack) written.run.sharding_stack = stack_of_sharding(name, run);
     run["parallel"]["fsdp"] = true;
   }
+  const std::string kernels = words_of(run, "/attention_backend");
+  if (kernels.find("unfused") != std::string::npos && !run.contains("flash_attention"))
+    run["flash_attention"] = false;
   for (const std::string_view path : described_members) erase(run, path);
   if (const Json* model = find(run, "/model"); model != nullptr && model->is_string()) {
     written.model = model->get<std::string>();
@@ -137,6 +142,11 @@ void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
   const bool adapts = written.mode && written.mode->find("LoRA") != std::string::npos;
   if (adapts && !trains_adapters(run.lora)) run.lora = lora_of_recipes;
   if (run.experts && written.capacity_factor) run.experts->capacity_factor = written.capacity_factor;
+  if (run.experts && written.router_dtype) run.experts->router_dtype = *written.router_dtype;
+  if (run.experts && run.experts->count > 0 && run.experts->per_token > run.experts->count) {
+    document.report(at / "model" / "moe" / "topk", fmt::format("must be at most experts ({} > {})",
+                                                               run.experts->per_token, run.experts->count));
+  }
   if (run.experts) {
     resolve_expert_groups(*run.experts, [&](std::string_view field, std::string rule) {
       const char* const of_run = field == "groups" ? "groups" : field == "per_token" ? "topk" : "group_topk";

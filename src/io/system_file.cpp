@@ -274,11 +274,16 @@ std::vector<std::string> system_field_names() {
 }
 
 std::optional<System> system_of_device(const std::string& device) {
+  const auto merit = [](const System& system) {
+    const bool measured =
+        system.performance && system.performance->rates.products.tile_peak.origin == Origin::calibrated;
+    return std::pair(measured, system.memory);
+  };
   std::optional<System> found;
   for (System& system : list_systems()) {
     const bool meant = std::any_of(system.runs_of.begin(), system.runs_of.end(),
                                    [&](const std::string& name) { return same_device(device, name); });
-    if (meant && (!found || found->memory < system.memory)) found = std::move(system);
+    if (meant && (!found || merit(*found) < merit(system))) found = std::move(system);
   }
   return found;
 }

@@ -35,7 +35,7 @@ std::string write_system(const System& system);
 std::vector<std::string> system_field_names();
 
 // The embedded system for runs on a device that name no system: the one whose file says so ("runs_of"), by any of the
-// device's names; where the name leaves the memory open, the one with the most. Absent where no file does.
+// device's names; where the name leaves the memory open, one that was measured, and then the one with the most. Absent where no file does.
 std::optional<System> system_of_device(const std::string& device);
 
 // The embedded systems, sorted by name.
