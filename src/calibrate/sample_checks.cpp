@@ -258,7 +258,12 @@ std::vector<std::string> check_samples(const std::vector<SampleSet>& sets, const
   std::vector<Problem> problems;
   for (const SampleSet& set : sets) {
     all.insert(all.end(), set.samples.begin(), set.samples.end());
-    if (!set.device.empty() && !same_device(set.device, base.device)) {
+    const bool of_steps = std::any_of(set.samples.begin(), set.samples.end(),
+                                      [](const Sample& sample) { return sample.load == Load::sustained; });
+    if (set.device.empty() && of_steps) {
+      warnings.push_back(
+          fmt::format("{} does not say of which device it is: taken as of {}", set.file, base.device));
+    } else if (!set.device.empty() && !same_device(set.device, base.device)) {
       problems.push_back(
           {set.file, fmt::format("holds samples of '{}', and {} has {}: name a --base of that device",
                                  set.device, base.name, base.device)});

@@ -144,7 +144,7 @@ void add_calibrate(Command program, ExitCode& exit_code) {
       "  headroom calibrate --profile trace.json.gz --base dgx-h100-80g -o my-cluster.json\n"
       "  headroom calibrate --from-runs my-runs.json --base my-cluster.json -o my-cluster-tuned.json\n"
       "\nErrors are of the fit, and of what was held out: each third of the shapes is predicted by rates "
-      "fitted to\n"
+      "fitted to "
       "the other two, each run by efficiencies fitted to the others. docs/calibration.md describes the "
       "files.\n"
       "\nExit code: 0 done, 2 bad input.");

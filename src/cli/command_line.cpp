@@ -11,6 +11,7 @@
 #include "cli/flags.hpp"
 #include "cli/other_names.hpp"
 #include "headroom/core/expects.hpp"
+#include "headroom/core/reading.hpp"
 #include "headroom/report/table.hpp"
 #include "io/text.hpp"
 
@@ -108,8 +109,16 @@ void parse(App& app, std::vector<std::string> own_arguments) {
 
 // The help of the command that was named last, in lines that a screen of 100 columns shows.
 std::string help_of(const CLI::App& program) {
+  constexpr std::size_t indent_of_names = 2;
   constexpr std::size_t before_descriptions = 28;  // columns behind the indent, as CLI11 has it by default
-  return in_lines(program.help(), Style().columns, before_descriptions);
+  std::string text;
+  const std::string help = program.help();
+  for (const std::string_view line : parts_of(help, '\n')) {
+    const bool of_name = line.find_first_not_of(' ') == indent_of_names;
+    text += in_lines(line, Style().columns, of_name ? before_descriptions : 0) + "\n";
+  }
+  text.pop_back();
+  return text;
 }
 
 // What could have been written instead of an argument that nothing takes.

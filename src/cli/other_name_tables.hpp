@@ -47,6 +47,8 @@ inline constexpr std::array other_names{
     OtherName{"--no-rope-fusion", "--set-software=rotary_kernel=rotate_chunks"},
     OtherName{"--torch-compile", "--set-software=launches=compiled"},
     OtherName{"--compile", "--set-software=launches=compiled"},
+    OtherName{"--no-compile", "--set-software=launches=eager"},
+    OtherName{"--eager", "--set-software=launches=eager"},
     OtherName{"--recompute-activations", "--recompute=selective"},
     OtherName{"--use-flash-attn", "--attention=flash"},
     OtherName{"--cross-entropy-loss-fusion", ""},  // the native one keeps as much

@@ -25,7 +25,7 @@ void add_software_flags(Command command, SystemFlags& flags) {
   command.option("--set-software", flags.software_overrides, "KEY=VALUE",
                  "Override a field of the software: overlap_grad_reduce=true (also: --overlap-grad-reduce, "
                  "--cross-entropy chunked, --no-overlap-param-gather, --tp-comm-overlap, "
-                 "--no-overlap-p2p-communication, ...)");
+                 "--no-overlap-p2p-communication, --compile, --eager, --cuda-graphs layers, ...)");
 }
 
 void read_margin(const SystemFlags& flags, Request& request, std::vector<Problem>& problems) {

@@ -1,5 +1,6 @@
 #include "headroom/answer/validate.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
 #include "cli/output.hpp"
+#include "headroom/core/contains.hpp"
 #include "headroom/core/reading.hpp"
 #include "headroom/interop/profile.hpp"
 #include "headroom/io/measurements_file.hpp"
@@ -19,6 +21,7 @@
 #include "headroom/report/run_page.hpp"
 #include "headroom/report/sample_picture.hpp"
 #include "headroom/report/validation.hpp"
+#include "io/text.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -45,6 +48,7 @@ std::vector<RunTrait> traits_of(const FlagText& flag) {
     if (!trait)
       throw InputError("--group-by",
                        "must list gpu, model, precision or kind, not '" + std::string(name) + "'");
+    if (contains(traits, *trait)) throw InputError("--group-by", "names " + std::string(name) + " twice");
     traits.push_back(*trait);
   }
   return traits;
@@ -91,7 +95,21 @@ ExitCode validate_samples(const ValidateFlags& flags) {
   return ExitCode::done;
 }
 
+// Of a picture by the end of its name, which says what it is; and that no file of runs is given twice.
+void check_files(const ValidateFlags& flags, bool of_runs) {
+  const std::string& picture = flags.picture;
+  const bool page = of_runs && (picture.ends_with(".html") || picture.ends_with(".htm"));
+  if (!picture.empty() && !page && !picture.ends_with(".svg"))
+    throw InputError("--picture",
+                     of_runs ? "must end in .html, or in .svg for the plots alone" : "must end in .svg");
+  std::vector<std::string> files = flags.runs;
+  std::sort(files.begin(), files.end());
+  const auto twice = std::adjacent_find(files.begin(), files.end());
+  if (twice != files.end()) throw InputError("--runs", printable(*twice) + " is given twice");
+}
+
 ExitCode validate(const ValidateFlags& flags) {
+  check_files(flags, flags.samples.empty() && flags.profiles.empty());
   if (!flags.samples.empty() || !flags.profiles.empty()) return validate_samples(flags);
   const Style style = style_of(flags.output);
   if (flags.runs.empty() && (flags.by_title || flags.keyed))

@@ -54,22 +54,25 @@ void apply_override(Document& document, std::string_view override, const std::st
     node = &(*node)[part];
     start = end + 1;
   }
-  // A figure with an origin and a source has both of whoever sets it, unless these are set too.
+  // What has an origin and a source, one figure or several, has both of whoever sets it, unless these are set too.
   if (is_sourced(*node)) {
     field /= "value";
     node = &(*node)["value"];
   }
   *node = scalar(override.substr(equals + 1));
   document.overridden.insert_or_assign(field.to_string(), flag);
-  if (field.back() != "value") return;
+  if (field.empty() || field.back() == "origin" || field.back() == "source") return;
   const JsonPointer whole = field.parent_pointer();
   const auto tell = [&](const char* member, std::string text) {
     if (!document.overridden.contains((whole / member).to_string()))
       document.root[whole][member] = std::move(text);
   };
-  if (!is_sourced(document.root[whole])) return;
+  const Json& of = document.root[whole];
+  if (!of.is_object() || !of.contains("origin") || !of.contains("source")) return;
+  const std::string stated = name + " " + std::string(override);
+  const bool one_figure = of.contains("value") || !of["source"].is_string();
+  tell("source", one_figure ? stated : stated + "; else: " + of["source"].get<std::string>());
   tell("origin", "assumed");
-  tell("source", name + " " + std::string(override));
 }
 
 // " (did you mean 'gpt3-13b' or 'gpt3-175b'?)" for gpt3: names that have a part which begins so, as h100 is one of

@@ -10,7 +10,9 @@ StatedGraphs graphs_of(const Json& run) {
   };
   const Json* const stated = member(run, "cuda_graphs");
   if (stated == nullptr) return {};
-  const std::string rule = "must be none, full_iteration, or an object with impl and scope";
+  const std::string rule = "must be false, none, full_iteration, or an object with impl and scope";
+  if (stated->is_boolean() && !stated->get<bool>())
+    return {.recorded = recorded_graphs(CudaGraphs::none, {}), .rule = {}};
   const Json* const by = stated->is_object() ? member(*stated, "impl") : stated;
   if (by == nullptr || !by->is_string()) return {.recorded = {}, .rule = rule};
   const std::optional<CudaGraphs> implementation = graphs_by(by->get<std::string>());

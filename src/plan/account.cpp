@@ -148,6 +148,14 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
                                              " crosses nodes of " + std::to_string(connected) +
                                              " devices: its collectives run over the network");
   }
+  if (strategy.tensor_parallel < connected && connected % strategy.tensor_parallel != 0) {
+    warn(
+        "tensor_parallel_straddles_nodes",
+        "nodes of " + std::to_string(connected) +
+            " devices hold no whole number of tensor-parallel groups of " +
+            std::to_string(strategy.tensor_parallel) +
+            ": some cross nodes, and their collectives run over the network. Use fewer devices of each node");
+  }
   if (strategy.sequence_parallel && strategy.tensor_parallel == 1) {
     warn("sequence_parallel_without_tensor_parallel",
          "sequence parallelism splits over tensor-parallel ranks: with one of them it changes nothing");

@@ -51,14 +51,18 @@ std::vector<std::string> names(const Table& table) {
   return result;
 }
 
-// The words of a text, where a line may end: at spaces, and within what is long behind a comma or a slash.
+// The words of a text, where a line may end: at spaces, and within what is long behind a comma or a slash, or else an underscore.
 std::vector<std::string_view> words_of(std::string_view text) {
   constexpr std::size_t long_list = 30;
+  constexpr std::size_t longest_word = 38;
   std::vector<std::string_view> words;
   for (std::size_t from = 0; from < text.size();) {
     std::size_t end = std::min(text.find(' ', from), text.size());
     if (end - from > long_list) {
-      const std::size_t joint = text.substr(from, std::min(end - from, 2 * long_list) - 1).find_last_of(",/");
+      const std::string_view part = text.substr(from, std::min(end - from, 2 * long_list) - 1);
+      std::size_t joint = part.find_last_of(",/");
+      const bool far = joint == std::string_view::npos || joint > longest_word;
+      if (far && end - from > longest_word) joint = part.substr(0, longest_word).find_last_of(",/_");
       if (joint != std::string_view::npos) end = from + joint + 1;
     }
     words.push_back(text.substr(from, end - from));

@@ -294,6 +294,27 @@ TEST_CASE("calibrate: kernels of training steps that no rates meet are left out 
   CHECK(contains(result.warnings.back(), "steps.json"));
 }
 
+TEST_CASE(
+    "calibrate: all-reduces of steps that switches sum up tell what switches do, and nothing of rings") {
+  const System h100 = read_system("dgx-h100-80g");
+  Performance truth = *h100.performance;
+  truth.rates.collectives.nvls->switch_bandwidth.value = BytesPerSecond(240e9);
+  std::vector<Sample> samples;
+  for (const Bytes bytes : {64_MiB, 128_MiB, 256_MiB, 512_MiB})
+    samples.push_back({.kind = SampleKind::all_reduce, .ranks = 8, .bytes = bytes, .load = Load::sustained});
+  const auto fitted = [&] {
+    SampleSet set{.file = "step.json", .samples = samples};
+    for (Sample& sample : set.samples) sample.median = *predicted_time(sample, truth);
+    return calibrate({set}, h100).fitted;
+  };
+  REQUIRE(fitted().size() == 1);
+  CHECK(fitted()[0].name == "collectives.nvls.switch_bandwidth");
+  CHECK(fitted()[0].value == doctest::Approx(240e9).epsilon(0.01));
+  samples.push_back({.kind = SampleKind::all_gather, .ranks = 8, .bytes = 256_MiB, .load = Load::sustained});
+  REQUIRE(fitted().size() == 2);
+  CHECK(fitted()[0].name == "collectives.ring_bandwidth");
+}
+
 TEST_CASE("calibrate: a rate at a bound is not called calibrated") {
   SampleSet set = measured(products(), tests::performance());
   // Faster than the bursts' rates allow: a clock above that of a burst.

@@ -1,6 +1,5 @@
 #include "headroom/calibrate/measured_run.hpp"
 
-#include <map>
 #include <set>
 
 #include <doctest/doctest.h>
@@ -134,17 +133,6 @@ TEST_CASE("one's own run finds the system of its device") {
       CHECK(same_device(device, system.device));
     }
   }
-  const std::map<std::string, std::string> others{{"NVIDIA H100 80GB HBM3", "dgx-h100-80g"},
-                                                  {"A100", "dgx-a100-80g"},
-                                                  {"H100 SXM", "dgx-h100-80g"},
-                                                  {"AMD Instinct MI300X", "mi300x"},
-                                                  {"GB200 (Blackwell, NVL72)", "gb200-nvl72"},
-                                                  {"NVIDIA GB300", "gb300-nvl72"},
-                                                  {"NVIDIA B300 SXM6 AC", "dgx-b300"},
-                                                  {"NVIDIA A100 80GB PCIe", "a100-pcie"},
-                                                  {"V100-SXM2-32GB", "none"},
-                                                  {"", "none"}};
-  for (const auto& [device, system] : others) CHECK(system_of_device(device) == system);
 }
 
 TEST_CASE("BLOOM: alibi, ZeRO 1, and ends that count as layers where its partition says so") {

@@ -74,6 +74,7 @@ TEST_CASE("CUDA graphs of a run, by Megatron-Core's words") {
   };
   CHECK_FALSE(graphs("null").cuda_graphs.has_value());
   CHECK(graphs("\"none\"").cuda_graphs == CudaGraphs::none);
+  CHECK(graphs("false").cuda_graphs == CudaGraphs::none);
   CHECK(graphs(R"({"impl": "local", "scope": ["full_iteration"]})").cuda_graphs ==
         CudaGraphs::full_iteration);
   const MeasuredRun layers = graphs(R"({"impl": "transformer_engine", "scope": ["attn", "mamba"]})");
@@ -83,7 +84,7 @@ TEST_CASE("CUDA graphs of a run, by Megatron-Core's words") {
   REQUIRE(cases.measurements.cases.size() == 1);
   CHECK(cases.measurements.cases[0].request.software.cuda_graphs == CudaGraphs::layers);
   const std::string rule =
-      "r.json: /0/cuda_graphs: must be none, full_iteration, or an object with impl and scope";
+      "r.json: /0/cuda_graphs: must be false, none, full_iteration, or an object with impl and scope";
   for (const char* wrong : {"\"some\"", "{}", "3", "{\"impl\": 3}", "[]"}) {
     CHECK(runs_mistake("\"recompute\"", "\"cuda_graphs\": " + std::string(wrong) + ", \"recompute\"") ==
           rule);

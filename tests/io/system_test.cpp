@@ -1,3 +1,6 @@
+#include <map>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include <doctest/doctest.h>
@@ -225,6 +228,24 @@ TEST_CASE("check: tells a file's kind by its keys") {
                  "/allocated/logarithm: is missing"));
   CHECK(
       contains(message_of([&] { return check(R"({"memory": "1 GiB"})"); }), "/devices_per_node: is missing"));
+}
+
+TEST_CASE("system: a device's name finds its system, whatever else the name says") {
+  const std::map<std::string, std::string> systems{{"NVIDIA H100 80GB HBM3", "dgx-h100-80g"},
+                                                   {"A100", "dgx-a100-80g"},
+                                                   {"H100 SXM", "dgx-h100-80g"},
+                                                   {"AMD Instinct MI300X", "mi300x"},
+                                                   {"GB200 (Blackwell, NVL72)", "gb200-nvl72"},
+                                                   {"NVIDIA GB300", "gb300-nvl72"},
+                                                   {"NVIDIA B300 SXM6 AC", "dgx-b300"},
+                                                   {"NVIDIA A100 80GB PCIe", "a100-pcie"},
+                                                   {"V100-SXM2-32GB", "none"},
+                                                   {"", "none"}};
+  for (const auto& [device, name] : systems) {
+    CAPTURE(device);
+    const std::optional<System> system = system_of_device(device);
+    CHECK((system ? system->name : "none") == name);
+  }
 }
 
 }  // namespace headroom
