@@ -60,9 +60,9 @@ std::vector<std::string_view> words_of(std::string_view text) {
     std::size_t end = std::min(text.find(' ', from), text.size());
     if (end - from > long_list) {
       const std::string_view part = text.substr(from, std::min(end - from, 2 * long_list) - 1);
-      std::size_t joint = part.find_last_of(",/");
-      const bool far = joint == std::string_view::npos || joint > longest_word;
-      if (far && end - from > longest_word) joint = part.substr(0, longest_word).find_last_of(",/_");
+      std::size_t joint = part.find_last_of(",/");  // or npos, which is beyond all
+      if (joint > longest_word && end - from > longest_word)
+        joint = part.substr(0, longest_word).find_last_of(",/_");
       if (joint != std::string_view::npos) end = from + joint + 1;
     }
     words.push_back(text.substr(from, end - from));

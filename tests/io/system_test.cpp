@@ -241,10 +241,10 @@ TEST_CASE("system: a device's name finds its system, whatever else the name says
                                                    {"NVIDIA A100 80GB PCIe", "a100-pcie"},
                                                    {"V100-SXM2-32GB", "none"},
                                                    {"", "none"}};
-  for (const auto& [device, name] : systems) {
-    CAPTURE(device);
-    const std::optional<System> system = system_of_device(device);
-    CHECK((system ? system->name : "none") == name);
+  for (const auto& named : systems) {
+    CAPTURE(named.first);
+    const std::optional<System> system = system_of_device(named.first);
+    CHECK((system ? system->name : "none") == named.second);
   }
 }
 
