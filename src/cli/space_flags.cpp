@@ -32,6 +32,12 @@ void add_field(Command command, const SpaceField& dimension, SpaceFlag& flag) {
       option("yes|no|both");
     } else if constexpr (std::is_same_v<Values, bool>) {
       command.flag(switch_flag(dimension, Space().*member), flag.on, help).group(group);
+    } else if constexpr (std::is_same_v<Values, ModuleSets>) {
+      option(std::string(field.value));
+      command
+          .flag(switch_flag(dimension, true), flag.on,
+                "No recomputation by modules of experts and of latent attention")
+          .group(group);
     } else {
       option(std::string(field.value) + ",...");
     }
@@ -65,6 +71,11 @@ void read_values(const SpaceField& dimension, const SpaceFlag& flag, std::vector
 
 void read_values(const SpaceField&, const SpaceFlag& flag, bool& tried, std::vector<Problem>&) {
   if (flag.on) tried = !tried;
+}
+
+void read_values(const SpaceField&, const SpaceFlag& flag, ModuleSets& sets, std::vector<Problem>&) {
+  sets.of_model = !flag.on;
+  sets.only = split_list(flag.values);
 }
 
 template <class E>

@@ -40,6 +40,7 @@ constexpr auto device_fields = [](auto& fields, auto& device) {
   fields.required("link_bandwidth", device.link_bandwidth);
   fields.optional("fp8_peak", device.fp8_peak);
   fields.optional("fp4_peak", device.fp4_peak);
+  fields.optional("mxfp4_peak", device.mxfp4_peak);
 };
 
 constexpr auto network_fields = [](auto& fields, auto& network) {

@@ -268,9 +268,11 @@ std::vector<Problem> precision_illegalities(const System& system, const Strategy
   const PrecisionRow& row = row_of(strategy.precision);
   const Device& device = system.performance->device;
   const std::string rule = "must be one that " + system.device + " multiplies: " + std::string(row.name);
+  if (row.dtype == Dtype::nvfp4 && !device.fp4_peak && device.mxfp4_peak)
+    return {{"precision", rule + " has no peak there, where FP4 is MXFP4"}};
   if (!has_peak(device, row.dtype)) return {{"precision", rule + " has no peak there"}};
-  if (row.from_blackwell && !device.fp4_peak)
-    return {{"precision", rule + " takes a device from Blackwell on"}};
+  if (row.scales_blocks && !scales_blocks(device))
+    return {{"precision", rule + " takes a device that scales blocks of 32 (Blackwell, MI350 and later)"}};
   return {};
 }
 

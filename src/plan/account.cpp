@@ -142,7 +142,8 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
   const auto warn = [&](std::string code, std::string text) {
     warnings.push_back({std::move(code), std::move(text)});
   };
-  const std::int64_t connected = connected_devices(system, devices(strategy));
+  const std::int64_t job = devices(strategy);
+  const std::int64_t connected = connected_devices(system, job);
   if (strategy.tensor_parallel > connected) {
     warn("tensor_parallel_across_nodes", "tensor parallelism of " + std::to_string(strategy.tensor_parallel) +
                                              " crosses nodes of " + std::to_string(connected) +
@@ -155,6 +156,12 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
             " devices hold no whole number of tensor-parallel groups of " +
             std::to_string(strategy.tensor_parallel) +
             ": some cross nodes, and their collectives run over the network. Use fewer devices of each node");
+  }
+  const std::int64_t host = host_size(system);
+  if (job > host && job % host != 0) {
+    warn("hosts_not_filled", std::to_string(job) + " devices do not fill their hosts of " +
+                                 std::to_string(host) +
+                                 ", which launchers hand out whole: times are those of full ones");
   }
   if (strategy.sequence_parallel && strategy.tensor_parallel == 1) {
     warn("sequence_parallel_without_tensor_parallel",

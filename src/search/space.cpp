@@ -299,12 +299,15 @@ std::vector<Recomputation> recomputations(const Request& base, const Space& spac
   const std::int64_t most = longest_stage(base.model.layers, layout);
   list.reserve(static_cast<std::size_t>(most) + 12);
   const Software& software = base.software;
-  const std::vector<RecomputePolicy>& policies =
-      space.recompute.empty() ? software.recompute : space.recompute;
+  const std::vector<std::string>& only = space.recompute_modules.only;
+  const bool whatever = space.recompute.empty() && only.empty();
+  const std::vector<RecomputePolicy>& policies = whatever ? software.recompute : space.recompute;
   for (const RecomputePolicy policy : {RecomputePolicy::none, RecomputePolicy::selective,
                                        RecomputePolicy::selective_op, RecomputePolicy::full}) {
-    const bool has = contains(policies, policy) && policy_rule(software, policy).empty();
-    if (has || (policy == RecomputePolicy::none && space.recompute.empty())) {
+    // Megatron-LM's selective recomputation is that of the modules that are named.
+    const bool named = policy == RecomputePolicy::selective && !only.empty();
+    const bool has = contains(policies, policy) && policy_rule(software, policy).empty() && !named;
+    if (has || (policy == RecomputePolicy::none && whatever)) {
       Recomputation recompute{.policy = policy};
       if (policy == RecomputePolicy::full && space.recompute_layers && software.recompute_layers) {
         for (recompute.layers = 1; recompute.layers < most; ++recompute.layers) add(recompute);
@@ -313,11 +316,14 @@ std::vector<Recomputation> recomputations(const Request& base, const Space& spac
       add(recompute);
     }
     // Modules come behind core attention, which is one of them.
-    const bool by_module = policy == RecomputePolicy::selective && space.recompute_modules &&
-                           contains(software.recompute, RecomputePolicy::ops);
-    if (!by_module || !(has || space.recompute.empty())) continue;
-    for (const std::vector<std::string>& modules : module_choices(base.model, layout.precision))
-      add({.policy = RecomputePolicy::ops, .ops = modules});
+    if (policy != RecomputePolicy::selective) continue;
+    if (named) {
+      add({.policy = RecomputePolicy::ops, .ops = only});
+    } else if (space.recompute_modules.of_model && contains(software.recompute, RecomputePolicy::ops) &&
+               (has || whatever)) {
+      for (const std::vector<std::string>& modules : module_choices(base.model, layout.precision))
+        add({.policy = RecomputePolicy::ops, .ops = modules});
+    }
   }
   return list;
 }

@@ -293,6 +293,10 @@ TEST_CASE("precision: a device has the arithmetic, or the strategy is refused") 
   CHECK(refused("dgx-h100-80g", Precision::mxfp8));
   CHECK(refused("dgx-h100-80g", Precision::nvfp4));
   for (const PrecisionRow& row : precisions) CHECK_FALSE(refused("dgx-b200-180g", row.precision));
+  // An MI355X scales blocks of 32, as MXFP8 has them, and not of 16.
+  CHECK(refused("mi300x", Precision::mxfp8));
+  for (const PrecisionRow& row : precisions)
+    CHECK(refused("mi355x", row.precision) == (row.precision == Precision::nvfp4));
   CHECK_FALSE(refused("dgx-a100-80g", Precision::bf16));
   CHECK_THROWS_AS(evaluate(llama_in("dgx-a100-80g", Precision::fp8)), InputError);
 }

@@ -55,7 +55,14 @@ TEST_CASE("search: modules of experts and of latent attention are tried where se
   };
   CHECK(count(space) == std::ssize(module_choices(request.model, Precision::bf16)));
   CHECK(count({.recompute = {RecomputePolicy::none, RecomputePolicy::full}}) == 0);
-  CHECK(count({.recompute_modules = false}) == 0);
+  CHECK(count({.recompute_modules = {.of_model = false}}) == 0);
+  Space named{.devices = 4, .recompute_modules = {.only = {"moe_act", "layernorm"}}};
+  const std::vector<Recomputation> alone = recomputations(request, named, Strategy{});
+  REQUIRE(alone.size() == 1);
+  CHECK(alone.front().ops == named.recompute_modules.only);
+  named.recompute = {RecomputePolicy::none, RecomputePolicy::selective};
+  CHECK(recomputations(request, named, Strategy{}).size() == 2);
+  check_against_brute_force(request, named);
 }
 
 TEST_CASE("search: context parallelism by several exchanges where they are asked for") {

@@ -16,7 +16,10 @@ struct Device {
   BytesPerSecond memory_bandwidth;
   BytesPerSecond link_bandwidth;           // to the other devices of the node, each direction
   std::optional<FlopsPerSecond> fp8_peak;  // dense, on the tensor cores, where the device has one
-  std::optional<FlopsPerSecond> fp4_peak;  // likewise
+  std::optional<FlopsPerSecond> fp4_peak;  // likewise, of NVFP4
+  // Likewise, of AMD's FP4 from the MI350 series on. It takes blocks of 32 with scales that are powers of two; NVFP4
+  // has blocks of 16 with FP8 scales. No precision here multiplies it.
+  std::optional<FlopsPerSecond> mxfp4_peak;
   friend bool operator==(const Device&, const Device&) = default;
 };
 
@@ -34,11 +37,14 @@ constexpr FlopsPerSecond peak_of(const Device& device, Dtype dtype) {
   return {};
 }
 
+// Whether its products scale blocks of 32: MXFP8's and FP4's.
+constexpr bool scales_blocks(const Device& device) { return device.fp4_peak || device.mxfp4_peak; }
+
 // Copies of a factor that products of a type take, one to be multiplied by rows and one by columns. Scales of blocks lie along
 // one of the two. With a scale a tensor Hopper takes two as well, whose FP8 products read factors in one order only; the devices
-// that multiply FP4, from Blackwell on, read either [Transformer Engine, pytorch/utils.py, is_non_tn_fp8_gemm_supported].
+// that scale blocks, from Blackwell on, read either [Transformer Engine, pytorch/utils.py, is_non_tn_fp8_gemm_supported].
 constexpr int copies_of_factor(const Device& device, Dtype dtype) {
-  return dtype == Dtype::fp8 && device.fp4_peak ? 1 : 2;
+  return dtype == Dtype::fp8 && scales_blocks(device) ? 1 : 2;
 }
 
 constexpr bool has_peak(const Device& device, Dtype dtype) {

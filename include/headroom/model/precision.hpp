@@ -41,7 +41,7 @@ struct PrecisionRow {
   // Of the extents of weights, and of the tokens, on a rank: scales, or the kernels of products, need them.
   std::int64_t multiple;
   std::int64_t row_multiple;
-  bool from_blackwell;  // its products scale blocks, as no device before Blackwell does
+  bool scales_blocks;  // in its products, as no device before Blackwell and MI350 does
 };
 
 inline constexpr std::array<PrecisionRow, 6> precisions{{

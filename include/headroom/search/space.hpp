@@ -43,6 +43,16 @@ constexpr std::int64_t usual_global_batch(std::int64_t sequence) {
   return sequence < usual_batch_tokens ? usual_batch_tokens / sequence : 1;
 }
 
+// Sets of ops and modules that layers recompute.
+struct ModuleSets {
+  // Where selective recomputation is tried, or nothing is said, and the stack has it: those of experts and of latent
+  // attention (parallel/module_choices.hpp).
+  bool of_model = true;
+  // One set in their place, and in place of all other recomputation but what Space::recompute names; empty: none.
+  std::vector<std::string> only;
+  friend bool operator==(const ModuleSets&, const ModuleSets&) = default;
+};
+
 struct Space {
   std::int64_t devices = 1;  // all of them are used: d = devices / (t c p)
   Counts tensor_parallel;    // divisors of the devices, within a node unless listed
@@ -67,8 +77,7 @@ struct Space {
   std::vector<RecomputePolicy> recompute;  // empty: what the training stack has
   // Full recomputation also of the first K layers of each stage only, for every K, where the stack has it.
   bool recompute_layers = true;
-  // Where selective recomputation is tried, or nothing is said, and the stack has it: also by the modules of experts and of latent attention (parallel/module_choices.hpp).
-  bool recompute_modules = true;
+  ModuleSets recompute_modules;
   // A window's passes differ from each other, so that its time takes a replay, and its memory a walk through the
   // schedule for every size that it may have: milliseconds, where other strategies take a microsecond.
   bool recompute_window = false;
@@ -88,7 +97,7 @@ using SpaceMember =
     std::variant<Counts Space::*, std::vector<bool> Space::*, std::vector<RecomputePolicy> Space::*,
                  std::vector<ScheduleKind> Space::*, std::vector<DataSharding> Space::*,
                  std::vector<CpComm> Space::*, std::vector<Dispatcher> Space::*,
-                 std::vector<Precision> Space::*, bool Space::*>;
+                 std::vector<Precision> Space::*, ModuleSets Space::*, bool Space::*>;
 struct SpaceField {
   std::string_view field;
   SpaceMember values;
@@ -121,7 +130,7 @@ inline constexpr std::array space_fields{
     SpaceField{"recompute", &Space::recompute,
                "none, selective, selective_op (of torchtitan), full (default: what the stack has)"},
     SpaceField{"recompute_ops", &Space::recompute_modules,
-               "No recomputation by modules of experts and of latent attention"},
+               "Recompute these ops or modules, and nothing else but what --recompute names"},
     SpaceField{"recompute_layers", &Space::recompute_layers, "Full recomputation of all layers only"},
     SpaceField{"recompute_window", &Space::recompute_window,
                "Also windows of microbatches exempt from recomputation (slower to search)"},
