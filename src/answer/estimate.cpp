@@ -7,6 +7,8 @@ namespace {
 
 constexpr std::size_t most_alternatives = 3;
 
+}  // namespace
+
 std::vector<LoadedPlan> plans_by_load(const Request& request) {
   const std::int64_t ranks = request.strategy.expert_parallel;
   std::vector<LoadedPlan> loads;
@@ -24,8 +26,6 @@ std::vector<LoadedPlan> plans_by_load(const Request& request) {
   }
   return loads;
 }
-
-}  // namespace
 
 EstimateReply estimated(Evaluation evaluation, const Training& training) {
   EstimateReply reply{.evaluation = std::move(evaluation)};

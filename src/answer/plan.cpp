@@ -206,6 +206,10 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
   }
   constexpr std::size_t least_accounts = 2;  // the best, and the next to see its margin
   reply.accounts = accounts_of(reply, std::max(question.accounts, least_accounts));
+  if (!reply.accounts.empty()) {
+    EstimateReply& best = reply.accounts.front();
+    best.loads = plans_by_load(account(best.evaluation).request);
+  }
   if (question.with_launch && !reply.accounts.empty()) {
     const Request& best = account(reply.accounts.front().evaluation).request;
     reply.accounts.front().launch = launch_flags(best.model, best.strategy, best.workload, best.software);

@@ -24,9 +24,12 @@ Request request_of(const AllFlags& flags) {
 
 ExitCode compare(const CompareFlags& flags) {
   const Style style = style_of(flags.output);
-  const AllFlags second = changed_flags(flags.first, "--to", flags.change, add_system_flags);
-  const CompareReply reply =
-      answer(CompareQuestion{.before = request_of(flags.first), .after = request_of(second)});
+  const Request before = request_of(flags.first);
+  AllFlags second = changed_flags(flags.first, "--to", flags.change, add_system_flags);
+  // The default follows the layout: with it, iterations of different batches would be compared.
+  FlagText& batch = second.request.text("global_batch");
+  if (!batch) batch = std::to_string(before.workload.global_batch);
+  const CompareReply reply = answer(CompareQuestion{.before = before, .after = request_of(second)});
   write(flags.output, render(reply, flags.change, style));
   return std::holds_alternative<Plan>(reply.after) ? ExitCode::done : ExitCode::infeasible;
 }

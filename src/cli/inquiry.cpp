@@ -11,7 +11,7 @@ void use_devices(const RequestFlags& asked, std::int64_t all, Strategy& strategy
     if (all % replica == 0) {
       strategy.data_parallel = all / replica;
     } else {
-      problems.push_back({"--devices", "must be a multiple of --tensor-parallel times --pipeline-parallel (" +
+      problems.push_back({"--devices", "must be a multiple of " + sizes_of_replica(strategy) + " (" +
                                            std::to_string(all) + " is not a multiple of " +
                                            std::to_string(replica) + ")"});
     }

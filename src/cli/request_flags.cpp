@@ -69,12 +69,6 @@ void read_fields(const RequestFlags& flags, Request& request, std::vector<Proble
   }
 }
 
-// The flags whose sizes make a replica.
-std::string sizes_of_replica(const Strategy& strategy) {
-  const char* const context = strategy.context_parallel > 1 ? " times --context-parallel" : "";
-  return std::string("--tensor-parallel") + context + " times --pipeline-parallel";
-}
-
 // d, where it is not given, follows from the number of devices.
 void read_devices(const RequestFlags& flags, Strategy& strategy, std::vector<Problem>& problems) {
   if (!flags.devices) return;
@@ -96,6 +90,11 @@ void read_devices(const RequestFlags& flags, Strategy& strategy, std::vector<Pro
 }
 
 }  // namespace
+
+std::string sizes_of_replica(const Strategy& strategy) {
+  const char* const context = strategy.context_parallel > 1 ? " times --context-parallel" : "";
+  return std::string("--tensor-parallel") + context + " times --pipeline-parallel";
+}
 
 FlagText& RequestFlags::text(std::string_view field) { return fields[index_of(field)].text; }
 const FlagText& RequestFlags::text(std::string_view field) const { return fields[index_of(field)].text; }

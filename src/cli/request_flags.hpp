@@ -39,6 +39,9 @@ void add_model_flags(Command command, RequestFlags& flags);
 void add_layout_flags(Command command, RequestFlags& flags);
 void add_saved_flags(Command command, RequestFlags& flags);
 
+// The flags whose sizes make a replica.
+std::string sizes_of_replica(const Strategy& strategy);
+
 // Says on stderr what is assumed of a model.
 void tell(const HubAssumption& assumption);
 

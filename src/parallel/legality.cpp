@@ -126,6 +126,10 @@ void check_recompute(Rules& rules, const Transformer& model, const Strategy& str
   rules.require(recompute.method == RecomputeMethod::block || (full && recompute.layers > 0),
                 "recompute_method",
                 "uniform needs `recompute` full and `recompute_layers`, the layers that share a checkpoint");
+  // [Megatron-LM, core/transformer/multi_token_prediction.py, _checkpointed_forward; with block it recomputes them not at all]
+  rules.require(
+      recompute.method != RecomputeMethod::uniform || recompute.layers <= 1 || model.mtp_layers == 0,
+      "recompute_layers", "must be 1 with `recompute_method` uniform and `mtp_layers` of the model");
   if (recompute.ops.empty()) return;
   const ModelLayers layers = layers_of(model, strategy, software);
   std::vector<std::string_view> known;

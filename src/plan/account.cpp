@@ -4,7 +4,10 @@
 #include <cmath>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "headroom/core/counts.hpp"
+#include "headroom/model/expert_load.hpp"
 #include "headroom/plan/interval.hpp"
 
 namespace headroom {
@@ -172,6 +175,13 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
          any_experts(model) ? "the load of experts differs between expert-parallel ranks: with one of them "
                               "(expert_parallel 1) moe_imbalance changes nothing"
                             : "the model has no experts: moe_imbalance changes nothing");
+  }
+  const MoeImbalance& imbalance = workload.moe_imbalance;
+  const double load = fullest_rank(imbalance, model, strategy.expert_parallel);
+  if (any_experts(model) && imbalance.factor > load && strategy.expert_parallel > 1) {
+    warn("moe_imbalance_capped", fmt::format("no expert-parallel rank is sent more than {:.4g} x the mean "
+                                             "here: moe_imbalance {:g} counts as that",
+                                             load, imbalance.factor));
   }
   if (model.architecture.positions == Positions::learned && workload.sequence > model.max_positions) {
     warn("sequence_exceeds_positions", "the sequence of " + std::to_string(workload.sequence) +

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/model/expert_load.hpp"
 #include "headroom/parallel/flops.hpp"
 #include "headroom/parallel/stage_places.hpp"
 
@@ -62,9 +63,10 @@ RecomputedParts recomputed_parts(const ModelLayers& layers, const Strategy& stra
 
 IterationFlops iteration_flops(const Transformer& model, const ModelLayers& layers, const Strategy& strategy,
                                const Workload& workload, const RecomputedParts& recomputed) {
-  // Padding is no work that the model needs.
+  // Padding is no work that the model needs, nor are tokens that experts drop.
   Bindings letters = bindings(model, strategy, workload);
-  letters.bind(Symbol::vocabulary, static_cast<double>(model.vocabulary)).bind(Symbol::imbalance, 1);
+  letters.bind(Symbol::vocabulary, static_cast<double>(model.vocabulary))
+      .bind(Symbol::imbalance, fullest_rank(MoeImbalance{}, model, 1));
   const auto core = [](const LayerKind& kind) { return core_attention_ops(kind.ops); };
 
   // The backward pass has a product for the gradient of each of two factors, but for one where weights are frozen.

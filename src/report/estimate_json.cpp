@@ -198,6 +198,7 @@ OrderedJson estimate_json(const EstimateReply& report) {
     assumptions.push_back({{"text", text}, {"source", source}});
   OrderedJson json{{"format", 2},
                    {"model", to_json(request.model)},
+                   {"parameters", to_json(parameter_counts(request.model))},
                    {"system", to_json(request.system)},
                    {"software", to_json(request.software)},
                    {"strategy", to_json(request.strategy)},

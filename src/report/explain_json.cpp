@@ -87,6 +87,7 @@ OrderedJson explain_json(const ExplainReply& explanation) {
   const bool several = has_several_kinds(explanation);
   OrderedJson json = {{"format", 2},
                       {"model", to_json(explanation.model)},
+                      {"parameters", to_json(parameter_counts(explanation.model))},
                       {"strategy", to_json(explanation.strategy)},
                       {"workload", to_json(explanation.workload, explanation.strategy)},
                       {"detail", name_of(explanation.detail)},

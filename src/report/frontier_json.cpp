@@ -127,6 +127,7 @@ OrderedJson frontier_json(const FrontierReply& report) {
   }
   OrderedJson json{{"format", 2},
                    {"model", to_json(report.request.model)},
+                   {"parameters", to_json(parameter_counts(report.request.model))},
                    {"system", to_json(report.request.system)},
                    {"software", to_json(report.request.software)},
                    {"strategy", to_json(report.request.strategy)},

@@ -54,6 +54,13 @@ OrderedJson number(double value) {
 
 OrderedJson to_json(const Transformer& model) { return named(model.name, json_of(model)); }
 
+OrderedJson to_json(const ParameterCounts& parameters) {
+  return {{"all", number(parameters.all)},
+          {"active", number(parameters.active)},
+          {"active_without_embedding", number(parameters.active_without_embedding)},
+          {"mtp", number(parameters.predictors)}};
+}
+
 OrderedJson to_json(const System& system) { return named(system.name, json_of(system)); }
 
 OrderedJson to_json(const Software& software) { return named(software.name, json_of(software)); }

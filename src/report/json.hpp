@@ -8,6 +8,7 @@
 #include "headroom/calibrate/published_source.hpp"
 #include "headroom/hardware/software.hpp"
 #include "headroom/hardware/system.hpp"
+#include "headroom/memory/state.hpp"
 #include "headroom/parallel/strategy.hpp"
 
 namespace headroom {
@@ -20,6 +21,7 @@ OrderedJson number(double value);
 inline OrderedJson number(Bytes bytes) { return number(std::round(bytes.count())); }
 
 OrderedJson to_json(const Transformer& model);
+OrderedJson to_json(const ParameterCounts& parameters);
 OrderedJson to_json(const System& system);
 OrderedJson to_json(const Software& software);
 OrderedJson to_json(const PublishedSource& source);

@@ -80,6 +80,24 @@ std::string batch_text(const PlanReply& report) {
                      report.default_batch ? " (around 4M tokens, default)" : "");
 }
 
+// What becomes of a plan that takes experts as wanted alike, where they are not.
+std::string typical_load_line(const EstimateReply& reply) {
+  if (account(reply.evaluation).request.workload.moe_imbalance != MoeImbalance{}) return {};
+  for (const LoadedPlan& loaded : reply.loads) {
+    if (loaded.load != ExpertLoad::typical) continue;
+    return fmt::format(
+        "- with experts wanted unevenly, the fullest rank typically {:.2f} x the mean, it would take {} and "
+        "{}{} "
+        "({} typical)\n",
+        loaded.imbalance, human(*loaded.iteration), human(loaded.peak),
+        loaded.verdict == Verdict::does_not_fit ? ", and not fit"
+        : loaded.verdict == Verdict::marginal   ? ", and be marginal"
+                                                : "",
+        flag_of("moe_imbalance"));
+  }
+  return {};
+}
+
 // Why the best plan is the best: its margin, where its time goes beside products, and what memory keeps it from.
 std::string choice_text(const PlanReply& report) {
   const std::vector<Candidate>& plans = report.result.plans;
@@ -89,7 +107,7 @@ std::string choice_text(const PlanReply& report) {
                   policy_line(best.request.strategy, best.request.software));
   if (const std::string launch = launch_line(best.request.model, best.request.strategy); !launch.empty())
     text += "      " + launch + "\n";
-  if (plans.size() > 1) {
+  if (plans.size() > 1 && slower_by(report, plans[1]) >= 0) {
     const Plan& second = account(report.accounts[1].evaluation);
     const bool same_batch = best.request.workload == second.request.workload;
     text += fmt::format("- plan 2 takes {:.1f}% longer{}\n", 100 * slower_by(report, plans[1]),
@@ -122,7 +140,7 @@ std::string choice_text(const PlanReply& report) {
   };
   text += fmt::format("- beside GEMMs its time goes into {}, {}, {}\n", share(lost[0]), share(lost[1]),
                       share(lost[2]));
-  text += allocator_hint(report.accounts.front());
+  text += allocator_hint(report.accounts.front()) + typical_load_line(report.accounts.front());
   if (const Candidate* const marginal = faster_but_marginal(report)) {
     text += fmt::format("- faster, but marginal: {}{}{} would take {} ({:+.1f}%{}) with {} free\n",
                         compares_systems(report) ? system_of(report, *marginal).name + " " : "",

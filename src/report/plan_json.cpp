@@ -17,7 +17,8 @@ namespace {
 OrderedJson entry_json(const PlanReply& report, std::size_t i, const PlanWords& asked) {
   const EstimateReply& account_of_plan = report.accounts[i];
   OrderedJson json = estimate_json(account_of_plan);
-  for (const char* shared : {"format", "model", "system", "software", "alternatives", "assumptions"}) {
+  for (const char* shared :
+       {"format", "model", "parameters", "system", "software", "alternatives", "assumptions"}) {
     json.erase(shared);
   }
   if (compares_systems(report)) json["system"] = system_of(report, report.result.plans[i]).name;
@@ -121,6 +122,7 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
   for (const auto& [reason, count] : result.rejected) rejected[reason] = count;
   OrderedJson json{{"format", 2},
                    {"model", to_json(report.base.model)},
+                   {"parameters", to_json(parameter_counts(report.base.model))},
                    {"system", to_json(report.base.system)},
                    {"software", to_json(report.base.software)},
                    {"devices", compares_devices(report) ? OrderedJson(report.comparison.device_counts)

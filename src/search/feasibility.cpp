@@ -86,30 +86,68 @@ std::int64_t devices_lower_bound(const Request& base, const Space& space, std::o
   return least;
 }
 
-bool Feasibility::fits(const Space& space) {
+namespace {
+
+// What fits wherever anything does, with those of the space that may hold fewer heavy layers on a rank.
+Space leanest_of(const Request& base, const Space& space) {
   Space lean = leanest(space);
-  const bool kinds = !base_.model.layer_kinds.empty() || has_bf16_layers(base_.strategy.precision_scope);
+  const bool kinds = !base.model.layer_kinds.empty() || has_bf16_layers(base.strategy.precision_scope);
   if (kinds) {  // interleaved, a rank may hold fewer of the heavy ones
     lean.virtual_pipeline = space.virtual_pipeline;
     lean.schedules = space.schedules;
   }
+  return lean;
+}
+
+}  // namespace
+
+std::optional<Strategy> Feasibility::fitting_layout(const Space& space) {
+  const Space lean = leanest_of(base_, space);
   LayersByMemory by_memory(base_, lean);
-  return any_layout(base_, lean, [&](const Strategy& layout) {
-    const bool placed = by_memory.applies(layout);
-    const std::vector<ShardingChoice> choices = sharding_choices(base_, lean, layout);
-    for (const ShardingChoice& sharding : choices) {
-      if (sharding == ShardingChoice{} && choices.size() > 1) continue;  // the others hold less
-      Strategy strategy = with_sharding(layout, sharding);
-      composer_.set_layout(strategy);
-      for (const Recomputation& recompute : recomputations(base_, lean, layout)) {
-        if (!goes_with(recompute, sharding.data_sharding, base_.model, layout)) continue;
-        strategy.recompute = recompute;
-        if (fits(strategy)) return true;
-        if (placed && !recompute.window && by_memory.fitting(composer_, strategy)) return true;
-      }
-    }
+  std::optional<Strategy> found;
+  any_layout(base_, lean, [&](const Strategy& layout) {
+    if (fits(layout, lean, by_memory)) found = layout;
+    return found.has_value();
+  });
+  return found;
+}
+
+std::vector<Strategy> Feasibility::fitting_layouts(const Space& space) {
+  const Space lean = leanest_of(base_, space);
+  LayersByMemory by_memory(base_, lean);
+  std::vector<Strategy> found;
+  any_layout(base_, lean, [&](const Strategy& layout) {
+    if (fits(layout, lean, by_memory)) found.push_back(layout);
     return false;
   });
+  return found;
+}
+
+std::vector<Strategy> Feasibility::fitting_of(const Space& space, std::span<const Strategy> layouts) {
+  const Space lean = leanest_of(base_, space);
+  LayersByMemory by_memory(base_, lean);
+  std::vector<Strategy> found;
+  for (const Strategy& layout : layouts) {
+    if (layout_illegalities(base_, layout).empty() && fits(layout, lean, by_memory)) found.push_back(layout);
+  }
+  return found;
+}
+
+bool Feasibility::fits(const Strategy& layout, const Space& lean, LayersByMemory& by_memory) {
+  const bool placed = by_memory.applies(layout);
+  const std::vector<ShardingChoice> choices = sharding_choices(base_, lean, layout);
+  for (const ShardingChoice& sharding : choices) {
+    if (sharding == ShardingChoice{} && choices.size() > 1) continue;  // the others hold less
+    Strategy strategy = with_sharding(layout, sharding);
+    composer_.set_layout(strategy);
+    for (const Recomputation& recompute : recomputations(base_, lean, layout)) {
+      if (!goes_with(recompute, sharding.data_sharding, base_.model, layout)) continue;
+      strategy.recompute = recompute;
+      if (fits(strategy)) return true;
+      if (placed && !recompute.window && by_memory.fitting(composer_, strategy)) return true;
+    }
+  }
+  return false;
 }
 
 bool Feasibility::fits_within(const Space& space, Seconds most) {

@@ -10,30 +10,11 @@
 #include "headroom/search/feasibility.hpp"
 #include "headroom/search/obstacle.hpp"
 #include "search/divided_heads.hpp"
+#include "search/largest.hpp"
+#include "search/longest_sequence.hpp"
 
 namespace headroom {
 namespace {
-
-// The largest multiple of `unit` from `from`, which is one, to `most` that holds, where all smaller ones do too; none
-// if `from` does not.
-template <class Holds>
-std::optional<std::int64_t> largest(std::int64_t unit, std::int64_t from, std::int64_t most, Holds holds) {
-  if (from > most || !holds(from)) return {};
-  std::int64_t good = from / unit;
-  std::int64_t bad = most / unit + 1;
-  for (std::int64_t width = 1; good + width < bad; width *= 2) {
-    if (!holds((good + width) * unit)) {
-      bad = good + width;
-      break;
-    }
-    good += width;
-  }
-  while (bad - good > 1) {
-    const std::int64_t middle = good + (bad - good) / 2;
-    (holds(middle * unit) ? good : bad) = middle;
-  }
-  return good * unit;
-}
 
 class Finder {
  public:
@@ -49,7 +30,7 @@ class Finder {
     switch (question_.extreme) {
       case Extreme::min_devices: min_devices(); break;
       case Extreme::max_batch: max_batch(); break;
-      case Extreme::max_sequence: max_sequence(); break;
+      case Extreme::max_sequence: found_.value = longest_sequence(base_, space_, question_); break;
       case Extreme::max_layers: max_layers(); break;
     }
     if (!found_.value && !found_.micro_batch) say_why_nothing_fits();
@@ -58,11 +39,8 @@ class Finder {
 
  private:
   // Whether something fits at a value, in a part of the space.
-  [[nodiscard]] bool holds(std::int64_t value, Space space) const {
-    Request request = base_;
-    put(question_.extreme, value, request, space);
-    Feasibility feasibility(request);
-    return question_.within ? feasibility.fits_within(space, *question_.within) : feasibility.fits(space);
+  [[nodiscard]] bool holds(std::int64_t value, const Space& space) const {
+    return fits_at(value, base_, space, question_);
   }
 
   // Divisibility decides what is legal on a number of devices, so more of them need not fit where fewer do.
@@ -128,27 +106,6 @@ class Finder {
     }
     found_.obstacle = obstacle(request, space);
     if (!found_.obstacle) found_.most_model_parallel = most_model_parallel(request, space);
-  }
-
-  // The same strategies are legal for all sequences that every tensor-parallel size divides, and none of them needs less
-  // memory for a longer one: there, what fits is bisected. In between sequence parallelism may be illegal.
-  void max_sequence() {
-    std::int64_t unit = question_.step;
-    for (const std::int64_t t : divisors(space_.devices)) {
-      if (divides_heads(t, base_.model) && allows(tensor_parallel_of(base_, space_), t))
-        unit = std::lcm(unit, t);
-    }
-    const auto fits = [&](std::int64_t sequence) { return holds(sequence, space_); };
-    const std::int64_t alike = largest(unit, unit, question_.most, fits).value_or(0);
-    if (alike > 0) found_.value = alike;
-    const std::int64_t step = question_.step;
-    for (std::int64_t sequence = std::min(alike + unit - step, question_.most / step * step);
-         sequence > alike; sequence -= step) {
-      if (fits(sequence)) {
-        found_.value = sequence;
-        return;
-      }
-    }
   }
 
   // Of several kinds of layers: with more of them a heavy one may move to a rank that has more room, so that what fits is
@@ -310,9 +267,8 @@ Found find(const Request& base, const Space& space, const Question& question,
     throw InputError("system", "has no performance figures, without which no iteration is timed");
   }
   check_devices(base, space);
-  // One space for all lengths: a longer sequence would open context parallelism.
   Space fixed = space;
-  fixed.context_parallel = context_parallel_of(base, space);
+  if (question.extreme != Extreme::max_sequence) fixed.context_parallel = context_parallel_of(base, space);
   if (question.extreme == Extreme::min_devices) return Finder(base, fixed, question, global_batches).run();
   std::optional<Found> furthest;
   for (const std::int64_t batch : global_batches) {

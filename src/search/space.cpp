@@ -1,6 +1,7 @@
 #include "headroom/search/space.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "headroom/core/contains.hpp"
@@ -15,10 +16,26 @@
 namespace headroom {
 namespace {
 
+// Ranks that have as many whole experts each in every kind of layer: as many as there can be.
+std::int64_t most_expert_parallel(const Transformer& model) {
+  std::int64_t most = 0;
+  const auto consider = [&](const Architecture& architecture) {
+    if (architecture.experts) most = std::gcd(most, architecture.experts->count);
+  };
+  if (model.layer_kinds.empty()) consider(model.architecture);
+  for (const LayerDescription& kind : model.layer_kinds) consider(kind.architecture);
+  return most;
+}
+
 class LayoutVisit {
  public:
   LayoutVisit(const Request& base, const Space& space, const VisitLayout& visit, const RejectLayout& reject)
-      : base_(base), space_(space), visit_(visit), reject_(reject), experts_(any_experts(base.model)) {
+      : base_(base),
+        space_(space),
+        visit_(visit),
+        reject_(reject),
+        experts_(any_experts(base.model)),
+        most_expert_parallel_(most_expert_parallel(base.model)) {
     if (space.layouts == Layouts::even) return;
     ends_ = end_loads(base.model);
     loads_ = layer_loads(base.model);
@@ -78,21 +95,12 @@ class LayoutVisit {
       return true;
     }
     layout_ = with_sharding(layout_, choices.front());
-    std::vector<Problem> problems = layout_illegalities();
+    std::vector<Problem> problems = layout_illegalities(base_, layout_);
     if (problems.empty()) problems = stack_illegalities(base_.software, layout_);
     if (schedule_is_open) std::erase_if(problems, [](const Problem& it) { return it.where == "schedule"; });
     if (problems.empty()) return false;
     reject_(problems.front());
     return true;
-  }
-
-  // Whatever the layout recomputes, which comes later: full recomputation of some layers goes with all that can be offloaded.
-  [[nodiscard]] std::vector<Problem> layout_illegalities() const {
-    if (layout_.offload.modules.empty())
-      return illegalities(base_.model, layout_, base_.workload, base_.software);
-    Strategy strategy = layout_;
-    strategy.recompute = {.policy = RecomputePolicy::full, .layers = 1};
-    return illegalities(base_.model, strategy, base_.workload, base_.software);
   }
 
   bool visit_pipelines(std::int64_t devices) {
@@ -113,11 +121,13 @@ class LayoutVisit {
     if (!experts_) return visit_virtual_pipelines();
     const std::int64_t stage = layout_.tensor_parallel * layout_.context_parallel * layout_.data_parallel;
     const bool said = space_.expert_tensor_parallel != Counts{};
-    for (const std::int64_t z :
-         allowed_divisors(stage, said ? space_.expert_tensor_parallel : Counts{.only = {1}, .most = 0})) {
+    const std::int64_t tensor_ranks = said ? stage : layout_.tensor_parallel;
+    for (const std::int64_t z : allowed_divisors(tensor_ranks, space_.expert_tensor_parallel)) {
       layout_.expert_tensor_parallel = z;
       for (const std::int64_t y : allowed_divisors(stage / z, space_.expert_parallel)) {
         layout_.expert_parallel = y;
+        // Ranks share an expert by default only where no more of them can have experts of their own.
+        if (!said && z > 1 && y < most_expert_parallel_) continue;
         const bool sends = y > 1 || z > 1;
         for (const Dispatcher dispatcher : sends ? dispatchers() : std::vector{Dispatcher::alltoall}) {
           layout_.moe_dispatcher = dispatcher;
@@ -200,8 +210,8 @@ class LayoutVisit {
     if (rejected()) return true;
     if (!visit_(layout_)) return false;
     layout_.overlap_expert_all_to_all = true;
-    return !both || !layout_illegalities().empty() || !stack_illegalities(base_.software, layout_).empty() ||
-           visit_(layout_);
+    return !both || !layout_illegalities(base_, layout_).empty() ||
+           !stack_illegalities(base_.software, layout_).empty() || visit_(layout_);
   }
 
   const Request& base_;
@@ -210,6 +220,7 @@ class LayoutVisit {
   const RejectLayout& reject_;
   EndLoads ends_;
   bool experts_ = false;
+  std::int64_t most_expert_parallel_ = 0;
   std::vector<double> loads_;  // of each layer, where they are of several kinds
   Strategy layout_;
 };
@@ -280,6 +291,13 @@ bool lays(const Space& space, std::int64_t layers, std::int64_t pipeline_paralle
 const std::vector<bool>& choices(const std::vector<bool>& open, std::int64_t ranks) {
   static const std::vector<bool> only_whole{false};
   return ranks > 1 ? open : only_whole;
+}
+
+std::vector<Problem> layout_illegalities(const Request& base, const Strategy& layout) {
+  Strategy strategy = layout;
+  // Full recomputation of some layers goes with all that can be offloaded.
+  if (!layout.offload.modules.empty()) strategy.recompute = {.policy = RecomputePolicy::full, .layers = 1};
+  return illegalities(base.model, strategy, base.workload, base.software);
 }
 
 void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,

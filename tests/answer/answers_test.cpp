@@ -137,6 +137,21 @@ TEST_CASE("answers: plan, and why not another strategy") {
   CHECK(json["why"]["neighbours"].size() == reply.inquiry->remedies.size());
 }
 
+TEST_CASE("answers: the best plan's loads are those of its estimate") {
+  Request base = gpt_22b();
+  base.model = with_layers(read_model("mixtral-8x7b"), 4);
+  base.strategy = {};
+  const Space space{.devices = 8, .expert_parallel = {.only = {8}}};
+  const PlanReply reply = answer(PlanQuestion{.base = base, .space = space});
+  REQUIRE(reply.accounts.size() > 1);
+  const EstimateReply& best = reply.accounts.front();
+  REQUIRE(best.loads.size() == 3);
+  CHECK(best.loads[0].peak == peak(account(best.evaluation)));
+  CHECK(best.loads[1].imbalance > 1);
+  CHECK(best.loads[1].peak > best.loads[0].peak);
+  CHECK(reply.accounts[1].loads.empty());
+}
+
 TEST_CASE("answers: a strategy for other devices than the plan's breaks a rule") {
   Request base = gpt_22b();
   base.strategy = {};

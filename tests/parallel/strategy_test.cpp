@@ -207,6 +207,22 @@ TEST_CASE("strategy: uniform recomputation says how many layers share a checkpoi
                 "uniform needs `recompute` full and `recompute_layers`, the layers that share a checkpoint"});
 }
 
+TEST_CASE("strategy: layers of multi-token prediction have a checkpoint each") {
+  Transformer predicts = model;
+  predicts.mtp_layers = 1;
+  Strategy strategy{.tensor_parallel = 4,
+                    .pipeline_parallel = 2,
+                    .data_parallel = 2,
+                    .micro_batch = 2,
+                    .recompute = {.policy = RecomputePolicy::full, .layers = 2}};
+  CHECK(illegalities(predicts, strategy, batch, {}).empty());
+  strategy.recompute.method = RecomputeMethod::uniform;
+  CHECK(illegalities(model, strategy, batch, {}).empty());
+  CHECK(illegalities(predicts, strategy, batch, {}) ==
+        std::vector{Problem{"recompute_layers",
+                            "must be 1 with `recompute_method` uniform and `mtp_layers` of the model"}});
+}
+
 TEST_CASE("strategy: a checkpoint is sharded where tensor parallelism alone leaves it whole") {
   CHECK(problem([](Strategy& it) { it.recompute = {.distribute_saved_activations = true}; }) ==
         Problem{"distribute_saved_activations", "needs `recompute` full"});

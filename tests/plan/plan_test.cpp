@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/io/model_file.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "plan/requests.hpp"
 
@@ -179,6 +180,32 @@ TEST_CASE("plan: warns of selective recomputation where flash attention left not
 
 TEST_CASE("plan: the same request has the same plan") {
   CHECK(evaluate(gpt3_on_a100()) == evaluate(gpt3_on_a100()));
+}
+
+TEST_CASE("plan: tokens that experts drop are no FLOPs, and no rank is sent more than all of them") {
+  Request request = gpt3_timed();
+  request.model = read_model("mixtral-8x7b");
+  request.strategy = {.data_parallel = 8, .expert_parallel = 8, .data_sharding = DataSharding::zero1};
+  request.workload = {.global_batch = 8, .sequence = 4096};
+  const auto model_flops = [&](double capacity) {
+    Request dropping = request;
+    dropping.model.architecture.experts->capacity_factor = capacity;
+    return plan_of(dropping).timing->flops.model.count();
+  };
+  const double all = plan_of(request).timing->flops.model.count();
+  CHECK(model_flops(1.5) == all);
+  CHECK(model_flops(1) == all);
+  const Experts& experts = *request.model.architecture.experts;
+  const double routed = 3.0 * 2 * 3 * static_cast<double>(experts.per_token * experts.feedforward) *
+                        static_cast<double>(request.model.hidden * request.model.layers) * 8 * 4096;
+  CHECK(model_flops(0.5) == doctest::Approx(all - 0.5 * routed));
+  const auto capped = [&] {
+    const std::vector<std::string> codes = warning_codes(request);
+    return std::find(codes.begin(), codes.end(), "moe_imbalance_capped") != codes.end();
+  };
+  CHECK_FALSE(capped());
+  request.workload.moe_imbalance.factor = 5;
+  CHECK(capped());
 }
 
 }  // namespace headroom

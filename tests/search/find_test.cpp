@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "headroom/core/error.hpp"
+#include "headroom/io/software_file.hpp"
 #include "headroom/search/search.hpp"
 #include "search/requests.hpp"
 
@@ -54,6 +55,29 @@ TEST_CASE("find: the longest sequence is that of trying every length") {
         .extreme = Extreme::max_sequence, .step = *rc::gen::element<std::int64_t>(5, 12, 64), .most = 700};
     RC_ASSERT(find(request, space, question).value == largest_by_trying(request, space, question));
   }));
+}
+
+TEST_CASE("find: longer sequences are divided over more ranks, as a search of that length does") {
+  Request request{.model = with_layers(read_model("llama-3-8b"), 4),
+                  .system = read_system("dgx-h100-80g"),
+                  .strategy = {},
+                  .workload = {.global_batch = 4, .sequence = 8192}};
+  request.software = read_software("megatron-core-2025");
+  const Space space{.devices = 16, .virtual_pipeline = {.only = {1}}};
+  Question question{.extreme = Extreme::max_sequence, .step = usual_sequence_step};
+  const std::optional<std::int64_t> longest = find(request, space, question).value;
+  REQUIRE(longest);
+  Space any = space;
+  any.context_parallel.most = 16;
+  CHECK(longest == find(request, any, question).value);
+  Space undivided = space;
+  undivided.context_parallel.most = 1;
+  CHECK(*longest > *find(request, undivided, question).value);
+  CHECK(holds(request, space, question, *longest));
+  CHECK_FALSE(holds(request, space, question, *longest + usual_sequence_step));
+  // With a time to keep to, every length is looked at anew.
+  question.within = Seconds(1e9);
+  CHECK(longest == find(request, space, question).value);
 }
 
 TEST_CASE("find: the deepest model is that of trying every depth") {

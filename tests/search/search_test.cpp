@@ -65,6 +65,21 @@ TEST_CASE("search: modules of experts and of latent attention are tried where se
   check_against_brute_force(request, named);
 }
 
+TEST_CASE("search: ranks share experts where no more of them can have their own") {
+  Request request = request_for("mixtral-8x7b", 16);
+  request.model = with_layers(request.model, 2);
+  const Space space{.devices = 16, .pipeline_parallel = {.only = {1}}, .micro_batch = {.only = {1}}};
+  check_against_brute_force(request, space);
+  std::int64_t shared = 0;
+  for (const Strategy& strategy : strategies(request, space)) {
+    if (strategy.expert_tensor_parallel == 1) continue;
+    CHECK(strategy.expert_parallel == 8);
+    CHECK(strategy.tensor_parallel % strategy.expert_tensor_parallel == 0);
+    ++shared;
+  }
+  CHECK(shared > 0);
+}
+
 TEST_CASE("search: context parallelism by several exchanges where they are asked for") {
   Request request = request_for("llama-3-8b", 4);
   request.workload.sequence = 32'768;

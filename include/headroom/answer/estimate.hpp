@@ -48,7 +48,10 @@ struct EstimateReply {
 // Throws InputError, with every rule that is broken, where the strategy is not legal.
 EstimateReply answer(const EstimateQuestion& question);
 
-// The reply without alternatives and schedule, of a plan that is there already.
+// The request at each load of its experts; none where no ranks share experts.
+std::vector<LoadedPlan> plans_by_load(const Request& request);
+
+// The reply without alternatives, loads and schedule, of a plan that is there already.
 EstimateReply estimated(Evaluation evaluation, const Training& training);
 
 bool fits(const EstimateReply& reply);

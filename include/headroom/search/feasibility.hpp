@@ -2,6 +2,10 @@
 // and again. It looks only at the part of the space that needs least memory, which tests compare with the whole.
 #pragma once
 
+#include <optional>
+#include <span>
+#include <vector>
+
 #include "headroom/plan/composer.hpp"
 #include "headroom/search/layers_by_memory.hpp"
 
@@ -25,7 +29,13 @@ class Feasibility {
   // Keeps a reference.
   explicit Feasibility(const Request& base) : base_(base), composer_(base) {}
 
-  bool fits(const Space& space);
+  bool fits(const Space& space) { return fitting_layout(space).has_value(); }
+  // The first layout of the space in which something fits.
+  std::optional<Strategy> fitting_layout(const Space& space);
+  // All of them.
+  std::vector<Strategy> fitting_layouts(const Space& space);
+  // Those of some layouts of the space that are legal and in which something fits.
+  std::vector<Strategy> fitting_of(const Space& space, std::span<const Strategy> layouts);
 
   // Whether some strategy that fits takes no longer. Expects a system whose performance is known.
   bool fits_within(const Space& space, Seconds most);
@@ -34,6 +44,7 @@ class Feasibility {
   bool fits(const Strategy& strategy) {
     return verdict_of(base_, composer_.peak(strategy).bytes) == Verdict::fits;
   }
+  bool fits(const Strategy& layout, const Space& lean, LayersByMemory& by_memory);
   bool fits_within(const Strategy& layout, const Space& space, LayersByMemory& by_memory, Seconds most);
 
   const Request& base_;

@@ -61,8 +61,9 @@ struct Space {
   Counts pipeline_parallel;     // likewise
   Counts virtual_pipeline;      // of those that the layouts admit
   Counts data_parallel;
-  Counts expert_parallel;                  // divisors of t d and of the experts
-  Counts expert_tensor_parallel;           // divisors of what is left; 1 alone where nothing is said
+  Counts expert_parallel;  // divisors of t d and of the experts
+  // Divisors of what is left; where nothing is said 1, and those of t where expert_parallel is as large as the model admits.
+  Counts expert_tensor_parallel;
   std::vector<Dispatcher> moe_dispatcher;  // where ranks share experts; empty: the request's own
   Counts micro_batch;                      // divisors of a replica's batch
   // even: virtual stages that hold as many layers each, so that p m divides the layers. any: also others, with the
@@ -117,7 +118,7 @@ inline constexpr std::array space_fields{
     SpaceField{"data_parallel", &Space::data_parallel, "Data-parallel (DP) sizes"},
     SpaceField{"expert_parallel", &Space::expert_parallel, "Expert-parallel (EP) sizes"},
     SpaceField{"expert_tensor_parallel", &Space::expert_tensor_parallel,
-               "Ranks that share each expert (ETP; default 1)"},
+               "Ranks that share each expert (ETP; by default 1, and up to TP with EP as large as can be)"},
     SpaceField{"moe_dispatcher", &Space::moe_dispatcher,
                "Where ranks share experts: alltoall (default), allgather, deepep, hybridep"},
     SpaceField{"micro_batch", &Space::micro_batch, "Sequences in a microbatch (MBS)"},
@@ -191,6 +192,9 @@ using RejectLayout = std::function<void(const Problem& first)>;  // of the rules
 // Every legal layout, in a total order: t, c, p, m, b, sequence parallelism, schedule; values ascending.
 void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,
                    const RejectLayout& reject);
+
+// The rules that a layout breaks, whatever it recomputes.
+std::vector<Problem> layout_illegalities(const Request& base, const Strategy& layout);
 
 // Of more virtual stages on a rank than this, only even layouts are tried: the bubble of a pipeline that is given at
 // least p microbatches is by then a 64th of the time, and a model of a thousand layers would have as many.

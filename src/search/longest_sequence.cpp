@@ -1,0 +1,100 @@
+#include "search/longest_sequence.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "headroom/core/counts.hpp"
+#include "headroom/parallel/context.hpp"
+#include "search/divided_heads.hpp"
+#include "search/largest.hpp"
+
+namespace headroom {
+namespace {
+
+class SequenceFinder {
+ public:
+  SequenceFinder(const Request& base, const Space& space, const Question& question)
+      : base_(base), space_(space), question_(question) {}
+
+  // The same strategies are legal for all sequences that the ranks of every tensor- and context-parallel size divide, and
+  // none of them needs less memory for a longer one: there, what fits is bisected. In between sequence and context
+  // parallelism may be illegal.
+  std::optional<std::int64_t> run() {
+    std::int64_t unit = question_.step;
+    for (const std::int64_t t : divisors(space_.devices)) {
+      if (!divides_heads(t, base_.model) || !allows(tensor_parallel_of(base_, space_), t)) continue;
+      for (const std::int64_t c : divisors(space_.devices / t)) {
+        if (allows(space_.context_parallel, c)) unit = std::lcm(unit, c > 1 ? 2 * c * t : t);
+      }
+    }
+    const auto holds = [&](std::int64_t sequence) {
+      return question_.within ? fits_at(sequence, base_, space_, question_) : fits(sequence);
+    };
+    const std::int64_t alike = largest(unit, unit, question_.most, holds).value_or(0);
+    const std::int64_t step = question_.step;
+    for (std::int64_t sequence = std::min(alike + unit - step, question_.most / step * step);
+         sequence > alike; sequence -= step) {
+      if (holds(sequence)) return sequence;
+    }
+    return alike > 0 ? std::optional(alike) : std::nullopt;
+  }
+
+ private:
+  // Expects what run() does: once a sequence does not fit, all that come later are longer than the longest that did, so that
+  // only the layouts that fit there are looked at.
+  bool fits(std::int64_t sequence) {
+    const Request request = with_sequence(sequence);
+    Feasibility feasibility(request);
+    if (all_fitting_) {
+      std::vector<Strategy> left = feasibility.fitting_of(space_, fitting_);
+      if (left.empty()) return false;
+      fitting_ = std::move(left);
+    } else if (feasibility.fitting_of(space_, fitting_).empty()) {
+      const std::optional<Strategy> first = feasibility.fitting_layout(space_);
+      if (!first) {
+        find_all_fitting();
+        return false;
+      }
+      fitting_ = {*first};
+    }
+    longest_ = sequence;
+    return true;
+  }
+
+  void find_all_fitting() {
+    if (longest_ == 0) return;
+    const Request request = with_sequence(longest_);
+    fitting_ = Feasibility(request).fitting_layouts(space_);
+    all_fitting_ = true;
+  }
+
+  [[nodiscard]] Request with_sequence(std::int64_t sequence) const {
+    Request request = base_;
+    request.workload.sequence = sequence;
+    return request;
+  }
+
+  const Request& base_;
+  const Space& space_;
+  const Question& question_;
+  std::int64_t longest_ = 0;       // that was found to fit
+  std::vector<Strategy> fitting_;  // layouts in which it does: one, or all of them
+  bool all_fitting_ = false;
+};
+
+}  // namespace
+
+// What is found with any context-parallel size stands where a search of that length tries it too.
+std::optional<std::int64_t> longest_sequence(const Request& base, const Space& space,
+                                             const Question& question) {
+  Space any = space;
+  if (any.context_parallel == Counts{}) any.context_parallel.most = most_parts(base.model, question.most);
+  const std::optional<std::int64_t> longest = SequenceFinder(base, any, question).run();
+  if (!longest || fits_at(*longest, base, space, question)) return longest;
+  any.context_parallel = context_parallel_of(base, space);
+  return SequenceFinder(base, any, question).run();
+}
+
+}  // namespace headroom
