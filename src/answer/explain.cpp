@@ -144,7 +144,7 @@ Expr chunks_in_flight_in_symbols(const ScheduleShape& shape, const Bindings& let
 ExplainedStage explain_first_stage(const ExplainQuestion& question, const ModelLayers& layers,
                                    const std::vector<ExplainedTable>& kinds, const Context& context) {
   using namespace symbols;
-  const auto& [model, strategy, workload, detail, software] = question;
+  const auto& [model, strategy, workload, detail, software, device] = question;
   const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
   const std::vector<StagePlace> places = stage_places(layers, strategy);
   const std::vector<StageActivations> stages =
@@ -184,7 +184,7 @@ ExplainReply answer(const ExplainQuestion& question) {
 }
 
 ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers) {
-  const auto& [model, strategy, workload, detail, software] = question;
+  const auto& [model, strategy, workload, detail, software, device] = question;
   if (std::vector<Problem> problems = illegalities(model, strategy, workload, question.software);
       !problems.empty()) {
     throw InputError(std::move(problems));
@@ -207,7 +207,7 @@ ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers) 
         explain_kind(kind, counts[i], strategy.recompute, context_of(kind.sizes, context, strategy)));
   }
   result.first_stage = explain_first_stage(question, layers, result.kinds, context);
-  result.state = explain_state(model, strategy, software, context.letters);
+  result.state = explain_state(question, context.letters);
   const ModelParameters parts = evaluate(
       model_parameter_exprs(layers, context.sharding, strategy.tensor_parallel, strategy.optimizer.kind),
       context.letters);
@@ -215,8 +215,8 @@ ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers) 
   const KindCounts held = kinds_of_rank(stage_places(layers, strategy), shape, 0);
   const bool both_ends = holds_both_ends(shape, 0);
   result.first_rank = parameters_of_rank(parts, held, both_ends);
-  result.first_rank_state =
-      model_state(model, strategy, result.first_rank, 2, software, matrices_of_rank(parts, held, both_ends));
+  result.first_rank_state = model_state(model, strategy, result.first_rank, copies_of_weights(question),
+                                        software, matrices_of_rank(parts, held, both_ends));
   return result;
 }
 

@@ -35,18 +35,18 @@ Monomial shards_in_symbols(const Strategy& strategy, WeightClass weights) {
 // Of one class of weights, each part a row.
 class ClassRows {
  public:
-  ClassRows(const Transformer& model, const Strategy& strategy, const Software& software,
-            const Bindings& letters, WeightClass weights)
-      : strategy_(strategy),
-        software_(software),
+  ClassRows(const ExplainQuestion& question, const Bindings& letters, WeightClass weights)
+      : question_(question),
+        strategy_(question.strategy),
+        software_(question.software),
         letters_(letters),
-        offloaded_(part_on_host(strategy.offload)),
+        offloaded_(part_on_host(strategy_.offload)),
         weights_(weights),
-        shards_(shards_in_symbols(strategy, weights)),
-        adapts_(trains_adapters(strategy.lora)),
+        shards_(shards_in_symbols(strategy_, weights)),
+        adapts_(trains_adapters(strategy_.lora)),
         name_(weights == WeightClass::dense ? "parameters" : "experts"),
-        shards_fp32_(shards_main_params(software, strategy.optimizer)),
-        weight_copies_(model.architecture.kernels.weight_copies),
+        shards_fp32_(shards_main_params(software_, strategy_.optimizer)),
+        weight_copies_(question.model.architecture.kernels.weight_copies),
         fp32_(weight_copies_ || shards_fp32_) {}
 
   std::vector<ExplainedState> rows() {
@@ -112,10 +112,12 @@ class ClassRows {
   }
 
   void add_narrow_weights() {
-    constexpr int by_rows_and_columns = 2;
-    const std::string copies = "copies by rows and by columns (fp8 on Blackwell: one for both)";
+    const int count = copies_of_weights(question_);
+    std::string copies = count == 1 ? "one copy by rows and columns" : "copies by rows and by columns";
+    if (!question_.device && compute_dtype(strategy_.precision) == Dtype::fp8)
+      copies += " (on Blackwell one: give --system)";
     add(std::string(name_of(strategy_.precision)) + " linears",
-        Expr(exact(narrow_weight_size(strategy_, by_rows_and_columns))),
+        Expr(exact(narrow_weight_size(strategy_, count))),
         strategy_.fp8_param_gather ? copies + " alone" : "BF16 or FP16, and " + copies);
   }
 
@@ -158,6 +160,7 @@ class ClassRows {
     }
   }
 
+  const ExplainQuestion& question_;
   const Strategy& strategy_;
   const Software& software_;
   const Bindings& letters_;
@@ -175,11 +178,16 @@ class ClassRows {
 
 }  // namespace
 
-std::vector<ExplainedState> explain_state(const Transformer& model, const Strategy& strategy,
-                                          const Software& software, const Bindings& letters) {
-  std::vector<ExplainedState> rows = ClassRows(model, strategy, software, letters, WeightClass::dense).rows();
-  if (!any_experts(model)) return rows;
-  for (ExplainedState& row : ClassRows(model, strategy, software, letters, WeightClass::expert).rows()) {
+int copies_of_weights(const ExplainQuestion& question) {
+  constexpr int by_rows_and_columns = 2;
+  return question.device ? copies_of_factor(*question.device, compute_dtype(question.strategy.precision))
+                         : by_rows_and_columns;
+}
+
+std::vector<ExplainedState> explain_state(const ExplainQuestion& question, const Bindings& letters) {
+  std::vector<ExplainedState> rows = ClassRows(question, letters, WeightClass::dense).rows();
+  if (!any_experts(question.model)) return rows;
+  for (ExplainedState& row : ClassRows(question, letters, WeightClass::expert).rows()) {
     rows.push_back(std::move(row));
   }
   return rows;

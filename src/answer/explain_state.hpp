@@ -8,7 +8,9 @@
 
 namespace headroom {
 
-std::vector<ExplainedState> explain_state(const Transformer& model, const Strategy& strategy,
-                                          const Software& software, const Bindings& letters);
+std::vector<ExplainedState> explain_state(const ExplainQuestion& question, const Bindings& letters);
+
+// In the narrow type that linears multiply; two where no device is known.
+int copies_of_weights(const ExplainQuestion& question);
 
 }  // namespace headroom

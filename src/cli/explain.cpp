@@ -4,6 +4,7 @@
 #include "cli/output.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/system_flags.hpp"
+#include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/stack_legality.hpp"
 
 namespace headroom::cli {
@@ -11,7 +12,7 @@ namespace {
 
 struct ExplainFlags {
   RequestFlags request;
-  SystemFlags stack;
+  SystemFlags runs_on{.system = ""};  // none unless it is named
   OutputFlags output;
 };
 
@@ -19,23 +20,38 @@ void run(const ExplainFlags& flags) {
   const Style style = style_of(flags.output);
   std::vector<Problem> problems;
   Request request = read_request(flags.request, problems);
-  if (!flags.stack.software.empty() || !flags.stack.software_overrides.empty()) {
-    read_software_flags(flags.stack, request, problems);
+  const SystemFlags& runs_on = flags.runs_on;
+  const bool on_system = !runs_on.system.empty();
+  if (on_system) {
+    read_system_flags(runs_on, request, problems);
+  } else if (!runs_on.overrides.empty()) {
+    problems.push_back({"--set-system", "needs --system, which it overrides"});
+  } else if (!runs_on.software.empty() || !runs_on.software_overrides.empty()) {
+    read_software_flags(runs_on, request, problems);
+  }
+  if (on_system || !runs_on.software.empty() || !runs_on.software_overrides.empty()) {
     use_stack_defaults(flags.request, request);
     for (const Problem& problem : stack_illegalities(request.software, request.strategy)) {
       problems.push_back(by_flag(problem));
     }
+  }
+  if (on_system && problems.empty()) {
+    for (const Problem& problem : precision_illegalities(request.system, request.strategy))
+      problems.push_back(by_flag(problem));
   }
   if (request.strategy.recompute.window) {
     problems.push_back(
         {"--recompute-window", "needs a GPU's memory to size the window: use headroom estimate"});
   }
   if (!problems.empty()) throw InputError(problems);
+  const std::optional<Performance>& performance = request.system.performance;
+  const std::optional<Device> device = performance ? std::optional(performance->device) : std::nullopt;
   const ExplainReply reply = answer(ExplainQuestion{.model = request.model,
                                                     .strategy = request.strategy,
                                                     .workload = request.workload,
                                                     .detail = request.detail,
-                                                    .software = request.software});
+                                                    .software = request.software,
+                                                    .device = device});
   write(flags.output, render(reply, style));
 }
 
@@ -45,14 +61,16 @@ void add_explain(Command program, ExitCode& exit_code) {
   Command command = program.add_command("explain", "What each op stores and why, in symbols and in bytes");
   const auto flags = std::make_shared<ExplainFlags>();
   add_request_flags(command, flags->request);
-  add_software_flags(command, flags->stack);
+  add_hardware_flags(command, flags->runs_on);
+  add_software_flags(command, flags->runs_on);
   add_output_flags(command, flags->output);
   command.footer(
       "Examples:\n"
       "  headroom explain gpt3-175b                                   K22 eq. 1\n"
       "  headroom explain gpt3-175b -t 8 --sp --recompute selective   K22 eq. 6\n"
       "  headroom explain llama-3-8b -t 4 --detail exact --format csv\n"
-      "  headroom explain llama-3-8b -d 8 --zero 3 --software torchtitan-2025");
+      "  headroom explain llama-3-8b -d 8 --zero 3 --software torchtitan-2025\n"
+      "  headroom explain llama-3-8b --precision fp8 --system dgx-b200-180g");
   command.on_run([flags, &exit_code] {
     run(*flags);
     exit_code = ExitCode::done;

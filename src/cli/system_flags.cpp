@@ -9,11 +9,15 @@
 
 namespace headroom::cli {
 
-void add_system_flags(Command command, SystemFlags& flags) {
+void add_hardware_flags(Command command, SystemFlags& flags) {
   command.option("--system", flags.system, "SYSTEM",
                  "A system's name (see: headroom list systems) or a system file");
   command.option("--set-system", flags.overrides, "KEY=VALUE",
                  "Override a field of the system: memory='96 GiB'");
+}
+
+void add_system_flags(Command command, SystemFlags& flags) {
+  add_hardware_flags(command, flags);
   add_software_flags(command, flags);
   command.option("--margin", flags.margin, "PERCENT",
                  "The part of memory that is to stay free for fragmentation and temporary buffers (5%)");

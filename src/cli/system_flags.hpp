@@ -18,6 +18,9 @@ struct SystemFlags {
   FlagText margin;
 };
 
+// Those of the system alone.
+void add_hardware_flags(Command command, SystemFlags& flags);
+
 // Those of the stack alone.
 void add_software_flags(Command command, SystemFlags& flags);
 

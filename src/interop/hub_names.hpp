@@ -12,7 +12,7 @@ struct HubName {
   std::string_view ours;
 };
 
-inline constexpr std::array<HubName, 60> hub_names{{
+inline constexpr std::array<HubName, 64> hub_names{{
     {"openai-community/gpt2", "gpt2-small"},
     {"openai-community/gpt2-medium", "gpt2-medium"},
     {"openai-community/gpt2-large", "gpt2-large"},
@@ -29,15 +29,19 @@ inline constexpr std::array<HubName, 60> hub_names{{
     {"meta-llama/Llama-4-Scout-17B-16E", "llama-4-scout"},
     {"meta-llama/Llama-4-Maverick-17B-128E", "llama-4-maverick"},
     {"mistralai/Mistral-7B-v0.1", "mistral-7b"},
+    {"mistralai/Mistral-7B-Instruct-v0.1", "mistral-7b"},
     {"mistralai/Mistral-Nemo-Base-2407", "mistral-nemo-12b"},
     {"mistralai/Mistral-Nemo-Instruct-2407", "mistral-nemo-12b"},
     {"mistralai/Mistral-Large-Instruct-2407", "mistral-large-2"},
     {"mistralai/Mistral-Small-24B-Base-2501", "mistral-small-24b"},
     {"mistralai/Mixtral-8x7B-v0.1", "mixtral-8x7b"},
+    {"mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b"},
     {"mistralai/Mixtral-8x22B-v0.1", "mixtral-8x22b"},
+    {"mistralai/Mixtral-8x22B-Instruct-v0.1", "mixtral-8x22b"},
     {"deepseek-ai/DeepSeek-V2", "deepseek-v2"},
     {"deepseek-ai/DeepSeek-V2-Lite", "deepseek-v2-lite"},
     {"deepseek-ai/DeepSeek-V3", "deepseek-v3"},
+    {"deepseek-ai/DeepSeek-V3.1", "deepseek-v3"},
     {"deepseek-ai/DeepSeek-R1", "deepseek-v3"},
     {"Qwen/Qwen2.5-0.5B", "qwen2.5-0.5b"},
     {"Qwen/Qwen2.5-7B", "qwen2.5-7b"},

@@ -73,11 +73,17 @@ std::vector<Problem> stack_illegalities(const Software& software, const Strategy
         {std::string(field_of_axis(axis)),
          "must be 1: the stack " + software.name + " has no " + std::string(name_of(axis)) + " parallelism"});
   }
-  const bool runs = software.schedules.empty() || contains(software.schedules, strategy.schedule);
-  require(runs || strategy.pipeline_parallel == 1, "schedule", [&] {
-    return "must be " + joined(software.schedules, " or ") + " on the stack " + software.name + ", not " +
-           std::string(name_of(strategy.schedule));
-  });
+  const auto require_one_of = [&](const auto& had, auto value, std::string_view field) {
+    require(had.empty() || contains(had, value), field, [&] {
+      return "must be " + joined(had, " or ") + " on the stack " + software.name + ", not " +
+             std::string(name_of(value));
+    });
+  };
+  if (strategy.pipeline_parallel > 1) require_one_of(software.schedules, strategy.schedule, "schedule");
+  if (strategy.context_parallel > 1) require_one_of(software.cp_comm, strategy.cp_comm, "cp_comm");
+  if (strategy.expert_parallel > 1 || strategy.expert_tensor_parallel > 1)
+    require_one_of(software.moe_dispatchers, strategy.moe_dispatcher, "moe_dispatcher");
+  require_one_of(software.precisions, strategy.precision, "precision");
   const StackSharding& has = software.sharding;
   require(replicas(strategy) == 1 || contains(has.modes, strategy.data_sharding), "data_sharding", [&] {
     return "must be " + joined(has.modes, " or ") + " on the stack " + software.name + ", not " +

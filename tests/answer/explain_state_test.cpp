@@ -6,6 +6,7 @@
 #include "headroom/answer/explain.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
 
 namespace headroom {
 
@@ -53,6 +54,22 @@ TEST_CASE("explained state: each part times the parameters is what the first ran
       if (on_host) is_of(3, reply.first_rank_state.on_host);
     }
   }
+}
+
+TEST_CASE("explained state: copies of weights in FP8 are those of the device") {
+  ExplainQuestion question{.model = read_model("llama-3-8b"),
+                           .strategy = {.precision = Precision::fp8},
+                           .workload = {.global_batch = 4, .sequence = 8192},
+                           .software = read_software("megatron-core-2025")};
+  const auto weights = [&](const char* system) {
+    question.device = read_system(system).performance->device;
+    return answer(question).first_rank_state.weights;
+  };
+  const Bytes two = weights("dgx-h100-80g");
+  const Bytes one = weights("dgx-b200-180g");
+  CHECK(one < two);
+  question.device.reset();
+  CHECK(answer(question).first_rank_state.weights == two);
 }
 
 }  // namespace headroom

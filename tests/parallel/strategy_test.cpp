@@ -47,24 +47,6 @@ std::vector<std::int64_t> stages(Strategy strategy, std::int64_t layers) {
 
 }  // namespace
 
-TEST_CASE("recompute modules: Megatron-Core's parts of a layer as ops") {
-  constexpr OpTable table = layer_ops({});
-  const auto named = [&](std::vector<std::string> names) {
-    return recomputed_ops_of(table, {.policy = RecomputePolicy::ops, .ops = std::move(names)});
-  };
-  CHECK(named({"core_attn"}) == recomputed_ops_of(table, {.policy = RecomputePolicy::selective}));
-  // Norms drop what linears have saved; the MLP is a checkpoint, whose output nobody saves.
-  CHECK(named({"layernorm"}) == named({"norm_1", "norm_2"}));
-  CHECK(named({"mlp"}).ops == named({"mlp_up", "activation", "mlp_down"}).ops);
-  CHECK(named({"mlp"}).discarded == OpSet());
-  CHECK(named({"moe_act"}) == RecomputedOps{});
-  const Strategy strategy{.recompute = {.policy = RecomputePolicy::ops, .ops = {"moe_act"}}};
-  const std::vector<Problem> problems =
-      illegalities(model, strategy, {.global_batch = 1, .sequence = 2048}, {});
-  REQUIRE(problems.size() == 1);
-  CHECK(problems[0].rule.starts_with("'moe_act' is neither an op nor a module of this layer"));
-}
-
 TEST_CASE("strategy: sizes start at 1") {
   CHECK(problem([](Strategy& it) { it.tensor_parallel = 0; }) ==
         Problem{"tensor_parallel", "must be at least 1, not 0"});
@@ -205,22 +187,6 @@ TEST_CASE("strategy: uniform recomputation says how many layers share a checkpoi
         }) ==
         Problem{"recompute_method",
                 "uniform needs `recompute` full and `recompute_layers`, the layers that share a checkpoint"});
-}
-
-TEST_CASE("strategy: layers of multi-token prediction have a checkpoint each") {
-  Transformer predicts = model;
-  predicts.mtp_layers = 1;
-  Strategy strategy{.tensor_parallel = 4,
-                    .pipeline_parallel = 2,
-                    .data_parallel = 2,
-                    .micro_batch = 2,
-                    .recompute = {.policy = RecomputePolicy::full, .layers = 2}};
-  CHECK(illegalities(predicts, strategy, batch, {}).empty());
-  strategy.recompute.method = RecomputeMethod::uniform;
-  CHECK(illegalities(model, strategy, batch, {}).empty());
-  CHECK(illegalities(predicts, strategy, batch, {}) ==
-        std::vector{Problem{"recompute_layers",
-                            "must be 1 with `recompute_method` uniform and `mtp_layers` of the model"}});
 }
 
 TEST_CASE("strategy: a checkpoint is sharded where tensor parallelism alone leaves it whole") {

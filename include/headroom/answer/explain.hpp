@@ -2,9 +2,11 @@
 // strategy, in symbols and in numbers, and what that makes of the first pipeline stage.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "headroom/hardware/device.hpp"
 #include "headroom/memory/rank.hpp"
 #include "headroom/memory/state.hpp"
 #include "headroom/parallel/collectives.hpp"
@@ -17,6 +19,8 @@ struct ExplainQuestion {
   Workload workload;
   Detail detail = Detail::paper;
   Software software = {};
+  // On which the copies of weights in FP8 depend; absent: not known, two copies are counted.
+  std::optional<Device> device = {};
 };
 
 // A number and the expression that it is the value of.

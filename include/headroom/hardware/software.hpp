@@ -19,7 +19,9 @@
 #include "headroom/hardware/recompute_policy.hpp"
 #include "headroom/hardware/schedule_kind.hpp"
 #include "headroom/hardware/sourced.hpp"
+#include "headroom/model/exchange.hpp"
 #include "headroom/model/kernels.hpp"
+#include "headroom/model/precision.hpp"
 #include "headroom/model/vocabulary.hpp"
 
 namespace headroom {
@@ -213,6 +215,10 @@ struct Software {
   std::vector<ParallelAxis> axes;       // that the stack divides a run along; empty: all
   std::vector<ScheduleKind> schedules;  // that it runs pipelines by; empty: all
   std::vector<Offloads> offloads;       // that it has; empty: all
+  // How ranks exchange keys and values, or tokens of experts, and what linears multiply in; empty: any.
+  std::vector<CpComm> cp_comm;
+  std::vector<Dispatcher> moe_dispatchers;
+  std::vector<Precision> precisions;
   // Where weights have passes of their own: pipeline ranks step their optimizers when they are done, without waiting for the norm
   // of all gradients, and take back a step that it turns out to scale [arXiv 2401.10241, section 4].
   bool post_validation = false;
