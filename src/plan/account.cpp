@@ -177,7 +177,7 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
                             : "the model has no experts: moe_imbalance changes nothing");
   }
   const MoeImbalance& imbalance = workload.moe_imbalance;
-  const double load = fullest_rank(imbalance, model, strategy.expert_parallel);
+  const double load = std::max(fullest_rank(imbalance, model, strategy.expert_parallel), 1.0);
   if (any_experts(model) && imbalance.factor > load && strategy.expert_parallel > 1) {
     warn("moe_imbalance_capped", fmt::format("no expert-parallel rank is sent more than {:.4g} x the mean "
                                              "here: moe_imbalance {:g} counts as that",

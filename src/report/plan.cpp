@@ -84,16 +84,14 @@ std::string batch_text(const PlanReply& report) {
 std::string typical_load_line(const EstimateReply& reply) {
   if (account(reply.evaluation).request.workload.moe_imbalance != MoeImbalance{}) return {};
   for (const LoadedPlan& loaded : reply.loads) {
-    if (loaded.load != ExpertLoad::typical) continue;
+    if (loaded.load != ExpertLoad::typical || loaded.imbalance <= 1) continue;
+    const char* const verdict = loaded.verdict == Verdict::does_not_fit ? ", and not fit"
+                                : loaded.verdict == Verdict::marginal   ? ", and be marginal"
+                                                                        : "";
     return fmt::format(
-        "- with experts wanted unevenly, the fullest rank typically {:.2f} x the mean, it would take {} and "
-        "{}{} "
-        "({} typical)\n",
-        loaded.imbalance, human(*loaded.iteration), human(loaded.peak),
-        loaded.verdict == Verdict::does_not_fit ? ", and not fit"
-        : loaded.verdict == Verdict::marginal   ? ", and be marginal"
-                                                : "",
-        flag_of("moe_imbalance"));
+        "- with experts wanted unevenly, {:.2f} x the mean on the fullest rank, it would take "
+        "{} and {}{} ({} typical)\n",
+        loaded.imbalance, human(*loaded.iteration), human(loaded.peak), verdict, flag_of("moe_imbalance"));
   }
   return {};
 }

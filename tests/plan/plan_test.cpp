@@ -204,7 +204,10 @@ TEST_CASE("plan: tokens that experts drop are no FLOPs, and no rank is sent more
     return std::find(codes.begin(), codes.end(), "moe_imbalance_capped") != codes.end();
   };
   CHECK_FALSE(capped());
-  request.workload.moe_imbalance.factor = 5;
+  request.model.architecture.experts->capacity_factor = 0.5;
+  CHECK_FALSE(capped());
+  request.model.architecture.experts->capacity_factor.reset();
+  request.workload.moe_imbalance.factor = 5;  // of the four that tokens of two experts can come to
   CHECK(capped());
 }
 
