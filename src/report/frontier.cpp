@@ -183,12 +183,12 @@ std::string fronts_text(const FrontierReply& report) {
   for (std::size_t kind = 0; kind < report.fronts.size(); ++kind) {
     const LayerKind& of = report.layers.kinds[kind];
     const std::string name = report.fronts.size() > 1 ? "'" + of.name + "' layer" : "layer";
-    text +=
-        fmt::format("A {} has {} ops; of {:.0f} sets of them, {} may be best for some budget.\n", name,
-                    of.ops.ops().size(), std::exp2(of.ops.ops().size()), report.fronts[kind].choices.size());
-    if (report.fronts[kind].tolerance > 0) {
-      text += fmt::format("These are within {} of the best in what they save and in time.\n",
-                          percent(report.fronts[kind].tolerance));
+    const LayerFront& front = report.fronts[kind];
+    text += fmt::format("A {} has {} ops; of {:.0f} sets of them, {} may be best for some budget.\n", name,
+                        of.ops.ops().size(), std::exp2(of.ops.ops().size()), front.unbeaten);
+    if (front.tolerance > 0) {
+      text += fmt::format("{} are tried, within {:.2f}% of the best in what they save and in time.\n",
+                          front.choices.size(), 100 * front.tolerance);
     }
   }
   if (report.fronts.size() > 1) {

@@ -66,6 +66,7 @@ OrderedJson fronts_json(const FrontierReply& report) {
     OrderedJson choices = OrderedJson::array();
     for (const LayerChoice& choice : report.fronts[i].choices) choices.push_back(to_json(choice, kind));
     fronts[kind.name] = {{"layer_sets", number(std::exp2(kind.ops.ops().size()))},
+                         {"unbeaten", report.fronts[i].unbeaten},
                          {"tolerance", report.fronts[i].tolerance},
                          {"layer_front", std::move(choices)}};
   }

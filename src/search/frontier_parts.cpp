@@ -67,7 +67,10 @@ Frontier::Parts::Parts(Request asked) : request(checked(std::move(asked))), comp
     if (!request.software.memory.backward_buffers) continue;
     // Sets are compared without what a backward pass adds to them, which may be least where all is made again.
     std::vector<LayerChoice>& kept_sets = fronts.back().choices;
-    if (kept_sets.back().ops != every_op(table)) kept_sets.push_back(sets.choice(every_op(table)));
+    if (kept_sets.back().ops != every_op(table)) {
+      kept_sets.push_back(sets.choice(every_op(table)));
+      ++fronts.back().unbeaten;
+    }
     set_backward_peaks(fronts.back(), kind);
   }
   choices = combined(fronts);

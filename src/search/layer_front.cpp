@@ -4,6 +4,8 @@
 #include <string>
 #include <tuple>
 
+#include "search/corners.hpp"
+
 namespace headroom {
 
 bool no_worse(const LayerChoice& x, const LayerChoice& y) {
@@ -79,12 +81,21 @@ class LayerFrontSearch {
       }
       for (Partial& one : partial) decide(one, op);
       partial = prune(std::move(partial), 0);
-      if (partial.size() > most_choices) partial = thin(std::move(partial));
+      if (partial.size() > most_partial_choices) partial = thin(std::move(partial));
     }
     LayerFront result;
     for (const Partial& one : partial) result.choices.push_back(sets_.choice(one.choice.ops));
     result.choices = unbeaten(std::move(result.choices));
+    result.unbeaten = result.choices.size();
     result.tolerance = tolerance_;
+    if (result.unbeaten <= most_choices) return result;
+    const std::vector<LayerChoice> all = std::move(result.choices);
+    double part = least_part;
+    do {
+      part *= 2;
+      result.choices = standing_in(all, part);
+    } while (result.choices.size() > most_choices && part < 1);
+    result.tolerance += part;
     return result;
   }
 
@@ -156,21 +167,37 @@ class LayerFrontSearch {
     Seconds host;
   };
 
-  // What is compared of a partial set, side by side: most comparisons end here.
-  struct Corner {
-    Bytes kept;
-    Bytes recomputed;
-    Seconds time;
-    Seconds host;
-  };
   static Corner corner_of(const Partial& one, const Slack& slack) {
     return {.kept = one.choice.bytes.kept + slack.bytes,
             .recomputed = one.choice.bytes.recomputed + slack.bytes,
             .time = one.time + slack.time,
             .host = one.choice.recompute.host + slack.host};
   }
-  static bool within(const Corner& x, const Corner& y) {
-    return x.kept <= y.kept && x.recomputed <= y.recomputed && x.time <= y.time && x.host <= y.host;
+
+  // Parts of all that the layer keeps and of its forward pass.
+  [[nodiscard]] Slack slack_of(double part) const {
+    const LayerChoice nothing = sets_.choice({});
+    const LayerChoice all = sets_.choice(every_op(sets_.table_));
+    return {.bytes = part * nothing.bytes.kept,
+            .time = part * device_time(all.recompute),
+            .host = part * all.recompute.host};
+  }
+
+  // Sets of which one exceeds each of the others by no more than that, nothing and the least kept among them.
+  [[nodiscard]] std::vector<LayerChoice> standing_in(const std::vector<LayerChoice>& choices,
+                                                     double part) const {
+    const Slack slack = slack_of(part);
+    std::vector<LayerChoice> kept;
+    Corners corners;
+    const auto any = [](std::size_t) { return true; };
+    for (const LayerChoice& choice : choices) {
+      const Partial whole{.choice = choice, .open = {}, .time = device_time(choice.recompute)};
+      const bool end = &choice == &choices.front() || &choice == &choices.back();
+      if (!end && corners.any_within(corner_of(whole, slack), any)) continue;
+      corners.insert(corner_of(whole, {}), kept.size());
+      kept.push_back(choice);
+    }
+    return kept;
   }
 
   // Also when the same is added to both, whichever way the sums are then rounded.
@@ -194,25 +221,16 @@ class LayerFrontSearch {
                       x.choice.ops) < std::tie(y.open, y.choice.bytes.kept, y.time, y.choice.recompute.host,
                                                y.choice.bytes.recomputed, y.choice.ops);
     });
-    const LayerChoice nothing = sets_.choice({});
-    const LayerChoice all = sets_.choice(every_op(sets_.table_));
-    const Slack slack{.bytes = part * nothing.bytes.kept,
-                      .time = part * device_time(all.recompute),
-                      .host = part * all.recompute.host};
+    const Slack slack = slack_of(part);
     std::vector<Partial> kept;
-    std::vector<Corner> corners;  // of those that are open in the same way
+    Corners corners;  // of those that are open in the same way
     for (Partial& one : partial) {
       if (!kept.empty() && kept.back().open != one.open) corners.clear();
-      const std::size_t first = kept.size() - corners.size();
-      const Corner most = corner_of(one, slack);
-      bool beaten = false;
-      if (one.choice.ops != 0) {
-        for (std::size_t i = 0; i < corners.size() && !beaten; ++i) {
-          beaten = within(corners[i], most) && (part > 0 || surely_no_slower(kept[first + i], one));
-        }
-      }
-      if (beaten) continue;
-      corners.push_back(corner_of(one, {}));
+      const auto stands_in = [&](std::size_t other) {
+        return part > 0 || surely_no_slower(kept[other], one);
+      };
+      if (one.choice.ops != 0 && corners.any_within(corner_of(one, slack), stands_in)) continue;
+      corners.insert(corner_of(one, {}), kept.size());
       kept.push_back(std::move(one));
     }
     return kept;
@@ -222,7 +240,7 @@ class LayerFrontSearch {
   [[nodiscard]] std::vector<Partial> thin(std::vector<Partial> partial) {
     for (double part = std::max(least_part, part_ / 2); part < 1; part *= 2) {
       std::vector<Partial> thinner = prune(partial, part);
-      if (thinner.size() > most_choices) continue;
+      if (thinner.size() > most_partial_choices) continue;
       part_ = part;
       tolerance_ += part;
       return thinner;

@@ -58,20 +58,25 @@ class LayerSets {
 
 struct LayerFront {
   std::vector<LayerChoice> choices;
+  std::size_t unbeaten = 0;  // sets that `choices` stand for
   double tolerance = 0;
 };
 
-// A front has at most so many sets. Those of layers with 15 to 17 ops have 50 to 300.
-inline constexpr std::size_t most_choices = 8192;
+// A front has at most so many sets, since stages mix every two of them. Those of layers with 15 to 17 ops have 50 to 300.
+inline constexpr std::size_t most_choices = 2048;
+// While it is searched, so many partial sets stand beside each other at most. Layers of 28 ops with experts and latent attention
+// need 20,000.
+inline constexpr std::size_t most_partial_choices = 65'536;
 
 // The sets that no other is no worse than; of alike ones, the first by bits. The first keeps everything, and none
 // keeps more than the one before it.
 //
 // The search goes through the table op by op and keeps, of partial sets between which the rest of the table sees no
-// difference, those that no other one beats: it is exact, whatever the number of ops, as long as at most most_choices
-// of them stand beside each other. Beyond that it leaves out partial sets that differ little from one it has, and
-// `tolerance` says how little: for every set there is one in the front that exceeds it by at most this part of all
-// that the layer keeps (in bytes kept, and in bytes made again) and of its forward pass (in time of the device, and of the host).
+// difference, those that no other one beats: it is exact, whatever the number of ops, as long as at most
+// most_partial_choices of them stand beside each other, and most_choices in the end. Beyond that it leaves out sets that differ
+// little from one it has, and `tolerance` says how little: for every set there is one in the front that exceeds it by at most this
+// part of all that the layer keeps (in bytes kept, and in bytes made again) and of its forward pass (in time of the device, and of
+// the host).
 LayerFront layer_front(const LayerSets& sets);
 
 // Of choices, those that no other is no worse than, in the order above.
