@@ -148,7 +148,7 @@ ExplainedStage explain_first_stage(const ExplainQuestion& question, const ModelL
   const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
   const std::vector<StagePlace> places = stage_places(layers, strategy);
   const std::vector<StageActivations> stages =
-      stage_activations(layers, context.sharding, context.letters, strategy, detail);
+      stage_activations(layers, context.sharding, context.letters, strategy, workload, detail);
   ExplainedStage result{.rank = rank_activations(stages, shape, 0)};
   for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
     result.layers += places[static_cast<std::size_t>(stage_of(shape, 0, chunk))].layers;
@@ -215,8 +215,9 @@ ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers) 
   const KindCounts held = kinds_of_rank(stage_places(layers, strategy), shape, 0);
   const bool both_ends = holds_both_ends(shape, 0);
   result.first_rank = parameters_of_rank(parts, held, both_ends);
-  result.first_rank_state = model_state(model, strategy, result.first_rank, copies_of_weights(question),
-                                        software, matrices_of_rank(parts, held, both_ends));
+  result.first_rank_state =
+      model_state(model, strategy, question.workload, result.first_rank, copies_of_weights(question),
+                  software, matrices_of_rank(parts, held, both_ends));
   return result;
 }
 

@@ -122,8 +122,9 @@ class ClassRows {
   }
 
   void add_gradients() {
-    const bool reduced = reduces_in_passes(strategy_, software_);
-    const Dtype dtype = weight_copies_ ? Dtype::fp32 : kept_gradient_dtype(strategy_, software_);
+    const bool reduced = reduces_in_passes(strategy_, question_.workload, software_);
+    const Dtype dtype =
+        weight_copies_ ? Dtype::fp32 : kept_gradient_dtype(strategy_, question_.workload, software_);
     const Rational bytes = size_of(dtype);
     const Expr held = reduced ? sharded(bytes) : Expr(bytes);
     const bool away = reduced && strategy_.offload.parameters;  // with those of the optimizer

@@ -22,12 +22,12 @@ std::string name_of_unit(const ModelLayers& layers, const UnitSpan& span, bool h
 void add_unit_spans(Trace& trace, const Plan& plan) {
   const Request& request = plan.request;
   const Strategy& strategy = request.strategy;
-  if (!has_units(strategy, request.software)) return;
+  if (!has_units(strategy, request.workload, request.software)) return;
   const Performance& performance = *request.system.performance;
   const ModelLayers layers = layers_of(request.model, strategy, request.software);
   const ModelExchanges exchanges = model_exchanges(
       layers, model_parameters(request.model, strategy, request.workload, request.software), strategy,
-      connected_devices(request.system, devices(strategy)), performance, request.software);
+      request.workload, connected_devices(request.system, devices(strategy)), performance, request.software);
   const StagePlace place = stage_places(layers, strategy).front();
   const auto spans_of = [&](bool backward) {
     return unit_spans(exchanges, plan.timing->iteration.cost, place, strategy.recompute, performance,

@@ -85,8 +85,9 @@ constexpr std::string_view titan_told[] = {"tensor_parallel",
 constexpr std::string_view deepspeed_told[] = {
     "tensor_parallel", "pipeline_parallel",          "schedule",           "shard_size",
     "gradient_dtype",  "optimizer_offload_fraction", "offload_parameters", "offload_modules"};
-constexpr std::string_view accelerate_told[] = {"shard_size", "no_reshard_after_forward", "gradient_dtype",
-                                                "optimizer_offload_fraction", "offload_parameters"};
+constexpr std::string_view accelerate_told[] = {
+    "shard_size",     "no_reshard_after_forward",   "sync_each_batch",
+    "gradient_dtype", "optimizer_offload_fraction", "offload_parameters"};
 
 std::vector<Fields> told_to(Launcher launcher) {
   switch (launcher) {
@@ -216,6 +217,8 @@ LaunchFlags accelerate_flags(const Strategy& strategy, const Workload& workload,
   flags.add("--mixed_precision", "bf16");
   flags.add("--per_device_train_batch_size", strategy.micro_batch);
   flags.add("--gradient_accumulation_steps", microbatches(strategy, workload));
+  if (strategy.sync_each_batch)
+    flags.add("--accelerator_config", R"('{"gradient_accumulation_kwargs": {"sync_each_batch": true}}')");
   switch (strategy.recompute.policy) {
     case RecomputePolicy::none: break;
     case RecomputePolicy::full: flags.on("--gradient_checkpointing"); break;

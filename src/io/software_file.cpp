@@ -38,6 +38,7 @@ constexpr auto sharding_fields = [](auto& fields, auto& sharding) {
   fields.optional("copies_gradients", sharding.copies_gradients);
   fields.optional("ends_in_root", sharding.ends_in_root);
   fields.optional("sums_before_reduction", sharding.sums_before_reduction);
+  fields.optional("sync_each_batch", sharding.sync_each_batch);
   fields.optional("plain_alone", sharding.plain_alone);
   fields.required("source", sharding.source);
 };

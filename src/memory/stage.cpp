@@ -208,16 +208,17 @@ StageActivations stage_activations(const ModelActivations& parts, const StagePla
 
 std::vector<StageActivations> stage_activations(const ModelLayers& layers, const Sharding& sharding,
                                                 const Bindings& letters, const Strategy& strategy,
-                                                Detail detail, const Software& software) {
+                                                const Workload& workload, Detail detail,
+                                                const Software& software) {
   ModelActivations parts = evaluate(model_activation_exprs(layers, sharding, strategy, detail), letters);
   KnownPeaks peaks;
   set_backward_peaks(parts, layers, sharding, strategy.recompute, detail, software, letters,
-                     reduces_in_passes(strategy, software), peaks);
+                     reduces_in_passes(strategy, workload, software), peaks);
   set_offloaded(parts, layers, sharding, strategy.offload, strategy.recompute, detail, letters);
   std::optional<ModelUnits> units;
-  if (has_units(strategy, software)) {
+  if (has_units(strategy, workload, software)) {
     const ModelParameterExprs parameters = model_parameter_exprs(layers, sharding, strategy.tensor_parallel);
-    units = model_units(layers, evaluate(parameters, letters), strategy, software);
+    units = model_units(layers, evaluate(parameters, letters), strategy, workload, software);
   }
   const Recomputation apart = set_apart(strategy.recompute, strategy.offload);
   std::vector<StageActivations> stages;
@@ -235,7 +236,7 @@ std::vector<StageActivations> stage_activations(const Transformer& model, const 
                                                 const Workload& workload, Detail detail,
                                                 const Software& software) {
   return stage_activations(layers_of(model, strategy, software), sharding_of(model, strategy),
-                           bindings(model, strategy, workload), strategy, detail, software);
+                           bindings(model, strategy, workload), strategy, workload, detail, software);
 }
 
 DeferredActivations deferred_activations(const Transformer& model, const Strategy& strategy,

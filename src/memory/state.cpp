@@ -207,8 +207,9 @@ double frozen_bytes(const Parameters& held) {
          quantized * nf4_size;
 }
 
-ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
-                       int copies, const Software& software, const MatrixList& matrices) {
+ModelState model_state(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                       const Parameters& parameters, int copies, const Software& software,
+                       const MatrixList& matrices) {
   const bool shards_fp32 = shards_main_params(software, strategy.optimizer);
   const bool weight_copies = model.architecture.kernels.weight_copies;
   const bool fp32_weights = weight_copies || shards_fp32;
@@ -219,7 +220,8 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
     return Bytes(std::ceil(dense / dense_shards)) + Bytes(std::ceil(expert / expert_shards));
   };
   const Parameters stepped = trained(parameters);
-  const auto gradient = real(size_of(weight_copies ? Dtype::fp32 : kept_gradient_dtype(strategy, software)));
+  const auto gradient =
+      real(size_of(weight_copies ? Dtype::fp32 : kept_gradient_dtype(strategy, workload, software)));
   const double weight = real(size_of(fp32_weights ? Dtype::fp32 : Dtype::half));
   const auto weights = [&](const Parameters& held) {
     const double frozen = frozen_bytes(held);
@@ -247,7 +249,7 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
   const bool gathered = shards_weights(strategy) && !gathers_in_passes(strategy);
   const bool cast = shards_fp32 && !gathers_in_passes(strategy) && !weight_copies;
   if (gathered || cast) state.weights += gathered_bytes(gathered ? parameters : stepped, strategy);
-  if (reduces_in_passes(strategy, software)) {
+  if (reduces_in_passes(strategy, workload, software)) {
     state.gradients = sharded(stepped.dense * gradient, stepped.expert * gradient);
   }
   for (const WeightClass of : {WeightClass::dense, WeightClass::expert}) {
@@ -258,7 +260,7 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
     // The gradients that are stepped there are among what is kept for the optimizer.
     state.on_host += state.weights;
     state.weights = Bytes(0);
-    if (reduces_in_passes(strategy, software)) state.gradients = Bytes(0);
+    if (reduces_in_passes(strategy, workload, software)) state.gradients = Bytes(0);
   }
   return state;
 }

@@ -59,10 +59,10 @@ class UnitOrder {
 }  // namespace
 
 ModelUnits model_units(const ModelLayers& layers, const ModelParameters& parameters, const Strategy& strategy,
-                       const Software& software) {
-  EXPECTS(has_units(strategy, software));
+                       const Workload& workload, const Software& software) {
+  EXPECTS(has_units(strategy, workload, software));
   constexpr auto half = static_cast<double>(size_of(Dtype::half));
-  const bool reduces = reduces_in_passes(strategy, software);
+  const bool reduces = reduces_in_passes(strategy, workload, software);
   const bool by_bucket = software.sharding.reduction_buffer == ReductionBuffer::bucket;
   ModelUnits units{.kinds = {},
                    .keeps_gathered = keeps_gathered(strategy),

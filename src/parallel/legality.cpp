@@ -177,6 +177,8 @@ void check_data_sharding(Rules& rules, const Transformer& model, const Strategy&
   const bool weights = strategy.data_sharding == DataSharding::zero3;
   rules.require(weights || !strategy.no_reshard_after_forward, "no_reshard_after_forward",
                 "needs `data_sharding` zero3");
+  rules.require(!strategy.sync_each_batch || (gradients && strategy.pipeline_parallel <= 1),
+                "sync_each_batch", "needs `data_sharding` zero2 or zero3 without `pipeline_parallel`");
   rules.require(strategy.data_sharding != DataSharding::none || strategy.shard_size == 0, "shard_size",
                 "needs `data_sharding`");
   rules.require(

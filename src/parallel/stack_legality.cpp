@@ -96,6 +96,11 @@ std::vector<Problem> stack_illegalities(const Software& software, const Strategy
             return std::string(name_of(strategy.data_sharding)) +
                    " does not go with `pipeline_parallel` on the stack " + software.name;
           });
+  require(!strategy.sync_each_batch || has.sync_each_batch, "sync_each_batch", [&] {
+    return "must be off on the stack " + software.name +
+           (has.sums_before_reduction ? ", which has no switch for it"
+                                      : ", which reduces sharded gradients in every microbatch anyway");
+  });
   const MainParams main_params = strategy.optimizer.main_params;
   require(has.weights == ShardedWeights::copies || main_params == MainParams::fp32 ||
               main_params == MainParams::none,

@@ -60,15 +60,16 @@ class Replay {
         letters_(bindings(request_.model, strategy_, request_.workload)),
         shape_(same_liveness(schedule_shape(strategy_, microbatches(strategy_, request_.workload)))),
         rank_(rank),
-        reduces_(reduces_in_passes(strategy_, request_.software)),
+        reduces_(reduces_in_passes(strategy_, request_.workload, request_.software)),
         gathers_(gathers_in_passes(strategy_)),
         allocator_(expandable) {
     find_members();
     find_events();
-    if (has_units(strategy_, request_.software)) {
+    if (has_units(strategy_, request_.workload, request_.software)) {
       const ModelParameterExprs parameters =
           model_parameter_exprs(layers_, sharding_, strategy_.tensor_parallel);
-      units_ = model_units(layers_, evaluate(parameters, letters_), strategy_, request_.software);
+      units_ = model_units(layers_, evaluate(parameters, letters_), strategy_, request_.workload,
+                           request_.software);
     }
   }
 

@@ -57,10 +57,14 @@ void change_policy(Changes& changes, const Request& request) {
       continue;
     Edits change{{"data_sharding", std::string(name_of(sharding))}};
     if (strategy.no_reshard_after_forward) change.push_back({"no_reshard_after_forward", "no"});
+    if (strategy.sync_each_batch && sharding < DataSharding::zero2)
+      change.push_back({"sync_each_batch", "no"});
     changes.add(std::move(change));
   }
   // To keep them gathered is searched only where a plan is asked for it, and no suggestion may beat the plans.
   if (strategy.no_reshard_after_forward) changes.add({{"no_reshard_after_forward", "no"}});
+  if (request.software.sharding.sync_each_batch && !strategy.sync_each_batch && shards_gradients(strategy))
+    changes.enable("sync_each_batch");
   if (!strategy.sequence_parallel && strategy.tensor_parallel > 1) {
     changes.enable("sequence_parallel");
   }

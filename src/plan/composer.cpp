@@ -29,8 +29,8 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
   }
   find_states();
   units_.reset();
-  if (has_units(layout, base_.software))
-    units_ = model_units(layers_.layers(), layers_.parameters(), layout, base_.software);
+  if (has_units(layout, base_.workload, base_.software))
+    units_ = model_units(layers_.layers(), layers_.parameters(), layout, base_.workload, base_.software);
   // The others wait for the rank that has the most.
   const auto most = std::max_element(kinds_.begin(), kinds_.end(), [](const RankKind& x, const RankKind& y) {
     return total(x.parameters) < total(y.parameters);
@@ -89,11 +89,12 @@ void Composer::find_states() {
     kind.matrices = matrices_of_rank(layers_.parameters(), kind.held, holds_both_ends(shape_, kind.rank));
     kind.dummy_gradients = layers_.dummy_gradients(kind.held);
     for (const auto& [sharding, name] : spellings<DataSharding>) {
-      const ShardingChoice other{sharding, layout_.shard_size, layout_.no_reshard_after_forward};
+      const ShardingChoice other{sharding, layout_.shard_size, layout_.no_reshard_after_forward,
+                                 layout_.sync_each_batch};
       if (!same_passes(other, sharding_choice(layout_), layout_, base_.software)) continue;
       strategy.data_sharding = sharding;
-      const ModelState state =
-          model_state(base_.model, strategy, kind.parameters, weight_copies(), base_.software, kind.matrices);
+      const ModelState state = model_state(base_.model, strategy, base_.workload, kind.parameters,
+                                           weight_copies(), base_.software, kind.matrices);
       kind.state[index(sharding)] = total(state);
       kind.on_host[index(sharding)] = state.on_host;
     }
@@ -178,8 +179,8 @@ const std::vector<RankMemory>& Composer::ranks_of(const Strategy& strategy) {
   ranks_.clear();
   for (std::int64_t rank = 0; rank < shape_.ranks; ++rank) {
     RankKind& kind = kinds_[kind_of_[index(rank)]];
-    RankMemory memory{.state = model_state(base_.model, strategy, kind.parameters, weight_copies(),
-                                           base_.software, kind.matrices),
+    RankMemory memory{.state = model_state(base_.model, strategy, base_.workload, kind.parameters,
+                                           weight_copies(), base_.software, kind.matrices),
                       .dummy_gradients = kind.dummy_gradients,
                       .workspaces = base_.software.memory.workspaces.value_or(Bytes(0)),
                       .reserved = reserved_};
@@ -253,8 +254,8 @@ Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::int
   const PassActivations pass = pass_activations(scratch_);
   const Parameters parameters = parameters_of_rank(layers_.parameters(), place.of_kind, shape_.ranks == 1);
   const MatrixList matrices = matrices_of_rank(layers_.parameters(), place.of_kind, shape_.ranks == 1);
-  const ModelState state =
-      model_state(base_.model, strategy, parameters, weight_copies(), base_.software, matrices);
+  const ModelState state = model_state(base_.model, strategy, base_.workload, parameters, weight_copies(),
+                                       base_.software, matrices);
   const Bytes held = total(state) + total(rank_activations(std::span(&pass, 1), shape_, rank).at_peak) +
                      kept_by_stack(kinds_[kind_of_[index(rank)]]);  // whose dummies are the same
   const Bytes away = state.on_host + headroom::activations_on_host({pass}, shape_, rank);

@@ -77,13 +77,16 @@ PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRa
   return times;
 }
 
-IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
-                           const MatrixList& matrices, std::int64_t devices_per_node,
-                           const Performance& performance, const Software& software) {
-  const Seconds tied = tied_embedding_time(model, strategy, devices_per_node, performance, software);
+IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                           const Parameters& parameters, const MatrixList& matrices,
+                           std::int64_t devices_per_node, const Performance& performance,
+                           const Software& software) {
+  const Seconds tied =
+      tied_embedding_time(model, strategy, workload, devices_per_node, performance, software);
   // Ends that share weights step together, and so all ranks between them.
   const bool apart = software.post_validation && has_weight_passes(strategy.schedule) && tied == Seconds(0);
-  return {.replicas = data_parallel_times(parameters, strategy, devices_per_node, performance, software),
+  return {.replicas =
+              data_parallel_times(parameters, strategy, workload, devices_per_node, performance, software),
           .buckets = buckets(parameters, strategy, software),
           .reduces_beside = software.overlap_grad_reduce,
           .gathers_beside = software.overlap_param_gather,
@@ -92,7 +95,7 @@ IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, c
           .bucket_copies = bucket_copies_time(parameters, strategy, performance, software),
           .model_copies = model_copies_time(parameters, strategy, devices_per_node, performance, software),
           .ranks_step_apart = apart,
-          .optimizer = optimizer_time(parameters, strategy, performance, software, matrices)};
+          .optimizer = optimizer_time(parameters, strategy, workload, performance, software, matrices)};
 }
 
 EndTimes end_times(const IterationEnd& end, const PassesBeside& passes) {

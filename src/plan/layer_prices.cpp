@@ -67,8 +67,8 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
   for (Symbolic& symbolic : symbolic_) {
     if (symbolic.layers == &layers && symbolic.sharding == sharding && symbolic.of_kinds == of_kinds &&
         symbolic.keep_pipeline_outputs == strategy.keep_pipeline_outputs &&
-        symbolic.gradient_dtype == kept_gradient_dtype(strategy, base_.software) &&
-        symbolic.sums_gradients == !reduces_in_passes(strategy, base_.software) &&
+        symbolic.gradient_dtype == kept_gradient_dtype(strategy, base_.workload, base_.software) &&
+        symbolic.sums_gradients == !reduces_in_passes(strategy, base_.workload, base_.software) &&
         symbolic.matrices == steps_matrices(strategy.optimizer.kind)) {
       return symbolic;
     }
@@ -78,8 +78,8 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
   symbolic.sharding = sharding;
   symbolic.of_kinds = std::move(of_kinds);
   symbolic.keep_pipeline_outputs = strategy.keep_pipeline_outputs;
-  symbolic.gradient_dtype = kept_gradient_dtype(strategy, base_.software);
-  symbolic.sums_gradients = !reduces_in_passes(strategy, base_.software);
+  symbolic.gradient_dtype = kept_gradient_dtype(strategy, base_.workload, base_.software);
+  symbolic.sums_gradients = !reduces_in_passes(strategy, base_.workload, base_.software);
   symbolic.matrices = steps_matrices(strategy.optimizer.kind);
   symbolic.parameters =
       model_parameter_exprs(layers, sharding, strategy.tensor_parallel, strategy.optimizer.kind);
@@ -93,29 +93,30 @@ LayerPrices::Nodes LayerPrices::nodes_of(const Strategy& strategy) const {
 
 void LayerPrices::select(const Strategy& strategy) {
   strategy_ = strategy;
-  const auto [entry, added] = priced_.try_emplace({strategy.tensor_parallel,
-                                                   strategy.context_parallel,
-                                                   strategy.cp_comm,
-                                                   context_inner(base_.model, strategy),
-                                                   strategy.expert_parallel,
-                                                   strategy.expert_tensor_parallel,
-                                                   strategy.moe_dispatcher,
-                                                   strategy.moe_router_padding,
-                                                   strategy.micro_batch,
-                                                   nodes_of(strategy),
-                                                   strategy.sequence_parallel,
-                                                   strategy.split_hidden,
-                                                   strategy.save_gathered_input,
-                                                   strategy.keep_pipeline_outputs,
-                                                   kept_gradient_dtype(strategy, base_.software),
-                                                   strategy.precision,
-                                                   strategy.precision_scope,
-                                                   scale_group(strategy, nodes_of(strategy).connected),
-                                                   reduces_in_passes(strategy, base_.software),
-                                                   steps_matrices(strategy.optimizer.kind),
-                                                   strategy.lora,
-                                                   strategy.offload.modules,
-                                                   strategy.offload.layers > 0});
+  const auto [entry, added] =
+      priced_.try_emplace({strategy.tensor_parallel,
+                           strategy.context_parallel,
+                           strategy.cp_comm,
+                           context_inner(base_.model, strategy),
+                           strategy.expert_parallel,
+                           strategy.expert_tensor_parallel,
+                           strategy.moe_dispatcher,
+                           strategy.moe_router_padding,
+                           strategy.micro_batch,
+                           nodes_of(strategy),
+                           strategy.sequence_parallel,
+                           strategy.split_hidden,
+                           strategy.save_gathered_input,
+                           strategy.keep_pipeline_outputs,
+                           kept_gradient_dtype(strategy, base_.workload, base_.software),
+                           strategy.precision,
+                           strategy.precision_scope,
+                           scale_group(strategy, nodes_of(strategy).connected),
+                           reduces_in_passes(strategy, base_.workload, base_.software),
+                           steps_matrices(strategy.optimizer.kind),
+                           strategy.lora,
+                           strategy.offload.modules,
+                           strategy.offload.layers > 0});
   now_ = &entry->second;
   if (!added) return;
   now_->symbolic = &symbolic_of(strategy);
@@ -136,7 +137,7 @@ const ModelActivations& LayerPrices::activations(const Recomputation& recompute)
   const Bindings letters = bindings(base_.model, strategy_, base_.workload);
   ModelActivations parts = evaluate(*exprs, letters);
   set_backward_peaks(parts, layers(), now_->symbolic->sharding, recompute, base_.detail, base_.software,
-                     letters, reduces_in_passes(strategy_, base_.software), now_->peaks);
+                     letters, reduces_in_passes(strategy_, base_.workload, base_.software), now_->peaks);
   set_offloaded(parts, layers(), now_->symbolic->sharding, strategy_.offload, recompute, base_.detail,
                 letters);
   return add_recomputation(now_->activations, recompute, parts);

@@ -46,12 +46,13 @@ void LayoutTimes::time_layout() {
   const ModelCost& cost = layers_.cost(layout_.recompute);
   exchanges_.reset();
   plain_.clear();
-  if (has_exchanges(layout_, base_.software)) {
-    exchanges_ = model_exchanges(layers_.layers(), layers_.parameters(), layout_,
+  if (has_exchanges(layout_, base_.workload, base_.software)) {
+    exchanges_ = model_exchanges(layers_.layers(), layers_.parameters(), layout_, base_.workload,
                                  connected_devices(base_.system, devices(layout_)), *base_.system.performance,
                                  base_.software);
     if (base_.system.host) {
-      set_parameter_transfers(*exchanges_, layers_.parameters(), layout_, base_.software, host_link());
+      set_parameter_transfers(*exchanges_, layers_.parameters(), layout_, base_.workload, base_.software,
+                              host_link());
     }
   }
   stages_.clear();
@@ -145,13 +146,14 @@ const IterationEnd& LayoutTimes::end(DataSharding sharding) {
   Strategy strategy = layout_;
   strategy.data_sharding = sharding;
   // All ranks wait for the slowest: the one with the most parameters.
-  IterationEnd made = iteration_end(base_.model, strategy, most_, most_matrices_,
+  IterationEnd made = iteration_end(base_.model, strategy, base_.workload, most_, most_matrices_,
                                     connected_devices(base_.system, devices(strategy)),
                                     *base_.system.performance, base_.software);
   if (strategy.offload.optimizer.value > 0 && base_.system.host) {
-    const Seconds around = unstepped_time(most_, strategy, *base_.system.performance, base_.software);
-    made.optimizer = total(offloaded_step(most_, strategy, made.optimizer, around, base_.software,
-                                          *base_.system.host, devices_of_host()),
+    const Seconds around =
+        unstepped_time(most_, strategy, base_.workload, *base_.system.performance, base_.software);
+    made.optimizer = total(offloaded_step(most_, strategy, base_.workload, made.optimizer, around,
+                                          base_.software, *base_.system.host, devices_of_host()),
                            strategy.offload);
   }
   return end.emplace(made);

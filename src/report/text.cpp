@@ -103,6 +103,7 @@ std::string sharding_text(const Strategy& strategy) {
   if (strategy.shard_size > 0)
     text += fmt::format(" over {} of {} ranks", strategy.shard_size, replicas(strategy));
   if (strategy.no_reshard_after_forward) text += ", weights kept after a forward pass";
+  if (strategy.sync_each_batch) text += ", gradients reduced in every microbatch";
   return text;
 }
 

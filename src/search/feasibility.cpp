@@ -49,7 +49,7 @@ Bytes least_state(const Request& base) {
   if (whole.lora.base == BaseDtype::nf4) parameters.quantized_dense = parameters.dense;
   // One square matrix has fewest rows and columns.
   const double side = std::sqrt(total(parameters));
-  const ModelState state = model_state(base.model, whole, parameters, copies, base.software,
+  const ModelState state = model_state(base.model, whole, base.workload, parameters, copies, base.software,
                                        {{.rows = side, .columns = side, .count = 1}});
   return state.weights + state.gradients + state.optimizer;
 }

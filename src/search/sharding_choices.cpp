@@ -31,6 +31,9 @@ std::vector<ShardingChoice> sharding_choices(const Request& base, const Space& s
   const StackSharding& has = base.software.sharding;
   const bool keeps_copies = base.model.architecture.kernels.weight_copies;
   const std::vector<std::int64_t> sizes = shard_sizes(base, space, layout);
+  // Of one microbatch there is nothing to sum, with the switch or without.
+  const bool may_sync =
+      has.sync_each_batch && layout.pipeline_parallel == 1 && microbatches(layout, base.workload) > 1;
   std::vector<ShardingChoice> choices;
   for (const DataSharding sharding :
        {DataSharding::zero3, DataSharding::zero2, DataSharding::zero1, DataSharding::none}) {
@@ -49,7 +52,8 @@ std::vector<ShardingChoice> sharding_choices(const Request& base, const Space& s
     for (const std::int64_t size : sizes) {
       const bool in_passes = weights && layout.pipeline_parallel == 1;
       for (const bool keeps : in_passes ? space.no_reshard_after_forward : std::vector{false}) {
-        choices.push_back({sharding, size, keeps});
+        for (const bool syncs : gradients&& may_sync ? space.sync_each_batch : std::vector{false})
+          choices.push_back({sharding, size, keeps, syncs});
       }
     }
   }

@@ -6,11 +6,12 @@
 namespace headroom {
 
 void set_parameter_transfers(ModelExchanges& exchanges, const ModelParameters& parameters,
-                             const Strategy& strategy, const Software& software, BytesPerSecond link) {
+                             const Strategy& strategy, const Workload& workload, const Software& software,
+                             BytesPerSecond link) {
   if (!strategy.offload.parameters) return;
   const double weight = shards_main_params(software, strategy.optimizer) ? real(size_of(Dtype::fp32))
                                                                          : real(size_of(Dtype::half));
-  const bool reduces = reduces_in_passes(strategy, software);
+  const bool reduces = reduces_in_passes(strategy, workload, software);
   const Dtype sent = stepped_gradient_dtype(strategy, software);
   for (std::size_t i = 0; i < exchanges.kinds.size(); ++i) {
     UnitExchange& unit = exchanges.kinds[i];

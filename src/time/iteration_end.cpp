@@ -10,11 +10,11 @@
 namespace headroom {
 
 DataParallelTimes data_parallel_times(const Parameters& parameters, const Strategy& strategy,
-                                      std::int64_t devices_per_node, const Performance& performance,
-                                      const Software& software) {
+                                      const Workload& workload, std::int64_t devices_per_node,
+                                      const Performance& performance, const Software& software) {
   const bool shards_sums = reduces_to_shards(strategy, software);
   const CollectiveKind kind = shards_sums ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
-  const bool reduces = !reduces_in_passes(strategy, software);
+  const bool reduces = !reduces_in_passes(strategy, workload, software);
   const bool gathers = shards_optimizer(strategy) && !gathers_in_passes(strategy);
   DataParallelTimes times;
   const auto add = [&](WeightClass weight_class, const Parameters& held) {
@@ -82,16 +82,17 @@ Seconds model_copies_time(const Parameters& parameters, const Strategy& strategy
                          tied_embedding_group(strategy, devices_per_node), performance);
 }
 
-Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, std::int64_t devices_per_node,
-                            const Performance& performance, const Software& software) {
+Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                            std::int64_t devices_per_node, const Performance& performance,
+                            const Software& software) {
   const bool on_both_ends = model.architecture.tied_embeddings || model.mtp_layers > 0;
   if (strategy.pipeline_parallel == 1 || runs_in_v(strategy.schedule) || !on_both_ends) return Seconds(0);
   if (trains_adapters(strategy.lora)) return Seconds(0);  // the embedding is frozen
   const bool whole = vocabulary_parallel(model, strategy, software).embedding == EmbeddingParallel::none;
   const auto rows = static_cast<double>(padded_vocabulary(model, strategy.tensor_parallel)) /
                     static_cast<double>(whole ? 1 : strategy.tensor_parallel);
-  const Bytes gradients =
-      gradient_bytes(rows * static_cast<double>(model.hidden), kept_gradient_dtype(strategy, software));
+  const Bytes gradients = gradient_bytes(rows * static_cast<double>(model.hidden),
+                                         kept_gradient_dtype(strategy, workload, software));
   return collective_time(CollectiveKind::all_reduce, gradients,
                          tied_embedding_group(strategy, devices_per_node), performance);
 }

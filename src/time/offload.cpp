@@ -22,14 +22,14 @@ BytesPerSecond link_of(const Host& host, std::int64_t devices) {
   return std::min(host.device_link, host.memory_bandwidth / real(devices));
 }
 
-OffloadedStep offloaded_step(const Parameters& parameters, const Strategy& strategy, Seconds on_device,
-                             Seconds around, const Software& software, const Host& host,
+OffloadedStep offloaded_step(const Parameters& parameters, const Strategy& strategy, const Workload& workload,
+                             Seconds on_device, Seconds around, const Software& software, const Host& host,
                              std::int64_t devices) {
   const double fraction = strategy.offload.optimizer.value;
   const double stepped = fraction * stepped_by_rank(parameters, strategy);
   const BytesPerSecond link = link_of(host, devices);
   // Passes send gradients and fetch weights themselves where the host keeps the shards.
-  const bool sends = !strategy.offload.parameters || !reduces_in_passes(strategy, software);
+  const bool sends = !strategy.offload.parameters || !reduces_in_passes(strategy, workload, software);
   const bool fetches = !strategy.offload.parameters;
   const Bytes moved_by_host(real(devices) * stepped * host_step_bytes(strategy.optimizer));
   return {.device = around + (1 - fraction) * (on_device - around),

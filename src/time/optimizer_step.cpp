@@ -89,12 +89,12 @@ std::array<Gemm, 3> newton_schulz_products(double rows, double columns) {
 }
 
 // Every rank zeroes the gradients that it holds, and casts weights to fewer bits.
-Bytes unstepped_bytes(const Parameters& held, const Strategy& strategy, const Performance& performance,
-                      const Software& software) {
+Bytes unstepped_bytes(const Parameters& held, const Strategy& strategy, const Workload& workload,
+                      const Performance& performance, const Software& software) {
   const Parameters steps = trained(held);
-  const bool shards_sums = reduces_in_passes(strategy, software);
+  const bool shards_sums = reduces_in_passes(strategy, workload, software);
   Bytes moved((shards_sums ? stepped_by_rank(held, strategy) : total(steps)) *
-              real(size_of(kept_gradient_dtype(strategy, software))));
+              real(size_of(kept_gradient_dtype(strategy, workload, software))));
   const double narrow = steps.narrow_dense + steps.narrow_expert;
   if (narrow > 0)
     moved += Bytes(narrow * cast_bytes(strategy, performance.device, strategy.fp8_param_gather));
@@ -121,18 +121,18 @@ Seconds newton_schulz_time(double rows, double columns, const Performance& perfo
   return sum;
 }
 
-Seconds unstepped_time(const Parameters& held, const Strategy& strategy, const Performance& performance,
-                       const Software& software) {
-  return unstepped_bytes(held, strategy, performance, software) / streaming_bandwidth(performance);
+Seconds unstepped_time(const Parameters& held, const Strategy& strategy, const Workload& workload,
+                       const Performance& performance, const Software& software) {
+  return unstepped_bytes(held, strategy, workload, performance, software) / streaming_bandwidth(performance);
 }
 
-Seconds optimizer_time(const Parameters& held, const Strategy& strategy, const Performance& performance,
-                       const Software& software, const MatrixList& matrices) {
+Seconds optimizer_time(const Parameters& held, const Strategy& strategy, const Workload& workload,
+                       const Performance& performance, const Software& software, const MatrixList& matrices) {
   const auto shard = [&](double count, WeightClass weights) {
     return count / real(shards(strategy, weights));
   };
   const double stepped = stepped_by_rank(held, strategy);
-  Bytes moved = unstepped_bytes(held, strategy, performance, software);
+  Bytes moved = unstepped_bytes(held, strategy, workload, performance, software);
   Seconds products;
   if (strategy.optimizer.kind == OptimizerKind::muon) {
     double others = stepped;

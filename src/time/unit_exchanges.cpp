@@ -260,13 +260,14 @@ class Passes {
 }  // namespace
 
 ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters& parameters,
-                               const Strategy& strategy, std::int64_t devices_per_node,
-                               const Performance& performance, const Software& software) {
+                               const Strategy& strategy, const Workload& workload,
+                               std::int64_t devices_per_node, const Performance& performance,
+                               const Software& software) {
   ModelExchanges exchanges{.kinds = {},
                            .keeps_gathered = keeps_gathered(strategy),
                            .ends_in_root = software.sharding.ends_in_root};
   const bool gathers = gathers_in_passes(strategy);
-  const bool reduces = reduces_in_passes(strategy, software);
+  const bool reduces = reduces_in_passes(strategy, workload, software);
   const bool in_buffers = software.sharding.copies_units;
   const double gradient = real(size_of(strategy.gradient_dtype));
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {

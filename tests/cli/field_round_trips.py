@@ -42,6 +42,7 @@ EXAMPLES = {
     "data_sharding": ("zero3", ["--data-parallel", "2", "--software", "nemo-2025"]),
     "shard_size": ("2", ["--data-parallel", "4", "--data-sharding", "zero1"]),
     "no_reshard_after_forward": ("yes", ["--data-parallel", "2", "--data-sharding", "zero3", "--software", "nemo-2025"]),
+    "sync_each_batch": ("yes", ["--data-parallel", "2", "--data-sharding", "zero3", "--software", "hf-trainer"]),
     "gradient_dtype": ("half", []),
     "precision": ("fp8", ["--system", "dgx-h100-80g"]),
     "fp8_param_gather": ("yes", ["--system", "dgx-h100-80g", "--precision", "fp8", "--distributed-optimizer"]),
@@ -176,9 +177,12 @@ def printed(program, field, report, arguments):
         plans = program.report("plan", MODEL, "--devices", "4", "-t", "1", "-p", "1",
                                *arguments[1:])["plans"]
         return [(plan["command"].split(MODEL, 1)[1], summary(plan)) for plan in plans]
-    if "nemo-2025" in arguments:  # no frontier has strategies whose weights are sharded
-        pinned = ["--devices", "4", "--global-batch", "96", "-t", "1", "-p", "1", "--software", "nemo-2025",
-                  "--data-sharding", "zero3", "--no-reshard-after-forward", "yes"]
+    # No frontier has strategies whose weights are sharded.
+    for stack, asked in (("nemo-2025", "--no-reshard-after-forward"), ("hf-trainer", "--sync-each-batch")):
+        if stack not in arguments:
+            continue
+        pinned = ["--devices", "4", "--global-batch", "96", "-t", "1", "-p", "1", "-b", "1", "--software", stack,
+                  "--data-sharding", "zero3", asked, "yes"]
         plans = program.report("plan", MODEL, *pinned)["plans"]
         return [(plan["command"].split(MODEL, 1)[1], summary(plan)) for plan in plans]
     if not field["name"].startswith("recompute"):

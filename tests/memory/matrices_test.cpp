@@ -117,7 +117,7 @@ TEST_CASE("matrices: each optimizer's state") {
   const double all = total(held.parameters);
   const auto state = [&](OptimizerKind kind, Strategy strategy = {}) {
     strategy.optimizer.kind = kind;
-    return model_state(model, strategy, held.parameters, 2, {}, held.matrices).optimizer.count();
+    return model_state(model, strategy, Workload{}, held.parameters, 2, {}, held.matrices).optimizer.count();
   };
   CHECK(state(OptimizerKind::adam) == 12 * all);
   CHECK(state(OptimizerKind::sgd) == 8 * all);

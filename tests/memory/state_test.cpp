@@ -113,27 +113,28 @@ TEST_CASE("parameters: with fewer key/value heads than ranks each rank holds one
 }
 
 TEST_CASE("state: 18 bytes a parameter with fp32 gradients, 16 with half-precision ones") {
-  CHECK(model_state(gpt2(), {}, 1000) == ModelState{2000_B, 4000_B, 12000_B});
-  CHECK(model_state(gpt2(), {.gradient_dtype = Dtype::half}, 1000) == ModelState{2000_B, 2000_B, 12000_B});
+  CHECK(model_state(gpt2(), {}, Workload{}, 1000) == ModelState{2000_B, 4000_B, 12000_B});
+  CHECK(model_state(gpt2(), {.gradient_dtype = Dtype::half}, Workload{}, 1000) ==
+        ModelState{2000_B, 2000_B, 12000_B});
 }
 
 TEST_CASE("state: a distributed optimizer keeps a shard, rounded up to whole bytes") {
   const Strategy sharded{.data_parallel = 8, .data_sharding = DataSharding::zero1};
-  CHECK(model_state(gpt2(), sharded, 1000) == ModelState{2000_B, 4000_B, 1500_B});
-  CHECK(model_state(gpt2(), sharded, 1001) == ModelState{2002_B, 4004_B, 1502_B});
-  CHECK(model_state(gpt2(), {.data_parallel = 8}, 1000).optimizer == 12000_B);
+  CHECK(model_state(gpt2(), sharded, Workload{}, 1000) == ModelState{2000_B, 4000_B, 1500_B});
+  CHECK(model_state(gpt2(), sharded, Workload{}, 1001) == ModelState{2002_B, 4004_B, 1502_B});
+  CHECK(model_state(gpt2(), {.data_parallel = 8}, Workload{}, 1000).optimizer == 12000_B);
 }
 
 TEST_CASE("state: autocast trains fp32 weights, which are their own masters") {
   Transformer model = gpt2();
   model.architecture.kernels.weight_copies = true;
-  CHECK(model_state(model, {}, 1000) == ModelState{4000_B, 4000_B, 8000_B});
-  CHECK(model_state(model, {.gradient_dtype = Dtype::half}, 1000).gradients == 4000_B);
+  CHECK(model_state(model, {}, Workload{}, 1000) == ModelState{4000_B, 4000_B, 8000_B});
+  CHECK(model_state(model, {.gradient_dtype = Dtype::half}, Workload{}, 1000).gradients == 4000_B);
 }
 
 TEST_CASE("state: master weights and moments in the dtypes that they are kept in") {
   const auto optimizer = [](const Optimizer& dtypes) {
-    return model_state(gpt2(), {.optimizer = dtypes}, 25600).optimizer.count() / 25600;
+    return model_state(gpt2(), {.optimizer = dtypes}, Workload{}, 25600).optimizer.count() / 25600;
   };
   CHECK(optimizer({}) == 12);
   // Megatron-LM's precision-aware optimizer: 16 bits of the master beside BF16 weights, and BF16 moments.
@@ -145,7 +146,8 @@ TEST_CASE("state: master weights and moments in the dtypes that they are kept in
   Transformer autocast = gpt2();
   autocast.architecture.kernels.weight_copies = true;
   const Optimizer bf16_moments{MainParams::fp32, MomentDtype::bf16, MomentDtype::bf16};
-  CHECK(model_state(autocast, {.optimizer = bf16_moments}, 1000) == ModelState{4000_B, 4000_B, 4000_B});
+  CHECK(model_state(autocast, {.optimizer = bf16_moments}, Workload{}, 1000) ==
+        ModelState{4000_B, 4000_B, 4000_B});
 }
 
 }  // namespace headroom

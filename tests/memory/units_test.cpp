@@ -38,7 +38,7 @@ TEST_CASE("state: what each stage of ZeRO divides, on each kind of stack") {
   const Parameters billion = 1e9;
   using Parts = std::vector<double>;
   const auto parts_of = [&](const Software& software, const Strategy& strategy) {
-    const ModelState held = model_state(model, strategy, billion, 2, software);
+    const ModelState held = model_state(model, strategy, units_batch, billion, 2, software);
     return Parts{bytes_a_parameter(held.weights), bytes_a_parameter(held.gradients),
                  bytes_a_parameter(held.optimizer)};
   };
@@ -53,6 +53,9 @@ TEST_CASE("state: what each stage of ZeRO divides, on each kind of stack") {
   CHECK(each("torchtitan-2025", zero3) == Parts{0.5, 0.5, 1});
   // Gradients of several microbatches stay whole; DDP casts fp32 weights, and has gradients in buckets too.
   CHECK(each("hf-trainer", zero3) == Parts{0.5, 4, 1});
+  Strategy at_once = sharded_over(8, zero3);
+  at_once.sync_each_batch = true;
+  CHECK(parts_of(read_software("hf-trainer"), at_once) == Parts{0.5, 0.5, 1});
   // With what each stack sums gradients in, and KempnerForge's BF16 weights and moments, which its gradients are of once reduced.
   const auto by_default = [&](const char* stack, DataSharding sharding) {
     const Software software = read_software(stack);
@@ -66,7 +69,7 @@ TEST_CASE("state: what each stage of ZeRO divides, on each kind of stack") {
   CHECK(by_default("kempnerforge-2026", zero3) == Parts{0.25, 4, 0.5});
   CHECK(by_default("kempnerforge-2026", none) == Parts{2, 2, 4});
   CHECK(each("hf-trainer", none) == Parts{6, 8, 8});
-  CHECK(model_state(model, {}, billion, 2, read_software("hf-trainer")).gradients == Bytes(4e9));
+  CHECK(model_state(model, {}, units_batch, billion, 2, read_software("hf-trainer")).gradients == Bytes(4e9));
 }
 
 TEST_CASE("state: shards of a group of ranks, and weights that pipeline ranks keep for an iteration") {
@@ -74,10 +77,10 @@ TEST_CASE("state: shards of a group of ranks, and weights that pipeline ranks ke
   const Software torch = read_software("torchtitan-2025");
   Strategy strategy = sharded_over(8, zero3);
   strategy.shard_size = 2;
-  CHECK(bytes_a_parameter(total(model_state(model, strategy, 1e9, 2, torch))) == 8);
+  CHECK(bytes_a_parameter(total(model_state(model, strategy, units_batch, 1e9, 2, torch))) == 8);
   strategy = sharded_over(8, zero3);
   strategy.pipeline_parallel = 2;
-  const ModelState held = model_state(model, strategy, 1e9, 2, torch);
+  const ModelState held = model_state(model, strategy, units_batch, 1e9, 2, torch);
   CHECK(bytes_a_parameter(held.weights) == 2.5);
   CHECK(bytes_a_parameter(held.gradients) == 4);
 }
@@ -144,8 +147,9 @@ TEST_CASE("units: a bucket of DeepSpeed's takes the place of a unit's gradients"
   const Software software = read_software("deepspeed-2025");
   const Transformer model = read_model("llama-3-8b");
   const Strategy strategy = sharded_over(8, zero2);
-  const ModelUnits units = model_units(layers_of(model, strategy),
-                                       model_parameters(model, strategy, units_batch), strategy, software);
+  const ModelUnits units =
+      model_units(layers_of(model, strategy), model_parameters(model, strategy, units_batch), strategy,
+                  units_batch, software);
   CHECK(units.buckets == Bytes(2 * 2 * 5e8));
   for (const KindUnit& kind : units.kinds) CHECK(kind == KindUnit{.position = kind.position});
 }

@@ -132,13 +132,13 @@ TEST_CASE("adapters: state is of adapters, and of frozen weights their bytes") {
   const Parameters held = held_by(model, adapting(16));
   const double adapters = 41'943'040;
   const double base = total(held) - adapters;
-  CHECK(model_state(model, adapting(16), held) ==
+  CHECK(model_state(model, adapting(16), Workload{}, held) ==
         ModelState{Bytes(2 * (base + adapters)), Bytes(4 * adapters), Bytes(12 * adapters)});
   const Strategy quantized = adapting(16, {}, BaseDtype::nf4);
   const Parameters nf4 = held_by(model, quantized);
   CHECK(nf4.quantized_dense == base - 2.0 * 128256 * 4096 - 65.0 * 4096);
   const double bytes = (base - nf4.quantized_dense + adapters) * 2 + nf4.quantized_dense * 2113 / 4096;
-  CHECK(model_state(model, quantized, nf4).weights == Bytes(std::ceil(bytes)));
+  CHECK(model_state(model, quantized, Workload{}, nf4).weights == Bytes(std::ceil(bytes)));
   CHECK(8 * nf4_size == doctest::Approx(4.127).epsilon(1e-4));
 }
 
@@ -233,7 +233,7 @@ TEST_CASE("adapters: data-parallel ranks reduce and gather adapters alone") {
   strategy.data_parallel = 8;
   strategy.data_sharding = DataSharding::zero1;
   const auto times = [&](const Parameters& of) {
-    return data_parallel_times(of, strategy, 8, *whole.system.performance, whole.software);
+    return data_parallel_times(of, strategy, Workload{}, 8, *whole.system.performance, whole.software);
   };
   CHECK(times(held) == times(adapters));
   CHECK(buckets(held, strategy, whole.software) == buckets(adapters, strategy, whole.software));

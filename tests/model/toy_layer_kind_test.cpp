@@ -124,11 +124,12 @@ TEST_CASE("toy layer kind: parameters of a rank by class, and what reduces them"
 
   const Strategy strategy{.data_parallel = 4, .data_sharding = DataSharding::zero1};
   const auto times = [&](const Parameters& parameters) {
-    return data_parallel_times(parameters, strategy, 8, tests::performance(), tests::megatron());
+    return data_parallel_times(parameters, strategy, Workload{}, 8, tests::performance(), tests::megatron());
   };
   CHECK(times(held).reduction == times(held.dense).reduction + times(Parameters(0, held.expert)).reduction);
   CHECK(times(held).reduction > times(held.dense).reduction);
-  CHECK(model_state(run.model, strategy, held).optimizer.count() == tests::about(12 * total(held) / 4));
+  CHECK(model_state(run.model, strategy, Workload{}, held).optimizer.count() ==
+        tests::about(12 * total(held) / 4));
 }
 
 TEST_CASE("toy layer kind: a stage costs the sum over its kinds") {

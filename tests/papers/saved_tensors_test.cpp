@@ -196,7 +196,7 @@ Bytes predicted(const Case& it) {
   const ModelLayers layers = layers_of_case(it.model, it.strategy, it.frozen);
   const StageActivations stage =
       stage_activations(layers, sharding_of(it.model, it.strategy),
-                        bindings(it.model, it.strategy, it.workload), it.strategy, Detail::exact)
+                        bindings(it.model, it.strategy, it.workload), it.strategy, it.workload, Detail::exact)
           .front();
   if (it.name.starts_with("embed")) return stage.embedding;
   if (it.name.starts_with("head")) return stage.head;

@@ -53,20 +53,23 @@ TEST_CASE("data shards: gradients are summed in one dtype, and kept and stepped 
     Dtype kept, stepped, reduced;
     bool operator==(const Dtypes&) const = default;
   };
-  const auto dtypes = [](const char* stack, DataSharding sharding) {
+  constexpr Workload two_each{.global_batch = 16, .sequence = 4096};
+  const auto dtypes = [&](const char* stack, DataSharding sharding, const Workload& workload) {
     const Software software = read_software(stack);
     Strategy strategy{.data_parallel = 8, .data_sharding = sharding};
     strategy = with_stack_defaults(strategy, software, read_model("llama-3-8b"));
-    return Dtypes{kept_gradient_dtype(strategy, software), stepped_gradient_dtype(strategy, software),
-                  reduced_gradient_dtype(strategy, software)};
+    return Dtypes{kept_gradient_dtype(strategy, workload, software),
+                  stepped_gradient_dtype(strategy, software), reduced_gradient_dtype(strategy, software)};
   };
-  CHECK(dtypes("megatron-core-2025", zero1) == Dtypes{Dtype::fp32, Dtype::fp32, Dtype::fp32});
-  CHECK(dtypes("deepspeed-2025", zero2) == Dtypes{Dtype::bf16, Dtype::bf16, Dtype::bf16});
-  CHECK(dtypes("fms-fsdp-2024", zero3) == Dtypes{Dtype::fp32, Dtype::fp32, Dtype::bf16});
+  CHECK(dtypes("megatron-core-2025", zero1, two_each) == Dtypes{Dtype::fp32, Dtype::fp32, Dtype::fp32});
+  CHECK(dtypes("deepspeed-2025", zero2, two_each) == Dtypes{Dtype::bf16, Dtype::bf16, Dtype::bf16});
+  CHECK(dtypes("fms-fsdp-2024", zero3, two_each) == Dtypes{Dtype::fp32, Dtype::fp32, Dtype::bf16});
   // Gradients that wait for the last microbatch have the dtype of their sum, and DDP sums them as they are.
-  CHECK(dtypes("hf-trainer", zero3) == Dtypes{Dtype::bf16, Dtype::fp32, Dtype::bf16});
-  CHECK(dtypes("hf-trainer", none) == Dtypes{Dtype::fp32, Dtype::fp32, Dtype::fp32});
-  CHECK(dtypes("kempnerforge-2026", zero3) == Dtypes{Dtype::fp32, Dtype::half, Dtype::fp32});
+  CHECK(dtypes("hf-trainer", zero3, two_each) == Dtypes{Dtype::bf16, Dtype::fp32, Dtype::bf16});
+  constexpr Workload one_each{.global_batch = 8, .sequence = 4096};
+  CHECK(dtypes("hf-trainer", zero3, one_each) == Dtypes{Dtype::fp32, Dtype::fp32, Dtype::bf16});
+  CHECK(dtypes("hf-trainer", none, two_each) == Dtypes{Dtype::fp32, Dtype::fp32, Dtype::fp32});
+  CHECK(dtypes("kempnerforge-2026", zero3, two_each) == Dtypes{Dtype::fp32, Dtype::half, Dtype::fp32});
 }
 
 TEST_CASE(
@@ -125,6 +128,28 @@ TEST_CASE("training stacks: what they have no way to run") {
   CHECK(broken("deepspeed-2025", pipeline) == Fields{"data_sharding"});
   CHECK(least_sharding(read_software("torchtitan-2025")) == zero3);
   CHECK(least_sharding(read_software("nemo-2025")) == none);
+}
+
+TEST_CASE(
+    "data shards: a stack that sums gradients of microbatches reduces one microbatch, or each where asked, "
+    "at once") {
+  const Software trainer = read_software("hf-trainer");
+  const auto reduces = [&](std::int64_t batch, bool each) {
+    const Strategy strategy{
+        .data_parallel = 8, .data_sharding = DataSharding::zero3, .sync_each_batch = each};
+    return reduces_in_passes(strategy, {.global_batch = batch, .sequence = 4096}, trainer);
+  };
+  CHECK(reduces(8, false));
+  CHECK_FALSE(reduces(16, false));
+  CHECK(reduces(16, true));
+  // A switch that a stack lacks, or does not need, is refused.
+  for (const char* stack : {"kempnerforge-2026", "torchtitan-2025"}) {
+    const Strategy strategy{
+        .data_parallel = 8, .data_sharding = DataSharding::zero3, .sync_each_batch = true};
+    const std::vector<Problem> problems = stack_illegalities(read_software(stack), strategy);
+    REQUIRE(problems.size() == 1);
+    CHECK(problems.front().where == "sync_each_batch");
+  }
 }
 
 }  // namespace headroom

@@ -82,6 +82,7 @@ TEST_CASE("strategy fields: edits make the strategy that they were taken from") 
                .data_sharding = DataSharding::zero3,
                .shard_size = 3,
                .no_reshard_after_forward = true,
+               .sync_each_batch = true,
                .precision = Precision::mxfp8,
                .precision_scope = {.bf16_layers_at_start = 1,
                                    .bf16_layers_at_end = 2,

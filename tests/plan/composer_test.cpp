@@ -161,7 +161,7 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
     RC_ASSERT(plan.ranks.size() == parameters.size());
     for (std::size_t rank = 0; rank < parameters.size(); ++rank) {
       const RankMemory& memory = plan.ranks[rank];
-      RC_ASSERT(memory.state == model_state(model, strategy, parameters[rank], 2, software));
+      RC_ASSERT(memory.state == model_state(model, strategy, workload, parameters[rank], 2, software));
       RC_ASSERT(memory.reserved == reserved(system, software, strategy));
       RC_ASSERT(memory.workspaces == software.memory.workspaces.value_or(0_B));
       const bool keeps = software.memory.dummy_gradients == DummyGradients::kept_by_shape;
@@ -174,11 +174,12 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
     const IterationTime& iteration = plan.timing->iteration;
     RC_ASSERT(iteration.cost == model_cost(model, strategy, setting));
     std::vector<StageCost> stages = stage_costs(iteration.cost, model, strategy);
-    if (has_units(strategy, software)) {
+    if (has_units(strategy, workload, software)) {
       const ModelLayers layers = layers_of(model, strategy);
       const StagePlace place = stage_places(layers, strategy).front();
-      const ModelExchanges exchanges = model_exchanges(layers, model_parameters(model, strategy, workload),
-                                                       strategy, connected, *system.performance, software);
+      const ModelExchanges exchanges =
+          model_exchanges(layers, model_parameters(model, strategy, workload), strategy, workload, connected,
+                          *system.performance, software);
       const ExchangeTimes times =
           exchange_times(exchanges, iteration.cost, place, strategy.recompute, *system.performance, software);
       stages.front() = with_exchanges(stages.front(), exchanges, times, place);
@@ -195,10 +196,11 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
     for (const Parameters& held : parameters) {
       if (total(held) > total(most)) most = held;
     }
-    RC_ASSERT(iteration.breakdown.optimizer == optimizer_time(most, strategy, *system.performance, software));
+    RC_ASSERT(iteration.breakdown.optimizer ==
+              optimizer_time(most, strategy, workload, *system.performance, software));
     const DataParallelTimes replicas =
-        data_parallel_times(most, strategy, connected, *system.performance, software);
-    const Seconds tied = tied_embedding_time(model, strategy, connected, *system.performance);
+        data_parallel_times(most, strategy, workload, connected, *system.performance, software);
+    const Seconds tied = tied_embedding_time(model, strategy, workload, connected, *system.performance);
     const Seconds all = iteration.breakdown.data_communication;
     const Seconds passes = static_cast<double>(iteration.shape.microbatches) *
                            (iteration.exchanges.exposed_forward + iteration.exchanges.exposed_backward);

@@ -174,7 +174,7 @@ class Assigned {
     }
     Assignment result;
     for (std::size_t rank = 0; rank < places_.size(); ++rank) {
-      const RankMemory memory{.state = model_state(model, strategy, parameters_[rank]),
+      const RankMemory memory{.state = model_state(model, strategy, workload, parameters_[rank]),
                               .activations = rank_activations(stages, shape, static_cast<std::int64_t>(rank)),
                               .reserved = reserved(system, software, strategy)};
       result.peak = std::max(result.peak, total(memory));

@@ -91,7 +91,8 @@ inline Request small_request() {
         .reduction_buffer = *rc::gen::element(ReductionBuffer::unit, ReductionBuffer::bucket),
         .copies_units = *rc::gen::arbitrary<bool>(),
         .ends_in_root = *rc::gen::arbitrary<bool>(),
-        .sums_before_reduction = *rc::gen::arbitrary<bool>()};
+        .sums_before_reduction = *rc::gen::arbitrary<bool>(),
+        .sync_each_batch = *rc::gen::arbitrary<bool>()};
   }
   request.strategy.keep_pipeline_outputs = *rc::gen::arbitrary<bool>();
   request.strategy.gradient_dtype = *rc::gen::element(Dtype::fp32, Dtype::half);

@@ -22,19 +22,21 @@ constexpr double billion = 1e9;
 TEST_CASE(
     "optimizer: 58 bytes a parameter with fp32 gradients, 62 with half, a share with a distributed one") {
   const BytesPerSecond bandwidth = streaming_bandwidth(performance());
-  CHECK(optimizer_time(billion, {}, performance()) == Bytes(58e9) / bandwidth);
-  CHECK(optimizer_time(billion, {.gradient_dtype = Dtype::half}, performance()) == Bytes(62e9) / bandwidth);
+  CHECK(optimizer_time(billion, {}, Workload{}, performance()) == Bytes(58e9) / bandwidth);
+  CHECK(optimizer_time(billion, {.gradient_dtype = Dtype::half}, Workload{}, performance()) ==
+        Bytes(62e9) / bandwidth);
   // One kernel over half-precision gradients, weights and moments: zeroed (2), normed and clipped (6), read (2), and
   // weight and both moments read and written (12).
   const Optimizer no_master{MainParams::none, MomentDtype::bf16, MomentDtype::bf16};
-  CHECK(optimizer_time(billion, {.gradient_dtype = Dtype::half, .optimizer = no_master}, performance()) ==
-        Bytes(22e9) / bandwidth);
-  CHECK(optimizer_time(billion, {.data_parallel = 8, .data_sharding = DataSharding::zero1}, performance())
+  CHECK(optimizer_time(billion, {.gradient_dtype = Dtype::half, .optimizer = no_master}, Workload{},
+                       performance()) == Bytes(22e9) / bandwidth);
+  CHECK(optimizer_time(billion, {.data_parallel = 8, .data_sharding = DataSharding::zero1}, Workload{},
+                       performance())
             .count() == tests::about((Bytes(4e9 + 54e9 / 8) / bandwidth).count()));
 }
 
 TEST_CASE("data parallel: nothing to reduce for one replica") {
-  CHECK(data_parallel_times(billion, {}, 8, performance(), megatron()) == DataParallelTimes{});
+  CHECK(data_parallel_times(billion, {}, Workload{}, 8, performance(), megatron()) == DataParallelTimes{});
 }
 
 TEST_CASE("data parallel: gradients that are copied to buckets and back are read and written twice") {
@@ -57,12 +59,14 @@ TEST_CASE("data parallel: a distributed optimizer scatters sums and gathers weig
   const auto time = [&](CollectiveKind kind, double bytes) {
     return collective_time(kind, Bytes(bytes), group, performance());
   };
-  const DataParallelTimes sharded = data_parallel_times(billion, strategy, 8, performance(), megatron());
+  const DataParallelTimes sharded =
+      data_parallel_times(billion, strategy, Workload{}, 8, performance(), megatron());
   CHECK(sharded.reduction == time(CollectiveKind::reduce_scatter, 4e9));
   CHECK(sharded.gather == time(CollectiveKind::all_gather, 2e9));
   CHECK_FALSE(sharded.within_fit);  // four gigabytes
   const Software reduces_all{.gradient_reduction = GradientReduction::all_reduce};
-  const DataParallelTimes whole = data_parallel_times(billion, strategy, 8, performance(), reduces_all);
+  const DataParallelTimes whole =
+      data_parallel_times(billion, strategy, Workload{}, 8, performance(), reduces_all);
   CHECK(whole.reduction == time(CollectiveKind::all_reduce, 4e9));
   CHECK(whole.gather == sharded.gather);
 }
@@ -91,10 +95,11 @@ TEST_CASE("data parallel: gradients hide behind the backward pass, parameters be
   const Strategy strategy{.tensor_parallel = 8, .data_parallel = 8, .data_sharding = DataSharding::zero1};
   const auto shown = [&](const Software& software, const PassesBeside& passes) {
     const IterationEnd end =
-        iteration_end(k22::gpt3_175b().model, strategy, billion, {}, 8, performance(), software);
+        iteration_end(k22::gpt3_175b().model, strategy, Workload{}, billion, {}, 8, performance(), software);
     return end_times(end, passes).data_communication;
   };
-  const DataParallelTimes alone = data_parallel_times(billion, strategy, 8, performance(), megatron());
+  const DataParallelTimes alone =
+      data_parallel_times(billion, strategy, Workload{}, 8, performance(), megatron());
   const PassesBeside passes{.forward = Seconds(100), .backward = Seconds(200)};
   CHECK(shown(megatron(), passes) == alone.reduction + alone.gather);
   const auto hidden = [&](Seconds collective) {
@@ -112,11 +117,11 @@ TEST_CASE("tied embeddings: reduced between two pipeline ranks, and only there")
   const Transformer model = k22::gpt3_175b().model;
   Strategy strategy{.tensor_parallel = 8, .pipeline_parallel = 8};
   const Bytes gradients(4.0 * 51200 / 8 * 12288);
-  CHECK(tied_embedding_time(model, strategy, 8, performance()) ==
+  CHECK(tied_embedding_time(model, strategy, Workload{}, 8, performance()) ==
         collective_time(CollectiveKind::all_reduce, gradients, tied_embedding_group(strategy, 8),
                         performance()));
   strategy.pipeline_parallel = 1;
-  CHECK(tied_embedding_time(model, strategy, 8, performance()) == Seconds(0));
+  CHECK(tied_embedding_time(model, strategy, Workload{}, 8, performance()) == Seconds(0));
 }
 
 }  // namespace headroom

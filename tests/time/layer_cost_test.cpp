@@ -244,14 +244,15 @@ TEST_CASE(
 
 TEST_CASE("layer cost: gradients are added up in the dtype in which a stack keeps them") {
   const Transformer model = read_model("llama-3-8b");
-  const auto added_in = [&](const char* stack, DataSharding sharding) {
+  const auto added_in = [&](const char* stack, DataSharding sharding, std::int64_t global_batch = 16) {
     const Strategy strategy{.data_parallel = 8, .data_sharding = sharding, .gradient_dtype = Dtype::bf16};
-    return setting_of(model, strategy, {.global_batch = 8, .sequence = 4096}, 8, performance(),
+    return setting_of(model, strategy, {.global_batch = global_batch, .sequence = 4096}, 8, performance(),
                       read_software(stack))
         .gradients;
   };
   CHECK(added_in("hf-trainer", DataSharding::none) == Dtype::fp32);  // DDP's weights are fp32
   CHECK(added_in("hf-trainer", DataSharding::zero3) == Dtype::bf16);
+  CHECK(added_in("hf-trainer", DataSharding::zero3, 8) == Dtype::fp32);  // one microbatch is reduced at once
   CHECK(added_in("deepspeed-2025", DataSharding::zero2) == Dtype::bf16);
 }
 

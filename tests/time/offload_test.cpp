@@ -35,8 +35,8 @@ TEST_CASE("offload: gradients go to the host, weights come back, and 30 bytes a 
   Strategy strategy{
       .data_parallel = 8, .data_sharding = DataSharding::zero1, .offload = {.optimizer = {0.5}}};
   CHECK(host_step_bytes(strategy.optimizer) == 30);
-  const OffloadedStep step =
-      offloaded_step(held_parameters, strategy, Seconds(1), Seconds(0.25), Software{}, some_host, 8);
+  const OffloadedStep step = offloaded_step(held_parameters, strategy, Workload{}, Seconds(1), Seconds(0.25),
+                                            Software{}, some_host, 8);
   const double stepped = held_parameters / 8 / 2;
   CHECK(step == OffloadedStep{.device = Seconds(0.625),  // a quarter stays, and half of the rest
                               .gradients = Seconds(4 * stepped / 60e9),
@@ -49,8 +49,8 @@ TEST_CASE("offload: gradients go to the host, weights come back, and 30 bytes a 
 
 TEST_CASE("offload: of a rank's state the fraction leaves the device, and pinned gradients come beside it") {
   const Transformer model = read_model("llama-3-8b");
-  const ModelState whole = model_state(model, {}, held_parameters);
-  const ModelState half = model_state(model, {.offload = {.optimizer = {0.5}}}, held_parameters);
+  const ModelState whole = model_state(model, {}, Workload{}, held_parameters);
+  const ModelState half = model_state(model, {.offload = {.optimizer = {0.5}}}, Workload{}, held_parameters);
   CHECK(half.optimizer == Bytes(6e9));
   CHECK(half.on_host == Bytes(6e9 + 2e9));
   CHECK(half.weights == whole.weights);

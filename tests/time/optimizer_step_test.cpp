@@ -15,7 +15,7 @@ constexpr double a_billion = 1e9;
 
 Seconds step(Strategy strategy, OptimizerKind kind, const MatrixList& matrices = {}) {
   strategy.optimizer.kind = kind;
-  return optimizer_time(a_billion, strategy, performance(), {}, matrices);
+  return optimizer_time(a_billion, strategy, Workload{}, performance(), {}, matrices);
 }
 
 }  // namespace

@@ -82,6 +82,7 @@ struct StackSharding {
   // weights. Otherwise all have.
   bool plain_alone = false;
   bool sums_before_reduction = false;  // gradients of several microbatches are summed whole and reduced once
+  bool sync_each_batch = false;        // has a switch that reduces them in every microbatch (Strategy)
   std::string source = "Megatron-LM, megatron/core/optimizer/distrib_optimizer.py";
   friend bool operator==(const StackSharding&, const StackSharding&) = default;
 };

@@ -163,7 +163,8 @@ StageActivations end_activations(const ModelActivations& parts, const StagePlace
 // of their own.
 std::vector<StageActivations> stage_activations(const ModelLayers& layers, const Sharding& sharding,
                                                 const Bindings& letters, const Strategy& strategy,
-                                                Detail detail, const Software& software = {});
+                                                const Workload& workload, Detail detail,
+                                                const Software& software = {});
 std::vector<StageActivations> stage_activations(const Transformer& model, const Strategy& strategy,
                                                 const Workload& workload, Detail detail,
                                                 const Software& software = {});

@@ -200,7 +200,8 @@ Bytes gathered_bytes(const Parameters& parameters, const Strategy& strategy);
 // (memory/units.hpp). `copies` of each weight of products of fewer than 16 bits. What Muon keeps of matrices is that of the rank
 // that steps the most of them; gradients are there twice where buckets have copies of them; what Adafactor keeps of rows and columns is whole on every rank [PyTorch,
 // torch/distributed/tensor/_ops/_tensor_ops.py, new_factory_strategy]. `matrices` are those of the parameters.
-ModelState model_state(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
-                       int copies = 2, const Software& software = {}, const MatrixList& matrices = {});
+ModelState model_state(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                       const Parameters& parameters, int copies = 2, const Software& software = {},
+                       const MatrixList& matrices = {});
 
 }  // namespace headroom

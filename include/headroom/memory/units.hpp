@@ -14,7 +14,7 @@ namespace headroom {
 
 // Expects passes that gather weights or reduce gradients (parallel/data_shards.hpp). `parameters` are those of a rank.
 ModelUnits model_units(const ModelLayers& layers, const ModelParameters& parameters, const Strategy& strategy,
-                       const Software& software);
+                       const Workload& workload, const Software& software);
 
 // A virtual stage with what it has whole of divided weights, of which it holds all: the only one of a run.
 void set_units(StageActivations& stage, const ModelUnits& units, const StagePlace& place,

@@ -55,10 +55,14 @@ constexpr bool keeps_gathered(const Strategy& strategy) {
   return strategy.no_reshard_after_forward || strategy.pipeline_parallel > 1;
 }
 
-// Whether gradients are reduced in every backward pass, so that none outlive it whole.
-constexpr bool reduces_in_passes(const Strategy& strategy, const Software& software) {
+// Whether gradients are reduced in every backward pass, so that none outlive it whole. A stack that sums the gradients of
+// several microbatches first has nothing to sum where there is one [accelerate, Accelerator.accumulate enters no_sync only
+// between steps of the optimizer].
+constexpr bool reduces_in_passes(const Strategy& strategy, const Workload& workload,
+                                 const Software& software) {
   return shards_gradients(strategy) && strategy.pipeline_parallel == 1 &&
-         !software.sharding.sums_before_reduction;
+         (!software.sharding.sums_before_reduction || strategy.sync_each_batch ||
+          microbatches(strategy, workload) == 1);
 }
 
 // Of the gradients that a step reads. Where the weights that are stepped are what ranks hold, they have the dtype of those, whatever
@@ -70,8 +74,9 @@ constexpr Dtype stepped_gradient_dtype(const Strategy& strategy, const Software&
 
 // Of the gradients that a rank keeps from one microbatch to the next: of sums that are reduced at the end, that of the sum [PyTorch,
 // torch/distributed/fsdp/_fully_shard/_fsdp_param.py, to_accumulated_grad_if_needed].
-constexpr Dtype kept_gradient_dtype(const Strategy& strategy, const Software& software) {
-  const bool sums_whole = shards_gradients(strategy) && !reduces_in_passes(strategy, software);
+constexpr Dtype kept_gradient_dtype(const Strategy& strategy, const Workload& workload,
+                                    const Software& software) {
+  const bool sums_whole = shards_gradients(strategy) && !reduces_in_passes(strategy, workload, software);
   return sums_whole ? strategy.gradient_dtype : stepped_gradient_dtype(strategy, software);
 }
 
@@ -96,15 +101,18 @@ struct ShardingChoice {
   DataSharding data_sharding = DataSharding::none;
   std::int64_t shard_size = 0;
   bool no_reshard_after_forward = false;
+  bool sync_each_batch = false;
   friend bool operator==(const ShardingChoice&, const ShardingChoice&) = default;
 };
 constexpr ShardingChoice sharding_choice(const Strategy& strategy) {
-  return {strategy.data_sharding, strategy.shard_size, strategy.no_reshard_after_forward};
+  return {strategy.data_sharding, strategy.shard_size, strategy.no_reshard_after_forward,
+          strategy.sync_each_batch};
 }
 inline Strategy with_sharding(Strategy strategy, const ShardingChoice& choice) {
   strategy.data_sharding = choice.data_sharding;
   strategy.shard_size = choice.shard_size;
   strategy.no_reshard_after_forward = choice.no_reshard_after_forward;
+  strategy.sync_each_batch = choice.sync_each_batch;
   return strategy;
 }
 
@@ -122,8 +130,8 @@ constexpr bool same_passes(const ShardingChoice& x, const ShardingChoice& y, con
 }
 
 // Whether passes gather weights or reduce gradients unit by unit.
-constexpr bool has_units(const Strategy& strategy, const Software& software) {
-  return gathers_in_passes(strategy) || reduces_in_passes(strategy, software);
+constexpr bool has_units(const Strategy& strategy, const Workload& workload, const Software& software) {
+  return gathers_in_passes(strategy) || reduces_in_passes(strategy, workload, software);
 }
 
 }  // namespace headroom

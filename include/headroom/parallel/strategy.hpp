@@ -68,6 +68,9 @@ struct Strategy {
   std::int64_t shard_size =
       0;  // ranks of a class that divide what is sharded; others replicate them. 0: all [HSDP]
   bool no_reshard_after_forward = false;  // weights that were gathered stay until the backward pass
+  // Reduces sharded gradients in every microbatch, where the stack would sum them first and reduce once [accelerate,
+  // GradientAccumulationPlugin.sync_each_batch].
+  bool sync_each_batch = false;
   Precision precision = Precision::bf16;  // of the linears of layers
   PrecisionScope precision_scope;         // and of what else
   bool fp8_param_gather = false;          // their weights are kept, and gathered, in its type alone

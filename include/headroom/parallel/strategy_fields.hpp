@@ -181,6 +181,10 @@ inline constexpr std::array strategy_fields{
                   FieldGroup::sharing, FieldDistance::none, true, "",
                   "With zero3: keep weights that a forward pass gathered until its backward pass"},
     StrategyField{
+        "sync_each_batch", member<&Strategy::sync_each_batch>(), "strategy/sync_each_batch", "", "", 0,
+        FieldGroup::sharing, FieldDistance::none, true, "",
+        "With zero2 or zero3: reduce gradients in every microbatch, where the stack sums them first"},
+    StrategyField{
         "precision", member<&Strategy::precision>(), "strategy/precision", "", "", 0, FieldGroup::sharing,
         FieldDistance::differs, true, "PRECISION",
         "Of the linears of layers: bf16 (default), fp8, fp8_delayed, fp8_blockwise, mxfp8 or nvfp4"},

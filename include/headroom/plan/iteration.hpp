@@ -95,9 +95,10 @@ struct IterationEnd {
 };
 
 // `matrices` are those of its parameters, where the optimizer steps matrices.
-IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, const Parameters& parameters,
-                           const MatrixList& matrices, std::int64_t devices_per_node,
-                           const Performance& performance, const Software& software);
+IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                           const Parameters& parameters, const MatrixList& matrices,
+                           std::int64_t devices_per_node, const Performance& performance,
+                           const Software& software);
 
 // What of it shows.
 struct EndTimes {

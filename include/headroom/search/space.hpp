@@ -75,7 +75,8 @@ struct Space {
   Counts
       shard_size;  // of those that divide the ranks which hold the same weights; where nothing is said all of them
   std::vector<bool> no_reshard_after_forward{false};
-  std::vector<RecomputePolicy> recompute;  // empty: what the training stack has
+  std::vector<bool> sync_each_batch{false, true};  // where the stack has the switch and sums microbatches
+  std::vector<RecomputePolicy> recompute;          // empty: what the training stack has
   // Full recomputation also of the first K layers of each stage only, for every K, where the stack has it.
   bool recompute_layers = true;
   ModuleSets recompute_modules;
@@ -128,6 +129,8 @@ inline constexpr std::array space_fields{
     SpaceField{"shard_size", &Space::shard_size, "Ranks that divide it (HSDP; default: all)"},
     SpaceField{"no_reshard_after_forward", &Space::no_reshard_after_forward,
                "With zero3, keep gathered weights until the backward pass (default no)"},
+    SpaceField{"sync_each_batch", &Space::sync_each_batch,
+               "Reduce sharded gradients in every microbatch (default both, where the stack has the switch)"},
     SpaceField{"recompute", &Space::recompute,
                "none, selective, selective_op (of torchtitan), full (default: what the stack has)"},
     SpaceField{"recompute_ops", &Space::recompute_modules,

@@ -8,7 +8,8 @@ namespace headroom {
 
 // At so many bytes a second one way: of the shards that the host keeps.
 void set_parameter_transfers(ModelExchanges& exchanges, const ModelParameters& parameters,
-                             const Strategy& strategy, const Software& software, BytesPerSecond link);
+                             const Strategy& strategy, const Workload& workload, const Software& software,
+                             BytesPerSecond link);
 
 // Likewise of layers that leave so much there. Where the first of so many layers leave all that they save, transfers go on beside
 // those after them, which leave none: each has its part of them all [Transformer Engine, pytorch/cpu_offload.py,

@@ -21,8 +21,8 @@ struct DataParallelTimes {
 // Each class over the ranks that hold the same weights, one after the other. Nothing of what the passes of every microbatch
 // gather or reduce (time/unit_exchanges.hpp).
 DataParallelTimes data_parallel_times(const Parameters& parameters, const Strategy& strategy,
-                                      std::int64_t devices_per_node, const Performance& performance,
-                                      const Software& software);
+                                      const Workload& workload, std::int64_t devices_per_node,
+                                      const Performance& performance, const Software& software);
 
 // Of gradients to the buckets that are reduced and back, where a stack has them apart: each is read and written twice, by kernels
 // on the stream of the passes.
@@ -46,7 +46,8 @@ Seconds model_copies_time(const Parameters& parameters, const Strategy& strategy
 
 // All-reduce of the word embedding's gradients between first and last pipeline rank. Nothing if untied, or
 // where one rank holds both ends.
-Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, std::int64_t devices_per_node,
-                            const Performance& performance, const Software& software = {});
+Seconds tied_embedding_time(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                            std::int64_t devices_per_node, const Performance& performance,
+                            const Software& software = {});
 
 }  // namespace headroom

@@ -22,8 +22,8 @@ Seconds total(const OffloadedStep& step, const Offload& offload);
 BytesPerSecond link_of(const Host& host, std::int64_t devices);
 
 // Where all of the step would take `on_device` there, of which `around` stays. `devices` of a host are used.
-OffloadedStep offloaded_step(const Parameters& parameters, const Strategy& strategy, Seconds on_device,
-                             Seconds around, const Software& software, const Host& host,
+OffloadedStep offloaded_step(const Parameters& parameters, const Strategy& strategy, const Workload& workload,
+                             Seconds on_device, Seconds around, const Software& software, const Host& host,
                              std::int64_t devices);
 
 // Bytes that the host moves for each parameter that it steps: gradient read, main parameter and moments read and written, weight

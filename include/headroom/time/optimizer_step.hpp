@@ -18,11 +18,12 @@ Seconds newton_schulz_time(double rows, double columns, const Performance& perfo
 
 // `held` are the parameters of a rank, of which data sharding may step a part, and `matrices` those that are in matrices, for
 // optimizers that step them as such (memory/matrices.hpp).
-Seconds optimizer_time(const Parameters& held, const Strategy& strategy, const Performance& performance,
-                       const Software& software = {}, const MatrixList& matrices = {});
+Seconds optimizer_time(const Parameters& held, const Strategy& strategy, const Workload& workload,
+                       const Performance& performance, const Software& software = {},
+                       const MatrixList& matrices = {});
 
 // What of it a rank does wherever the step runs: zeroing gradients, and casting weights to fewer than 16 bits.
-Seconds unstepped_time(const Parameters& held, const Strategy& strategy, const Performance& performance,
-                       const Software& software = {});
+Seconds unstepped_time(const Parameters& held, const Strategy& strategy, const Workload& workload,
+                       const Performance& performance, const Software& software = {});
 
 }  // namespace headroom

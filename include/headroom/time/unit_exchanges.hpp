@@ -66,12 +66,13 @@ struct ModelExchanges {
 
 // `parameters` are those of a rank.
 ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters& parameters,
-                               const Strategy& strategy, std::int64_t devices_per_node,
-                               const Performance& performance, const Software& software);
+                               const Strategy& strategy, const Workload& workload,
+                               std::int64_t devices_per_node, const Performance& performance,
+                               const Software& software);
 
 // Whether passes have any: of shards, or with the host.
-inline bool has_exchanges(const Strategy& strategy, const Software& software) {
-  return has_units(strategy, software) || offloads_activations(strategy.offload);
+inline bool has_exchanges(const Strategy& strategy, const Workload& workload, const Software& software) {
+  return has_units(strategy, workload, software) || offloads_activations(strategy.offload);
 }
 
 // Of one microbatch: collectives and transfers as if nothing ran beside them, and what of them shows.
