@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "headroom/plan/allocator_use.hpp"
+
 namespace headroom {
 namespace {
 
@@ -44,7 +46,7 @@ CompareReply compared(Evaluation before, Evaluation after) {
 }
 
 CompareReply answer(const CompareQuestion& question) {
-  return compared(evaluate(question.before), evaluate(question.after));
+  return compared(settled(evaluate(question.before)), settled(evaluate(question.after)));
 }
 
 }  // namespace headroom

@@ -1,6 +1,11 @@
 #include "headroom/answer/estimate.hpp"
 
+#include "headroom/core/contains.hpp"
+#include "headroom/io/software_file.hpp"
 #include "headroom/io/spreads_file.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
+#include "headroom/plan/allocator_use.hpp"
+#include "headroom/search/feasibility.hpp"
 
 namespace headroom {
 namespace {
@@ -16,7 +21,7 @@ std::vector<LoadedPlan> plans_by_load(const Request& request) {
   for (const auto& [load, name] : spellings<ExpertLoad>) {
     Request loaded = request;
     loaded.workload.moe_imbalance = {.load = load};
-    const Evaluation evaluation = evaluate(loaded);
+    const Evaluation evaluation = settled(evaluate(loaded));
     const Plan& plan = account(evaluation);
     loads.push_back({.load = load,
                      .imbalance = fullest_rank(loaded.workload.moe_imbalance, loaded.model, ranks),
@@ -27,12 +32,30 @@ std::vector<LoadedPlan> plans_by_load(const Request& request) {
   return loads;
 }
 
+std::vector<std::string> sharding_stacks(const Request& request, std::int64_t devices) {
+  std::vector<std::string> stacks;
+  if (contains(request.software.sharding.modes, DataSharding::zero3)) return stacks;
+  for (const char* name : {"torchtitan-2025", "nemo-2025"}) {
+    Request other = request;
+    other.software = read_software(name);
+    other.strategy = with_stack_defaults({}, other.software, other.model);
+    const Space space{.devices = devices,
+                      .layouts = layouts_of(other.software),
+                      .schedules = searched_schedules(other.software)};
+    const std::optional<Strategy> fitting = Feasibility(other).fitting_strategy(space);
+    if (!fitting) continue;
+    other.strategy = *fitting;
+    const Evaluation evaluation = settled(evaluate(other));
+    if (account(evaluation).verdict == Verdict::fits) stacks.emplace_back(name);
+  }
+  return stacks;
+}
+
 EstimateReply estimated(Evaluation evaluation, const Training& training) {
-  EstimateReply reply{.evaluation = std::move(evaluation)};
+  EstimateReply reply{.evaluation = settled(std::move(evaluation))};
   const Plan& plan = account(reply.evaluation);
   reply.training = training_on(training, plan.request.system);
   reply.allocated = allocated_interval(plan, embedded_spreads());
-  reply.allocator = allocator_use(plan, static_cast<std::int64_t>(plan.peak_rank));
   if (!plan.timing) return reply;
   const Seconds iteration = plan.timing->iteration.total;
   reply.spread = iteration_spread(plan.request, embedded_spreads());
@@ -53,6 +76,8 @@ EstimateReply answer(const EstimateQuestion& question) {
     reply.alternatives =
         fits(reply) ? improvements(plan, most_alternatives) : remedies(question.request, most_alternatives);
   }
+  if (question.with_alternatives && !fits(reply))
+    reply.sharding_stacks = sharding_stacks(question.request, devices(question.request.strategy));
   if (question.with_schedule && plan.timing) reply.trace = trace_of(plan);
   if (question.with_launch) {
     const Request& request = plan.request;

@@ -1,6 +1,7 @@
 #include "headroom/answer/inquiry.hpp"
 
 #include "headroom/parallel/strategy_fields.hpp"
+#include "headroom/plan/allocator_use.hpp"
 #include "headroom/search/neighbours.hpp"
 
 namespace headroom {
@@ -40,12 +41,12 @@ InquiryReply answer(const InquiryQuestion& question) {
     for (const Strategy& strategy :
          nearest_that_fit(question.base, question.space, question.strategy, most_neighbours)) {
       request.strategy = strategy;
-      reply.nearest.push_back(account(evaluate(request)));
+      reply.nearest.push_back(account(settled(evaluate(request))));
     }
     return reply;
   }
   request.strategy = question.strategy;
-  reply.evaluation = evaluate(request);
+  reply.evaluation = settled(evaluate(request));
   if (std::holds_alternative<Infeasible>(*reply.evaluation)) {
     reply.remedies = remedies(request, most_neighbours);
   }

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "headroom/core/expects.hpp"
 #include "headroom/io/spreads_file.hpp"
+#include "headroom/plan/allocator_use.hpp"
 #include "headroom/search/feasibility.hpp"
 #include "headroom/search/obstacle.hpp"
 
@@ -166,7 +168,7 @@ PlanTask task_of(const PlanQuestion& question) {
   EXPECTS(question.offers.size() <= 1 || !(question.find || question.deadline));
   const std::optional<Question> inverse = inverse_of(question);
   if (!inverse) return task;
-  task.found = find(task.base, task.space, *inverse, task.comparison.global_batches);
+  task.found = find_held(task.base, task.space, *inverse, task.comparison.global_batches);
   put_found(task);
   return task;
 }
@@ -179,7 +181,7 @@ SearchResult search(const PlanTask& task, const SearchOptions& options) {
 }
 
 PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult result,
-                   const std::optional<AskedStrategy>& why) {
+                   const std::optional<AskedStrategy>& why, unsigned threads) {
   PlanReply reply{.base = std::move(task.base),
                   .space = std::move(task.space),
                   .comparison = std::move(task.comparison),
@@ -189,6 +191,20 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
                   .training = question.training,
                   .result = std::move(result)};
   reply.variants = variants_of(reply.comparison);
+  const auto searched_of = [&](const Candidate& candidate) {
+    const Variant& variant = variant_of(reply, candidate);
+    return Searched{.base = request_of(reply.base, reply.comparison, variant),
+                    .space = space_of(reply.space, reply.comparison, variant)};
+  };
+  const auto better = [&](const Candidate& x, const Candidate& y) {
+    const auto merit = [&](const Candidate& it) {
+      const double time =
+          compares_batches(reply) ? seconds_per_sequence(it, variant_of(reply, it)) : it.iteration.count();
+      return std::tuple(it.verdict, time, it.peak, it.variant, it.place);
+    };
+    return merit(x) < merit(y);
+  };
+  confirm(reply.result, question.shown, searched_of, better, threads);
   // Of power nothing is said where not all systems tell theirs.
   const bool all_have_tdp = std::all_of(reply.comparison.offers.begin(), reply.comparison.offers.end(),
                                         [](const Offer& offer) { return offer.system.tdp.has_value(); });
@@ -237,7 +253,16 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
     if (reply.result.nearest) {
       Request request = reply.base;
       request.strategy = reply.result.nearest->strategy;
-      reply.nearest_lacks_host = std::get<Infeasible>(evaluate(request)).limit == "host_memory";
+      const Evaluation evaluation = settled(evaluate(request));
+      const auto* const lacking = std::get_if<Infeasible>(&evaluation);
+      reply.nearest_lacks_host = lacking != nullptr && lacking->limit == "host_memory";
+      if (!reply.nearest_lacks_host && reply.space.devices > 1)
+        reply.sharding_stacks = sharding_stacks(request, reply.space.devices);
+      if (reply.result.rejected.contains("layout") && !compares(reply)) {
+        Space uneven = reply.space;
+        uneven.layouts = Layouts::any;
+        reply.uneven_fits = Feasibility(reply.base).fits(uneven);
+      }
       Space offloading = reply.space;
       offloading.offload = true;
       reply.offloading_fits = !reply.space.offload && !compares(reply) && reply.base.system.host &&
@@ -264,7 +289,7 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
 PlanReply answer(const PlanQuestion& question, const SearchOptions& options) {
   PlanTask task = task_of(question);
   SearchResult result = search(task, options);
-  return reply_to(question, std::move(task), std::move(result), question.why);
+  return reply_to(question, std::move(task), std::move(result), question.why, options.threads);
 }
 
 const Variant& variant_of(const PlanReply& reply, const Candidate& candidate) {

@@ -5,7 +5,9 @@
 #include "headroom/core/expects.hpp"
 #include "headroom/io/spreads_file.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
+#include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/interval.hpp"
+#include "headroom/search/confirm.hpp"
 #include "io/row_reader.hpp"
 
 namespace headroom {
@@ -95,7 +97,7 @@ SweepRow row_of(const Request& base, const SearchResult& result, const Training&
   if (candidate != nullptr) {
     Request request = base;
     request.strategy = candidate->strategy;
-    row = row_of(evaluate(request), training);
+    row = row_of(settled(evaluate(request)), training);
     row.strategy = edits_of(candidate->strategy, base.software, base.model);
   }
   row.figures.evaluated = static_cast<double>(result.evaluated);
@@ -105,7 +107,13 @@ SweepRow row_of(const Request& base, const SearchResult& result, const Training&
 
 SweepRow answer(const PointQuestion& question) {
   const auto& [request, space, training] = question;
-  return space ? row_of(request, search(request, *space), training) : row_of(evaluate(request), training);
+  if (!space) return row_of(settled(evaluate(request)), training);
+  SearchResult result = search(request, *space);
+  const Searched searched{.base = request, .space = *space};
+  confirm(
+      result, {.plans = 1, .pareto = 0}, [&](const Candidate&) { return searched; },
+      [](const Candidate& x, const Candidate& y) { return x < y; }, 1);
+  return row_of(request, result, training);
 }
 
 PointAt varied(PointQuestion base, const Grid& grid) {

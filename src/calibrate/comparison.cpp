@@ -34,9 +34,8 @@ const Figure& measured_iteration(const MeasuredCase& it) {
 }
 
 // By PyTorch's allocator on the peak rank; where its tensors cannot be followed, what they take.
-Bytes held_bytes(const Plan& plan) {
-  const std::optional<AllocatorUse> use = allocator_use(plan, static_cast<std::int64_t>(plan.peak_rank));
-  return use ? use->reserved : allocated(plan);
+Bytes reserved_bytes(const Plan& plan) {
+  return reserved_bytes(plan, static_cast<std::int64_t>(plan.peak_rank)).value_or(allocated(plan));
 }
 
 // `baseline` is the plan itself where the case has none.
@@ -54,8 +53,8 @@ double prediction(const MeasuredCase& it, Measure measure, const Plan& plan, con
     case Measure::hfu_paper_at_measured:
       return throughput_at(plan, Seconds(measured_iteration(it).value)).hfu_paper;
     case Measure::allocated_bytes: return allocated(plan).count();
-    case Measure::reserved_bytes: return held_bytes(plan).count();
-    case Measure::device_bytes: return (held_bytes(plan) + plan.ranks[plan.peak_rank].reserved).count();
+    case Measure::reserved_bytes: return reserved_bytes(plan).count();
+    case Measure::device_bytes: return (reserved_bytes(plan) + plan.ranks[plan.peak_rank].reserved).count();
   }
   EXPECTS(!"a measure without a prediction");
   return 0;

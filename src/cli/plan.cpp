@@ -124,6 +124,8 @@ Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> prob
   Asked asked;
   asked.question = read_plan_question(flags, style.format == Format::json ? shown : 0, problems);
   if (!problems.empty()) throw InputError(std::move(problems));
+  asked.question.shown.plans = shown;
+  asked.question.shown.pareto = style.format == Format::json ? static_cast<std::size_t>(-1) : shown;
   asked.task = task_of(asked.question);
   put_found(asked.task, flags.request);
   if (flags.why) {
@@ -143,10 +145,10 @@ Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> prob
 using Clock = std::chrono::steady_clock;
 
 // Says how long it took where the time of the start is given.
-ExitCode print(Asked asked, SearchResult result, const OutputFlags& output,
+ExitCode print(Asked asked, SearchResult result, const OutputFlags& output, unsigned threads,
                std::optional<Clock::time_point> start = {}) {
   const PlanReply reply =
-      reply_to(asked.question, std::move(asked.task), std::move(result), asked.question.why);
+      reply_to(asked.question, std::move(asked.task), std::move(result), asked.question.why, threads);
   if (start) asked.words.elapsed_seconds = std::chrono::duration<double>(Clock::now() - *start).count();
   write(output, render(reply, asked.words, style_of(output)));
   return reply.result.plans.empty() || unanswered(reply) ? ExitCode::infeasible : ExitCode::done;
@@ -189,7 +191,7 @@ ExitCode plan(const Command& command, PlanFlags flags) {
   SearchResult result =
       searched(asked.task, {.shard = shard.value_or(Shard{}), .threads = static_cast<unsigned>(threads)});
   if (shard) return write_part(command, flags, *shard, result);
-  return print(std::move(asked), std::move(result), flags.output,
+  return print(std::move(asked), std::move(result), flags.output, static_cast<unsigned>(threads),
                flags.timing ? std::optional(start) : std::nullopt);
 }
 
@@ -239,7 +241,8 @@ ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags) {
   std::vector<SearchResult> results;
   results.reserve(parts.size());
   for (PartReader& part : parts) results.push_back(read_result(part, question.task.base.strategy));
-  return print(std::move(question), merged(results), flags);
+  return print(std::move(question), merged(results), flags,
+               std::max(1U, std::thread::hardware_concurrency()));
 }
 
 void add_plan(Command program, ExitCode& exit_code) {

@@ -77,13 +77,30 @@ CachingAllocator::Address CachingAllocator::take_segment(int pool, std::int64_t 
         after != pieces_.begin() && std::prev(after)->second.pool == pool && !std::prev(after)->second.used;
     taken = rounded_up(bytes - (open ? std::prev(after)->second.bytes : 0), step);
   } else {
-    ++segments_;
+    if (limit_ > 0 && reserved_ + taken > limit_) {
+      give_back_free_segments();
+      out_of_memory_ = out_of_memory_ || reserved_ + taken > limit_;
+    }
+    segment_bytes_[++segments_] = taken;
   }
   const Address address = end;
   end += taken;
   reserved_ += taken;
   mark_free(address, {.bytes = taken, .segment = expandable_ ? 0 : segments_, .pool = pool});
   return std::prev(pieces_.lower_bound(end))->first;
+}
+
+void CachingAllocator::give_back_free_segments() {
+  for (auto at = pieces_.begin(); at != pieces_.end();) {
+    const auto& [address, piece] = *at;
+    if (piece.used || piece.bytes < segment_bytes_.at(piece.segment)) {
+      ++at;
+      continue;
+    }
+    reserved_ -= piece.bytes;
+    free_[piece.pool].erase({piece.bytes, address});
+    at = pieces_.erase(at);
+  }
 }
 
 // Joins it with the free pieces on both sides that are of the same segment.

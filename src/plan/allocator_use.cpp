@@ -46,23 +46,35 @@ bool is_within_reach(const Plan& plan, const RankMemory& memory) {
   return total(memory) < std::min(100.0 * plan.request.system.memory, most);
 }
 
+// In the steady state of 1F1B and interleaved schedules every group of microbatches asks for the same tensors in the same order, so
+// that what some groups found room for is enough for all that follow; GPipe and its like have all microbatches alive.
+std::int64_t replayed_microbatches(const Request& request) {
+  const std::int64_t count = microbatches(request.strategy, request.workload);
+  const ScheduleKind kind = request.strategy.schedule;
+  if (kind != ScheduleKind::one_forward_one_backward && kind != ScheduleKind::interleaved) return count;
+  constexpr std::int64_t groups = 6;
+  const std::int64_t group = group_size(request.strategy);
+  const std::int64_t most = groups * std::max(group, request.strategy.pipeline_parallel) + groups;
+  return count <= most ? count : count - (count - most + group - 1) / group * group;
+}
+
 // Members times passes that a second or two go through.
 constexpr double most_passes = 100'000;
 
 class Replay {
  public:
-  Replay(const Plan& plan, std::int64_t rank, bool expandable)
+  Replay(const Plan& plan, std::int64_t rank, CachingAllocator allocator)
       : request_(plan.request),
         strategy_(request_.strategy),
         memory_(plan.ranks[index(rank)]),
         layers_(layers_of(request_.model, strategy_, request_.software)),
         sharding_(sharding_of(request_.model, strategy_)),
         letters_(bindings(request_.model, strategy_, request_.workload)),
-        shape_(same_liveness(schedule_shape(strategy_, microbatches(strategy_, request_.workload)))),
+        shape_(same_liveness(schedule_shape(strategy_, replayed_microbatches(request_)))),
         rank_(rank),
         reduces_(reduces_in_passes(strategy_, request_.workload, request_.software)),
         gathers_(gathers_in_passes(strategy_)),
-        allocator_(expandable) {
+        allocator_(std::move(allocator)) {
     find_members();
     find_events();
     if (has_units(strategy_, request_.workload, request_.software)) {
@@ -321,18 +333,61 @@ class Replay {
 
 }  // namespace
 
+namespace {
+
+std::optional<CachingAllocator> replayed(const Plan& plan, std::int64_t rank, bool expandable) {
+  if (!follows_order(plan) || !is_within_reach(plan, plan.ranks[index(rank)])) return std::nullopt;
+  Replay replay(plan, rank, CachingAllocator(expandable));
+  if (replay.passes() > most_passes) return std::nullopt;
+  return std::move(replay).run();
+}
+
+}  // namespace
+
+std::optional<Bytes> reserved_bytes(const Plan& plan, std::int64_t rank) {
+  const std::optional<CachingAllocator> allocator =
+      replayed(plan, rank, plan.request.software.memory.expandable_segments);
+  return allocator ? std::optional(allocator->reserved()) : std::nullopt;
+}
+
 std::optional<AllocatorUse> allocator_use(const Plan& plan, std::int64_t rank) {
-  if (!follows_order(plan)) return std::nullopt;
-  if (!is_within_reach(plan, plan.ranks[index(rank)])) return std::nullopt;
-  Replay growing(plan, rank, true);
-  if (growing.passes() > most_passes) return std::nullopt;
-  const CachingAllocator expandable = std::move(growing).run();
+  const std::optional<CachingAllocator> growing = replayed(plan, rank, true);
+  if (!growing) return std::nullopt;
+  const CachingAllocator& expandable = *growing;
   AllocatorUse use{.reserved = expandable.reserved(),
                    .allocated = expandable.most_allocated(),
                    .expandable = expandable.reserved()};
-  if (!plan.request.software.memory.expandable_segments)
-    use.reserved = Replay(plan, rank, false).run().reserved();
+  if (plan.request.software.memory.expandable_segments) return use;
+  use.reserved = Replay(plan, rank, CachingAllocator(false)).run().reserved();
+  const RankMemory& memory = plan.ranks[index(rank)];
+  const Bytes available = plan.request.system.memory - memory.reserved;
+  if (use.reserved > available && total(memory) <= plan.request.system.memory)
+    use.fits_in_parts = !Replay(plan, rank, CachingAllocator(available)).run().out_of_memory();
   return use;
+}
+
+std::optional<Bytes> held_bytes(const Plan& plan) {
+  if (!plan.allocator) return std::nullopt;
+  return plan.allocator->reserved + plan.ranks[plan.peak_rank].reserved;
+}
+
+Evaluation settled(Evaluation evaluation) {
+  auto* const infeasible = std::get_if<Infeasible>(&evaluation);
+  Plan& plan = infeasible != nullptr ? infeasible->attempt : std::get<Plan>(evaluation);
+  plan.allocator = allocator_use(plan, static_cast<std::int64_t>(plan.peak_rank));
+  const Bytes capacity = plan.request.system.memory;
+  const std::optional<Bytes> held = held_bytes(plan);
+  if (infeasible != nullptr || !held || *held <= capacity) return evaluation;
+  const Bytes grown = plan.allocator->expandable + plan.ranks[plan.peak_rank].reserved;
+  if (plan.allocator->fits_in_parts || grown <= capacity) {
+    plan.verdict = Verdict::marginal;
+    return evaluation;
+  }
+  plan.verdict = Verdict::does_not_fit;
+  return Infeasible{.attempt = std::move(plan),
+                    .limit = "reserved_memory",
+                    .needed = std::min(*held, grown),
+                    .available = capacity};
 }
 
 }  // namespace headroom

@@ -4,6 +4,7 @@
 #include <optional>
 #include <tuple>
 
+#include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/composer.hpp"
 
 namespace headroom {
@@ -45,12 +46,20 @@ class Trial {
                    .iteration = base_.system.performance ? composer_.iteration(strategy) : Seconds(0)};
   }
 
+  // The first of those whose verdict PyTorch's allocator leaves as it is; where it leaves none, what it makes marginal.
   std::vector<Alternative> alternatives(const std::vector<Fitting>& found, std::size_t most) {
+    constexpr std::size_t most_settled = 16;
     std::vector<Alternative> result;
-    for (std::size_t i = 0; i < std::min(found.size(), most); ++i) {
-      result.push_back(
-          {.changes = found[i].changes, .plan = std::get<Plan>(composer_.evaluate(found[i].strategy))});
+    std::vector<Alternative> marginal;
+    for (std::size_t i = 0; i < std::min(found.size(), most_settled) && result.size() < most; ++i) {
+      Evaluation evaluation = settled(composer_.evaluate(found[i].strategy));
+      auto* const plan = std::get_if<Plan>(&evaluation);
+      if (plan == nullptr) continue;
+      std::vector<Alternative>& list = plan->verdict == found[i].verdict ? result : marginal;
+      list.push_back({.changes = found[i].changes, .plan = std::move(*plan)});
     }
+    if (result.empty()) result = std::move(marginal);
+    if (result.size() > most) result.resize(most);
     return result;
   }
 

@@ -3,14 +3,15 @@
 
 #include <string>
 
-#include "headroom/answer/estimate.hpp"
+#include "headroom/plan/plan.hpp"
 
 namespace headroom {
 
 // Empty where it is not known.
-std::string allocator_line(const EstimateReply& reply);
+std::string allocator_line(const Plan& plan);
 
-// Of a plan that fits: what to set where the allocator comes to hold more than the device has. Empty where it does not.
-std::string allocator_hint(const EstimateReply& reply);
+// What comes of a plan whose tensors have room but for which the allocator comes to hold more than the device has, and what to set.
+// Empty where it does not.
+std::string held_too_much(const Plan& plan);
 
 }  // namespace headroom

@@ -182,6 +182,8 @@ std::string verdict_line(const Plan& plan, const Style& style) {
   switch (plan.verdict) {
     case Verdict::fits: return fmt::format("{}: {}, {} free.", said("Fits"), need, human(spare));
     case Verdict::marginal:
+      if (const std::string held = held_too_much(plan); !held.empty())
+        return fmt::format("{}: {}, but {}.", said("Marginal"), need, held);
       return fmt::format("{}: {}, only {} free for fragmentation and temporary buffers.", said("Marginal"),
                          need, human(spare));
     case Verdict::does_not_fit: {
@@ -189,6 +191,8 @@ std::string verdict_line(const Plan& plan, const Style& style) {
         return fmt::format("{}: {}, {} too much; {}.", said("Does not fit"), host_memory_text(*plan.host),
                            human(plan.host->needed - plan.host->available), need);
       }
+      if (const std::string held = held_too_much(plan); !held.empty())
+        return fmt::format("{}: {}, but {}.", said("Does not fit"), need, held);
       const Component largest = largest_component(rank);
       return fmt::format("{}: {}, {} too much. The largest part is {} ({}).", said("Does not fit"), need,
                          human(Bytes(0) - spare), largest.name, human(largest.bytes));
@@ -248,7 +252,7 @@ std::string alternatives_text(const EstimateReply& report, const EstimateWords& 
   const Plan& plan = account(report.evaluation);
   const bool fits = std::holds_alternative<Plan>(report.evaluation);
   std::string elsewhere;
-  if (!fits && replicas(plan.request.strategy) > 1) elsewhere = more_sharding(plan.request.software);
+  elsewhere = more_sharding(report.sharding_stacks);
   if (!elsewhere.empty()) elsewhere.insert(0, "\n");
   if (report.alternatives.empty()) {
     if (fits || !report.looked_for_alternatives) return elsewhere;
@@ -282,7 +286,7 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
   text += fmt::format("\nPP rank {} has the peak {}:\n{}", plan.peak_rank,
                       moment(plan, plan.ranks[plan.peak_rank]), markdown ? "\n" : "");
   text += render_table(memory_bars(plan), style);
-  text += allocator_line(report);
+  text += allocator_line(plan);
   if (plan.timing) {
     const IterationTime& iteration = plan.timing->iteration;
     text += fmt::format("\nOn PP rank {}, the busiest:\n{}", iteration.critical_rank, markdown ? "\n" : "");

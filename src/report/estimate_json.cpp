@@ -185,7 +185,7 @@ OrderedJson estimate_json(const EstimateReply& report) {
                      {"peak_bytes", number(peak(plan))},
                      {"peak_rank", plan.peak_rank},
                      {"allocated", allocated_json(report.allocated)},
-                     {"allocator", allocator_json(report.allocator)},
+                     {"allocator", allocator_json(plan.allocator)},
                      {"headroom_bytes", number(headroom_of(plan))},
                      {"verdict", name_of(plan.verdict)},
                      {"host", host_json(plan)},

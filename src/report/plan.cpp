@@ -138,7 +138,14 @@ std::string choice_text(const PlanReply& report) {
   };
   text += fmt::format("- beside GEMMs its time goes into {}, {}, {}\n", share(lost[0]), share(lost[1]),
                       share(lost[2]));
-  text += allocator_hint(report.accounts.front()) + typical_load_line(report.accounts.front());
+  if (const std::string held = held_too_much(best); !held.empty()) {
+    text += "- " + held + "\n";
+  } else if (best.verdict == Verdict::marginal) {
+    text +=
+        fmt::format("- no plan leaves {:.4g}% of memory free (--margin): the best that fits is marginal\n",
+                    100 * best.request.margin);
+  }
+  text += typical_load_line(report.accounts.front());
   if (const Candidate* const marginal = faster_but_marginal(report)) {
     text += fmt::format("- faster, but marginal: {}{}{} would take {} ({:+.1f}%{}) with {} free\n",
                         compares_systems(report) ? system_of(report, *marginal).name + " " : "",
@@ -180,21 +187,19 @@ std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
                                       : ": every TP x PP x DP that makes the GPUs breaks a rule.") +
                      "\n";
   if (result.nearest) {
-    const Bytes missing = result.nearest->peak - system_of(report, *result.nearest).memory;
+    const Bytes needed = std::max(result.nearest->peak, result.nearest->held.value_or(Bytes(0)));
+    const Bytes missing = needed - system_of(report, *result.nearest).memory;
     text = fmt::format("\nNothing fits. What needs least, {} more than {}:\n  {}\n", human(missing),
                        report.nearest_lacks_host ? "a host has" : "there is",
                        command_of(report, asked, *result.nearest));
   }
-  if (result.rejected.contains("layout")) {
-    text +=
-        "Layouts with unequal numbers of layers on the stages, which Megatron-Core launches, were not "
-        "tried: " +
-        flag_of("layout") + " any.\n";
+  if (report.uneven_fits) {
+    text += "Layouts with unequal numbers of layers on the stages, which Megatron-Core launches, fit: " +
+            flag_of("layout") + " any searches them.\n";
   }
   if (report.offloading_fits)
     text += "With what the host can keep some fit: --try-offload searches such too.\n";
-  if (result.nearest && !report.nearest_lacks_host && report.space.devices > 1)
-    text += more_sharding(report.base.software);
+  text += more_sharding(report.sharding_stacks);
   if (!report.relief.empty()) text += "With another number of GPUs, a smaller batch or shorter sequences:\n";
   for (const Found& found : report.relief)
     text += fmt::format("- {}\n", found_text(found, report.base, report.space.devices));

@@ -111,11 +111,11 @@ std::string exposed_text(Seconds exposed) { return exposed > Seconds(0) ? human(
 
 }  // namespace
 
-std::string more_sharding(const Software& software) {
-  if (contains(software.sharding.modes, DataSharding::zero3)) return {};
-  return "On a stack that shards weights over DP ranks (FSDP, ZeRO 3: --software torchtitan-2025 or "
-         "nemo-2025) it "
-         "may fit.\n";
+std::string more_sharding(const std::vector<std::string>& stacks) {
+  if (stacks.empty()) return {};
+  return fmt::format(
+      "Stacks that shard weights over DP ranks (FSDP, ZeRO 3) have plans that fit: --software {}.\n",
+      fmt::join(stacks, " or "));
 }
 
 std::string policy_line(const Strategy& strategy, const Software& software) {

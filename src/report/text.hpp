@@ -109,7 +109,7 @@ std::string words(std::string_view name);
 std::string more_time(const Plan& best, const Plan& other, std::size_t most, const char* word = "more");
 
 // What other stacks do where something does not fit on one that shards no weights; empty of one that does.
-std::string more_sharding(const Software& software);
+std::string more_sharding(const std::vector<std::string>& stacks);
 
 // A table in one of the formats that print tables.
 std::string render_table(const Table& table, const Style& style);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
@@ -110,6 +111,36 @@ std::optional<Strategy> Feasibility::fitting_layout(const Space& space) {
     return found.has_value();
   });
   return found;
+}
+
+std::optional<Strategy> Feasibility::fitting_strategy(const Space& space) {
+  const std::optional<Strategy> layout = fitting_layout(space);
+  if (!layout) return std::nullopt;
+  const Space lean = leanest_of(base_, space);
+  LayersByMemory by_memory(base_, lean);
+  const bool placed = by_memory.applies(*layout);
+  std::optional<Strategy> least;
+  Bytes least_peak;
+  for (const ShardingChoice& sharding : sharding_choices(base_, lean, *layout)) {
+    Strategy strategy = with_sharding(*layout, sharding);
+    composer_.set_layout(strategy);
+    for (const Recomputation& recompute : recomputations(base_, lean, *layout)) {
+      if (!goes_with(recompute, sharding.data_sharding, base_.model, *layout)) continue;
+      strategy.recompute = recompute;
+      std::optional<Strategy> fitting = strategy;
+      if (!fits(strategy))
+        fitting = placed && !recompute.window ? by_memory.fitting(composer_, strategy) : std::nullopt;
+      if (!fitting) continue;
+      composer_.set_layout(*fitting);
+      const Bytes peak = composer_.peak(*fitting).bytes;
+      if (!least || peak < least_peak) {
+        least = std::move(fitting);
+        least_peak = peak;
+      }
+      composer_.set_layout(with_sharding(*layout, sharding));
+    }
+  }
+  return least;
 }
 
 std::vector<Strategy> Feasibility::fitting_layouts(const Space& space) {

@@ -1,7 +1,9 @@
 #include "headroom/search/limits.hpp"
 
+#include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/changes.hpp"
 #include "headroom/plan/composer.hpp"
+#include "headroom/search/confirm.hpp"
 
 namespace headroom {
 
@@ -15,13 +17,17 @@ std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
       continue;
     }
     composer.set_layout(strategy);
-    const RankPeak peak = composer.peak(strategy);
-    if (verdict_of(plan.request, peak.bytes) != Verdict::does_not_fit) continue;
     const Seconds iteration = composer.iteration(strategy);
-    const Seconds bound = fastest ? fastest->iteration : plan.timing->iteration.total;
-    if (iteration < bound) {
-      fastest = BlockedChange{change, iteration, peak.bytes - plan.request.system.memory, peak.of_host};
+    if (iteration >= (fastest ? fastest->iteration : plan.timing->iteration.total)) continue;
+    const RankPeak peak = composer.peak(strategy);
+    Bytes needed = peak.bytes;
+    if (verdict_of(plan.request, needed) != Verdict::does_not_fit) {
+      // Its tensors have room. Whether what PyTorch holds for them has, is known only once they are followed.
+      const std::optional<Bytes> held = held_bytes(account(settled(composer.evaluate(strategy))));
+      if (!held || *held <= plan.request.system.memory) continue;
+      needed = *held;
     }
+    fastest = BlockedChange{change, iteration, needed - plan.request.system.memory, peak.of_host};
   }
   return fastest;
 }
@@ -41,6 +47,11 @@ std::optional<NarrowerPlan> in_fp8(const Plan& plan) {
     const Bytes peak = composer.peak(strategy).bytes;
     fastest = NarrowerPlan{precision, iteration, peak, verdict_of(plan.request, peak)};
   }
+  if (fastest) {
+    Request narrower = request;
+    narrower.strategy.precision = fastest->precision;
+    fastest->verdict = account(settled(evaluate(narrower))).verdict;
+  }
   return fastest;
 }
 
@@ -49,9 +60,10 @@ std::vector<Found> relief(const Request& base, const Space& space) {
   const std::int64_t sequence = base.workload.sequence;
   // Lengths that kernels are made for, where there is room for them.
   const std::int64_t step = sequence > usual_sequence_step ? usual_sequence_step : 1;
-  return {find(base, space, {.extreme = Extreme::min_devices, .most = usual_most_devices}),
-          find(base, space, {.extreme = Extreme::max_batch, .most = batch - 1}),
-          find(base, space, {.extreme = Extreme::max_sequence, .step = step, .most = sequence - 1})};
+  const auto found = [&](const Question& question) { return find_held(base, space, question); };
+  return {found({.extreme = Extreme::min_devices, .most = usual_most_devices}),
+          found({.extreme = Extreme::max_batch, .most = batch - 1}),
+          found({.extreme = Extreme::max_sequence, .step = step, .most = sequence - 1})};
 }
 
 }  // namespace headroom

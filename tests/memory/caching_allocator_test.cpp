@@ -125,6 +125,20 @@ TEST_CASE("allocator: tensors of any order lie apart, and what is held does not 
   });
 }
 
+TEST_CASE("allocator: within a limit, segments that are free go back before it runs out") {
+  CachingAllocator allocator(100_MiB);
+  const auto first = allocator.allocate(60_MiB, here);
+  allocator.free(first);
+  const auto second = allocator.allocate(80_MiB, here);  // has no room beside the cached 60 MiB
+  CHECK_FALSE(allocator.out_of_memory());
+  CHECK(allocator.reserved() == 80_MiB);
+  allocator.free(second);
+  allocator.allocate(30_MiB, here);  // a part of the 80 MiB, which then cannot go back
+  CHECK(allocator.reserved() == 80_MiB);
+  allocator.allocate(60_MiB, here);
+  CHECK(allocator.out_of_memory());
+}
+
 TEST_CASE("allocator: sizes beyond any device do not overflow") {
   CachingAllocator allocator(false);
   for (int i = 0; i < 4; ++i) allocator.allocate(Bytes(1e300), here);

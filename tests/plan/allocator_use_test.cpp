@@ -154,4 +154,48 @@ TEST_CASE("allocator use: is not known where the order of tensors is not followe
   CHECK_FALSE(use(request));
 }
 
+TEST_CASE("allocator use: what some groups of microbatches found room for is enough for all that follow") {
+  const Strategy deep{.tensor_parallel = 8,
+                      .pipeline_parallel = 4,
+                      .virtual_pipeline = 2,
+                      .sequence_parallel = true,
+                      .schedule = ScheduleKind::interleaved};
+  const auto reserved = [&](std::int64_t batch) {
+    return use_of(request_of("gpt-22b", "megatron-core-2025", deep, batch)).reserved;
+  };
+  for (const std::int64_t batch : {20, 28, 64, 512}) CHECK(reserved(batch) == reserved(16));
+}
+
+TEST_CASE("settled: a verdict is what PyTorch will hold") {
+  const Strategy sharded{.data_parallel = 8,
+                         .micro_batch = 2,
+                         .recompute = {.policy = RecomputePolicy::selective_op},
+                         .data_sharding = DataSharding::zero3};
+  Request request = request_of("llama-3-8b", "torchtitan-2025", sharded, 16);
+  const Plan plan = account(settled(evaluate(request)));
+  REQUIRE(plan.allocator);
+  const Bytes other = plan.ranks[plan.peak_rank].reserved;
+  const auto verdict_in = [&](Bytes memory) {
+    request.system.memory = memory;
+    return account(settled(evaluate(request))).verdict;
+  };
+  REQUIRE(plan.allocator->expandable < plan.allocator->reserved);
+  CHECK(verdict_in(plan.allocator->reserved + other) == Verdict::fits);
+  CHECK(verdict_in(plan.allocator->expandable + other) == Verdict::marginal);
+  // The tensors of long sequences have room, but leave pieces between them that serve none of the others.
+  Request pieces = request_of("gpt3-175b", "megatron-2022",
+                              {.tensor_parallel = 8,
+                               .pipeline_parallel = 8,
+                               .sequence_parallel = true,
+                               .recompute = {.policy = RecomputePolicy::full}},
+                              64);
+  pieces.system = read_system("dgx-a100-80g");
+  pieces.workload.sequence = 16384;
+  REQUIRE(std::holds_alternative<Plan>(evaluate(pieces)));
+  const Evaluation full = settled(evaluate(pieces));
+  REQUIRE(std::holds_alternative<Infeasible>(full));
+  CHECK(std::get<Infeasible>(full).limit == "reserved_memory");
+  CHECK(std::get<Infeasible>(full).needed > pieces.system.memory);
+}
+
 }  // namespace headroom

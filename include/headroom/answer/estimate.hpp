@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "headroom/answer/trace.hpp"
@@ -33,13 +34,13 @@ struct LoadedPlan {
 struct EstimateReply {
   Evaluation evaluation;
   AllocatedInterval allocated;
-  std::optional<AllocatorUse> allocator;  // of the peak rank, where its tensors can be followed in order
   std::optional<IterationSpread> spread;  // where time is known
   std::optional<IterationInterval> interval;
   Training training;
   std::optional<TrainingInterval> cost;  // where time is known and tokens are given
   bool looked_for_alternatives = false;
-  std::vector<Alternative> alternatives;  // remedies where it does not fit, else improvements
+  std::vector<Alternative> alternatives;     // remedies where it does not fit, else improvements
+  std::vector<std::string> sharding_stacks;  // where it does not fit: on which plans that shard weights do
   std::optional<Trace> trace;  // of the schedule and of memory, where it was asked for and time is known
   std::optional<LaunchFlags> launch;  // where it was asked for and the stack has a launcher
   std::vector<LoadedPlan> loads;      // of a model with experts that ranks share: each of ExpertLoad
@@ -51,7 +52,11 @@ EstimateReply answer(const EstimateQuestion& question);
 // The request at each load of its experts; none where no ranks share experts.
 std::vector<LoadedPlan> plans_by_load(const Request& request);
 
-// The reply without alternatives, loads and schedule, of a plan that is there already.
+// Stacks that shard weights over data-parallel ranks and on which some plan fits, of the model, system, devices and batch of a request,
+// by name. Empty where its own stack shards weights.
+std::vector<std::string> sharding_stacks(const Request& request, std::int64_t devices);
+
+// The reply without alternatives, loads and schedule, of a plan that is there already. Settles it.
 EstimateReply estimated(Evaluation evaluation, const Training& training);
 
 bool fits(const EstimateReply& reply);

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "headroom/answer/estimate.hpp"
 #include "headroom/answer/inquiry.hpp"
+#include "headroom/search/confirm.hpp"
 #include "headroom/search/limits.hpp"
 #include "headroom/search/search.hpp"
 #include "headroom/search/variants.hpp"
@@ -38,6 +40,7 @@ struct PlanQuestion {
   std::optional<double> odds;
   std::optional<AskedStrategy> why;  // a strategy whose faults are asked for
   bool with_launch = false;          // the flags of the stack's launcher, of the best plan
+  Shown shown;                       // what is confirmed to fit
   std::size_t accounts =
       10;  // how many of the best plans are accounted for in full; of the first two all are
 };
@@ -97,6 +100,8 @@ struct PlanReply {
   std::vector<Found> relief;              // where nothing fits: what would
   bool nearest_lacks_host = false;        // that what needs least lacks is memory of a host
   bool offloading_fits = false;  // where nothing fits: whether something does with what the host can keep
+  bool uneven_fits = false;      // likewise, with layouts that the search left out
+  std::vector<std::string> sharding_stacks;  // likewise, on these stacks, which shard weights
   std::optional<InquiryReply> inquiry;
 };
 
@@ -107,7 +112,7 @@ PlanReply answer(const PlanQuestion& question, const SearchOptions& options = {}
 PlanTask task_of(const PlanQuestion& question);
 SearchResult search(const PlanTask& task, const SearchOptions& options);
 PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult result,
-                   const std::optional<AskedStrategy>& why);
+                   const std::optional<AskedStrategy>& why, unsigned threads);
 
 // What a candidate of the reply is of.
 const Variant& variant_of(const PlanReply& reply, const Candidate& candidate);

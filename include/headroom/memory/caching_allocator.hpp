@@ -3,7 +3,8 @@
 // [PyTorch, c10/cuda/CUDACachingAllocator.cpp, DeviceCachingAllocator: round_size, get_pool, get_allocation_size, get_free_block,
 // should_split, free_block]. Blocks of one stream serve no other, and small tensors have segments of their own.
 //
-// It never gives back what is free, as PyTorch does before it runs out: what it holds may be more than a device has.
+// Within a limit, it gives segments that are free as a whole back to CUDA before it runs out, and asks again
+// [DeviceCachingAllocator::malloc, release_cached_blocks]. Without one, what it holds may be more than a device has.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,8 @@ class CachingAllocator {
 
   // `expandable`: segments that grow, one for each pool of each stream (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True).
   explicit CachingAllocator(bool expandable) : expandable_(expandable) {}
+  // Segments of fixed sizes, of which there may be so much.
+  explicit CachingAllocator(Bytes limit) : limit_(static_cast<std::int64_t>(limit.count())) {}
 
   // Bytes are rounded up to 512; none take a block too.
   Block allocate(Bytes bytes, int stream);
@@ -30,6 +33,8 @@ class CachingAllocator {
   [[nodiscard]] Bytes reserved() const { return Bytes(static_cast<double>(reserved_)); }
   [[nodiscard]] Bytes allocated() const { return Bytes(static_cast<double>(allocated_)); }
   [[nodiscard]] Bytes most_allocated() const { return Bytes(static_cast<double>(most_allocated_)); }
+  // Whether a tensor found no room within the limit, with all that can be given back gone: torch.OutOfMemoryError.
+  [[nodiscard]] bool out_of_memory() const { return out_of_memory_; }
 
  private:
   struct Piece {
@@ -43,6 +48,7 @@ class CachingAllocator {
   using FreePieces = std::set<std::pair<std::int64_t, Address>>;
 
   Address take_segment(int pool, std::int64_t bytes);
+  void give_back_free_segments();
   void mark_free(Address address, Piece piece);
 
   bool expandable_ = false;
@@ -50,6 +56,9 @@ class CachingAllocator {
   std::map<int, FreePieces> free_;
   std::map<int, Address> ends_;
   std::int64_t segments_ = 0;
+  std::map<std::int64_t, std::int64_t> segment_bytes_;
+  std::int64_t limit_ = 0;  // 0: none
+  bool out_of_memory_ = false;
   std::int64_t reserved_ = 0;
   std::int64_t allocated_ = 0;
   std::int64_t most_allocated_ = 0;

@@ -9,13 +9,6 @@
 
 namespace headroom {
 
-struct AllocatorUse {
-  Bytes reserved;
-  Bytes allocated;   // at most at once, of the same tensors
-  Bytes expandable;  // reserved, where segments grow (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)
-  friend bool operator==(const AllocatorUse&, const AllocatorUse&) = default;
-};
-
 // Of a rank of a plan. None where the order of tensors is not followed: passes for weights of their own, windows of recomputation,
 // checkpoints of several layers, outputs that a pipeline keeps, and what is offloaded; nor of plans that need 100 times what a
 // device has, nor of so many passes that it would take seconds (GPipe of thousands of microbatches).
@@ -25,5 +18,15 @@ struct AllocatorUse {
 // torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_all_gather and foreach_reduce], and are freed before the next
 // iteration (zero_grad).
 std::optional<AllocatorUse> allocator_use(const Plan& plan, std::int64_t rank);
+
+// Its `reserved` alone, at half the cost.
+std::optional<Bytes> reserved_bytes(const Plan& plan, std::int64_t rank);
+
+// What the device of the peak rank holds with non-torch memory, as nvidia-smi shows it, where that is known.
+std::optional<Bytes> held_bytes(const Plan& plan);
+
+// The evaluation with its verdict by what PyTorch will hold on the peak rank. What holds more than the device has is marginal where
+// the allocator stays within it by giving free segments back, or with segments that grow; and does not fit otherwise.
+Evaluation settled(Evaluation evaluation);
 
 }  // namespace headroom

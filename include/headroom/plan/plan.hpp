@@ -131,11 +131,21 @@ struct HostMemory {
 };
 constexpr bool lacks(const HostMemory& host) { return host.needed > host.available; }
 
+// What PyTorch's caching allocator holds for the tensors of a rank (plan/allocator_use.hpp).
+struct AllocatorUse {
+  Bytes reserved;
+  Bytes allocated;   // at most at once, of the same tensors
+  Bytes expandable;  // reserved, where segments grow (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)
+  bool fits_in_parts = true;  // it stays within the device by giving free segments back
+  friend bool operator==(const AllocatorUse&, const AllocatorUse&) = default;
+};
+
 struct Plan {
   Request request;
   std::vector<RankMemory> ranks;  // by pipeline rank; tensor- and data-parallel ranks are alike
   std::size_t peak_rank = 0;      // of those that hold the most, the first
   Verdict verdict = Verdict::fits;
+  std::optional<AllocatorUse> allocator;  // of the peak rank, once it is settled and where it can be followed
   std::optional<HostMemory> host;
   std::optional<Timing> timing;  // where the system has performance figures
   std::vector<Assumption> assumptions;
@@ -158,7 +168,8 @@ Component largest_component(const RankMemory& rank);
 // It does not fit: the limit, what the peak rank, or a host, needs and what there is. `attempt` holds the whole account.
 struct Infeasible {
   Plan attempt;
-  std::string limit;  // "device_memory" or "host_memory"
+  std::string
+      limit;  // "device_memory", "reserved_memory" (with what PyTorch's allocator holds) or "host_memory"
   Bytes needed;
   Bytes available;
   friend bool operator==(const Infeasible&, const Infeasible&) = default;
@@ -172,7 +183,7 @@ std::vector<Problem> illegalities(const Request& request, const Strategy& strate
 // Of a peak, on the devices of a request and with its margin.
 Verdict verdict_of(const Request& request, Bytes peak);
 
-// Throws InputError, with every rule that is broken, when the strategy is not legal.
+// By what tensors take at once. Throws InputError, with every rule that is broken, when the strategy is not legal.
 Evaluation evaluate(const Request& request);
 
 // The account of an evaluation, whether it fits or not; of a temporary one, as a value.

@@ -32,6 +32,8 @@ class Feasibility {
   bool fits(const Space& space) { return fitting_layout(space).has_value(); }
   // The first layout of the space in which something fits.
   std::optional<Strategy> fitting_layout(const Space& space);
+  // The strategy of that layout that needs least.
+  std::optional<Strategy> fitting_strategy(const Space& space);
   // All of them.
   std::vector<Strategy> fitting_layouts(const Space& space);
   // Those of some layouts of the space that are legal and in which something fits.

@@ -19,6 +19,7 @@ struct Candidate {
   Verdict verdict = Verdict::fits;
   Bytes peak;  // of the peak rank
   std::size_t peak_rank = 0;
+  std::optional<Bytes> held;  // on that rank's device by PyTorch's allocator and others, once confirmed
   Seconds iteration;
   double mfu = 0;
   std::size_t variant = 0;  // of those that are compared (search/variants.hpp)
