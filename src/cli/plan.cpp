@@ -36,6 +36,7 @@ struct PlanFlags {
   FlagText shard;
   bool timing = false;
   bool launch = false;
+  bool use_all_devices = false;
   OutputFlags output;
 };
 
@@ -90,14 +91,20 @@ void use_example(PlanFlags& flags) {
 
 PlanQuestion read_plan_question(PlanFlags& flags, std::size_t shown, std::vector<Problem>& problems) {
   use_example(flags);
-  PlanQuestion question{.with_launch = flags.launch, .accounts = shown};
+  PlanQuestion question{
+      .with_launch = flags.launch, .use_all_devices = flags.use_all_devices, .accounts = shown};
   const Lists lists = take_lists(flags.request, flags.system, flags.space);
-  question.base = read_search_request(flags.request, problems);
+  question.base = read_request(flags.request, problems);
   question.default_batch = !lists.global_batches && flags.find.find != "max-batch";
   read_system_flags(flags.system, question.base, problems);
   use_stack_optimizer(flags.request, question.base);
   question.space = read_space(flags.space, question.base.software, problems);
   question.training = read_training(flags.capacity, problems);
+  read_devices(lists, question, problems);
+  // Of an inverse question, or of several numbers of GPUs, none is the one to be divided by.
+  const bool one_count = !flags.find.find && !flags.find.deadline && question.device_counts.size() <= 1;
+  if (problems.empty() && !lists.global_batches)
+    use_default_batch(flags.request, one_count ? question.space : Space{}, question.base);
   read_lists(lists, flags.lists, flags.request, flags.system, flags.space, question, problems);
   refuse_lists(flags, question, problems);
   flags.systems = lists.systems;
@@ -144,12 +151,16 @@ Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> prob
 
 using Clock = std::chrono::steady_clock;
 
-// Says how long it took where the time of the start is given.
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Says how long the answer took where `start` is given; the words hold the time of the search.
 ExitCode print(Asked asked, SearchResult result, const OutputFlags& output, unsigned threads,
                std::optional<Clock::time_point> start = {}) {
   const PlanReply reply =
       reply_to(asked.question, std::move(asked.task), std::move(result), asked.question.why, threads);
-  if (start) asked.words.elapsed_seconds = std::chrono::duration<double>(Clock::now() - *start).count();
+  if (start) asked.words.timing->elapsed_seconds = seconds_since(*start);
   write(output, render(reply, asked.words, style_of(output)));
   return reply.result.plans.empty() || unanswered(reply) ? ExitCode::infeasible : ExitCode::done;
 }
@@ -188,8 +199,10 @@ ExitCode plan(const Command& command, PlanFlags flags) {
     problems.push_back({"--timing", "says nothing of a part: leave it out with --shard"});
   Asked asked = read_asked(flags, style, std::move(problems));
 
+  const auto search_start = Clock::now();
   SearchResult result =
       searched(asked.task, {.shard = shard.value_or(Shard{}), .threads = static_cast<unsigned>(threads)});
+  if (flags.timing) asked.words.timing = AnswerTiming{.search_seconds = seconds_since(search_start)};
   if (shard) return write_part(command, flags, *shard, result);
   return print(std::move(asked), std::move(result), flags.output, static_cast<unsigned>(threads),
                flags.timing ? std::optional(start) : std::nullopt);
@@ -208,12 +221,14 @@ void add_flags(Command command, PlanFlags& flags) {
   command.find("--global-batch")
       .describe("N|N:M",
                 "Sequences in an iteration (GBS); of several, '512;1024' or 960:1536 or 960:1536:8, the "
-                "one that trains most tokens a second; by default 4M tokens");
+                "one that trains most tokens a second; by default about 4M tokens, as the GPUs divide them");
   command.find("--devices")
       .required(false)
       .describe("N,N,...",
                 "How many GPUs to use; of several numbers the best plans are compared; the upper bound of "
                 "--find min-devices");
+  command.flag("--use-all-devices", flags.use_all_devices,
+               "Plan with all GPUs also where fewer of them train faster");
   add_find_flags(command, flags.find);
   add_capacity_flags(command, flags.capacity);
   add_list_flags(command, flags.lists);
@@ -225,7 +240,7 @@ void add_flags(Command command, PlanFlags& flags) {
   command.flag("--launch", flags.launch,
                "Write the best plan as the flags of the stack's launcher, with what it has no flag for");
   add_shard_flag(command, flags.shard);
-  command.flag("--timing", flags.timing, "Say how long the search took");
+  command.flag("--timing", flags.timing, "Say how long the search and the whole answer took");
   add_output_flags(command, flags.output);
 }
 

@@ -167,9 +167,7 @@ Lists take_lists(RequestFlags& request, SystemFlags& system, SpaceFlags& space) 
   return lists;
 }
 
-void read_lists(const Lists& lists, const ListFlags& flags, const RequestFlags& asked,
-                const SystemFlags& system, const SpaceFlags& space, PlanQuestion& question,
-                std::vector<Problem>& problems) {
+void read_devices(const Lists& lists, PlanQuestion& question, std::vector<Problem>& problems) {
   for (const std::string& part : split_list(lists.devices)) {
     std::int64_t count = 1;
     if (part.size() > 1 && part.starts_with('0')) {
@@ -184,6 +182,11 @@ void read_lists(const Lists& lists, const ListFlags& flags, const RequestFlags& 
     if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);
   }
   if (!question.device_counts.empty()) question.space.devices = question.device_counts.front();
+}
+
+void read_lists(const Lists& lists, const ListFlags& flags, const RequestFlags& asked,
+                const SystemFlags& system, const SpaceFlags& space, PlanQuestion& question,
+                std::vector<Problem>& problems) {
   question.global_batches = read_batches(lists.global_batches, problems);
   std::int64_t& batch = question.base.workload.global_batch;
   if (!question.global_batches.empty()) batch = question.global_batches.front();

@@ -23,7 +23,10 @@ struct Lists {
 };
 Lists take_lists(RequestFlags& request, SystemFlags& system, SpaceFlags& space);
 
-// Puts what is compared into a question whose base and space have been read. Every mistake is added to `problems`.
+// Puts the numbers of GPUs into a question; the first is that of the space. Every mistake is added to `problems`.
+void read_devices(const Lists& lists, PlanQuestion& question, std::vector<Problem>& problems);
+
+// Puts what else is compared into a question whose base and space have been read. Every mistake is added to `problems`.
 void read_lists(const Lists& lists, const ListFlags& flags, const RequestFlags& asked,
                 const SystemFlags& system, const SpaceFlags& space, PlanQuestion& question,
                 std::vector<Problem>& problems);

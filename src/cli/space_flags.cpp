@@ -114,13 +114,9 @@ void add_search_flags(Command command, RequestFlags& request, SystemFlags& syste
   add_space_flags(command, space);
 }
 
-Request read_search_request(const RequestFlags& flags, std::vector<Problem>& problems,
-                            const ReadModel& read) {
-  Request request = read_request(flags, problems, read);
-  if (problems.empty() && !flags.text("global_batch")) {
-    request.workload.global_batch = usual_global_batch(request.workload.sequence);
-  }
-  return request;
+void use_default_batch(const RequestFlags& flags, const Space& space, Request& request) {
+  if (flags.text("global_batch")) return;
+  request.workload.global_batch = usual_global_batch(request, space.devices);
 }
 
 Space read_space(const SpaceFlags& flags, const Software& software, std::vector<Problem>& problems) {

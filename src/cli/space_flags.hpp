@@ -29,9 +29,8 @@ void add_space_flags(Command command, SpaceFlags& flags);
 // All flags that say what is searched: the model, the batch, the system and the space.
 void add_search_flags(Command command, RequestFlags& request, SystemFlags& system, SpaceFlags& space);
 
-// The request of a search, which has no strategy that its batch could follow from: where none is given, it is the usual one.
-Request read_search_request(const RequestFlags& flags, std::vector<Problem>& problems,
-                            const ReadModel& read = {});
+// Gives a search whose flags name no batch the usual one of its GPUs.
+void use_default_batch(const RequestFlags& flags, const Space& space, Request& request);
 
 // Of what the software can launch, unless the flags say otherwise. Every mistake is added to `problems`.
 Space read_space(const SpaceFlags& flags, const Software& software, std::vector<Problem>& problems);

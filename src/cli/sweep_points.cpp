@@ -118,8 +118,7 @@ PointQuestion PointReader::read(const std::vector<std::string>& arguments) {
   const ReadModel read = [&](const auto& source, const auto& overrides) {
     return model_.read(source, overrides, read_any_model);
   };
-  point.request = kind_ == SweepKind::plan ? read_search_request(flags_->request, problems, read)
-                                           : read_request(flags_->request, problems, read);
+  point.request = read_request(flags_->request, problems, read);
   collect(problems, [&] { point.request.system = system_.read(named.system, named.overrides, read_system); });
   const std::string stack = named.software.empty() ? point.request.system.default_software : named.software;
   collect(problems,
@@ -130,7 +129,10 @@ PointQuestion PointReader::read(const std::vector<std::string>& arguments) {
   } else {
     use_stack_defaults(flags_->request, point.request);
   }
-  if (kind_ == SweepKind::plan) point.space = read_space(flags_->space, point.request.software, problems);
+  if (kind_ == SweepKind::plan) {
+    point.space = read_space(flags_->space, point.request.software, problems);
+    if (problems.empty()) use_default_batch(flags_->request, *point.space, point.request);
+  }
   point.training = read_training(flags_->capacity, problems);
   if (!problems.empty()) throw InputError(std::move(problems));
   return point;

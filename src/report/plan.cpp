@@ -68,10 +68,14 @@ std::string batch_text(const PlanReply& report) {
   const std::vector<std::int64_t>& batches = report.comparison.global_batches;
   if (!compares_batches(report)) {
     const Workload& workload = report.base.workload;
-    const bool usual = workload.global_batch == usual_global_batch(workload.sequence);
-    return std::to_string(workload.global_batch) + (!report.default_batch ? ""
-                                                    : usual               ? " (4M tokens, default)"
-                                                                          : " (default)");
+    std::string batch = std::to_string(workload.global_batch);
+    if (!report.default_batch) return batch;
+    // Chosen for the model's own sequences, not for the longest.
+    if (report.found && report.found->question.extreme == Extreme::max_sequence) return batch + " (default)";
+    constexpr double million = 1 << 20;
+    const double tokens = real(workload.global_batch) * real(workload.sequence) / million;
+    return fmt::format("{} ({:.{}f}M tokens, default)", batch, tokens,
+                       tokens < 10 && tokens != std::round(tokens) ? 1 : 0);
   }
   constexpr std::size_t most_listed = 6;
   if (batches.size() <= most_listed) return fmt::format("{}", fmt::join(batches, ", "));
@@ -118,6 +122,18 @@ std::string choice_text(const PlanReply& report) {
     text += fmt::format(
         "- cheapest: plan {}, {}", *report.cheapest + 1,
         training_line(training_of(report, cheapest), *report.plan_outlooks[*report.cheapest].training));
+  }
+  if (report.idle) {
+    const auto& [asked, with_all, batch] = *report.idle;
+    const double more = with_all ? (*with_all / real(batch)) / (best.timing->iteration.total /
+                                                                real(report.base.workload.global_batch))
+                                 : 0;
+    text += fmt::format(
+        "- {} of the {} GPUs {} idle: {}\n", asked - report.space.devices, asked,
+        asked - report.space.devices == 1 ? "stays" : "stay",
+        with_all ? fmt::format("with --use-all-devices, GBS {} takes {} ({:+.1f}% time a sequence)", batch,
+                               human(*with_all), 100 * (more - 1))
+                 : fmt::format("no legal plan fits on all {}", asked));
   }
   if (report.in_time) {
     text += fmt::format("- the odds that an iteration takes no longer than {}, as asked, are {}\n",
@@ -224,13 +240,14 @@ std::string rejected_text(const SearchResult& result) {
 std::string plan_text(const PlanReply& report, const PlanWords& asked, const Style& style) {
   const Request& base = report.base;
   const SearchResult& result = report.result;
-  const auto& [estimates, why, shown, elapsed] = asked;
+  const auto& [estimates, why, shown, timing] = asked;
   const std::string blank = style.format == Format::markdown ? "\n" : "";
   std::string text = fmt::format(
       "{}{} ({}) on {} {} of {}, GBS {} x {} tokens\n{}{}{} strategies, {} of them fit",
       style.format == Format::markdown ? "## " : "", base.model.name,
       parameters_text(parameter_counts(base.model)),
       compares_devices(report) ? fmt::format("{}", fmt::join(report.comparison.device_counts, ", "))
+      : report.idle            ? fmt::format("{} of {}", report.space.devices, report.idle->asked)
                                : std::to_string(report.space.devices),
       compares_devices(report) || report.space.devices > 1 ? "GPUs" : "GPU", systems_text(report),
       batch_text(report), base.workload.sequence, blank,
@@ -239,7 +256,9 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, const Sty
       result.evaluated, result.feasible);
   if (unanswered(report) && result.feasible > 0 && !report.found->question.within)
     text += fmt::format(", with less than {:.4g}% of memory to spare (--margin)", 100 * base.margin);
-  if (elapsed) text += fmt::format("; {}", human(Seconds(*elapsed)));
+  if (timing)
+    text += fmt::format("; searched in {}, answered in {}", human(Seconds(timing->search_seconds)),
+                        human(Seconds(timing->elapsed_seconds)));
   text += ".\n";
   if (result.plans.empty()) {
     text += infeasible_text(report, asked);

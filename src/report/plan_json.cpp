@@ -151,6 +151,13 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
   if (compares_batches(report)) json["global_batches"] = batches_json(report);
   if (report.cheapest) json["cheapest"] = *report.cheapest;
   if (report.default_batch) json["default_batch"] = true;
+  if (report.idle) {
+    json["idle"] = {{"devices", report.idle->asked - report.space.devices},
+                    {"asked_devices", report.idle->asked},
+                    {"with_all_seconds",
+                     report.idle->with_all ? OrderedJson(report.idle->with_all->count()) : OrderedJson()},
+                    {"with_all_global_batch", report.idle->with_all_batch}};
+  }
   if (report.found) json["found"] = found_json(*report.found);
   if (report.in_time) json["in_time"] = in_time_json(*report.in_time);
   if (report.blocked) {
@@ -173,7 +180,10 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
     json["feasible_with"] = std::move(relief);
   }
   if (report.inquiry) json["why"] = inquiry_json(*report.inquiry, asked);
-  if (asked.elapsed_seconds) json["elapsed_seconds"] = *asked.elapsed_seconds;
+  if (asked.timing) {
+    json["search_seconds"] = asked.timing->search_seconds;
+    json["elapsed_seconds"] = asked.timing->elapsed_seconds;
+  }
   return json;
 }
 

@@ -227,6 +227,17 @@ class LayoutVisit {
 
 }  // namespace
 
+std::int64_t usual_global_batch(const Request& base, std::int64_t devices) {
+  const std::vector<ParallelAxis>& axes = base.software.axes;
+  const bool divides_models =
+      axes.empty() || contains(axes, ParallelAxis::tensor) || contains(axes, ParallelAxis::pipeline);
+  const std::int64_t usual = std::max<std::int64_t>(1, usual_batch_tokens / base.workload.sequence);
+  std::int64_t replicas = devices;
+  for (std::int64_t of_replica = 2; divides_models && replicas > usual; of_replica *= 2)
+    replicas = devices / of_replica;
+  return std::max<std::int64_t>(1, (usual + replicas / 2) / replicas) * replicas;
+}
+
 std::vector<std::int64_t> allowed_divisors(std::int64_t whole, const Counts& counts) {
   std::vector<std::int64_t> values = divisors(whole);
   std::erase_if(values, [&](std::int64_t value) { return !allows(counts, value); });

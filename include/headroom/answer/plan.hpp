@@ -40,6 +40,7 @@ struct PlanQuestion {
   std::optional<double> odds;
   std::optional<AskedStrategy> why;  // a strategy whose faults are asked for
   bool with_launch = false;          // the flags of the stack's launcher, of the best plan
+  bool use_all_devices = false;      // also where fewer of them take less time
   Shown shown;                       // what is confirmed to fit
   std::size_t accounts =
       10;  // how many of the best plans are accounted for in full; of the first two all are
@@ -52,6 +53,14 @@ struct PlanTask {
   Space space;
   Compared comparison;
   std::optional<Found> found;
+};
+
+// Devices that the plans leave idle, since fewer than were asked for train faster.
+struct IdleDevices {
+  std::int64_t asked = 0;
+  std::optional<Seconds> with_all;  // an iteration of the best plan on all of them, if one fits
+  std::int64_t with_all_batch = 0;  // its global batch, which by default follows the number of devices
+  friend bool operator==(const IdleDevices&, const IdleDevices&) = default;
 };
 
 // How a global batch does on the system and the devices of the best plan.
@@ -102,6 +111,7 @@ struct PlanReply {
   bool offloading_fits = false;  // where nothing fits: whether something does with what the host can keep
   bool uneven_fits = false;      // likewise, with layouts that the search left out
   std::vector<std::string> sharding_stacks;  // likewise, on these stacks, which shard weights
+  std::optional<IdleDevices> idle;
   std::optional<InquiryReply> inquiry;
 };
 

@@ -38,10 +38,10 @@ const std::vector<bool>& choices(const std::vector<bool>& open, std::int64_t ran
 // Tokens of an iteration where nobody says how many. Assumed: that of all Llama 2 models (arXiv:2307.09288, table 1).
 inline constexpr std::int64_t usual_batch_tokens = std::int64_t{4} << 20;
 
-// The sequences of that length that make them; at least one.
-constexpr std::int64_t usual_global_batch(std::int64_t sequence) {
-  return sequence < usual_batch_tokens ? usual_batch_tokens / sequence : 1;
-}
+// The global batch of a search that names none: that nearest to `usual_batch_tokens` of those that the replicas on so many devices
+// divide evenly. A replica has one device or, on a stack that divides models, the smallest power of two that leaves every replica a
+// sequence.
+std::int64_t usual_global_batch(const Request& base, std::int64_t devices);
 
 // Sets of ops and modules that layers recompute.
 struct ModuleSets {
