@@ -7,6 +7,7 @@
 
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
+#include "cli/notes.hpp"
 #include "cli/output.hpp"
 #include "headroom/interop/profile.hpp"
 #include "headroom/io/run_cases.hpp"
@@ -37,6 +38,7 @@ System read_inputs(const std::string& base_name, Read read) {
   std::vector<Problem> problems;
   System base;
   collect(problems, [&] { base = read_system(base_name); });
+  note_reading("system", base_name);
   read(base, problems);
   if (problems.empty() && !base.performance) {
     problems.push_back({base_name, "has no performance figures, which a fit starts from"});

@@ -10,6 +10,7 @@
 
 #include "cli/flags.hpp"
 #include "cli/other_names.hpp"
+#include "cli/usage.hpp"
 #include "headroom/core/expects.hpp"
 #include "headroom/core/reading.hpp"
 #include "headroom/report/table.hpp"
@@ -79,17 +80,6 @@ void check_outputs(const App& app) {
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
-// The innermost subcommand on the command line, whose flags were meant, and its full name.
-std::pair<const CLI::App*, std::string> innermost(const CLI::App& program) {
-  const CLI::App* app = &program;
-  std::string name = program.get_name();
-  while (!app->get_subcommands().empty()) {
-    app = app->get_subcommands().front();
-    name += " " + app->get_name();
-  }
-  return {app, name};
-}
-
 // Whether a command or one below it has the flag.
 bool has_flag(const CLI::App& app, const std::string& flag) {
   const std::vector<const CLI::App*> below = app.get_subcommands([](const CLI::App*) { return true; });
@@ -100,6 +90,13 @@ bool has_flag(const CLI::App& app, const std::string& flag) {
 
 OwnNames own_names(const CLI::App& app, const std::vector<std::string>& arguments) {
   return in_own_names(arguments, [&](const std::string& flag) { return has_flag(app, flag); });
+}
+
+// Throws InputError with what is wrong with the names.
+std::vector<std::string> own_arguments_of(const CLI::App& app, const std::vector<std::string>& arguments) {
+  OwnNames own = own_names(app, arguments);
+  if (!own.problems.empty()) throw InputError(std::move(own.problems));
+  return std::move(own.arguments);
 }
 
 void parse(App& app, std::vector<std::string> own_arguments) {
@@ -119,25 +116,6 @@ std::string help_of(const CLI::App& program) {
   }
   text.pop_back();
   return text;
-}
-
-// What could have been written instead of an argument that nothing takes.
-std::string suggestion(const CLI::App& app, const std::string& unexpected) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
-  return did_you_mean(unexpected, {names.begin(), names.end()});
-}
-
-UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
-  const auto [app, name] = innermost(program);
-  const std::vector<std::string> unexpected = program.remaining(true);
-  if (unexpected.empty()) return {error.what(), name};
-  return {"'" + unexpected.front() + "' is not expected here" + suggestion(*app, unexpected.front()), name};
 }
 
 OptionText text_of(const CLI::Option& option) {
@@ -293,7 +271,8 @@ void CommandLine::run(int argc, const char* const* argv) {
     arguments.emplace_back("--help");
   }
   OwnNames own = own_names(*app_, arguments);
-  typed_ = std::move(own.typed);
+  typed_ = own.typed;
+  check_flags(*app_, own);
   try {
     parse(*app_, std::move(own.arguments));
   } catch (const CLI::CallForHelp&) {
@@ -330,7 +309,7 @@ void ArgumentReader::read(const std::vector<std::string>& arguments) {
     }
   }
   try {
-    parse(*app_, own_names(*app_, arguments).arguments);
+    parse(*app_, own_arguments_of(*app_, arguments));
   } catch (const CLI::ParseError& error) {
     throw InputError("", error.what());
   }
@@ -341,7 +320,7 @@ void ArgumentReader::read(const std::string& where, const std::string& text) {
     std::vector<std::string> arguments =
         CLI::detail::split_up(CLI::detail::find_and_modify(text, "=", CLI::detail::escape_detect));
     std::erase(arguments, "");
-    parse(*app_, own_names(*app_, arguments).arguments);
+    parse(*app_, own_arguments_of(*app_, arguments));
   } catch (const CLI::ParseError& error) {
     throw InputError(where, error.what());
   }

@@ -108,8 +108,8 @@ class Command {
 // A command line that cannot be read.
 class UsageError : public InputError {
  public:
-  UsageError(std::string rule, std::string command)
-      : InputError("", std::move(rule)), command_(std::move(command)) {}
+  UsageError(std::vector<Problem> problems, std::string command)
+      : InputError(std::move(problems)), command_(std::move(command)) {}
   [[nodiscard]] const std::string& command() const { return command_; }  // whose help tells more
 
  private:

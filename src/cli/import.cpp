@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/notes.hpp"
 #include "cli/output.hpp"
 #include "cli/request_flags.hpp"
 #include "headroom/interop/hugging_face.hpp"
@@ -17,6 +18,7 @@ struct ImportFlags {
 
 ExitCode import(const ImportFlags& flags) {
   const ImportedModel imported = import_model(flags.source, flags.overrides);
+  tell_once(remarks_on_model(flags.source));
   for (const HubAssumption& assumption : imported.assumed) tell(assumption);
   write(flags.output, write_model(imported.model));
   return ExitCode::done;

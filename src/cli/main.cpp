@@ -42,7 +42,26 @@ ExitCode bad_input(const InputError& error, const CommandLine& command_line) {
   return ExitCode::bad_input;
 }
 
+// What one may type first.
+constexpr const char* first_page = R"(Headroom plans memory and throughput of LLM training runs.
+
+  headroom plan llama-3-70b --system h100 --devices 64
+      The fastest strategies that fit.
+  headroom estimate llama-3-8b --system h100 -t 2 --devices 8
+      The memory of each rank and the time of an iteration, of one strategy.
+  headroom explain llama-3-8b -t 2 --sp
+      What each op of a layer saves, in symbols and in bytes.
+  headroom list models
+      The names of models; also: list systems, list software.
+  headroom plan --help
+      The flags of a command. The commands: headroom --help
+)";
+
 ExitCode run(int argc, const char* const* argv) {
+  if (argc == 1) {
+    fmt::print("{}", first_page);
+    return ExitCode::done;
+  }
   CommandLine command_line("headroom", "Headroom: will a model fit, what does it keep, and where.",
                            version_and_build());
   Command program = command_line.program();

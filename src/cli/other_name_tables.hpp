@@ -24,6 +24,8 @@ inline constexpr std::array other_names{
     OtherName{"--seq-len", "--sequence"},
     OtherName{"--seqlen", "--sequence"},
     OtherName{"--sequence-length", "--sequence"},
+    OtherName{"--max-seq-len", "--sequence"},
+    OtherName{"--max-length", "--sequence"},
     OtherName{"--num-virtual-stages-per-pipeline-rank", "--virtual-pipeline"},
     OtherName{"--microbatch-group-size-per-virtual-pipeline-stage", "--microbatch-group-size"},
     OtherName{"--json", "--format=json"},
@@ -71,6 +73,52 @@ inline constexpr std::array unmodelled{
     Unmodelled{"--no-fp8-wgrad", "gradients of weights that are multiplied at 16 bits"},
 };
 
+// What changes neither memory nor time, in words that stand behind "is".
+struct Unplanned {
+  std::string_view flag;
+  std::string_view what;
+};
+
+inline constexpr std::array<Unplanned, 37> unplanned{{
+    {"--lr", "the learning rate"},
+    {"--learning-rate", "the learning rate"},
+    {"--min-lr", "the learning rate"},
+    {"--max-lr", "the learning rate"},
+    {"--lr-decay-style", "the schedule of the learning rate"},
+    {"--lr-decay-iters", "the schedule of the learning rate"},
+    {"--lr-warmup-iters", "the schedule of the learning rate"},
+    {"--lr-warmup-fraction", "the schedule of the learning rate"},
+    {"--lr-warmup-samples", "the schedule of the learning rate"},
+    {"--lr-scheduler", "the schedule of the learning rate"},
+    {"--lr-scheduler-type", "the schedule of the learning rate"},
+    {"--warmup-steps", "the schedule of the learning rate"},
+    {"--warmup-ratio", "the schedule of the learning rate"},
+    {"--weight-decay", "the decay of weights"},
+    {"--adam-beta1", "a coefficient of the optimizer"},
+    {"--adam-beta2", "a coefficient of the optimizer"},
+    {"--adam-eps", "a coefficient of the optimizer"},
+    {"--betas", "a coefficient of the optimizer"},
+    {"--beta1", "a coefficient of the optimizer"},
+    {"--beta2", "a coefficient of the optimizer"},
+    {"--eps", "a coefficient of the optimizer"},
+    {"--clip-grad", "the clipping of gradients"},
+    {"--max-grad-norm", "the clipping of gradients"},
+    {"--gradient-clipping", "the clipping of gradients"},
+    {"--seed", "a seed"},
+    {"--data-path", "where data and checkpoints lie"},
+    {"--save", "where data and checkpoints lie"},
+    {"--load", "where data and checkpoints lie"},
+    {"--output-dir", "where data and checkpoints lie"},
+    {"--checkpoint-dir", "where data and checkpoints lie"},
+    {"--tokenizer-model", "where data and checkpoints lie"},
+    {"--tokenizer-type", "where data and checkpoints lie"},
+    {"--log-interval", "how often the run logs, evaluates or saves"},
+    {"--eval-interval", "how often the run logs, evaluates or saves"},
+    {"--eval-iters", "how often the run logs, evaluates or saves"},
+    {"--save-interval", "how often the run logs, evaluates or saves"},
+    {"--lora-alpha", "the scale of LoRA"},
+}};
+
 // What Headroom says otherwise, in words that stand behind "is".
 struct Otherwise {
   std::string_view flag;
@@ -78,20 +126,20 @@ struct Otherwise {
 };
 
 inline constexpr std::array otherwise{
-    Otherwise{"--lora-alpha", "no matter of memory and time: leave it out"},
+    Otherwise{"--train-iters", "said by --tokens here: how long the run is, for its days and GPU-hours"},
+    Otherwise{"--train-samples", "said by --tokens here: how long the run is, for its days and GPU-hours"},
+    Otherwise{"--max-steps", "said by --tokens here: how long the run is, for its days and GPU-hours"},
+    Otherwise{"--steps", "said by --tokens here: how long the run is, for its days and GPU-hours"},
+    Otherwise{"--epochs", "said by --tokens here: how long the run is, for its days and GPU-hours"},
+    Otherwise{"--num-train-epochs", "said by --tokens here: how long the run is, for its days and GPU-hours"},
     Otherwise{"--cpu-offloading", "said by --offload-layers K here: leave it out"},
-    Otherwise{"--num-experts", "a field of the model here: --set experts.count=N"},
-    Otherwise{"--moe-router-topk", "a field of the model here: --set experts.per_token=N"},
     Otherwise{"--moe-router-dtype", "a field of the model here: --set experts.router_dtype=fp32 or half"},
-    Otherwise{"--moe-router-num-groups", "a field of the model here: --set experts.groups=N"},
-    Otherwise{"--moe-router-group-topk", "a field of the model here: --set experts.groups_per_token=N"},
     Otherwise{"--te-precision-config-file",
               "said by --bf16-modules here: the modules that its patterns leave in BF16"},
     Otherwise{"--moe-deepep-num-sms", "not modelled: leave it out"},
     Otherwise{"--moe-hybridep-num-sms", "not modelled: leave it out"},
     Otherwise{"--moe-flex-dispatcher-num-sms", "not modelled: leave it out"},
     Otherwise{"--fp32-residual-connection", "a field of the model here: --set kernels.residual_dtype=fp32"},
-    Otherwise{"--moe-latent-size", "a field of the model here: --set experts.latent=N"},
     Otherwise{"--hybrid-layer-pattern", "said by `layers` and `layer_kinds` of a model file here"},
     Otherwise{"--hybrid-override-pattern", "said by `layers` and `layer_kinds` of a model file here"},
     Otherwise{"--mamba-num-heads", "a field of a kind of layers here: --set layer_kinds.mamba.mamba.heads=N"},
@@ -117,22 +165,14 @@ inline constexpr std::array otherwise{
               "said by --stage-layers here: the layers of each stage, such as 3,4*6,5"},
     Otherwise{"--decoder-last-pipeline-num-layers",
               "said by --stage-layers here: the layers of each stage, such as 3,4*6,5"},
-    Otherwise{"--mtp-num-layers", "a field of the model here: --set mtp_layers=N"},
     Otherwise{
         "--moe-grouped-gemm",
         "what the stack does: --set-software expert_products.value=grouped says that one kernel has all"},
-    Otherwise{"--max-position-embeddings", "a field of the model here: --set max_positions=N"},
     Otherwise{"--data-parallel-replicate-degree",
               "asked the other way round here: give --shard-size, the GPUs that share a replica's shards"},
     Otherwise{"--gradient-checkpointing", "said by --recompute full here"},
     Otherwise{"--per-device-train-batch-size",
               "said by --micro-batch here, with --global-batch for all GPUs"},
-    Otherwise{"--num-layers", "a field of the model here: --set layers=N"},
-    Otherwise{"--hidden-size", "a field of the model here: --set hidden=N"},
-    Otherwise{"--ffn-hidden-size", "a field of the model here: --set feedforward=N"},
-    Otherwise{"--num-attention-heads", "a field of the model here: --set heads=N"},
-    Otherwise{"--num-query-groups", "a field of the model here: --set key_value_heads=N"},
-    Otherwise{"--vocab-size", "a field of the model here: --set vocabulary=N"},
     Otherwise{"--parallelism.disable_loss_parallel",
               "a choice of the training stack here: --set-software loss_parallel=gathered"},
     Otherwise{"--fp16", "not told from BF16, which is as large and, on these GPUs, as fast: leave it out"},

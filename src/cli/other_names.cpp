@@ -6,6 +6,7 @@
 #include "cli/other_name_tables.hpp"
 #include "headroom/core/joined.hpp"
 #include "headroom/hardware/launch_mode.hpp"
+#include "io/other_keys.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -15,6 +16,17 @@ const auto* find_row(const Rows& rows, const std::string& flag) {
   const auto found =
       std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.flag == flag; });
   return found == rows.end() ? nullptr : &*found;
+}
+
+std::string rule_of(const Unplanned& idle) {
+  return "is " + std::string(idle.what) + ", which changes nothing that is planned: leave it out";
+}
+
+// "num_layers" of "--num-layers".
+std::string key_of_flag(const std::string& flag) {
+  std::string name = flag.substr(std::min<std::size_t>(flag.size(), 2));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 std::string graph_modules() {
@@ -45,8 +57,7 @@ class Translation {
     }
     write_graphs();
     write_backend();
-    if (!problems_.empty()) throw InputError(std::move(problems_));
-    return {std::move(result_), std::move(typed_)};
+    return {std::move(result_), std::move(typed_), std::move(problems_)};
   }
 
  private:
@@ -109,6 +120,10 @@ class Translation {
       read_loss(flag, value(rest));
     } else if (const Unmodelled* const none = find_row(unmodelled, flag)) {
       not_modelled(flag, none->what);
+    } else if (const Unplanned* const idle = find_row(unplanned, flag)) {
+      problems_.push_back({flag, rule_of(*idle)});
+    } else if (const std::string_view key = key_called(key_of_flag(flag)); !key.empty()) {
+      problems_.push_back({flag, "is a field of the model here: --set " + std::string(key) + "=N"});
     } else if (const Otherwise* const other = find_row(otherwise, flag)) {
       problems_.push_back({flag, "is " + std::string(other->rule)});
     } else {
@@ -295,6 +310,9 @@ std::string rule_of_varied(const std::string& field) {
   std::replace(flag.begin(), flag.end(), '_', '-');
   if (const Unmodelled* const none = find_row(unmodelled, flag))
     return "is not modelled yet: " + std::string(none->what);
+  if (const Unplanned* const idle = find_row(unplanned, flag)) return rule_of(*idle);
+  if (const std::string_view key = key_called(field); !key.empty())
+    return "is '" + std::string(key) + "' here";
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/flags.hpp"
+#include "cli/notes.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -43,6 +44,7 @@ std::size_t index_of(std::string_view name) {
 // Tells what is assumed of it, but for what the flags say.
 Transformer told_model(const RequestFlags& flags, const std::vector<std::string>& overrides) {
   const ImportedModel imported = import_model(flags.model, overrides);
+  tell_once(remarks_on_model(flags.model));
   for (const HubAssumption& assumption : imported.assumed) {
     if (assumption.field != "sequence" || !flags.text("sequence")) tell(assumption);
   }

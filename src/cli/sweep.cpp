@@ -5,11 +5,13 @@
 #include "cli/command.hpp"
 #include "cli/in_order.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/notes.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "cli/shards.hpp"
 #include "cli/sweep_check.hpp"
 #include "cli/sweep_points.hpp"
+#include "headroom/interop/hugging_face.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -67,6 +69,13 @@ Inputs inputs_of(const Sweep& sweep, const PointFlags& given) {
           .software = named_inputs(sweep, FieldKind::software_name, given.system.software)};
 }
 
+// Models are told of by their names alone: what is assumed of a config.json stands in the source that JSON has of it.
+void note_names(const Inputs& inputs) {
+  for (const std::string& name : inputs.models) tell_once(remarks_on_model(name));
+  for (const std::string& name : inputs.systems) note_reading("system", name);
+  for (const std::string& name : inputs.software) note_reading("software", name);
+}
+
 // Throws InputError with what is wrong with the sweep and not with single points of it.
 Sweep read_sweep(const Command& command, SweepKind kind, const SweepFlags& flags) {
   Sweep sweep{.head = {.kind = kind, .arguments = arguments_of_part(command)}, .fields = {}};
@@ -85,6 +94,7 @@ Sweep read_sweep(const Command& command, SweepKind kind, const SweepFlags& flags
   sweep.head.with_prices = gives("--price-per-gpu-hour");
   sweep.head.with_failures = gives("--mtbf");
   check_sweep(sweep);
+  note_names(inputs_of(sweep, flags.point));
   // What no point changes was read without a problem, or else the check would have found one that all points share.
   std::vector<Problem> of_what_is_varied;
   Request common = read_request(flags.point.request, of_what_is_varied);

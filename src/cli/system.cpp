@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "cli/command.hpp"
+#include "cli/notes.hpp"
 #include "cli/output.hpp"
 #include "headroom/io/system_file.hpp"
 
@@ -15,6 +16,7 @@ struct NewSystemFlags {
 
 ExitCode write_new_system(const NewSystemFlags& flags) {
   System system = new_system(flags.from, flags.set);
+  note_reading("system", flags.from);
   const std::string& file = flags.output.file;
   if (!file.empty()) system.name = std::filesystem::path(file).stem().string();
   write(flags.output, write_system(system));

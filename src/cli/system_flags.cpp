@@ -1,5 +1,6 @@
 #include "cli/system_flags.hpp"
 
+#include "cli/notes.hpp"
 #include "headroom/core/contains.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
@@ -47,10 +48,12 @@ void read_margin(const SystemFlags& flags, Request& request, std::vector<Problem
 void read_software_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems) {
   const std::string stack = flags.software.empty() ? request.system.default_software : flags.software;
   collect(problems, [&] { request.software = read_software(stack, flags.software_overrides); });
+  note_reading("software", stack);
 }
 
 void read_system_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems) {
   collect(problems, [&] { request.system = read_system(flags.system, flags.overrides); });
+  note_reading("system", flags.system);
   read_software_flags(flags, request, problems);
   read_margin(flags, request, problems);
 }

@@ -7,6 +7,7 @@
 
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
+#include "cli/notes.hpp"
 #include "cli/output.hpp"
 #include "headroom/core/contains.hpp"
 #include "headroom/core/reading.hpp"
@@ -61,6 +62,11 @@ void write_figures(const std::string& file, const ValidateReply& reply) {
   write({.file = file}, alone ? run_picture(reply, title) : run_page(reply, title));
 }
 
+void note_names(const ValidateFlags& flags) {
+  if (flags.system) note_reading("system", *flags.system);
+  if (flags.software) note_reading("software", *flags.software);
+}
+
 // Kernels and collectives instead of runs.
 ExitCode validate_samples(const ValidateFlags& flags) {
   const Style style = style_of(flags.output);
@@ -71,6 +77,7 @@ ExitCode validate_samples(const ValidateFlags& flags) {
   if (!flags.system) problems.push_back({flag, "needs --system: which rates are they to be compared with?"});
   ValidateSamplesQuestion question;
   if (flags.system) collect(problems, [&] { question.system = read_system(*flags.system); });
+  note_names(flags);
   for (const std::string& file : flags.samples) {
     collect(problems, [&] { question.sets.push_back(read_samples(file)); });
   }
@@ -141,6 +148,7 @@ ExitCode validate(const ValidateFlags& flags) {
           "its system, stack and settings)\n",
           listed);
     }
+    note_names(flags);
     RunCases cases = cases_of(runs, flags.system, flags.software);
     question.measurements = std::move(cases.measurements);
     question.skipped.insert(question.skipped.end(), cases.skipped.begin(), cases.skipped.end());

@@ -9,8 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "headroom/io/remarks.hpp"
 #include "interop/hub_model.hpp"
-#include "interop/hub_names.hpp"
+#include "interop/hub_types.hpp"
 #include "io/file_formats.hpp"
 #include "io/text.hpp"
 
@@ -19,33 +20,12 @@ namespace {
 
 constexpr std::size_t longest_name = 200;
 
-// The hub's name of a model that is compiled in, or the source as it is.
+// The config.json of a folder that has one, or the source as it is.
 std::string resolved(const std::string& source) {
   std::error_code error;
-  if (std::filesystem::is_directory(source, error)) {
-    const std::filesystem::path config = std::filesystem::path(source) / "config.json";
-    if (std::filesystem::exists(config, error)) return config.string();
-  }
-  if (std::filesystem::exists(source, error)) return source;
-  std::string_view name = source;
-  const auto known = [&] {
-    return std::find_if(hub_names.begin(), hub_names.end(),
-                        [&](const HubName& row) { return row.hub == name; });
-  };
-  // Dates of later checkpoints of the same layers among them.
-  constexpr std::array<std::string_view, 13> checkpoints{
-      "-hf",   "-it",       "-pt",   "-Base", "-Instruct", "-instruct", "-Chat",
-      "-chat", "-Thinking", "-2507", "-0324", "-0528",     "-0905"};
-  for (bool shortened = true; shortened;) {
-    if (const auto row = known(); row != hub_names.end()) return std::string(row->ours);
-    shortened = false;
-    for (const std::string_view suffix : checkpoints) {
-      if (!name.ends_with(suffix)) continue;
-      name.remove_suffix(suffix.size());
-      shortened = true;
-    }
-  }
-  return source;
+  if (!std::filesystem::is_directory(source, error)) return source;
+  const std::filesystem::path config = std::filesystem::path(source) / "config.json";
+  return std::filesystem::exists(config, error) ? config.string() : source;
 }
 
 // Also of a part of one that lacks its model type, which is refused for that alone.
@@ -132,6 +112,10 @@ ImportedModel import_model(const std::string& source, const std::vector<std::str
   imported.model = model_with(std::move(document), overrides);
   if (config) imported.model.name = model_name(file);
   return imported;
+}
+
+std::vector<std::string> remarks_on_model(const std::string& source) {
+  return remarks_on("model", resolved(source));
 }
 
 Transformer with_assumptions(ImportedModel imported) {

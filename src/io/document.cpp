@@ -1,7 +1,6 @@
 #include "document.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <filesystem>
 #include <iterator>
@@ -10,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/joined.hpp"
 #include "headroom/io/catalog.hpp"
 #include "text.hpp"
 
@@ -75,28 +75,38 @@ void apply_override(Document& document, std::string_view override, const std::st
   tell("origin", "assumed");
 }
 
-// " (did you mean 'gpt3-13b' or 'gpt3-175b'?)" for gpt3: names that have a part which begins so, as h100 is one of
-// dgx-h100-80g; or else the one nearest in spelling.
-std::string name_hint(const std::string& source, std::string_view kind) {
-  std::string word = stem_of(source);
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const std::vector<std::string_view> names = embedded_names(kind);
-  constexpr std::size_t least_part = 3;  // letters: shorter ones are parts of too much
-  std::vector<std::string_view> longer;
-  std::copy_if(names.begin(), names.end(), std::back_inserter(longer), [&](std::string_view name) {
-    if (!word.empty() && name.starts_with(word)) return true;
-    return word.size() >= least_part && name.find('-' + word) != std::string_view::npos;
-  });
-  if (longer.empty()) return did_you_mean(word, names);
-  return fmt::format(" (did you mean '{}'?)", fmt::join(longer, "' or '"));
+std::string quoted_choice(const std::vector<std::string_view>& names) {
+  constexpr std::size_t most_named = 10;
+  if (names.size() <= most_named) return "'" + joined(names, "' or '") + "'";
+  return "'" + joined(std::vector(names.begin(), names.begin() + most_named), "', '") + "', ...";
 }
 
-// Where to find a model of the Hugging Face hub, "owner/name", that is not compiled in.
-std::string_view hub_hint(const std::string& source, std::string_view kind) {
-  const bool of_hub = kind == "model" && std::count(source.begin(), source.end(), '/') == 1 &&
-                      source.front() != '/' && source.front() != '.' && !source.ends_with(".json");
-  return of_hub ? "; a model of the hub is read from its config.json, once that is downloaded" : "";
+// Whether it may be a model of the hub, "owner/name".
+bool is_of_hub(const std::string& source, std::string_view kind) {
+  return kind == "model" && std::count(source.begin(), source.end(), '/') == 1 && source.front() != '/' &&
+         source.front() != '.' && !source.ends_with(".json");
+}
+
+// What else a name could be: " (did you mean 'gpt3-175b'?)" of a plain one or a path.
+std::string name_hint(const std::string& source, std::string_view kind) {
+  constexpr std::string_view suffix = ".json";
+  std::string name = source.substr(source.rfind('/') + 1);
+  if (name.ends_with(suffix)) name.erase(name.size() - suffix.size());
+  const std::vector<std::string_view> near = names_near(kind, name);
+  if (is_of_hub(source, kind)) {
+    const std::string others =
+        near.empty() ? "" : " (nearest by name, maybe of another shape: " + quoted_choice(near) + ")";
+    return others + "; a model of the hub is read from its config.json, once that is downloaded";
+  }
+  if (near.empty())
+    return fmt::format(" (see: headroom list {})", kind == "software" ? "software" : std::string(kind) + "s");
+  return " (did you mean " + quoted_choice(near) + "?)";
+}
+
+// A file wins over a name, a name over a folder.
+bool is_name(const std::filesystem::file_status& status, const NameMeaning& meaning) {
+  if (!std::filesystem::exists(status)) return true;
+  return std::filesystem::is_directory(status) && !meaning.names.empty();
 }
 
 }  // namespace
@@ -194,18 +204,32 @@ std::string stem_of(const std::string& file) {
 Document open_document(const std::string& source, std::string_view kind) {
   std::error_code error;
   const auto status = std::filesystem::status(source, error);
-  const EmbeddedFile* embedded = find_embedded(kind, source);
-  const bool directory = std::filesystem::is_directory(status);
-  if (std::filesystem::exists(status) && !(directory && embedded != nullptr)) {
-    return read_document(read_file(source), source);
+  const NameMeaning meaning = meaning_of(kind, source);
+  if (!is_name(status, meaning)) return read_document(read_file(source), source);
+  if (meaning.names.size() == 1) {
+    const EmbeddedFile& file = *find_embedded(kind, meaning.names.front());
+    return read_document(file.text, std::string(file.path));
   }
-  if (embedded != nullptr) return read_document(embedded->text, std::string(embedded->path));
   if (status.type() == std::filesystem::file_type::none) {
     throw InputError(printable(source), "cannot be read: " + error.message());
   }
-  throw InputError(source.empty() ? "\"\"" : printable(source, 200),
-                   fmt::format("is neither a file nor the name of a {}{}{}", kind, name_hint(source, kind),
-                               hub_hint(source, kind)));
+  const std::string shown = source.empty() ? "\"\"" : printable(source, 200);
+  if (!meaning.names.empty()) {
+    throw InputError(shown,
+                     fmt::format("may be {}{}: name one of them", quoted_choice(meaning.names),
+                                 meaning.because.empty() ? "" : fmt::format(" ({})", meaning.because)));
+  }
+  throw InputError(shown, fmt::format("is neither a file nor the name of a {}{}",
+                                      kind == "software" ? "training stack" : kind, name_hint(source, kind)));
+}
+
+std::string how_read(const std::string& source, std::string_view kind) {
+  std::error_code error;
+  const NameMeaning meaning = meaning_of(kind, source);
+  if (!is_name(std::filesystem::status(source, error), meaning)) return {};
+  if (meaning.names.size() != 1 || meaning.names.front() == source) return {};
+  return fmt::format("{} is read as {}{}{}", printable(source, 200), meaning.names.front(),
+                     meaning.because.empty() ? "" : ": ", meaning.because);
 }
 
 }  // namespace headroom

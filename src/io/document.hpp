@@ -46,8 +46,11 @@ std::vector<std::string> value_names(const nlohmann::ordered_json& file);
 // The name of what a file describes: "gpt3-175b" of "models/gpt3-175b.json".
 std::string stem_of(const std::string& file);
 
-// The document that a user means by a file or by the name of an embedded one; a file wins. `kind` is "model"
-// or "system". Throws InputError when there is neither, naming the nearest.
+// The document that a user means by a file or by a name that meaning_of() knows; a file wins. `kind` is "model", "system" or
+// "software". Throws InputError when there is neither, naming the nearest.
 Document open_document(const std::string& source, std::string_view kind);
+
+// "h100 is read as dgx-h100-80g" where open_document() reads a name as another; else empty.
+std::string how_read(const std::string& source, std::string_view kind);
 
 }  // namespace headroom

@@ -9,8 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/io/quantity.hpp"
+#include "other_keys.hpp"
 #include "text.hpp"
 
 namespace headroom {
@@ -53,9 +55,12 @@ void find_elsewhere(const Json& object, const std::string& key, const std::strin
   }
 }
 
-// A key of the same object that is spelled alike, or else those anywhere else in the file that begin most alike.
+// A key of the same object that other programs call so, or that is spelled alike, or else those anywhere else in the file that begin most alike.
 std::string hint_of_key(const std::string& key, const std::vector<std::string_view>& known,
                         const JsonPointer& at, Json root) {
+  const std::string_view called = key_called(key);
+  if (contains(known, called.substr(0, called.find('.'))))
+    return fmt::format(" (did you mean '{}'?)", called);
   if (std::string hint = did_you_mean(key, known); !hint.empty()) return hint;
   root[at].erase(key);
   std::vector<Elsewhere> all;

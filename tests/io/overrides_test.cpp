@@ -122,4 +122,15 @@ TEST_CASE(
         }).starts_with("set_system performance.device.half_peak: must be"));
 }
 
+TEST_CASE("overrides: a key that other programs use suggests the field of that meaning") {
+  const auto told = [](const char* key) {
+    return message_of([&] { return read_model("llama-3-8b", {std::string(key) + "=32"}); });
+  };
+  CHECK(told("num_layers") == "set num_layers: unknown key (did you mean 'layers'?)");
+  CHECK(told("num_hidden_layers") == "set num_hidden_layers: unknown key (did you mean 'layers'?)");
+  CHECK(told("hidden_size") == "set hidden_size: unknown key (did you mean 'hidden'?)");
+  CHECK(told("num_query_groups") == "set num_query_groups: unknown key (did you mean 'key_value_heads'?)");
+  CHECK(told("num_experts") == "set num_experts: unknown key (did you mean 'experts.count'?)");
+}
+
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// Models of the Hugging Face hub: a config.json as a model of ours, and the hub's names of models that are compiled in.
+// Models of the Hugging Face hub: a config.json as a model of ours.
 //
 // A config.json names its model type. What it leaves out has the defaults of that type in transformers; what it cannot say (the
 // length of training sequences, the kernels of a training stack) is assumed. Both are told. A type that is not modelled is
@@ -22,10 +22,12 @@ struct ImportedModel {
   std::vector<HubAssumption> assumed;  // none of a model file of ours, nor of fields that are overridden
 };
 
-// Of a config.json or of a folder that has one, or whatever read_model() reads: a model file or a name; beside the names
-// compiled in also those of the hub, such as "meta-llama/Llama-3.1-70B". `overrides` are of our own fields, as of
+// Of a config.json or of a folder that has one, or whatever read_model() reads: a model file or a name. `overrides` are of our own fields, as of
 // read_model(). Throws InputError with all problems of the file.
 ImportedModel import_model(const std::string& source, const std::vector<std::string>& overrides = {});
+
+// What a user should be told of how the source is read: "Llama-3-70B is read as llama-3-70b". Empty where it is as it is written.
+std::vector<std::string> remarks_on_model(const std::string& source);
 
 // The model, whose source ends with what was assumed.
 Transformer with_assumptions(ImportedModel imported);

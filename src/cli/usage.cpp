@@ -1,0 +1,68 @@
+#include "cli/usage.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+namespace headroom::cli {
+namespace {
+
+// The innermost subcommand on the command line, whose flags were meant, and its full name.
+std::pair<const CLI::App*, std::string> innermost(const CLI::App& program) {
+  const CLI::App* app = &program;
+  std::string name = program.get_name();
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().front();
+    name += " " + app->get_name();
+  }
+  return {app, name};
+}
+
+// What could have been written instead of an argument that nothing takes.
+std::string suggestion(const CLI::App& app, const std::string& unexpected) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return did_you_mean(unexpected, {names.begin(), names.end()});
+}
+
+}  // namespace
+
+void check_flags(const CLI::App& program, const OwnNames& own) {
+  const CLI::App* app = &program;
+  std::string name = program.get_name();
+  std::vector<Problem> problems = own.problems;
+  for (std::size_t i = 0; i < own.arguments.size(); ++i) {
+    const std::string& argument = own.arguments[i];
+    const auto below =
+        app->get_subcommands([&](const CLI::App* each) { return each->get_name() == argument; });
+    if (!below.empty()) {
+      app = below.front();
+      name += " " + argument;
+    }
+    if (!argument.starts_with("-")) continue;
+    const std::size_t equals = argument.find('=');
+    const CLI::Option* const option = app->get_option_no_throw(argument.substr(0, equals));
+    if (option != nullptr && equals == std::string::npos && option->get_expected_min() > 0) ++i;  // its value
+    if (option != nullptr || !argument.starts_with("--") || argument.size() == 2) continue;
+    const std::string flag = argument.substr(0, equals);
+    problems.push_back({"", "'" + flag + "' is not expected here" + suggestion(*app, flag)});
+  }
+  if (problems.size() > own.problems.size()) throw UsageError(std::move(problems), name);
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
+  const auto [app, name] = innermost(program);
+  const std::vector<std::string> unexpected = program.remaining(true);
+  if (unexpected.empty()) return {{{"", error.what()}}, name};
+  return {{{"", "'" + unexpected.front() + "' is not expected here" + suggestion(*app, unexpected.front())}},
+          name};
+}
+
+}  // namespace headroom::cli
