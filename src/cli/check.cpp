@@ -4,6 +4,7 @@
 
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
+#include "cli/notes.hpp"
 #include "io/text.hpp"
 
 namespace headroom::cli {
@@ -13,7 +14,9 @@ void check(const std::vector<std::string>& files) {
   std::vector<Problem> problems;
   for (const std::string& file : files) {
     collect(problems, [&] {
-      fmt::print("{}: a valid {} file\n", printable(file, std::string::npos), check_file(file));
+      const std::string_view kind = check_file(file);
+      fmt::print("{}: a valid {} file\n", printable(file, std::string::npos), kind);
+      if (kind == "system") note_reading(kind, file);
     });
   }
   if (!problems.empty()) throw InputError(problems);

@@ -2,10 +2,12 @@
 
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
+#include "cli/notes.hpp"
 #include "cli/output.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/system_flags.hpp"
 #include "headroom/io/quantity.hpp"
+#include "headroom/io/remarks.hpp"
 #include "headroom/report/frontier_picture.hpp"
 
 namespace headroom::cli {
@@ -24,7 +26,8 @@ struct FrontierFlags {
 std::vector<Bytes> read_budgets(const FlagText& text, std::vector<Problem>& problems) {
   std::vector<Bytes> budgets;
   for (const std::string& part : split_list(text)) {
-    const Parsed<Bytes> parsed = parse_bytes(part);
+    const Parsed<Bytes> parsed = parse_device_memory(part);
+    tell_once(remarks_on_memory(part));
     if (const auto* rule = std::get_if<std::string>(&parsed)) {
       problems.push_back({"--budget", *rule});
     } else {

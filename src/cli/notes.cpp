@@ -16,6 +16,9 @@ void tell_once(const std::vector<std::string>& sentences) {
   }
 }
 
-void note_reading(std::string_view kind, const std::string& source) { tell_once(remarks_on(kind, source)); }
+void note_reading(std::string_view kind, const std::string& source,
+                  const std::vector<std::string>& overrides) {
+  tell_once(remarks_on(kind, source, overrides));
+}
 
 }  // namespace headroom::cli

@@ -12,6 +12,7 @@
 #include "cli/sweep_check.hpp"
 #include "cli/sweep_points.hpp"
 #include "headroom/interop/hugging_face.hpp"
+#include "headroom/io/remarks.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -49,18 +50,26 @@ std::vector<std::string> arguments_of_part(const Command& command) {
   return command.arguments({flags_beside_the_result.begin(), flags_beside_the_result.end()});
 }
 
-// The values of a field that names something, or the one that is given or the default.
-std::vector<std::string> named_inputs(const Sweep& sweep, FieldKind kind, const std::string& given) {
-  std::vector<std::string> names;
+// The values of a field, if it is varied.
+template <class IsField>
+std::vector<std::string> values_of_field(const Sweep& sweep, IsField is_field) {
+  std::vector<std::string> values;
   std::size_t i = 0;
   for (const Axis& axis : sweep.head.grid.axes) {
     for (std::size_t j = 0; j < axis.fields.size(); ++j, ++i) {
-      if (sweep.fields[i].kind != kind) continue;
-      for (const std::vector<std::string>& step : axis.steps) names.push_back(step[j]);
-      return names;
+      if (!is_field(sweep.fields[i])) continue;
+      for (const std::vector<std::string>& step : axis.steps) values.push_back(step[j]);
+      return values;
     }
   }
-  return {given};
+  return values;
+}
+
+// The values of a field that names something, or the one that is given or the default.
+std::vector<std::string> named_inputs(const Sweep& sweep, FieldKind kind, const std::string& given) {
+  std::vector<std::string> names =
+      values_of_field(sweep, [&](const Field& field) { return field.kind == kind; });
+  return names.empty() ? std::vector<std::string>{given} : names;
 }
 
 Inputs inputs_of(const Sweep& sweep, const PointFlags& given) {
@@ -70,10 +79,13 @@ Inputs inputs_of(const Sweep& sweep, const PointFlags& given) {
 }
 
 // Models are told of by their names alone: what is assumed of a config.json stands in the source that JSON has of it.
-void note_names(const Inputs& inputs) {
+void note_names(const Sweep& sweep, const PointFlags& given) {
+  const Inputs inputs = inputs_of(sweep, given);
   for (const std::string& name : inputs.models) tell_once(remarks_on_model(name));
-  for (const std::string& name : inputs.systems) note_reading("system", name);
+  for (const std::string& name : inputs.systems) note_reading("system", name, given.system.overrides);
   for (const std::string& name : inputs.software) note_reading("software", name);
+  const auto is_memory = [](const Field& field) { return field.prefix == "--set-system=memory="; };
+  for (const std::string& memory : values_of_field(sweep, is_memory)) tell_once(remarks_on_memory(memory));
 }
 
 // Throws InputError with what is wrong with the sweep and not with single points of it.
@@ -94,7 +106,7 @@ Sweep read_sweep(const Command& command, SweepKind kind, const SweepFlags& flags
   sweep.head.with_prices = gives("--price-per-gpu-hour");
   sweep.head.with_failures = gives("--mtbf");
   check_sweep(sweep);
-  note_names(inputs_of(sweep, flags.point));
+  note_names(sweep, flags.point);
   // What no point changes was read without a problem, or else the check would have found one that all points share.
   std::vector<Problem> of_what_is_varied;
   Request common = read_request(flags.point.request, of_what_is_varied);

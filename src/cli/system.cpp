@@ -16,7 +16,7 @@ struct NewSystemFlags {
 
 ExitCode write_new_system(const NewSystemFlags& flags) {
   System system = new_system(flags.from, flags.set);
-  note_reading("system", flags.from);
+  note_reading("system", flags.from, flags.set);
   const std::string& file = flags.output.file;
   if (!file.empty()) system.name = std::filesystem::path(file).stem().string();
   write(flags.output, write_system(system));

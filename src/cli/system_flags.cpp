@@ -53,7 +53,7 @@ void read_software_flags(const SystemFlags& flags, Request& request, std::vector
 
 void read_system_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems) {
   collect(problems, [&] { request.system = read_system(flags.system, flags.overrides); });
-  note_reading("system", flags.system);
+  note_reading("system", flags.system, flags.overrides);
   read_software_flags(flags, request, problems);
   read_margin(flags, request, problems);
 }

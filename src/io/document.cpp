@@ -223,10 +223,14 @@ Document open_document(const std::string& source, std::string_view kind) {
                                       kind == "software" ? "training stack" : kind, name_hint(source, kind)));
 }
 
-std::string how_read(const std::string& source, std::string_view kind) {
+bool is_file(const std::string& source, std::string_view kind) {
   std::error_code error;
+  return !is_name(std::filesystem::status(source, error), meaning_of(kind, source));
+}
+
+std::string how_read(const std::string& source, std::string_view kind) {
+  if (is_file(source, kind)) return {};
   const NameMeaning meaning = meaning_of(kind, source);
-  if (!is_name(std::filesystem::status(source, error), meaning)) return {};
   if (meaning.names.size() != 1 || meaning.names.front() == source) return {};
   return fmt::format("{} is read as {}{}{}", printable(source, 200), meaning.names.front(),
                      meaning.because.empty() ? "" : ": ", meaning.because);

@@ -50,6 +50,9 @@ std::string stem_of(const std::string& file);
 // "software". Throws InputError when there is neither, naming the nearest.
 Document open_document(const std::string& source, std::string_view kind);
 
+// Whether open_document() reads it from a file.
+bool is_file(const std::string& source, std::string_view kind);
+
 // "h100 is read as dgx-h100-80g" where open_document() reads a name as another; else empty.
 std::string how_read(const std::string& source, std::string_view kind);
 

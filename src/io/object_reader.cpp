@@ -200,10 +200,16 @@ void ObjectReader::optional_texts(std::string_view key, std::vector<std::string>
   if (find(key, /*required=*/false) != nullptr) texts(key, values);
 }
 
-void ObjectReader::take(std::string_view key, Bytes& value) {
+void ObjectReader::take(std::string_view key, Bytes& value) { take_bytes(key, value, parse_bytes); }
+
+void ObjectReader::take(std::string_view key, Bytes& value, DeviceMemory) {
+  take_bytes(key, value, parse_device_memory);
+}
+
+void ObjectReader::take_bytes(std::string_view key, Bytes& value, Parsed<Bytes> (*parse)(std::string_view)) {
   const Json& json = object_->at(key);
   if (!json.is_string()) return report(key, "must be text with a unit, such as \"80 GiB\"" + found(json));
-  const Parsed<Bytes> parsed = parse_bytes(json.get_ref<const std::string&>());
+  const Parsed<Bytes> parsed = parse(json.get_ref<const std::string&>());
   if (const auto* rule = std::get_if<std::string>(&parsed)) return report(key, *rule);
   const Bytes bytes(std::round(std::get<Bytes>(parsed).count()));  // 75.6 GiB is none without
   if (bytes.count() < 1 || bytes.count() >= exact_bytes_end)

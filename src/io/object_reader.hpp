@@ -156,6 +156,8 @@ class ObjectReader {
   void take(std::string_view key, std::string& value);
   void take_text(const JsonPointer& at, const Json& json, std::string& value);
   void take(std::string_view key, Bytes& value);
+  void take(std::string_view key, Bytes& value, DeviceMemory kind);
+  void take_bytes(std::string_view key, Bytes& value, Parsed<Bytes> (*parse)(std::string_view));
   void take(std::string_view key, Seconds& value);
   // Speeds and plain numbers are above zero: the time model divides by them.
   void take(std::string_view key, BytesPerSecond& value);

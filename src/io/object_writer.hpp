@@ -22,6 +22,9 @@ class ObjectWriter {
   void required(std::string_view key, const T& value, const Rule&...) {
     written_[std::string(key)] = json(value);
   }
+  void required(std::string_view key, Bytes value, DeviceMemory kind) {
+    written_[std::string(key)] = to_text(value, kind);
+  }
   template <class T, class... Rule>
   void optional(std::string_view key, const T& value, const Rule&...) {
     required(key, value);

@@ -26,6 +26,10 @@ struct Unit {
 // Largest first. A binary unit stands before its smaller decimal namesake: 80 GiB is not 85.9 GB.
 constexpr Unit byte_units[] = {{"TiB", 1024 * gibi}, {"TB", 1e12},  {"GiB", gibi}, {"GB", 1e9}, {"MiB", mebi},
                                {"MB", 1e6},          {"KiB", kibi}, {"KB", 1e3},   {"B"}};
+// Writing never takes a decimal name, since the binary one before it is of the same size.
+constexpr Unit device_memory_units[] = {{"TiB", 1024 * gibi}, {"TB", 1024 * gibi}, {"GiB", gibi},
+                                        {"GB", gibi},         {"MiB", mebi},       {"MB", mebi},
+                                        {"KiB", kibi},        {"KB", kibi},        {"B"}};
 constexpr Unit second_units[] = {{"s"}, {"ms", 1, 1e3}, {"us", 1, 1e6}, {"ns", 1, 1e9}};
 constexpr Unit byte_rate_units[] = {{"TB/s", 1e12}, {"GiB/s", gibi}, {"GB/s", 1e9}, {"MiB/s", mebi},
                                     {"MB/s", 1e6},  {"KiB/s", kibi}, {"KB/s", 1e3}, {"B/s"}};
@@ -113,6 +117,9 @@ std::string print(double value, std::span<const Unit> units) {
 }  // namespace
 
 Parsed<Bytes> parse_bytes(std::string_view text) { return parse_as<Bytes>(text, byte_units); }
+Parsed<Bytes> parse_device_memory(std::string_view text) {
+  return parse_as<Bytes>(text, device_memory_units);
+}
 Parsed<Seconds> parse_seconds(std::string_view text) { return parse_as<Seconds>(text, second_units); }
 Parsed<BytesPerSecond> parse_bytes_per_second(std::string_view text) {
   return parse_as<BytesPerSecond>(text, byte_rate_units);
@@ -124,6 +131,7 @@ Parsed<FlopsPerSecond> parse_flops_per_second(std::string_view text) {
 Parsed<Watts> parse_watts(std::string_view text) { return parse_as<Watts>(text, watt_units); }
 
 std::string to_text(Bytes bytes) { return print(bytes.count(), byte_units); }
+std::string to_text(Bytes bytes, DeviceMemory) { return print(bytes.count(), device_memory_units); }
 std::string to_text(Seconds seconds) { return print(seconds.count(), second_units); }
 std::string to_text(BytesPerSecond rate) { return print(rate.count(), byte_rate_units); }
 std::string to_text(FlopsPerSecond rate) { return print(rate.count(), flop_rate_units); }

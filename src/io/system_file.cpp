@@ -80,7 +80,7 @@ constexpr auto system_fields = [](auto& fields, auto& system) {
   fields.required("source", system.source);
   fields.required("device", system.device);
   fields.optional_texts("runs_of", system.runs_of);
-  fields.required("memory", system.memory);
+  fields.required("memory", system.memory, DeviceMemory{});
   fields.required("devices_per_node", system.devices_per_node, node_sizes);
   fields.optional("devices_per_host", system.devices_per_host, node_sizes);
   fields.object("host", system.host, host_fields);

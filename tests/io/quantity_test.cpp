@@ -21,6 +21,16 @@ TEST_CASE("quantity: 80 GiB is 80 x 2^30 bytes and 80 GB is 80 x 10^9") {
   CHECK(std::get<Bytes>(parse_bytes("8.125 MiB")) == 8519680_B);
 }
 
+TEST_CASE("quantity: GB of a GPU's memory are GiB, as vendors count them, and are written so") {
+  CHECK(std::get<Bytes>(parse_device_memory("80 GB")) == 80_GiB);
+  CHECK(std::get<Bytes>(parse_device_memory("80 GiB")) == 80_GiB);
+  CHECK(std::get<Bytes>(parse_device_memory("81559 MB")) == 81559_MiB);
+  CHECK(std::get<Bytes>(parse_device_memory("0.5 TB")) == 512_GiB);
+  CHECK(to_text(80_GiB, DeviceMemory{}) == "80 GiB");
+  CHECK(std::get<Bytes>(parse_device_memory(to_text(Bytes(80e9), DeviceMemory{}))) == Bytes(80e9));
+  CHECK(rule(parse_device_memory("80 Gb")).starts_with("unknown unit 'Gb' (did you mean 'GB'?)"));
+}
+
 TEST_CASE("quantity: 300 GB/s, 10 us and 312 TFLOP/s") {
   CHECK(std::get<BytesPerSecond>(parse_bytes_per_second("300 GB/s")) == BytesPerSecond(300e9));
   CHECK(std::get<Seconds>(parse_seconds("10 us")) == Seconds(1e-5));

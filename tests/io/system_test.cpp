@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "headroom/io/check.hpp"
+#include "headroom/io/remarks.hpp"
 #include "headroom/io/system_file.hpp"
 #include "messages.hpp"
 #include "scratch_file.hpp"
@@ -66,6 +67,24 @@ TEST_CASE("system: hosts divide what NVLink connects") {
   CHECK(connected_devices(read_system("gb200-nvl72", {"devices_per_node=64"}), 128) == 64);
 }
 
+TEST_CASE("system: GB of a GPU's memory are GiB in flags and files, which is told; a host's are decimal") {
+  const System system = read_system("dgx-h100-80g", {"memory=80 GB", "host.memory=500 GB"});
+  CHECK(system.memory == 80_GiB);
+  CHECK(system.host->memory == Bytes(500e9));
+  CHECK(parse_system(write_system(system), "mine.json").memory == 80_GiB);
+  const std::vector<std::string> told{
+      "memory of 80 GB is read as 80 GiB, as vendors count the memory of a GPU"};
+  CHECK(remarks_on("system", "dgx-h100-80g", {"memory=80 GB"}) == told);
+  CHECK(remarks_on("system", "dgx-h100-80g", {"memory=80 GiB"}).empty());
+  CHECK(remarks_on("system", "dgx-h100-80g", {"host.memory=500 GB"}).empty());
+  std::string text = write_system(read_system("dgx-a100-80g"));
+  text.replace(text.find("80 GiB"), 6, "80 GB");
+  CHECK(parse_system(text, "mine.json").memory == 80_GiB);
+  const ScratchFile file("vendor.json", text);
+  CHECK(remarks_on("system", file.path()) == told);
+  CHECK(remarks_on("system", file.path(), {"memory=40 GiB"}).empty());
+}
+
 TEST_CASE("system: a new one has rates scaled by its data sheet, every one assumed") {
   const System base = read_system("dgx-h100-80g");
   const System made = new_system(
@@ -73,7 +92,7 @@ TEST_CASE("system: a new one has rates scaled by its data sheet, every one assum
       {"device=H100-NVL", "memory=94 GB", "performance.device.half_peak=494.7 TFLOP/s",
        "performance.device.memory_bandwidth=3.35 TB/s", "performance.device.link_bandwidth=225 GB/s",
        "performance.rates.products.sustained.value=0.8"});
-  CHECK(made.memory == Bytes(94e9));
+  CHECK(made.memory == 94_GiB);
   CHECK(made.runs_of.empty());
   const Rates& old = base.performance->rates;
   const Rates& rates = made.performance->rates;
