@@ -5,6 +5,7 @@
 #include "headroom/answer/values.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/expects.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 
 namespace headroom {
 namespace {
@@ -34,7 +35,11 @@ std::vector<VariedField> read_fields(const std::vector<std::string>& varied, std
     } else {
       fields.push_back({.name = name, .values = {}});
       try {
-        fields.back().values = values_of("vary " + name, text.substr(equals + 1));
+        // Which may be of tokens: what reads the field counts them.
+        const StrategyField* const field = find_field(name);
+        const bool batch = field != nullptr && field->name == "global_batch";
+        fields.back().values =
+            values_of("vary " + name, text.substr(equals + 1), batch ? Suffixes::kept : Suffixes::counted);
       } catch (const InputError& error) {
         problems.insert(problems.end(), error.problems().begin(), error.problems().end());
       }

@@ -152,7 +152,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return {parts.begin(), parts.end()};
 }
 
-std::vector<std::string> values_of(const std::string& where, std::string_view text) {
+std::vector<std::string> values_of(const std::string& where, std::string_view text, Suffixes suffixes) {
   std::vector<std::string> values;
   for (const std::string& part : split(text, text.find(';') == std::string_view::npos ? ',' : ';')) {
     if (part.find_first_not_of(' ') == std::string::npos) throw InputError(where, "has an empty value");
@@ -165,6 +165,7 @@ std::vector<std::string> values_of(const std::string& where, std::string_view te
       throw InputError(where, "must have at most " + std::to_string(most_values) + " values");
     }
   }
+  if (suffixes == Suffixes::kept) return values;
   for (std::string& value : values) {  // "8k" and "1,000,000" are shown as what they are
     if (value.find_first_of("kKM,") == std::string::npos) continue;
     if (const std::optional<std::int64_t> count = count_of(value)) value = std::to_string(*count);

@@ -105,6 +105,9 @@ PlanQuestion read_plan_question(PlanFlags& flags, std::size_t shown, std::vector
   const bool one_count = !flags.find.find && !flags.find.deadline && question.device_counts.size() <= 1;
   if (problems.empty() && !lists.global_batches)
     use_default_batch(flags.request, one_count ? question.space : Space{}, question.base);
+  if (flags.find.find == "max-sequence" && is_of_tokens(lists.global_batches.value_or("")))
+    problems.push_back(
+        {"--global-batch", "must be of sequences for --find max-sequence, which looks for their length"});
   read_lists(lists, flags.lists, flags.request, flags.system, flags.space, question, problems);
   refuse_lists(flags, question, problems);
   flags.systems = lists.systems;
@@ -220,7 +223,8 @@ void add_flags(Command command, PlanFlags& flags) {
                 "dgx-h100-80g,dgx-b200-180g, the best plans are compared");
   command.find("--global-batch")
       .describe("N|N:M",
-                "Sequences in an iteration (GBS); of several, '512;1024' or 960:1536 or 960:1536:8, the "
+                "Sequences in an iteration (GBS), or '4M tokens'; of several, '512;1024' or 960:1536 or "
+                "960:1536:8, the "
                 "one that trains most tokens a second; by default about 4M tokens, as the GPUs divide them");
   command.find("--devices")
       .required(false)

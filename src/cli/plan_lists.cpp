@@ -19,11 +19,42 @@ bool in_thousands(std::string_view text) {
          std::all_of(groups.begin() + 1, groups.end(), [](std::string_view it) { return it.size() == 3; });
 }
 
+// A list or a range whose tokens are the sequences that they are: "256;512:1024" of "2M tokens;4M tokens:8M tokens" at 8192.
+std::string in_sequences(const std::string& text, std::int64_t sequence, std::vector<Problem>& problems) {
+  std::string result;
+  const auto add = [&](const std::string& piece) {
+    const bool factor = piece.starts_with('x') && piece.size() > 1;
+    if (factor || piece.find_first_not_of("0123456789,. ") == std::string::npos) return result += piece;
+    std::int64_t sequences = 1;
+    const std::string rule = read_global_batch(piece, sequence, sequences);
+    if (!rule.empty()) problems.push_back({"--global-batch", rule});
+    return result += std::to_string(sequences);
+  };
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find_first_of(":;", start), text.size());
+    const std::string piece = text.substr(start, end - start);
+    // Commas part amounts of tokens, but inside of one ("4,000,000 tokens").
+    const std::vector<std::string> amounts = split(piece, ',');
+    const bool one = amounts.size() == 1 || !std::all_of(amounts.begin(), amounts.end(), is_of_tokens);
+    for (std::size_t i = 0; i < (one ? 1 : amounts.size()); ++i) {
+      if (i > 0) result += ';';
+      add(one ? piece : amounts[i]);
+    }
+    if (end < text.size()) result += text[end];
+    start = end + 1;
+  }
+  return result;
+}
+
 // "960:1536" is every number between, as "960:1536:1". Semicolons part numbers, since commas may stand in one ("1,024"); "64,128" could
 // mean either, and "512,1024" is no number.
-std::vector<std::int64_t> read_batches(const FlagText& text, std::vector<Problem>& problems) {
+std::vector<std::int64_t> read_batches(const FlagText& given, std::int64_t sequence,
+                                       std::vector<Problem>& problems) {
   std::vector<std::int64_t> batches;
-  if (!text) return batches;
+  if (!given) return batches;
+  const std::size_t before = problems.size();
+  const FlagText text = in_sequences(*given, sequence, problems);
+  if (problems.size() > before) return batches;
   std::string several = *text;
   if (text->find_first_of(":;") == std::string::npos) {
     std::replace(several.begin(), several.end(), ',', ';');
@@ -187,7 +218,7 @@ void read_devices(const Lists& lists, PlanQuestion& question, std::vector<Proble
 void read_lists(const Lists& lists, const ListFlags& flags, const RequestFlags& asked,
                 const SystemFlags& system, const SpaceFlags& space, PlanQuestion& question,
                 std::vector<Problem>& problems) {
-  question.global_batches = read_batches(lists.global_batches, problems);
+  question.global_batches = read_batches(lists.global_batches, question.base.workload.sequence, problems);
   std::int64_t& batch = question.base.workload.global_batch;
   if (!question.global_batches.empty()) batch = question.global_batches.front();
   if (flags.batch_range) {

@@ -53,12 +53,17 @@ Transformer told_model(const RequestFlags& flags, const std::vector<std::string>
 
 // Everything that the flags say of the strategy and the workload.
 void read_fields(const RequestFlags& flags, Request& request, std::vector<Problem>& problems) {
-  for (std::size_t i = 0; i < strategy_fields.size(); ++i) {
+  const auto read = [&](std::size_t i) {
     const auto& [text, on] = flags.fields[i];
-    if (!text && !on) continue;
+    if (!text && !on) return;
     const std::string name(strategy_fields[i].name);
     const std::string rule = apply(Edit{name, text.value_or("yes")}, request.strategy, request.workload);
     if (!rule.empty()) problems.push_back({flag_of(name), rule});
+  };
+  const std::size_t sequence = index_of("sequence");  // by which tokens of a batch are counted
+  read(sequence);
+  for (std::size_t i = 0; i < strategy_fields.size(); ++i) {
+    if (i != sequence) read(i);
   }
   const FlagText& policy = flags.text("recompute");
   const bool by_ops = flags.text("recompute_ops").has_value();

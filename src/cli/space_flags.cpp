@@ -108,8 +108,9 @@ void add_space_flags(Command command, SpaceFlags& flags) {
 void add_search_flags(Command command, RequestFlags& request, SystemFlags& system, SpaceFlags& space) {
   add_model_flags(command, request);
   add_saved_flags(command, request);
-  command.option("--global-batch", request.text("global_batch"), "N",
-                 "Sequences in an iteration (GBS); by default 4M tokens of the model's sequence");
+  command.option(
+      "--global-batch", request.text("global_batch"), "N",
+      "Sequences in an iteration (GBS), or '4M tokens', which is the default, of the model's sequence");
   add_system_flags(command, system);
   add_space_flags(command, space);
 }

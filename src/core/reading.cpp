@@ -1,6 +1,7 @@
 #include "headroom/core/reading.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -38,7 +39,83 @@ namespace {
 
 constexpr double most_amount = 1e18;
 
+// A number that may end in k, K or M, and whether it does.
+struct Suffixed {
+  double number = 0;
+  bool suffix = false;
+};
+
+std::optional<Suffixed> suffixed_of(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  Suffixed result{.number = 0, .suffix = text.back() == 'k' || text.back() == 'K' || text.back() == 'M'};
+  const double unit = !result.suffix ? 1 : text.back() == 'M' ? 1024.0 * 1024 : 1024;
+  if (result.suffix) text.remove_suffix(1);
+  const std::string digits = without_commas(text);
+  const char* const last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, result.number);
+  if (error != std::errc() || end != last || !(result.number > 0)) return std::nullopt;
+  result.number *= unit;
+  return result;
+}
+
+// "4M" of "4M tokens"; none where the text does not say tokens.
+std::optional<std::string_view> amount_of_tokens(std::string_view text) {
+  for (const std::string_view word : {"tokens", "token", "toks", "tok"}) {
+    if (!text.ends_with(word)) continue;
+    text.remove_suffix(word.size());
+    while (text.ends_with(' ')) text.remove_suffix(1);
+    return text;
+  }
+  return std::nullopt;
+}
+
+// What a number is as such, or else with two decimals.
+std::string plain_text(double number) {
+  if (number == std::round(number)) return std::to_string(static_cast<std::int64_t>(number));
+  std::array<char, 64> digits{};
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), number, std::chars_format::fixed, 2);
+  return {digits.data(), end.ptr};
+}
+
+std::string sequences_text(std::int64_t sequences) {
+  return std::to_string(sequences) + (sequences == 1 ? " sequence" : " sequences");
+}
+
+std::int64_t nearest_sequences(double tokens, std::int64_t sequence) {
+  return std::max<std::int64_t>(1, std::llround(tokens / static_cast<double>(sequence)));
+}
+
 }  // namespace
+
+bool is_of_tokens(std::string_view global_batch) { return amount_of_tokens(global_batch).has_value(); }
+
+std::string read_global_batch(std::string_view text, std::int64_t sequence, std::int64_t& value) {
+  constexpr double most_tokens = 1e15;  // what a double holds exactly, and more than most_count sequences are
+  const std::optional<std::string_view> of_tokens = amount_of_tokens(text);
+  const std::optional<Suffixed> amount = suffixed_of(of_tokens.value_or(text));
+  if (!of_tokens && !(amount && amount->suffix)) return read_count(text, value);
+  if (!amount || amount->number > most_tokens)
+    return "must be a whole number of sequences, or of tokens such as '4M tokens'" + not_this(text);
+  if (sequence < 1) return {};  // of a model that cannot be read
+  const double tokens = amount->number;
+  const std::int64_t sequences = nearest_sequences(tokens, sequence);
+  const std::string per_sequence = std::to_string(sequence);
+  const bool divides = static_cast<double>(sequences) * static_cast<double>(sequence) == tokens;
+  if (!of_tokens) {
+    const std::string both = (divides ? "" : "about ") + sequences_text(sequences) + " of " + per_sequence;
+    return "may be " + plain_text(tokens) + " sequences or as many tokens (" + both + "): write " +
+           (tokens == std::round(tokens) ? plain_text(tokens) + " or " : "") +
+           (divides ? "'" + std::string(text) + " tokens'" : std::to_string(sequences)) + not_this(text);
+  }
+  if (!divides) {
+    return "must be a multiple of the sequence of " + per_sequence + " tokens (" + plain_text(tokens) +
+           " / " + per_sequence + " = " + plain_text(tokens / static_cast<double>(sequence)) +
+           "): the nearest is " + sequences_text(sequences) + ", " + std::to_string(sequences * sequence) +
+           " tokens";
+  }
+  return read_count(std::to_string(sequences), value);
+}
 
 std::string read_amount(std::string_view text, double& value) {
   constexpr std::string_view suffixes = "KMBT";

@@ -187,6 +187,7 @@ std::string value_of(const StrategyField& field, const Strategy& strategy, const
 
 std::string set_value(const StrategyField& field, std::string_view text, Strategy& strategy,
                       Workload& workload) {
+  if (field.name == "global_batch") return read_global_batch(text, workload.sequence, workload.global_batch);
   return std::visit(
       [&](const auto& member) { return read(text, member.of(strategy, workload), field.least); },
       field.member);

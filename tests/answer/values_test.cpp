@@ -32,6 +32,13 @@ TEST_CASE("a list is its parts") {
   CHECK(read("80 GiB,96 GiB") == Values{"80 GiB", "96 GiB"});
 }
 
+TEST_CASE("suffixes are counted unless they are kept") {
+  CHECK(read("1k,2k") == Values{"1024", "2048"});
+  CHECK(values_of("vary global_batch", "1M tokens:4M tokens:x2", Suffixes::kept) ==
+        Values{"1M tokens", "2M tokens", "4M tokens"});
+  CHECK(values_of("vary global_batch", "4M", Suffixes::kept) == Values{"4M"});
+}
+
 TEST_CASE("semicolons separate values that hold commas") {
   CHECK(read("norm_1,activation;norm_1") == Values{"norm_1,activation", "norm_1"});
 }

@@ -134,6 +134,15 @@ TEST_CASE("strategy fields: an edit implies what its flag does") {
   CHECK(strategy.recompute == Recomputation{.policy = RecomputePolicy::ops, .ops = {"gelu"}});
 }
 
+TEST_CASE("strategy fields: a global batch of tokens is of the sequences that they are") {
+  Strategy strategy;
+  Workload workload{.global_batch = 1, .sequence = 8192};
+  CHECK(apply(Edit{"global_batch", "4M tokens"}, strategy, workload).empty());
+  CHECK(workload.global_batch == 512);
+  CHECK(apply(Edit{"global_batch", "4M"}, strategy, workload).starts_with("may be 4194304 sequences or"));
+  CHECK(workload.global_batch == 512);
+}
+
 TEST_CASE("strategy fields: a problem with its fields as flags") {
   CHECK(by_flag({"micro_batch", "must suit `global_batch` and `x` and `recompute` full; `sp` and `"}) ==
         Problem{"--micro-batch", "must suit --global-batch and `x` and --recompute full; `sp` and `"});

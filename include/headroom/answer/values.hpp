@@ -18,7 +18,9 @@ std::vector<std::string> split(std::string_view text, char separator);
 //   8:64:8           or a range, the last included: 8 more at each step,
 //   1024:65536:x2    or twice as much at each step.
 // Numbers of a range are decimals with up to 15 digits, counted with exactly; its parts may carry the same unit, a
-// factor none ("40 GiB:160 GiB:x2"). Throws InputError at `where`.
-std::vector<std::string> values_of(const std::string& where, std::string_view text);
+// factor none ("40 GiB:160 GiB:x2"). "8k" is 8192 unless suffixes are kept. Throws InputError at `where`.
+enum class Suffixes : std::uint8_t { counted, kept };
+std::vector<std::string> values_of(const std::string& where, std::string_view text,
+                                   Suffixes suffixes = Suffixes::counted);
 
 }  // namespace headroom

@@ -25,6 +25,13 @@ std::string not_this(std::string_view text);
 // A whole number from `least` to most_count, as count_of() reads it: "8192", "8k", "1,000,000".
 std::string read_count(std::string_view text, std::int64_t& value, std::int64_t least = 1);
 
+// Sequences of a global batch: a whole number, or tokens that so many sequences of `sequence` tokens are: "4M tokens", "4Mtok". A suffix alone
+// ("4M") may be of either, and is refused with both. k and M are 1024 and 1024^2, as count_of() has them.
+std::string read_global_batch(std::string_view text, std::int64_t sequence, std::int64_t& value);
+
+// Whether a global batch is stated in tokens.
+bool is_of_tokens(std::string_view global_batch);
+
 // A number from 1 to 10^18, which may end in K, M, B (10^9) or T: "300B", "1.4T", "3e11".
 std::string read_amount(std::string_view text, double& value);
 

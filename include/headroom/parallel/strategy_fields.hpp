@@ -97,9 +97,10 @@ inline constexpr std::array strategy_fields{
     StrategyField{"micro_batch", member<&Strategy::micro_batch>(), "strategy/micro_batch", "b",
                   "mbs,micro-batch-size", 1, FieldGroup::layout, FieldDistance::doublings, true, "B",
                   "Sequences in a microbatch (MBS, default 1)"},
-    StrategyField{"global_batch", member<&Workload::global_batch>(), "workload/global_batch", "",
-                  "gbs,global-batch-size", 1, FieldGroup::layout, FieldDistance::none, false, "N",
-                  "Sequences in an iteration (GBS); by default 4 microbatches for each PP rank"},
+    StrategyField{
+        "global_batch", member<&Workload::global_batch>(), "workload/global_batch", "",
+        "gbs,global-batch-size", 1, FieldGroup::layout, FieldDistance::none, false, "N",
+        "Sequences in an iteration (GBS), or '4M tokens'; by default 4 microbatches for each PP rank"},
     StrategyField{"sequence", member<&Workload::sequence>(), "workload/sequence", "", "seq-length", 1,
                   FieldGroup::model, FieldDistance::none, false, "TOKENS",
                   "Sequence length; by default the model's"},
