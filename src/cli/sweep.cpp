@@ -115,7 +115,10 @@ Sweep read_sweep(const Command& command, SweepKind kind, const SweepFlags& flags
     return std::any_of(sweep.fields.begin(), sweep.fields.end(),
                        [&](const Field& field) { return field.kind == one || field.kind == other; });
   };
-  if (!varies(FieldKind::model_name, FieldKind::model_field)) sweep.head.model = common.model;
+  if (!varies(FieldKind::model_name, FieldKind::model_field)) {
+    sweep.head.model = common.model;
+    sweep.head.model->sequence = common.workload.sequence;
+  }
   if (!varies(FieldKind::system_name, FieldKind::system_field)) sweep.head.system = common.system;
   // A system brings its own stack where none is named.
   const bool system_decides =

@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "headroom/io/catalog.hpp"
 #include "headroom/io/remarks.hpp"
+#include "headroom/memory/state.hpp"
 #include "interop/hub_model.hpp"
 #include "interop/hub_types.hpp"
 #include "io/file_formats.hpp"
@@ -88,6 +90,34 @@ Translated translated(Document& document) {
   return {std::move(model), config.assumed()};
 }
 
+// Whether both have as many layers of the same sizes, and the same ends.
+bool same_shape(const Transformer& x, const Transformer& y) {
+  return x.hidden == y.hidden && x.feedforward == y.feedforward && x.heads == y.heads &&
+         x.key_value_heads == y.key_value_heads && x.head_size == y.head_size && x.layers == y.layers &&
+         x.vocabulary == y.vocabulary && x.mtp_layers == y.mtp_layers &&
+         parameter_counts(x) == parameter_counts(y);
+}
+
+// The length of training sequences of the embedded model of this shape, if there is one, in place of what is assumed of any: the same
+// model trains at the same length by its name and by its config.json.
+void take_known_length(Document& document, std::vector<HubAssumption>& assumptions) {
+  const auto assumed = std::find_if(assumptions.begin(), assumptions.end(),
+                                    [](const HubAssumption& it) { return it.field == "sequence"; });
+  if (assumed == assumptions.end()) return;
+  const Transformer model = model_of(document);
+  for (const std::string_view name : embedded_names("model")) {
+    const EmbeddedFile& file = *find_embedded("model", name);
+    const Document known = read_document(file.text, std::string(file.path));
+    if (known.root["hidden"] != model.hidden) continue;
+    const Transformer published = model_of(known);
+    if (!same_shape(model, published)) continue;
+    document.root["sequence"] = published.sequence;
+    assumed->sentence =
+        fmt::format("sequence is {}, as {} trains, which has the same layers", published.sequence, name);
+    return;
+  }
+}
+
 // Whether KEY=VALUE sets the field.
 bool sets(const std::string& override, const std::string& field) {
   return !field.empty() && override.starts_with(field + "=");
@@ -104,6 +134,7 @@ ImportedModel import_model(const std::string& source, const std::vector<std::str
     auto [model, assumed] = translated(document);
     document.root = std::move(model);
     imported.assumed = std::move(assumed);
+    take_known_length(document, imported.assumed);
     std::erase_if(imported.assumed, [&](const HubAssumption& assumption) {
       return std::any_of(overrides.begin(), overrides.end(),
                          [&](const std::string& override) { return sets(override, assumption.field); });

@@ -85,7 +85,7 @@ std::string render(const CompareReply& comparison, const std::string& change, co
   switch (style.format) {
     case Format::json:
       return to_text(OrderedJson{{"format", 2},
-                                 {"model", to_json(before.request.model)},
+                                 {"model", to_json(before.request.model, before.request.workload)},
                                  {"system", to_json(before.request.system)},
                                  {"change", change},
                                  {"before", side_json(before)},

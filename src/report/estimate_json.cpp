@@ -197,7 +197,7 @@ OrderedJson estimate_json(const EstimateReply& report) {
   for (const auto& [text, source] : plan.assumptions)
     assumptions.push_back({{"text", text}, {"source", source}});
   OrderedJson json{{"format", 2},
-                   {"model", to_json(request.model)},
+                   {"model", to_json(request.model, request.workload)},
                    {"parameters", to_json(parameter_counts(request.model))},
                    {"system", to_json(request.system)},
                    {"software", to_json(request.software)},

@@ -86,7 +86,7 @@ OrderedJson explain_json(const ExplainReply& explanation) {
   const ExplainedTable& layer = explanation.kinds.front();
   const bool several = has_several_kinds(explanation);
   OrderedJson json = {{"format", 2},
-                      {"model", to_json(explanation.model)},
+                      {"model", to_json(explanation.model, explanation.workload)},
                       {"parameters", to_json(parameter_counts(explanation.model))},
                       {"strategy", to_json(explanation.strategy)},
                       {"workload", to_json(explanation.workload, explanation.strategy)},

@@ -127,7 +127,7 @@ OrderedJson frontier_json(const FrontierReply& report) {
     batches.push_back(std::move(json));
   }
   OrderedJson json{{"format", 2},
-                   {"model", to_json(report.request.model)},
+                   {"model", to_json(report.request.model, report.request.workload)},
                    {"parameters", to_json(parameter_counts(report.request.model))},
                    {"system", to_json(report.request.system)},
                    {"software", to_json(report.request.software)},

@@ -1,5 +1,6 @@
 #include "report/json.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "headroom/parallel/strategy_fields.hpp"
@@ -53,6 +54,13 @@ OrderedJson number(double value) {
 }
 
 OrderedJson to_json(const Transformer& model) { return named(model.name, json_of(model)); }
+
+OrderedJson to_json(const Transformer& model, const Workload& workload) {
+  Transformer planned = model;
+  planned.sequence = workload.sequence;
+  planned.max_positions = std::max(model.max_positions, workload.sequence);
+  return to_json(planned);
+}
 
 OrderedJson to_json(const ParameterCounts& parameters) {
   return {{"all", number(parameters.all)},

@@ -21,6 +21,8 @@ OrderedJson number(double value);
 inline OrderedJson number(Bytes bytes) { return number(std::round(bytes.count())); }
 
 OrderedJson to_json(const Transformer& model);
+// With the sequence of the workload, at which it is planned.
+OrderedJson to_json(const Transformer& model, const Workload& workload);
 OrderedJson to_json(const ParameterCounts& parameters);
 OrderedJson to_json(const System& system);
 OrderedJson to_json(const Software& software);

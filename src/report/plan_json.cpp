@@ -121,7 +121,7 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
   OrderedJson rejected = OrderedJson::object();
   for (const auto& [reason, count] : result.rejected) rejected[reason] = count;
   OrderedJson json{{"format", 2},
-                   {"model", to_json(report.base.model)},
+                   {"model", to_json(report.base.model, report.base.workload)},
                    {"parameters", to_json(parameter_counts(report.base.model))},
                    {"system", to_json(report.base.system)},
                    {"software", to_json(report.base.software)},

@@ -295,6 +295,32 @@ TEST_CASE("hub: a file that is written from an import is the model that was read
   CHECK(read == model);
 }
 
+TEST_CASE("hub: a model trains at the same length by its name and by its config.json") {
+  const ImportedModel llama =
+      imported(R"({"model_type": "llama", "hidden_size": 8192, "intermediate_size": 28672,
+      "num_attention_heads": 64, "num_key_value_heads": 8, "num_hidden_layers": 80, "vocab_size": 128256,
+      "max_position_embeddings": 131072})");
+  CHECK(llama.model.sequence == read_any_model("meta-llama/Llama-3.1-70B").sequence);
+  const auto told = [](const ImportedModel& model) {
+    const auto found = std::find_if(model.assumed.begin(), model.assumed.end(),
+                                    [](const HubAssumption& it) { return it.field == "sequence"; });
+    return found == model.assumed.end() ? std::string() : found->sentence;
+  };
+  CHECK(told(llama) == "sequence is 8192, as llama-3-70b trains, which has the same layers");
+  const ImportedModel qwen =
+      imported(R"({"model_type": "qwen3", "hidden_size": 4096, "intermediate_size": 12288,
+      "num_attention_heads": 32, "num_key_value_heads": 8, "num_hidden_layers": 36, "head_dim": 128,
+      "vocab_size": 151936, "max_position_embeddings": 40960})");
+  CHECK(qwen.model.sequence == read_any_model("Qwen/Qwen3-8B").sequence);
+  // Of another shape nothing is known.
+  const ImportedModel other =
+      imported(R"({"model_type": "llama", "hidden_size": 8192, "intermediate_size": 28672,
+      "num_attention_heads": 64, "num_key_value_heads": 8, "num_hidden_layers": 81, "vocab_size": 128256,
+      "max_position_embeddings": 131072})");
+  CHECK(other.model.sequence == 4096);
+  CHECK(told(other).starts_with("sequence is 4096: config.json has no length of training sequences"));
+}
+
 TEST_CASE("hub: known names are models that are compiled in") {
   CHECK(read_any_model("meta-llama/Llama-3.1-70B") == read_model("llama-3-70b"));
   CHECK(read_any_model("meta-llama/Llama-3.1-70B-Instruct") == read_model("llama-3-70b"));
