@@ -28,6 +28,7 @@ ExitCode estimate(const EstimateFlags& flags) {
   read_system_flags(flags.system, request, problems);
   use_stack_defaults(flags.request, request);
   const Training training = read_training(flags.capacity, problems);
+  check_launch_format(flags.launch, style, problems);
   if (flags.launch && !request.software.launcher)
     problems.push_back(
         {"--launch", "needs a stack whose launcher is known, which " + request.software.name + " is not"});

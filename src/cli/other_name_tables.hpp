@@ -140,7 +140,6 @@ inline constexpr std::array otherwise{
     Otherwise{"--moe-hybridep-num-sms", "not modelled: leave it out"},
     Otherwise{"--moe-flex-dispatcher-num-sms", "not modelled: leave it out"},
     Otherwise{"--fp32-residual-connection", "a field of the model here: --set kernels.residual_dtype=fp32"},
-    Otherwise{"--hybrid-layer-pattern", "said by `layers` and `layer_kinds` of a model file here"},
     Otherwise{"--hybrid-override-pattern", "said by `layers` and `layer_kinds` of a model file here"},
     Otherwise{"--mamba-num-heads", "a field of a kind of layers here: --set layer_kinds.mamba.mamba.heads=N"},
     Otherwise{"--mamba-head-dim",

@@ -130,6 +130,7 @@ struct Asked {
 Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> problems) {
   std::int64_t top = 10;
   read_count("--top", flags.top, top, problems);
+  check_launch_format(flags.launch, style, problems);
   const auto shown = static_cast<std::size_t>(top);
   Asked asked;
   asked.question = read_plan_question(flags, style.format == Format::json ? shown : 0, problems);

@@ -1,11 +1,14 @@
 #include "cli/request_flags.hpp"
 
+#include <numeric>
+#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "cli/flags.hpp"
 #include "cli/notes.hpp"
+#include "headroom/model/hybrid_pattern.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -51,13 +54,25 @@ Transformer told_model(const RequestFlags& flags, const std::vector<std::string>
   return with_assumptions(imported);
 }
 
+// A pattern of hybrid layers says stages of a model that has these layers alone.
+std::string rule_of_pattern(const std::string& text, const Request& request) {
+  const std::vector<std::int64_t>& by_stage = request.strategy.stage_layers;
+  const std::int64_t layers = std::accumulate(by_stage.begin(), by_stage.end(), std::int64_t{0});
+  if (!hybrid_layers(text) || layers != request.model.layers)
+    return {};  // the second is refused by the rules
+  const std::optional<std::string> pattern = hybrid_pattern(request.model, by_stage);
+  if (pattern && pattern->starts_with(text.substr(0, text.find('/')))) return {};
+  return "must have the layers of the model" + (pattern ? ", " + *pattern : std::string());
+}
+
 // Everything that the flags say of the strategy and the workload.
 void read_fields(const RequestFlags& flags, Request& request, std::vector<Problem>& problems) {
   const auto read = [&](std::size_t i) {
     const auto& [text, on] = flags.fields[i];
     if (!text && !on) return;
     const std::string name(strategy_fields[i].name);
-    const std::string rule = apply(Edit{name, text.value_or("yes")}, request.strategy, request.workload);
+    std::string rule = apply(Edit{name, text.value_or("yes")}, request.strategy, request.workload);
+    if (rule.empty() && name == "stage_layers") rule = rule_of_pattern(*text, request);
     if (!rule.empty()) problems.push_back({flag_of(name), rule});
   };
   const std::size_t sequence = index_of("sequence");  // by which tokens of a batch are counted

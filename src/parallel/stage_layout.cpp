@@ -1,11 +1,13 @@
 #include "headroom/parallel/stage_layout.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <queue>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/core/reading.hpp"
 
 namespace headroom {
 namespace {
@@ -107,6 +109,66 @@ std::string stages_text(std::int64_t layers, std::int64_t stages) {
   const std::string one = layers_text(layers) + "|";
   return stages == 1 ? one : "(" + one + ")*" + std::to_string(stages) + ",";
 }
+
+// Reads Megatron-Core's notation of a layout, in which commas say nothing.
+class LayoutReader {
+ public:
+  explicit LayoutReader(std::string_view text) : rest_(text) {}
+
+  // With all that is repeated written out; nothing where the text is no layout.
+  std::optional<std::string> letters() {
+    std::string all;
+    if (!read(all) || !rest_.empty()) return std::nullopt;
+    return all;
+  }
+
+ private:
+  static constexpr std::size_t most_letters = 4 * most_layers;  // layers, with a bar each
+
+  // Up to the end, or the bracket that closes.
+  bool read(std::string& all) {
+    while (!rest_.empty() && rest_.front() != ')') {
+      const char letter = rest_.front();
+      rest_.remove_prefix(1);
+      if (letter == ',') continue;
+      std::string one(1, letter);
+      if (letter == '(') {
+        one.clear();
+        if (nested_ || !inner(one)) return false;
+      } else if (std::string_view("EtmL|").find(letter) == std::string_view::npos) {
+        return false;
+      }
+      const std::optional<std::size_t> times = repetitions();
+      if (!times || one.size() > most_letters || all.size() + one.size() * *times > most_letters)
+        return false;
+      for (std::size_t i = 0; i < *times; ++i) all += one;
+    }
+    return true;
+  }
+
+  // Behind an opening bracket. Brackets do not nest.
+  bool inner(std::string& one) {
+    nested_ = true;
+    const bool closed = read(one) && rest_.starts_with(')');
+    nested_ = false;
+    if (closed) rest_.remove_prefix(1);
+    return closed;
+  }
+
+  // Of what stands before: 3 of "*3", and 1 without a star.
+  std::optional<std::size_t> repetitions() {
+    if (!rest_.starts_with('*')) return 1;
+    rest_.remove_prefix(1);
+    std::size_t times = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), times);
+    if (error != std::errc() || times < 1 || times > most_letters) return std::nullopt;
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    return times;
+  }
+
+  std::string_view rest_;
+  bool nested_ = false;
+};
 
 }  // namespace
 
@@ -211,6 +273,18 @@ std::string megatron_layout(std::span<const std::int64_t> layers_by_stage, std::
   }
   const std::string last = layers_text(layers_by_stage.back());
   return text + (last.empty() ? closing : last + "," + closing);
+}
+
+std::optional<std::vector<std::int64_t>> layers_of_layout(std::string_view layout) {
+  const std::optional<std::string> letters = LayoutReader(layout).letters();
+  if (!letters || !letters->starts_with('E') || !letters->ends_with('L')) return std::nullopt;
+  const bool twice = std::count(letters->begin(), letters->end(), 'E') > 1 ||
+                     std::count(letters->begin(), letters->end(), 'L') > 1;
+  if (twice) return std::nullopt;
+  std::vector<std::int64_t> by_stage;
+  for (const std::string_view stage : parts_of(*letters, '|'))
+    by_stage.push_back(std::count(stage.begin(), stage.end(), 't'));
+  return by_stage;
 }
 
 std::optional<EndRanks> end_ranks(std::span<const std::int64_t> layers_by_stage,

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
+#include <utility>
 
 #include "headroom/core/expects.hpp"
 #include "headroom/core/joined.hpp"
 #include "headroom/core/reading.hpp"
+#include "headroom/model/hybrid_pattern.hpp"
+#include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom {
 namespace {
@@ -143,6 +147,38 @@ std::string read(std::string_view text, std::vector<std::string>& values, std::i
   return {};
 }
 
+// The layers of each stage where a text has them as Megatron-Core's --pipeline-model-parallel-layout or, with bars between stages,
+// --hybrid-layer-pattern does.
+std::optional<std::vector<std::int64_t>> megatron_stages(std::string_view text) {
+  if (auto layers = layers_of_layout(text)) return layers;
+  if (text.find('|') == std::string_view::npos || !hybrid_layers(text)) return std::nullopt;
+  std::vector<std::int64_t> by_stage;
+  for (const std::string_view stage : parts_of(text.substr(0, text.find('/')), '|'))
+    by_stage.push_back(std::ssize(stage));
+  return by_stage;
+}
+
+std::string read_stage_layers(std::string_view text, std::vector<std::int64_t>& values, std::int64_t least) {
+  if (auto layers = megatron_stages(text)) {
+    values = std::move(*layers);
+    return {};
+  }
+  if (text.find_first_of("EtLM|") == std::string_view::npos) return read(text, values, least);
+  return "must be the layers of each stage, such as 7,8*14,7, or a layout of Megatron-Core, such as "
+         "'Et*7|(t*8|)*14,t*7,L'" +
+         not_this(text);
+}
+
+// Megatron-Core counts the virtual stages of a rank in the layout.
+void imply_virtual_stages(Strategy& strategy) {
+  const std::int64_t stages = std::ssize(strategy.stage_layers);
+  const std::int64_t ranks = strategy.pipeline_parallel;
+  if (strategy.virtual_pipeline > 1 || stages <= ranks || stages % ranks != 0) return;
+  strategy.virtual_pipeline = stages / ranks;
+  if (strategy.schedule == implied_schedule(1))
+    strategy.schedule = implied_schedule(strategy.virtual_pipeline);
+}
+
 }  // namespace
 
 ScheduleKind implied_schedule(std::int64_t virtual_pipeline) {
@@ -188,6 +224,7 @@ std::string value_of(const StrategyField& field, const Strategy& strategy, const
 std::string set_value(const StrategyField& field, std::string_view text, Strategy& strategy,
                       Workload& workload) {
   if (field.name == "global_batch") return read_global_batch(text, workload.sequence, workload.global_batch);
+  if (field.name == "stage_layers") return read_stage_layers(text, strategy.stage_layers, field.least);
   return std::visit(
       [&](const auto& member) { return read(text, member.of(strategy, workload), field.least); },
       field.member);
@@ -199,6 +236,7 @@ std::string apply(const Edit& edit, Strategy& strategy, Workload& workload) {
   if (field->name == "recompute") strategy.recompute = {};
   std::string broken = set_value(*field, edit.value, strategy, workload);
   if (field->name == "recompute_ops") strategy.recompute.policy = RecomputePolicy::ops;
+  if (field->name == "stage_layers" && megatron_stages(edit.value)) imply_virtual_stages(strategy);
   if (field->name == "virtual_pipeline") {
     strategy.schedule = implied_schedule(strategy.virtual_pipeline);
     if (strategy.schedule != ScheduleKind::interleaved) strategy.microbatch_group_size = 0;

@@ -183,7 +183,21 @@ TEST_CASE("stage layout: Megatron's string is read back as the layers of each st
     const auto layers =
         *rc::gen::container<std::vector<std::int64_t>>(count, rc::gen::inRange<std::int64_t>(0, 13));
     RC_ASSERT(layers_read_from(megatron_layout(layers)) == layers);
+    RC_ASSERT(layers_of_layout(megatron_layout(layers)) == layers);
+    RC_ASSERT(layers_of_layout(megatron_layout(layers, 1)) == layers);
   }));
+}
+
+TEST_CASE("stage layout: what is no layout of Megatron's is not read as one") {
+  using Layers = std::vector<std::int64_t>;
+  CHECK(layers_of_layout("Ettt|(tt|)*2,m|L") == Layers{3, 2, 2, 0, 0});
+  CHECK(layers_of_layout("E|*2tL") == Layers{0, 0, 1});
+  for (const char* text : {"", "7,8*14,7", "t*8|t*8", "Et*8|t*8", "t*8|t*8,L", "Et*8|x,L", "E(t*2|,tL",
+                           "Et)*2,L", "E((t|)*2)*2,L", "Et*0,L", "Et*x,L", "Et*999999999999999999999,L",
+                           "E(t*99999|)*99999,L", "EtEL", "EtL|L"}) {
+    CAPTURE(text);
+    CHECK(layers_of_layout(text) == std::nullopt);
+  }
 }
 
 TEST_CASE("stage layout: the layers of the end ranks say all where ranks between and chunks are alike") {

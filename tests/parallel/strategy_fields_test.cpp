@@ -134,6 +134,24 @@ TEST_CASE("strategy fields: an edit implies what its flag does") {
   CHECK(strategy.recompute == Recomputation{.policy = RecomputePolicy::ops, .ops = {"gelu"}});
 }
 
+TEST_CASE("strategy fields: stages are read from Megatron-Core's layout, virtual stages among them") {
+  Workload workload;
+  Strategy strategy{.pipeline_parallel = 4};
+  CHECK(apply(Edit{"stage_layers", "Et*7|(t*8|)*2,t*7,L"}, strategy, workload).empty());
+  CHECK(strategy.stage_layers == std::vector<std::int64_t>{7, 8, 8, 7});
+  CHECK(strategy.virtual_pipeline == 1);
+  CHECK(apply(Edit{"stage_layers", "Et*3|(t*4|)*6,t*3,L"}, strategy, workload).empty());
+  CHECK(strategy.virtual_pipeline == 2);
+  CHECK(strategy.schedule == ScheduleKind::interleaved);
+  Strategy hybrid{.pipeline_parallel = 2};
+  CHECK(apply(Edit{"stage_layers", "M-M*|-M-/*-"}, hybrid, workload).empty());
+  CHECK(hybrid.stage_layers == std::vector<std::int64_t>{4, 3});
+  CHECK(find_field("pipeline_model_parallel_layout")->name == "stage_layers");
+  CHECK(apply(Edit{"stage_layers", "Et*7|x,L"}, strategy, workload) ==
+        "must be the layers of each stage, such as 7,8*14,7, or a layout of Megatron-Core, such as "
+        "'Et*7|(t*8|)*14,t*7,L', not 'Et*7|x,L'");
+}
+
 TEST_CASE("strategy fields: a global batch of tokens is of the sequences that they are") {
   Strategy strategy;
   Workload workload{.global_batch = 1, .sequence = 8192};

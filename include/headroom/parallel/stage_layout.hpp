@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headroom/core/names.hpp"
@@ -58,6 +59,9 @@ std::vector<std::int64_t> balanced_layers(std::span<const double> loads, std::in
 // embedding, t a layer, L the loss; x*n and (x)*n repeat [Megatron-LM, megatron/core/transformer/
 // pipeline_parallel_layer_layout.py]: "Et*7|(t*8|)*14,t*7,L".
 std::string megatron_layout(std::span<const std::int64_t> layers_by_stage, std::int64_t mtp_layers = 0);
+
+// The layers of each stage that such a value says; nothing where it is none, as of more layers than a model may have.
+std::optional<std::vector<std::int64_t>> layers_of_layout(std::string_view layout);
 
 // Layers of the first and the last pipeline rank, where that says all: in between every rank holds as many as the next,
 // and the virtual stages of a rank as many as each other [Megatron-LM, --decoder-first-pipeline-num-layers and

@@ -118,9 +118,11 @@ inline constexpr std::array strategy_fields{
                   FieldGroup::layout, FieldDistance::differs, true, "",
                   "With EP: run forward passes beside backward passes, so that each hides the other's "
                   "exchanges between experts"},
-    StrategyField{"stage_layers", member<&Strategy::stage_layers>(), "strategy/stage_layers", "", "", 0,
-                  FieldGroup::layout, FieldDistance::none, true, "N,N,...",
-                  "Layers of each virtual stage, in the order of the model; 8*14 for fourteen of 8"},
+    StrategyField{"stage_layers", member<&Strategy::stage_layers>(), "strategy/stage_layers", "",
+                  "pipeline-model-parallel-layout,hybrid-layer-pattern", 0, FieldGroup::layout,
+                  FieldDistance::none, true, "N,N,...",
+                  "Layers of each virtual stage, in the order of the model; 8*14 for fourteen of 8; or "
+                  "Megatron-Core's layout"},
     StrategyField{"microbatch_group_size", member<&Strategy::microbatch_group_size>(),
                   "strategy/microbatch_group_size", "", "microbatch-group-size-per-vp-stage", 1,
                   FieldGroup::layout, FieldDistance::none, true, "N",
