@@ -147,32 +147,6 @@ void check_names(const std::vector<MeasuredCase>& fitted, const std::vector<Meas
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
-// A time that no efficiencies within their bounds explain is of another configuration or system.
-void check_explained(const std::vector<MeasuredCase>& runs, const System& base, const std::string& file) {
-  Rates fastest = base.performance->rates;
-  Rates slowest = fastest;
-  for (const Efficiency& it : efficiencies()) {
-    set_efficiency(fastest, it, most_value(it, base.performance->rates), base.performance->rates);
-    set_efficiency(slowest, it, least_value(it, base.performance->rates), base.performance->rates);
-  }
-  std::vector<Problem> problems;
-  const auto report = [&](const MeasuredCase& run, const char* limit, Seconds at_limit, const char* where) {
-    problems.push_back(
-        {file,
-         fmt::format("run '{}' took {:.4g} s and {} {:.4g} s on {} with all efficiencies {} "
-                     "(docs/calibration.md): its configuration, its units or its system are not as stated",
-                     run.name, iteration_of(run).value, limit, at_limit.count(), base.name, where)});
-  };
-  for (const MeasuredCase& run : runs) {
-    const double measured = iteration_of(run).value;
-    const Seconds least = iteration_under(run, fastest);
-    const Seconds most = iteration_under(run, slowest);
-    if (measured * (1 + explained) < least.count()) report(run, "must take at least", least, "at their most");
-    if (measured > most.count() * (1 + explained)) report(run, "can take at most", most, "at their least");
-  }
-  if (!problems.empty()) throw InputError(std::move(problems));
-}
-
 std::string names_of(const std::vector<MeasuredCase>& runs) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < std::min(runs.size(), most_named); ++i)
@@ -255,12 +229,34 @@ std::vector<MeasuredCase> on_system(std::vector<MeasuredCase> runs, const System
 
 }  // namespace
 
+std::string unexplained(const MeasuredCase& run, const System& base) {
+  EXPECTS(base.performance.has_value());
+  const Rates& before = base.performance->rates;
+  Rates fastest = before;
+  Rates slowest = before;
+  for (const Efficiency& it : efficiencies()) {
+    set_efficiency(fastest, it, most_value(it, before), before);
+    set_efficiency(slowest, it, least_value(it, before), before);
+  }
+  const double measured = iteration_of(run).value;
+  const auto told = [&](const char* limit, Seconds at_limit, const char* where) {
+    return fmt::format(
+        "took {:.4g} s and {} {:.4g} s on {} with all efficiencies {} (docs/calibration.md): its "
+        "configuration, its units or its system are not as stated",
+        measured, limit, at_limit.count(), base.name, where);
+  };
+  const Seconds least = iteration_under(run, fastest);
+  const Seconds most = iteration_under(run, slowest);
+  if (measured * (1 + explained) < least.count()) return told("must take at least", least, "at their most");
+  if (measured > most.count() * (1 + explained)) return told("can take at most", most, "at their least");
+  return {};
+}
+
 RunCalibration calibrate_to_runs(const std::vector<MeasuredCase>& fitted,
                                  const std::vector<MeasuredCase>& held_out, const System& base,
                                  const Spreads& spreads, const std::string& file) {
   EXPECTS(base.performance.has_value());
   check_names(fitted, held_out, file);
-  check_explained(fitted, base, file);
   const Rates& before = base.performance->rates;
   const Fit fit(fitted, before);
   Indices all(fitted.size());

@@ -6,11 +6,10 @@
 
 #include "headroom/core/reading.hpp"
 #include "headroom/parallel/legality.hpp"
-#include "headroom/parallel/offload_legality.hpp"
-#include "headroom/parallel/precision_legality.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/parallel/stack_legality.hpp"
+#include "headroom/plan/plan.hpp"
 #include "precision_words.hpp"
 #include "run_model.hpp"
 #include "setting_words.hpp"
@@ -245,8 +244,11 @@ std::string label_of(const MeasuredRun& run, const PublishedSource* source) {
 
 std::vector<std::string> reasons_to_skip(const MeasuredRun& run, const PublishedSource* source,
                                          const Software& software) {
-  const RunSettings settings = settings_of(run, source);
   std::vector<std::string> reasons;
+  for (const auto& [where, rule] : run.mistakes)
+    reasons.push_back(where.empty() ? rule : where + ": " + rule);
+  if (!reasons.empty()) return reasons;
+  const RunSettings settings = settings_of(run, source);
   collect_lacking(run, settings, reasons);
   collect_unmodelled(run, reasons);
   if (!schedule_of(run)) reasons.push_back("not modelled yet: schedule " + *run.schedule);
@@ -270,17 +272,6 @@ RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const Sys
                 const Software& software) {
   std::vector<std::string> reasons = reasons_to_skip(run, source, software);
   if (!system.performance) reasons.push_back("system " + system.name + " has no performance figures");
-  if (reasons.empty()) {
-    const RunSettings settings = settings_of(run, source);
-    const Strategy strategy = strategy_on(system, software, run, settings);
-    const Workload workload{.global_batch = run.global_batch, .sequence = run.sequence};
-    const Software as_set = with_settings(software, settings);
-    for (const auto& of : {illegalities(model_of(run, settings), strategy, workload, as_set),
-                           precision_illegalities(system, strategy), stack_illegalities(software, strategy),
-                           offload_illegalities(system, strategy)}) {
-      for (const auto& [where, rule] : of) reasons.push_back(where + " " + rule);
-    }
-  }
   if (!reasons.empty()) return reasons;
   const RunSettings settings = settings_of(run, source);
   Request request{.model = model_of(run, settings),
@@ -292,6 +283,9 @@ RunCase case_of(const MeasuredRun& run, const PublishedSource* source, const Sys
     request.software.cuda_graphs = *run.cuda_graphs;
     request.software.cuda_graph_modules = run.cuda_graph_modules;
   }
+  for (const auto& [where, rule] : illegalities(request, request.strategy))
+    reasons.push_back(where + " " + rule);
+  if (!reasons.empty()) return reasons;
   MeasuredCase result{.source = label_of(run, source), .name = run.name, .request = std::move(request)};
   if (run.iteration)
     result.figures.push_back({.measure = Measure::iteration_seconds, .value = run.iteration->count()});

@@ -9,9 +9,9 @@
 #include "cli/flags.hpp"
 #include "cli/notes.hpp"
 #include "cli/output.hpp"
+#include "cli/run_files.hpp"
 #include "headroom/interop/profile.hpp"
 #include "headroom/io/run_cases.hpp"
-#include "headroom/io/runs_file.hpp"
 #include "headroom/io/samples_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/report/calibration.hpp"
@@ -85,12 +85,7 @@ ExitCode fit_to_runs(const CalibrateFlags& flags) {
   const Style style = style_of(flags.report);
   std::vector<MeasuredRun> runs;
   const System base = read_inputs(flags.base, [&](const System&, std::vector<Problem>& problems) {
-    for (const std::string& file : flags.runs) {
-      collect(problems, [&] {
-        const std::vector<MeasuredRun> more = read_runs(file);
-        runs.insert(runs.end(), more.begin(), more.end());
-      });
-    }
+    runs = read_run_files(flags.runs, problems);
   });
   const CalibrateToRunsReply reply = answer(CalibrateToRunsQuestion{
       .runs = choose_runs(runs, names_of(flags.fit, runs), flags.base, flags.software),
@@ -98,6 +93,7 @@ ExitCode fit_to_runs(const CalibrateFlags& flags) {
       .files = fmt::format("{}", fmt::join(flags.runs, " and "))});
   write_calibrated(reply.calibration.system, flags.output);
   write({}, render(reply, style));
+  note_skipped(reply.skipped, style);
   return ExitCode::done;
 }
 

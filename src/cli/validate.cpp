@@ -9,12 +9,12 @@
 #include "cli/flags.hpp"
 #include "cli/notes.hpp"
 #include "cli/output.hpp"
+#include "cli/run_files.hpp"
 #include "headroom/core/contains.hpp"
 #include "headroom/core/reading.hpp"
 #include "headroom/interop/profile.hpp"
 #include "headroom/io/measurements_file.hpp"
 #include "headroom/io/run_cases.hpp"
-#include "headroom/io/runs_file.hpp"
 #include "headroom/io/samples_file.hpp"
 #include "headroom/io/source_file.hpp"
 #include "headroom/io/system_file.hpp"
@@ -130,13 +130,7 @@ ExitCode validate(const ValidateFlags& flags) {
     question.measurements = embedded_measurements();
   } else {
     std::vector<Problem> problems;
-    std::vector<MeasuredRun> runs;
-    for (const std::string& file : flags.runs) {
-      collect(problems, [&] {
-        const std::vector<MeasuredRun> more = read_runs(file);
-        runs.insert(runs.end(), more.begin(), more.end());
-      });
-    }
+    std::vector<MeasuredRun> runs = read_run_files(flags.runs, problems);
     if (!problems.empty()) throw InputError(problems);
     if (flags.keyed) set_keys_by_title(runs);
     if (flags.by_title) {
@@ -156,6 +150,7 @@ ExitCode validate(const ValidateFlags& flags) {
   const ValidateReply reply = answer(question);
   if (!flags.picture.empty() && reply.runs > 0) write_figures(flags.picture, reply);
   write(flags.output, render(reply, style, flags.all));
+  note_skipped(reply.skipped, style);
   if (reply.runs == 0) throw InputError("--runs", "holds no run that can be predicted");
   return met(reply) ? ExitCode::done : ExitCode::out_of_tolerance;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <utility>
+#include <vector>
 
 #include "file_formats.hpp"
 #include "headroom/io/measurements_file.hpp"
@@ -34,7 +36,8 @@ std::string_view check_file(const std::string& path) {
   }
   Document document = read_document(text, path, longest_list_of_rows);
   if (document.root.is_array()) {
-    parse_runs(text, path);
+    std::vector<Problem> mistakes = mistakes_of(parse_runs(text, path), path);
+    if (!mistakes.empty()) throw InputError(std::move(mistakes));
     return "runs";
   }
   const auto has_any = [&](const auto& keys) {

@@ -104,8 +104,7 @@ const Json* ObjectReader::find(std::string_view key, bool required) {
 
 bool ObjectReader::find_wanted(std::string_view key, std::vector<std::string>& absent) {
   if (find(key, /*required=*/false) != nullptr) return true;
-  std::string place = (at_ / std::string(key)).to_string();
-  place.erase(0, place.find('/', 1) + 1);  // the entry of the document
+  std::string place = (at_ / std::string(key)).to_string().substr(1);
   std::replace(place.begin(), place.end(), '/', '.');
   absent.push_back(std::move(place));
   return false;

@@ -64,8 +64,7 @@ class ObjectReader {
     if (find(key, /*required=*/false) != nullptr) take(key, value.emplace(), rule...);
   }
 
-  // Without the key the value stays as it was, and the place of the key below that of the document's entry ("model.layers")
-  // is added to what is absent.
+  // Without the key the value stays as it was, and the place of the key ("model.layers") is added to what is absent.
   template <class T, class... Rule>
   void wanted(std::string_view key, T& value, std::vector<std::string>& absent, const Rule&... rule) {
     if (find_wanted(key, absent)) take(key, value, rule...);

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "calibrate/network_words.hpp"
+#include "headroom/calibrate/fit_runs.hpp"
 #include "headroom/calibrate/sample.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/io/software_file.hpp"
@@ -60,6 +61,10 @@ RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std:
   };
   std::set<std::string> judged;
   for (const MeasuredRun& run : runs) {
+    if (!run.mistakes.empty()) {  // its names may be of nothing
+      result.skipped.push_back({label_of(run, nullptr), run.name, reasons_to_skip(run, nullptr, {})});
+      continue;
+    }
     const PublishedSource* source = nullptr;
     if (!run.key.empty()) {
       if (!sources.contains(run.key)) sources[run.key] = read_source(run.key);
@@ -115,27 +120,36 @@ ChosenRuns choose_runs(const std::vector<MeasuredRun>& runs, const std::vector<s
   const bool marked = std::any_of(runs.begin(), runs.end(), [](const MeasuredRun& run) { return run.fit; });
   const bool chosen = !fit.empty() || marked;
   const System system = read_system(base);
+  std::set<std::string> taken;  // names of runs that are fitted or held out
   ChosenRuns result;
   for (const MeasuredRun& run : runs) {
     const bool named = std::find(fit.begin(), fit.end(), run.name) != fit.end();
     const bool wanted = !chosen || (fit.empty() ? run.fit : named);
     std::vector<std::string> reasons;
-    if (!run.device.empty() && !same_device(run.device, system.device)) {
+    if (!run.mistakes.empty()) {
+      reasons = reasons_to_skip(run, nullptr, {});
+    } else if (!run.device.empty() && !same_device(run.device, system.device)) {
       reasons = {"it is of " + run.device + ", and " + system.name + " has " + system.device};
     } else if (!run.iteration) {
       reasons = {"not stated: an iteration time"};
+    } else if (taken.contains(run.name)) {
+      reasons = {"an earlier run has its name"};
     } else {
       RunCases made = cases_of({run}, base, software);
-      if (made.skipped.empty()) {
+      std::string untold;
+      if (made.skipped.empty() && wanted && system.performance)
+        untold = unexplained(made.measurements.cases.front(), system);
+      if (made.skipped.empty() && untold.empty()) {
+        taken.insert(run.name);
         (wanted ? result.fitted : result.held_out).push_back(std::move(made.measurements.cases.front()));
         continue;
       }
-      reasons = made.skipped.front().reasons;
+      reasons = untold.empty() ? made.skipped.front().reasons : std::vector{std::move(untold)};
     }
     std::optional<PublishedSource> source;
-    if (!run.key.empty()) source = read_source(run.key);
+    if (run.mistakes.empty() && !run.key.empty()) source = read_source(run.key);
     const SkippedRun skipped{label_of(run, source ? &*source : nullptr), run.name, std::move(reasons)};
-    if (wanted && chosen) {
+    if (named) {
       problems.push_back({"run '" + run.name + "'", "cannot be fitted: " + text_of(skipped)});
     } else {
       result.skipped.push_back(skipped);

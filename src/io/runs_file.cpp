@@ -169,6 +169,25 @@ void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
     document.report(at / "source" / "key", rule);
 }
 
+// The run of a row, which is a document of its own.
+MeasuredRun read_run(Document row, StacksOfRuns& stacks) {
+  WrittenRun written;
+  normalize(row.root, stacks, written);
+  ObjectReader::read(row, JsonPointer(), written, run_fields);
+  resolve(written, row, JsonPointer());
+  for (auto& [where, rule] : row.problems)
+    written.run.mistakes.push_back({std::move(where), std::move(rule)});
+  return std::move(written.run);
+}
+
+// A mistake that was found in the text of a whole file, "runs.json: /12/parallel/tp", as one of the row that it is in.
+std::pair<std::size_t, Problem> in_row(const Problem& problem, const std::string& file) {
+  const std::string place = problem.where.substr(file.size() + std::string_view(": /").size());
+  std::size_t digits = 0;
+  const std::size_t row = std::stoul(place, &digits);
+  return {row, {place.substr(digits), problem.rule}};
+}
+
 }  // namespace
 
 std::vector<MeasuredRun> parse_runs(std::string_view text, const std::string& file) {
@@ -176,20 +195,40 @@ std::vector<MeasuredRun> parse_runs(std::string_view text, const std::string& fi
   Document document = read_document(text, file, most_runs);
   if (!document.root.is_array()) throw InputError(file, "must be a list of runs");
   if (document.root.empty()) throw InputError(file, "holds no runs");
+  if (document.problems.size() == most_problems_listed) document.finish();  // more may have gone unnoted
   std::vector<MeasuredRun> runs;
   StacksOfRuns stacks;
   for (std::size_t i = 0; i < document.root.size(); ++i) {
-    const JsonPointer at = JsonPointer() / i;
-    WrittenRun written;
-    normalize(document.root[i], stacks, written);
-    ObjectReader::read(document, at, written, run_fields);
-    resolve(written, document, at);
-    runs.push_back(std::move(written.run));
+    runs.push_back(read_run({.file = "",
+                             .root = std::move(document.root[i]),
+                             .overridden = {},
+                             .overrides = {},
+                             .origins = {},
+                             .problems = {}},
+                            stacks));
+    if (runs.back().name.empty()) runs.back().name = "/" + std::to_string(i);
   }
-  document.finish();
+  for (const Problem& problem : document.problems) {
+    auto [row, mistake] = in_row(problem, file);
+    runs[row].mistakes.push_back(std::move(mistake));
+  }
   return runs;
 }
 
 std::vector<MeasuredRun> read_runs(const std::string& path) { return parse_runs(read_file(path), path); }
+
+std::vector<Problem> mistakes_of(const std::vector<MeasuredRun>& runs, const std::string& file) {
+  std::vector<Problem> problems;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const auto& [where, rule] : runs[i].mistakes) {
+      if (problems.size() == most_problems_listed) {
+        problems.push_back({file, "has more problems than these"});
+        return problems;
+      }
+      problems.push_back({fmt::format("{}: /{}{}", file, i, where), rule});
+    }
+  }
+  return problems;
+}
 
 }  // namespace headroom

@@ -130,7 +130,8 @@ class Builder final : public nlohmann::json_sax<Json> {
 }  // namespace
 
 std::string field_of_file(const std::string& file, const JsonPointer& field) {
-  return field.empty() ? file : file + ": " + printable(field.to_string(), 200);
+  const std::string place = printable(field.to_string(), 200);
+  return file.empty() || place.empty() ? file + place : file + ": " + place;
 }
 
 Json scalar(std::string_view text) {

@@ -35,7 +35,7 @@ Json parse_json(std::string_view text, const std::string& file, std::vector<Prob
 // "1,000,000"), else the text.
 Json scalar(std::string_view text);
 
-// "models/gpt3.json: /hidden"
+// "models/gpt3.json: /hidden"; of no file the field alone.
 std::string field_of_file(const std::string& file, const JsonPointer& field);
 
 }  // namespace headroom

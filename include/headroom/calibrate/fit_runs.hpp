@@ -49,10 +49,13 @@ inline constexpr std::size_t most_fitted_runs = 200;
 // Fewer held-out configurations tell no 80% interval: a further one lies beyond all n of them with odds of 1 in n + 1.
 inline constexpr std::size_t least_held_out = 4;
 
+// Why no efficiencies within their bounds explain the time of a run, which is then of another configuration or system than
+// it says; empty where some do.
+std::string unexplained(const MeasuredCase& run, const System& base);
+
 // `fitted` and `held_out` are cases with an iteration time, all requests on `base`; `file` names where they come from.
-// Throws InputError when there are none to fit, or more than most_fitted_runs, when two have one name, when a fitted
-// run took a time that no efficiencies within their bounds explain, or when the runs tell none of the scalars. Expects
-// a base with performance figures.
+// Throws InputError when there are none to fit, or more than most_fitted_runs, when two have one name, or when the
+// runs tell none of the scalars. Expects a base with performance figures, which explains the times of the fitted runs.
 RunCalibration calibrate_to_runs(const std::vector<MeasuredCase>& fitted,
                                  const std::vector<MeasuredCase>& held_out, const System& base,
                                  const Spreads& spreads, const std::string& file);

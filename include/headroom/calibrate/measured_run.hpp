@@ -11,6 +11,7 @@
 
 #include "headroom/calibrate/comparison.hpp"
 #include "headroom/calibrate/published_source.hpp"
+#include "headroom/core/error.hpp"
 #include "headroom/model/hybrid_pattern.hpp"
 
 namespace headroom {
@@ -20,6 +21,8 @@ struct MeasuredRun {
   // What a prediction needs and the run does not state: its members by name, whose values here mean nothing.
   std::vector<std::string> lacking;
   std::vector<std::string> unmodelled;  // what it has that no prediction knows yet
+  // What its file has wrong, by places within the run ("/parallel/tp"). Such a run is not predicted.
+  std::vector<Problem> mistakes;
 
   std::string name;
   std::string key;     // of the publication that it is of (PublishedSource); empty without

@@ -48,8 +48,8 @@ struct ChosenRuns {
 };
 
 // To be fitted are the runs of the names in `fit`; without names those that the file marks; without marks all. The
-// others are held out. Runs that are of another device than `base` (a name or a file) or cannot be predicted are
-// skipped. Throws InputError where such a run was named or marked, and for a name that no run has.
+// others are held out. Runs that are of another device than `base` (a name or a file), cannot be read or predicted, have
+// the name of an earlier one or would be fitted and took a time that the base cannot explain are skipped. Throws InputError where such a run was named, and for a name that no run has.
 ChosenRuns choose_runs(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& fit,
                        const std::string& base, const std::optional<std::string>& software);
 
