@@ -69,7 +69,7 @@ std::vector<LetterValue> sizes_in(const KindSizes& sizes, const Bindings& letter
 ExplainedTable explain_kind(const LayerKind& kind, std::int64_t count, const Recomputation& recompute,
                             const Context& context) {
   const OpTable& table = kind.ops;
-  const RecomputedOps recomputed = recomputed_ops_of(kind, recompute);
+  const RecomputedOps recomputed = recomputed_ops_of(kind, recompute, context.sharding);
   const StoredTensors tensors = stored_tensors(table, context.sharding, recomputed, context.detail);
   const Collectives inserted = collectives(table, context.sharding, recomputed);
   ExplainedTable result{
@@ -159,7 +159,14 @@ ExplainedStage explain_first_stage(const ExplainQuestion& question, const ModelL
   const Expr chunks = chunks_in_flight_in_symbols(shape, context.letters);
   if (even) {
     const Monomial stages_of_model = strategy.virtual_pipeline > 1 ? p * m : p;
-    result.layers_in_flight = context.derive(chunks * L / stages_of_model);
+    Expr layers_in_flight = chunks * L / stages_of_model;
+    // Of a forward pass beside a backward pass a layer at the most is more than the other has freed, and none while the head goes.
+    if (shape.in_pairs && chunks_in_flight(shape, 0) > warm_up_passes(shape, 0)) {
+      layers_in_flight = (chunks - 1) * L / stages_of_model;
+      const double held = layers_in_flight.evaluate(context.letters) * kinds.front().kept.value;
+      if (result.rank.at_peak.layers > Bytes(held)) layers_in_flight += 1;
+    }
+    result.layers_in_flight = context.derive(layers_in_flight);
   }
   const auto of_layers = [](const ExplainedTable& kind) { return kind.position == KindPosition::layer; };
   const bool alike =

@@ -191,9 +191,9 @@ void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, cons
                                   reduces_units));
     };
     part.plain.peaks = peak({}, Bytes(0));
-    part.recomputed.peaks = is_layer(kind)
-                                ? peak(recomputed_ops_of(kind, recompute), part.recomputed.recomputed)
-                                : part.plain.peaks;
+    part.recomputed.peaks =
+        is_layer(kind) ? peak(recomputed_ops_of(kind, recompute, own_sharding), part.recomputed.recomputed)
+                       : part.plain.peaks;
     for (PassPeaks* const of : {&part.plain.peaks, &part.recomputed.peaks})
       of->backward.during.kind = of->forward.during.kind = static_cast<int>(i);
   }

@@ -97,7 +97,7 @@ void set_offloaded(ModelActivations& parts, const ModelLayers& layers, const Sha
         .layer_input = contains(offload.modules, layer_input),
         .offloading = whole ? every_op(kind.ops) : offloading_ops(offload.modules, kind.ops)};
     if (!whole) take(parts.kinds[i].plain, offloaded(layer, {}));
-    take(parts.kinds[i].recomputed, offloaded(layer, recomputed_ops_of(kind, recompute)));
+    take(parts.kinds[i].recomputed, offloaded(layer, recomputed_ops_of(kind, recompute, of_kind)));
   }
 }
 

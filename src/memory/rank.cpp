@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 namespace headroom {
 namespace {
@@ -15,7 +16,12 @@ RankActivations peak_of_alike(const PassActivations& pass, const ScheduleShape& 
                          .chunks_in_flight = alive,
                          .at_peak = static_cast<double>(alive) * pass.left,
                          .peak = pass_of_rank(shape, Pass::forward, alive - 1)};
-  if (total(pass.excess) > Bytes(0)) {
+  if (shape.in_pairs && passes > warm_up_passes(shape, rank)) {
+    // The last of them comes layer by layer as the first goes.
+    result.at_peak = static_cast<double>(alive - 1) * pass.left + pass.paired_excess;
+    result.peak = pass_of_rank(shape, Pass::backward, 0);
+    result.during = pass.paired_during;
+  } else if (total(pass.excess) > Bytes(0)) {
     result.at_peak = result.at_peak + pass.excess;
     result.peak = pass_of_rank(shape, Pass::backward, 0);
     result.during = pass.during;
@@ -32,7 +38,9 @@ Activations at_moment(std::span<const PassActivations> groups, const LiveMoment&
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (moment.alive[i] > 0) sum = sum + static_cast<double>(moment.alive[i]) * groups[i].left;
   }
-  return moment.step.pass == Pass::forward ? sum : sum + groups[moment.group].excess;
+  if (moment.step.pass == Pass::forward) return sum;
+  const PassActivations& pass = groups[moment.group];
+  return sum + (moment.beside ? excess_beside(pass, groups[*moment.beside]) : pass.excess);
 }
 
 RankActivations at_peak(const std::vector<PassActivations>& checkpointed,
@@ -92,10 +100,12 @@ std::vector<LiveMoment> live_moments(const ChunkGroups& groups, const ScheduleSh
   EXPECTS(!has_weight_passes(shape));
   std::vector<LiveMoment> moments;
   std::vector<std::int64_t> alive(*std::max_element(groups.begin(), groups.end()) + 1);
+  std::optional<std::size_t> beside;  // group of the forward pass under way
   const auto look_at = [&](const Step& step) {
     const std::size_t group = groups[static_cast<std::size_t>(step.chunk)];
     const auto comparable = [&](const LiveMoment& moment) {
-      return moment.step.pass == step.pass && (step.pass == Pass::forward || moment.group == group);
+      return moment.step.pass == step.pass && moment.beside == beside &&
+             (step.pass == Pass::forward || moment.group == group);
     };
     const bool outdone = std::any_of(moments.begin(), moments.end(), [&](const LiveMoment& moment) {
       return comparable(moment) && at_least(moment.alive, alive);
@@ -104,12 +114,16 @@ std::vector<LiveMoment> live_moments(const ChunkGroups& groups, const ScheduleSh
     std::erase_if(moments, [&](const LiveMoment& moment) {
       return comparable(moment) && at_least(alive, moment.alive);
     });
-    moments.push_back({step, group, alive});
+    moments.push_back({step, group, beside, alive});
   };
   // A forward pass that another one follows is outdone by it.
   std::optional<Step> last_forward;
   visit_steps(same_liveness(shape), rank, [&](const Step& step) {
     const std::size_t group = groups[static_cast<std::size_t>(step.chunk)];
+    if (shape.in_pairs && step.beside && step.pass == Pass::forward) {
+      beside = group;
+      return;
+    }
     if (step.pass == Pass::forward) {
       ++alive[group];
       last_forward = step;
@@ -119,6 +133,7 @@ std::vector<LiveMoment> live_moments(const ChunkGroups& groups, const ScheduleSh
     last_forward.reset();
     look_at(step);
     --alive[group];
+    if (beside) ++alive[*std::exchange(beside, std::nullopt)];
   });
   return moments;
 }
@@ -129,13 +144,16 @@ RankActivations rank_activations(std::span<const PassActivations> groups, std::s
   Bytes highest(-1);
   for (const LiveMoment& moment : moments) {
     const std::int64_t alive = std::accumulate(moment.alive.begin(), moment.alive.end(), std::int64_t{0});
-    result.chunks_in_flight = std::max(result.chunks_in_flight, alive);
+    result.chunks_in_flight = std::max(result.chunks_in_flight, alive + (moment.beside ? 1 : 0));
     const Activations activations = at_moment(groups, moment);
     if (total(activations) <= highest) continue;
     highest = total(activations);
     result.at_peak = activations;
     result.peak = moment.step;
-    result.during = moment.step.pass == Pass::backward ? groups[moment.group].during : OpPlace{};
+    const PassActivations& pass = groups[moment.group];
+    result.during = moment.beside                        ? pass.paired_during
+                    : moment.step.pass == Pass::backward ? pass.during
+                                                         : OpPlace{};
   }
   return result;
 }

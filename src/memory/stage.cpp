@@ -59,8 +59,9 @@ Expr deferred_bytes(const OpTable& table, const Sharding& sharding, Detail detai
 LayerActivations layer_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, const Recomputation& recompute, Detail detail) {
   const OpTable table = layer_table(model, strategy);
+  const Sharding sharding = sharding_of(model, strategy);
   const auto [kept, recomputed] =
-      layer_exprs(table, sharding_of(model, strategy), recomputed_ops_of(table, recompute), detail);
+      layer_exprs(table, sharding, recomputed_ops_of(table, recompute, sharding), detail);
   const Bindings letters = bindings(model, strategy, workload);
   return {.kept = Bytes(kept.evaluate(letters)), .recomputed = Bytes(recomputed.evaluate(letters))};
 }
@@ -82,8 +83,9 @@ ModelActivationExprs model_activation_exprs(const ModelLayers& layers, const Sha
     const Sharding of_kind = sharding_of(kind.sizes, sharding, strategy.tensor_parallel);
     const LayerExprs plain = layer_exprs(kind.ops, of_kind, {}, detail);
     const LayerExprs recomputed =
-        is_layer(kind) ? layer_exprs(kind.ops, of_kind, recomputed_ops_of(kind, strategy.recompute), detail)
-                       : plain;
+        is_layer(kind)
+            ? layer_exprs(kind.ops, of_kind, recomputed_ops_of(kind, strategy.recompute, of_kind), detail)
+            : plain;
     parts.kinds.push_back({.position = kind.position,
                            .sizes = kind.sizes,
                            .plain_kept = plain.kept,

@@ -30,11 +30,26 @@ Activations at_moment(const BackwardPeak& peak, Bytes Activations::*part, const 
 }
 
 // How far a backward pass through a stage takes what is alive above what its forward pass left: the change at its
-// worst moment. Nothing, when neither a recomputation nor what an op has alive outweighs what was freed before it.
-Excess backward_excess(const StageActivations& stage) {
+// worst moment. Nothing, when neither a recomputation nor what an op has alive outweighs what was freed before it. Beside a forward
+// pass, what that has left so far counts as freed the other way round.
+Excess backward_excess(const StageActivations& stage, bool in_pairs) {
   Excess worst;
   Bytes highest;
   Activations freed{.head = stage.head - stage.head_deferred};
+  Activations freed_at_head;
+  if (in_pairs) {
+    highest = worst.bytes.embedding = stage.embedding;
+    freed.embedding = freed_at_head.embedding = Bytes(0) - stage.embedding;
+  }
+  std::int64_t of_forward = 0;  // layers that the forward pass has behind it
+  const auto filled = [&](std::int64_t layers) {
+    Bytes sum;
+    for (const CheckpointRun& run : stage.layers) {
+      sum += static_cast<double>(std::min(run.count, layers)) * run.kept;
+      layers -= std::min(run.count, layers);
+    }
+    return sum;
+  };
   const auto consider = [&](const BackwardPeak& peak, Bytes Activations::*part, const Activations& before,
                             const UnitBytes& units = {}, Bytes ahead = {}) {
     const Activations excess = at_moment(peak, part, before, units, ahead);
@@ -56,25 +71,28 @@ Excess backward_excess(const StageActivations& stage) {
     } else if (units != UnitBytes{} || run.on_host + ahead > Bytes(0)) {
       consider({.recompute = run.recomputed, .fetched = run.on_host}, &Activations::layers, before, units,
                ahead);
-    } else if (Bytes(0) - before.layers - before.head + run.recomputed > highest) {
+    } else if (Bytes(0) - before.layers - before.embedding - before.head + run.recomputed > highest) {
       consider({.recompute = run.recomputed}, &Activations::layers, before);
     }
   };
   if (stage.head_peaks.backward.during.op != nowhere || stage.head_units != UnitBytes{}) {
     const Bytes ahead = stage.layers.empty() ? Bytes(0) : stage.layers.back().on_host;
-    consider_both(stage.head_peaks, &Activations::head, {}, stage.head_units, ahead);
+    consider_both(stage.head_peaks, &Activations::head, freed_at_head, stage.head_units, ahead);
   }
   for (std::size_t i = stage.layers.size(); i-- > 0;) {
     const CheckpointRun& run = stage.layers[i];
     // Fetched while this layer is under way, for the one before it.
     const Bytes for_first = i > 0 ? stage.layers[i - 1].on_host : Bytes(0);
-    recompute(run, freed, run.units.last, run.count > 1 ? run.on_host : for_first);
     const Bytes of_each = run.kept - run.deferred;
     const auto with_freed = [&](std::int64_t layers) {
       Activations freed_before = freed;
       freed_before.layers += static_cast<double>(layers) * of_each;
+      if (in_pairs) freed_before.layers -= filled(of_forward + layers + 1);
       return freed_before;
     };
+    recompute(run, with_freed(0), run.units.last, run.count > 1 ? run.on_host : for_first);
+    for (std::int64_t layer = 1; in_pairs && layer < run.count; ++layer)
+      recompute(run, with_freed(layer), run.units.inner, run.on_host);
     // The last layer's gradients are reduced beside the one before it, and the first has another unit before it.
     if ((run.units != RunUnits{} || for_first > run.on_host) && run.count > 1) {
       recompute(run, with_freed(1), run.units.inner, run.count > 2 ? run.on_host : for_first);
@@ -83,6 +101,11 @@ Excess backward_excess(const StageActivations& stage) {
     // Where each leaves more than it kept, the last recomputation of the run is the worst.
     if (of_each < Bytes(0)) recompute(run, with_freed(run.count - 1), run.units.first, for_first);
     freed.layers += static_cast<double>(run.count) * of_each;
+    of_forward += run.count;
+  }
+  if (in_pairs) {  // all of it by then, and the head's forward pass before the embedding's backward pass
+    freed.layers -= layers_kept(stage);
+    freed.head -= stage.head;
   }
   if (stage.embedding_peaks.backward.during.op != nowhere || freed.layers + freed.head < Bytes(0) ||
       stage.embedding_units != UnitBytes{}) {
@@ -101,8 +124,9 @@ Activations deferred(const StageActivations& stage) {
 
 }  // namespace
 
-PassActivations pass_activations(const StageActivations& stage) {
-  const Excess excess = backward_excess(stage);
+PassActivations pass_activations(const StageActivations& stage, bool in_pairs) {
+  const Excess excess = backward_excess(stage, false);
+  const Excess paired = in_pairs ? backward_excess(stage, true) : Excess{};
   Bytes on_host;
   for (const CheckpointRun& run : stage.layers) on_host += static_cast<double>(run.count) * run.on_host;
   return {.left = {.layers = layers_kept(stage),
@@ -111,6 +135,8 @@ PassActivations pass_activations(const StageActivations& stage) {
                    .outputs = stage.output},
           .excess = excess.bytes,
           .during = excess.during,
+          .paired_excess = paired.bytes,
+          .paired_during = paired.during,
           .deferred = deferred(stage),
           .on_host = on_host};
 }
@@ -120,7 +146,8 @@ std::vector<PassActivations> pass_activations(const std::vector<StageActivations
   EXPECTS(std::ssize(stages) == stages_of(shape));
   std::vector<PassActivations> passes;
   for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
-    passes.push_back(pass_activations(stages[static_cast<std::size_t>(stage_of(shape, rank, chunk))]));
+    passes.push_back(
+        pass_activations(stages[static_cast<std::size_t>(stage_of(shape, rank, chunk))], shape.in_pairs));
   }
   return passes;
 }

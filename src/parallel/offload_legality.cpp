@@ -47,10 +47,11 @@ bool saves_anything(const LayerKind& kind, OpSet part, const RecomputedOps& reco
   return false;
 }
 
-bool saves_anything(const ModelLayers& layers, const OffloadModule& part, const Recomputation& recompute) {
+bool saves_anything(const ModelLayers& layers, const OffloadModule& part, const Recomputation& recompute,
+                    const Sharding& sharding) {
   return std::any_of(layers.kinds.begin(), layers.kinds.end(), [&](const LayerKind& kind) {
     return kind.position == KindPosition::layer &&
-           saves_anything(kind, ops_of(part, kind.ops), recomputed_ops_of(kind, recompute));
+           saves_anything(kind, ops_of(part, kind.ops), recomputed_ops_of(kind, recompute, sharding));
   });
 }
 
@@ -113,7 +114,8 @@ std::string offload_rule(const Transformer& model, const Strategy& strategy, con
   const ModelLayers layers = layers_of(model, strategy);
   for (const std::string& name : modules) {
     const OffloadModule* const part = find_offload_module(name);
-    if (part != nullptr && contains(parts_of(layers), name) && !saves_anything(layers, *part, recompute))
+    if (part != nullptr && contains(parts_of(layers), name) &&
+        !saves_anything(layers, *part, recompute, sharding_of(model, strategy)))
       return name + " saves nothing under this recomputation: leave it out";
   }
   return {};

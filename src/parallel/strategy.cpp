@@ -159,13 +159,14 @@ OpTable layer_table(const Transformer& model, const Strategy& strategy) {
   return first->ops;
 }
 
-RecomputedOps recomputed_ops_of(const OpTable& table, const Recomputation& recompute) {
+RecomputedOps recomputed_ops_of(const OpTable& table, const Recomputation& recompute,
+                                const Sharding& sharding) {
   switch (recompute.policy) {
     case RecomputePolicy::none: return {};
     case RecomputePolicy::selective: return {.ops = core_attention_ops(table)};
     case RecomputePolicy::full:
       return {.ops = every_op(table), .shard_checkpoint = recompute.distribute_saved_activations};
-    case RecomputePolicy::selective_op: return selective_ops(table);
+    case RecomputePolicy::selective_op: return selective_ops(table, sharding);
     case RecomputePolicy::ops: break;
   }
   RecomputedOps recomputed;
@@ -173,14 +174,15 @@ RecomputedOps recomputed_ops_of(const OpTable& table, const Recomputation& recom
   return recomputed;
 }
 
-RecomputedOps recomputed_ops_of(const LayerKind& kind, const Recomputation& recompute) {
+RecomputedOps recomputed_ops_of(const LayerKind& kind, const Recomputation& recompute,
+                                const Sharding& sharding) {
   if (!is_layer(kind)) return {};
   if (kind.predicts && recompute.policy == RecomputePolicy::ops) {
     Recomputation modules = recompute;
     std::erase_if(modules.ops, [](const std::string& name) { return find_module(name) == nullptr; });
-    return recomputed_ops_of(kind.ops, modules);
+    return recomputed_ops_of(kind.ops, modules, sharding);
   }
-  RecomputedOps recomputed = recomputed_ops_of(kind.ops, recompute);
+  RecomputedOps recomputed = recomputed_ops_of(kind.ops, recompute, sharding);
   if (recompute.policy == RecomputePolicy::selective_op && kind.compiled)
     return needed_of(recomputed, kind.ops);
   if (recompute.policy != RecomputePolicy::ops) return recomputed;

@@ -37,7 +37,8 @@ bool follows_order(const Plan& plan) {
   const Strategy& strategy = plan.request.strategy;
   const Recomputation& recompute = strategy.recompute;
   return !has_weight_passes(strategy.schedule) && !recompute.window && strategy.offload == Offload{} &&
-         !(shares_checkpoints(recompute) && recompute.layers != 1) && !strategy.keep_pipeline_outputs;
+         !(shares_checkpoints(recompute) && recompute.layers != 1) && !strategy.keep_pipeline_outputs &&
+         !(strategy.overlap_expert_all_to_all && gathers_in_passes(strategy));
 }
 
 // Far more than devices have is no question of blocks, and would leave the addresses that the replay has.
@@ -98,8 +99,13 @@ class Replay {
       for (auto& [member, block] : shards_) allocator_.free(block);
       shards_.clear();
       alive_.clear();
+      std::optional<Step> beside;  // the forward pass that waits for the backward pass beside it
       visit_steps(shape_, rank_, [&](const Step& step) {
-        if (step.pass == Pass::forward) {
+        if (shape_.in_pairs && step.beside && step.pass == Pass::forward) {
+          beside = step;
+        } else if (beside) {
+          go_beside(*std::exchange(beside, std::nullopt), step);
+        } else if (step.pass == Pass::forward) {
           go_forward(step);
         } else {
           go_backward(step);
@@ -139,7 +145,7 @@ class Replay {
       const auto events = [&](const RecomputedOps& recomputed) {
         return pass_events(kind, sharding, recomputed, request_.detail, request_.software, letters, reduces_);
       };
-      events_.emplace_back(events({}), events(recomputed_ops_of(kind, strategy_.recompute)));
+      events_.emplace_back(events({}), events(recomputed_ops_of(kind, strategy_.recompute, sharding)));
       std::vector<double>& parameters = parameters_.emplace_back();
       for (const Op& op : kind.ops.ops()) {
         const double count = headroom::parameters(op, sharding).evaluate(letters);
@@ -261,21 +267,60 @@ class Replay {
     const bool copies = request_.software.sharding.copies_units;
     std::optional<Block> reducing;
     for (std::size_t i = members.size(); i-- > 0;) {
-      const PassEvents& events = events_of(members[i]);
       const bool own = is_unit(members[i]);
       if (own && !is_there(kept_[i])) {
         kept_[i] = std::exchange(ahead_, {});
         if (copies) gathering_.copy(kept_[i]);
       }
       if (own && !units_.keeps_gathered && i > 0) gather_ahead(next_unit(members, i, -1));
-      play(events.backward, alive[i]);
+      go_backward_through(members, alive, i, reducing);
       if (own) gathering_.release(kept_[i]);
-      if (reduces_ && !members[i].rooted) reducing = reduce_unit(members, alive, i, i, reducing);
     }
     if (gathers_) gathering_.release(root_);
+    finish_backward(members, alive, reducing);
+  }
+
+  void go_backward_through(const std::vector<StageMember>& members, Alive& alive, std::size_t i,
+                           std::optional<Block>& reducing) {
+    play(events_of(members[i]).backward, alive[i]);
+    if (reduces_ && !members[i].rooted) reducing = reduce_unit(members, alive, i, i, reducing);
+  }
+
+  void finish_backward(const std::vector<StageMember>& members, Alive& alive,
+                       std::optional<Block>& reducing) {
     if (reduces_ && !members.empty() && (members.front().rooted || members.back().rooted))
       reducing = reduce_unit(members, alive, 0, members.size() - 1, reducing);
     if (reducing) allocator_.free(*reducing);
+  }
+
+  // A forward pass, and a backward pass that goes back one layer for each of its layers (step.hpp).
+  void go_beside(const Step& forward, const Step& backward) {
+    const std::vector<StageMember>& coming = chunks_[index(forward.chunk)];
+    const std::vector<StageMember>& going = chunks_[index(backward.chunk)];
+    auto node = alive_.extract({backward.microbatch, backward.chunk});
+    Alive& left = alive_[{forward.microbatch, forward.chunk}];
+    std::optional<Block> reducing;
+    std::size_t before = going.size();  // members that the backward pass has before it
+    const auto comes = [&](KindPosition position) {
+      return left.size() < coming.size() && layers_.kinds[coming[left.size()].kind].position == position;
+    };
+    const auto goes = [&](KindPosition position) {
+      return before > 0 && layers_.kinds[going[before - 1].kind].position == position;
+    };
+    const auto go_on = [&] {
+      const PassEvents& events = events_of(coming[left.size()]);
+      play(events.forward, left.emplace_back(index(events.tensors)));
+    };
+    const auto go_back = [&] { go_backward_through(going, node.mapped(), --before, reducing); };
+    while (comes(KindPosition::first)) go_on();
+    while (goes(KindPosition::last)) go_back();
+    while (comes(KindPosition::layer) || goes(KindPosition::layer)) {
+      if (comes(KindPosition::layer)) go_on();
+      if (goes(KindPosition::layer)) go_back();
+    }
+    while (comes(KindPosition::last)) go_on();
+    while (goes(KindPosition::first)) go_back();
+    finish_backward(going, node.mapped(), reducing);
   }
 
   // The unit of one member, or of all that are in the root. It waits for the reduction before, and frees what that read

@@ -118,7 +118,7 @@ void Composer::fill_activations(const Recomputation& recompute) {
   for (std::size_t i = 0; i < activations_.size(); ++i) {
     set_stage_activations(scratch_, activations, stages_.distinct[i], apart);
     complete(scratch_, stages_.distinct[i], apart);
-    activations_[i] = pass_activations(scratch_);
+    activations_[i] = pass_activations(scratch_, shape_.in_pairs);
   }
   for (RankKind& kind : kinds_) {
     kind.activations = total(activations_of(kind, kind.rank).at_peak);
@@ -251,7 +251,7 @@ Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::int
   place.of_kind[place.runs.front().kind] = layers;
   set_stage_activations(scratch_, layers_.activations(strategy.recompute), place,
                         set_apart(strategy.recompute, strategy.offload));
-  const PassActivations pass = pass_activations(scratch_);
+  const PassActivations pass = pass_activations(scratch_, shape_.in_pairs);
   const Parameters parameters = parameters_of_rank(layers_.parameters(), place.of_kind, shape_.ranks == 1);
   const MatrixList matrices = matrices_of_rank(layers_.parameters(), place.of_kind, shape_.ranks == 1);
   const ModelState state = model_state(base_.model, strategy, base_.workload, parameters, weight_copies(),

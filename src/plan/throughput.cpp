@@ -84,10 +84,10 @@ IterationFlops iteration_flops(const Transformer& model, const ModelLayers& laye
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
     if (recomputed[i] == 0) continue;
     const auto recompute = [&](const LayerKind& kind) {
-      return &kind == &layers.kinds[i] ? recomputed_ops_of(kind, strategy.recompute).ops : OpSet();
+      return &kind == &layers.kinds[i] ? recomputed_ops_of(kind, strategy.recompute, {}).ops : OpSet();
     };
     const LayerKind& kind_of = layers.kinds[i];
-    const Expr cached = cached_flops(kind_of.ops, {}, recomputed_ops_of(kind_of, strategy.recompute));
+    const Expr cached = cached_flops(kind_of.ops, {}, recomputed_ops_of(kind_of, strategy.recompute, {}));
     const Expr of_iteration = kind_of.count * cached.substitute(Symbol::micro_batch, symbols::B);
     once += recomputed[i] * (counted(layers, letters, 1, recompute) -
                              Flops(of_iteration.evaluate(bindings_of(kind_of.sizes, letters))));

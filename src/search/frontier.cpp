@@ -139,9 +139,11 @@ FrontierPoint Frontier::point(const Recomputation& recompute) const {
   LayerPrices& prices = parts_->composer.layers();
   KindChoices recomputes;
   for (std::size_t kind = 0; kind < parts_->fronts.size(); ++kind) {
-    recomputes.push_back({.ops = recomputed_ops_of(layers().kinds[kind], recompute).ops,
-                          .bytes = prices.activations(recompute).kinds[kind].recomputed,
-                          .recompute = prices.cost(recompute).kinds[kind].recompute});
+    recomputes.push_back(
+        {.ops =
+             recomputed_ops_of(layers().kinds[kind], recompute, sharding_of(asked.model, asked.strategy)).ops,
+         .bytes = prices.activations(recompute).kinds[kind].recomputed,
+         .recompute = prices.cost(recompute).kinds[kind].recompute});
   }
   return {.recompute = recompute,
           .layers = std::move(recomputes),

@@ -189,7 +189,8 @@ std::vector<RankOption> Frontier::Parts::options_of(std::int64_t number,
 Bytes Frontier::Parts::total_of(std::int64_t rank, const std::vector<StageActivations>& chunks) const {
   std::vector<PassActivations> passes;
   passes.reserve(chunks.size());
-  for (const StageActivations& chunk : chunks) passes.push_back(pass_activations(chunk));
+  for (const StageActivations& chunk : chunks)
+    passes.push_back(pass_activations(chunk, composer.shape().in_pairs));
   return composer.rank_total(rank, passes);
 }
 

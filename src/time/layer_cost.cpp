@@ -76,7 +76,7 @@ LayerCost table_cost(const OpTable& table, const RecomputedOps& recomputed, cons
 
 LayerCost layer_cost(const Transformer& model, const Strategy& strategy, const Setting& setting) {
   const OpTable table = layer_table(model, strategy);
-  return table_cost(table, recomputed_ops_of(table, strategy.recompute), setting);
+  return table_cost(table, recomputed_ops_of(table, strategy.recompute, setting.sharding), setting);
 }
 
 }  // namespace headroom

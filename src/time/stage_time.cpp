@@ -43,7 +43,7 @@ PassCost scale_cost(double bytes, const Setting& setting) {
 }  // namespace
 
 PricedModel priced(const ModelWork& work, const Setting& setting) {
-  PricedModel model;
+  PricedModel model{.kinds = {}, .sharding = setting.sharding};
   if (setting.scales) {
     const ScaleBytes bytes = scale_bytes(work.narrow_linears);
     model.scales = {.forward = scale_cost(bytes.forward, setting),
@@ -59,7 +59,8 @@ PricedModel priced(const ModelWork& work, const Setting& setting) {
 ModelCost model_cost(const PricedModel& model, const ModelLayers& layers, const Recomputation& recompute) {
   ModelCost cost{.kinds = {}, .scales = model.scales};
   for (std::size_t i = 0; i < model.kinds.size(); ++i) {
-    cost.kinds.push_back(table_cost(model.kinds[i], recomputed_ops_of(layers.kinds[i], recompute)));
+    cost.kinds.push_back(
+        table_cost(model.kinds[i], recomputed_ops_of(layers.kinds[i], recompute, model.sharding)));
   }
   return cost;
 }

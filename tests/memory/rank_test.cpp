@@ -156,6 +156,56 @@ TEST_CASE("rank: the peak is that of following every allocation") {
   }));
 }
 
+TEST_CASE(
+    "rank: of a forward pass beside a backward pass a rank holds one layer more, and no second microbatch") {
+  constexpr Bytes layer = 100_B;
+  const StageActivations stage{.layers = {{.count = 10, .kept = layer}}, .embedding = 3_B, .head = 50_B};
+  ScheduleShape shape{.microbatches = 4};
+  CHECK(total(rank_activations({stage}, shape, 0).at_peak) == 10 * layer + 53_B);
+  shape.in_pairs = true;
+  // Without the head, which the backward pass frees first and the forward pass comes to last.
+  const RankActivations beside = rank_activations({stage}, shape, 0);
+  CHECK(beside.at_peak == Activations{.layers = 11 * layer, .embedding = 6_B});
+  CHECK(beside.chunks_in_flight == 2);
+  CHECK(beside.peak == Step{.pass = Pass::backward});
+  // A head that outweighs a layer: the peak is where the backward pass starts.
+  StageActivations headed = stage;
+  headed.head = 500_B;
+  CHECK(rank_activations({headed}, shape, 0).at_peak ==
+        Activations{.layers = 10 * layer, .embedding = 6_B, .head = 500_B});
+  // One microbatch has none beside it.
+  shape.microbatches = 1;
+  CHECK(total(rank_activations({stage}, shape, 0).at_peak) == 10 * layer + 53_B);
+}
+
+TEST_CASE("rank: passes in pairs take at least what they take in turn, and at the most one more") {
+  CHECK(rc::check([] {
+    ScheduleShape shape = any_rank_shape();
+    RC_PRE(shape.kind == ScheduleKind::interleaved ||
+           (shape.kind == ScheduleKind::one_forward_one_backward && shape.ranks == 1));
+    std::vector<StageActivations> stages;
+    Bytes largest;
+    for (std::int64_t i = 0; i < shape.ranks * shape.chunks; ++i) {
+      stages.push_back(any_stage());
+      largest = std::max(largest, kept(stages.back()));
+    }
+    for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
+      shape.in_pairs = false;
+      const Bytes apart = total(rank_activations(stages, shape, rank).at_peak);
+      shape.in_pairs = true;
+      const RankActivations beside = rank_activations(stages, shape, rank);
+      RC_ASSERT(total(beside.at_peak) >= apart);
+      RC_ASSERT(beside.chunks_in_flight == chunks_in_flight(shape, rank));
+      const std::vector<StepActivations> steps = activations_by_step(stages, shape, rank);
+      const auto highest = std::max_element(steps.begin(), steps.end(), [](const auto& x, const auto& y) {
+        return total(x.highest) < total(y.highest);
+      });
+      RC_ASSERT(beside.at_peak == highest->highest);
+      RC_ASSERT(total(beside.at_peak) <= apart + 2.0 * largest);
+    }
+  }));
+}
+
 TEST_CASE("rank: the peak is the first of the highest moments of its steps, chunks alike or not") {
   CHECK(rc::check([] {
     const ScheduleShape shape = any_rank_shape();

@@ -135,7 +135,7 @@ TEST_CASE("latent attention: a DeepSeek-V3 layer with experts keeps what its row
   CHECK(of_token({}) == 460'768 + 100 - 128);
   const auto with_modules = [&](std::vector<std::string> modules) {
     const Recomputation recompute{.policy = RecomputePolicy::ops, .ops = std::move(modules)};
-    return of_token(recomputed_ops_of(moe, recompute));
+    return of_token(recomputed_ops_of(moe, recompute, {}));
   };
   // q, k, v and the normalized latents go; the rotary key is what the replay starts from.
   CHECK(with_modules({"mla_up_proj"}) == 460'768 + 100 - 131'072 - 4'096);

@@ -208,7 +208,7 @@ TEST_CASE("layer kinds: ops of one kind, and of all") {
   const Transformer model = two_kinds();
   const ModelLayers layers = layers_of(model);
   const auto recomputed = [&](const std::vector<std::string>& ops, std::size_t kind) {
-    return recomputed_ops_of(layers.kinds[kind], {.policy = RecomputePolicy::ops, .ops = ops}).ops.size();
+    return recomputed_ops_of(layers.kinds[kind], {.policy = RecomputePolicy::ops, .ops = ops}, {}).ops.size();
   };
   CHECK(recomputed({"activation"}, 0) == 1);
   CHECK(recomputed({"activation"}, 1) == 1);

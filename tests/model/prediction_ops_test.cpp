@@ -106,7 +106,9 @@ TEST_CASE(
   const ModelLayers layers = layers_of(request_with(1, 4).model);
   for (const LayerKind& kind : layers.kinds) {
     if (kind.position == KindPosition::layer) continue;
-    const auto ops = [&](const Recomputation& recompute) { return recomputed_ops_of(kind, recompute).ops; };
+    const auto ops = [&](const Recomputation& recompute) {
+      return recomputed_ops_of(kind, recompute, {}).ops;
+    };
     CAPTURE(kind.name);
     CHECK((ops({.policy = RecomputePolicy::full}) != OpSet()) == kind.predicts);
     CHECK((ops({.policy = RecomputePolicy::ops, .ops = {"moe_act"}}) != OpSet()) == kind.predicts);

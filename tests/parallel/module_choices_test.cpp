@@ -37,7 +37,7 @@ TEST_CASE("module choices: a Mamba layer whose mixer is recomputed keeps what en
     REQUIRE(kind != layers.kinds.end());
     const OpTable& table = kind->ops;
     const Recomputation recompute{.policy = RecomputePolicy::ops, .ops = modules};
-    return kept_bytes(stored_tensors(table, {}, recomputed_ops_of(table, recompute)));
+    return kept_bytes(stored_tensors(table, {}, recomputed_ops_of(table, recompute, {})));
   };
   using namespace symbols;
   // The input of the layer and, normalized, that of the mixer.

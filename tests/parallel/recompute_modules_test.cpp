@@ -12,9 +12,9 @@ namespace headroom {
 TEST_CASE("recompute modules: Megatron-Core's parts of a layer as ops") {
   constexpr OpTable table = layer_ops({});
   const auto named = [&](std::vector<std::string> names) {
-    return recomputed_ops_of(table, {.policy = RecomputePolicy::ops, .ops = std::move(names)});
+    return recomputed_ops_of(table, {.policy = RecomputePolicy::ops, .ops = std::move(names)}, {});
   };
-  CHECK(named({"core_attn"}) == recomputed_ops_of(table, {.policy = RecomputePolicy::selective}));
+  CHECK(named({"core_attn"}) == recomputed_ops_of(table, {.policy = RecomputePolicy::selective}, {}));
   // Norms drop what linears have saved; the MLP is a checkpoint, whose output nobody saves.
   CHECK(named({"layernorm"}) == named({"norm_1", "norm_2"}));
   CHECK(named({"mlp"}).ops == named({"mlp_up", "activation", "mlp_down"}).ops);

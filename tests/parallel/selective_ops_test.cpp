@@ -25,12 +25,19 @@ constexpr Sharding sequence_shards{.tensor = true, .sequence = true};
 
 constexpr Expr kept_by_op(const Architecture& architecture, const Sharding& sharding) {
   const OpTable table = layer_ops(architecture);
-  return kept_bytes(stored_tensors(table, sharding, selective_ops(table)));
+  return kept_bytes(stored_tensors(table, sharding, selective_ops(table, sharding)));
 }
 
-Expr kept_of(const OpTable& table, std::string_view op) {
+// Experts shared among ranks, so that tokens are sent.
+Sharding shared_experts() {
+  Sharding sharding;
+  sharding.beside.push_back({ParallelAxis::expert, y});
+  return sharding;
+}
+
+Expr kept_of(const OpTable& table, std::string_view op, const Sharding& sharding) {
   Expr sum;
-  for (const StoredTensor& tensor : stored_tensors(table, {}, selective_ops(table))) {
+  for (const StoredTensor& tensor : stored_tensors(table, sharding, selective_ops(table, sharding))) {
     if (tensor.kept && table.ops()[static_cast<std::size_t>(tensor.op)].name == op) sum += tensor.bytes;
   }
   return sum;
@@ -47,7 +54,7 @@ TEST_CASE(
 
 TEST_CASE("selective by op: wk, wo and w3 run again, and no product else") {
   constexpr OpTable table = layer_ops(llama);
-  constexpr RecomputedOps recomputed = selective_ops(table);
+  constexpr RecomputedOps recomputed = selective_ops(table, {});
   static_assert(forward_flops(table, {}, recomputed.ops) - cached_flops(table, {}, recomputed) ==
                 2 * s * b * h * (k * e + a * e + f));
 }
@@ -56,7 +63,7 @@ TEST_CASE(
     "selective by op: what is kept and what is made again is all that the backward pass needs, and what "
     "caches hold beside") {
   constexpr OpTable table = layer_ops(llama);
-  constexpr StoredTensors tensors = stored_tensors(table, {}, selective_ops(table));
+  constexpr StoredTensors tensors = stored_tensors(table, {}, selective_ops(table, {}));
   // q, of which rotary positions make what attention keeps, and the MLP's output, which no backward pass reads.
   constexpr Expr beside = 2 * s * b * (a * e + h);
   static_assert(kept_bytes(tensors) + dropped_bytes(tensors) ==
@@ -74,7 +81,7 @@ TEST_CASE(
 
 TEST_CASE("selective by op: experts run again, but what was sent to them is kept") {
   const OpTable table = layer_ops(sparse);
-  const RecomputedOps recomputed = selective_ops(table);
+  const RecomputedOps recomputed = selective_ops(table, shared_experts());
   const auto runs_again = [&](std::string_view op) { return (recomputed.ops & ops_named(table, {op})) != 0; };
   for (const char* const op : {"router", "route", "permute", "sort", "expert_up", "expert_down", "unsort"}) {
     CAPTURE(std::string(op));
@@ -82,8 +89,24 @@ TEST_CASE("selective by op: experts run again, but what was sent to them is kept
   }
   CHECK(!runs_again("dispatch"));
   CHECK(!runs_again("combine"));
-  CHECK(kept_of(table, "expert_up") == Expr());
-  CHECK(kept_of(table, "route") == 8 * q * s * b);
+  CHECK(kept_of(table, "expert_up", shared_experts()) == Expr());
+  CHECK(kept_of(table, "route", shared_experts()) == 8 * q * s * b);
+}
+
+TEST_CASE(
+    "selective by op: a rank that has all experts sends nothing, and keeps no more than tokens' choices") {
+  const OpTable table = layer_ops(sparse);
+  const RecomputedOps recomputed = selective_ops(table, {});
+  CHECK((recomputed.ops & ops_named(table, {"dispatch", "combine"})) ==
+        ops_named(table, {"dispatch", "combine"}));
+  const auto kept_rows = [&](const Sharding& sharding) {
+    Expr sum;
+    for (const char* const op : {"dispatch", "sort", "unsort", "combine", "unpermute"})
+      sum += kept_of(table, op, sharding);
+    return sum;
+  };
+  CHECK(kept_rows({}) == Expr());
+  CHECK(kept_rows(shared_experts()) != Expr());
 }
 
 TEST_CASE(
@@ -122,7 +145,7 @@ TEST_CASE("selective ops: a compiled layer keeps nothing that its backward pass 
     const ModelLayers layers = layers_of(model, {}, software);
     const StoredTensors stored =
         stored_tensors(layers.kinds.front().ops, sharding_of(model, {}),
-                       recomputed_ops_of(layers.kinds.front(), by_op), Detail::paper);
+                       recomputed_ops_of(layers.kinds.front(), by_op, {}), Detail::paper);
     std::vector<std::string_view> names;
     for (const StoredTensor& tensor : stored) {
       if (tensor.kept) names.push_back(tensor.name);

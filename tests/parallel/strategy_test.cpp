@@ -289,11 +289,12 @@ TEST_CASE("strategy: how the layer is divided") {
 
 TEST_CASE("strategy: what a policy recomputes") {
   const OpTable table = layer_ops({});
-  CHECK(recomputed_ops_of(table, {}) == RecomputedOps{});
-  CHECK(recomputed_ops_of(table, {.policy = RecomputePolicy::selective}) ==
+  CHECK(recomputed_ops_of(table, {}, {}) == RecomputedOps{});
+  CHECK(recomputed_ops_of(table, {.policy = RecomputePolicy::selective}, {}) ==
         RecomputedOps{.ops = core_attention_ops(table)});
-  CHECK(recomputed_ops_of(table, {.policy = RecomputePolicy::full}) == RecomputedOps{.ops = every_op(table)});
-  CHECK(recomputed_ops_of(table, {.policy = RecomputePolicy::ops, .ops = {"norm_1", "qkv"}}) ==
+  CHECK(recomputed_ops_of(table, {.policy = RecomputePolicy::full}, {}) ==
+        RecomputedOps{.ops = every_op(table)});
+  CHECK(recomputed_ops_of(table, {.policy = RecomputePolicy::ops, .ops = {"norm_1", "qkv"}}, {}) ==
         RecomputedOps{.ops = 3, .discarded = 3});
 }
 

@@ -8,6 +8,7 @@
 #include "headroom/memory/state.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stack_legality.hpp"
+#include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/composer.hpp"
 #include "plan/requests.hpp"
 
@@ -156,18 +157,26 @@ TEST_CASE("schedules: DualPipe hides exchanges between experts beside the other 
   CHECK(beside.breakdown.gemm == apart.breakdown.gemm);
 }
 
-TEST_CASE("schedules: 1F1B in pairs hides exchanges between experts, for one more microbatch in flight") {
+TEST_CASE(
+    "schedules: 1F1B in pairs hides exchanges between experts, for one more layer of a second microbatch") {
   Request request = with_experts(ScheduleKind::one_forward_one_backward);
   request.strategy.pipeline_parallel = 1;
   request.strategy.recompute = {.policy = RecomputePolicy::selective};
-  const Plan apart = account(evaluate(request));
+  const Plan apart = account(settled(evaluate(request)));
   request.strategy.overlap_expert_all_to_all = true;
-  const Plan beside = account(evaluate(request));
+  const Plan beside = account(settled(evaluate(request)));
   CHECK(beside.timing->iteration.total < apart.timing->iteration.total);
   CHECK(beside.timing->iteration.breakdown.expert_communication <
         0.5 * apart.timing->iteration.breakdown.expert_communication);
   CHECK(beside.ranks[0].activations.chunks_in_flight == apart.ranks[0].activations.chunks_in_flight + 1);
   CHECK(peak(beside) > peak(apart));
+  REQUIRE(beside.allocator);
+  REQUIRE(apart.allocator);
+  const double layers = static_cast<double>(beside.ranks[0].activations.layers);
+  CHECK(beside.ranks[0].activations.at_peak.layers <=
+        (layers + 1) / layers * apart.ranks[0].activations.at_peak.layers);
+  CHECK(beside.allocator->allocated - apart.allocator->allocated <
+        3 / layers * apart.ranks[0].activations.at_peak.layers);
   Composer composer(request);
   composer.set_layout(request.strategy);
   CHECK(composer.peak(request.strategy) == RankPeak{beside.peak_rank, peak(beside)});

@@ -63,7 +63,7 @@ std::vector<LayerChoice> all_of(const Layer& layer) { return all_of(*Sets(layer)
 // As an estimate has it.
 LayerChoice replaying(Layer layer, const Recomputation& recompute) {
   layer.strategy.recompute = recompute;
-  return {.ops = recomputed_ops_of(layer_ops(layer.model.architecture), recompute).ops,
+  return {.ops = recomputed_ops_of(layer_ops(layer.model.architecture), recompute, {}).ops,
           .bytes = layer_activations(layer.model, layer.strategy, layer.workload, recompute, layer.detail),
           .recompute = layer_cost(layer.model, layer.strategy, setting_for(layer)).recompute};
 }

@@ -2,6 +2,7 @@
 // holds the most bytes.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,7 +43,9 @@ using ChunkGroups = std::vector<std::size_t>;
 // backward pass when it holds the most.
 struct LiveMoment {
   Step step;
-  std::size_t group = 0;            // of the step's chunk
+  std::size_t group = 0;  // of the step's chunk
+  std::optional<std::size_t> beside =
+      {};                           // group of the forward pass beside a backward pass, not among those alive
   std::vector<std::int64_t> alive;  // passes, by group
   friend bool operator==(const LiveMoment&, const LiveMoment&) = default;
 };

@@ -4,8 +4,13 @@
 // layers from the last, making a checkpoint's working set again before it frees what the checkpoint kept. Where weights
 // have passes of their own, it leaves what those need, and they free it. Where the training stack counts what else is
 // alive during an op, its worst moment may be during any op of the head, of a layer or of the embedding.
+//
+// Where passes run in pairs (ScheduleShape::in_pairs), a forward pass goes through its first layer while the backward pass beside it
+// goes through its last, and so on: what the one leaves takes the place of what the other frees, one layer behind, and the head of the
+// one comes after all layers of the other [Megatron-LM, core/models/common/model_chunk_schedule_plan.py].
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -94,15 +99,28 @@ struct StepActivations {
 
 // What passes through one virtual stage do to a rank's memory.
 struct PassActivations {
-  Activations left;      // by a forward pass
-  Activations excess;    // of a backward pass at its worst moment above what was alive before it, if any
-  OpPlace during;        // of its worst moment
+  Activations left;    // by a forward pass
+  Activations excess;  // of a backward pass at its worst moment above what was alive before it, if any
+  OpPlace during;      // of its worst moment
+  // The same where a forward pass through a stage like this one runs beside it, above what was alive before both; only where passes
+  // run in pairs.
+  Activations paired_excess;
+  OpPlace paired_during;
   Activations deferred;  // by a backward pass, until the pass for weights of its own, where there is one
   Bytes on_host;         // that a forward pass leaves there, until the backward pass
   friend bool operator==(const PassActivations&, const PassActivations&) = default;
 };
 
-PassActivations pass_activations(const StageActivations& stage);
+PassActivations pass_activations(const StageActivations& stage, bool in_pairs = false);
+
+// The excess of a backward pass where a forward pass through another virtual stage runs beside it. Layers of that which leave more than
+// those that go are counted from the start.
+constexpr Activations excess_beside(const PassActivations& backward, const PassActivations& forward) {
+  Activations excess = backward.paired_excess;
+  excess.layers += std::max(Bytes(0), forward.left.layers - backward.left.layers);
+  excess.embedding += forward.left.embedding - backward.left.embedding;
+  return excess;
+}
 
 // Of the m virtual stages of a rank; `stages` are the p m of the model, in order.
 std::vector<PassActivations> pass_activations(const std::vector<StageActivations>& stages,
@@ -121,10 +139,12 @@ void visit_activations(const std::vector<PassActivations>& checkpointed,
   for (auto& counts : alive) counts.assign(static_cast<std::size_t>(shape.chunks), 0);
   std::vector<std::int64_t> deferred(static_cast<std::size_t>(shape.chunks), 0);
   Activations now;
+  const PassActivations* beside = nullptr;  // of the forward pass under way where a backward pass starts
   visit_windowed_steps(shape, rank, window, [&](const Step& step, bool stored) {
     const auto chunk = static_cast<std::size_t>(step.chunk);
     const PassActivations& pass = (*kinds[stored ? 1 : 0])[chunk];
     const Activations before = now;
+    const bool joins = shape.in_pairs && step.beside;
     if (step.pass == Pass::backward_weight) {
       --deferred[chunk];
     } else {
@@ -141,9 +161,15 @@ void visit_activations(const std::vector<PassActivations>& checkpointed,
       if (deferred[i] > 0) now = now + static_cast<double>(deferred[i]) * checkpointed[i].deferred;
     }
     StepActivations result{.step = step, .stored = stored, .highest = now, .after = now};
-    if (step.pass == Pass::backward && total(before + pass.excess) >= total(now)) {
-      result.highest = before + pass.excess;
-      result.during = pass.during;
+    if (joins && step.pass == Pass::forward) {
+      beside = &pass;
+      now = result.highest = result.after = before;
+    } else if (step.pass == Pass::backward) {
+      const Activations worst = before + (joins ? excess_beside(pass, *beside) : pass.excess);
+      if (total(worst) >= total(now)) {
+        result.highest = worst;
+        result.during = joins ? pass.paired_during : pass.during;
+      }
     }
     if (step.pass == Pass::backward_weight) result.highest = before;
     visit(result);

@@ -2,7 +2,8 @@
 // keeps the outputs of attention, of all-to-alls and reduce-scatters, the choice of experts, and of matrix products every other
 // one, in the order in which they run: the first, third and so on of a layer. All else runs again: normalizations, rotary positions,
 // activations, gathers, routers, the products of experts, which are no matrix products to it, and the other products. q, k and
-// v, and gate and up, are products of their own there, whatever rows a table has.
+// v, and gate and up, are products of their own there, whatever rows a table has. Experts that no other rank shares get their tokens
+// without an all-to-all, so that there is none to keep.
 #pragma once
 
 #include "headroom/parallel/compose.hpp"
@@ -11,18 +12,21 @@ namespace headroom {
 
 namespace detail {
 
-// Whether an exchange brings what would take as long to bring again: sends and sums, no gathers.
-constexpr bool is_cached_transfer(const Op& op) {
+// Whether a row has exchanges among ranks that bring what would take as long to bring again: sends and sums, no gathers.
+constexpr bool is_cached_transfer(const Op& op, const Sharding& sharding) {
   if (op.kind != OpKind::transfer) return false;
+  bool runs = false;
   for (const Exchange& exchange : op.exchanges) {
+    if (!divided_along(sharding, exchange.axis)) continue;
     if (forward_kind(exchange.name) == CollectiveKind::all_gather) return false;
+    runs = true;
   }
-  return true;
+  return runs;
 }
 
 }  // namespace detail
 
-constexpr RecomputedOps selective_ops(const OpTable& table) {
+constexpr RecomputedOps selective_ops(const OpTable& table, const Sharding& sharding) {
   RecomputedOps recomputed{.caches_reductions = true};
   int products = 0;
   const auto next_is_kept = [&] { return ++products % 2 == 1; };
@@ -31,7 +35,7 @@ constexpr RecomputedOps selective_ops(const OpTable& table) {
     bool runs_again = true;
     const auto cache = [&](ValueSet& set, ValueId value) { set.insert(static_cast<std::size_t>(value)); };
     const bool attends = op.kind == OpKind::flash_attention || op.kind == OpKind::batched_matmul;
-    if (attends || detail::is_cached_transfer(op)) {
+    if (attends || detail::is_cached_transfer(op, sharding)) {
       runs_again = false;
     } else if (op.name == "route") {
       for (const ValueId output : op.outputs) {

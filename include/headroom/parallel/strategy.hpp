@@ -230,12 +230,14 @@ Sharding sharding_of(const Transformer& model, const Strategy& strategy);
 // Layers of a kind may have fewer key/value heads than ranks where those of the model have not.
 Sharding sharding_of(const KindSizes& sizes, Sharding of_model, std::int64_t tensor_parallel);
 
-// The recomputation that a policy means on a layer's table. Of the names of `ops`, those count that are ops of the
-// table.
-RecomputedOps recomputed_ops_of(const OpTable& table, const Recomputation& recompute);
+// The recomputation that a policy means on a layer's table, some of whose exchanges run among the ranks that divide it. Of the
+// names of `ops`, those count that are ops of the table.
+RecomputedOps recomputed_ops_of(const OpTable& table, const Recomputation& recompute,
+                                const Sharding& sharding);
 // On a kind's, of which "KIND.OP" names an op too. Of layers of multi-token prediction, policies and modules are, and no ops by
 // their names; what else stands at the ends of a model is not recomputed.
-RecomputedOps recomputed_ops_of(const LayerKind& kind, const Recomputation& recompute);
+RecomputedOps recomputed_ops_of(const LayerKind& kind, const Recomputation& recompute,
+                                const Sharding& sharding);
 
 // Layers of a virtual stage of `layers` that the backward pass recomputes: all, or the first K of the block method.
 std::int64_t recomputed_layers(std::int64_t layers, const Recomputation& recompute);

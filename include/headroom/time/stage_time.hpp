@@ -42,6 +42,7 @@ struct ModelWork {
 struct PricedModel {
   std::vector<PricedTable> kinds;
   ScaleCosts scales = {};
+  Sharding sharding = {};
 };
 ModelWork model_work(const ModelLayers& layers, const Setting& setting);
 PricedModel priced(const ModelWork& work, const Setting& setting);
