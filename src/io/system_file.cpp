@@ -1,7 +1,9 @@
 #include "headroom/io/system_file.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -85,6 +87,7 @@ constexpr auto system_fields = [](auto& fields, auto& system) {
   fields.optional("devices_per_host", system.devices_per_host, node_sizes);
   fields.object("host", system.host, host_fields);
   fields.object("tdp", system.tdp, sourced_fields);
+  fields.object("power_exponent", system.power_exponent, sourced_fields);
   fields.list("reserves", system.reserves, reserve_fields);
   fields.optional("default_software", system.default_software);
   fields.object("performance", system.performance, performance_fields);
@@ -178,6 +181,8 @@ void check(const System& system, Document& document) {
         fmt::format("must divide devices_per_node ({} % {} = {})", system.devices_per_node,
                     *system.devices_per_host, system.devices_per_node % *system.devices_per_host));
   }
+  if (system.power_exponent && (system.power_exponent->value < 0 || system.power_exponent->value > 1))
+    document.report(JsonPointer("/power_exponent/value"), "must be between 0 and 1");
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < system.reserves.size(); ++i) {
     const Reserve& reserve = system.reserves[i];
@@ -253,15 +258,58 @@ System new_system(const std::string& base, const std::vector<std::string>& overr
 
 nlohmann::ordered_json json_of(const System& system) { return ObjectWriter::write(system, system_fields); }
 
-System read_system(const std::string& source, const std::vector<std::string>& overrides) {
-  const bool other_figures = std::any_of(overrides.begin(), overrides.end(), [](const std::string& override) {
-    return override.starts_with("performance.device.");
-  });
-  if (other_figures) return with_figures(source, overrides, "set_system", OtherFigures::what_if);
+namespace {
+
+bool any_starts_with(const std::vector<std::string>& overrides, std::string_view start) {
+  return std::any_of(overrides.begin(), overrides.end(),
+                     [&](const std::string& override) { return override.starts_with(start); });
+}
+
+System with_overrides(const std::string& source, const std::vector<std::string>& overrides) {
+  if (any_starts_with(overrides, "performance.device."))
+    return with_figures(source, overrides, "set_system", OtherFigures::what_if);
   Document document = open_document(source, "system");
   lay_over_base(document, "system");
   apply_overrides(document, overrides, "set_system");
   return system_of(std::move(document));
+}
+
+// Memory-bound kernels draw 137 to 300 W of an H200's 700 W [arXiv:2605.11999], so that no limit down to there slows them.
+constexpr double least_power_share = 300.0 / 700;
+
+// The rates of a device under a lower power limit than its own, which they are of, but for those that overrides state.
+void limit_power(System& system, const System& own, const std::vector<std::string>& overrides) {
+  if (!own.tdp || !system.tdp || !system.performance) return;
+  const double share = system.tdp->value.count() / own.tdp->value.count();
+  if (share > 1 || share < least_power_share) {
+    throw InputError(
+        "set_system tdp",
+        fmt::format("must be {} to {}, the power limit of {}{}, not {}",
+                    to_text(Watts(std::ceil(least_power_share * own.tdp->value.count()))),
+                    to_text(own.tdp->value), own.name,
+                    share > 1 ? " (--power-per-gpu counts energy at another power)"
+                              : ": below it memory-bound kernels slow down too, which is not modelled",
+                    to_text(system.tdp->value)));
+  }
+  const double factor = std::pow(share, system.power_exponent ? system.power_exponent->value : 1);
+  visit_rates(system.performance->rates, [&](std::string_view group, std::string_view name, auto& rate) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(rate.value)>, double>) {
+      if (name != "sustained" || factor == 1) return;
+      if (any_starts_with(overrides, fmt::format("performance.rates.{}.sustained", group))) return;
+      rate = {
+          factor * rate.value, Origin::assumed,
+          fmt::format("Power as the mechanism: {:.3g} of what the device sustains at {}, at {}. There: {}",
+                      factor, to_text(own.tdp->value), to_text(system.tdp->value), rate.source)};
+    }
+  });
+}
+
+}  // namespace
+
+System read_system(const std::string& source, const std::vector<std::string>& overrides) {
+  System system = with_overrides(source, overrides);
+  if (any_starts_with(overrides, "tdp")) limit_power(system, with_overrides(source, {}), overrides);
+  return system;
 }
 
 System parse_system(std::string_view text, const std::string& file) {

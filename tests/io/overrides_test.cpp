@@ -1,4 +1,6 @@
 // --set KEY=VALUE: laid over a file before it is checked.
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 #include "headroom/io/model_file.hpp"
@@ -131,6 +133,38 @@ TEST_CASE("overrides: a key that other programs use suggests the field of that m
   CHECK(told("hidden_size") == "set hidden_size: unknown key (did you mean 'hidden'?)");
   CHECK(told("num_query_groups") == "set num_query_groups: unknown key (did you mean 'key_value_heads'?)");
   CHECK(told("num_experts") == "set num_experts: unknown key (did you mean 'experts.count'?)");
+}
+
+TEST_CASE("system: --set-system of a lower power limit slows what a device sustains, and no burst") {
+  const auto rates = [](const char* name, std::vector<std::string> overrides) {
+    return read_system(name, overrides).performance->rates;
+  };
+  const Rates own = rates("dgx-b200-180g", {});
+  const Rates capped = rates("dgx-b200-180g", {"tdp=700 W"});
+  // Blackwell's throughput goes with power.
+  CHECK(capped.products.sustained.value == doctest::Approx(0.7 * own.products.sustained.value));
+  CHECK(capped.flash_attention.sustained.value == doctest::Approx(0.7 * own.flash_attention.sustained.value));
+  CHECK(capped.products.sustained.origin == Origin::assumed);
+  CHECK(capped.products.sustained.source.starts_with(
+      "Power as the mechanism: 0.7 of what the device sustains at 1 kW, at 700 W. There: "));
+  CHECK(capped.products.tile_peak == own.products.tile_peak);
+  CHECK(capped.products.memory_bandwidth == own.products.memory_bandwidth);
+  CHECK(capped.streaming == own.streaming);
+  // Hopper's with the cube root of it.
+  CHECK(rates("dgx-h100-80g", {"tdp=500 W"}).products.sustained.value ==
+        doctest::Approx(std::pow(5.0 / 7, 0.333) * rates("dgx-h100-80g", {}).products.sustained.value));
+  // A stated clock stays, and the device's own limit changes nothing.
+  CHECK(rates("dgx-b200-180g", {"tdp=700 W", "performance.rates.products.sustained=0.6"})
+            .products.sustained.value == 0.6);
+  CHECK(rates("dgx-b200-180g", {"tdp=1000 W"}).products.sustained == own.products.sustained);
+  CHECK(message_of([] { return read_system("dgx-b200-180g", {"tdp=1.2 kW"}); }) ==
+        "set_system tdp: must be 429 W to 1 kW, the power limit of dgx-b200-180g (--power-per-gpu counts "
+        "energy at "
+        "another power), not 1.2 kW");
+  CHECK(message_of([] { return read_system("dgx-b200-180g", {"tdp=200 W"}); }) ==
+        "set_system tdp: must be 429 W to 1 kW, the power limit of dgx-b200-180g: below it memory-bound "
+        "kernels slow "
+        "down too, which is not modelled, not 200 W");
 }
 
 }  // namespace headroom

@@ -89,6 +89,8 @@ struct System {
   std::optional<std::int64_t> devices_per_host;
   std::optional<Host> host;           // without it nothing can be offloaded
   std::optional<Sourced<Watts>> tdp;  // the power that the data sheet designs one device for
+  // How what a device sustains goes with its power limit: as this power of it. Absent: 1, as much as that.
+  std::optional<Sourced<double>> power_exponent;
   std::vector<Reserve> reserves;
   std::string default_software = "megatron-2022";  // the stack of runs on it, where nobody names one
   std::optional<Performance> performance;          // without it a run can be planned for memory, not for time
