@@ -1,5 +1,7 @@
 #include "headroom/answer/estimate.hpp"
 
+#include <utility>
+
 #include "headroom/core/contains.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/spreads_file.hpp"
@@ -38,6 +40,7 @@ std::vector<std::string> sharding_stacks(const Request& request, std::int64_t de
   for (const char* name : {"torchtitan-2025", "nemo-2025"}) {
     Request other = request;
     other.software = read_software(name);
+    other.model = with_attention(std::move(other.model), other.software.attention_kernel);
     other.strategy = with_stack_defaults({}, other.software, other.model);
     const Space space{.devices = devices,
                       .layouts = layouts_of(other.software),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "headroom/core/expects.hpp"
 #include "headroom/io/spreads_file.hpp"
@@ -223,6 +224,7 @@ PlanTask task_of(const PlanQuestion& question) {
   PlanTask task{
       .base = question.base, .space = question.space, .comparison = comparison_of(question), .found = {}};
   EXPECTS(question.offers.size() <= 1 || !(question.find || question.deadline));
+  task.base.model = with_attention(std::move(task.base.model), task.base.software.attention_kernel);
   const std::optional<Question> inverse = inverse_of(question);
   if (!inverse) return task;
   task.found = find_held(task.base, task.space, *inverse, task.comparison.global_batches);
@@ -337,7 +339,10 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
                             .strategy = why->strategy,
                             .problems = why->problems,
                             .best = {}};
-    if (why->software) inquiry.base.software = *why->software;
+    if (why->software) {
+      inquiry.base.software = *why->software;
+      inquiry.base.model = with_attention(std::move(inquiry.base.model), why->software->attention_kernel);
+    }
     if (!reply.accounts.empty()) inquiry.best = reply.accounts.front().evaluation;
     reply.inquiry = answer(inquiry);
   }

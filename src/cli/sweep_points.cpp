@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "cli/other_names.hpp"
 #include "headroom/interop/hugging_face.hpp"
@@ -123,6 +124,8 @@ PointQuestion PointReader::read(const std::vector<std::string>& arguments) {
   const std::string stack = named.software.empty() ? point.request.system.default_software : named.software;
   collect(problems,
           [&] { point.request.software = software_.read(stack, named.software_overrides, read_software); });
+  point.request.model =
+      with_attention(std::move(point.request.model), point.request.software.attention_kernel);
   read_margin(named, point.request, problems);
   if (kind_ == SweepKind::plan) {
     use_stack_optimizer(flags_->request, point.request);

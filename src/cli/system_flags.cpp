@@ -1,5 +1,7 @@
 #include "cli/system_flags.hpp"
 
+#include <utility>
+
 #include "cli/notes.hpp"
 #include "headroom/core/contains.hpp"
 #include "headroom/io/software_file.hpp"
@@ -49,6 +51,7 @@ void read_software_flags(const SystemFlags& flags, Request& request, std::vector
   const std::string stack = flags.software.empty() ? request.system.default_software : flags.software;
   collect(problems, [&] { request.software = read_software(stack, flags.software_overrides); });
   note_reading("software", stack);
+  request.model = with_attention(std::move(request.model), request.software.attention_kernel);
 }
 
 void read_system_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems) {

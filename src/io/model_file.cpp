@@ -1,5 +1,6 @@
 #include "headroom/io/model_file.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -55,6 +56,16 @@ Architecture with_all_parts() {
   return architecture;
 }
 
+// Whether a model file says which kernel attends, for all layers or for some kind.
+bool states_attention(const Json& root, const LayerLists& lists) {
+  const auto states = [](const Json& layer) {
+    return layer.is_object() && layer.contains("kernels") && layer["kernels"].is_object() &&
+           layer["kernels"].contains("attention");
+  };
+  if (states(root)) return true;
+  return lists.kinds && std::any_of(lists.kinds->begin(), lists.kinds->end(), states);
+}
+
 }  // namespace
 
 Transformer model_of(Document document) {
@@ -63,6 +74,7 @@ Transformer model_of(Document document) {
   model.name = stem_of(document.file);
   model.vocabulary_multiple = megatron_vocabulary_multiple;
   const LayerLists lists = taken_lists(document);
+  model.attention_kernel.stated = states_attention(document.root, lists);
   if (ObjectReader::read(document, JsonPointer(), model, model_fields)) {
     resolve(model, document);
     read_layer_lists(document, lists, model);

@@ -86,6 +86,7 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.optional("launches", software.launches);
   fields.optional("cuda_graphs", software.cuda_graphs);
   fields.optional_names("cuda_graph_modules", software.cuda_graph_modules);
+  fields.optional("attention_kernel", software.attention_kernel);
   fields.optional("attention_kernels", software.attention_kernels);
   fields.optional("optimizer", software.optimizer.kind);
   fields.optional("main_params_dtype", software.optimizer.main_params);

@@ -18,4 +18,11 @@ std::int64_t padded_vocabulary(const Transformer& model, std::int64_t tensor_par
   return round_up(model.vocabulary, multiple);
 }
 
+Transformer with_attention(Transformer model, AttentionKernel of_stack) {
+  if (model.attention_kernel.stated) return model;
+  model.architecture.kernels.attention = of_stack;
+  for (LayerDescription& kind : model.layer_kinds) kind.architecture.kernels.attention = of_stack;
+  return model;
+}
+
 }  // namespace headroom

@@ -5,6 +5,7 @@
 #include <future>
 #include <system_error>
 #include <tuple>
+#include <utility>
 
 namespace headroom {
 namespace {
@@ -46,6 +47,7 @@ Request request_of(const Request& base, const Compared& comparison, const Varian
   Request request = base;
   request.system = comparison.offers[variant.offer].system;
   request.software = comparison.offers[variant.offer].software;
+  request.model = with_attention(std::move(request.model), request.software.attention_kernel);
   request.strategy = comparison.offers[variant.offer].strategy.value_or(base.strategy);
   request.workload.global_batch = variant.global_batch;
   return request;

@@ -152,4 +152,18 @@ TEST_CASE("variants: one count is searched as such") {
 }
 
 }  // namespace
+TEST_CASE("variants: each stack brings its attention kernel where the model states none") {
+  const Request request{.model = read_model("gpt3-175b"), .system = read_system("dgx-h100-80g")};
+  Offer old{.system = request.system};
+  Offer recent = old;
+  recent.software.attention_kernel = AttentionKernel::flash;
+  const Compared both{.offers = {old, recent}, .device_counts = {64}, .global_batches = {64}};
+  const auto attention = [&](const Request& base, std::size_t offer) {
+    return request_of(base, both, {offer, 64, 64}).model.architecture.kernels.attention;
+  };
+  CHECK(attention(request, 0) == AttentionKernel::unfused);
+  CHECK(attention(request, 1) == AttentionKernel::flash);
+  CHECK(attention(request_of(request, both, {1, 64, 64}), 0) == AttentionKernel::unfused);
+}
+
 }  // namespace headroom

@@ -117,7 +117,7 @@ enum class Launcher : std::uint8_t {
 };
 
 // The choices of a stack, as its file names them; product_rate and expert_products have sources of their own.
-inline constexpr std::array<std::string_view, 36> stack_choices{"overlap_tensor_parallel",
+inline constexpr std::array<std::string_view, 37> stack_choices{"overlap_tensor_parallel",
                                                                 "copies_sequence_shards",
                                                                 "overlap_grad_reduce",
                                                                 "overlap_param_gather",
@@ -147,6 +147,7 @@ inline constexpr std::array<std::string_view, 36> stack_choices{"overlap_tensor_
                                                                 "blocking_launches",
                                                                 "launches",
                                                                 "cuda_graphs",
+                                                                "attention_kernel",
                                                                 "attention_kernels",
                                                                 "optimizer",
                                                                 "main_params_dtype",
@@ -203,6 +204,7 @@ struct Software {
   CudaGraphs cuda_graphs = CudaGraphs::none;
   // Of graphs of layers; empty: all but `moe`, as it is where routing drops no token.
   std::vector<GraphModule> cuda_graph_modules;
+  AttentionKernel attention_kernel = AttentionKernel::unfused;  // of models that state none (with_attention)
   AttentionKernels attention_kernels = AttentionKernels::fitted;
   // Of strategies that say no more (parallel/stack_defaults.hpp): what is stepped, and the dtype in which gradients of microbatches and
   // of data-parallel ranks are summed.

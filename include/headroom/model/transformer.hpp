@@ -152,6 +152,12 @@ struct LayerRun {
   friend bool operator==(const LayerRun&, const LayerRun&) = default;
 };
 
+// Whether a model's description states its attention kernel. Who states it is no property of a model, so that all are equal.
+struct StatedKernel {
+  bool stated = true;
+  friend constexpr bool operator==(StatedKernel, StatedKernel) { return true; }
+};
+
 struct Transformer {
   std::string name;
   std::string source;                // where the sizes were published
@@ -172,6 +178,7 @@ struct Transformer {
   // add up to `layers`. Otherwise both are empty, and the layers are as the members above say.
   std::vector<LayerDescription> layer_kinds = {};
   std::vector<LayerRun> layer_runs = {};
+  StatedKernel attention_kernel = {};  // `kernels.attention` of no layer, where it does not
   friend bool operator==(const Transformer&, const Transformer&) = default;
 };
 
@@ -191,6 +198,9 @@ bool any_layer(const Transformer& model, Rule rule) {
 inline bool any_experts(const Transformer& model) {
   return any_layer(model, [](const Architecture& layer) { return layer.experts.has_value(); });
 }
+
+// With the attention kernel of a training stack, where the model states none.
+Transformer with_attention(Transformer model, AttentionKernel of_stack);
 
 inline bool any_flash_attention(const Transformer& model) {
   return any_layer(model, [](const Architecture& layer) {
