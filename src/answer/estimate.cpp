@@ -19,7 +19,7 @@ constexpr std::size_t most_alternatives = 3;
 std::vector<LoadedPlan> plans_by_load(const Request& request) {
   const std::int64_t ranks = request.strategy.expert_parallel;
   std::vector<LoadedPlan> loads;
-  if (ranks == 1 || !any_experts(request.model)) return loads;
+  if (ranks == 1 || !any_experts(request.model) || request.strategy.moe_pad_to_capacity) return loads;
   for (const auto& [load, name] : spellings<ExpertLoad>) {
     Request loaded = request;
     loaded.workload.moe_imbalance = {.load = load};

@@ -125,7 +125,6 @@ class MegatronFlags {
   }
 
   void add_stages() {
-    const std::int64_t p = strategy_.pipeline_parallel;
     const std::int64_t m = strategy_.virtual_pipeline;
     const std::vector<std::int64_t> by_stage = layers_by_stage(model_.layers, strategy_);
     if (stage_layout(model_.layers, strategy_) == StageLayout::uneven) {
@@ -139,12 +138,10 @@ class MegatronFlags {
             "'" + megatron_layout(by_stage, model_.mtp_layers) + "'");
       }
     } else if (m > 1 && goes_round(strategy_.schedule)) {
-      if (zero_bubble_) {
-        add("model", "num_layers_per_virtual_pipeline_stage", model_.layers / (p * m));
-      } else {
-        add("model",
-            bridge_ ? "virtual_pipeline_model_parallel_size" : "num_virtual_stages_per_pipeline_rank", m);
-      }
+      const char* const name = zero_bubble_ ? "num_layers_per_virtual_pipeline_stage"
+                               : bridge_    ? "virtual_pipeline_model_parallel_size"
+                                            : "num_virtual_stages_per_pipeline_rank";
+      add("model", name, zero_bubble_ ? model_.layers / (strategy_.pipeline_parallel * m) : m);
     }
     if (strategy_.microbatch_group_size > 0) {
       add("model",
@@ -170,6 +167,9 @@ class MegatronFlags {
     if (strategy_.overlap_expert_all_to_all)
       on(bridge_ ? "comm_overlap" : "model", "overlap_moe_expert_parallel_comm");
     if (strategy_.moe_router_padding) on("model", "moe_router_padding_for_quantization");
+    if (!strategy_.moe_pad_to_capacity) return;
+    add("model", "moe_expert_capacity_factor", fmt::format("{:g}", capacity_factor(model_)));
+    on("model", "moe_pad_expert_input_to_capacity");
   }
 
   void add_sharding() {

@@ -86,4 +86,14 @@ double fullest_rank(const MoeImbalance& imbalance, const Transformer& model, std
   return most > 0 ? most : imbalance.factor;
 }
 
+double capacity_factor(const Transformer& model) {
+  double most = 0;
+  const auto consider = [&](const Architecture& architecture) {
+    if (architecture.experts) most = std::max(most, architecture.experts->capacity_factor.value_or(0));
+  };
+  if (model.layer_kinds.empty()) consider(model.architecture);
+  for (const LayerDescription& kind : model.layer_kinds) consider(kind.architecture);
+  return most > 0 ? most : 1;
+}
+
 }  // namespace headroom

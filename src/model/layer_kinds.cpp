@@ -79,8 +79,9 @@ std::vector<LayerRun> distinct_runs(const std::vector<LayerDescription>& kinds,
 OpTable table_of(LayerDescription layer, const LayerChoices& choices) {
   layer.architecture = with_kernels(layer.architecture, choices.kernels);
   const bool pads_rows = choices.pads_rows && is_narrow(choices.precision);
-  return layer_in(layer_ops(layer, choices.micro_batch, choices.dispatcher, pads_rows), choices.precision,
-                  choices.scope);
+  return layer_in(
+      layer_ops(layer, choices.micro_batch, choices.dispatcher, pads_rows, choices.pads_to_capacity),
+      choices.precision, choices.scope);
 }
 
 // Layers next to each other of one kind, all of them at 16 bits or none.

@@ -38,6 +38,20 @@ void check_overlap(Rules& rules, const Transformer& model, const Strategy& strat
   rules.require(model.mtp_layers <= 1, field, "does not go with more than one `mtp_layers` of the model");
 }
 
+// [Megatron-Core, transformer_config.py, moe_pad_expert_input_to_capacity]
+void check_capacity(Rules& rules, const Transformer& model, const Strategy& strategy) {
+  if (!strategy.moe_pad_to_capacity) return;
+  const char* const field = "moe_pad_to_capacity";
+  rules.require(
+      !any_layer(model,
+                 [](const Architecture& layer) { return layer.experts && !layer.experts->capacity_factor; }),
+      field, "needs `capacity_factor` of the model's experts, the rows to pad to over the mean");
+  rules.require(strategy.moe_dispatcher == Dispatcher::alltoall, field, [&] {
+    return "needs `moe_dispatcher` alltoall, not " + std::string(name_of(strategy.moe_dispatcher)) +
+           ", which is modelled without padding";
+  });
+}
+
 void check_ranks(Rules& rules, const Transformer& model, const Strategy& strategy) {
   const std::int64_t y = strategy.expert_parallel;
   const std::int64_t z = strategy.expert_tensor_parallel;
@@ -55,6 +69,7 @@ void check_ranks(Rules& rules, const Transformer& model, const Strategy& strateg
   rules.require(strategy.tensor_parallel == 1 || strategy.sequence_parallel, "sequence_parallel",
                 "must be on where `tensor_parallel` is above 1 and the model has experts");
   check_overlap(rules, model, strategy);
+  check_capacity(rules, model, strategy);
   const bool once = sends_once_to_each_rank(strategy.moe_dispatcher);
   const std::string name(name_of(strategy.moe_dispatcher));
   rules.require(!once || y > 1, "moe_dispatcher", [&] {
@@ -74,6 +89,7 @@ void check_no_experts(Rules& rules, const Strategy& strategy) {
   rules.require(strategy.expert_tensor_parallel == 1, "expert_tensor_parallel", rule);
   rules.require(strategy.moe_dispatcher == Dispatcher::alltoall, "moe_dispatcher", rule);
   rules.require(!strategy.moe_router_padding, "moe_router_padding", rule);
+  rules.require(!strategy.moe_pad_to_capacity, "moe_pad_to_capacity", rule);
   rules.require(!strategy.overlap_expert_all_to_all, "overlap_expert_all_to_all", rule);
 }
 

@@ -73,7 +73,9 @@ Bindings bindings(const Transformer& model, const Strategy& strategy, const Work
       .bind(Symbol::expert_feedforward, number(experts.feedforward))
       .bind(Symbol::shared_feedforward, number(experts.shared_feedforward))
       .bind(Symbol::expert_latent, number(experts.latent))
-      .bind(Symbol::imbalance, fullest_rank(workload.moe_imbalance, model, strategy.expert_parallel));
+      .bind(Symbol::imbalance, strategy.moe_pad_to_capacity
+                                   ? capacity_factor(model)
+                                   : fullest_rank(workload.moe_imbalance, model, strategy.expert_parallel));
   const Mamba mamba = model.architecture.mamba.value_or(Mamba{});
   letters.bind(Symbol::mamba_heads, number(mamba.heads))
       .bind(Symbol::mamba_head_size, number(mamba.head_size))

@@ -170,15 +170,20 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
     warn("sequence_parallel_without_tensor_parallel",
          "sequence parallelism splits over tensor-parallel ranks: with one of them it changes nothing");
   }
-  if (workload.moe_imbalance != MoeImbalance{} && (!any_experts(model) || strategy.expert_parallel == 1)) {
+  if (workload.moe_imbalance != MoeImbalance{} &&
+      (!any_experts(model) || strategy.expert_parallel == 1 || strategy.moe_pad_to_capacity)) {
     warn("moe_imbalance_without_effect",
-         any_experts(model) ? "the load of experts differs between expert-parallel ranks: with one of them "
-                              "(expert_parallel 1) moe_imbalance changes nothing"
-                            : "the model has no experts: moe_imbalance changes nothing");
+         !any_experts(model) ? "the model has no experts: moe_imbalance changes nothing"
+         : strategy.moe_pad_to_capacity
+             ? "rows of all experts are padded to their capacity "
+               "(moe_pad_to_capacity): moe_imbalance changes nothing"
+             : "the load of experts differs between expert-parallel ranks: with one "
+               "of them (expert_parallel 1) moe_imbalance changes nothing");
   }
   const MoeImbalance& imbalance = workload.moe_imbalance;
   const double load = std::max(fullest_rank(imbalance, model, strategy.expert_parallel), 1.0);
-  if (any_experts(model) && imbalance.factor > load && strategy.expert_parallel > 1) {
+  if (any_experts(model) && imbalance.factor > load && strategy.expert_parallel > 1 &&
+      !strategy.moe_pad_to_capacity) {
     warn("moe_imbalance_capped", fmt::format("no expert-parallel rank is sent more than {:.4g} x the mean "
                                              "here: moe_imbalance {:g} counts as that",
                                              load, imbalance.factor));

@@ -102,6 +102,7 @@ void LayerPrices::select(const Strategy& strategy) {
                            strategy.expert_tensor_parallel,
                            strategy.moe_dispatcher,
                            strategy.moe_router_padding,
+                           strategy.moe_pad_to_capacity,
                            strategy.micro_batch,
                            nodes_of(strategy),
                            strategy.sequence_parallel,

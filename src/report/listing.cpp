@@ -38,13 +38,14 @@ std::string render_list(const std::vector<ListedModel>& models, const Style& sty
   const auto count = [&](double parameters) { return csv ? whole(parameters) : human_count(parameters); };
   for (const auto& [model, parameters] : models) {
     const bool all_active = parameters.active == parameters.all && !csv;
-    table.rows.push_back({model.name, count(parameters.all), all_active ? "" : count(parameters.active),
-                          all_active ? "" : count(parameters.active_without_embedding),
-                          std::to_string(model.layers), std::to_string(model.hidden),
-                          std::to_string(model.feedforward), std::to_string(model.heads),
-                          std::to_string(model.key_value_heads), std::to_string(model.vocabulary),
-                          std::to_string(model.sequence), std::string(name_of(model.architecture.activation)),
-                          std::string(name_of(model.architecture.kernels.attention))});
+    table.rows.push_back(
+        {model.name, count(parameters.all), all_active ? "" : count(parameters.active),
+         all_active ? "" : count(parameters.active_without_embedding), std::to_string(model.layers),
+         std::to_string(model.hidden), std::to_string(model.feedforward), std::to_string(model.heads),
+         std::to_string(model.key_value_heads), std::to_string(model.vocabulary),
+         std::to_string(model.sequence), std::string(name_of(model.architecture.activation)),
+         model.attention_kernel.stated ? std::string(name_of(model.architecture.kernels.attention))
+                                       : "the stack's"});
   }
   return render_table(table, style);
 }

@@ -139,6 +139,7 @@ std::string policy_line(const Strategy& strategy, const Software& software) {
     text +=
         fmt::format(", those of {} in BF16", fmt::join(names_of(strategy.precision_scope.bf16_modules), " "));
   if (routes_padded(strategy) && is_narrow(strategy.precision)) text += ", rows of experts padded as routed";
+  if (strategy.moe_pad_to_capacity) text += ", rows of experts padded to their capacity";
   if (strategy.tp_only_amax_red) text += ", amax reduced over TP and CP alone";
   if (strategy.fp8_param_gather) text += ", weights of layers in that type alone";
   text += fmt::format(", {} gradients", name_of(reduced_gradient_dtype(strategy, software)));

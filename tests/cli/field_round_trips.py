@@ -69,11 +69,12 @@ EXAMPLES = {
     "expert_tensor_parallel": ("2", ["--data-parallel", "4"]),
     "moe_dispatcher": ("hybridep", ["--data-parallel", "4", "--expert-parallel", "4"]),
     "moe_router_padding": ("yes", ["--system", "dgx-h100-80g", "--precision", "fp8"]),
+    "moe_pad_to_capacity": ("yes", ["--set", "experts.capacity_factor=1.5"]),
     "moe_imbalance": ("1.5", []),
     "overlap_expert_all_to_all": ("yes", ["--data-parallel", "4", "--expert-parallel", "4"]),
 }
 # Fields of models with experts.
-MODELS = {name: "mixtral-8x7b" for name in ("expert_parallel", "expert_tensor_parallel", "moe_dispatcher", "moe_router_padding", "moe_imbalance", "overlap_expert_all_to_all")}
+MODELS = {name: "mixtral-8x7b" for name in ("expert_parallel", "expert_tensor_parallel", "moe_dispatcher", "moe_router_padding", "moe_pad_to_capacity", "moe_imbalance", "overlap_expert_all_to_all")}
 # And of models with flash attention.
 MODELS.update({name: "llama-3-8b" for name in ("context_parallel", "cp_comm", "hierarchical_cp_sizes", "fp8_attention",
                                                "fp8_output_layer")})
@@ -143,7 +144,7 @@ def check_field(program, field, mistakes):
         return
     told = 0
     for flags, found in printed(program, field, report, arguments):
-        again = program.report("estimate", model, *system_of(beside), *shlex.split(flags))
+        again = program.report("estimate", model, *system_or_model_of(beside), *shlex.split(flags))
         told += text_of(member(again, field["json"])) != field["default"]
         if not found.items() <= summary(again).items():
             wrong(f"'{flags}' is printed for {found}, and makes {summary(again)}")
@@ -153,8 +154,8 @@ def check_field(program, field, mistakes):
         wrong("nothing that is printed has it")
 
 
-def system_of(arguments):
-    return arguments[:2] if arguments[:1] == ["--system"] else []
+def system_or_model_of(arguments):
+    return arguments[:2] if arguments[:1] in (["--system"], ["--set"]) else []
 
 
 def summary(report):

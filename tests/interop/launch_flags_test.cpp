@@ -144,6 +144,11 @@ TEST_CASE("launch flags: Megatron-LM's are flags, Megatron-Bridge's overrides of
   CHECK(has(megatron, "--num-virtual-stages-per-pipeline-rank 2"));
   CHECK(has(bridge, "model.virtual_pipeline_model_parallel_size=2"));
   CHECK(has(megatron, "--overlap-moe-expert-parallel-comm"));
+  Strategy padded = strategy;
+  padded.moe_pad_to_capacity = true;
+  CHECK(has(launched("megatron-core-2025", padded, "mixtral-8x7b"), "--moe-pad-expert-input-to-capacity"));
+  CHECK(has(launched("megatron-core-2025", padded, "mixtral-8x7b"), "--moe-expert-capacity-factor 1"));
+  CHECK(has(launched("nemo-2025", padded, "mixtral-8x7b"), "model.moe_pad_expert_input_to_capacity=true"));
   CHECK(has(bridge, "comm_overlap.overlap_moe_expert_parallel_comm=true"));
   CHECK(has(megatron,
             "--expert-tensor-parallel-size 1"));  // Megatron-LM's own default is that of tensor parallelism

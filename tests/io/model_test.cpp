@@ -2,7 +2,6 @@
 #include <rapidcheck.h>
 
 #include "headroom/io/model_file.hpp"
-#include "headroom/io/software_file.hpp"
 #include "messages.hpp"
 
 namespace headroom {
@@ -344,22 +343,6 @@ TEST_CASE("model: writing and reading give the same model back") {
     architecture.kernels.dropout_mask = *rc::gen::element(Dtype::boolean, Dtype::half);
     RC_ASSERT(parse_model(write_model(model), "models/llama-3-8b.json") == model);
   }));
-}
-
-TEST_CASE("model: a file that states no attention kernel leaves it to the stack") {
-  const auto attention = [](const Transformer& model, const char* stack) {
-    return with_attention(model, read_software(stack).attention_kernel).architecture.kernels.attention;
-  };
-  const Transformer open = read_model("gpt3-175b");
-  CHECK(attention(open, "megatron-2022") == AttentionKernel::unfused);
-  CHECK(attention(open, "megatron-core-2025") == AttentionKernel::flash);
-  // Another stack's comes in its place.
-  const Transformer flash = with_attention(open, AttentionKernel::flash);
-  CHECK(attention(flash, "megatron-2022") == AttentionKernel::unfused);
-  CHECK(attention(read_model("gpt3-175b", {"kernels.attention=unfused"}), "megatron-core-2025") ==
-        AttentionKernel::unfused);
-  CHECK(attention(read_model("llama-3-8b"), "megatron-2022") == AttentionKernel::flash);
-  CHECK(parse_model(write_model(open), "m.json").attention_kernel.stated);
 }
 
 }  // namespace headroom

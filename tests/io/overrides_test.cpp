@@ -1,9 +1,12 @@
 // --set KEY=VALUE: laid over a file before it is checked.
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "messages.hpp"
 
@@ -165,6 +168,22 @@ TEST_CASE("system: --set-system of a lower power limit slows what a device susta
         "set_system tdp: must be 429 W to 1 kW, the power limit of dgx-b200-180g: below it memory-bound "
         "kernels slow "
         "down too, which is not modelled, not 200 W");
+}
+
+TEST_CASE("model: a file that states no attention kernel leaves it to the stack") {
+  const auto attention = [](const Transformer& model, const char* stack) {
+    return with_attention(model, read_software(stack).attention_kernel).architecture.kernels.attention;
+  };
+  const Transformer open = read_model("gpt3-175b");
+  CHECK(attention(open, "megatron-2022") == AttentionKernel::unfused);
+  CHECK(attention(open, "megatron-core-2025") == AttentionKernel::flash);
+  // Another stack's comes in its place.
+  const Transformer flash = with_attention(open, AttentionKernel::flash);
+  CHECK(attention(flash, "megatron-2022") == AttentionKernel::unfused);
+  CHECK(attention(read_model("gpt3-175b", {"kernels.attention=unfused"}), "megatron-core-2025") ==
+        AttentionKernel::unfused);
+  CHECK(attention(read_model("llama-3-8b"), "megatron-2022") == AttentionKernel::flash);
+  CHECK(parse_model(write_model(open), "m.json").attention_kernel.stated);
 }
 
 }  // namespace headroom

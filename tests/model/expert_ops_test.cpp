@@ -1,4 +1,6 @@
 // Theorems about the op table of a mixture of experts.
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "headroom/io/model_file.hpp"
@@ -281,6 +283,31 @@ TEST_CASE("experts: what ranks share must divide what they share") {
   CHECK(fields(beside) == Fields{});
   beside.recompute.ops = {"moe"};  // which would send tokens again
   CHECK(fields(beside) == Fields{"overlap_expert_all_to_all"});
+}
+
+TEST_CASE(
+    "experts: rows padded to capacity are sent, brought back and computed on, and nobody waits for counts") {
+  const OpTable dropless = layer_ops(sparse);
+  const OpTable padded = layer_ops(sparse, false, Dispatcher::alltoall, false, true);
+  const auto elements = [](const OpTable& table, std::string_view name) {
+    for (const Value& value : table.values()) {
+      if (value.name == name) return value.elements;
+    }
+    return Monomial(0);
+  };
+  for (const char* const name : {"permuted tokens", "permuted probabilities", "returned tokens"}) {
+    CAPTURE(std::string(name));
+    CHECK(elements(padded, name) == I * elements(dropless, name));
+  }
+  for (const char* const name : {"received tokens", "expert input", "expert output", "sum over experts"}) {
+    CAPTURE(std::string(name));
+    CHECK(elements(padded, name) == elements(dropless, name));
+  }
+  const auto waits = [](const OpTable& table) {
+    return std::any_of(table.ops().begin(), table.ops().end(), [](const Op& op) { return op.host_waits; });
+  };
+  CHECK(waits(dropless));
+  CHECK_FALSE(waits(padded));
 }
 
 }  // namespace headroom

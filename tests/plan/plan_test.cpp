@@ -211,4 +211,46 @@ TEST_CASE("plan: tokens that experts drop are no FLOPs, and no rank is sent more
   CHECK(capped());
 }
 
+TEST_CASE("plan: padding to the capacity of experts costs time and memory, and no FLOPs that count") {
+  Request request = gpt3_timed();
+  request.model = read_model("mixtral-8x7b");
+  request.strategy = {.data_parallel = 8, .expert_parallel = 8, .data_sharding = DataSharding::zero1};
+  request.workload = {.global_batch = 8, .sequence = 4096};
+  const auto padded = [&](double capacity) {
+    Request asked = request;
+    asked.model.architecture.experts->capacity_factor = capacity;
+    asked.strategy.moe_pad_to_capacity = true;
+    return account(evaluate(asked));
+  };
+  const Plan even = account(evaluate(request));
+  const Plan one = padded(1);
+  const Plan two = padded(2);
+  const Plan four = padded(4);
+  CHECK(one.ranks[0].activations.at_peak == even.ranks[0].activations.at_peak);
+  CHECK(peak(one) < peak(two));
+  CHECK(peak(two) < peak(four));
+  const auto exchanged = [](const Plan& plan) {
+    return plan.timing->iteration.breakdown.expert_communication;
+  };
+  const auto products = [](const Plan& plan) { return plan.timing->iteration.breakdown.gemm; };
+  CHECK(exchanged(four) > 1.9 * exchanged(two));
+  CHECK(products(four) - products(two) > 1.8 * (products(two) - products(one)));
+  CHECK(four.timing->flops.model == even.timing->flops.model);
+  // No load of experts changes what is padded.
+  request.workload.moe_imbalance.factor = 1.5;
+  CHECK(padded(2).timing->iteration.total == two.timing->iteration.total);
+  const auto problem = [&](Dispatcher dispatcher, std::optional<double> capacity) {
+    Request asked = request;
+    asked.model.architecture.experts->capacity_factor = capacity;
+    asked.strategy.moe_pad_to_capacity = true;
+    asked.strategy.moe_dispatcher = dispatcher;
+    return illegalities(asked, asked.strategy).front();
+  };
+  CHECK(problem(Dispatcher::alltoall, std::nullopt) ==
+        Problem{"moe_pad_to_capacity",
+                "needs `capacity_factor` of the model's experts, the rows to pad to over the mean"});
+  CHECK(problem(Dispatcher::allgather, 2).rule ==
+        "needs `moe_dispatcher` alltoall, not allgather, which is modelled without padding");
+}
+
 }  // namespace headroom

@@ -34,6 +34,9 @@ double fullest_rank(ExpertLoad load, std::int64_t experts, std::int64_t ranks);
 // experts.
 double fullest_rank(const MoeImbalance& imbalance, const Transformer& model, std::int64_t ranks);
 
+// The largest of a model's layers that have one; 1 where none has.
+double capacity_factor(const Transformer& model);
+
 template <>
 inline constexpr std::array<Spelling<ExpertLoad>, 3> spellings<ExpertLoad>{{
     {ExpertLoad::balanced, "balanced"},

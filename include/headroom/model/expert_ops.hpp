@@ -10,7 +10,8 @@
 //   and behind all   [shared_up  shared_activation  shared_down  [shared_gate]]  add_shared
 //
 // Every token goes to q of E experts, so that a rank sends q s b rows, or r s b where a row goes once to each rank that has
-// any of its experts, and its experts compute on I q s b of them: I = 1 where the load is even. Or all tokens are gathered, each
+// any of its experts, and its experts compute on I q s b of them: I = 1 where the load is even. Where rows are padded to the
+// capacity of the experts, ranks send and compute on I q s b rows, I being the capacity factor, whatever tokens there are. Or all tokens are gathered, each
 // rank takes those of its experts, and sums over ranks give each its tokens back. The experts' rows depend neither on
 // that nor on how many ranks share the experts.
 #pragma once
@@ -51,6 +52,11 @@ constexpr Monomial copies(Dispatcher dispatcher) {
   return sends_once_to_each_rank(dispatcher) ? symbols::r : symbols::q;
 }
 
+// Rows that a rank sends, tokens and padding, over the tokens among them.
+constexpr Monomial padding(const OpBuilder& layer) {
+  return layer.pads_to_capacity ? symbols::I : Monomial(1);
+}
+
 // Each token goes to the ranks of its experts.
 constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& choice) {
   using namespace symbols;
@@ -58,8 +64,9 @@ constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& ch
   const Monomial width = width_read(layer);
   const Monomial copied = copies(layer.dispatcher) * s * b * width;
   Op permute{.name = "permute", .kind = OpKind::copy, .inputs = {input, choice.probabilities}};
-  const ValueId tokens = layer.table.value({"permuted tokens", copied});
-  const ValueId probabilities = layer.table.value({"permuted probabilities", q * s * b, dtype});
+  const ValueId tokens = layer.table.value({"permuted tokens", padding(layer) * copied});
+  const ValueId probabilities =
+      layer.table.value({"permuted probabilities", padding(layer) * q * s * b, dtype});
   const ValueId map = layer.table.value({"row map", 2 * E * s * b, Dtype::int32});
   permute.outputs = {tokens, probabilities, map};
   permute.saves = {{map, row_origin}};
@@ -152,7 +159,7 @@ constexpr ValueId returned_sums(OpBuilder& layer, const ExpertRows& rows, ValueI
                   .exchanges = {scatter},
                   .operators = routing::chunk_map});
   layer.table.hold(rows.input);  // routed_experts_compute: dispatched_input
-  const ValueId returned = layer.table.value({"returned tokens", copied});
+  const ValueId returned = layer.table.value({"returned tokens", padding(layer) * copied});
   layer.table.op({.name = "combine",
                   .kind = OpKind::transfer,
                   .inputs = {sent},
@@ -238,7 +245,7 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
                     .outer = {outer}}};
     if (biases) op.parameters = {{E * outer.count, Placement::experts}};
     op.weights = WeightClass::expert;
-    op.host_waits = first;  // how many rows each expert has sizes its product
+    op.host_waits = first && !layer.pads_to_capacity;  // how many rows each expert has sizes its product
     if (biases && !first)
       op.traffic.push_back(routing::weighted_bias(rows * width, layer.arch.experts->router_dtype,
                                                   layer.arch.kernels.expert_bias.value_or(Fusion::unfused)));

@@ -83,8 +83,9 @@ struct LayerChoices {
   Precision precision = Precision::bf16;
   PrecisionScope scope = {};
   Dispatcher dispatcher = Dispatcher::alltoall;
-  bool pads_rows = true;      // of experts by copying them, where their products are of fewer than 16 bits
-  StackKernels kernels = {};  // of a model that states none
+  bool pads_rows = true;  // of experts by copying them, where their products are of fewer than 16 bits
+  bool pads_to_capacity = false;       // rows of experts before they are sent
+  StackKernels kernels = {};           // of a model that states none
   VocabularyParallel vocabulary = {};  // of more than one tensor-parallel rank
   friend auto operator<=>(const LayerChoices&, const LayerChoices&) = default;
 };

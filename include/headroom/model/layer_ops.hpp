@@ -16,10 +16,14 @@
 namespace headroom {
 
 constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence = false,
-                            Dispatcher dispatcher = Dispatcher::alltoall, bool pads_rows = false) {
+                            Dispatcher dispatcher = Dispatcher::alltoall, bool pads_rows = false,
+                            bool pads_to_capacity = false) {
   using namespace symbols;
-  OpBuilder layer{
-      .arch = architecture, .one_sequence = one_sequence, .dispatcher = dispatcher, .pads_rows = pads_rows};
+  OpBuilder layer{.arch = architecture,
+                  .one_sequence = one_sequence,
+                  .dispatcher = dispatcher,
+                  .pads_rows = pads_rows,
+                  .pads_to_capacity = pads_to_capacity};
   const ValueId input = layer.table.value({"layer input", s * b * h, architecture.kernels.residual_dtype});
   const auto before = [&](std::string_view name, ValueId value) {
     return architecture.norm_position == NormPosition::after ? value : layer.norm(name, value);
@@ -48,10 +52,11 @@ constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence 
 // query head has a key/value head of its own, none is repeated, and the only sequence of a microbatch comes first.
 template <class Layer>
 constexpr OpTable layer_ops(const Layer& layer, std::int64_t micro_batch,
-                            Dispatcher dispatcher = Dispatcher::alltoall, bool pads_rows = false) {
+                            Dispatcher dispatcher = Dispatcher::alltoall, bool pads_rows = false,
+                            bool pads_to_capacity = false) {
   Architecture architecture = layer.architecture;
   if (layer.key_value_heads == layer.heads) architecture.kernels.kv_sharing = KvSharing::grouped;
-  return layer_ops(architecture, micro_batch == 1, dispatcher, pads_rows);
+  return layer_ops(architecture, micro_batch == 1, dispatcher, pads_rows, pads_to_capacity);
 }
 
 }  // namespace headroom

@@ -21,6 +21,7 @@ struct OpBuilder {
   bool one_sequence = false;  // in a microbatch: then batch first and sequence first are the same order
   Dispatcher dispatcher = Dispatcher::alltoall;  // of the tokens of experts
   bool pads_rows = false;                        // of experts, by copying them
+  bool pads_to_capacity = false;                 // of experts, before they are sent
 
   // A by-product of `op` that is kept for its backward pass.
   constexpr void keep(Op& op, const Value& value, std::string_view why) {

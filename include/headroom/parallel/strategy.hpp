@@ -55,7 +55,9 @@ struct Strategy {
   std::int64_t expert_tensor_parallel = 1;  // z, ranks that share an expert
   Dispatcher moe_dispatcher = Dispatcher::alltoall;
   bool moe_router_padding = false;  // rows of experts are padded as they are routed, and not by copying them
-  std::int64_t micro_batch = 1;     // b
+  // Every expert gets as many rows as its capacity factor admits, tokens or padding [Megatron-LM, --moe-pad-expert-input-to-capacity].
+  bool moe_pad_to_capacity = false;
+  std::int64_t micro_batch = 1;  // b
   bool sequence_parallel = false;
   // With sequence_parallel: what it divides along the sequence is divided along the hidden dimension in place of that, and ranks add
   // up the statistics of norms. A layout to compare with: no stack has it.
@@ -203,6 +205,7 @@ inline LayerChoices layer_choices(const Transformer& model, const Strategy& stra
           .scope = strategy.precision_scope,
           .dispatcher = strategy.moe_dispatcher,
           .pads_rows = !routes_padded(strategy),
+          .pads_to_capacity = strategy.moe_pad_to_capacity,
           .kernels = kernels_of(software),
           .vocabulary = vocabulary_parallel(model, strategy, software)};
 }

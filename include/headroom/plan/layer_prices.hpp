@@ -80,12 +80,12 @@ class LayerPrices {
   };
   [[nodiscard]] Nodes nodes_of(const Strategy& strategy) const;
 
-  // t, c, cp_comm, U, y, z, dispatcher, moe_router_padding, b, nodes, sequence_parallel, split_hidden, save_gathered_input, keep_pipeline_outputs, gradient_dtype, precision,
+  // t, c, cp_comm, U, y, z, dispatcher, moe_router_padding, moe_pad_to_capacity, b, nodes, sequence_parallel, split_hidden, save_gathered_input, keep_pipeline_outputs, gradient_dtype, precision,
   // what else is in it, the ranks that agree on its scales, whether passes reduce gradients, and whether the optimizer steps matrices,
   // adapters, modules that are offloaded, whether whole layers are
   using Key =
       std::tuple<std::int64_t, std::int64_t, CpComm, std::int64_t, std::int64_t, std::int64_t, Dispatcher,
-                 bool, std::int64_t, Nodes, bool, bool, bool, bool, Dtype, Precision, PrecisionScope,
+                 bool, bool, std::int64_t, Nodes, bool, bool, bool, bool, Dtype, Precision, PrecisionScope,
                  std::optional<Group>, bool, bool, Lora, std::vector<std::string>, bool>;
 
   const ModelLayers& layers_for(const Strategy& strategy);
