@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <system_error>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -15,6 +13,7 @@
 #include "headroom/core/reading.hpp"
 #include "headroom/report/table.hpp"
 #include "io/text.hpp"
+#include "io/written_files.hpp"
 
 namespace headroom::cli {
 
@@ -31,51 +30,29 @@ std::string long_flag_of(const CLI::Option& option) {
   return names.empty() ? std::string() : "--" + names.back();
 }
 
-// What an option was given, and the parts of what may hold several: "a.json,b.json", "system=c.json".
-std::vector<std::string> values_and_parts(const CLI::Option& option) {
-  constexpr std::string_view separators = "=,; ";
-  std::vector<std::string> texts = option.results();
-  for (const std::string& value : option.results()) {
-    for (std::size_t start = 0; start < value.size();) {
-      const std::size_t end = std::min(value.find_first_of(separators, start), value.size());
-      if (end > start) texts.push_back(value.substr(start, end - start));
-      start = end + 1;
-    }
-  }
-  return texts;
+// For messages: "--tensor-parallel", "model".
+std::string name_of(const CLI::Option& option) {
+  return option.get_lnames().empty() ? option.get_name() : long_flag_of(option);
 }
 
-// Whether two names are of one file, which need not exist yet. What is no regular file, such as a terminal, can be both
-// read and written.
-bool same_file(const std::string& output, const std::string& other) {
-  std::error_code error;
-  if (!std::filesystem::exists(output, error)) {
-    return std::filesystem::weakly_canonical(output, error) ==
-           std::filesystem::weakly_canonical(other, error);
-  }
-  return std::filesystem::is_regular_file(output, error) && std::filesystem::equivalent(output, other, error);
-}
-
-// Nothing that a command reads or writes beside it may be lost to one of its outputs.
-void check_outputs(const App& app) {
+// What a shell makes of a variable that is not set. The program would take it for an option that is not there.
+void check_values(const App& app) {
   std::vector<Problem> problems;
-  const auto is_output = [&](const CLI::Option* option) {
-    return std::find(app.outputs.begin(), app.outputs.end(), option) != app.outputs.end();
-  };
+  for (const CLI::Option* const option : app.get_options()) {
+    const std::vector<std::string>& values = option->results();
+    if (std::find(values.begin(), values.end(), "") == values.end()) continue;
+    problems.push_back({name_of(*option), "must not be empty: give " + option->get_type_name() +
+                                              (option->get_required() ? "" : ", or leave it out")});
+  }
+  if (!problems.empty()) throw InputError(std::move(problems));
+}
+
+// What is read while the command runs is compared with them.
+void note_outputs(const App& app) {
+  std::vector<Problem> problems;
   for (const CLI::Option* const output : app.outputs) {
-    if (output->count() == 0) continue;
-    const std::string file = output->results().back();
-    for (const CLI::Option* const other : app.get_options()) {
-      if (other == output) continue;
-      const std::vector<std::string> texts = values_and_parts(*other);
-      const auto text = std::find_if(texts.begin(), texts.end(),
-                                     [&](const std::string& each) { return same_file(file, each); });
-      if (text == texts.end()) continue;
-      problems.push_back(
-          {long_flag_of(*output), "would overwrite '" + printable(*text) + "', which is " +
-                                      (is_output(other) ? "for " + long_flag_of(*other) : "read") +
-                                      ": name another file"});
-    }
+    if (output->count() > 0)
+      collect(problems, [&] { will_write(long_flag_of(*output), output->results().back()); });
   }
   if (!problems.empty()) throw InputError(std::move(problems));
 }
@@ -164,7 +141,7 @@ std::string Option::flag() const { return long_flag_of(*option_); }
 
 const std::vector<std::string>& Option::long_names() const { return option_->get_lnames(); }
 
-std::string Option::name() const { return flag().empty() ? option_->get_name() : flag(); }
+std::string Option::name() const { return name_of(*option_); }
 
 bool Option::is_required() const { return option_->get_required(); }
 
@@ -232,7 +209,8 @@ CommandText Command::text() const { return text_of(*app_, ""); }
 void Command::on_run(std::function<void()> run) const {
   app_->callback([app = app_, run = std::move(run)] {
     if (!app->get_subcommands().empty()) return;
-    check_outputs(*app);
+    check_values(*app);
+    note_outputs(*app);
     run();
   });
 }
@@ -246,8 +224,8 @@ std::vector<std::string> Command::arguments(const std::vector<std::string_view>&
     for (const std::string& value : option->results()) {
       arguments.push_back(flag.empty() ? value : flag + "=" + value);
       if (first_non_text_byte(value)) {
-        problems.push_back({flag.empty() ? option->get_name() : flag,
-                            "must be text without control characters, not '" + printable(value) + "'"});
+        problems.push_back(
+            {name_of(*option), "must be text without control characters, not '" + printable(value) + "'"});
       }
     }
   }
@@ -275,7 +253,8 @@ void CommandLine::run(int argc, const char* const* argv) {
   check_flags(*app_, own);
   try {
     parse(*app_, std::move(own.arguments));
-  } catch (const CLI::CallForHelp&) {
+  } catch (const CLI::CallForHelp& help) {
+    check_help(*app_, help);
     std::fputs(help_of(*app_).c_str(), stdout);
   } catch (const CLI::Success& asked_for_version) {
     app_->exit(asked_for_version);

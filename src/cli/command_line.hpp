@@ -93,8 +93,8 @@ class Command {
 
   [[nodiscard]] CommandText text() const;
 
-  // What the command does once all is read. It is not called where a subcommand was given, nor where a file that would
-  // be written is one of those that are read.
+  // What the command does once all is read. It is not called where a subcommand was given, where a value is empty, nor
+  // where two flags name one file to write.
   void on_run(std::function<void()> run) const;
 
   // What was given, in one spelling: positional arguments as they are, options as "--name=value", in the order of the

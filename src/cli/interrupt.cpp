@@ -17,7 +17,7 @@ extern "C" void note(int signal) {
 }  // namespace
 
 void note_interrupts() {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
     // What a parent told us to ignore (nohup, a background job) stays ignored.
     if (std::signal(signal, note) == SIG_IGN) std::signal(signal, SIG_IGN);
   }

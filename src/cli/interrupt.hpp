@@ -1,4 +1,4 @@
-// Ctrl-C during a long command: it ends between two steps, so that half-written files are removed.
+// Ctrl-C during a long command, or the end of its terminal: it ends between two steps, so that half-written files are removed.
 #pragma once
 
 namespace headroom::cli {
@@ -7,7 +7,7 @@ struct Interrupted {
   int signal;
 };
 
-// From now on the first SIGINT or SIGTERM is only noted; a second ends the program at once.
+// From now on the first SIGHUP, SIGINT or SIGTERM is only noted; a second ends the program at once.
 void note_interrupts();
 
 // Throws Interrupted when one was noted.

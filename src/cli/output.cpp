@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "cli/flags.hpp"
+#include "cli/interrupt.hpp"
 #include "headroom/core/error.hpp"
+#include "io/written_files.hpp"
 
 namespace headroom::cli {
 
@@ -103,6 +105,7 @@ std::filesystem::path unused_beside(const std::filesystem::path& target) {
 
 Output::Output(const OutputFlags& flags) : name_(flags.file) {
   if (name_.empty()) return;
+  expect_unread(name_);
   std::error_code error;
   // A link is written through, not replaced.
   const std::filesystem::path resolved = std::filesystem::weakly_canonical(name_, error);
@@ -110,6 +113,7 @@ Output::Output(const OutputFlags& flags) : name_(flags.file) {
   if (std::filesystem::is_directory(target_, error)) throw InputError(name_, "is a directory");
   // A device or a pipe takes the text itself; replacing it would be no kindness.
   scratch_ = std::filesystem::is_other(target_, error) ? target_ : unused_beside(target_);
+  if (scratch_ != target_) note_interrupts();
   file_.open(scratch_, std::ios::binary | std::ios::trunc);
   if (!file_) fail(std::generic_category().message(errno));
   // Whom the old file is for stays as its owner said.
@@ -133,15 +137,18 @@ void Output::write(const std::string& text) {
     const bool written =
         std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
     if (!written) fail(std::generic_category().message(errno));
-  } else if (!(file_ << text)) {
-    fail(std::generic_category().message(errno));
+    return;
   }
+  if (scratch_ != target_) throw_if_interrupted();
+  if (!(file_ << text)) fail(std::generic_category().message(errno));
 }
 
 void Output::finish() {
   if (!name_.empty()) {
     file_.close();
     if (!file_) fail(std::generic_category().message(errno));
+    expect_unread(name_);
+    if (scratch_ != target_) throw_if_interrupted();
     std::error_code error;
     if (scratch_ != target_) std::filesystem::rename(scratch_, target_, error);
     if (error) fail(error.message());

@@ -10,6 +10,7 @@
 #include "cli/output.hpp"
 #include "cli/version.hpp"
 #include "io/text.hpp"
+#include "io/written_files.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -33,17 +34,24 @@ const CommandText& command_of(const CommandText& program, const std::vector<std:
   return *command;
 }
 
-void write_pages(const CommandText& command, const std::string& folder) {
-  write({.file = folder + "/" + page_name(command) + ".1"}, manual_page(command, version()));
-  for (const CommandText& below : command.commands) write_pages(below, folder);
+// Calls take(file, command) for the page of the command and those of the commands below it.
+template <class Take>
+void for_each_page(const CommandText& command, const std::string& folder, const Take& take) {
+  take(folder + "/" + page_name(command) + ".1", command);
+  for (const CommandText& below : command.commands) for_each_page(below, folder, take);
 }
 
 void man(const CommandText& program, const ManFlags& flags) {
   const CommandText& command = command_of(program, flags.words);
   if (flags.folder.empty()) return write(flags.output, manual_page(command, version()));
+  if (!flags.output.file.empty()) throw InputError("--all", "writes to its folder alone: leave out --output");
   std::error_code error;
   if (!std::filesystem::is_directory(flags.folder, error)) throw InputError(flags.folder, "is no folder");
-  write_pages(command, flags.folder);
+  for_each_page(command, flags.folder,
+                [](const std::string& file, const CommandText&) { will_write("--all", file); });
+  for_each_page(command, flags.folder, [](const std::string& file, const CommandText& of) {
+    write({.file = file}, manual_page(of, version()));
+  });
 }
 
 }  // namespace

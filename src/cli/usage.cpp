@@ -4,6 +4,8 @@
 #include <utility>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace headroom::cli {
 namespace {
@@ -19,17 +21,24 @@ std::pair<const CLI::App*, std::string> innermost(const CLI::App& program) {
   return {app, name};
 }
 
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(below->get_name());
+  return names;
+}
+
 // What could have been written instead of an argument that nothing takes.
 std::string suggestion(const CLI::App& app, const std::string& unexpected) {
-  std::vector<std::string> names;
+  std::vector<std::string> names = command_names(app);
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
   return did_you_mean(unexpected, {names.begin(), names.end()});
 }
+
+// Whether a command does nothing without one of those below it.
+bool needs_command(const CLI::App& app) { return app.get_require_subcommand_min() > 0; }
 
 }  // namespace
 
@@ -61,8 +70,17 @@ UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
   const auto [app, name] = innermost(program);
   const std::vector<std::string> unexpected = program.remaining(true);
   if (unexpected.empty()) return {{{"", error.what()}}, name};
-  return {{{"", "'" + unexpected.front() + "' is not expected here" + suggestion(*app, unexpected.front())}},
-          name};
+  const std::string& word = unexpected.front();
+  std::string hint = suggestion(*app, word);
+  if (!needs_command(*app) || word.starts_with('-'))
+    return {{{"", "'" + word + "' is not expected here" + hint}}, name};
+  if (hint.empty()) hint = fmt::format(" (it has {})", fmt::join(command_names(*app), ", "));
+  return {{{"", "'" + word + "' is no command of " + name + hint}}, name};
+}
+
+void check_help(const CLI::App& program, const CLI::ParseError& asked) {
+  if (needs_command(*innermost(program).first) && !program.remaining(true).empty())
+    throw usage_error(program, asked);
 }
 
 }  // namespace headroom::cli

@@ -17,4 +17,7 @@ void check_flags(const CLI::App& program, const OwnNames& own);
 // What kept the arguments from being parsed.
 UsageError usage_error(const CLI::App& program, const CLI::ParseError& error);
 
+// Throws UsageError where help was asked of a command that there is not: "help nosuch".
+void check_help(const CLI::App& program, const CLI::ParseError& asked);
+
 }  // namespace headroom::cli

@@ -14,6 +14,7 @@
 #include <zlib.h>
 
 #include "headroom/core/error.hpp"
+#include "io/written_files.hpp"
 
 namespace headroom {
 namespace {
@@ -111,6 +112,7 @@ ByteSource::ByteSource(const std::string& path)
       inflater_(std::make_unique<Inflater>()),
       block_(block_bytes),
       allowed_(std::numeric_limits<std::size_t>::max()) {
+  will_read(path);
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) throw InputError(path, "is a directory, not a file");
   inflater_->file.reset(std::fopen(path.c_str(), "rb"));

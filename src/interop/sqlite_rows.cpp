@@ -9,6 +9,7 @@
 
 #include "headroom/core/error.hpp"
 #include "io/text.hpp"
+#include "io/written_files.hpp"
 
 namespace headroom {
 namespace {
@@ -32,6 +33,7 @@ void SqliteRows::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_f
 
 SqliteDatabase::SqliteDatabase(std::string path)
     : file_(std::move(path)), steps_left_(std::make_unique<std::int64_t>(0)) {
+  will_read(file_);
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(file_.c_str(), &handle, SQLITE_OPEN_READONLY, nullptr);
   handle_.reset(handle);

@@ -8,6 +8,7 @@
 
 #include "object_reader.hpp"
 #include "text.hpp"
+#include "written_files.hpp"
 
 namespace headroom {
 namespace {
@@ -106,7 +107,9 @@ std::string part_row(const std::string& row, bool first) { return (first ? "\n" 
 
 std::string part_end() { return "\n]}\n"; }
 
-PartReader::PartReader(const std::string& path) : path_(path), file_(path, std::ios::binary) {
+PartReader::PartReader(const std::string& path) : path_(path) {
+  will_read(path);
+  file_.open(path, std::ios::binary);
   if (!file_) throw InputError(path, "cannot be read: " + std::generic_category().message(errno));
   const std::string first = line();
   if (!first.ends_with('[')) throw InputError(path, no_part);

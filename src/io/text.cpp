@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "headroom/core/error.hpp"
+#include "written_files.hpp"
 
 namespace headroom {
 namespace {
@@ -80,6 +81,7 @@ std::string read_whole(const std::string& path) {
 }  // namespace
 
 std::string read_file(const std::string& path) {
+  will_read(path);
   std::error_code error;
   if (!std::filesystem::exists(path, error) || std::filesystem::is_regular_file(path, error) ||
       std::filesystem::is_directory(path, error)) {

@@ -64,12 +64,12 @@ def an_interrupt_leaves_no_file(program, folder):
     long = ["sweep", "gpt3-175b", "-t", "8", "--vary", "sequence=1:1000000:1", "--vary", "micro_batch=1,2"]
     target = folder / "rows.csv"
     target.write_text("old")
-    for threads in ("1", "2"):
+    for threads, ending in (("1", signal.SIGINT), ("2", signal.SIGINT), ("2", signal.SIGTERM), ("2", signal.SIGHUP)):
         child = subprocess.Popen([program, *long, "--threads", threads, "--format", "csv", "-o", target])
         while not any("partial" in entry.name and entry.stat().st_size for entry in folder.iterdir()):
             time.sleep(0.01)
-        child.send_signal(signal.SIGINT)
-        check(child.wait() == -signal.SIGINT, "an interrupted run ends by the signal")
+        child.send_signal(ending)
+        check(child.wait() == -ending, "an interrupted run ends by the signal")
         check([entry.name for entry in folder.iterdir()] == ["rows.csv"], "an interrupted run leaves a file")
         check(target.read_text() == "old", "an interrupted run overwrites")
     child = subprocess.Popen([program, *long, "--format", "csv"], stdout=subprocess.PIPE)
