@@ -1,6 +1,8 @@
 // The program: parses the command line, runs one subcommand, and turns failures into messages and exit codes.
+#include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -89,6 +91,8 @@ ExitCode run(int argc, const char* const* argv) {
   add_man(program, exit_code);
   try {
     command_line.run(argc, argv);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+      throw InputError("standard output", "cannot be written: " + std::generic_category().message(errno));
     return exit_code;
   } catch (const UsageError& error) {
     bad_input(error, command_line);
