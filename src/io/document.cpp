@@ -23,7 +23,8 @@ bool is_sourced(const Json& json) {
 void apply_override(Document& document, std::string_view override, const std::string& name) {
   const std::size_t equals = override.find('=');
   const std::string_view key = override.substr(0, equals);
-  const std::string flag = name + " " + printable(key);
+  constexpr std::size_t longest_key = 200;
+  const std::string flag = name + " " + printable(key, longest_key);
   if (equals == std::string_view::npos || key.empty()) {
     document.problems.push_back({name + " " + printable(override), "must be KEY=VALUE, such as hidden=8192"});
     return;
@@ -201,6 +202,19 @@ std::string stem_of(const std::string& file) {
   return printable(std::filesystem::path(file).stem().string(), longest);
 }
 
+std::string names_nothing(const std::string& source, std::string_view kind) {
+  std::error_code error;
+  if (std::filesystem::exists(source, error)) return {};
+  const NameMeaning meaning = meaning_of(kind, source);
+  if (meaning.names.size() == 1) return {};
+  if (!meaning.names.empty()) {
+    return fmt::format("may be {}{}: name one of them", quoted_choice(meaning.names),
+                       meaning.because.empty() ? "" : fmt::format(" ({})", meaning.because));
+  }
+  return fmt::format("is neither a file nor the name of a {}{}", kind == "software" ? "training stack" : kind,
+                     name_hint(source, kind));
+}
+
 Document open_document(const std::string& source, std::string_view kind) {
   std::error_code error;
   const auto status = std::filesystem::status(source, error);
@@ -213,14 +227,7 @@ Document open_document(const std::string& source, std::string_view kind) {
   if (status.type() == std::filesystem::file_type::none) {
     throw InputError(printable(source), "cannot be read: " + error.message());
   }
-  const std::string shown = source.empty() ? "\"\"" : printable(source, 200);
-  if (!meaning.names.empty()) {
-    throw InputError(shown,
-                     fmt::format("may be {}{}: name one of them", quoted_choice(meaning.names),
-                                 meaning.because.empty() ? "" : fmt::format(" ({})", meaning.because)));
-  }
-  throw InputError(shown, fmt::format("is neither a file nor the name of a {}{}",
-                                      kind == "software" ? "training stack" : kind, name_hint(source, kind)));
+  throw InputError(source.empty() ? "\"\"" : printable(source, 200), names_nothing(source, kind));
 }
 
 bool is_file(const std::string& source, std::string_view kind) {

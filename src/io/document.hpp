@@ -46,6 +46,9 @@ std::vector<std::string> value_names(const nlohmann::ordered_json& file);
 // The name of what a file describes: "gpt3-175b" of "models/gpt3-175b.json".
 std::string stem_of(const std::string& file);
 
+// The rule that a name breaks which means neither a file nor one embedded file, with the nearest; else empty.
+std::string names_nothing(const std::string& source, std::string_view kind);
+
 // The document that a user means by a file or by a name that meaning_of() knows; a file wins. `kind` is "model", "system" or
 // "software". Throws InputError when there is neither, naming the nearest.
 Document open_document(const std::string& source, std::string_view kind);

@@ -111,7 +111,12 @@ bool ObjectReader::find_wanted(std::string_view key, std::vector<std::string>& a
 }
 
 void ObjectReader::report(std::string_view key, std::string rule) {
-  document_.report(at_ / std::string(key), std::move(rule));
+  report(at_ / std::string(key), std::move(rule));
+}
+
+void ObjectReader::report(const JsonPointer& at, std::string rule) {
+  ++mistakes_;
+  document_.report(at, std::move(rule));
 }
 
 void ObjectReader::format(std::int64_t version) {
@@ -157,8 +162,7 @@ void ObjectReader::take_integer(const JsonPointer& at, const Json& json, std::in
   if (fits && json.get<std::int64_t>() >= range.least) {
     value = json.get<std::int64_t>();
   } else {
-    document_.report(at,
-                     fmt::format("must be an integer from {} to {}{}", range.least, range.most, found(json)));
+    report(at, fmt::format("must be an integer from {} to {}{}", range.least, range.most, found(json)));
   }
 }
 
@@ -176,7 +180,7 @@ void ObjectReader::take(std::string_view key, std::string& value) {
 }
 
 void ObjectReader::take_text(const JsonPointer& at, const Json& json, std::string& value) {
-  const auto wrong = [&](std::string rule) { document_.report(at, std::move(rule)); };
+  const auto wrong = [&](std::string rule) { report(at, std::move(rule)); };
   if (!json.is_string()) return wrong("must be text" + found(json));
   const auto& text = json.get_ref<const std::string&>();
   if (text.find_first_not_of(' ') == std::string::npos) return wrong("must not be empty");

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "document.hpp"
@@ -58,10 +59,14 @@ class ObjectReader {
   void optional(std::string_view key, T& value, const Rule&... rule) {
     if (find(key, /*required=*/false) != nullptr) take(key, value, rule...);
   }
-  // Without the key there is no value.
+  // Without the key there is no value, nor where what is given breaks its rule.
   template <class T, class... Rule>
   void optional(std::string_view key, std::optional<T>& value, const Rule&... rule) {
-    if (find(key, /*required=*/false) != nullptr) take(key, value.emplace(), rule...);
+    if (find(key, /*required=*/false) == nullptr) return;
+    const std::size_t before = mistakes_;
+    T taken{};
+    take(key, taken, rule...);
+    if (mistakes_ == before) value = std::move(taken);
   }
 
   // Without the key the value stays as it was, and the place of the key ("model.layers") is added to what is absent.
@@ -145,6 +150,7 @@ class ObjectReader {
   bool find_wanted(std::string_view key, std::vector<std::string>& absent);
   [[nodiscard]] bool is_overridden(std::string_view key) const;
   void report(std::string_view key, std::string rule);
+  void report(const JsonPointer& at, std::string rule);
   std::size_t length(std::string_view key);
   static std::string listed(std::span<const std::string_view> names);
 
@@ -184,6 +190,7 @@ class ObjectReader {
   JsonPointer at_;
   const Json* object_;  // null when there is none, which has been noted
   std::vector<std::string_view> known_;
+  std::size_t mistakes_ = 0;  // noted of this object's own fields
 };
 
 }  // namespace headroom

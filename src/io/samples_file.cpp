@@ -128,7 +128,7 @@ void complete(Written& written, const JsonPointer& at, Document& document) {
       } else {
         kept = *given;
       }
-    } else if (needed) {
+    } else if (needed && !document.root.contains(at / key)) {
       document.report(at / key, fmt::format("is missing, which {} needs", name_of(sample.kind)));
     }
   };

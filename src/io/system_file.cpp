@@ -18,6 +18,7 @@
 #include "object_reader.hpp"
 #include "object_writer.hpp"
 #include "rate_fields.hpp"
+#include "text.hpp"
 
 namespace headroom {
 namespace {
@@ -183,6 +184,10 @@ void check(const System& system, Document& document) {
   }
   if (system.power_exponent && (system.power_exponent->value < 0 || system.power_exponent->value > 1))
     document.report(JsonPointer("/power_exponent/value"), "must be between 0 and 1");
+  if (std::string rule = names_nothing(system.default_software, "software"); !rule.empty()) {
+    document.report(JsonPointer("/default_software"),
+                    fmt::format("{} (found \"{}\")", rule, printable(system.default_software)));
+  }
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < system.reserves.size(); ++i) {
     const Reserve& reserve = system.reserves[i];

@@ -285,6 +285,14 @@ TEST_CASE("samples: blocks of experts, as CSV and as JSON") {
             R"({"format": 1, "device": "H100", "samples": [{"kind": "expert_block", "tokens": 4096,
           "hidden": 2048, "top_k": 8, "experts": 128, "median_seconds": 1e-3}]})",
             "s.json") == "s.json: /samples/0/expert_feedforward: is missing, which expert_block needs");
+  // What is there but breaks its rule has one problem, and nothing is computed from it.
+  CHECK(samples_mistake(
+            R"({"format": 1, "device": "H100", "samples": [{"kind": "expert_block", "tokens": 4096,
+            "hidden": 0, "expert_feedforward": 768, "top_k": 8, "experts": 128, "expert_parallel": 0,
+            "median_seconds": 0.001}]})",
+            "s.json") ==
+        "s.json: /samples/0/hidden: must be an integer from 1 to 268435456 (found 0)\n"
+        "s.json: /samples/0/expert_parallel: must be an integer from 1 to 268435456 (found 0)");
 }
 
 TEST_CASE("samples: attention, as CSV and as JSON") {

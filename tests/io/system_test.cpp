@@ -47,6 +47,13 @@ TEST_CASE("system: writing and reading give the same system back") {
   }
 }
 
+TEST_CASE("system: the stack of its runs is a file or is known by its name") {
+  CHECK(read_system("mi325x", {"default_software=nemo"}).default_software == "nemo");  // nemo-2025
+  CHECK(message_of([] { return read_system("mi325x", {"default_software=nonsense"}); }) ==
+        "set_system default_software: is neither a file nor the name of a training stack (see: headroom list "
+        "software) (found \"nonsense\")");
+}
+
 TEST_CASE("system: a job over several racks gets equally many whole hosts of each") {
   const System rack = read_system("gb200-nvl72");
   CHECK(host_size(rack) == 4);
@@ -64,6 +71,8 @@ TEST_CASE("system: a job over several racks gets equally many whole hosts of eac
 TEST_CASE("system: hosts divide what NVLink connects") {
   CHECK(message_of([] { return read_system("gb200-nvl72", {"devices_per_host=7"}); }) ==
         "set_system devices_per_host: must divide devices_per_node (72 % 7 = 2)");
+  CHECK(message_of([] { return read_system("gb200-nvl72", {"devices_per_host=0"}); }) ==
+        "set_system devices_per_host: must be an integer from 1 to 65536 (found 0)");
   CHECK(connected_devices(read_system("gb200-nvl72", {"devices_per_node=64"}), 128) == 64);
 }
 
