@@ -165,9 +165,9 @@ std::vector<std::string> values_of(const std::string& where, std::string_view te
       throw InputError(where, "must have at most " + std::to_string(most_values) + " values");
     }
   }
-  if (suffixes == Suffixes::kept) return values;
   for (std::string& value : values) {  // "8k" and "1,000,000" are shown as what they are
     if (value.find_first_of("kKM,") == std::string::npos) continue;
+    if (suffixes == Suffixes::kept && value.find_first_of("kKM") != std::string::npos) continue;
     if (const std::optional<std::int64_t> count = count_of(value)) value = std::to_string(*count);
   }
   return values;

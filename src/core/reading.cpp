@@ -97,7 +97,7 @@ std::string read_global_batch(std::string_view text, std::int64_t sequence, std:
   if (!of_tokens && !(amount && amount->suffix)) return read_count(text, value);
   if (!amount || amount->number > most_tokens)
     return "must be a whole number of sequences, or of tokens such as '4M tokens'" + not_this(text);
-  if (sequence < 1) return {};  // of a model that cannot be read
+  if (sequence < 1) return read_count("1", value);  // of a model that cannot be read, which is said
   const double tokens = amount->number;
   const std::int64_t sequences = nearest_sequences(tokens, sequence);
   const std::string per_sequence = std::to_string(sequence);

@@ -37,6 +37,7 @@ TEST_CASE("suffixes are counted unless they are kept") {
   CHECK(values_of("vary global_batch", "1M tokens:4M tokens:x2", Suffixes::kept) ==
         Values{"1M tokens", "2M tokens", "4M tokens"});
   CHECK(values_of("vary global_batch", "4M", Suffixes::kept) == Values{"4M"});
+  CHECK(values_of("vary global_batch", "1,024;2,048", Suffixes::kept) == Values{"1024", "2048"});
 }
 
 TEST_CASE("semicolons separate values that hold commas") {

@@ -19,7 +19,10 @@ H100 = ("--system", "dgx-h100-80g")
 NUMBERS = {"experts.count": 16, "experts.per_token": 1, "experts.groups": 4, "experts.groups_per_token": 1, "experts.latent": 1024,
            "layer_kinds.mamba.mamba.heads": 64, "layer_kinds.mamba.mamba.head_size": 32, "layer_kinds.mamba.mamba.groups": 4,
            "layer_kinds.mamba.mamba.state_size": 64, "mtp_layers": 1, "max_positions": 16384, "layers": 16, "hidden": 2048,
-           "feedforward": 8192, "heads": 16, "key_value_heads": 4, "vocabulary": 50000, "devices_per_node": 4}
+           "feedforward": 8192, "heads": 16, "key_value_heads": 4, "vocabulary": 50000, "devices_per_node": 4,
+           "head_size": 64, "sequence": 4096, "tied_embeddings": "true", "window": 1024, "experts.feedforward": 2048,
+           "experts.shared_feedforward": 2048, "latent_attention.q_rank": 1024, "latent_attention.kv_rank": 256}
+KEYS = re.findall(r'\{"(\w+)", "([\w.]+)"\}', (ROOT / "src/io/other_keys.hpp").read_text())
 
 # A command for each flag that the advice names without a field of a file.
 COMMANDS = {"--offload-layers": ("estimate", DENSE, *H100, "--offload-layers", "2"),
@@ -35,6 +38,7 @@ COMMANDS = {"--offload-layers": ("estimate", DENSE, *H100, "--offload-layers", "
             "--recompute": ("estimate", DENSE, "--recompute", "full"),
             "--software": ("estimate", DENSE, "--software", "megatron-2022"),
             "--system": ("estimate", DENSE, *H100),
+            "--tokens": ("estimate", DENSE, "--tokens", "1T"),
             "--sequence": ("estimate", DENSE, "--sequence", "2048")}
 
 # What a flag needs beside itself that is another name of one with its value.
@@ -74,6 +78,16 @@ class AdvisedFlags(unittest.TestCase):
                 for stack in STACKS if option == "--set-software" else [""]:
                     software = ("--software", stack) if stack else ()
                     self.accepts("estimate", EXPERTS if stack else model, *software, option, setting)
+
+    def test_keys_of_models(self):
+        for field in sorted({ours for _, ours in KEYS}):
+            model = EXPERTS if field.startswith("experts.") else "deepseek-v3" if field.startswith("latent") else DENSE
+            self.accepts("estimate", model, "--set", f"{field}={NUMBERS[field]}")
+        for theirs, ours in KEYS:
+            flag = "--" + theirs.replace("_", "-")
+            done = subprocess.run([self.program, "estimate", DENSE, flag], capture_output=True, text=True, check=False)
+            if ours != "sequence":  # which is a flag here
+                self.assertIn(f"{flag}: is a field of the model here: --set {ours}=N", done.stderr)
 
     def test_flags(self):
         for flag, rule in rows("Otherwise"):

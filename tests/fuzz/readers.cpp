@@ -155,6 +155,10 @@ void fuzz_parsed(const Parsed<Q>& parsed, Parsed<Q> (*parse)(std::string_view)) 
 
 void fuzz_quantity(std::string_view text) {
   fuzz_parsed(parse_bytes(text), parse_bytes);
+  const Parsed<Bytes> of_device = parse_device_memory(text);
+  if (const auto* value = std::get_if<Bytes>(&of_device))
+    insist(parse_device_memory(to_text(*value, DeviceMemory{})) == of_device,
+           "a memory that is not what was written");
   fuzz_parsed(parse_seconds(text), parse_seconds);
   fuzz_parsed(parse_bytes_per_second(text), parse_bytes_per_second);
   fuzz_parsed(parse_flops_per_second(text), parse_flops_per_second);
