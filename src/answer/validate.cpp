@@ -26,7 +26,8 @@ ValidateReply answer(const ValidateQuestion& question) {
                       .groups = {},
                       .rows = compare(cases, targets, embedded_spreads(), question.group_by),
                       .coverage = {},
-                      .skipped = question.skipped};
+                      .skipped = question.skipped,
+                      .unread = question.unread};
   reply.groups = summarize(reply.rows, targets);
   for (const Measure measure : {Measure::iteration_seconds, Measure::allocated_bytes}) {
     const Coverage coverage = coverage_of(reply.rows, measure);

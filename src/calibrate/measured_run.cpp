@@ -200,11 +200,12 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings, const 
   set(strategy.optimizer.main_params, run.main_params);
   set(strategy.optimizer.exp_avg, run.exp_avg);
   set(strategy.optimizer.exp_avg_sq, run.exp_avg_sq);
+  strategy.stage_layers = run.stage_layers;
   const std::int64_t chunks = strategy.pipeline_parallel * strategy.virtual_pipeline;
   const std::int64_t layers = run.model ? run.model->layers : run.layers;
   const bool has_enough = layers + 2 >= chunks;  // where it has not, the strategy is not legal anyway
-  if (settings.ends_count_as_layers.value_or(false) && chunks > 1 && has_enough)
-    strategy.stage_layers = layers_counting_ends(layers, chunks);
+  const bool counts_ends = settings.ends_count_as_layers.value_or(false) && run.stage_layers.empty();
+  if (counts_ends && chunks > 1 && has_enough) strategy.stage_layers = layers_counting_ends(layers, chunks);
   return strategy;
 }
 

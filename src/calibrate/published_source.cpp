@@ -30,6 +30,8 @@ RunSettings laid_over(const RunSettings& above, const RunSettings& below) {
   fill(result.overlap_grad_reduce, below.overlap_grad_reduce);
   fill(result.overlap_param_gather, below.overlap_param_gather);
   fill(result.overlap_p2p, below.overlap_p2p);
+  fill(result.delay_weight_gradients, below.delay_weight_gradients);
+  fill(result.overlap_shared_experts, below.overlap_shared_experts);
   fill(result.launches, below.launches);
   fill(result.clamp_kernel, below.clamp_kernel);
   fill(result.expert_bias_kernel, below.expert_bias_kernel);
@@ -42,6 +44,8 @@ Software with_settings(Software software, const RunSettings& settings) {
   set(software.overlap_grad_reduce, settings.overlap_grad_reduce);
   set(software.overlap_param_gather, settings.overlap_param_gather);
   set(software.overlap_p2p, settings.overlap_p2p);
+  set(software.delay_weight_gradients, settings.delay_weight_gradients);
+  set(software.overlap_shared_experts, settings.overlap_shared_experts);
   set(software.launches, settings.launches);
   set(software.clamp_kernel, settings.clamp_kernel);
   set(software.expert_bias_kernel, settings.expert_bias_kernel);

@@ -145,6 +145,7 @@ ExitCode validate(const ValidateFlags& flags) {
     note_names(flags);
     RunCases cases = cases_of(runs, flags.system, flags.software);
     question.measurements = std::move(cases.measurements);
+    question.unread = std::move(cases.unread);
     question.skipped.insert(question.skipped.end(), cases.skipped.begin(), cases.skipped.end());
   }
   const ValidateReply reply = answer(question);

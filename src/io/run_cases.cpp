@@ -26,6 +26,19 @@ std::string stack_of(const MeasuredRun& run, const std::string& otherwise) {
   return run.stack ? *run.stack : run.sharding_stack.value_or(otherwise);
 }
 
+std::vector<UnreadMember> unread_members_of(const std::vector<MeasuredRun>& runs) {
+  std::map<std::string, std::size_t> counts;
+  for (const MeasuredRun& run : runs) {
+    for (const std::string& name : run.unread) ++counts[name];
+  }
+  std::vector<UnreadMember> members;
+  members.reserve(counts.size());
+  for (const auto& [name, count] : counts) members.push_back({name, count});
+  std::stable_sort(members.begin(), members.end(),
+                   [](const UnreadMember& x, const UnreadMember& y) { return x.runs > y.runs; });
+  return members;
+}
+
 }  // namespace
 
 RunPresets presets_of(const MeasuredRun& run, const PublishedSource* source) {
@@ -60,6 +73,7 @@ RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std:
     return presets;
   };
   std::set<std::string> judged;
+  result.unread = unread_members_of(runs);
   for (const MeasuredRun& run : runs) {
     if (!run.mistakes.empty()) {  // its names may be of nothing
       result.skipped.push_back({label_of(run, nullptr), run.name, reasons_to_skip(run, nullptr, {})});

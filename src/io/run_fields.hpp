@@ -24,6 +24,7 @@ struct WrittenRun {
   std::optional<std::string> model;      // its name, which stands where its sizes would
   std::optional<std::int64_t> sequence;  // of the batch, over the model's
   std::optional<std::string> norm;
+  std::optional<std::string> layout;   // of virtual stages, as Megatron-Core writes it; or "even"
   std::optional<std::string> pattern;  // of layers of one part
   std::optional<bool> tensor_overlap;
   std::optional<double> capacity_factor;
@@ -117,6 +118,7 @@ inline constexpr auto run_parallel_fields = [](auto& fields, auto& it) {
   fields.optional("fsdp", it.run.fully_sharded);
   fields.optional("hsdp_replicas", it.run.shard_copies, run_counts);
   fields.optional("schedule", it.run.schedule);
+  fields.optional("layout", it.layout);
 };
 
 inline constexpr auto moe_run_fields = [](auto& fields, auto& it) {
@@ -139,6 +141,8 @@ inline constexpr auto run_overlap_fields = [](auto& fields, auto& it) {
   fields.optional("param_gather", it.run.settings.overlap_param_gather);
   fields.optional("tp_comm", it.tensor_overlap);
   fields.optional("p2p", it.run.settings.overlap_p2p);
+  fields.optional("delay_wgrad", it.run.settings.delay_weight_gradients);
+  fields.optional("shared_expert", it.run.settings.overlap_shared_experts);
 };
 
 inline constexpr auto run_precision_fields = [](auto& fields, auto& it) {

@@ -5,7 +5,7 @@
 
 namespace headroom {
 
-// What a run says in words, in figures that other members give, or that no prediction depends on.
+// What a run says in words, or in figures that other members give.
 inline constexpr std::string_view described_members[] = {"/quality",
                                                          "/complete",
                                                          "/complete_strict",
@@ -22,22 +22,6 @@ inline constexpr std::string_view described_members[] = {"/quality",
                                                          "/model/moe/note",
                                                          "/model/moe/attention",
                                                          "/model/moe/shared_experts",
-                                                         "/moe_run/forced_balance",
-                                                         "/moe_run/grouped_gemm",
-                                                         "/parallel/layout",
-                                                         "/parallel/nvlink_domain",
-                                                         "/parallel/fsdp_double_buffer",
-                                                         "/overlap_flags/param_gather_with_optimizer_step",
-                                                         "/overlap_flags/tp_comm_config",
-                                                         "/overlap_flags/batch_p2p",
-                                                         "/overlap_flags/delay_wgrad",
-                                                         "/overlap_flags/shared_expert",
-                                                         "/overlap_flags/defer_embedding_wgrad",
-                                                         "/precision/fp8_format",
-                                                         "/precision/fp4_format",
-                                                         "/optimizer/name",
-                                                         "/optimizer/precision_aware",
-                                                         "/optimizer/main_grads",
                                                          "/source/url",
                                                          "/batch/num_microbatches",
                                                          "/derived/how",
@@ -48,5 +32,20 @@ inline constexpr std::string_view described_members[] = {"/quality",
                                                          "/measured/tflops_per_gpu",
                                                          "/measured/mfu_pct",
                                                          "/measured/hfu_pct"};
+
+// How a run ran, where no prediction depends on it yet: reading passes over these by name (MeasuredRun::unread).
+inline constexpr std::string_view unread_members[] = {"/moe_run/forced_balance",
+                                                      "/moe_run/grouped_gemm",
+                                                      "/parallel/nvlink_domain",
+                                                      "/parallel/fsdp_double_buffer",
+                                                      "/overlap_flags/param_gather_with_optimizer_step",
+                                                      "/overlap_flags/tp_comm_config",
+                                                      "/overlap_flags/batch_p2p",
+                                                      "/overlap_flags/defer_embedding_wgrad",
+                                                      "/precision/fp8_format",
+                                                      "/precision/fp4_format",
+                                                      "/optimizer/name",
+                                                      "/optimizer/precision_aware",
+                                                      "/optimizer/main_grads"};
 
 }  // namespace headroom

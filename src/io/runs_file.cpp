@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/source_file.hpp"
 #include "headroom/model/hybrid_pattern.hpp"
+#include "headroom/parallel/layout_text.hpp"
 #include "model_fields.hpp"
 #include "object_reader.hpp"
 #include "run_fields.hpp"
@@ -103,12 +105,59 @@ void normalize(Json& run, StacksOfRuns& stacks, WrittenRun& written) {
   if (kernels.find("unfused") != std::string::npos && !run.contains("flash_attention"))
     run["flash_attention"] = false;
   for (const std::string_view path : described_members) erase(run, path);
+  for (const std::string_view path : unread_members) {
+    if (find(run, path) == nullptr) continue;
+    std::string name(path.substr(1));
+    std::replace(name.begin(), name.end(), '/', '.');
+    written.run.unread.push_back(std::move(name));
+    erase(run, path);
+  }
   if (const Json* model = find(run, "/model"); model != nullptr && model->is_string()) {
     written.model = model->get<std::string>();
     erase(run, "/model");
   }
   written.graphs = graphs_of(run);
   erase(run, "/cuda_graphs");
+}
+
+// Layers, virtual stages and multi-token prediction that a layout tells. What else the run says of these stays.
+void lay_stages(WrittenRun& written, Document& document, const JsonPointer& at) {
+  if (!written.layout) return;
+  MeasuredRun& run = written.run;
+  const JsonPointer place = at / "parallel" / "layout";
+  const std::int64_t ranks = run.pipeline_parallel;
+  if (*written.layout == "even") {
+    const std::int64_t stages = ranks * run.virtual_pipeline.value_or(1);
+    const std::int64_t layers = run.model ? run.model->layers : run.layers;
+    if (layers % stages != 0)
+      document.report(place,
+                      fmt::format("cannot be even with {} layers on {} virtual stages", layers, stages));
+    return;
+  }
+  const auto read = read_layout(*written.layout);
+  if (const auto* const rule = std::get_if<std::string>(&read)) {
+    document.report(place, fmt::format("{} (found \"{}\")", *rule, printable(*written.layout)));
+    return;
+  }
+  const auto& layout = std::get<WrittenLayout>(read);
+  const std::int64_t stages = std::ssize(layout.stage_layers);
+  if (!run.virtual_pipeline && stages % ranks == 0) run.virtual_pipeline = stages / ranks;
+  if (stages != ranks * run.virtual_pipeline.value_or(1)) {
+    document.report(place,
+                    fmt::format("must have a stage for each of {} pipeline ranks x {} virtual stages, not {}",
+                                ranks, run.virtual_pipeline.value_or(1), stages));
+  }
+  std::int64_t& predictors = run.model ? run.model->mtp_layers : run.mtp_layers;
+  if (predictors == 0) predictors = layout.mtp_layers;
+  if (layout.mtp_layers > 0 && layout.mtp_layers != predictors) {
+    document.report(place,
+                    fmt::format("must have an m for each of {} layers of multi-token prediction, not {}",
+                                predictors, layout.mtp_layers));
+  }
+  if (!layout.mtp_beside_loss)
+    run.unmodelled.emplace_back(
+        "a layout with multi-token prediction (m) in another stage than the loss (L)");
+  if (stages > 1) run.stage_layers = layout.stage_layers;
 }
 
 // Reads what the run refers to by name, and what it says in words of its own. Notes what does not exist.
@@ -134,6 +183,7 @@ void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
   }
   if (written.model) named(at / "model", [&] { run.model = read_model(*written.model); });
   if (run.model) run.sequence = run.model->sequence;
+  lay_stages(written, document, at);
   if (run.stack) named(at / "stack", [&] { read_software(*run.stack); });
   if (written.sequence) run.sequence = *written.sequence;
   if (written.tensor_overlap && !run.settings.overlap_tensor_parallel)

@@ -19,6 +19,8 @@ inline constexpr auto run_settings_fields = [](auto& fields, auto& settings) {
   fields.optional("overlap_grad_reduce", settings.overlap_grad_reduce);
   fields.optional("overlap_param_gather", settings.overlap_param_gather);
   fields.optional("overlap_p2p", settings.overlap_p2p);
+  fields.optional("delay_weight_gradients", settings.delay_weight_gradients);
+  fields.optional("overlap_shared_experts", settings.overlap_shared_experts);
   fields.optional("launches", settings.launches);
   fields.optional("clamp_kernel", settings.clamp_kernel);
   fields.optional("expert_bias_kernel", settings.expert_bias_kernel);

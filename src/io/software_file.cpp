@@ -62,6 +62,8 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.required("overlap_p2p", software.overlap_p2p);
   fields.optional("overlap_expert_all_to_all", software.overlap_expert_all_to_all);
   fields.required("bucket_parameters", software.bucket_parameters, bucket_sizes);
+  fields.optional("delay_weight_gradients", software.delay_weight_gradients);
+  fields.optional("overlap_shared_experts", software.overlap_shared_experts);
   fields.required("bucket_parameters_per_replica", software.bucket_parameters_per_replica, bucket_growths);
   fields.required("gradient_accumulation", software.gradient_accumulation);
   fields.required("norm_backward", software.norm_backward);

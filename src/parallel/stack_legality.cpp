@@ -53,6 +53,13 @@ std::string_view offload_lacking(const Software& software, const Offload& offloa
   return offload.optimizer.value > 0 && lacks(Offloads::optimizer) ? "optimizer_offload_fraction" : "";
 }
 
+bool recomputes_shared_experts(const Recomputation& recompute) {
+  return std::any_of(recompute.ops.begin(), recompute.ops.end(), [](std::string_view name) {
+    name.remove_prefix(name.rfind('.') + 1);  // of one kind of layers
+    return name.starts_with("shared");
+  });
+}
+
 std::string policy_rule(const Software& software, RecomputePolicy policy) {
   if (policy != RecomputePolicy::selective_op || contains(software.recompute, policy)) return {};
   return "must not be selective_op on the stack " + software.name + ": it is torchtitan's";
@@ -117,6 +124,21 @@ std::vector<Problem> stack_illegalities(const Software& software, const Strategy
   });
   if (std::string rule = policy_rule(software, strategy.recompute.policy); !rule.empty())
     problems.push_back({"recompute", std::move(rule)});
+  // [Megatron-Core, transformer_config.py, moe_shared_expert_overlap]
+  require(
+      !strategy.overlap_expert_all_to_all || !software.overlap_shared_experts, "overlap_expert_all_to_all",
+      [&] {
+        return "is not available where shared experts run beside exchanges (`overlap_shared_experts` of the "
+               "stack " +
+               software.name + ")";
+      });
+  require(
+      !recomputes_shared_experts(strategy.recompute) || !software.overlap_shared_experts, "recompute_ops",
+      [&] {
+        return "must leave out shared_experts, which run beside exchanges (`overlap_shared_experts` of the "
+               "stack " +
+               software.name + ")";
+      });
   require(!strategy.overlap_expert_all_to_all || may_overlap_experts(software), "overlap_expert_all_to_all",
           [&] { return "must be off on the stack " + software.name + ", which runs pass after pass"; });
   const bool in_pieces = software.overlap_tensor_parallel == TensorOverlap::full;

@@ -71,6 +71,8 @@ PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRa
                   .recompute = recompute_time(stage.recompute, after_recompute, backward, rates, software),
                   .backward = backward};
   if (has_weight_passes(schedule)) times.backward_weight = pass_time(stage.backward_weight, rates, software);
+  if (software.delay_weight_gradients && !has_weight_passes(schedule))
+    times.delayed_weight = std::min(backward, pass_time(stage.backward_weight, rates, software));
   times.forward_exchanges = stage.forward.expert_communication;
   times.recompute_exchanges = stage.recompute.expert_communication;
   times.backward_exchanges = after_recompute.expert_communication;

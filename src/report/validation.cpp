@@ -176,6 +176,15 @@ std::string skipped_text(const ValidateReply& report, const Style& style, bool a
   return text;
 }
 
+// "Members that are not read: parallel.nvlink_domain (273 runs), ..."
+std::string unread_text(const ValidateReply& report) {
+  std::vector<std::string> members;
+  members.reserve(report.unread.size());
+  for (const auto& [name, runs] : report.unread)
+    members.push_back(fmt::format("{} ({} {})", name, runs, runs == 1 ? "run" : "runs"));
+  return fmt::format("\nMembers that are not read: {}.\n", fmt::join(members, ", "));
+}
+
 OrderedJson limit_json(std::optional<double> limit) {
   return limit ? OrderedJson(100 * *limit) : OrderedJson(nullptr);
 }
@@ -209,7 +218,8 @@ std::string json_text(const ValidateReply& report) {
                    {"intervals", OrderedJson::object()},
                    {"groups", OrderedJson::array()},
                    {"rows", OrderedJson::array()},
-                   {"skipped", OrderedJson::array()}};
+                   {"skipped", OrderedJson::array()},
+                   {"members_not_read", OrderedJson::array()}};
   for (const auto& [measure, intervals, covered] : report.coverage) {
     json["intervals"][std::string(name_of(measure))] = {
         {"level", interval_level}, {"rows", intervals}, {"covered", covered}};
@@ -232,6 +242,9 @@ std::string json_text(const ValidateReply& report) {
   for (const SkippedRun& run : report.skipped) {
     json["skipped"].push_back({{"source", run.source}, {"case", run.name}, {"reasons", run.reasons}});
   }
+  for (const auto& [name, runs] : report.unread) {
+    json["members_not_read"].push_back({{"member", name}, {"runs", runs}});
+  }
   return to_text(json);
 }
 
@@ -250,6 +263,7 @@ std::string render(const ValidateReply& report, const Style& style, bool all) {
             coverage + rows_text(report, style, all);
   }
   if (!report.skipped.empty()) text += (report.groups.empty() ? "" : "\n") + skipped_text(report, style, all);
+  if (!report.unread.empty()) text += unread_text(report);
   return fitted(text, style);
 }
 

@@ -253,10 +253,17 @@ Seconds hidden_beside(const PassTimes& forward, const PassTimes& backward, doubl
   const Seconds forward_work = forward.forward - ahead;
   const Seconds backward_work =
       backward.recompute - backward.recompute_exchanges + backward.backward - back + backward.backward_weight;
-  const auto shown = [&](Seconds collective, Seconds work) {
-    return std::max(collective - work, overlap_loss * collective);
-  };
-  return ahead + back - shown(ahead, backward_work) - shown(back, forward_work);
+  const Seconds delayed = backward.delayed_weight;
+  const auto left = [](Seconds collective, Seconds work) { return std::max(collective - work, Seconds(0)); };
+  if (delayed == Seconds(0)) {
+    const auto shown = [&](Seconds collective, Seconds work) {
+      return std::max(left(collective, work), overlap_loss * collective);
+    };
+    return ahead + back - shown(ahead, backward_work) - shown(back, forward_work);
+  }
+  // What the other pass leaves of either exchange, delayed weight gradients hide.
+  const Seconds both = left(ahead, backward_work - delayed) + left(back, forward_work);
+  return ahead + back - std::max(left(both, delayed), overlap_loss * (ahead + back));
 }
 
 ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes& times,

@@ -1,9 +1,52 @@
 #include "headroom/time/layer_cost.hpp"
 
+#include <string_view>
+
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/time/collective.hpp"
 #include "headroom/time/launches.hpp"
 
 namespace headroom {
+namespace {
+
+// The first projection and the activation run beside the dispatch, the second projection beside the combine [Megatron-Core,
+// transformer/moe/token_dispatcher.py, MoEAlltoAllTokenDispatcher; shared_experts.py].
+std::vector<HiddenExchange> hidden_exchanges(const OpTable& table, const Setting& setting) {
+  if (!setting.software.overlap_shared_experts || setting.dispatcher == Dispatcher::allgather) return {};
+  std::vector<HiddenExchange> hidden(2);
+  bool exchanges = false;
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    const std::string_view name = table.ops()[i].name;
+    exchanges = exchanges || name == "dispatch";
+    if (name == "dispatch") hidden[0].exchange = i;
+    if (name == "combine") hidden[1].exchange = i;
+    if (name == "shared_up" || name == "shared_activation" || name == "shared_clamp")
+      hidden[0].beside.push_back(i);
+    if (name == "shared_down") hidden[1].beside.push_back(i);
+  }
+  return exchanges ? hidden : std::vector<HiddenExchange>{};
+}
+
+// Leaves of an exchange what shows beside the ops that run beside it.
+void hide(PricedTable& table, const HiddenExchange& hidden, const CollectiveRates& rates) {
+  Seconds forward;
+  Seconds backward;
+  const auto work = [](const PassCost& pass) { return pass.products() + pass.memory_bound; };
+  for (const std::size_t i : hidden.beside) {
+    const OpCost& op = table.ops[i];
+    forward += work(op.forward);
+    backward += work(op.backward_data) + work(op.backward_weight);
+  }
+  const auto leave = [&](PassCost& pass, Seconds beside) {
+    if (beside == Seconds(0)) return;
+    pass.communication = exposed_beside(beside, pass.communication, rates);
+    pass.expert_communication = pass.communication;
+  };
+  leave(table.ops[hidden.exchange].forward, forward);
+  leave(table.ops[hidden.exchange].backward_data, backward);
+}
+
+}  // namespace
 
 TableWork table_work(const OpTable& table, const Setting& setting) {
   const Collectives inserted = collectives(table, setting.sharding);
@@ -11,6 +54,7 @@ TableWork table_work(const OpTable& table, const Setting& setting) {
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     work.ops.push_back(op_work(table, i, inserted, setting));
   }
+  work.hidden = hidden_exchanges(table, setting);
   for (const Value& value : table.values()) {
     if (value.producer == nowhere && value.placement == Placement::boundary) {
       work.inputs.push_back(whole_bytes(value, setting.sharding));
@@ -22,6 +66,7 @@ TableWork table_work(const OpTable& table, const Setting& setting) {
 PricedTable priced(const TableWork& work, const Setting& setting) {
   PricedTable table;
   for (const OpWork& op : work.ops) table.ops.push_back(op_cost(op, setting));
+  for (const HiddenExchange& hidden : work.hidden) hide(table, hidden, setting.performance.rates.collectives);
   for (const Monomial& input : work.inputs) {
     table.gather += collective_time(CollectiveKind::all_gather, Bytes(input.evaluate(setting.letters)),
                                     setting.groups[ParallelAxis::tensor], setting.performance);

@@ -2,24 +2,15 @@
 
 #include "headroom/io/run_cases.hpp"
 #include "headroom/io/runs_file.hpp"
+#include "least_run.hpp"
 #include "messages.hpp"
 
 namespace headroom {
 namespace {
 
-// What docs/validation.md shows as the least of a runs file.
-const char* const minimal = R"([
-  {"id": "mine", "gpu": "A100-SXM4-80GB",
-   "model": {"layers": 24, "hidden": 2048, "heads": 16, "vocab": 50257, "seq_len": 2048, "gated_mlp": false},
-   "parallel": {"tp": 1, "pp": 2, "dp": 4},
-   "batch": {"global": 64, "micro": 2},
-   "recompute": "none",
-   "measured": {"iteration_time_s": 1.23}}])";
+using tests::minimal;
+using tests::mistakes_in;
 
-std::string mistakes_in(const std::string& text) {
-  const std::vector<Problem> problems = mistakes_of(parse_runs(text, "r.json"), "r.json");
-  return problems.empty() ? "" : InputError(problems).what();
-}
 std::string runs_mistake(const std::string& part, const std::string& replacement) {
   return mistakes_in(with(minimal, part, replacement));
 }
@@ -125,48 +116,6 @@ TEST_CASE("mistakes of a runs file are named by row and field") {
                  "r.json: /0/model/norm: must be rms or layer (found \"batch\")"));
   CHECK(contains(runs_mistake("\"recompute\"", "\"stack\": \"megatron-2030\", \"recompute\""),
                  "r.json: /0/stack: "));
-}
-
-TEST_CASE("a mistake is its run's alone, and the other runs are predicted") {
-  const std::string run(minimal + 1, std::string_view(minimal).size() - 2);  // without the list's brackets
-  const std::string unknown = with(run, "\"measured\"", "\"derived\": {\"how_much\": 3}, \"measured\"");
-  const std::string named_wrong = with(run, "\"recompute\"", "\"source\": {\"key\": \"sc2\"}, \"recompute\"");
-  const std::string twice = with(run, "\"tp\": 1", "\"tp\": 1, \"tp\": 2");
-  const std::string nameless = with(run, "\"id\": \"mine\", ", "");
-  const std::string text =
-      "[" + unknown + "," + run + "," + named_wrong + "," + twice + "," + nameless + ", 3]";
-  const std::vector<MeasuredRun> runs = parse_runs(text, "r.json");
-  REQUIRE(runs.size() == 6);
-  CHECK(runs[0].mistakes == std::vector<Problem>{{"/derived/how_much", "unknown key"}});
-  CHECK(runs[1].mistakes.empty());
-  CHECK(runs[3].mistakes == std::vector<Problem>{{"/parallel/tp", "is given twice"}});
-  CHECK(runs[4].name == "/4");
-  CHECK(runs[5].mistakes == std::vector<Problem>{{"", "must be an object (found 3)"}});
-  const RunCases cases = cases_of(runs, std::nullopt, std::nullopt);
-  CHECK(cases.measurements.cases.size() == 1);
-  REQUIRE(cases.skipped.size() == 5);
-  CHECK(cases.skipped[0].name == "mine");
-  CHECK(text_of(cases.skipped[0]) == "/derived/how_much: unknown key");
-  CHECK(text_of(cases.skipped[3]) == "/id: is missing");
-  CHECK(text_of(cases.skipped[4]) == "must be an object (found 3)");
-  const ChosenRuns chosen = choose_runs(runs, {}, "dgx-a100-80g", std::nullopt);
-  CHECK(chosen.fitted.size() == 1);
-  CHECK(chosen.skipped == cases.skipped);
-  CHECK_THROWS_AS(choose_runs(runs, {"/4"}, "dgx-a100-80g", std::nullopt), InputError);
-}
-
-TEST_CASE("a fit leaves out what was marked and cannot be fitted, and the second run of a name") {
-  std::vector<MeasuredRun> runs(4, parse_runs(minimal, "r.json").front());
-  for (MeasuredRun& run : runs) run.fit = true;
-  runs[1].device = "NVIDIA H200";
-  runs[3].name = "in milliseconds";
-  runs[3].iteration = Seconds(1230);
-  const ChosenRuns chosen = choose_runs(runs, {}, "dgx-a100-80g", std::nullopt);
-  CHECK(chosen.fitted.size() == 1);
-  REQUIRE(chosen.skipped.size() == 3);
-  CHECK(text_of(chosen.skipped[0]) == "it is of NVIDIA H200, and dgx-a100-80g has A100-SXM4-80GB");
-  CHECK(text_of(chosen.skipped[1]) == "an earlier run has its name");
-  CHECK(contains(text_of(chosen.skipped[2]), "took 1230 s and can take at most"));
 }
 
 TEST_CASE("a run without a system is skipped, unless one is given") {

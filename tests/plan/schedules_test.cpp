@@ -187,6 +187,45 @@ TEST_CASE(
         "overlap_expert_all_to_all");
 }
 
+TEST_CASE("schedules: delayed weight gradients hide what passes in pairs leave of exchanges") {
+  Request request = with_experts(ScheduleKind::one_forward_one_backward);
+  request.strategy.pipeline_parallel = 1;
+  request.strategy.expert_parallel = 8;
+  request.strategy.recompute = {.policy = RecomputePolicy::selective};
+  request.strategy.overlap_expert_all_to_all = true;
+  request.system.performance->rates.collectives.local_bandwidth.value =
+      request.system.performance->rates.collectives.local_bandwidth.value / 20;
+  const IterationTime at_once = account(evaluate(request)).timing->iteration;
+  request.software.delay_weight_gradients = true;
+  const IterationTime delayed = account(evaluate(request)).timing->iteration;
+  CHECK(delayed.total < at_once.total);
+  CHECK(delayed.breakdown.expert_communication < at_once.breakdown.expert_communication);
+  CHECK(delayed.breakdown.gemm == at_once.breakdown.gemm);
+}
+
+TEST_CASE("schedules: shared experts beside exchanges hide a part of these") {
+  Request request = with_experts(ScheduleKind::one_forward_one_backward);
+  request.strategy.pipeline_parallel = 1;
+  request.strategy.recompute = {};
+  request.model.architecture.experts->shared_feedforward = 4096;
+  const IterationTime apart = account(evaluate(request)).timing->iteration;
+  request.software.overlap_shared_experts = true;
+  const IterationTime beside = account(evaluate(request)).timing->iteration;
+  CHECK(beside.total < apart.total);
+  CHECK(beside.breakdown.expert_communication < apart.breakdown.expert_communication);
+  CHECK(beside.breakdown.gemm == apart.breakdown.gemm);
+  request.model.architecture.experts->shared_feedforward = 0;
+  const IterationTime without = account(evaluate(request)).timing->iteration;
+  request.software.overlap_shared_experts = false;
+  CHECK(without.total == account(evaluate(request)).timing->iteration.total);
+  request.software.overlap_shared_experts = true;
+  request.strategy.recompute = {.policy = RecomputePolicy::ops, .ops = {"shared_experts"}};
+  CHECK(illegalities(request, request.strategy).front().where == "recompute_ops");
+  request.strategy.recompute = {};
+  request.strategy.overlap_expert_all_to_all = true;
+  CHECK(illegalities(request, request.strategy).front().where == "overlap_expert_all_to_all");
+}
+
 TEST_CASE("schedules: what each asks of the layout is said in the words of its fields") {
   const auto problem = [](ScheduleKind kind, std::int64_t p, std::int64_t m, std::int64_t sequences) {
     Request request = run_by(kind);

@@ -114,6 +114,11 @@ TEST_CASE("DualPipe: collectives of either pass run beside the computation of th
                        .backward_exchanges = Seconds(4)};
   CHECK(hidden_beside(pass, pass, 0) == Seconds(3 + 2));      // 2 of computation ahead beside 4
   CHECK(hidden_beside(pass, pass, 0.5) == Seconds(1.5 + 2));  // and half of them shows in any case
+  PassTimes delayed = pass;
+  delayed.delayed_weight = Seconds(2);
+  CHECK(hidden_beside(pass, delayed, 0) == Seconds(3 + 4));  // 2 beside weight gradients that waited
+  delayed.delayed_weight = Seconds(1);
+  CHECK(hidden_beside(pass, delayed, 0) == Seconds(3 + 3));
   const ScheduleShape shape{dualpipe_v, 2, 2, 6};
   ScheduleTimes times{.stages = std::vector<PassTimes>(4, pass), .links = {}, .windows = {}};
   const ReplayedSchedule hidden = replay_schedule(shape, times);

@@ -15,7 +15,8 @@ namespace headroom {
 struct ValidateQuestion {
   Measurements measurements;
   std::vector<SkippedRun> skipped;  // the runs of which no case could be made, for the reply to tell
-  std::vector<RunTrait> group_by;   // beside the source, of rows without a target
+  std::vector<UnreadMember> unread = {};
+  std::vector<RunTrait> group_by;  // beside the source, of rows without a target
 };
 
 // Of all rows of a measure, those that have an 80% interval, and those that lie in it.
@@ -33,6 +34,7 @@ struct ValidateReply {
   std::vector<Coverage>
       coverage;  // of iteration times and of allocated memory, where a row of them has an interval
   std::vector<SkippedRun> skipped;
+  std::vector<UnreadMember> unread;
 };
 
 // Throws InputError, by case, where a request is not legal.

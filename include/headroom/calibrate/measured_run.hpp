@@ -21,6 +21,7 @@ struct MeasuredRun {
   // What a prediction needs and the run does not state: its members by name, whose values here mean nothing.
   std::vector<std::string> lacking;
   std::vector<std::string> unmodelled;  // what it has that no prediction knows yet
+  std::vector<std::string> unread;      // members that say how it ran and that no prediction depends on
   // What its file has wrong, by places within the run ("/parallel/tp"). Such a run is not predicted.
   std::vector<Problem> mistakes;
 
@@ -85,6 +86,8 @@ struct MeasuredRun {
   std::optional<std::int64_t> shard_copies;
   std::optional<std::string> sharding_stack;  // that its software or its sharding is of, where it states none
   std::optional<std::string> schedule;
+  std::vector<std::int64_t>
+      stage_layers;  // of virtual stages; empty: as even as can be, or as `settings` say
   std::int64_t global_batch = 1;
   std::int64_t micro_batch = 1;
   std::optional<std::string> recompute;

@@ -29,6 +29,8 @@ struct RunSettings {
   std::optional<bool> overlap_grad_reduce;
   std::optional<bool> overlap_param_gather;
   std::optional<bool> overlap_p2p;
+  std::optional<bool> delay_weight_gradients;
+  std::optional<bool> overlap_shared_experts;
   std::optional<Launches> launches;
   std::optional<Fusion> clamp_kernel;
   std::optional<Fusion> expert_bias_kernel;

@@ -117,7 +117,7 @@ enum class Launcher : std::uint8_t {
 };
 
 // The choices of a stack, as its file names them; product_rate and expert_products have sources of their own.
-inline constexpr std::array<std::string_view, 37> stack_choices{"overlap_tensor_parallel",
+inline constexpr std::array<std::string_view, 39> stack_choices{"overlap_tensor_parallel",
                                                                 "copies_sequence_shards",
                                                                 "overlap_grad_reduce",
                                                                 "overlap_param_gather",
@@ -126,6 +126,8 @@ inline constexpr std::array<std::string_view, 37> stack_choices{"overlap_tensor_
                                                                 "bucket_parameters",
                                                                 "bucket_parameters_per_replica",
                                                                 "gradient_accumulation",
+                                                                "delay_weight_gradients",
+                                                                "overlap_shared_experts",
                                                                 "norm_backward",
                                                                 "norm_kernel",
                                                                 "activation_kernel",
@@ -176,6 +178,12 @@ struct Software {
   bool overlap_p2p = false;  // transfers between virtual pipeline stages run beside compute
   // A bucket holds the larger of the two, the second for each data-parallel rank [Megatron-LM, --ddp-bucket-size].
   std::int64_t bucket_parameters = 40'000'000;
+  // Of forward passes beside backward passes: weight gradients wait, and run beside whichever exchange nothing else hides
+  // [Megatron-Core, --delay-wgrad-compute].
+  bool delay_weight_gradients = false;
+  // Shared experts run beside the exchanges of the others, on a stream of their own [Megatron-Core,
+  // --moe-shared-expert-overlap].
+  bool overlap_shared_experts = false;
   std::int64_t bucket_parameters_per_replica = 1'000'000;
   GradientAccumulation gradient_accumulation = GradientAccumulation::fused;
   NormBackward norm_backward = NormBackward::one_pass;

@@ -1,6 +1,7 @@
 // Runs as cases to predict: which system and which training stack each of them is of, and why others are skipped.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,9 +31,17 @@ struct SkippedRun {
 // The reasons of a run in a line.
 std::string text_of(const SkippedRun& run);
 
+// A member that says how runs ran and that no prediction depends on ("parallel.nvlink_domain"), and how many have it.
+struct UnreadMember {
+  std::string name;
+  std::size_t runs = 0;
+  friend bool operator==(const UnreadMember&, const UnreadMember&) = default;
+};
+
 struct RunCases {
   Measurements measurements;
   std::vector<SkippedRun> skipped;
+  std::vector<UnreadMember> unread;  // by any run, the most frequent first
 };
 
 // The runs as cases of the systems and software that their sources used. A system or software that is given

@@ -24,6 +24,7 @@ struct PassTimes {
   Seconds recompute;        // recomputation before the backward pass, unless a window stored the pass in full
   Seconds backward;         // without recomputation; where weights have passes of their own, of inputs only
   Seconds backward_weight;  // of such a pass
+  Seconds delayed_weight;  // of the backward pass, where weight gradients wait: what runs beside any exchange
   // What of each are collectives of experts. Another pass beside it can hide those of the forward and of the backward pass.
   Seconds forward_exchanges;
   Seconds recompute_exchanges;

@@ -1,6 +1,7 @@
 // What a layer, the embedding or the head costs on one rank, for one microbatch: the ops of its table, summed up.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "headroom/time/op_cost.hpp"
@@ -19,9 +20,16 @@ struct LayerCost {
 // Without the recomputation.
 constexpr PassCost backward(const LayerCost& cost) { return cost.backward_data + cost.backward_weight; }
 
+// An exchange between experts, and the ops of shared experts that run beside it.
+struct HiddenExchange {
+  std::size_t exchange = 0;
+  std::vector<std::size_t> beside;
+};
+
 // The work of every op of a table. Of the setting only what is no number counts: sharding, gradients and software.
 struct TableWork {
   std::vector<OpWork> ops;
+  std::vector<HiddenExchange> hidden;
   std::vector<Monomial> inputs;  // bytes of the whole boundary values that enter the table
 };
 TableWork table_work(const OpTable& table, const Setting& setting);

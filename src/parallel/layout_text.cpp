@@ -1,0 +1,97 @@
+#include "headroom/parallel/layout_text.hpp"
+
+#include <charconv>
+#include <cstddef>
+#include <optional>
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t longest_layout = 100'000;  // letters and bars, written out
+
+const char* const layout_rule =
+    "must be a layout such as \"Et*3|(tt|)*29mL\": E the embedding, t a layer, m multi-token prediction, L "
+    "the "
+    "loss, | between stages, x*n and (x)*n repeat";
+
+// Writes repeats out.
+class Unrolled {
+ public:
+  explicit Unrolled(std::string_view text) : rest_(text) {}
+
+  // Nothing where the text is no layout.
+  std::optional<std::string> whole() {
+    std::optional<std::string> all = sequence();
+    return all && rest_.empty() ? all : std::nullopt;
+  }
+
+ private:
+  // Up to a closing parenthesis or the end.
+  std::optional<std::string> sequence(int depth = 0) {
+    constexpr int deepest = 8;
+    if (depth > deepest) return std::nullopt;
+    std::string all;
+    while (!rest_.empty() && rest_.front() != ')') {
+      const char letter = take();
+      std::string part(1, letter);
+      if (letter == '(') {
+        const std::optional<std::string> inner = sequence(depth + 1);
+        if (!inner || rest_.empty()) return std::nullopt;
+        take();  // the closing one
+        part = *inner;
+      } else if (letter == ',' || letter == ' ') {
+        continue;
+      } else if (std::string_view("EtmL|").find(letter) == std::string_view::npos) {
+        return std::nullopt;
+      }
+      const std::optional<std::size_t> times = repeats();
+      if (!times || all.size() + *times * part.size() > longest_layout) return std::nullopt;
+      for (std::size_t i = 0; i < *times; ++i) all += part;
+    }
+    return all;
+  }
+
+  // Of what stands before; 1 where nothing says so.
+  std::optional<std::size_t> repeats() {
+    if (rest_.empty() || rest_.front() != '*') return 1;
+    take();
+    std::size_t times = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), times);
+    if (error != std::errc() || times > longest_layout) return std::nullopt;
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    return times;
+  }
+
+  char take() {
+    const char first = rest_.front();
+    rest_.remove_prefix(1);
+    return first;
+  }
+
+  std::string_view rest_;
+};
+
+}  // namespace
+
+std::variant<WrittenLayout, std::string> read_layout(std::string_view text) {
+  const std::optional<std::string> letters = Unrolled(text).whole();
+  if (!letters || letters->empty() || letters->front() != 'E' || letters->back() != 'L') return layout_rule;
+  WrittenLayout layout{.stage_layers = {0}};
+  for (const char letter : letters->substr(1, letters->size() - 2)) {
+    switch (letter) {
+      case '|':
+        layout.mtp_beside_loss = layout.mtp_layers == 0;
+        layout.stage_layers.push_back(0);
+        break;
+      case 't':
+        if (layout.mtp_layers > 0) return "has a layer (t) behind multi-token prediction (m)";
+        ++layout.stage_layers.back();
+        break;
+      case 'm': ++layout.mtp_layers; break;
+      default: return std::string("has ") + letter + " twice";
+    }
+  }
+  return layout;
+}
+
+}  // namespace headroom
