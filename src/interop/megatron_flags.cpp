@@ -42,10 +42,9 @@ class MegatronFlags {
     add_precision();
     add_optimizer();
     add_offload();
-    if (strategy_.lora.rank > 0) {
+    if (strategy_.lora.rank > 0)
       lacks(bridge_ ? "LoRA: Megatron-Bridge's peft=LoRA(dim, target_modules), in Python"
                     : "LoRA: Megatron-LM has no adapters, Megatron-Bridge has");
-    }
     return std::move(result_);
   }
 
@@ -249,9 +248,10 @@ class MegatronFlags {
         add(bridge_ ? "mixed_precision" : "model", "fp4_recipe", "nvfp4");
         break;
     }
-    if (strategy_.fp8_param_gather)
-      on(bridge_ ? "mixed_precision" : "model",
-         precision == Precision::nvfp4 ? "fp4_param_gather" : "fp8_param_gather");
+    if (strategy_.fp8_param_gather && !shards_optimizer(strategy_) && strategy_.data_parallel > 1)
+      lacks("--fp8-param-gather without zero1: Megatron-Core asks for its distributed optimizer");
+    const char* const gather = precision == Precision::nvfp4 ? "fp4_param_gather" : "fp8_param_gather";
+    if (strategy_.fp8_param_gather) on(bridge_ ? "mixed_precision" : "model", gather);
     const PrecisionScope& scope = strategy_.precision_scope;
     if (scope.bf16_layers_at_start > 0 || scope.bf16_layers_at_end > 0) {
       const char* const section = bridge_ ? "mixed_precision" : "model";

@@ -126,6 +126,7 @@ void check_unused(const Strategy& strategy, const Demands& require) {
   require(scope.bf16_layers_at_start == 0, "bf16_layers_at_start", rule);
   require(scope.bf16_layers_at_end == 0, "bf16_layers_at_end", rule);
   require(!scope.attention, "fp8_attention", rule);
+  require(!strategy.moe_router_padding, "moe_router_padding", rule);
   require(!scope.output_layer, "fp8_output_layer", rule);
   require(scope.bf16_modules.empty(), "bf16_modules", rule);
 }
@@ -244,8 +245,10 @@ std::vector<Problem> precision_illegalities(const Transformer& model, const Stra
           "fp8_output_layer", "needs `precision` mxfp8");
   require(!model.architecture.kernels.weight_copies, "precision",
           "must be bf16 where `kernels.weight_copies` keeps fp32 weights");
-  require(!strategy.fp8_param_gather || shards_optimizer(strategy) || strategy.data_parallel == 1,
-          "fp8_param_gather", "needs `data_sharding` zero1");
+  // Frozen weights, which nobody steps, need no gathering after a step.
+  const bool gathers = strategy.fp8_param_gather && !trains_adapters(strategy.lora);
+  require(!gathers || shards_optimizer(strategy) || strategy.data_parallel == 1, "fp8_param_gather",
+          "needs `data_sharding` zero1, or frozen weights (`lora_rank`)");
   require(strategy.precision != Precision::fp8_delayed || !recomputes_a_cast(strategy.recompute), "precision",
           "fp8_delayed cannot cast again what a normalization or an activation makes again");
   if (strategy.tensor_parallel < 1 || strategy.expert_tensor_parallel < 1 || strategy.micro_batch < 1 ||

@@ -57,7 +57,8 @@ std::vector<ShardingChoice> sharding_choices(const Request& base, const Space& s
       }
     }
   }
-  if (layout.fp8_param_gather && choices.size() > 1) std::erase(choices, ShardingChoice{});
+  if (layout.fp8_param_gather && !trains_adapters(layout.lora) && choices.size() > 1)
+    std::erase(choices, ShardingChoice{});
   return choices;
 }
 

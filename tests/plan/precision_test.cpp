@@ -157,6 +157,8 @@ TEST_CASE("precision: what is not legal") {
   CHECK(rules(request).empty());
   request.strategy.data_sharding = DataSharding::none;
   CHECK(breaks(rules(request), "fp8_param_gather"));
+  request.strategy.lora = {.rank = 16};  // of frozen weights none is gathered after a step
+  CHECK(rules(request).empty());
   request = llama_in("dgx-h100-80g", Precision::bf16);
   request.strategy.fp8_param_gather = true;
   CHECK(breaks(rules(request), "fp8_param_gather"));
