@@ -6,7 +6,7 @@
 #include "headroom/core/error.hpp"
 #include "headroom/memory/units.hpp"
 #include "headroom/parallel/data_shards.hpp"
-#include "headroom/time/unit_exchanges.hpp"
+#include "headroom/time/model_exchanges.hpp"
 
 namespace headroom {
 

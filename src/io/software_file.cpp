@@ -38,6 +38,7 @@ constexpr auto sharding_fields = [](auto& fields, auto& sharding) {
   fields.optional("copies_gradients", sharding.copies_gradients);
   fields.optional("ends_in_root", sharding.ends_in_root);
   fields.optional("sums_before_reduction", sharding.sums_before_reduction);
+  fields.optional("prefetches_units", sharding.prefetches_units);
   fields.optional("sync_each_batch", sharding.sync_each_batch);
   fields.optional("plain_alone", sharding.plain_alone);
   fields.required("source", sharding.source);
@@ -61,9 +62,9 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.required("overlap_param_gather", software.overlap_param_gather);
   fields.required("overlap_p2p", software.overlap_p2p);
   fields.optional("overlap_expert_all_to_all", software.overlap_expert_all_to_all);
-  fields.required("bucket_parameters", software.bucket_parameters, bucket_sizes);
   fields.optional("delay_weight_gradients", software.delay_weight_gradients);
   fields.optional("overlap_shared_experts", software.overlap_shared_experts);
+  fields.required("bucket_parameters", software.bucket_parameters, bucket_sizes);
   fields.required("bucket_parameters_per_replica", software.bucket_parameters_per_replica, bucket_growths);
   fields.required("gradient_accumulation", software.gradient_accumulation);
   fields.required("norm_backward", software.norm_backward);

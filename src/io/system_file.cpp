@@ -46,6 +46,7 @@ constexpr auto device_fields = [](auto& fields, auto& device) {
   fields.optional("mxfp4_peak", device.mxfp4_peak);
 };
 
+constexpr Range leaf_sizes{1, 1 << 20};
 constexpr auto network_fields = [](auto& fields, auto& network) {
   fields.required("nics_per_device", network.nics_per_device);
   fields.required("nic_bandwidth", network.nic_bandwidth);
@@ -53,6 +54,7 @@ constexpr auto network_fields = [](auto& fields, auto& network) {
   fields.required("source", network.source);
   fields.required_object("rails", network.rails, sourced_fields);
   fields.required_object("oversubscription", network.oversubscription, sourced_fields);
+  fields.optional("nodes_per_leaf", network.nodes_per_leaf, leaf_sizes);
 };
 
 constexpr auto run_spread_fields = [](auto& fields, auto& spread) {

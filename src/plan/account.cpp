@@ -136,6 +136,29 @@ std::optional<Warning> launch_bound(const Plan& plan) {
   return Warning{"launch_bound", std::move(text)};
 }
 
+// Whether compiled launches run the kernels of a model that others do.
+bool fuses_nothing(const Transformer& model, Software software) {
+  StackKernels compiled = kernels_of(software);
+  software.launches = Launches::eager;
+  const StackKernels eager = kernels_of(software);
+  compiled.compiled_layers = false;
+  const auto unused = [&](const auto& uses, auto StackKernels::*kernel) {
+    if (!any_layer(model, uses)) compiled.*kernel = eager.*kernel;
+  };
+  unused([](const Architecture& layer) { return layer.experts && layer.linear_bias; },
+         &StackKernels::expert_bias);
+  unused([](const Architecture& layer) { return layer.clamped_activation; }, &StackKernels::clamp);
+  unused([](const Architecture& layer) { return layer.scaled_rotary; }, &StackKernels::scaled_rotary);
+  return compiled == eager;
+}
+
+// Whether an oversubscribed network has so few nodes of a job that no ring meets the switches above the leaves.
+bool keeps_to_leaves(const Performance& performance, std::int64_t job, std::int64_t connected) {
+  const Network& network = performance.network;
+  return network.oversubscription.value > 1 && network.rails.value == Rails::aligned && job > connected &&
+         ceiling(job, connected) <= nodes_of_leaf(network);
+}
+
 }  // namespace
 
 std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activations,
@@ -179,6 +202,20 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
                "(moe_pad_to_capacity): moe_imbalance changes nothing"
              : "the load of experts differs between expert-parallel ranks: with one "
                "of them (expert_parallel 1) moe_imbalance changes nothing");
+  }
+  if (software.launches == Launches::compiled && fuses_nothing(model, software)) {
+    warn("compile_changes_launches_alone",
+         "torch.compile fuses nothing more on the stack " + software.name +
+             ", whose kernels are fused already: it shortens launches alone");
+  }
+  if (system.performance && keeps_to_leaves(*system.performance, job, connected)) {
+    const Network& network = system.performance->network;
+    warn(
+        "oversubscription_above_leaf",
+        fmt::format(
+            "the {} nodes share a leaf switch on each rail (nodes_per_leaf {}): oversubscription {:g} of the "
+            "switches above slows only what leaves its rail, such as an all-to-all",
+            ceiling(job, connected), nodes_of_leaf(network), network.oversubscription.value));
   }
   const MoeImbalance& imbalance = workload.moe_imbalance;
   const double load = std::max(fullest_rank(imbalance, model, strategy.expert_parallel), 1.0);

@@ -5,6 +5,7 @@
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/time/host_transfers.hpp"
+#include "headroom/time/model_exchanges.hpp"
 #include "headroom/time/offload.hpp"
 #include "headroom/time/optimizer_step.hpp"
 

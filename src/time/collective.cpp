@@ -25,17 +25,30 @@ BytesPerSecond line_rate(const Network& network, std::int64_t senders) {
   return network.nic_bandwidth * (nics / real(senders));
 }
 
-// What of the line rate arrives. Rings keep to the rails of their devices, so that oversubscription above the leaves
-// costs them nothing where rails are aligned; an all-to-all leaves its rail.
-double delivered(const Performance& performance, bool several_rings, bool leaves_rail) {
-  const NetworkRates& rates = performance.rates.network;
-  const bool shared = performance.network.rails.value == Rails::shared;
-  const double reached = (several_rings && shared ? rates.shared_nic_efficiency : rates.nic_efficiency).value;
-  return shared || leaves_rail ? reached / performance.network.oversubscription.value : reached;
+// By what the switches above the leaves slow a group that keeps to a rail. Within a leaf switch not at all; beyond it, of the L
+// nodes of a leaf those send up whose neighbour, so many nodes further, is in another leaf, and L / oversubscription of them
+// find a link each.
+double slowed_by_spines(const Network& network, const Group& group) {
+  const std::int64_t leaf = nodes_of_leaf(network);
+  if (group.nodes_spanned <= leaf) return 1;
+  const double sent_up = real(std::min(group.nodes_apart, leaf)) / real(leaf);
+  return std::max(1.0, sent_up * network.oversubscription.value);
 }
 
-BytesPerSecond bandwidth_of_sender(std::int64_t senders, bool leaves_rail, const Performance& performance) {
-  return delivered(performance, /*several_rings=*/false, leaves_rail) *
+// What of the line rate arrives. Rings keep to the rails of their devices where these are aligned; an all-to-all leaves its
+// rail, and so does all traffic where they are shared.
+double delivered(const Performance& performance, bool several_rings, bool leaves_rail, const Group& group) {
+  const NetworkRates& rates = performance.rates.network;
+  const Network& network = performance.network;
+  const bool shared = network.rails.value == Rails::shared;
+  const double reached = (several_rings && shared ? rates.shared_nic_efficiency : rates.nic_efficiency).value;
+  return reached /
+         (shared || leaves_rail ? network.oversubscription.value : slowed_by_spines(network, group));
+}
+
+BytesPerSecond bandwidth_of_sender(std::int64_t senders, bool leaves_rail, const Group& group,
+                                   const Performance& performance) {
+  return delivered(performance, /*several_rings=*/false, leaves_rail, group) *
          line_rate(performance.network, senders);
 }
 
@@ -49,7 +62,7 @@ struct Exchanged {
 Seconds exchange_between_nodes(const Exchanged& sent, bool leaves_rail, const Group& group,
                                const Performance& performance) {
   const BytesPerSecond link =
-      bandwidth_of_sender(group.rings_per_node * group.ranks_in_node, leaves_rail, performance);
+      bandwidth_of_sender(group.rings_per_node * group.ranks_in_node, leaves_rail, group, performance);
   return sent.start + performance.rates.network.step.value + std::max(sent.within, sent.leaving / link);
 }
 
@@ -109,7 +122,9 @@ namespace {
 // node to the first in the next, one from every ring that the node has a part of.
 Seconds ring_time(Bytes bytes, const Group& group, const Performance& performance) {
   const Bytes part = bytes / real(group.ranks);
-  Group neighbours{.ranks = 2, .ranks_in_node = 1, .rings_per_node = group.rings_per_node};
+  Group neighbours = group;
+  neighbours.ranks = 2;
+  neighbours.ranks_in_node = 1;
   if (group.ranks <= group.ranks_in_node) neighbours.ranks_in_node = 2;
   return real(group.ranks - 1) * collective_time(CollectiveKind::send_receive, part, neighbours, performance);
 }
@@ -153,7 +168,7 @@ Seconds time_over_nodes(CollectiveKind kind, Bytes bytes, const Group& group,
   const BytesPerSecond line = line_rate(performance.network, group.rings_per_node * group.ranks_in_node);
   const bool several = group.rings_per_node > 1;
   const BytesPerSecond through_nics =
-      delivered(performance, several, /*leaves_rail=*/false) * (ranks_in_node * line);
+      delivered(performance, several, /*leaves_rail=*/false, group) * (ranks_in_node * line);
   const Seconds ring =
       rates.ring_launch.value + phases * (ranks - 1) * rates.ring_step.value + phases * (nodes - 1) * step +
       phases * (ranks - 1) / ranks * bytes / std::min(rates.ring_bandwidth.value, through_nics);
@@ -174,7 +189,7 @@ Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
   if (kind == CollectiveKind::pipeline_send) {
     return group.ranks_in_node > 1
                ? bytes / rates.ring_bandwidth.value
-               : bytes / bandwidth_of_sender(group.rings_per_node, /*leaves_rail=*/false, performance);
+               : bytes / bandwidth_of_sender(group.rings_per_node, /*leaves_rail=*/false, group, performance);
   }
   const bool over_nodes = group.ranks > group.ranks_in_node;
   if (kind == CollectiveKind::all_to_all) {

@@ -4,21 +4,9 @@
 #include <utility>
 
 #include "headroom/core/counts.hpp"
-#include "headroom/parallel/data_shards.hpp"
-#include "headroom/time/launches.hpp"
-#include "headroom/time/streaming.hpp"
 
 namespace headroom {
 namespace {
-
-constexpr auto half_size = static_cast<double>(size_of(Dtype::half));
-
-PassCost copies(Bytes moved, const Performance& performance, const Software& software) {
-  PassCost cost{.gemm = {}, .attention = {}, .memory_bound = moved / streaming_bandwidth(performance)};
-  cost.operations = moved > Bytes(0) && launches_operations(software) ? 1 : 0;
-  cost.host = host_time(real(cost.operations), 0, launch_times(performance.rates.host, software));
-  return cost;
-}
 
 // A unit in its place: how often it stands in a row, its collectives and what it computes.
 struct PlacedUnit {
@@ -56,6 +44,8 @@ class Passes {
         rates_(performance.rates),
         software_(software),
         loss_(performance.rates.collectives.overlap_loss.value),
+        gathers_ahead_(software.overlap_param_gather || software.sharding.prefetches_units),
+        reduces_beside_(software.overlap_grad_reduce),
         with_host_(with_host) {
     add_ends(place, KindPosition::first);
     std::int64_t left = recomputed_layers(place.layers, recompute);
@@ -150,8 +140,10 @@ class Passes {
     layout.alone(UnitWork::gather, units[0], 0, gather_time(units[0].exchange));
     visit_forward(units, [&](std::size_t i, const UnitExchange& next, std::int64_t) {
       const Beside beside = beside_forward(units[i].exchange, next);
-      if (i < last) layout.beside(UnitWork::gather, units[i + 1], i + 1, Seconds(0), gather_time(next));
+      if (i < last && gathers_ahead_)
+        layout.beside(UnitWork::gather, units[i + 1], i + 1, Seconds(0), gather_time(next));
       layout.compute(units[i], i, units[i].forward, exposed(beside, units[i].forward), longest(beside));
+      if (i < last && !gathers_ahead_) layout.alone(UnitWork::gather, units[i + 1], i + 1, gather_time(next));
     });
     return layout.spans;
   }
@@ -165,11 +157,16 @@ class Passes {
         units, [&](std::size_t i, const UnitExchange& before, const UnitExchange& after, std::int64_t) {
           const Beside beside = beside_backward(before, after);
           const Seconds together = longest(beside);
-          if (i > 0 && !exchanges_.keeps_gathered)
+          const bool gathers = i > 0 && !exchanges_.keeps_gathered;
+          if (gathers && gathers_ahead_)
             layout.beside(UnitWork::gather, units[i - 1], i - 1, Seconds(0), gather_time(before));
-          if (i < last)
+          if (i < last && !reduces_beside_)
+            layout.alone(UnitWork::reduce, units[i + 1], i + 1, reduction_time(after));
+          if (i < last && reduces_beside_)
             layout.beside(UnitWork::reduce, units[i + 1], i + 1, together - reduction_time(after), together);
           layout.compute(units[i], i, units[i].backward, exposed(beside, units[i].backward), together);
+          if (gathers && !gathers_ahead_)
+            layout.alone(UnitWork::gather, units[i - 1], i - 1, gather_time(before));
         });
     layout.alone(UnitWork::reduce, units[0], 0, reduction_time(units[0].exchange));
     layout.alone(UnitWork::reduce, units[last], last, reduction_time(root_));
@@ -210,12 +207,21 @@ class Passes {
   static Seconds gather_time(const UnitExchange& unit) { return unit.fetch + longest(unit.gather); }
   static Seconds reduction_time(const UnitExchange& unit) { return longest(unit.reduction) + unit.send; }
 
-  static Beside beside_forward(const UnitExchange& own, const UnitExchange& next) {
-    return {.fetch = next.fetch, .gather = next.gather, .to_host = own.activations};
+  [[nodiscard]] Beside beside_forward(const UnitExchange& own, const UnitExchange& next) const {
+    Beside beside{.to_host = own.activations};
+    if (gathers_ahead_) {
+      beside.fetch = next.fetch;
+      beside.gather = next.gather;
+    }
+    return beside;
   }
   [[nodiscard]] Beside beside_backward(const UnitExchange& before, const UnitExchange& after) const {
-    Beside beside{.reduction = after.reduction, .send = after.send, .from_host = before.activations};
-    if (!exchanges_.keeps_gathered) {
+    Beside beside{.from_host = before.activations};
+    if (reduces_beside_) {
+      beside.reduction = after.reduction;
+      beside.send = after.send;
+    }
+    if (!exchanges_.keeps_gathered && gathers_ahead_) {
       beside.fetch = before.fetch;
       beside.gather = before.gather;
     }
@@ -232,6 +238,7 @@ class Passes {
     visit_forward(units_, [&](std::size_t i, const UnitExchange& next, std::int64_t times) {
       const PlacedUnit& unit = units_[i];
       shown += real(times) * exposed(beside_forward(unit.exchange, next), unit.forward);
+      if (!gathers_ahead_) shown += real(times) * gather_time(next);
     });
     return shown;
   }
@@ -243,6 +250,8 @@ class Passes {
     visit_backward(units_, [&](std::size_t i, const UnitExchange& before, const UnitExchange& after,
                                std::int64_t times) {
       shown += real(times) * exposed(beside_backward(before, after), units_[i].backward);
+      if (!gathers_ahead_ && !exchanges_.keeps_gathered) shown += real(times) * gather_time(before);
+      if (!reduces_beside_) shown += real(times) * reduction_time(after);
     });
     return shown + reduction_time(units_.front().exchange);
   }
@@ -252,57 +261,14 @@ class Passes {
   const Rates& rates_;
   const Software& software_;
   double loss_ = 0;
+  bool gathers_ahead_ = true;   // of a unit's computation, beside that of the one before
+  bool reduces_beside_ = true;  // the next unit's computation
   bool with_host_ = true;
   std::vector<PlacedUnit> units_;
   UnitExchange root_;
 };
 
 }  // namespace
-
-ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters& parameters,
-                               const Strategy& strategy, const Workload& workload,
-                               std::int64_t devices_per_node, const Performance& performance,
-                               const Software& software) {
-  ModelExchanges exchanges{.kinds = {},
-                           .keeps_gathered = keeps_gathered(strategy),
-                           .ends_in_root = software.sharding.ends_in_root};
-  const bool gathers = gathers_in_passes(strategy);
-  const bool reduces = reduces_in_passes(strategy, workload, software);
-  const bool in_buffers = software.sharding.copies_units;
-  const double gradient = real(size_of(strategy.gradient_dtype));
-  for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
-    Parameters held = parameters.kinds[i];
-    if (layers.kinds[i].position == KindPosition::last) held = without_shared(held, parameters);
-    UnitExchange& unit = exchanges.kinds.emplace_back();
-    unit.position = layers.kinds[i].position;
-    const auto add = [&](LinkTimes& times, CollectiveKind kind, Bytes bytes, const Group& group) {
-      Seconds& link = group.ranks > group.ranks_in_node ? times.between_nodes : times.in_node;
-      link += collective_time(kind, bytes, group, performance);
-      unit.within_fit = unit.within_fit && within_fit(bytes, group, performance.rates.collectives);
-    };
-    const auto exchange = [&](WeightClass weights, const Parameters& share) {
-      if (total(share) == 0) return;
-      const Group ranks = shard_group(strategy, weights, devices_per_node);
-      if (gathers) add(unit.gather, CollectiveKind::all_gather, gathered_bytes(share, strategy), ranks);
-      const double count = total(trained(share));
-      if (!reduces || count == 0) return;
-      const Bytes gradients(count * gradient);
-      add(unit.reduction, CollectiveKind::reduce_scatter, gradients, ranks);
-      const Group alike = copies_group(strategy, weights, devices_per_node);
-      if (alike.ranks > 1)
-        add(unit.reduction, CollectiveKind::all_reduce, gradients / real(ranks.ranks), alike);
-    };
-    exchange(WeightClass::dense, of_class(held, WeightClass::dense));
-    exchange(WeightClass::expert, of_class(held, WeightClass::expert));
-    if (!in_buffers) continue;
-    // From the buffer that was gathered into the weights; from the gradients into the buffer that is reduced.
-    if (gathers) unit.gather_copies = copies(2 * gathered_bytes(held, strategy), performance, software);
-    if (reduces)
-      unit.reduction_copies =
-          copies(Bytes(total(trained(held)) * (half_size + gradient)), performance, software);
-  }
-  return exchanges;
-}
 
 std::vector<UnitSpan> unit_spans(const ModelExchanges& exchanges, const ModelCost& cost,
                                  const StagePlace& place, const Recomputation& recompute,

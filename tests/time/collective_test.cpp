@@ -111,6 +111,34 @@ TEST_CASE("collective: all-reduces that switches sum reach the bus bandwidths th
   CHECK(bus_bandwidth("dgx-h100-80g", 16) == doctest::Approx(441).epsilon(0.15));
 }
 
+TEST_CASE("collective: a ring on its rail meets oversubscription beyond its leaf switches, by what goes up") {
+  Performance blocking = *read_system("dgx-h100-80g").performance;
+  const auto time = [&](const Group& group, double oversubscription) {
+    blocking.network.oversubscription.value = oversubscription;
+    return collective_time(CollectiveKind::reduce_scatter, Bytes(1e10), group, blocking).count();
+  };
+  Group group{.ranks = 32, .ranks_in_node = 1, .rings_per_node = 8, .nodes_spanned = 32};
+  CHECK(time(group, 70) == time(group, 1));
+  group.ranks = group.nodes_spanned = 64;  // of the 32 nodes of a leaf, one sends up
+  CHECK(time(group, 7) == time(group, 1));
+  CHECK(time(group, 64) == tests::about(2 * time(group, 1)).epsilon(0.02));
+  group.nodes_apart = 8;  // or eight
+  CHECK(time(group, 7) == tests::about(1.75 * time(group, 1)).epsilon(0.02));
+  group.nodes_apart = 32;  // or all
+  CHECK(time(group, 7) == tests::about(7 * time(group, 1)).epsilon(0.02));
+  blocking.network.nodes_per_leaf = 64;
+  CHECK(time(group, 7) == time(group, 1));
+}
+
+TEST_CASE("collective: groups know how far apart their nodes are") {
+  const Strategy strategy{.tensor_parallel = 8, .pipeline_parallel = 4, .data_parallel = 16};
+  const Groups groups(axis_sizes(strategy), 8);
+  CHECK(groups[ParallelAxis::data].nodes_apart == 1);
+  CHECK(groups[ParallelAxis::data].nodes_spanned == 16);
+  CHECK(groups[ParallelAxis::pipeline].nodes_apart == 16);
+  CHECK(groups[ParallelAxis::pipeline].nodes_spanned == 49);
+}
+
 TEST_CASE("collective: oversubscription costs what leaves its rail") {
   const Performance aligned = *read_system("dgx-h100-80g").performance;
   Performance blocking = aligned;

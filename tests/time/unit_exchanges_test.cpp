@@ -53,15 +53,25 @@ TEST_CASE("unit exchanges: what shows is that of a walk from unit to unit") {
     units.insert(units.end(), static_cast<std::size_t>(second), of_kind[2]);
     units.push_back(of_kind[3]);
     const double loss = performance().rates.collectives.overlap_loss.value;
+    Software stack = tests::megatron();
+    stack.overlap_param_gather = *rc::gen::arbitrary<bool>();
+    stack.overlap_grad_reduce = *rc::gen::arbitrary<bool>();
+    const auto apart = [](bool beside, double time) { return beside ? 0 : time; };
+    const auto beside_only = [](bool beside, double time) { return beside ? time : 0; };
     double forward = units.front().gather;
     double backward = units.front().reduction;
     for (std::size_t i = 0; i < units.size(); ++i) {
-      if (i + 1 < units.size()) forward += shown_beside(units[i + 1].gather, units[i].forward, loss);
-      double beside = i + 1 < units.size() ? units[i + 1].reduction : 0;
-      if (i > 0 && !keeps) beside += units[i - 1].gather;
-      backward += shown_beside(beside, units[i].backward, loss);
+      const double next = i + 1 < units.size() ? units[i + 1].gather : 0;
+      const double after = i + 1 < units.size() ? units[i + 1].reduction : 0;
+      const double before = i > 0 && !keeps ? units[i - 1].gather : 0;
+      const bool ahead = stack.overlap_param_gather;
+      const bool reduces = stack.overlap_grad_reduce;
+      forward += shown_beside(beside_only(ahead, next), units[i].forward, loss) + apart(ahead, next);
+      const double beside = beside_only(ahead, before) + beside_only(reduces, after);
+      backward +=
+          shown_beside(beside, units[i].backward, loss) + apart(ahead, before) + apart(reduces, after);
     }
-    const ExchangeTimes times = exchange_times(exchanges, cost, place, {}, performance(), tests::megatron());
+    const ExchangeTimes times = exchange_times(exchanges, cost, place, {}, performance(), stack);
     const auto near = [](Seconds found, double expected) {
       return std::abs(found.count() - expected) <= 1e-9 * std::max(1.0, expected);
     };
@@ -80,8 +90,7 @@ TEST_CASE("unit exchanges: what shows is that of a walk from unit to unit") {
       Seconds end;
       Seconds computed;
       Seconds communicated;
-      for (const UnitSpan& span :
-           unit_spans(exchanges, cost, place, {}, performance(), tests::megatron(), back)) {
+      for (const UnitSpan& span : unit_spans(exchanges, cost, place, {}, performance(), stack, back)) {
         end = std::max(end, span.end);
         if (span.work != UnitWork::compute) {
           communicated += span.end - span.start;

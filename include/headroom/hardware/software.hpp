@@ -82,7 +82,10 @@ struct StackSharding {
   // weights. Otherwise all have.
   bool plain_alone = false;
   bool sums_before_reduction = false;  // gradients of several microbatches are summed whole and reduced once
-  bool sync_each_batch = false;        // has a switch that reduces them in every microbatch (Strategy)
+  // Weights are gathered ahead of their unit whatever `overlap_param_gather` says, which then is of the gather behind a step [DeepSpeed,
+  // stage3_prefetch_bucket_size].
+  bool prefetches_units = false;
+  bool sync_each_batch = false;  // has a switch that reduces them in every microbatch (Strategy)
   std::string source = "Megatron-LM, megatron/core/optimizer/distrib_optimizer.py";
   friend bool operator==(const StackSharding&, const StackSharding&) = default;
 };
@@ -123,11 +126,11 @@ inline constexpr std::array<std::string_view, 39> stack_choices{"overlap_tensor_
                                                                 "overlap_param_gather",
                                                                 "overlap_p2p",
                                                                 "overlap_expert_all_to_all",
+                                                                "delay_weight_gradients",
+                                                                "overlap_shared_experts",
                                                                 "bucket_parameters",
                                                                 "bucket_parameters_per_replica",
                                                                 "gradient_accumulation",
-                                                                "delay_weight_gradients",
-                                                                "overlap_shared_experts",
                                                                 "norm_backward",
                                                                 "norm_kernel",
                                                                 "activation_kernel",
@@ -175,15 +178,15 @@ struct Software {
       false;  // parameters that the step changed are gathered beside the next forward pass
   bool overlap_expert_all_to_all =
       false;  // it can run forward passes beside backward passes, as the strategy's field of this name
-  bool overlap_p2p = false;  // transfers between virtual pipeline stages run beside compute
-  // A bucket holds the larger of the two, the second for each data-parallel rank [Megatron-LM, --ddp-bucket-size].
-  std::int64_t bucket_parameters = 40'000'000;
   // Of forward passes beside backward passes: weight gradients wait, and run beside whichever exchange nothing else hides
   // [Megatron-Core, --delay-wgrad-compute].
   bool delay_weight_gradients = false;
   // Shared experts run beside the exchanges of the others, on a stream of their own [Megatron-Core,
   // --moe-shared-expert-overlap].
   bool overlap_shared_experts = false;
+  bool overlap_p2p = false;  // transfers between virtual pipeline stages run beside compute
+  // A bucket holds the larger of the two, the second for each data-parallel rank [Megatron-LM, --ddp-bucket-size].
+  std::int64_t bucket_parameters = 40'000'000;
   std::int64_t bucket_parameters_per_replica = 1'000'000;
   GradientAccumulation gradient_accumulation = GradientAccumulation::fused;
   NormBackward norm_backward = NormBackward::one_pass;

@@ -36,6 +36,8 @@ struct Reserve {
 // devices meet in a NIC, or on their way.
 enum class Rails : std::uint8_t { aligned, shared };
 
+inline constexpr std::int64_t usual_nodes_per_leaf = 32;
+
 // How a node, which is the domain that NVLink connects, reaches the others.
 struct Network {
   double nics_per_device = 1;    // below one where several devices share a NIC
@@ -44,8 +46,15 @@ struct Network {
   std::string source;
   Sourced<Rails> rails{Rails::shared, Origin::assumed, ""};
   Sourced<double> oversubscription{1, Origin::assumed, ""};  // of the switches above the leaves
+  // Nodes whose NICs meet in a leaf switch; without it those of a switch of 64 ports, half of them down [NVIDIA Quantum-2 QM9700;
+  // DGX SuperPOD reference architecture: 32 nodes a scalable unit].
+  std::optional<std::int64_t> nodes_per_leaf;
   friend bool operator==(const Network&, const Network&) = default;
 };
+
+constexpr std::int64_t nodes_of_leaf(const Network& network) {
+  return network.nodes_per_leaf.value_or(usual_nodes_per_leaf);
+}
 
 // How far the iteration times of runs on a system lay from what rates predict that were fitted to others of them: 80% of the
 // logarithms of measured over predicted stay within `logarithm`, whatever their sign. Assumed where too few runs told it.

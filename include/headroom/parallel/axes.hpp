@@ -69,6 +69,8 @@ struct Group {
   std::int64_t ranks = 1;
   std::int64_t ranks_in_node = 1;   // of the same group
   std::int64_t rings_per_node = 1;  // groups like it that leave a node at the same time
+  std::int64_t nodes_apart = 1;     // neighbours in different nodes, counted along the cluster
+  std::int64_t nodes_spanned = 1;   // from its first node to its last, those between among them
   friend auto operator<=>(const Group&, const Group&) = default;
 };
 
@@ -91,7 +93,9 @@ constexpr Group group_along(const RankGrid& grid, ParallelAxis axis, std::int64_
           : std::clamp<std::int64_t>(std::gcd(stride * size, devices_per_node) / stride, 1, size);
   return {.ranks = size,
           .ranks_in_node = in_node,
-          .rings_per_node = std::max<std::int64_t>(1, std::min(all, devices_per_node) / in_node)};
+          .rings_per_node = std::max<std::int64_t>(1, std::min(all, devices_per_node) / in_node),
+          .nodes_apart = std::max<std::int64_t>(1, stride / devices_per_node),
+          .nodes_spanned = 1 + stride * (size - 1) / devices_per_node};
 }
 
 // Along every axis: the group that a rank is in. Along ParallelAxis::data, of the weights outside experts. Where the

@@ -5,6 +5,8 @@
 // gathers the one before while the one under way computes, and reduces the one after it. What is beside a unit shows where
 // it is longer, and where it is not by what it takes from the unit's kernels:
 //   max(collectives - unit, overlap_loss * collectives)
+// Without `overlap_param_gather` weights are gathered behind the unit before, and without `overlap_grad_reduce` gradients are
+// reduced ahead of the next unit, beside nothing.
 // The first unit of a pass is gathered, and the last one reduced, beside nothing. Collectives of one link follow each other;
 // those in a node run beside those between nodes.
 //
@@ -63,12 +65,6 @@ struct ModelExchanges {
   bool ends_in_root = false;
   friend bool operator==(const ModelExchanges&, const ModelExchanges&) = default;
 };
-
-// `parameters` are those of a rank.
-ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters& parameters,
-                               const Strategy& strategy, const Workload& workload,
-                               std::int64_t devices_per_node, const Performance& performance,
-                               const Software& software);
 
 // Whether passes have any: of shards, or with the host.
 inline bool has_exchanges(const Strategy& strategy, const Workload& workload, const Software& software) {
