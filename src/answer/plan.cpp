@@ -9,6 +9,7 @@
 #include "headroom/io/spreads_file.hpp"
 #include "headroom/plan/allocator_use.hpp"
 #include "headroom/search/feasibility.hpp"
+#include "headroom/search/given_values.hpp"
 #include "headroom/search/obstacle.hpp"
 
 namespace headroom {
@@ -226,6 +227,9 @@ PlanTask task_of(const PlanQuestion& question) {
   EXPECTS(question.offers.size() <= 1 || !(question.find || question.deadline));
   task.base.model = with_attention(std::move(task.base.model), task.base.software.attention_kernel);
   const std::optional<Question> inverse = inverse_of(question);
+  const bool of_size =
+      inverse && (inverse->extreme == Extreme::max_sequence || inverse->extreme == Extreme::max_layers);
+  check_values(task.base, task.space, task.comparison, of_size ? ModelSize::asked : ModelSize::given);
   if (!inverse) return task;
   task.found = find_held(task.base, task.space, *inverse, task.comparison.global_batches);
   put_found(task);

@@ -8,6 +8,7 @@
 #include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/interval.hpp"
 #include "headroom/search/confirm.hpp"
+#include "headroom/search/given_values.hpp"
 #include "io/row_reader.hpp"
 
 namespace headroom {
@@ -108,10 +109,14 @@ SweepRow row_of(const Request& base, const SearchResult& result, const Training&
 SweepRow answer(const PointQuestion& question) {
   const auto& [request, space, training] = question;
   if (!space) return row_of(settled(evaluate(request)), training);
+  if (std::vector<Problem> problems = value_illegalities(request, *space); !problems.empty())
+    throw InputError(std::move(problems));
   SearchResult result = search(request, *space);
-  const Searched searched{.base = request, .space = *space};
+  const auto searched_of = [&question](const Candidate&) {
+    return Searched{.base = question.request, .space = *question.space};
+  };
   confirm(
-      result, {.plans = 1, .pareto = 0}, [&](const Candidate&) { return searched; },
+      result, {.plans = 1, .pareto = 0}, searched_of,
       [](const Candidate& x, const Candidate& y) { return x < y; }, 1);
   return row_of(request, result, training);
 }

@@ -2,8 +2,6 @@
 
 #include <type_traits>
 
-#include "headroom/parallel/stack_legality.hpp"
-
 namespace headroom::cli {
 namespace {
 
@@ -132,13 +130,6 @@ Space read_space(const SpaceFlags& flags, const Software& software, std::vector<
   for (const RecomputePolicy policy : space.recompute) {
     if (policy == RecomputePolicy::ops)
       problems.push_back({"--recompute", "must be none, selective, selective_op or full"});
-  }
-  for (std::size_t i = 0; i < space_fields.size(); ++i) {
-    if (space_fields[i].field != "recompute" || !flags.fields[i].values) continue;
-    for (const RecomputePolicy policy : space.recompute) {
-      std::string rule = policy_rule(software, policy);
-      if (!rule.empty()) problems.push_back({"--recompute", std::move(rule)});
-    }
   }
   const auto asked_for = [&](std::string_view field) {
     for (std::size_t i = 0; i < space_fields.size(); ++i) {

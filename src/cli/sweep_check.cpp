@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "headroom/search/given_values.hpp"
+
 namespace headroom::cli {
 namespace {
 
@@ -68,10 +70,9 @@ class SweepCheck {
   // What keeps these arguments from being a request; and whether it is legal, where that is asked.
   std::vector<Problem> mistakes(const Arguments& arguments, bool of_legality) {
     try {
-      const Request request = reader_.read(arguments).request;
-      const bool searched = sweep_.head.kind == SweepKind::plan;
-      if (!of_legality || searched) return {};
-      return illegalities(request, request.strategy);
+      const auto [request, space, training] = reader_.read(arguments);
+      if (!of_legality) return {};
+      return space ? value_illegalities(request, *space) : illegalities(request, request.strategy);
     } catch (const InputError& error) {
       return error.problems();
     }

@@ -114,11 +114,12 @@ class LayoutVisit {
 
   bool visit_expert_parallels() {
     layout_.expert_parallel = layout_.expert_tensor_parallel = 1;
-    if (!experts_ && !allows(space_.expert_parallel, 1)) {
-      reject_({"expert_parallel", "needs a model with experts"});
+    if (!experts_) {
+      const bool alone = allows(space_.expert_parallel, 1);
+      if (alone && allows(space_.expert_tensor_parallel, 1)) return visit_virtual_pipelines();
+      reject_({alone ? "expert_tensor_parallel" : "expert_parallel", "needs a model with experts"});
       return true;
     }
-    if (!experts_) return visit_virtual_pipelines();
     const std::int64_t stage = layout_.tensor_parallel * layout_.context_parallel * layout_.data_parallel;
     const bool said = space_.expert_tensor_parallel != Counts{};
     const std::int64_t tensor_ranks = said ? stage : layout_.tensor_parallel;

@@ -1,0 +1,76 @@
+#include "headroom/search/given_values.hpp"
+
+#include <doctest/doctest.h>
+
+#include "headroom/io/software_file.hpp"
+#include "search/requests.hpp"
+
+namespace headroom {
+namespace {
+
+Request gpt3() {
+  Request request{.model = read_model("gpt3-175b"), .system = read_system("dgx-a100-80g")};
+  request.workload = {.global_batch = 64, .sequence = request.model.sequence};
+  return request;
+}
+
+TEST_CASE("given values: a name that no strategy can have is refused as a single strategy's is") {
+  Request request = gpt3();
+  request.strategy.offload.modules = {"nonsense"};
+  const std::vector<Problem> problems = value_illegalities(request, {.devices = 64});
+  REQUIRE(problems.size() == 1);
+  CHECK(problems == illegalities(request, request.strategy));
+}
+
+TEST_CASE("given values: sizes are refused with the rule's numbers where none of a list is legal") {
+  CHECK(value_illegalities(gpt3(), {.devices = 56, .tensor_parallel = {.only = {7, 8}}}).empty());
+  const std::vector<Problem> problems =
+      value_illegalities(gpt3(), {.devices = 56, .tensor_parallel = {.only = {7}}});
+  REQUIRE(!problems.empty());
+  CHECK(problems.front() == Problem{"tensor_parallel", "must divide the attention heads (96 % 7 = 5)"});
+}
+
+TEST_CASE("given values: what goes with some choice of the space only is not refused") {
+  Request request = gpt3();
+  request.strategy.offload.modules = {"layer_input"};  // needs full recomputation
+  CHECK(value_illegalities(request, {.devices = 64}).empty());
+  const std::vector<Problem> problems =
+      value_illegalities(request, {.devices = 64, .recompute = {RecomputePolicy::none}});
+  REQUIRE(problems.size() == 1);
+  CHECK(problems.front().where == "offload_modules");
+  // Whether sizes make up the GPUs is another question.
+  CHECK(value_illegalities(gpt3(), {.devices = 64, .tensor_parallel = {.only = {3}}}).empty());
+}
+
+TEST_CASE("given values: a comparison refuses what none of its systems can do") {
+  const Space space{.devices = 64, .precision = {Precision::fp8}};
+  const Offer a100{.system = read_system("dgx-a100-80g"), .software = read_software("megatron-core-2025")};
+  const Offer h100{.system = read_system("dgx-h100-80g"), .software = read_software("megatron-core-2025")};
+  const auto compared = [](std::vector<Offer> offers) {
+    return Compared{.offers = std::move(offers), .device_counts = {64}, .global_batches = {64}};
+  };
+  CHECK_THROWS_AS(check_values(gpt3(), space, compared({a100}), ModelSize::given), InputError);
+  check_values(gpt3(), space, compared({a100, h100}), ModelSize::given);
+}
+
+TEST_CASE("given values: nothing is refused that a strategy of the space has") {
+  CHECK(rc::check([] {
+    const Request request = small_request();
+    Space space = small_space();
+    const auto listed = [](std::int64_t most) {
+      return Counts{.only = {*rc::gen::inRange<std::int64_t>(1, most)}};
+    };
+    if (*rc::gen::arbitrary<bool>()) space.tensor_parallel = listed(6);
+    if (*rc::gen::arbitrary<bool>()) space.pipeline_parallel = listed(6);
+    if (*rc::gen::arbitrary<bool>()) space.context_parallel = listed(4);
+    const std::vector<Problem> problems = value_illegalities(request, space);
+    const bool of_one = std::any_of(problems.begin(), problems.end(), [](const Problem& problem) {
+      return problem.where == "tensor_parallel" || problem.where == "pipeline_parallel" ||
+             problem.where == "context_parallel";
+    });
+    if (of_one) RC_ASSERT(strategies(request, space).empty());
+  }));
+}
+
+}  // namespace
+}  // namespace headroom
