@@ -237,7 +237,7 @@ std::vector<Problem> illegalities(const Transformer& model, const Strategy& stra
     rules.problems.push_back(std::move(problem));
   }
   check_experts(rules, model, strategy);
-  check_pipeline(rules, model, strategy);
+  check_pipeline(rules, model, strategy, software);
   check_devices(rules, strategy);
   check_hidden(rules, model, strategy);
   check_batch(rules, strategy, workload);

@@ -65,7 +65,8 @@ void check_groups(Rules& rules, const Strategy& strategy, std::int64_t n) {
 
 }  // namespace
 
-void check_pipeline(Rules& rules, const Transformer& model, const Strategy& strategy) {
+void check_pipeline(Rules& rules, const Transformer& model, const Strategy& strategy,
+                    const Software& software) {
   const std::int64_t p = strategy.pipeline_parallel;
   const std::int64_t m = strategy.virtual_pipeline;
   rules.require(
@@ -78,11 +79,18 @@ void check_pipeline(Rules& rules, const Transformer& model, const Strategy& stra
   });
   const bool sizes = p >= 1 && m >= 1;  // reported where they are not
   // Where a rank has other chunks, the one with the embedding or the head may hold nothing else.
-  const bool bare_ends = m > 1 && !strategy.stage_layers.empty();
+  const bool given = !strategy.stage_layers.empty();
+  const bool may_bare_ends = m > 1 && (given || goes_round(strategy.schedule));
+  const bool bare_ends = may_bare_ends && (given || software.uneven_stages);
   const bool fits = !sizes || p <= (model.layers + (bare_ends ? 2 : 0)) / m;
   rules.require(fits, "pipeline_parallel", [&] {
-    return "times `virtual_pipeline` must not exceed the " + std::to_string(model.layers) + " layers (" +
-           std::to_string(p) + " x " + std::to_string(m) + ")";
+    const bool of_stack = may_bare_ends && !bare_ends && p <= (model.layers + 2) / m;
+    return "times `virtual_pipeline` must not exceed the " + std::to_string(model.layers) + " layers" +
+           (bare_ends ? " by more than the 2 stages that hold the embedding or the output layer alone" : "") +
+           " (" + std::to_string(p) + " x " + std::to_string(m) + ")" +
+           (of_stack ? ": the stack " + software.name +
+                           " gives neither the embedding nor the output layer a stage of its own"
+                     : "");
   });
   if (strategy.stage_layers.empty() || !sizes || !fits) return;
   const auto stages = static_cast<std::int64_t>(strategy.stage_layers.size());

@@ -8,7 +8,8 @@
 
 namespace headroom {
 
-void check_pipeline(Rules& rules, const Transformer& model, const Strategy& strategy);
+void check_pipeline(Rules& rules, const Transformer& model, const Strategy& strategy,
+                    const Software& software);
 
 // Of the n microbatches of a pipeline.
 void check_microbatches(Rules& rules, const Strategy& strategy, std::int64_t n);

@@ -23,12 +23,24 @@ std::string stage_flags(const Transformer& model, const Strategy& strategy) {
                      layout, ends->first, ends->last);
 }
 
+// Which ends of the model have a virtual stage of their own.
+std::string bare_ends(const Transformer& model, const Strategy& strategy) {
+  const std::vector<std::int64_t> by_stage = layers_by_stage(model.layers, strategy);
+  const bool first = by_stage.front() == 0;
+  const bool last = by_stage.back() == 0;
+  if (first && last) return "; the embedding and the output layer are virtual stages of their own";
+  if (first || last) {
+    return fmt::format("; the {} is a virtual stage of its own", first ? "embedding" : "output layer");
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string launch_line(const Transformer& model, const Strategy& strategy) {
   std::string text;
   if (stage_layout(model.layers, strategy) == StageLayout::uneven) {
-    text = "uneven stages: Megatron-Core's " + stage_flags(model, strategy);
+    text = "uneven stages: Megatron-Core's " + stage_flags(model, strategy) + bare_ends(model, strategy);
   }
   if (strategy.microbatch_group_size > strategy.pipeline_parallel) {
     text += fmt::format(

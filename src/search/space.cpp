@@ -152,7 +152,8 @@ class LayoutVisit {
   bool visit_virtual_pipelines() {
     if (rejected_whatever_follows()) return true;
     const std::int64_t p = layout_.pipeline_parallel;
-    const std::int64_t most = p > 1 ? base_.model.layers / p : 1;
+    const std::int64_t most =
+        p > 1 ? (base_.model.layers + 2) / p : 1;  // with the ends on stages of their own
     for (std::int64_t m = 1; m <= most; ++m) {
       if (!allows(space_.virtual_pipeline, m)) continue;
       if (!lays(space_, base_.model.layers, p, m)) {
@@ -163,16 +164,15 @@ class LayoutVisit {
       }
       layout_.virtual_pipeline = m;
       layout_.stage_layers.clear();
-      if (!visit_micro_batches()) return false;
-      if (lay_balanced() && !visit_micro_batches()) return false;
+      if (!visit_micro_batches() || (lay_balanced() && !visit_micro_batches())) return false;
     }
     return true;
   }
 
   // Whether layers may lie otherwise than they do where nothing is said.
   bool lay_balanced() {
-    if (space_.layouts == Layouts::even) return false;
     const std::vector<std::int64_t> usual = layers_by_stage(base_.model, layout_);
+    if (space_.layouts == Layouts::even || std::ssize(usual) > base_.model.layers) return false;
     layout_.stage_layers = loads_.empty() ? balanced_layers(base_.model.layers, std::ssize(usual), ends_)
                                           : balanced_layers(loads_, std::ssize(usual), ends_);
     return layout_.stage_layers != usual;

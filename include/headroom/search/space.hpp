@@ -203,7 +203,7 @@ std::vector<Problem> layout_illegalities(const Request& base, const Strategy& la
 // least p microbatches is by then a 64th of the time, and a model of a thousand layers would have as many.
 inline constexpr std::int64_t most_uneven_virtual_pipeline = 64;
 
-// Whether the space lays so many layers on p ranks of m virtual stages. Expects at least a layer for each.
+// Whether the space lays so many layers on p ranks of m virtual stages.
 bool lays(const Space& space, std::int64_t layers, std::int64_t pipeline_parallel,
           std::int64_t virtual_pipeline);
 
