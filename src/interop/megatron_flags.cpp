@@ -126,17 +126,15 @@ class MegatronFlags {
   void add_stages() {
     const std::int64_t m = strategy_.virtual_pipeline;
     const std::vector<std::int64_t> by_stage = layers_by_stage(model_.layers, strategy_);
-    if (stage_layout(model_.layers, strategy_) == StageLayout::uneven) {
-      const auto pattern = hybrid_pattern(model_, by_stage);
-      if (zero_bubble_) {
-        lacks("uneven stages: this fork pads all but the ends (--allow-padding-num-layers)");
-      } else if (pattern) {
+    const bool uneven = stage_layout(model_.layers, strategy_) == StageLayout::uneven;
+    if (uneven && software_.uneven_stages) {
+      if (const auto pattern = hybrid_pattern(model_, by_stage)) {
         add("model", "hybrid_layer_pattern", "'" + *pattern + "'");
       } else {
         add("model", "pipeline_model_parallel_layout",
             "'" + megatron_layout(by_stage, model_.mtp_layers) + "'");
       }
-    } else if (m > 1 && goes_round(strategy_.schedule)) {
+    } else if (!uneven && m > 1 && goes_round(strategy_.schedule)) {
       const char* const name = zero_bubble_ ? "num_layers_per_virtual_pipeline_stage"
                                : bridge_    ? "virtual_pipeline_model_parallel_size"
                                             : "num_virtual_stages_per_pipeline_rank";

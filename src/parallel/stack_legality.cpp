@@ -1,6 +1,7 @@
 #include "headroom/parallel/stack_legality.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "headroom/core/joined.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/offload_modules.hpp"
+#include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom {
 namespace {
@@ -28,7 +30,70 @@ std::string_view field_of_axis(ParallelAxis axis) {
 // Whether it lists what it has, rather than running whatever others are compared with.
 bool lists_layouts(const Software& software) { return !software.schedules.empty() || !software.axes.empty(); }
 
+std::string text_of_policy(const Software& software, const Strategy& strategy) {
+  const RecomputePolicy policy = strategy.recompute.policy;
+  const std::string what = policy == RecomputePolicy::ops ? "recomputation of ops or modules"
+                                                          : std::string(name_of(policy)) + " recomputation";
+  return what + ": the stack " + software.name + " has `recompute` " + joined(software.recompute, " or ");
+}
+
+// Where nothing is listed, the stack runs whatever others are compared with.
+constexpr std::array rules_of_launchers{
+    LauncherRule{"recompute",
+                 [](const Software& software, const Transformer&, const Strategy& strategy) {
+                   const RecomputePolicy policy = strategy.recompute.policy;
+                   return policy == RecomputePolicy::none || contains(software.recompute, policy);
+                 },
+                 text_of_policy, [](Strategy& strategy) { strategy.recompute = {}; }},
+    LauncherRule{"recompute_layers",
+                 [](const Software& software, const Transformer&, const Strategy& strategy) {
+                   return strategy.recompute.layers == 0 || software.recompute_layers;
+                 },
+                 [](const Software& software, const Strategy& strategy) {
+                   const Recomputation& recompute = strategy.recompute;
+                   const bool uniform = recompute.method == RecomputeMethod::uniform;
+                   return (uniform ? "checkpoints of " : "recomputation of ") +
+                          std::to_string(recompute.layers) + (recompute.layers == 1 ? " layer" : " layers") +
+                          (uniform ? " each" : " of each stage") + ": the stack " + software.name +
+                          (uniform ? " checkpoints each layer" : " recomputes all of them");
+                 },
+                 [](Strategy& strategy) {
+                   strategy.recompute.layers = 0;
+                   strategy.recompute.method = RecomputeMethod::block;
+                 }},
+    LauncherRule{"stage_layers",
+                 [](const Software& software, const Transformer& model, const Strategy& strategy) {
+                   return software.uneven_stages || stage_layout(model.layers, strategy) == StageLayout::even;
+                 },
+                 [](const Software& software, const Strategy&) {
+                   return "uneven stages: the stack " + software.name + " lays as many layers on each";
+                 },
+                 [](Strategy& strategy) { strategy.stage_layers.clear(); }},
+    LauncherRule{"microbatch_group_size",
+                 [](const Software& software, const Transformer&, const Strategy& strategy) {
+                   return software.microbatch_groups || group_size(strategy) == strategy.pipeline_parallel;
+                 },
+                 [](const Software& software, const Strategy& strategy) {
+                   return "groups of " + std::to_string(group_size(strategy)) + " microbatches: the stack " +
+                          software.name + " interleaves groups of as many as pipeline ranks, " +
+                          std::to_string(strategy.pipeline_parallel);
+                 },
+                 [](Strategy& strategy) { strategy.microbatch_group_size = 0; }},
+};
+
 }  // namespace
+
+std::span<const LauncherRule> launcher_rules() { return rules_of_launchers; }
+
+std::vector<Problem> launcher_gaps(const Software& software, const Transformer& model,
+                                   const Strategy& strategy) {
+  std::vector<Problem> gaps;
+  for (const LauncherRule& rule : rules_of_launchers) {
+    if (!rule.holds(software, model, strategy))
+      gaps.push_back({std::string(rule.field), rule.text(software, strategy)});
+  }
+  return gaps;
+}
 
 DataSharding least_sharding(const Software& software) {
   const std::vector<DataSharding>& modes = software.sharding.modes;

@@ -8,6 +8,8 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/model/expert_load.hpp"
+#include "headroom/parallel/stack_legality.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/plan/interval.hpp"
 
 namespace headroom {
@@ -168,6 +170,8 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
   const auto warn = [&](std::string code, std::string text) {
     warnings.push_back({std::move(code), std::move(text)});
   };
+  for (const Problem& gap : launcher_gaps(software, model, strategy))
+    warn(std::string(no_launcher_flag), "no flag launches " + by_flag(gap).rule);
   const std::int64_t job = devices(strategy);
   const std::int64_t connected = connected_devices(system, job);
   if (strategy.tensor_parallel > connected) {

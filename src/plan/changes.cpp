@@ -1,10 +1,13 @@
 #include "headroom/plan/changes.hpp"
 
+#include <algorithm>
+
 #include "headroom/core/contains.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/module_choices.hpp"
 #include "headroom/parallel/offload_modules.hpp"
+#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom {
@@ -188,10 +191,13 @@ std::vector<Edits> changes_of_offloading(const Request& request) {
 }
 
 bool launchable(const Request& request, const Strategy& strategy) {
-  const auto even = [&](const Strategy& one) {
-    return stage_layout(request.model.layers, one) == StageLayout::even;
-  };
-  if (!request.software.uneven_stages && !even(strategy) && even(request.strategy)) return false;
+  const auto gaps = [&](const Strategy& one) { return launcher_gaps(request.software, request.model, one); };
+  const std::vector<Problem> own = gaps(request.strategy);
+  for (const Problem& gap : gaps(strategy)) {
+    const bool had =
+        std::any_of(own.begin(), own.end(), [&](const Problem& it) { return it.where == gap.where; });
+    if (!had) return false;
+  }
   if (strategy.schedule != ScheduleKind::interleaved || keeps_groups(request, strategy)) return true;
   const std::int64_t p = strategy.pipeline_parallel;
   const std::int64_t size = group_size(strategy);

@@ -175,6 +175,13 @@ OrderedJson interval_json(const IterationInterval& interval) {
           {"high_seconds", interval.high.count()}};
 }
 
+OrderedJson warnings_json(const Plan& plan) {
+  OrderedJson warnings = OrderedJson::array();
+  for (const Warning& warning : plan.warnings)
+    warnings.push_back({{"code", warning.code}, {"text", warning.text}});
+  return warnings;
+}
+
 OrderedJson estimate_json(const EstimateReply& report) {
   const Plan& plan = account(report.evaluation);
   const Request& request = plan.request;
@@ -190,9 +197,6 @@ OrderedJson estimate_json(const EstimateReply& report) {
                      {"verdict", name_of(plan.verdict)},
                      {"host", host_json(plan)},
                      {"ranks", std::move(ranks)}};
-  OrderedJson warnings = OrderedJson::array();
-  for (const Warning& warning : plan.warnings)
-    warnings.push_back({{"code", warning.code}, {"text", warning.text}});
   OrderedJson assumptions = OrderedJson::array();
   for (const auto& [text, source] : plan.assumptions)
     assumptions.push_back({{"text", text}, {"source", source}});
@@ -243,7 +247,7 @@ OrderedJson estimate_json(const EstimateReply& report) {
                       {"lacks", report.launch->lacks}};
   }
   json["assumptions"] = std::move(assumptions);
-  json["warnings"] = std::move(warnings);
+  json["warnings"] = warnings_json(plan);
   return json;
 }
 

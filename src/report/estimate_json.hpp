@@ -9,6 +9,8 @@ namespace headroom {
 
 OrderedJson interval_json(const IterationInterval& interval);
 
+OrderedJson warnings_json(const Plan& plan);
+
 OrderedJson estimate_json(const EstimateReply& report);
 
 }  // namespace headroom

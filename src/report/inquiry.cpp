@@ -35,6 +35,9 @@ std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags, 
                             human(largest.bytes));
       }
     }
+    for (const Warning& warning : asked.warnings) {
+      if (warning.code == no_launcher_flag) text += fmt::format("- {}\n", warning.text);
+    }
     if (is_best(inquiry)) return text + "- it is the best plan\n";
     if (asked.verdict == Verdict::marginal) {
       text += fmt::format(

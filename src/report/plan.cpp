@@ -109,6 +109,9 @@ std::string choice_text(const PlanReply& report) {
                   policy_line(best.request.strategy, best.request.software));
   if (const std::string launch = launch_line(best.request.model, best.request.strategy); !launch.empty())
     text += "      " + launch + "\n";
+  for (const Warning& warning : best.warnings) {
+    if (warning.code == no_launcher_flag) text += fmt::format("- {}\n", warning.text);
+  }
   if (plans.size() > 1 && slower_by(report, plans[1]) >= 0) {
     const Plan& second = account(report.accounts[1].evaluation);
     const bool same_batch = best.request.workload == second.request.workload;

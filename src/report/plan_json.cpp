@@ -90,6 +90,7 @@ OrderedJson inquiry_json(const InquiryReply& inquiry, const PlanWords& asked) {
     json["largest_component"] = {{"name", largest.name}, {"bytes", number(largest.bytes)}};
     json["iteration_seconds"] = plan.timing->iteration.total.count();
     json["mfu"] = plan.timing->throughput.mfu;
+    json["warnings"] = warnings_json(plan);
     if (inquiry.searched)
       json["searched_instead"] = strategy_flags(*inquiry.searched, plan.request.software, plan.request.model);
     if (inquiry.against_best) json["against_best"] = terms_json(*inquiry.against_best);

@@ -29,7 +29,7 @@ COMMANDS = {
         ["gpt3-175b", "--global-batch", "1536", "--tokens", "300B", "--deadline", "60d", "--power-per-gpu", "400 W"],
         ["gpt2-xl", "--devices", "4,8", "--global-batch", "8", "--tokens", "1B", "--top", "2"],
         ["tests/cli/two_kinds.json", "--devices", "8", "--global-batch", "16"],
-        ["gpt2-xl", "--devices", "6", "-t", "4"],  # nothing divides
+        ["gpt2-small", "--devices", "6", "-t", "4"],  # nothing divides
         ["gpt2-xl", "--devices", "8", "--global-batch", "16", "--batch-range", "20%", "--tokens", "1B", "--top", "2",
          "--system", "dgx-a100-80g,dgx-h100-80g", "--price", "a100=1,h100=9"],
         ["gpt2-xl", "--devices", "8", "--global-batch", "16", "--tokens", "1B", "--mtbf", "50000h", "--checkpoint-time",

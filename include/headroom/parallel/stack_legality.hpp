@@ -1,6 +1,7 @@
 // What a training stack has no way to run.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,20 @@ bool may_overlap_experts(const Software& software);
 
 // Of a strategy whose sizes are legal (parallel/legality.hpp): every rule that is broken, by field.
 std::vector<Problem> stack_illegalities(const Software& software, const Strategy& strategy);
+
+// A rule of a stack's launcher: strategies that its mechanism could run, and that it has no flag for. Each is written once; an estimate
+// warns of it, searches and suggestions leave it out unless it is asked for, and a launch says it.
+struct LauncherRule {
+  std::string_view field;  // that has no flag for its value
+  bool (*holds)(const Software& software, const Transformer& model, const Strategy& strategy);
+  std::string (*text)(const Software& software, const Strategy& strategy);  // what has no flag, and what has
+  void (*put_usual)(Strategy& strategy);  // the value that a launch without a flag leaves
+};
+std::span<const LauncherRule> launcher_rules();
+
+// The rules of a stack's launcher that a strategy breaks, by field.
+std::vector<Problem> launcher_gaps(const Software& software, const Transformer& model,
+                                   const Strategy& strategy);
 
 // What a stack divides where nobody says it: the least that it has.
 DataSharding least_sharding(const Software& software);

@@ -101,6 +101,9 @@ inline constexpr std::array memory_parts{
     MemoryPart{"non_torch", "non-torch memory", false, [](const RankMemory& rank) { return rank.reserved; }},
 };
 
+// The code of a warning that the stack's launcher has no flag for a part of the strategy (parallel/stack_legality.hpp).
+inline constexpr std::string_view no_launcher_flag = "no_launcher_flag";
+
 // A stable code and a sentence for the user.
 struct Warning {
   std::string code;

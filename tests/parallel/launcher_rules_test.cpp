@@ -1,0 +1,123 @@
+// What a stack's launcher has no flag for: warned of by an estimate, left out of searches and suggestions, said by a launch.
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "headroom/interop/launch_flags.hpp"
+#include "headroom/io/catalog.hpp"
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
+#include "headroom/parallel/stack_legality.hpp"
+#include "headroom/plan/plan.hpp"
+#include "headroom/plan/remedies.hpp"
+#include "headroom/search/search.hpp"
+
+namespace headroom {
+namespace {
+
+Request request_on(std::string_view stack) {
+  Request request{.model = read_model("gpt2-small"),
+                  .system = read_system("dgx-a100-80g"),
+                  .software = read_software(std::string(stack)),
+                  .workload = {.global_batch = 24, .sequence = 512}};
+  request.strategy = with_stack_defaults({}, request.software, request.model);
+  return request;
+}
+
+struct BrokenRule {
+  std::string_view field;
+  std::string_view stack;
+  Strategy strategy;
+  std::string_view text;
+};
+
+// For each rule a strategy that breaks it alone, and says so.
+std::vector<BrokenRule> broken_rules() {
+  return {
+      {"recompute",
+       "hf-trainer",
+       {.recompute = {.policy = RecomputePolicy::selective}},
+       "selective recomputation: the stack hf-trainer has `recompute` none or full"},
+      {"recompute_layers",
+       "hf-trainer",
+       {.recompute = {.policy = RecomputePolicy::full, .layers = 2}},
+       "recomputation of 2 layers of each stage: the stack hf-trainer recomputes all of them"},
+      {"stage_layers",
+       "megatron-2022",
+       {.pipeline_parallel = 2, .stage_layers = {5, 7}},
+       "uneven stages: the stack megatron-2022 lays as many layers on each"},
+      {"microbatch_group_size",
+       "megatron-2022",
+       {.pipeline_parallel = 2,
+        .virtual_pipeline = 2,
+        .schedule = ScheduleKind::interleaved,
+        .microbatch_group_size = 4},
+       "groups of 4 microbatches: the stack megatron-2022 interleaves groups of as many as pipeline ranks, "
+       "2"},
+  };
+}
+
+bool warns(const Plan& plan) {
+  return std::any_of(plan.warnings.begin(), plan.warnings.end(),
+                     [](const Warning& warning) { return warning.code == no_launcher_flag; });
+}
+
+TEST_CASE(
+    "launcher rules: each has a strategy that breaks it alone, which is legal, warned of and launched "
+    "without") {
+  const std::vector<BrokenRule> broken = broken_rules();
+  REQUIRE(broken.size() == launcher_rules().size());
+  for (std::size_t i = 0; i < broken.size(); ++i) {
+    const BrokenRule& rule = broken[i];
+    const std::string_view field = rule.field;
+    const std::string_view text = rule.text;
+    CAPTURE(field);
+    CHECK(launcher_rules()[i].field == field);
+    Request request = request_on(rule.stack);
+    request.strategy = with_stack_defaults(rule.strategy, request.software, request.model);
+    CHECK(illegalities(request, request.strategy).empty());
+    CHECK(launcher_gaps(request.software, request.model, request.strategy) ==
+          std::vector<Problem>{{std::string(field), std::string(text)}});
+    CHECK(warns(account(evaluate(request))));
+    const auto launch = launch_flags(request.model, request.strategy, request.workload, request.software);
+    REQUIRE(launch);
+    CHECK(std::any_of(launch->lacks.begin(), launch->lacks.end(), [&](const std::string& lack) {
+      return lack.substr(0, lack.find(':')) == text.substr(0, text.find(':'));
+    }));
+    for (const std::string_view flag : {"layout", "recompute", "checkpointing ", "group"}) {
+      CHECK(std::none_of(launch->flags.begin(), launch->flags.end(),
+                         [&](const std::string& it) { return it.find(flag) != std::string::npos; }));
+    }
+    Request usual = request;
+    launcher_rules()[i].put_usual(usual.strategy);
+    CHECK(launcher_gaps(usual.software, usual.model, usual.strategy).empty());
+  }
+}
+
+TEST_CASE("launcher rules: no search and no suggestion breaks one on any stack") {
+  for (const std::string_view stack : embedded_names("software")) {
+    CAPTURE(stack);
+    Request request = request_on(stack);
+    const Space space{.devices = 8,
+                      .layouts = layouts_of(request.software),
+                      .schedules = searched_schedules(request.software)};
+    const SearchResult result = search(request, space);
+    REQUIRE(!result.plans.empty());
+    for (const Candidate& candidate : result.plans) {
+      request.strategy = candidate.strategy;
+      CHECK(launcher_gaps(request.software, request.model, candidate.strategy).empty());
+      const Evaluation evaluation = evaluate(request);
+      CHECK(!warns(account(evaluation)));
+      const auto* const plan = std::get_if<Plan>(&evaluation);
+      if (plan == nullptr || &candidate != &result.plans.back()) continue;
+      for (const Alternative& better : improvements(*plan, 5)) {
+        CHECK(launcher_gaps(request.software, request.model, better.plan.request.strategy).empty());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headroom
