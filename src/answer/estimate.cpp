@@ -81,7 +81,13 @@ EstimateReply answer(const EstimateQuestion& question) {
   }
   if (question.with_alternatives && !fits(reply))
     reply.sharding_stacks = sharding_stacks(question.request, devices(question.request.strategy));
-  if (question.with_schedule && plan.timing) reply.trace = trace_of(plan);
+  if (question.with_schedule && plan.timing) {
+    if (const std::int64_t steps = trace_steps(plan); steps > most_drawn_steps) {
+      throw InputError("timeline", "cannot draw " + std::to_string(steps) + " steps, of at most " +
+                                       std::to_string(most_drawn_steps) + ": give fewer microbatches");
+    }
+    reply.trace = trace_of(plan);
+  }
   if (question.with_launch) {
     const Request& request = plan.request;
     reply.launch = launch_flags(request.model, request.strategy, request.workload, request.software);

@@ -10,8 +10,9 @@
 namespace headroom::cli {
 
 Problem as_typed(const Problem& problem) {
-  constexpr std::array<std::string_view, 10> options{
-      "vary", "zip", "fit", "mtbf", "set", "set_system", "set_software", "system", "software", "samples"};
+  constexpr std::array<std::string_view, 11> options{"timeline", "vary",     "zip",        "fit",
+                                                     "mtbf",     "set",      "set_system", "set_software",
+                                                     "system",   "software", "samples"};
   Problem typed = by_flag(problem);
   const std::size_t end = std::min(typed.where.find(' '), typed.where.size());
   const std::string first = typed.where.substr(0, end);

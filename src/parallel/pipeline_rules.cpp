@@ -1,6 +1,7 @@
 #include "parallel/pipeline_rules.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "headroom/core/counts.hpp"
@@ -63,6 +64,25 @@ void check_groups(Rules& rules, const Strategy& strategy, std::int64_t n) {
   }
 }
 
+// A schedule in groups is replayed with the times of the passes that ranks wait for: two directions, 8 bytes each, once more
+// for an earlier moment, in slots whose number is a power of two (schedule/interleaved.hpp).
+void check_size(Rules& rules, const Strategy& strategy, std::int64_t n) {
+  const std::int64_t p = strategy.pipeline_parallel;
+  const std::int64_t m = strategy.virtual_pipeline;
+  if (p < 1 || m < 2 || p > most_count || m > most_count || n > most_count) return;  // reported as such
+  const double passes = std::min(real(n) * real(m), real(m + 1) * real(group_size(strategy)));
+  const double bytes = 2 * 2 * 8 * real(p) * std::exp2(std::ceil(std::log2(passes + 1)));
+  constexpr double most_bytes = 768.0 * 1024 * 1024;  // of the GiB that an answer may take
+  rules.require(bytes <= most_bytes, "virtual_pipeline", [&] {
+    constexpr double mebi = 1024 * 1024;
+    return std::to_string(m) + " on each of " + std::to_string(p) + " ranks needs " +
+           std::to_string(static_cast<std::int64_t>(bytes / mebi)) +
+           " MiB to replay the schedule, of at most " +
+           std::to_string(static_cast<std::int64_t>(most_bytes / mebi)) +
+           ": use fewer virtual stages or ranks";
+  });
+}
+
 }  // namespace
 
 void check_pipeline(Rules& rules, const Transformer& model, const Strategy& strategy,
@@ -114,6 +134,7 @@ void check_pipeline(Rules& rules, const Transformer& model, const Strategy& stra
 
 void check_microbatches(Rules& rules, const Strategy& strategy, std::int64_t n) {
   check_groups(rules, strategy, n);
+  check_size(rules, strategy, n);
   if (strategy.pipeline_parallel < 1) return;
   if (strategy.schedule == ScheduleKind::dualpipe) check_directions(rules, strategy, n);
   const std::int64_t stages = stages_by_two(strategy);

@@ -1,6 +1,5 @@
 #include "headroom/report/trace.hpp"
 
-#include <algorithm>
 #include <iterator>
 #include <string_view>
 
@@ -54,15 +53,11 @@ void write_names(EventWriter& out, Track track, std::int64_t ranks, std::string_
   }
 }
 
-void write_names(EventWriter& out, const Trace& trace, std::int64_t ranks) {
+void write_names(EventWriter& out, const TraceStream& trace, std::int64_t ranks) {
   out.write(R"({{"ph":"M","pid":0,"name":"process_name","args":{{"name":"pipeline"}}}})");
   write_names(out, Track::rank, ranks, "");
-  const auto runs_beside = [](const ReplayedStep& event) { return event.step.beside; };
-  if (std::any_of(trace.steps.begin(), trace.steps.end(), runs_beside))
-    write_names(out, Track::beside, ranks, ", beside its forward passes");
-  const auto communicates = [](const TraceSpan& span) { return span.collective; };
-  if (std::any_of(trace.spans.begin(), trace.spans.end(), communicates))
-    write_names(out, Track::collectives, ranks, ", collectives of DP ranks");
+  if (trace.beside) write_names(out, Track::beside, ranks, ", beside its forward passes");
+  if (trace.collectives) write_names(out, Track::collectives, ranks, ", collectives of DP ranks");
 }
 
 // `arguments` are the members of a JSON object.
@@ -90,12 +85,11 @@ void write_spans(EventWriter& out, const ReplayedStep& event, std::int64_t ranks
 class MemoryCounter {
  public:
   MemoryCounter(EventWriter& out, std::int64_t rank, const ResidentMemory& resident)
-      : out_(out), rank_(rank), resident_(resident), last_(bytes({})) {
+      : out_(out), rank_(rank), resident_(resident), last_(bytes(Bytes())) {
     write(Seconds(0));
   }
 
-  void step(const ReplayedStep& event, const StepActivations& alive) {
-    EXPECTS(alive.step == event.step);
+  void step(const ReplayedStep& event, const StepBytes& alive) {
     if (event.step.pass == Pass::backward) {
       const Bytes before = last_;
       set(event.start, bytes(alive.highest));
@@ -108,8 +102,8 @@ class MemoryCounter {
 
  private:
   // In the order in which plan adds up a rank's total, to the same last bit.
-  [[nodiscard]] Bytes bytes(const Activations& alive) const {
-    return resident_.state + total(alive) + resident_.reserved;
+  [[nodiscard]] Bytes bytes(Bytes activations) const {
+    return resident_.state + activations + resident_.reserved;
   }
 
   void set(Seconds when, Bytes level) {
@@ -131,27 +125,22 @@ class MemoryCounter {
 
 }  // namespace
 
-void chrome_trace(const Trace& trace, const std::function<void(const std::string& text)>& write) {
-  EXPECTS(trace.activations.size() == trace.resident.size());
+void chrome_trace(const TraceStream& trace, const std::function<void(const std::string& text)>& write) {
   EventWriter out(write);
   const std::int64_t ranks = std::ssize(trace.resident);
   write_names(out, trace, ranks);
   std::vector<MemoryCounter> counters;
   for (const ResidentMemory& resident : trace.resident)
     counters.emplace_back(out, std::ssize(counters), resident);
-  std::vector<std::size_t> steps_done(trace.resident.size(), 0);
-  for (const ReplayedStep& event : trace.steps) {
+  trace.visit_steps([&](const ReplayedStep& event, const StepBytes& alive) {
     write_spans(out, event, ranks);
-    const auto rank = static_cast<std::size_t>(event.rank);
-    const std::vector<StepActivations>& activations = trace.activations[rank];
-    EXPECTS(steps_done[rank] < activations.size());
-    counters[rank].step(event, activations[steps_done[rank]++]);
-  }
-  for (const TraceSpan& span : trace.spans) {
+    counters[static_cast<std::size_t>(event.rank)].step(event, alive);
+  });
+  trace.visit_spans([&](const TraceSpan& span) {
     const std::int64_t track =
         number_of(span.collective ? Track::collectives : Track::rank, span.rank, ranks);
     write_span(out, span.name, track, span.start, span.end, "");
-  }
+  });
   for (MemoryCounter& counter : counters) counter.finish(trace.end);
   out.finish();
 }

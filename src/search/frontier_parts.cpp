@@ -76,7 +76,8 @@ Frontier::Parts::Parts(Request asked) : request(checked(std::move(asked))), comp
   choices = combined(fronts);
   for (std::size_t kind = 0; kind < fronts.size(); ++kind) of_a_kind.push_back(alone(fronts, kind));
 
-  std::vector<std::vector<IndexedMix>> mixes;
+  std::vector<std::vector<IndexedMix>> mixes;  // of ranks with different chunks
+  std::vector<std::size_t> mixes_of_rank;
   for (std::int64_t number = 0; number < shape.ranks; ++number) {
     FrontierRank rank;
     for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
@@ -87,12 +88,16 @@ Frontier::Parts::Parts(Request asked) : request(checked(std::move(asked))), comp
     // Ranks with alike chunks have the same mixes; they differ in how many microbatches they hold.
     const auto alike = std::find_if(ranks.begin(), ranks.end(),
                                     [&](const FrontierRank& other) { return other.chunks == rank.chunks; });
-    mixes.push_back(alike == ranks.end() ? mixes_of(rank)
-                                         : mixes[static_cast<std::size_t>(alike - ranks.begin())]);
+    if (alike == ranks.end()) {
+      mixes_of_rank.push_back(mixes.size());
+      mixes.push_back(mixes_of(rank));
+    } else {
+      mixes_of_rank.push_back(mixes_of_rank[static_cast<std::size_t>(alike - ranks.begin())]);
+    }
     ranks.push_back(std::move(rank));
   }
   for (std::int64_t number = 0; number < shape.ranks; ++number)
-    ranks[index(number)].options = options_of(number, mixes[index(number)]);
+    ranks[index(number)].options = options_of(number, mixes[mixes_of_rank[index(number)]]);
 }
 
 void Frontier::Parts::set_backward_peaks(LayerFront& front, std::size_t kind) {

@@ -146,10 +146,16 @@ Seconds RecomputeTime::at_least(Seconds device, Seconds host) const {
 std::vector<IndexedMix> stage_mixes(const std::vector<LayerChoice>& choices, std::int64_t layers,
                                     const RecomputeTime& time) {
   // Nearly all mixes are beaten by those of the few quickest sets: only what passes them is priced.
+  // There may be a hundred million of these, of which few stay: what others beat is left out every so often.
+  constexpr std::size_t many = std::size_t{1} << 20;
   std::vector<IndexedMix> mixes;
+  std::size_t most = many;
   const auto price = [&](IndexedMix mix) {
     mix.time = time.seconds(mix.device, mix.host);
     mixes.push_back(mix);
+    if (mixes.size() < most) return;
+    mixes = front_of(std::move(mixes));
+    most = std::max(many, 2 * mixes.size());
   };
   visit_mixes(choices, quickest(choices), layers, price);
   std::vector<IndexedMix> bar = front_of(mixes);

@@ -69,20 +69,69 @@ TEST_CASE("estimate: without performance figures there is no interval, no cost a
 TEST_CASE(
     "trace: each rank's steps are in order, its last span is the optimizer and ends with the iteration") {
   const TraceReply reply = answer(TraceQuestion{.request = with_both_techniques(gpt3_timed())});
-  const IterationTime& iteration = account(reply.evaluation).timing->iteration;
+  const Plan& plan = account(reply.evaluation);
+  const IterationTime& iteration = plan.timing->iteration;
   CHECK(reply.trace.end == iteration.total);
   CHECK(reply.trace.resident.size() == 8);
   std::map<std::int64_t, Seconds> ends;
-  for (const ReplayedStep& step : reply.trace.steps) {
+  std::int64_t steps = 0;
+  std::int64_t last = 0;
+  reply.trace.visit_steps([&](const ReplayedStep& step, const StepBytes& bytes) {
+    CHECK(step.rank >= last);
+    last = step.rank;
+    ++steps;
     CHECK(step.start >= ends[step.rank]);
     ends[step.rank] = step.end;
     CHECK(step.end <= (1 + 1e-12) * iteration.schedule.makespan);  // whose sums round otherwise
-  }
+    CHECK(bytes.highest >= bytes.after);
+  });
   CHECK(ends.size() == 8);
-  CHECK(std::count_if(reply.trace.spans.begin(), reply.trace.spans.end(), [&](const TraceSpan& span) {
-          return span.name == "optimizer" && span.end == iteration.total;
-        }) == 8);
+  CHECK(steps == trace_steps(plan));
+  int optimizers = 0;
+  reply.trace.visit_spans([&](const TraceSpan& span) {
+    optimizers += span.name == "optimizer" && span.end == iteration.total ? 1 : 0;
+  });
+  CHECK(optimizers == 8);
   CHECK_THROWS_AS(answer(TraceQuestion{.request = gpt3_on_a100()}), InputError);
+}
+
+TEST_CASE("trace: a rank's steps are in order also where those of all ranks are more than are held at once") {
+  Request request = gpt3_timed();
+  request.strategy.virtual_pipeline = 1;
+  request.strategy.schedule = ScheduleKind::one_forward_one_backward;
+  request.workload.global_batch = 80'000 * request.strategy.micro_batch;
+  const Plan plan = account(evaluate(request));
+  REQUIRE(trace_steps(plan) > most_drawn_steps);
+  const IterationTime& iteration = plan.timing->iteration;
+  std::vector<std::vector<Seconds>> starts(8);
+  replay_schedule(iteration.shape, iteration.times, [&](const ReplayedStep& step) {
+    starts[static_cast<std::size_t>(step.rank)].push_back(step.start);
+  });
+  std::vector<std::size_t> done(8);
+  std::int64_t wrong = 0;
+  trace_stream(plan).visit_steps([&](const ReplayedStep& step, const StepBytes&) {
+    const auto rank = static_cast<std::size_t>(step.rank);
+    wrong += step.start == starts[rank].at(done[rank]++) ? 0 : 1;
+  });
+  CHECK(wrong == 0);
+  for (std::size_t rank = 0; rank < 8; ++rank) CHECK(done[rank] == starts[rank].size());
+}
+
+TEST_CASE("trace: more steps than a viewer opens, or than can be drawn, are refused") {
+  Request request = gpt3_timed();
+  request.workload.global_batch = 1'000'000 * request.strategy.micro_batch;
+  const auto refused = [](const auto& question) {
+    try {
+      answer(question);
+    } catch (const InputError& error) {
+      return error.problems().front().where;
+    }
+    return std::string();
+  };
+  REQUIRE(trace_steps(account(evaluate(request))) > most_trace_steps);
+  CHECK(refused(TraceQuestion{.request = request}) == "global_batch");
+  CHECK(refused(EstimateQuestion{.request = request, .with_alternatives = false, .with_schedule = true}) ==
+        "timeline");
 }
 
 TEST_CASE("inquiry: the best plan is known as such, and what does not fit has changes that make it fit") {

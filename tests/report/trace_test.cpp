@@ -31,7 +31,7 @@ Trace trace_of(const ScheduleShape& shape, const ScheduleTimes& times,
 
 std::string text_of(const Trace& trace) {
   std::string text;
-  chrome_trace(trace, [&](const std::string& part) { text += part; });
+  chrome_trace(streamed(trace), [&](const std::string& part) { text += part; });
   return text;
 }
 
@@ -77,7 +77,8 @@ TEST_CASE("trace: the text comes in parts, whatever its length") {
   std::size_t parts = 0;
   std::size_t longest = 0;
   std::string text;
-  chrome_trace(trace_of(shape, times, stages, stages), [&](const std::string& part) {
+  const Trace trace = trace_of(shape, times, stages, stages);
+  chrome_trace(streamed(trace), [&](const std::string& part) {
     ++parts;
     longest = std::max(longest, part.size());
     text += part;

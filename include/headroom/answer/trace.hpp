@@ -1,6 +1,8 @@
 // What every pipeline rank does and holds over one iteration: the question of `headroom trace`.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,17 +41,49 @@ struct Trace {
   Seconds end;  // of the iteration: no earlier than anything above
 };
 
+// Activations of a rank at a step's highest moment, and after it.
+struct StepBytes {
+  Bytes highest;
+  Bytes after;
+  friend bool operator==(const StepBytes&, const StepBytes&) = default;
+};
+
+// A trace that is passed on while it is made, since the whole may be larger than memory.
+struct TraceStream {
+  using TakeStep = std::function<void(const ReplayedStep&, const StepBytes&)>;
+  using TakeSpan = std::function<void(const TraceSpan&)>;
+
+  std::vector<ResidentMemory> resident;  // by rank
+  Seconds end;
+  bool beside = false;                               // whether passes run beside others
+  bool collectives = false;                          // whether spans are collectives
+  std::function<void(const TakeStep&)> visit_steps;  // in the order of Trace::steps
+  std::function<void(const TakeSpan&)> visit_spans;
+};
+
 struct TraceReply {
   Evaluation evaluation;
-  Trace trace;
+  TraceStream trace;
 };
+
+// Steps of all ranks that a trace may have: 7 GB of text. More than viewers open.
+inline constexpr std::int64_t most_trace_steps = std::int64_t{1} << 24;
+// And one that is held, to be drawn.
+inline constexpr std::int64_t most_drawn_steps = std::int64_t{1} << 20;
+
+// Steps of all ranks in an iteration of the plan.
+std::int64_t trace_steps(const Plan& plan);
 
 // The trace of a plan whose timing is known: its schedule, the memory of each rank, and after the pipeline the
 // reduction of gradients and the optimizer's step.
+TraceStream trace_stream(const Plan& plan);
 Trace trace_of(const Plan& plan);
 
-// What does not fit has a trace too. Throws InputError where the strategy is not legal or the system's performance not
-// known.
+// A trace that is held. Keeps a reference.
+TraceStream streamed(const Trace& trace);
+
+// What does not fit has a trace too. Throws InputError where the strategy is not legal, the system's performance not
+// known, or the trace too long.
 TraceReply answer(const TraceQuestion& question);
 
 }  // namespace headroom

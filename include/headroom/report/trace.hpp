@@ -17,6 +17,6 @@ namespace headroom {
 //
 // Up to 5 spans and 4 values of the counter a microbatch, virtual stage and rank, about 1 kB: 34 MB for p = 64 and
 // n = 512. The text goes to `write` in order, in parts of about 64 KiB.
-void chrome_trace(const Trace& trace, const std::function<void(const std::string& text)>& write);
+void chrome_trace(const TraceStream& trace, const std::function<void(const std::string& text)>& write);
 
 }  // namespace headroom
