@@ -96,7 +96,9 @@ Bytes unstepped_bytes(const Parameters& held, const Strategy& strategy, const Wo
   Bytes moved((shards_sums ? stepped_by_rank(held, strategy) : total(steps)) *
               real(size_of(kept_gradient_dtype(strategy, workload, software))));
   const double narrow = steps.narrow_dense + steps.narrow_expert;
-  if (narrow > 0)
+  // Weights that are kept in the type alone and that no step changes stay as they are.
+  const bool kept = strategy.fp8_param_gather && trains_adapters(strategy.lora);
+  if (narrow > 0 && !kept)
     moved += Bytes(narrow * cast_bytes(strategy, performance.device, strategy.fp8_param_gather));
   if (steps.narrow_output > 0)
     moved += Bytes(steps.narrow_output * cast_bytes(strategy, performance.device, false));

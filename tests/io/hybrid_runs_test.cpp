@@ -43,9 +43,10 @@ TEST_CASE("a run of layers of one part has the kinds of its letters, and says wh
   CHECK(reasons(mamba) == "not stated: model.hybrid_pattern");
   CHECK(reasons(mamba + R"(, "hybrid_pattern": "M-")") ==
         "not stated: model.hybrid_pattern of as many letters as layers");
-  CHECK(contains(
-      message_of([&] { return hybrid(R"("hybrid_pattern": "MQ")"); }),
-      "r.json: /0/model/hybrid_pattern: must be of the letters M, *, - and E, with | between stages"));
+  const std::vector<Problem> mistakes = hybrid(R"("hybrid_pattern": "MQ")").mistakes;
+  REQUIRE(mistakes.size() == 1);
+  CHECK(mistakes[0].where == "/model/hybrid_pattern");
+  CHECK(contains(mistakes[0].rule, "must be of the letters M, *, - and E, with | between stages"));
 }
 
 TEST_CASE("a run of Nemotron's family leaves at 16 bits what its recipes do, unless it says which modules") {

@@ -290,7 +290,7 @@ TEST_CASE("a run says which layers stay in BF16, and whether attention is in FP8
   for (const char* const wrong : {"1", "[1]", "[1, 2, 3]", "[1, -1]", "[1, 0.5]", "[1, 100001]"}) {
     CAPTURE(wrong);
     const std::string member = std::string(R"("precision": {"bf16_layers": )") + wrong + "}, ";
-    CHECK_THROWS_AS(changed_run("\"recompute\"", member + "\"recompute\""), InputError);
+    CHECK_FALSE(changed_run("\"recompute\"", member + "\"recompute\"").mistakes.empty());
   }
 }
 

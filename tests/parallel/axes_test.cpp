@@ -93,13 +93,14 @@ TEST_CASE("axes: the devices of a pipeline rank are numbered twice, for experts 
   CHECK(replicas(sizes, WeightClass::dense) == 16);
   CHECK(replicas(sizes, WeightClass::expert) == 2);
   const Groups groups(sizes, 8);
-  CHECK(groups[ParallelAxis::expert] == Group{.ranks = 16, .ranks_in_node = 8, .rings_per_node = 1});
+  CHECK(groups[ParallelAxis::expert] ==
+        Group{.ranks = 16, .ranks_in_node = 8, .rings_per_node = 1, .nodes_spanned = 2});
   CHECK(groups[ParallelAxis::context] == Group{.ranks = 2, .ranks_in_node = 2, .rings_per_node = 4});
   // Gradients of dense weights are summed over context and data ranks, those of experts over the two that are left.
   CHECK(replica_group(sizes, WeightClass::dense, 8) ==
-        Group{.ranks = 16, .ranks_in_node = 4, .rings_per_node = 2});
+        Group{.ranks = 16, .ranks_in_node = 4, .rings_per_node = 2, .nodes_spanned = 4});
   CHECK(replica_group(sizes, WeightClass::expert, 8) ==
-        Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8});
+        Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8, .nodes_apart = 2, .nodes_spanned = 3});
 }
 
 TEST_CASE("axes: sizes, devices and communicators of a strategy") {

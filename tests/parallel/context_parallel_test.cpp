@@ -160,7 +160,8 @@ TEST_CASE("context parallelism: the parts of a group lie in the node, one of eac
   const Groups groups(sizes, 8, 4);
   CHECK(groups.context(GroupPart::whole) == groups[ParallelAxis::context]);
   CHECK(groups.context(GroupPart::inner) == Group{.ranks = 4, .ranks_in_node = 4, .rings_per_node = 2});
-  CHECK(groups.context(GroupPart::outer) == Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8});
+  CHECK(groups.context(GroupPart::outer) ==
+        Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8, .nodes_spanned = 2});
   Transformer model = read_model("llama-3-8b");
   const auto inner = [&](std::int64_t t, std::int64_t ranks) {
     return context_inner(model,

@@ -39,7 +39,7 @@ TEST_CASE(
   const Group inner = shard_group(strategy, WeightClass::dense, 8);
   CHECK(inner == Group{.ranks = 8, .ranks_in_node = 8, .rings_per_node = 1});
   const Group outer = copies_group(strategy, WeightClass::dense, 8);
-  CHECK(outer == Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8});
+  CHECK(outer == Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8, .nodes_spanned = 2});
   // All ranks together are those that reduce without shards.
   Strategy whole = strategy;
   whole.shard_size = 0;

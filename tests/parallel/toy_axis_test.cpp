@@ -96,7 +96,8 @@ TEST_CASE("toy axis: its group lies between those of tensor and data parallelism
   CHECK(communicators(sizes) == before + 1);
   const Groups groups(sizes, 8);
   CHECK(groups[toy] == Group{.ranks = 2, .ranks_in_node = 2, .rings_per_node = 4});
-  CHECK(groups[ParallelAxis::data] == Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8});
+  CHECK(groups[ParallelAxis::data] ==
+        Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8, .nodes_spanned = 2});
   // Both hold the same weights.
   CHECK(replica_group(sizes, WeightClass::dense, 8).ranks == 4);
 }

@@ -116,9 +116,10 @@ TEST_CASE("DualPipe: collectives of either pass run beside the computation of th
   CHECK(hidden_beside(pass, pass, 0.5) == Seconds(1.5 + 2));  // and half of them shows in any case
   PassTimes delayed = pass;
   delayed.delayed_weight = Seconds(2);
-  CHECK(hidden_beside(pass, delayed, 0) == Seconds(3 + 4));  // 2 beside weight gradients that waited
-  delayed.delayed_weight = Seconds(1);
-  CHECK(hidden_beside(pass, delayed, 0) == Seconds(3 + 3));
+  // The forward pass hides 2 of 4, what of the backward pass did not wait 2 of 3, and weight gradients 2 of the 3 that are left.
+  CHECK(hidden_beside(pass, delayed, 0) == Seconds(2 + 2 + 2));
+  delayed.delayed_weight = Seconds(1);  // 2 of 4, 3 of 3, and 1 of 2
+  CHECK(hidden_beside(pass, delayed, 0) == Seconds(2 + 3 + 1));
   const ScheduleShape shape{dualpipe_v, 2, 2, 6};
   ScheduleTimes times{.stages = std::vector<PassTimes>(4, pass), .links = {}, .windows = {}};
   const ReplayedSchedule hidden = replay_schedule(shape, times);

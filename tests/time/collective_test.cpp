@@ -172,14 +172,18 @@ TEST_CASE("collective: more bytes never take less time") {
 TEST_CASE("groups: tensor parallel in a node, data parallel between nodes") {
   const Strategy strategy{.tensor_parallel = 4, .pipeline_parallel = 2, .data_parallel = 8};
   CHECK(tensor_parallel_group(strategy, 8) == Group{.ranks = 4, .ranks_in_node = 4, .rings_per_node = 2});
-  CHECK(data_parallel_group(strategy, 8) == Group{.ranks = 8, .ranks_in_node = 2, .rings_per_node = 4});
-  CHECK(tied_embedding_group(strategy, 8) == Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8});
+  CHECK(data_parallel_group(strategy, 8) ==
+        Group{.ranks = 8, .ranks_in_node = 2, .rings_per_node = 4, .nodes_spanned = 4});
+  CHECK(tied_embedding_group(strategy, 8) ==
+        Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8, .nodes_apart = 4, .nodes_spanned = 5});
 }
 
 TEST_CASE("groups: tensor parallelism beyond a node") {
   const Strategy strategy{.tensor_parallel = 16, .data_parallel = 2};
-  CHECK(tensor_parallel_group(strategy, 8) == Group{.ranks = 16, .ranks_in_node = 8, .rings_per_node = 1});
-  CHECK(data_parallel_group(strategy, 8) == Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8});
+  CHECK(tensor_parallel_group(strategy, 8) ==
+        Group{.ranks = 16, .ranks_in_node = 8, .rings_per_node = 1, .nodes_spanned = 2});
+  CHECK(data_parallel_group(strategy, 8) ==
+        Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8, .nodes_apart = 2, .nodes_spanned = 3});
 }
 
 TEST_CASE("groups: all of a run in one node") {
@@ -191,13 +195,14 @@ TEST_CASE("groups: all of a run in one node") {
 TEST_CASE("groups: pipeline ranks that share a node, and that do not") {
   const AxisSizes sizes = axis_sizes({.tensor_parallel = 4, .pipeline_parallel = 4});
   const Group inside{.ranks = 2, .ranks_in_node = 2, .rings_per_node = 4};
-  const Group across{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 4};
+  const Group across{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 4, .nodes_spanned = 2};
   CHECK(pipeline_link(sizes, 0, 8) == inside);
   CHECK(pipeline_link(sizes, 1, 8) == across);
   CHECK(pipeline_link(sizes, 3, 8) == across);  // back to the first
   const AxisSizes whole_nodes =
       axis_sizes({.tensor_parallel = 8, .pipeline_parallel = 2, .data_parallel = 2});
-  CHECK(pipeline_link(whole_nodes, 0, 8) == Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8});
+  CHECK(pipeline_link(whole_nodes, 0, 8) ==
+        Group{.ranks = 2, .ranks_in_node = 1, .rings_per_node = 8, .nodes_apart = 2, .nodes_spanned = 3});
   const NetworkRates& network = performance().rates.network;
   CHECK(time(CollectiveKind::pipeline_send, Bytes(1e9), across) ==
         Bytes(1e9) / (network.nic_efficiency.value * BytesPerSecond(25e9)));

@@ -189,7 +189,9 @@ constexpr Group ends_group(const AxisSizes& sizes, std::int64_t devices_per_node
   const std::int64_t stage = all / sizes[ParallelAxis::pipeline];
   return {.ranks = sizes[ParallelAxis::pipeline] > 1 ? 2 : 1,
           .ranks_in_node = all <= devices_per_node ? 2 : 1,
-          .rings_per_node = std::min(stage, devices_per_node)};
+          .rings_per_node = std::min(stage, devices_per_node),
+          .nodes_apart = std::max<std::int64_t>(1, (all - stage) / devices_per_node),
+          .nodes_spanned = 1 + (all - stage) / devices_per_node};
 }
 
 // A pipeline rank and the next one, from the last round to the first: in a node where every device shares one with its peer.
@@ -201,7 +203,12 @@ constexpr Group pipeline_link(const AxisSizes& sizes, std::int64_t rank, std::in
   for (std::int64_t device = 0; in_node && device < stage; ++device) {
     in_node = (rank * stage + device) / devices_per_node == (next * stage + device) / devices_per_node;
   }
-  return {.ranks = 2, .ranks_in_node = in_node ? 2 : 1, .rings_per_node = std::min(stage, devices_per_node)};
+  Group link{
+      .ranks = 2, .ranks_in_node = in_node ? 2 : 1, .rings_per_node = std::min(stage, devices_per_node)};
+  if (in_node) return link;
+  link.nodes_apart = std::max<std::int64_t>(1, stage / devices_per_node);
+  link.nodes_spanned = 1 + stage * (sizes[ParallelAxis::pipeline] - 1) / devices_per_node;  // by all stages
+  return link;
 }
 
 // The groups of more than one rank that a device is in, by axis.
