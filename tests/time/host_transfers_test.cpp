@@ -92,7 +92,9 @@ TEST_CASE("host transfers: what shows is that of a walk from unit to unit") {
     units.insert(units.end(), static_cast<std::size_t>(layers), of_kind[1]);
     if (head) units.push_back(of_kind[2]);
 
-    const ExchangeTimes times = exchange_times(exchanges, cost, place, {}, performance(), tests::megatron());
+    Software stack = tests::megatron();
+    stack.overlap_param_gather = stack.overlap_grad_reduce = true;
+    const ExchangeTimes times = exchange_times(exchanges, cost, place, {}, performance(), stack);
     const Shown forward = forward_of(units);
     const Shown backward = backward_of(units, keeps);
     const auto near = [](Seconds found, double expected) {
