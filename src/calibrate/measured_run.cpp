@@ -172,6 +172,7 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings, const 
                     .expert_tensor_parallel =
                         has_experts(run) ? run.expert_tensor_parallel.value_or(run.tensor_parallel) : 1,
                     .moe_dispatcher = has_experts(run) ? *dispatcher_of(run) : Dispatcher::alltoall,
+                    .moe_pad_to_capacity = run.moe_pad_to_capacity,
                     .micro_batch = run.micro_batch,
                     .sequence_parallel = run.sequence_parallel.value_or(false),
                     .schedule = *schedule_of(run),

@@ -124,6 +124,7 @@ inline constexpr auto run_parallel_fields = [](auto& fields, auto& it) {
 inline constexpr auto moe_run_fields = [](auto& fields, auto& it) {
   fields.optional("dispatcher", it.run.dispatcher);
   fields.optional("capacity_factor", it.capacity_factor);
+  fields.optional("pad_to_capacity", it.run.moe_pad_to_capacity);
   fields.optional("mtp_layers", it.run.mtp_layers, Range{0, most_predictors});
   fields.optional("paged_stash", it.paged_stash);
   fields.optional("router_dtype", it.router_dtype, floating);

@@ -252,6 +252,9 @@ TEST_CASE("what a run says of attention and experts is read, and what latent att
   const std::string sends = "\"moe_run\": {\"dispatcher\": \"flex (deepep)\"}, ";
   CHECK(changed_run("\"recompute\"", sends + "\"recompute\"").dispatcher == "flex (deepep)");
   CHECK(of_model(experts + ", \"capacity_factor\": 1.5}").experts->capacity_factor == 1.5);
+  const std::string pads = "\"moe_run\": {\"capacity_factor\": 1.5, \"pad_to_capacity\": true}, ";
+  CHECK(changed_run("\"recompute\"", pads + "\"recompute\"").moe_pad_to_capacity);
+  CHECK_FALSE(changed_run("\"recompute\"", predicts + "\"recompute\"").moe_pad_to_capacity);
   CHECK(changed_run("\"tp\": 1", "\"tp\": 1, \"cp\": 2, \"cp_comm_type\": \"a2a\"").cp_comm == "a2a");
 }
 

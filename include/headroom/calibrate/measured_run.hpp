@@ -77,6 +77,7 @@ struct MeasuredRun {
   std::optional<std::string> cp_comm;  // p2p without
   std::int64_t expert_parallel = 1;
   std::optional<std::int64_t> expert_tensor_parallel;  // Megatron-LM's is tensor_parallel
+  bool moe_pad_to_capacity = false;                    // as of a strategy
   std::optional<std::string> dispatcher;               // its name, with any words behind it; alltoall without
   bool overlap_expert_all_to_all = false;
   std::int64_t data_parallel = 1;
