@@ -160,10 +160,6 @@ inline constexpr std::array otherwise{
         "not asked for: give --global-batch, which is its product with --micro-batch and --data-parallel"},
     Otherwise{"--num-layers-per-virtual-pipeline-stage",
               "asked the other way round here: give --virtual-pipeline, the virtual stages of a PP rank"},
-    Otherwise{"--decoder-first-pipeline-num-layers",
-              "said by --stage-layers here: the layers of each stage, such as 3,4*6,5"},
-    Otherwise{"--decoder-last-pipeline-num-layers",
-              "said by --stage-layers here: the layers of each stage, such as 3,4*6,5"},
     Otherwise{
         "--moe-grouped-gemm",
         "what the stack does: --set-software expert_products.value=grouped says that one kernel has all"},

@@ -1,6 +1,7 @@
 #include "cli/other_names.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "cli/flags.hpp"
 #include "cli/other_name_tables.hpp"
@@ -57,6 +58,7 @@ class Translation {
     }
     write_graphs();
     write_backend();
+    write_end_ranks();
     return {std::move(result_), std::move(typed_), std::move(problems_)};
   }
 
@@ -92,6 +94,10 @@ class Translation {
       read_offload();
     } else if (flag == "--use-precision-aware-optimizer") {
       read_precision_aware();
+    } else if (flag == "--decoder-first-pipeline-num-layers") {
+      first_rank_ = value(rest);
+    } else if (flag == "--decoder-last-pipeline-num-layers") {
+      last_rank_ = value(rest);
     } else if (flag == "--first-last-layers-bf16") {
       read_first_last();
     } else if (flag == "--moe-flex-dispatcher-backend") {
@@ -165,6 +171,16 @@ class Translation {
   }
 
   // One layer at either end, unless other numbers are asked for.
+  // --stage-layers=first=7,last=6: the model's layers, which it takes to tell the others, are not known yet.
+  void write_end_ranks() {
+    if (!first_rank_ && !last_rank_) return;
+    const std::string first = first_rank_ ? "first=" + *first_rank_ : std::string();
+    const std::string last = last_rank_ ? "last=" + *last_rank_ : std::string();
+    result_.push_back("--stage-layers=" + first + (first.empty() || last.empty() ? "" : ",") + last);
+    note_typed(result_.back(),
+               first.empty() ? "--decoder-last-pipeline-num-layers" : "--decoder-first-pipeline-num-layers");
+  }
+
   void read_first_last() {
     for (const std::string end : {"start", "end"}) {
       const std::string own = "--bf16-layers-at-" + end;
@@ -294,6 +310,8 @@ class Translation {
   }
 
   std::map<std::string, std::string> typed_;
+  std::optional<std::string> first_rank_;  // layers
+  std::optional<std::string> last_rank_;
   std::string backend_;
   const std::vector<std::string>& arguments_;
   std::size_t next_ = 0;

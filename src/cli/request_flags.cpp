@@ -1,14 +1,19 @@
 #include "cli/request_flags.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "cli/flags.hpp"
 #include "cli/notes.hpp"
+#include "headroom/core/reading.hpp"
 #include "headroom/model/hybrid_pattern.hpp"
+#include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -65,14 +70,39 @@ std::string rule_of_pattern(const std::string& text, const Request& request) {
   return "must have the layers of the model" + (pattern ? ", " + *pattern : std::string());
 }
 
+// Reads "first=7,last=6", layers of the end ranks. Returns the rule that they break.
+std::string read_end_ranks(std::string_view text, Request& request) {
+  EndRanks ends;
+  for (const std::string_view part : parts_of(text)) {
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const std::string_view name = part.substr(0, equals);
+    std::int64_t layers = 0;
+    std::string rule = headroom::read_count(part.substr(std::min(equals + 1, part.size())), layers);
+    if (!rule.empty()) return rule;
+    if (name != "first" && name != "last") return "must be first=N,last=N" + not_this(text);
+    (name == "first" ? ends.first : ends.last) = layers;
+  }
+  Strategy& strategy = request.strategy;
+  if (request.model.layers < 1 || strategy.pipeline_parallel < 1 || strategy.virtual_pipeline < 1)
+    return {};  // said elsewhere
+  auto layers =
+      layers_with_ends(ends, request.model.layers, strategy.pipeline_parallel, strategy.virtual_pipeline);
+  if (auto* const rule = std::get_if<std::string>(&layers)) return std::move(*rule);
+  strategy.stage_layers = std::get<std::vector<std::int64_t>>(std::move(layers));
+  return {};
+}
+
 // Everything that the flags say of the strategy and the workload.
 void read_fields(const RequestFlags& flags, Request& request, std::vector<Problem>& problems) {
   const auto read = [&](std::size_t i) {
     const auto& [text, on] = flags.fields[i];
     if (!text && !on) return;
     const std::string name(strategy_fields[i].name);
-    std::string rule = apply(Edit{name, text.value_or("yes")}, request.strategy, request.workload);
-    if (rule.empty() && name == "stage_layers") rule = rule_of_pattern(*text, request);
+    const bool stages = name == "stage_layers";
+    std::string rule = stages && text->find('=') != std::string::npos
+                           ? read_end_ranks(*text, request)
+                           : apply(Edit{name, text.value_or("yes")}, request.strategy, request.workload);
+    if (rule.empty() && stages) rule = rule_of_pattern(*text, request);
     if (!rule.empty()) problems.push_back({flag_of(name), rule});
   };
   const std::size_t sequence = index_of("sequence");  // by which tokens of a batch are counted

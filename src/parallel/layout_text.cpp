@@ -3,44 +3,43 @@
 #include <charconv>
 #include <cstddef>
 #include <optional>
+#include <utility>
+
+#include "headroom/model/transformer.hpp"
 
 namespace headroom {
 namespace {
 
-constexpr std::size_t longest_layout = 100'000;  // letters and bars, written out
+constexpr std::size_t longest_layout = 4 * most_layers;  // letters and bars, written out
 
 const char* const layout_rule =
     "must be a layout such as \"Et*3|(tt|)*29mL\": E the embedding, t a layer, m multi-token prediction, L "
-    "the "
-    "loss, | between stages, x*n and (x)*n repeat";
+    "the loss, | between stages, x*n and (x)*n repeat";
 
 // Writes repeats out.
 class Unrolled {
  public:
   explicit Unrolled(std::string_view text) : rest_(text) {}
 
-  // Nothing where the text is no layout.
+  // Returns nothing where the text is no layout.
   std::optional<std::string> whole() {
-    std::optional<std::string> all = sequence();
+    std::optional<std::string> all = sequence(true);
     return all && rest_.empty() ? all : std::nullopt;
   }
 
  private:
-  // Up to a closing parenthesis or the end.
-  std::optional<std::string> sequence(int depth = 0) {
-    constexpr int deepest = 8;
-    if (depth > deepest) return std::nullopt;
+  // Up to a closing parenthesis or the end. Parentheses do not nest.
+  std::optional<std::string> sequence(bool outermost) {
     std::string all;
     while (!rest_.empty() && rest_.front() != ')') {
       const char letter = take();
+      if (letter == ',') continue;
       std::string part(1, letter);
       if (letter == '(') {
-        const std::optional<std::string> inner = sequence(depth + 1);
+        std::optional<std::string> inner = outermost ? sequence(false) : std::nullopt;
         if (!inner || rest_.empty()) return std::nullopt;
         take();  // the closing one
-        part = *inner;
-      } else if (letter == ',' || letter == ' ') {
-        continue;
+        part = std::move(*inner);
       } else if (std::string_view("EtmL|").find(letter) == std::string_view::npos) {
         return std::nullopt;
       }
@@ -51,13 +50,13 @@ class Unrolled {
     return all;
   }
 
-  // Of what stands before; 1 where nothing says so.
+  // How often what stands before is repeated.
   std::optional<std::size_t> repeats() {
     if (rest_.empty() || rest_.front() != '*') return 1;
     take();
     std::size_t times = 0;
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), times);
-    if (error != std::errc() || times > longest_layout) return std::nullopt;
+    if (error != std::errc() || times < 1 || times > longest_layout) return std::nullopt;
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
     return times;
   }

@@ -1,7 +1,6 @@
 #include "headroom/parallel/stage_layout.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <queue>
@@ -110,66 +109,6 @@ std::string stages_text(std::int64_t layers, std::int64_t stages) {
   return stages == 1 ? one : "(" + one + ")*" + std::to_string(stages) + ",";
 }
 
-// Reads Megatron-Core's notation of a layout, in which commas say nothing.
-class LayoutReader {
- public:
-  explicit LayoutReader(std::string_view text) : rest_(text) {}
-
-  // With all that is repeated written out; nothing where the text is no layout.
-  std::optional<std::string> letters() {
-    std::string all;
-    if (!read(all) || !rest_.empty()) return std::nullopt;
-    return all;
-  }
-
- private:
-  static constexpr std::size_t most_letters = 4 * most_layers;  // layers, with a bar each
-
-  // Up to the end, or the bracket that closes.
-  bool read(std::string& all) {
-    while (!rest_.empty() && rest_.front() != ')') {
-      const char letter = rest_.front();
-      rest_.remove_prefix(1);
-      if (letter == ',') continue;
-      std::string one(1, letter);
-      if (letter == '(') {
-        one.clear();
-        if (nested_ || !inner(one)) return false;
-      } else if (std::string_view("EtmL|").find(letter) == std::string_view::npos) {
-        return false;
-      }
-      const std::optional<std::size_t> times = repetitions();
-      if (!times || one.size() > most_letters || all.size() + one.size() * *times > most_letters)
-        return false;
-      for (std::size_t i = 0; i < *times; ++i) all += one;
-    }
-    return true;
-  }
-
-  // Behind an opening bracket. Brackets do not nest.
-  bool inner(std::string& one) {
-    nested_ = true;
-    const bool closed = read(one) && rest_.starts_with(')');
-    nested_ = false;
-    if (closed) rest_.remove_prefix(1);
-    return closed;
-  }
-
-  // Of what stands before: 3 of "*3", and 1 without a star.
-  std::optional<std::size_t> repetitions() {
-    if (!rest_.starts_with('*')) return 1;
-    rest_.remove_prefix(1);
-    std::size_t times = 0;
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), times);
-    if (error != std::errc() || times < 1 || times > most_letters) return std::nullopt;
-    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-    return times;
-  }
-
-  std::string_view rest_;
-  bool nested_ = false;
-};
-
 }  // namespace
 
 StageLayout stage_layout(std::int64_t layers, const Strategy& strategy) {
@@ -275,18 +214,6 @@ std::string megatron_layout(std::span<const std::int64_t> layers_by_stage, std::
   return text + (last.empty() ? closing : last + "," + closing);
 }
 
-std::optional<std::vector<std::int64_t>> layers_of_layout(std::string_view layout) {
-  const std::optional<std::string> letters = LayoutReader(layout).letters();
-  if (!letters || !letters->starts_with('E') || !letters->ends_with('L')) return std::nullopt;
-  const bool twice = std::count(letters->begin(), letters->end(), 'E') > 1 ||
-                     std::count(letters->begin(), letters->end(), 'L') > 1;
-  if (twice) return std::nullopt;
-  std::vector<std::int64_t> by_stage;
-  for (const std::string_view stage : parts_of(*letters, '|'))
-    by_stage.push_back(std::count(stage.begin(), stage.end(), 't'));
-  return by_stage;
-}
-
 std::optional<EndRanks> end_ranks(std::span<const std::int64_t> layers_by_stage,
                                   std::int64_t pipeline_parallel) {
   const auto stages = static_cast<std::int64_t>(layers_by_stage.size());
@@ -300,6 +227,35 @@ std::optional<EndRanks> end_ranks(std::span<const std::int64_t> layers_by_stage,
   }
   return EndRanks{.first = chunks * layers_by_stage.front(),
                   .last = chunks * layers_by_stage[index(pipeline_parallel - 1)]};
+}
+
+std::variant<std::vector<std::int64_t>, std::string> layers_with_ends(const EndRanks& ends,
+                                                                      std::int64_t layers,
+                                                                      std::int64_t pipeline_parallel,
+                                                                      std::int64_t virtual_pipeline) {
+  EXPECTS(layers >= 1 && pipeline_parallel >= 1 && virtual_pipeline >= 1);
+  const std::int64_t given = (ends.first > 0 ? 1 : 0) + (ends.last > 0 ? 1 : 0);
+  const std::int64_t others = pipeline_parallel - given;
+  const std::int64_t left = layers - ends.first - ends.last;
+  if (others < 1 || left < others || left % others != 0) {
+    return "must leave a multiple of the " + std::to_string(std::max<std::int64_t>(others, 0)) +
+           " other ranks of --pipeline-parallel, not " + std::to_string(left) + " of " +
+           std::to_string(layers) + " layers";
+  }
+  std::vector<std::int64_t> by_rank(index(pipeline_parallel), left / others);
+  if (ends.first > 0) by_rank.front() = ends.first;
+  if (ends.last > 0) by_rank.back() = ends.last;
+  std::vector<std::int64_t> by_stage;
+  for (std::int64_t chunk = 0; chunk < virtual_pipeline; ++chunk) {
+    for (const std::int64_t of_rank : by_rank) {
+      if (of_rank % virtual_pipeline != 0) {
+        return "must give each rank a multiple of --virtual-pipeline " + std::to_string(virtual_pipeline) +
+               ", not " + std::to_string(of_rank) + " layers";
+      }
+      by_stage.push_back(of_rank / virtual_pipeline);
+    }
+  }
+  return by_stage;
 }
 
 }  // namespace headroom

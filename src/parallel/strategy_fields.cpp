@@ -5,11 +5,13 @@
 #include <charconv>
 #include <iterator>
 #include <utility>
+#include <variant>
 
 #include "headroom/core/expects.hpp"
 #include "headroom/core/joined.hpp"
 #include "headroom/core/reading.hpp"
 #include "headroom/model/hybrid_pattern.hpp"
+#include "headroom/parallel/layout_text.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom {
@@ -150,7 +152,8 @@ std::string read(std::string_view text, std::vector<std::string>& values, std::i
 // The layers of each stage where a text has them as Megatron-Core's --pipeline-model-parallel-layout or, with bars between stages,
 // --hybrid-layer-pattern does.
 std::optional<std::vector<std::int64_t>> megatron_stages(std::string_view text) {
-  if (auto layers = layers_of_layout(text)) return layers;
+  std::variant<WrittenLayout, std::string> layout = read_layout(text);
+  if (auto* const written = std::get_if<WrittenLayout>(&layout)) return std::move(written->stage_layers);
   if (text.find('|') == std::string_view::npos || !hybrid_layers(text)) return std::nullopt;
   std::vector<std::int64_t> by_stage;
   for (const std::string_view stage : parts_of(text.substr(0, text.find('/')), '|'))

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <variant>
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
 #include "headroom/io/model_file.hpp"
+#include "headroom/parallel/layout_text.hpp"
 
 namespace headroom {
 namespace {
@@ -183,21 +185,9 @@ TEST_CASE("stage layout: Megatron's string is read back as the layers of each st
     const auto layers =
         *rc::gen::container<std::vector<std::int64_t>>(count, rc::gen::inRange<std::int64_t>(0, 13));
     RC_ASSERT(layers_read_from(megatron_layout(layers)) == layers);
-    RC_ASSERT(layers_of_layout(megatron_layout(layers)) == layers);
-    RC_ASSERT(layers_of_layout(megatron_layout(layers, 1)) == layers);
+    RC_ASSERT(std::get<WrittenLayout>(read_layout(megatron_layout(layers))).stage_layers == layers);
+    RC_ASSERT(std::get<WrittenLayout>(read_layout(megatron_layout(layers, 1))).stage_layers == layers);
   }));
-}
-
-TEST_CASE("stage layout: what is no layout of Megatron's is not read as one") {
-  using Layers = std::vector<std::int64_t>;
-  CHECK(layers_of_layout("Ettt|(tt|)*2,m|L") == Layers{3, 2, 2, 0, 0});
-  CHECK(layers_of_layout("E|*2tL") == Layers{0, 0, 1});
-  for (const char* text : {"", "7,8*14,7", "t*8|t*8", "Et*8|t*8", "t*8|t*8,L", "Et*8|x,L", "E(t*2|,tL",
-                           "Et)*2,L", "E((t|)*2)*2,L", "Et*0,L", "Et*x,L", "Et*999999999999999999999,L",
-                           "E(t*99999|)*99999,L", "EtEL", "EtL|L"}) {
-    CAPTURE(text);
-    CHECK(layers_of_layout(text) == std::nullopt);
-  }
 }
 
 TEST_CASE("stage layout: the layers of the end ranks say all where ranks between and chunks are alike") {
@@ -209,6 +199,27 @@ TEST_CASE("stage layout: the layers of the end ranks say all where ranks between
   CHECK(end_ranks(lighter_end, 3) == std::nullopt);
   const std::vector<std::int64_t> two{5, 3};
   CHECK(end_ranks(two, 2) == EndRanks{.first = 5, .last = 3});
+}
+
+TEST_CASE("stage layout: the layers of the end ranks make the stages that they were told of") {
+  using Layers = std::vector<std::int64_t>;
+  const auto stages = [](const EndRanks& ends, std::int64_t layers, std::int64_t p, std::int64_t m) {
+    return layers_with_ends(ends, layers, p, m);
+  };
+  for (const auto& [by_stage, ranks] :
+       {std::pair{Layers{7, 8, 8, 6}, 4}, {Layers{3, 4, 2, 3, 4, 2}, 3}, {Layers{4, 5, 5, 4, 5, 5}, 3}}) {
+    const std::int64_t layers = std::accumulate(by_stage.begin(), by_stage.end(), std::int64_t{0});
+    const std::optional<EndRanks> ends = end_ranks(by_stage, ranks);
+    REQUIRE(ends);
+    CHECK(std::get<Layers>(stages(*ends, layers, ranks, std::ssize(by_stage) / ranks)) == by_stage);
+  }
+  CHECK(std::get<Layers>(stages({.first = 2}, 8, 4, 1)) == Layers{2, 2, 2, 2});
+  CHECK(std::get<Layers>(stages({.last = 5}, 32, 4, 1)) == Layers{9, 9, 9, 5});
+  CHECK(std::get<std::string>(stages({.first = 7, .last = 6}, 32, 4, 1)) ==
+        "must leave a multiple of the 2 other ranks of --pipeline-parallel, not 19 of 32 layers");
+  CHECK(std::get<std::string>(stages({.first = 7, .last = 7}, 32, 4, 2)) ==
+        "must give each rank a multiple of --virtual-pipeline 2, not 7 layers");
+  CHECK(std::holds_alternative<std::string>(stages({.first = 16, .last = 16}, 32, 2, 1)));
 }
 
 }  // namespace headroom

@@ -18,7 +18,7 @@ struct WrittenLayout {
 };
 
 // The layout that a text says, or the rule that it breaks. Stages stand between bars: E is the embedding, which comes first, t a
-// layer, m a layer of multi-token prediction, L the loss, which comes last; x*n and (x)*n repeat, commas and blanks say
+// layer, m a layer of multi-token prediction, L the loss, which comes last; x*n and (x)*n repeat, without nesting, and commas say
 // nothing [Megatron-LM, megatron/core/transformer/pipeline_parallel_layer_layout.py].
 std::variant<WrittenLayout, std::string> read_layout(std::string_view text);
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "headroom/core/names.hpp"
@@ -57,11 +58,8 @@ std::vector<std::int64_t> balanced_layers(std::span<const double> loads, std::in
 
 // The value of Megatron-Core's --pipeline-model-parallel-layout: stages in the order of the model between bars, E the
 // embedding, t a layer, L the loss; x*n and (x)*n repeat [Megatron-LM, megatron/core/transformer/
-// pipeline_parallel_layer_layout.py]: "Et*7|(t*8|)*14,t*7,L".
+// pipeline_parallel_layer_layout.py]: "Et*7|(t*8|)*14,t*7,L". read_layout() (layout_text.hpp) reads one.
 std::string megatron_layout(std::span<const std::int64_t> layers_by_stage, std::int64_t mtp_layers = 0);
-
-// The layers of each stage that such a value says; nothing where it is none, as of more layers than a model may have.
-std::optional<std::vector<std::int64_t>> layers_of_layout(std::string_view layout);
 
 // Layers of the first and the last pipeline rank, where that says all: in between every rank holds as many as the next,
 // and the virtual stages of a rank as many as each other [Megatron-LM, --decoder-first-pipeline-num-layers and
@@ -73,6 +71,13 @@ struct EndRanks {
 };
 std::optional<EndRanks> end_ranks(std::span<const std::int64_t> layers_by_stage,
                                   std::int64_t pipeline_parallel);
+
+// Returns the layers of each stage that such ends leave to the others, or the rule that they break. An end of 0 holds as many as the
+// ranks between. Expects sizes of at least 1.
+std::variant<std::vector<std::int64_t>, std::string> layers_with_ends(const EndRanks& ends,
+                                                                      std::int64_t layers,
+                                                                      std::int64_t pipeline_parallel,
+                                                                      std::int64_t virtual_pipeline);
 
 template <>
 inline constexpr std::array<Spelling<StageLayout>, 2> spellings<StageLayout>{{

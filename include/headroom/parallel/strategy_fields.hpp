@@ -126,7 +126,7 @@ inline constexpr std::array strategy_fields{
                   "pipeline-model-parallel-layout,hybrid-layer-pattern", 0, FieldGroup::layout,
                   FieldDistance::none, true, "N,N,...",
                   "Layers of each virtual stage, in the order of the model; 8*14 for fourteen of 8; or "
-                  "Megatron-Core's layout"},
+                  "Megatron-Core's layout; or first=7,last=6 for the end ranks"},
     StrategyField{"microbatch_group_size", member<&Strategy::microbatch_group_size>(),
                   "strategy/microbatch_group_size", "", "microbatch-group-size-per-vp-stage", 1,
                   FieldGroup::layout, FieldDistance::none, true, "N",
