@@ -399,7 +399,8 @@ std::optional<AllocatorUse> allocator_use(const Plan& plan, std::int64_t rank) {
   const std::optional<CachingAllocator> growing = replayed(plan, rank, true);
   if (!growing) return std::nullopt;
   const CachingAllocator& expandable = *growing;
-  AllocatorUse use{.reserved = expandable.reserved(),
+  AllocatorUse use{.rank = index(rank),
+                   .reserved = expandable.reserved(),
                    .allocated = expandable.most_allocated(),
                    .expandable = expandable.reserved()};
   if (plan.request.software.memory.expandable_segments) return use;
@@ -407,31 +408,57 @@ std::optional<AllocatorUse> allocator_use(const Plan& plan, std::int64_t rank) {
   const RankMemory& memory = plan.ranks[index(rank)];
   const Bytes available = plan.request.system.memory - memory.reserved;
   if (use.reserved > available && total(memory) <= plan.request.system.memory)
-    use.fits_in_parts = !Replay(plan, rank, CachingAllocator(available)).run().out_of_memory();
+    use.fits_with_retries = !Replay(plan, rank, CachingAllocator(available)).run().out_of_memory();
   return use;
+}
+
+std::optional<DeviceUse> fullest_device(const Plan& plan) {
+  std::optional<DeviceUse> fullest;
+  std::vector<std::size_t> followed;
+  const auto takes_no_more = [&](std::size_t rank, std::size_t than) {
+    return std::all_of(memory_parts.begin(), memory_parts.end(), [&](const MemoryPart& part) {
+      return part.of(plan.ranks[rank]) <= part.of(plan.ranks[than]);
+    });
+  };
+  const auto follow = [&](std::size_t rank) {
+    const auto covers = [&](std::size_t other) { return takes_no_more(rank, other); };
+    if (std::any_of(followed.begin(), followed.end(), covers)) return true;
+    followed.push_back(rank);
+    const std::optional<Bytes> reserved = reserved_bytes(plan, static_cast<std::int64_t>(rank));
+    if (!reserved) return false;
+    const DeviceUse use{.rank = rank, .bytes = *reserved + plan.ranks[rank].reserved};
+    if (!fullest || use.bytes > fullest->bytes) fullest = use;
+    return true;
+  };
+  if (!follow(plan.peak_rank)) return std::nullopt;
+  for (std::size_t rank = 0; rank < plan.ranks.size(); ++rank) {
+    if (!follow(rank)) return std::nullopt;
+  }
+  return fullest;
 }
 
 std::optional<Bytes> held_bytes(const Plan& plan) {
   if (!plan.allocator) return std::nullopt;
-  return plan.allocator->reserved + plan.ranks[plan.peak_rank].reserved;
+  return plan.allocator->reserved + plan.ranks[plan.allocator->rank].reserved;
 }
 
 Evaluation settled(Evaluation evaluation) {
   auto* const infeasible = std::get_if<Infeasible>(&evaluation);
   Plan& plan = infeasible != nullptr ? infeasible->attempt : std::get<Plan>(evaluation);
-  plan.allocator = allocator_use(plan, static_cast<std::int64_t>(plan.peak_rank));
+  const std::optional<DeviceUse> fullest = fullest_device(plan);
+  if (!fullest) return evaluation;
+  plan.allocator = allocator_use(plan, static_cast<std::int64_t>(fullest->rank));
   const Bytes capacity = plan.request.system.memory;
-  const std::optional<Bytes> held = held_bytes(plan);
-  if (infeasible != nullptr || !held || *held <= capacity) return evaluation;
-  const Bytes grown = plan.allocator->expandable + plan.ranks[plan.peak_rank].reserved;
-  if (plan.allocator->fits_in_parts || grown <= capacity) {
+  if (infeasible != nullptr || fullest->bytes <= capacity) return evaluation;
+  const Bytes grown = plan.allocator->expandable + plan.ranks[fullest->rank].reserved;
+  if (plan.allocator->fits_with_retries || grown <= capacity) {
     plan.verdict = Verdict::marginal;
     return evaluation;
   }
   plan.verdict = Verdict::does_not_fit;
   return Infeasible{.attempt = std::move(plan),
                     .limit = "reserved_memory",
-                    .needed = std::min(*held, grown),
+                    .needed = std::min(fullest->bytes, grown),
                     .available = capacity};
 }
 

@@ -82,7 +82,8 @@ OrderedJson allocated_json(const AllocatedInterval& allocated) {
 
 OrderedJson allocator_json(const std::optional<AllocatorUse>& use) {
   if (!use) return nullptr;
-  return {{"reserved_bytes", number(use->reserved)},
+  return {{"rank", use->rank},
+          {"reserved_bytes", number(use->reserved)},
           {"expandable_bytes", number(use->expandable)},
           {"allocated_bytes", number(use->allocated)}};
 }

@@ -198,4 +198,25 @@ TEST_CASE("settled: a verdict is what PyTorch will hold") {
   CHECK(std::get<Infeasible>(full).needed > pieces.system.memory);
 }
 
+TEST_CASE("settled: the fullest device is found among all ranks, not only the one whose tensors take most") {
+  int elsewhere = 0;
+  for (const std::vector<std::int64_t>& layers : {std::vector<std::int64_t>{17, 15}, {16, 16}}) {
+    const Strategy stages{.pipeline_parallel = 2,
+                          .data_parallel = 4,
+                          .micro_batch = 2,
+                          .recompute = {.policy = RecomputePolicy::selective_op},
+                          .data_sharding = DataSharding::zero3,
+                          .stage_layers = layers};
+    const Plan plan = account(settled(evaluate(request_of("llama-3-8b", "torchtitan-2025", stages, 64))));
+    REQUIRE(plan.allocator);
+    for (std::size_t rank = 0; rank < plan.ranks.size(); ++rank) {
+      const auto reserved = reserved_bytes(plan, static_cast<std::int64_t>(rank));
+      REQUIRE(reserved);
+      CHECK(*reserved + plan.ranks[rank].reserved <= *held_bytes(plan));
+    }
+    elsewhere += plan.allocator->rank != plan.peak_rank ? 1 : 0;
+  }
+  CHECK(elsewhere > 0);
+}
+
 }  // namespace headroom

@@ -3,15 +3,17 @@
 // tensors take at once: of a block that was freed a larger tensor has no use, and what one stream freed another one has none of.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "headroom/plan/plan.hpp"
 
 namespace headroom {
 
-// Of a rank of a plan. None where the order of tensors is not followed: passes for weights of their own, windows of recomputation,
-// checkpoints of several layers, outputs that a pipeline keeps, and what is offloaded; nor of plans that need 100 times what a
-// device has, nor of so many passes that it would take seconds (GPipe of thousands of microbatches).
+// Returns what the allocator reserves on a pipeline rank, or nothing where the order of tensors is not followed: passes for weights of
+// their own, windows of recomputation, checkpoints of several layers, outputs that a pipeline keeps, and offloading; nor of plans
+// that need 100 times what a device has, nor of so many passes that it would take seconds (GPipe of thousands of microbatches).
 //
 // Weights and gradients are allocated first, the state of the optimizer when it first steps. Gathered weights come to a stream of
 // their own and are copied from there where the stack copies units; shards of gradients are reduced to on a third [PyTorch,
@@ -19,14 +21,24 @@ namespace headroom {
 // iteration (zero_grad).
 std::optional<AllocatorUse> allocator_use(const Plan& plan, std::int64_t rank);
 
-// Its `reserved` alone, at half the cost.
+// Returns its `reserved` alone, in half the time.
 std::optional<Bytes> reserved_bytes(const Plan& plan, std::int64_t rank);
 
-// What the device of the peak rank holds with non-torch memory, as nvidia-smi shows it, where that is known.
+// Memory of a device of a pipeline rank as nvidia-smi shows it: reserved and non-torch memory.
+struct DeviceUse {
+  std::size_t rank = 0;
+  Bytes bytes;
+  friend bool operator==(const DeviceUse&, const DeviceUse&) = default;
+};
+
+// Returns the fullest device. A rank is not followed where one that was takes at least as much in each of memory_parts.
+std::optional<DeviceUse> fullest_device(const Plan& plan);
+
+// Returns what that device holds, of a plan that settled() has filled in.
 std::optional<Bytes> held_bytes(const Plan& plan);
 
-// The evaluation with its verdict by what PyTorch will hold on the peak rank. What holds more than the device has is marginal where
-// the allocator stays within it by giving free segments back, or with segments that grow; and does not fit otherwise.
+// Returns the evaluation with the verdict of its fullest device. More than the device has is marginal where freeing cached segments
+// or segments that grow keep it within, and does not fit otherwise.
 Evaluation settled(Evaluation evaluation);
 
 }  // namespace headroom

@@ -134,12 +134,13 @@ struct HostMemory {
 };
 constexpr bool lacks(const HostMemory& host) { return host.needed > host.available; }
 
-// What PyTorch's caching allocator holds for the tensors of a rank (plan/allocator_use.hpp).
+// Memory that PyTorch's caching allocator reserves for the tensors of a rank (plan/allocator_use.hpp).
 struct AllocatorUse {
+  std::size_t rank = 0;  // pipeline rank
   Bytes reserved;
-  Bytes allocated;   // at most at once, of the same tensors
-  Bytes expandable;  // reserved, where segments grow (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)
-  bool fits_in_parts = true;  // it stays within the device by giving free segments back
+  Bytes allocated;                // the most that the same tensors take at once
+  Bytes expandable;               // reserved memory with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+  bool fits_with_retries = true;  // it stays within the device by freeing cached segments
   friend bool operator==(const AllocatorUse&, const AllocatorUse&) = default;
 };
 
@@ -148,7 +149,7 @@ struct Plan {
   std::vector<RankMemory> ranks;  // by pipeline rank; tensor- and data-parallel ranks are alike
   std::size_t peak_rank = 0;      // of those that hold the most, the first
   Verdict verdict = Verdict::fits;
-  std::optional<AllocatorUse> allocator;  // of the peak rank, once it is settled and where it can be followed
+  std::optional<AllocatorUse> allocator;  // of the rank that reserves the most; set by settled() where known
   std::optional<HostMemory> host;
   std::optional<Timing> timing;  // where the system has performance figures
   std::vector<Assumption> assumptions;
@@ -171,8 +172,7 @@ Component largest_component(const RankMemory& rank);
 // It does not fit: the limit, what the peak rank, or a host, needs and what there is. `attempt` holds the whole account.
 struct Infeasible {
   Plan attempt;
-  std::string
-      limit;  // "device_memory", "reserved_memory" (with what PyTorch's allocator holds) or "host_memory"
+  std::string limit;  // "device_memory" (tensors), "reserved_memory" (PyTorch's allocator) or "host_memory"
   Bytes needed;
   Bytes available;
   friend bool operator==(const Infeasible&, const Infeasible&) = default;
