@@ -9,7 +9,9 @@
 #include "headroom/io/spreads_file.hpp"
 #include "headroom/plan/allocator_use.hpp"
 #include "headroom/search/feasibility.hpp"
+#include "headroom/search/find_held.hpp"
 #include "headroom/search/given_values.hpp"
+#include "headroom/search/idle_devices.hpp"
 #include "headroom/search/obstacle.hpp"
 
 namespace headroom {
@@ -162,61 +164,20 @@ std::optional<std::size_t> cheapest_of(const PlanReply& reply) {
   return cheapest > 0 ? std::optional(cheapest) : std::nullopt;
 }
 
-// Fewer devices, with no more than a quarter idle, from the most: multiples of powers of two, which more sizes divide.
-std::vector<std::int64_t> rounder_counts(std::int64_t devices) {
-  std::vector<std::int64_t> counts;
-  for (std::int64_t unit = 2; unit < devices; unit *= 2) {
-    const std::int64_t count = devices / unit * unit;
-    if (4 * count < 3 * devices) break;
-    if (count < devices && (counts.empty() || count < counts.back())) counts.push_back(count);
-  }
-  return counts;
-}
-
-// Likewise: the whole hosts below.
-std::vector<std::int64_t> whole_hosts(std::int64_t devices, std::int64_t host) {
-  constexpr std::size_t most = 8;
-  std::vector<std::int64_t> counts;
-  for (std::int64_t count = (devices - 1) / host * host; counts.size() < most && 4 * count >= 3 * devices;
-       count -= host)
-    counts.push_back(count);
-  return counts;
-}
-
-// Takes the plans on fewer devices than were asked for where the best of them trains faster than that on all. A default batch
-// follows the devices. Whole hosts are tried where nothing fits on rounder counts either.
-void leave_idle(PlanReply& reply, unsigned threads) {
-  const std::int64_t asked = reply.space.devices;
-  const auto has_plan = [&] {
-    return !reply.result.plans.empty() && reply.result.plans.front().verdict == Verdict::fits;
-  };
-  const auto seconds_per_sequence = [](const SearchResult& result, const Request& base) {
-    return result.plans.front().iteration / real(base.workload.global_batch);
-  };
-  IdleDevices idle{.asked = asked, .with_all_batch = reply.base.workload.global_batch};
-  if (!reply.result.plans.empty()) idle.with_all = reply.result.plans.front().iteration;
-  const auto consider = [&](std::int64_t count) {
-    Request base = reply.base;
-    if (reply.default_batch) base.workload.global_batch = usual_global_batch(base, count);
-    Space space = reply.space;
-    space.devices = count;
-    SearchResult fewer = search(base, space, {.threads = threads});
-    if (fewer.plans.empty() || fewer.plans.front().verdict != Verdict::fits) return;
-    if (has_plan() && seconds_per_sequence(fewer, base) >= seconds_per_sequence(reply.result, reply.base))
-      return;
-    reply.result = std::move(fewer);
-    reply.space = std::move(space);
-    reply.comparison.device_counts = {count};
-    reply.comparison.global_batches = {base.workload.global_batch};
-    reply.base = std::move(base);
-    reply.variants = variants_of(reply.comparison);
-    reply.idle = idle;
-  };
-  for (const std::int64_t count : rounder_counts(asked)) consider(count);
-  for (const std::int64_t count : whole_hosts(asked, host_size(reply.base.system))) {
-    if (has_plan()) break;
-    consider(count);
-  }
+// Takes the plans on fewer devices than were asked for where those train faster. The batch follows the devices where nobody named one,
+// and no strategy with it.
+void leave_idle(PlanReply& reply, bool batch_is_free, unsigned threads) {
+  std::optional<FewerDevices> fewer = fewer_devices(
+      reply.base, reply.space, reply.result, batch_is_free ? BatchOf::devices : BatchOf::request, threads);
+  if (!fewer) return;
+  reply.idle = IdleDevices{.asked = reply.space.devices, .with_all_batch = reply.base.workload.global_batch};
+  if (!reply.result.plans.empty()) reply.idle->with_all = reply.result.plans.front().iteration;
+  reply.base = std::move(fewer->base);
+  reply.space = std::move(fewer->space);
+  reply.result = std::move(fewer->result);
+  reply.comparison.device_counts = {reply.space.devices};
+  reply.comparison.global_batches = {reply.base.workload.global_batch};
+  reply.variants = variants_of(reply.comparison);
 }
 
 }  // namespace
@@ -254,7 +215,10 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
                   .training = question.training,
                   .result = std::move(result)};
   reply.variants = variants_of(reply.comparison);
-  if (!question.use_all_devices && !compares(reply) && !reply.found && !why) leave_idle(reply, threads);
+  const Request asked = reply.base;
+  const Space asked_space = reply.space;
+  if (!question.use_all_devices && !compares(reply) && !reply.found)
+    leave_idle(reply, question.default_batch && !why, threads);
   const auto searched_of = [&](const Candidate& candidate) {
     const Variant& variant = variant_of(reply, candidate);
     return Searched{.base = request_of(reply.base, reply.comparison, variant),
@@ -338,8 +302,8 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
     if (reply.obstacle) std::erase_if(reply.relief, [](const Found& found) { return !found.value; });
   }
   if (why) {
-    InquiryQuestion inquiry{.base = reply.base,
-                            .space = reply.space,
+    InquiryQuestion inquiry{.base = asked,
+                            .space = asked_space,
                             .strategy = why->strategy,
                             .problems = why->problems,
                             .best = {}};

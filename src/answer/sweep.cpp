@@ -112,12 +112,7 @@ SweepRow answer(const PointQuestion& question) {
   if (std::vector<Problem> problems = value_illegalities(request, *space); !problems.empty())
     throw InputError(std::move(problems));
   SearchResult result = search(request, *space);
-  const auto searched_of = [&question](const Candidate&) {
-    return Searched{.base = question.request, .space = *question.space};
-  };
-  confirm(
-      result, {.plans = 1, .pareto = 0}, searched_of,
-      [](const Candidate& x, const Candidate& y) { return x < y; }, 1);
+  confirm(result, {.plans = 1, .pareto = 0}, request, *space, 1);
   return row_of(request, result, training);
 }
 

@@ -128,15 +128,14 @@ std::string choice_text(const PlanReply& report) {
   }
   if (report.idle) {
     const auto& [asked, with_all, batch] = *report.idle;
-    const double more = with_all ? (*with_all / real(batch)) / (best.timing->iteration.total /
-                                                                real(report.base.workload.global_batch))
-                                 : 0;
+    const std::int64_t idle = asked - report.space.devices;
+    const Seconds of_best = best.timing->iteration.total / real(report.base.workload.global_batch);
     text += fmt::format(
-        "- {} of the {} GPUs {} idle: {}\n", asked - report.space.devices, asked,
-        asked - report.space.devices == 1 ? "stays" : "stay",
-        with_all ? fmt::format("with --use-all-devices, GBS {} takes {} ({:+.1f}% time a sequence)", batch,
-                               human(*with_all), 100 * (more - 1))
-                 : fmt::format("no legal plan fits on all {}", asked));
+        "- {} of the {} GPUs {} idle: {}\n", idle, asked, idle == 1 ? "stays" : "stay",
+        with_all
+            ? fmt::format("all of them take {:.1f}% longer for a sequence, {} for GBS {} (--use-all-devices)",
+                          100 * (*with_all / real(batch) / of_best - 1), human(*with_all), batch)
+            : "no legal plan fits on all of them");
   }
   if (report.in_time) {
     text += fmt::format("- the odds that an iteration takes no longer than {}, as asked, are {}\n",

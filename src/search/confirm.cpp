@@ -1,7 +1,6 @@
 #include "headroom/search/confirm.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <future>
 #include <map>
@@ -10,31 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "headroom/plan/allocator_use.hpp"
-#include "headroom/search/feasibility.hpp"
 #include "search/best_found.hpp"
+#include "search/settling.hpp"
 
 namespace headroom {
 namespace {
-
-// Each leaves at least this part of the device free beside what the last one took.
-constexpr double least_step = 0.01;
-constexpr int most_tries = 8;
-
-Candidate settled_candidate(const Request& base, Candidate candidate) {
-  Request request = base;
-  request.strategy = candidate.strategy;
-  Evaluation evaluation = evaluate(request);
-  const Plan& plan = account(evaluation);
-  candidate.peak = peak(plan);
-  candidate.peak_rank = plan.peak_rank;
-  const Bytes other = plan.ranks[plan.peak_rank].reserved;
-  const std::optional<Bytes> reserved = reserved_bytes(plan, static_cast<std::int64_t>(plan.peak_rank));
-  if (reserved) candidate.held = *reserved + other;
-  if (candidate.held > base.system.memory) evaluation = settled(std::move(evaluation));
-  candidate.verdict = account(evaluation).verdict;
-  return candidate;
-}
 
 using Known = std::pair<std::size_t, std::int64_t>;
 Known known(const Candidate& candidate) { return {candidate.variant, candidate.place}; }
@@ -64,13 +43,7 @@ std::map<Known, Candidate> all_settled(std::vector<Candidate> candidates, const 
   return result;
 }
 
-// How much less tensors may take at once for what holds them to stay within the device.
-Bytes excess(const Request& base, const Candidate& candidate) {
-  const Bytes over = candidate.held ? *candidate.held - base.system.memory : Bytes(0);
-  return std::max(over, least_step * base.system.memory);
-}
-
-// Of a list; counts are unsigned where they are asked for.
+// As a difference of iterators.
 std::ptrdiff_t shown_count(std::size_t count) {
   return static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, 1'000'000));
 }
@@ -84,12 +57,13 @@ Space division_of(const Space& space, const Strategy& strategy) {
   return division;
 }
 
-// What takes the place of a candidate that settled so: itself, or the fastest of its division that PyTorch has room for.
+// Returns what takes the place of a candidate that does not fit once it is settled: the fastest of its division that takes enough less
+// for PyTorch to have room, or itself where none does.
 Candidate in_place_of(const Candidate& settled, const Request& base, const Space& space, unsigned threads) {
   const Space division = division_of(space, settled.strategy);
   Request tight = base;
   Candidate last = settled;
-  for (int i = 0; i < most_tries; ++i) {
+  for (int i = 0; i < most_settling_tries; ++i) {
     // What fits there takes at most `margin` less of what there is.
     const Bytes most = std::min(last.peak, (1 - base.margin) * tight.system.memory) - excess(base, last);
     if (most <= Bytes(0)) break;
@@ -98,45 +72,11 @@ Candidate in_place_of(const Candidate& settled, const Request& base, const Space
     if (result.plans.empty() || result.plans.front().verdict != Verdict::fits) break;
     last = result.plans.front();
     last.variant = settled.variant;
+    last.place = settled.place;  // among the plans it stands for
     last = settled_candidate(base, last);
     if (last.verdict == Verdict::fits) return last;
   }
   return settled;
-}
-
-// What is asked about a value of the thing that is looked for.
-Searched at_value(const Request& base, const Space& space, Extreme extreme, std::int64_t value) {
-  Searched at{.base = base, .space = space};
-  put(extreme, value, at.base, at.space);
-  return at;
-}
-
-// Whether some strategy fits by what PyTorch holds. Tries ever leaner ones.
-bool fits_held(const Searched& at) {
-  Request tight = at.base;
-  for (int i = 0; i < most_tries; ++i) {
-    const std::optional<Strategy> fitting = Feasibility(tight).fitting_strategy(at.space);
-    if (!fitting) return false;
-    const Candidate candidate = settled_candidate(at.base, {.strategy = *fitting});
-    if (candidate.verdict == Verdict::fits) return true;
-    const Bytes most = candidate.peak - excess(at.base, candidate) / 2;
-    if (most <= Bytes(0)) return false;
-    tight.system.memory = (1 / (1 - at.base.margin)) * most;
-  }
-  return false;
-}
-
-// The largest value in [held, too_much) for which some strategy fits by what PyTorch holds; `held` is one. Halves the range
-// a few times, since each value takes a replay or more.
-std::int64_t furthest_held(const Request& base, const Space& space, const Question& question,
-                           std::int64_t held, std::int64_t too_much) {
-  constexpr int most_halvings = 6;
-  for (int i = 0; i < most_halvings; ++i) {
-    const std::int64_t middle = held + (too_much - held) / 2 / question.step * question.step;
-    if (middle <= held) break;
-    (fits_held(at_value(base, space, question.extreme, middle)) ? held : too_much) = middle;
-  }
-  return held;
 }
 
 }  // namespace
@@ -191,33 +131,11 @@ void confirm(SearchResult& result, const Shown& shown, const SearchedOf& searche
   if (result.plans.empty() && !dropped.empty() && !result.nearest) result.nearest = dropped.front();
 }
 
-Found find_held(const Request& base, const Space& space, const Question& question) {
-  return find_held(base, space, question, std::array{base.workload.global_batch});
-}
-
-Found find_held(const Request& base, const Space& space, const Question& question,
-                std::span<const std::int64_t> global_batches) {
-  Request tight = base;
-  std::optional<std::int64_t> too_much;
-  for (int i = 0;; ++i) {
-    Found found = find(tight, space, question, global_batches);
-    // A microbatch or a time is looked for in other ways than the leanest.
-    if (!found.value || question.within || question.run || i == most_tries) return found;
-    const Searched at = at_value(base, space, question.extreme, *found.value);
-    Request leaner = at.base;
-    leaner.system.memory = tight.system.memory;
-    const std::optional<Strategy> fitting = Feasibility(leaner).fitting_strategy(at.space);
-    if (!fitting) return found;
-    const Candidate candidate = settled_candidate(at.base, {.strategy = *fitting});
-    if (candidate.verdict == Verdict::fits) {
-      if (too_much) found.value = furthest_held(base, space, question, *found.value, *too_much);
-      return found;
-    }
-    if (question.extreme != Extreme::min_devices) too_much = found.value;
-    const Bytes most = tight.system.memory - excess(base, candidate);
-    if (most <= Bytes(0)) return found;
-    tight.system.memory = most;
-  }
+void confirm(SearchResult& result, const Shown& shown, const Request& base, const Space& space,
+             unsigned threads) {
+  const auto searched_of = [&](const Candidate&) { return Searched{.base = base, .space = space}; };
+  confirm(
+      result, shown, searched_of, [](const Candidate& x, const Candidate& y) { return x < y; }, threads);
 }
 
 }  // namespace headroom

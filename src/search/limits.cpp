@@ -3,7 +3,7 @@
 #include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/changes.hpp"
 #include "headroom/plan/composer.hpp"
-#include "headroom/search/confirm.hpp"
+#include "headroom/search/find_held.hpp"
 
 namespace headroom {
 

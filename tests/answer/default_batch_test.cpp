@@ -2,27 +2,15 @@
 #include <doctest/doctest.h>
 
 #include "headroom/answer/plan.hpp"
-#include "headroom/io/model_file.hpp"
-#include "headroom/io/software_file.hpp"
-#include "headroom/io/system_file.hpp"
-#include "headroom/parallel/stack_defaults.hpp"
-#include "headroom/parallel/stack_legality.hpp"
+#include "search/stack_search.hpp"
 
 namespace headroom {
 namespace {
 
 PlanQuestion llama_on(std::int64_t devices) {
-  PlanQuestion question;
-  Request& base = question.base;
-  base.model = read_model("llama-3-8b");
-  base.system = read_system("dgx-h100-80g");
-  base.software = read_software("megatron-core-2025");
-  base.strategy = with_stack_defaults({}, base.software, base.model);
-  base.workload.sequence = base.model.sequence;
-  base.workload.global_batch = usual_global_batch(base, devices);
-  question.space = {.devices = devices,
-                    .layouts = layouts_of(base.software),
-                    .schedules = searched_schedules(base.software)};
+  const Searched it = searched("llama-3-8b", "dgx-h100-80g", "megatron-core-2025", devices, 1);
+  PlanQuestion question{.base = it.base, .space = it.space};
+  question.base.workload.global_batch = usual_global_batch(it.base, devices);
   question.default_batch = true;
   return question;
 }
@@ -70,9 +58,14 @@ TEST_CASE("idle devices: fewer of them train no faster by more than 0.5%") {
       CHECK(with_some_idle >= 0.995 * rate(llama_on(fewer)));
   }
   PlanQuestion all = llama_on(61);
-  CHECK(answer(all).idle->asked == 61);
+  const PlanReply idles = answer(all);
+  REQUIRE(idles.idle);
+  CHECK(idles.idle->asked == 61);
   all.use_all_devices = true;
-  CHECK_FALSE(answer(all).idle);
+  const PlanReply whole = answer(all);
+  CHECK_FALSE(whole.idle);
+  CHECK(idles.idle->with_all == whole.result.plans.front().iteration);  // what the flag shows
+  CHECK(idles.idle->with_all_batch == whole.base.workload.global_batch);
 }
 
 }  // namespace headroom

@@ -1,0 +1,17 @@
+// Inverse questions whose answers leave room for what PyTorch's allocator reserves (plan/allocator_use.hpp).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "headroom/search/find.hpp"
+
+namespace headroom {
+
+// Returns what find() does, of values for which some strategy fits by what the allocator reserves. The largest sequence, batch or depth
+// is exact to 1/64 of what the allocator takes from the answer of find().
+Found find_held(const Request& base, const Space& space, const Question& question,
+                std::span<const std::int64_t> global_batches);
+Found find_held(const Request& base, const Space& space, const Question& question);
+
+}  // namespace headroom
