@@ -1,164 +1,143 @@
 #!/usr/bin/env python3
-"""Asks two builds of headroom the same random questions and compares every number of their JSON answers.
+"""Asks two builds of headroom the same random questions and compares their answers.
 
-usage: compare_programs.py OLD NEW [--requests N] [--seed S]
+usage: compare_programs.py OLD NEW [--requests N] [--seed S] [--exact]
 
-For a change of structure, which must leave every figure as it was, to the last bit. Each number, truth value and exit
-code of OLD must be NEW's under the same key. RENAMED maps keys that have new names, and a key that is moved, to where
-it is now. Words may change and keys may be added: what NEW says beside is not compared. Exits with 1 if anything differs.
+For a change of structure, which must leave every figure as it was, to the last bit. The questions are about all models,
+systems and stacks of OLD, with all commands that compute. Each number, truth value and exit code of OLD must be NEW's
+under the same key; words may change and keys may be added. With --exact the answers must be the same text, errors included.
+Exits with 1 if anything differs.
 """
 
 import argparse
 import json
 import random
+import shlex
 import subprocess
 import sys
 
-MODELS = ["gpt-22b", "gpt3-175b", "gpt3-13b", "llama-2-7b", "llama-2-70b", "llama-3-8b", "llama-3-70b", "llama-3-405b",
-          "mt-nlg-530b", "gpt-1t", "gpt2-xl", "sc21-18.4b", "sc21-145.6b"]
-SYSTEMS = ["dgx-a100-80g", "dgx-a100-40g", "dgx-h100-80g", "dgx-h200-141g", "dgx-b200-180g"]
-STACKS = ["megatron-2022", "megatron-2021", "megatron-deepspeed-2022", "zero-bubble-2023"]
-
-# Old key -> new key, wherever it stands; "a/b" for a key that moved below another one, "!a" for one that says the
-# opposite. docs/json-format.md lists them for users.
-RENAMED = {
-    "interleave": "virtual_pipeline",
-    "regather": "!save_gathered_input",
-    "deallocate_outputs": "!keep_pipeline_outputs",
-    "shard_checkpoint": "distribute_saved_activations",
-    "gradients": "gradient_dtype",
-    "matrix_products_seconds": "gemm_seconds",
-    "attention_products_seconds": "attention_seconds",
-    "streaming_seconds": "memory_bound_seconds",
-    "recomputation_seconds": "recompute_seconds",
-    "host_seconds": "launch_overhead_seconds",
-    "host_operations": "launches",
-    "replay": "recompute",
-    "replay_seconds": "recompute_seconds",
-    "replay_bytes": "recompute_bytes",
-    "reserved_bytes": "non_torch_bytes",
-    "hfu_k22": "hfu_paper",
-    "hardware_k22_flops": "hardware_flops_paper",
-    "mfu_causal": "mfu",
-    "hfu_causal": "hfu",
-    "link_share": "nic_efficiency",
-    "ring_share": "shared_nic_efficiency",
-    "overlaps_data_parallel": "overlap_grad_reduce",
-    "kept": "saved",
-    "kept_bytes": "saved_bytes",
-    "replayed": "recomputed",
-    "replayed_bytes": "recomputed_bytes",
-    "dropped": "recomputed",
-    "dropped_bytes": "recomputed_bytes",
-    "chunk": "virtual_stage",
-}
-# Numbers about the answer itself, those that count attention otherwise now, and what has another unit or type.
-IGNORED = {"distributed_optimizer", "format", "mfu", "hfu", "tflops_per_device", "adapters", "overlaps_tensor_parallel"}
+FLAGS = [  # odds that a strategy has a flag, and its values
+    (0.2, "--virtual-pipeline", [2, 4]),
+    (0.2, "--context-parallel", [2, 4]),
+    (0.1, "--cp-comm", ["p2p", "all_gather", "a2a"]),
+    (0.7, "--sequence-parallel", None),
+    (0.1, "--schedule", ["gpipe", "1f1b", "zero-bubble-h1", "zero-bubble-v", "dualpipe-v"]),
+    (0.4, "--data-sharding", ["none", "zero1", "zero2", "zero3"]),
+    (0.05, "--shard-size", [2, 8]),
+    (0.03, "--no-reshard-after-forward", None),
+    (0.03, "--sync-each-batch", None),
+    (0.1, "--gradient-dtype", ["half", "fp32"]),
+    (0.15, "--precision", ["fp8", "fp8_delayed", "fp8_blockwise", "mxfp8", "nvfp4"]),
+    (0.03, "--fp8-param-gather", None),
+    (0.1, "--save-gathered-input", None),
+    (0.05, "--keep-pipeline-outputs", None),
+    (0.1, "--optimizer", ["adam", "sgd", "muon", "adafactor"]),
+    (0.05, "--optimizer-offload-fraction", [0.5, 1]),
+    (0.03, "--offload-layers", [1, 2]),
+    (0.05, "--lora-rank", [8, 64]),
+    (0.1, "--detail", ["exact"]),
+    (0.1, "--attention", ["unfused", "flash", "sdpa_math"]),
+    (0.3, "--sequence", [1024, 4096, 8192, 32768]),
+]
+EXPERT_FLAGS = [
+    (0.8, "--expert-parallel", [2, 4, 8, 16]),
+    (0.1, "--expert-tensor-parallel", [1, 2]),
+    (0.3, "--moe-dispatcher", ["alltoall", "allgather", "deepep"]),
+    (0.2, "--overlap-expert-all-to-all", None),
+    (0.1, "--moe-imbalance", ["typical", 2]),
+]
+RECOMPUTATION = [
+    ["none"], ["selective"], ["full"], ["selective_op"], ["full", "--recompute-layers", "2"],
+    ["full", "--recompute-method", "uniform", "--recompute-layers", "2"], ["full", "--recompute-window"],
+    ["full", "--distribute-saved-activations"], ["ops", "--recompute-ops", "layernorm,mlp"],
+]
 
 
-def strategy_flags(pick):
-    flags = ["-t", str(pick.choice([1, 2, 4, 8])), "-p", str(pick.choice([1, 1, 2, 4, 8, 16]))]
-    if pick.random() < 0.3:
-        flags += ["-m", str(pick.choice([2, 3, 4, 6]))]
-    flags += ["-b", str(pick.choice([1, 1, 2, 4])), "-d", str(pick.choice([1, 1, 2, 4, 8]))]
-    flags += ["--global-batch", str(pick.choice([64, 128, 512, 1536]))]
-    for flag, odds in [("--sp", 0.6), ("--distributed-optimizer", 0.4), ("--store-gathered", 0.1), ("--keep-outputs", 0.1)]:
-        if pick.random() < odds:
-            flags.append(flag)
-    if pick.random() < 0.2:
-        flags += ["--gradients", "half"]
-    if pick.random() < 0.2:
-        flags += ["--schedule", pick.choice(["gpipe", "1f1b"])]
-    return flags
+class Questions:
+    """Draws the arguments of one random command after another."""
 
+    def __init__(self, program, seed):
+        def listed(kind):
+            return json.loads(answer(program, ["list", kind, "--format", "json"])[1])[kind]
+        self.program = program
+        self.pick = random.Random(seed)
+        self.models = listed("models")
+        self.systems = [system["name"] for system in listed("systems")]
+        self.stacks = [stack["name"] for stack in listed("software")]
 
-def recompute_flags(pick):
-    kind = pick.choice(["none", "selective", "full", "layers", "uniform", "ops", "window", "shard"])
-    return {
-        "none": [],
-        "selective": ["--recompute", "selective"],
-        "full": ["--recompute", "full"],
-        "layers": ["--recompute", "full", "--recompute-layers", str(pick.choice([1, 2, 4]))],
-        "uniform": ["--recompute", "full", "--recompute-method", "uniform", "--recompute-layers", "2"],
-        "ops": ["--recompute-ops", "norm_1,activation"],
-        "window": ["--recompute", "full", "--recompute-window"],
-        "shard": ["--recompute", "full", "--shard-checkpoint"],
-    }[kind]
+    def some(self, flags):
+        for odds, flag, values in flags:
+            if self.pick.random() < odds:
+                yield from [flag] if values is None else [flag, str(self.pick.choice(values))]
 
+    def parallel(self):
+        pick = self.pick
+        return ["-t", str(pick.choice([1, 1, 2, 4, 8])), "-p", str(pick.choice([1, 1, 2, 4, 8])),
+                "-b", str(pick.choice([1, 1, 2])), "-d", str(pick.choice([1, 2, 8, 32])),
+                "--global-batch", str(pick.choice([64, 256, 1536]))]
 
-def model_flags(pick):
-    flags = [pick.choice(MODELS)]
-    if pick.random() < 0.3:
-        flags += ["--sequence", str(pick.choice([1024, 2048, 4096, 8192]))]
-    if pick.random() < 0.3:
-        flags += ["--attention", pick.choice(["unfused", "flash", "sdpa_math"])]
-    if pick.random() < 0.3:
-        flags += ["--detail", "exact"]
-    return flags
+    def strategy(self, model):
+        pick = self.pick
+        flags = [*self.parallel(), *self.some(FLAGS)]
+        if "experts" in json.dumps(model):
+            flags += self.some(EXPERT_FLAGS)
+        if pick.random() < 0.6:
+            flags += ["--recompute", *pick.choice(RECOMPUTATION)]
+        return flags
 
+    def asked(self):
+        """The next question and its answer by the program; of four that it refuses, one."""
+        while True:
+            arguments = self.next()
+            old = answer(self.program, arguments)
+            if old[0] != 2 or self.pick.random() < 0.25:
+                return arguments, old
 
-def system_flags(pick):
-    flags = ["--system", pick.choice(SYSTEMS)]
-    if pick.random() < 0.3:
-        flags += ["--software", pick.choice(STACKS)]
-    return flags
-
-
-def question(pick):
-    """The arguments of one random command."""
-    command = pick.choices(["estimate", "explain", "compare", "frontier", "plan", "find", "sweep"],
-                           [50, 10, 8, 8, 14, 3, 7])[0]
-    if command == "estimate":
-        flags = model_flags(pick) + system_flags(pick) + strategy_flags(pick) + recompute_flags(pick)
-        if pick.random() < 0.2:
-            flags += ["--tokens", "300B", "--price-per-gpu-hour", "2.5"]
-    elif command == "explain":
-        flags = model_flags(pick) + strategy_flags(pick) + [flag for flag in recompute_flags(pick) if "window" not in flag]
-    elif command == "compare":
-        flags = model_flags(pick) + system_flags(pick) + strategy_flags(pick) + ["--to", "--sp --recompute selective"]
-    elif command == "frontier":
-        flags = model_flags(pick) + system_flags(pick) + strategy_flags(pick)
-    elif command in ("plan", "find"):
-        flags = model_flags(pick) + system_flags(pick)
-        if command == "find":
+    def next(self):
+        pick = self.pick
+        model = pick.choice(self.models)
+        where = [model["name"], "--system", pick.choice(self.systems)]
+        if pick.random() < 0.7:
+            where += ["--software", pick.choice(self.stacks)]
+        fleet = ["--devices", str(pick.choice([8, 16, 64, 96, 256])), "--global-batch", str(pick.choice([64, 96, 256]))]
+        command = pick.choices(["estimate", "explain", "compare", "frontier", "plan", "why", "find", "sweep", "trace"],
+                               [50, 10, 8, 8, 12, 3, 3, 6, 3])[0]
+        if command == "plan":
+            flags = where + fleet
+        elif command == "why":
+            command, flags = "plan", [*where, *fleet, "--why", f"-t {pick.choice([1, 4, 8])} -p {pick.choice([1, 2, 4])}"]
+        elif command == "find":
             extreme = pick.choice(["max-sequence", "max-batch", "min-devices"])
-            flags += ["--find", extreme]
-            flags += [] if extreme == "min-devices" else ["--devices", str(pick.choice([16, 64]))]
-            flags += [] if extreme == "max-batch" else ["--global-batch", "64"]
+            asked = {"max-sequence": fleet, "max-batch": fleet[:2], "min-devices": fleet[2:]}[extreme]
+            command, flags = "plan", [*where, "--find", extreme, *asked]
+        elif command == "sweep":
+            flags = [*where, "-t", "8", "--vary", "sequence=1024:8192:x2", "--vary", "recompute=none,selective,full"]
+        elif command == "explain":
+            flags = [model["name"], *self.strategy(model)]
+        elif command == "frontier":
+            flags = where + self.parallel()
         else:
-            flags += ["--devices", str(pick.choice([8, 16, 64, 96, 256])), "--global-batch", str(pick.choice([64, 96, 256]))]
-        command = "plan"
-    else:
-        flags = [pick.choice(MODELS)] + system_flags(pick) + ["-t", "8", "--vary", "sequence=1024:8192:x2",
-                                                             "--vary", "recompute=none,selective,full"]
-    return [command, *flags, "--format", "json"]
+            flags = where + self.strategy(model)
+        if command == "estimate" and pick.random() < 0.2:
+            flags += ["--tokens", "300B", "--price-per-gpu-hour", "2.5"]
+        if command == "compare":
+            flags += ["--to", "--sp --recompute selective"]
+        return [command, *flags] + ([] if command == "trace" else ["--format", "json"])
 
 
 def answer(program, arguments):
     done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=600, check=False)
-    return done.returncode, json.loads(done.stdout) if done.stdout.strip() else None
-
-
-def child(new, key):
-    """What stands under an old key now; KeyError when nothing does."""
-    name = RENAMED.get(key, key)
-    for part in name.removeprefix("!").split("/"):
-        new = new[part]
-    return not new if name.startswith("!") else new
+    return done.returncode, done.stdout, done.stderr
 
 
 def differences(old, new, path=""):
     """Yields a line for each number or truth value of the old answer that the new one has not."""
     if isinstance(old, dict):
         for key, value in old.items():
-            if key in IGNORED:
-                continue
-            try:
-                below = child(new, key)
-            except (KeyError, TypeError):
+            if not isinstance(new, dict) or key not in new:
                 yield f"{path}/{key}: is gone"
-                continue
-            yield from differences(value, below, f"{path}/{key}")
+            else:
+                yield from differences(value, new[key], f"{path}/{key}")
     elif isinstance(old, list):
         if not isinstance(new, list) or len(old) != len(new):
             yield f"{path}: had {len(old)} elements"
@@ -170,27 +149,35 @@ def differences(old, new, path=""):
             yield f"{path}: was {old!r}, is {new!r}"
 
 
+def compared(old, new, exact):
+    """Lines that say how the answers to a question differ."""
+    found = [f"exit code: was {old[0]}, is {new[0]}"] if old[0] != new[0] else []
+    if exact:
+        pairs = [pair for i in (1, 2) for pair in zip(old[i].splitlines(), new[i].splitlines()) if pair[0] != pair[1]]
+        found += [f"was {x}\n   is {y}" for x, y in pairs] or (["other text"] if old[1:] != new[1:] else [])
+    elif old[1].strip():
+        found += differences(json.loads(old[1]), json.loads(new[1]) if new[1].strip() else None)
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].removeprefix("usage: "))
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("--requests", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--exact", action="store_true")
     options = parser.parse_args()
-    pick = random.Random(options.seed)
+    questions = Questions(options.old, options.seed)
     wrong = refused = 0
     for _ in range(options.requests):
-        arguments = question(pick)
-        old_code, old = answer(options.old, arguments)
-        new_code, new = answer(options.new, arguments)
-        refused += old_code == 2
-        found = [f"exit code: was {old_code}, is {new_code}"] if old_code != new_code else []
-        if old is not None:
-            found += differences(old, new)
-        if found:
+        arguments, old = questions.asked()
+        new = answer(options.new, arguments)
+        refused += old[0] == new[0] == 2
+        if found := compared(old, new, options.exact):
             wrong += 1
-            print("headroom " + " ".join(arguments))
-            print("\n".join("  " + line for line in found[:5]))
+            print("headroom " + shlex.join(arguments), flush=True)
+            print("\n".join("  " + line for line in found[:5]), flush=True)
     print(f"{options.requests} requests ({refused} refused by both), {wrong} with differences")
     return 1 if wrong else 0
 
