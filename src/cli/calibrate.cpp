@@ -117,7 +117,7 @@ ExitCode calibrate(const CalibrateFlags& flags) {
 }  // namespace
 
 void add_calibrate(Command program, ExitCode& exit_code) {
-  Command command = program.add_command("calibrate", "Fit a system's rates to measured samples or runs");
+  Command command = program.add_command("calibrate", "Fits a system's rates to measured samples or runs");
   const auto flags = std::make_shared<CalibrateFlags>();
   command.option("samples", flags->samples, "SAMPLES",
                  "JSON of headroom-measure, CSV, or output of nccl-tests");
@@ -131,9 +131,9 @@ void add_calibrate(Command program, ExitCode& exit_code) {
   command.option("--fit", flags->fit, "NAME,...",
                  "Fit to the runs of these names, hold out the others (default: those marked \"fit\": true, "
                  "or all)");
-  command.option("--software", flags->software, "SOFTWARE", "The training stack of all runs");
+  command.option("--software", flags->software, "SOFTWARE", "Training stack of all runs");
   command.option("--base,--system", flags->base, "SYSTEM",
-                 "The system (name or file) that was measured, whose other figures are kept");
+                 "Measured system (name or file); its other figures are kept");
   add_style_flags(command, flags->report);
   command.output("-o,--output", flags->output, "Write the calibrated system to FILE");
   command.footer(

@@ -25,8 +25,7 @@ void check(const std::vector<std::string>& files) {
 }  // namespace
 
 void add_check(Command program, ExitCode& exit_code) {
-  Command command =
-      program.add_command("check", "Whether files are valid: models, systems, runs and all others");
+  Command command = program.add_command("check", "Checks files of any kind: models, systems, runs, ...");
   const auto files = std::make_shared<std::vector<std::string>>();
   command.option("files", *files, "FILE", "Files of any kind that Headroom reads").required();
   command.footer("Example:\n  headroom check my-model.json my-cluster.json");

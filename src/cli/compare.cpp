@@ -37,13 +37,13 @@ ExitCode compare(const CompareFlags& flags) {
 }  // namespace
 
 void add_compare(Command program, ExitCode& exit_code) {
-  Command command = program.add_command("compare", "Two strategies for one model, term by term");
+  Command command = program.add_command("compare", "Compares two strategies for one model, term by term");
   const auto flags = std::make_shared<CompareFlags>();
   add_request_flags(command, flags->first.request);
   add_system_flags(command, flags->first.system);
   command
       .option("--to", flags->change, "'FLAGS'",
-              "Flags of the other, where it differs: of its strategy, its system or its training stack")
+              "Flags of the other side where it differs: strategy, system or training stack")
       .required();
   add_output_flags(command, flags->output);
   command.footer(

@@ -49,16 +49,16 @@ ExitCode estimate(const EstimateFlags& flags) {
 
 void add_estimate(Command program, ExitCode& exit_code) {
   Command command = program.add_command(
-      "estimate", "Memory of every pipeline rank, whether it fits, and how long an iteration takes");
+      "estimate", "Predicts memory of each pipeline rank, whether it fits, and iteration time");
   const auto flags = std::make_shared<EstimateFlags>();
   add_request_flags(command, flags->request);
   add_system_flags(command, flags->system);
   add_capacity_flags(command, flags->capacity);
   command.flag("--timeline", flags->timeline,
-               "Draw the pipeline schedule, and the memory of the peak rank over time");
+               "Draw the pipeline schedule and the memory of the peak rank over time");
   command.flag("--launch", flags->launch,
-               "Write the strategy as the flags of the stack's launcher, with what it has no flag for");
-  command.flag("--no-suggestions", flags->no_suggestions, "Do not look for changes that would help");
+               "Print the strategy as flags of the stack's launcher, and name what it has no flag for");
+  command.flag("--no-suggestions", flags->no_suggestions, "Skip the search for changes that would help");
   add_output_flags(command, flags->output);
   command.footer(
       "Examples:\n"

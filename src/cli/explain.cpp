@@ -58,7 +58,8 @@ void run(const ExplainFlags& flags) {
 }  // namespace
 
 void add_explain(Command program, ExitCode& exit_code) {
-  Command command = program.add_command("explain", "What each op stores and why, in symbols and in bytes");
+  Command command =
+      program.add_command("explain", "Shows what each op stores and why, in symbols and in bytes");
   const auto flags = std::make_shared<ExplainFlags>();
   add_request_flags(command, flags->request);
   add_hardware_flags(command, flags->runs_on);

@@ -17,13 +17,13 @@ void add_find_flags(Command command, FindFlags& flags) {
   option("--find", flags.find, "WHAT",
          "min-devices, max-batch, max-sequence or max-layers: how far one size can go until nothing fits");
   option("--step", flags.step, "N",
-         "Look at multiples of N only (128 for --find max-sequence, else 1; GPUs come in whole nodes)");
+         "Try multiples of N only (default: 128 for max-sequence, else 1; GPUs in whole nodes)");
   option("--max-iteration", flags.most_iteration, "TIME",
-         "How long an iteration may take (20s, 1.5min), for --find min-devices or max-batch");
+         "Longest iteration allowed (20s, 1.5min), for --find min-devices or max-batch");
   option("--deadline", flags.deadline, "TIME",
-         "How long the training run of --tokens may take (30d, '12 hours'): finds the fewest GPUs");
+         "Longest training run allowed for --tokens (30d, '12 hours'): finds the fewest GPUs");
   option("--odds", flags.odds, "PERCENT",
-         "How likely the --deadline or --max-iteration is to be met (80%); by default as likely as not");
+         "Odds of meeting --deadline or --max-iteration: 80% (default: 50%)");
 }
 
 std::optional<Seconds> read_deadline(const FindFlags& flags, std::vector<Problem>& problems) {

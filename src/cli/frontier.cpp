@@ -56,16 +56,16 @@ ExitCode frontier(const FrontierFlags& flags) {
 
 void add_frontier(Command program, ExitCode& exit_code) {
   Command command = program.add_command(
-      "frontier", "Memory against time: what to recompute of a layer, for every budget of memory");
+      "frontier", "Finds what to recompute of a layer at each memory budget: memory against time");
   const auto flags = std::make_shared<FrontierFlags>();
   add_model_flags(command, flags->request);
   add_layout_flags(command, flags->request);
   add_system_flags(command, flags->system);
   command.option("--budget", flags->budgets, "BYTES,...",
-                 "Memory of each GPU: '60 GiB' or a list; by default that of the system");
+                 "Memory per GPU: '60 GiB' or a list (default: the system's)");
   command.flag("--recompute-window", flags->window,
-               "Also find the best set where ranks exempt as many microbatches as memory allows");
-  command.flag("--all", flags->all, "Every point of the frontier, not only the best exchanges");
+               "Also exempt as many microbatches from recomputation as memory allows");
+  command.flag("--all", flags->all, "Show every point of the frontier, not only those where memory costs the least time");
   command.output("--picture", flags->picture, "Write time against memory as SVG to FILE");
   add_output_flags(command, flags->output);
   command.footer(
@@ -74,7 +74,7 @@ void add_frontier(Command program, ExitCode& exit_code) {
       "  headroom frontier gpt-22b -t 8 -b 4 --global-batch 4 --sp --budget '40 GiB,60 GiB'\n"
       "  headroom frontier llama-3-70b -t 8 -p 4 --devices 64 --global-batch 256 --sp --format csv -o "
       "front.csv\n"
-      "\ndocs/frontier.md says what is optimal among what.\n"
+      "\ndocs/frontier.md says which sets the frontier is optimal among.\n"
       "\nExit code: 0 done, 2 bad input, 3 nothing fits a budget.");
   command.on_run([flags, &exit_code] { exit_code = frontier(*flags); });
 }

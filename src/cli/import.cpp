@@ -27,11 +27,11 @@ ExitCode import(const ImportFlags& flags) {
 }  // namespace
 
 void add_import(Command program, ExitCode& exit_code) {
-  Command command =
-      program.add_command("import", "A model file of a Hugging Face config.json, and what it does not say");
+  Command command = program.add_command(
+      "import", "Converts a Hugging Face config.json to a model file, and names what it assumes");
   const auto flags = std::make_shared<ImportFlags>();
   command.option("config", flags->source, "CONFIG", "A config.json, or a folder that has one").required();
-  command.option("--set", flags->overrides, "KEY=VALUE", "Another value for a field of the model file");
+  command.option("--set", flags->overrides, "KEY=VALUE", "Override a field of the model file");
   command.output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
   command.footer(
       "Every command that takes a model takes a config.json too; a model file can be mended by hand.\n\n"

@@ -8,7 +8,7 @@ namespace headroom::cli {
 
 void add_list(Command program, ExitCode& exit_code) {
   Command command = program.add_command(
-      "list", "Models, systems, training stacks, published sources and the fields of a strategy, by name");
+      "list", "Lists models, systems, training stacks, published sources and strategy fields");
   command.require_command();
   command.footer("Examples:\n  headroom list models\n  headroom list systems --format json");
   const auto output = std::make_shared<OutputFlags>();
@@ -21,11 +21,11 @@ void add_list(Command program, ExitCode& exit_code) {
       exit_code = ExitCode::done;
     });
   };
-  add("models", "Models by name", Listed::models);
-  add("systems", "Systems by name", Listed::systems);
-  add("software", "Training stacks by name", Listed::software);
-  add("sources", "Published sources of measured runs by key", Listed::sources);
-  add("fields", "The fields of a strategy: flags, JSON keys, other names", Listed::fields);
+  add("models", "Lists models", Listed::models);
+  add("systems", "Lists systems", Listed::systems);
+  add("software", "Lists training stacks", Listed::software);
+  add("sources", "Lists published sources of measured runs", Listed::sources);
+  add("fields", "Lists strategy fields: flags, JSON keys, other names", Listed::fields);
 }
 
 }  // namespace headroom::cli

@@ -64,7 +64,7 @@ ExitCode run(int argc, const char* const* argv) {
     fmt::print("{}", first_page);
     return ExitCode::done;
   }
-  CommandLine command_line("headroom", "Headroom: will a model fit, what does it keep, and where.",
+  CommandLine command_line("headroom", "Headroom plans memory and throughput of LLM training runs.",
                            version_and_build());
   Command program = command_line.program();
   program.require_command();

@@ -38,8 +38,7 @@ ExitCode merge(const MergeFlags& flags) {
 }  // namespace
 
 void add_merge(Command program, ExitCode& exit_code) {
-  Command command =
-      program.add_command("merge", "Joins the parts that --shard wrote to what the whole command prints");
+  Command command = program.add_command("merge", "Merges the outputs of --shard runs");
   const auto flags = std::make_shared<MergeFlags>();
   command.option("parts", flags->parts, "PART", "All parts of one command, in any order").required();
   add_output_flags(command, flags->output);

@@ -73,7 +73,7 @@ inline constexpr std::array unmodelled{
     Unmodelled{"--no-fp8-wgrad", "gradients of weights that are multiplied at 16 bits"},
 };
 
-// What changes neither memory nor time, in words that stand behind "is".
+// A flag that changes neither memory nor time, and what it sets.
 struct Unplanned {
   std::string_view flag;
   std::string_view what;
@@ -119,58 +119,55 @@ inline constexpr std::array<Unplanned, 37> unplanned{{
     {"--lora-alpha", "the scale of LoRA"},
 }};
 
-// What Headroom says otherwise, in words that stand behind "is".
+// A flag that Headroom has under another form, and what to write instead.
 struct Otherwise {
   std::string_view flag;
   std::string_view rule;
 };
 
 inline constexpr std::array otherwise{
-    Otherwise{"--train-iters", "said by --tokens here: how long the run is, for its days and GPU-hours"},
-    Otherwise{"--train-samples", "said by --tokens here: how long the run is, for its days and GPU-hours"},
-    Otherwise{"--max-steps", "said by --tokens here: how long the run is, for its days and GPU-hours"},
-    Otherwise{"--steps", "said by --tokens here: how long the run is, for its days and GPU-hours"},
-    Otherwise{"--epochs", "said by --tokens here: how long the run is, for its days and GPU-hours"},
-    Otherwise{"--num-train-epochs", "said by --tokens here: how long the run is, for its days and GPU-hours"},
-    Otherwise{"--cpu-offloading", "said by --offload-layers K here: leave it out"},
-    Otherwise{"--moe-router-dtype", "a field of the model here: --set experts.router_dtype=fp32 or half"},
+    Otherwise{"--train-iters", "use --tokens N, the length of the run, for its days and GPU-hours"},
+    Otherwise{"--train-samples", "use --tokens N, the length of the run, for its days and GPU-hours"},
+    Otherwise{"--max-steps", "use --tokens N, the length of the run, for its days and GPU-hours"},
+    Otherwise{"--steps", "use --tokens N, the length of the run, for its days and GPU-hours"},
+    Otherwise{"--epochs", "use --tokens N, the length of the run, for its days and GPU-hours"},
+    Otherwise{"--num-train-epochs", "use --tokens N, the length of the run, for its days and GPU-hours"},
+    Otherwise{"--cpu-offloading", "drop the flag: --offload-layers K says it"},
+    Otherwise{"--moe-router-dtype", "is a field of the model: use --set experts.router_dtype=fp32 or half"},
     Otherwise{"--te-precision-config-file",
-              "said by --bf16-modules here: the modules that its patterns leave in BF16"},
-    Otherwise{"--moe-deepep-num-sms", "not modelled: leave it out"},
-    Otherwise{"--moe-hybridep-num-sms", "not modelled: leave it out"},
-    Otherwise{"--moe-flex-dispatcher-num-sms", "not modelled: leave it out"},
-    Otherwise{"--fp32-residual-connection", "a field of the model here: --set kernels.residual_dtype=fp32"},
-    Otherwise{"--hybrid-override-pattern", "said by `layers` and `layer_kinds` of a model file here"},
-    Otherwise{"--mamba-num-heads", "a field of a kind of layers here: --set layer_kinds.mamba.mamba.heads=N"},
+              "use --bf16-modules with the modules that its patterns keep in BF16"},
+    Otherwise{"--moe-deepep-num-sms", "is not modelled: drop the flag"},
+    Otherwise{"--moe-hybridep-num-sms", "is not modelled: drop the flag"},
+    Otherwise{"--moe-flex-dispatcher-num-sms", "is not modelled: drop the flag"},
+    Otherwise{"--fp32-residual-connection", "is a field of the model: use --set kernels.residual_dtype=fp32"},
+    Otherwise{"--hybrid-override-pattern", "use `layers` and `layer_kinds` of a model file"},
+    Otherwise{"--mamba-num-heads",
+              "is a field of a kind of layers: use --set layer_kinds.mamba.mamba.heads=N"},
     Otherwise{"--mamba-head-dim",
-              "a field of a kind of layers here: --set layer_kinds.mamba.mamba.head_size=N"},
+              "is a field of a kind of layers: use --set layer_kinds.mamba.mamba.head_size=N"},
     Otherwise{"--mamba-num-groups",
-              "a field of a kind of layers here: --set layer_kinds.mamba.mamba.groups=N"},
+              "is a field of a kind of layers: use --set layer_kinds.mamba.mamba.groups=N"},
     Otherwise{"--mamba-state-dim",
-              "a field of a kind of layers here: --set layer_kinds.mamba.mamba.state_size=N"},
-    Otherwise{"--nodes", "not asked for: give all GPUs, nodes times GPUs of each, as --devices"},
-    Otherwise{"--num-nodes", "not asked for: give all GPUs, nodes times GPUs of each, as --devices"},
-    Otherwise{"--nnodes", "not asked for: give all GPUs, nodes times GPUs of each, as --devices"},
-    Otherwise{"--gpus-per-node", "a field of the system here: --set-system devices_per_node=N"},
-    Otherwise{
-        "--gradient-accumulation-steps",
-        "not asked for: give --global-batch, which is its product with --micro-batch and --data-parallel"},
-    Otherwise{
-        "--num-microbatches",
-        "not asked for: give --global-batch, which is its product with --micro-batch and --data-parallel"},
+              "is a field of a kind of layers: use --set layer_kinds.mamba.mamba.state_size=N"},
+    Otherwise{"--nodes", "use --devices N with the number of all GPUs: nodes times GPUs per node"},
+    Otherwise{"--num-nodes", "use --devices N with the number of all GPUs: nodes times GPUs per node"},
+    Otherwise{"--nnodes", "use --devices N with the number of all GPUs: nodes times GPUs per node"},
+    Otherwise{"--gpus-per-node", "is a field of the system: use --set-system devices_per_node=N"},
+    Otherwise{"--gradient-accumulation-steps",
+              "use --global-batch N: this number times --micro-batch times --data-parallel"},
+    Otherwise{"--num-microbatches",
+              "use --global-batch N: this number times --micro-batch times --data-parallel"},
     Otherwise{"--num-layers-per-virtual-pipeline-stage",
-              "asked the other way round here: give --virtual-pipeline, the virtual stages of a PP rank"},
-    Otherwise{
-        "--moe-grouped-gemm",
-        "what the stack does: --set-software expert_products.value=grouped says that one kernel has all"},
+              "use --virtual-pipeline N, the virtual stages of a PP rank"},
+    Otherwise{"--moe-grouped-gemm",
+              "is a choice of the training stack: use --set-software expert_products.value=grouped"},
     Otherwise{"--data-parallel-replicate-degree",
-              "asked the other way round here: give --shard-size, the GPUs that share a replica's shards"},
-    Otherwise{"--gradient-checkpointing", "said by --recompute full here"},
-    Otherwise{"--per-device-train-batch-size",
-              "said by --micro-batch here, with --global-batch for all GPUs"},
+              "use --shard-size N, the GPUs that share the shards of a replica"},
+    Otherwise{"--gradient-checkpointing", "use --recompute full"},
+    Otherwise{"--per-device-train-batch-size", "use --micro-batch N, and --global-batch for all GPUs"},
     Otherwise{"--parallelism.disable_loss_parallel",
-              "a choice of the training stack here: --set-software loss_parallel=gathered"},
-    Otherwise{"--fp16", "not told from BF16, which is as large and, on these GPUs, as fast: leave it out"},
+              "is a choice of the training stack: use --set-software loss_parallel=gathered"},
+    Otherwise{"--fp16", "is modelled as BF16, which is as large and as fast: drop the flag"},
 };
 
 // Optimizers that are one here with moments of another dtype [Hugging Face's trainer, --optim; bitsandbytes].

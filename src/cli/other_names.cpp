@@ -20,7 +20,7 @@ const auto* find_row(const Rows& rows, const std::string& flag) {
 }
 
 std::string rule_of(const Unplanned& idle) {
-  return "is " + std::string(idle.what) + ", which changes nothing that is planned: leave it out";
+  return "changes neither memory nor time (" + std::string(idle.what) + "): drop the flag";
 }
 
 // "num_layers" of "--num-layers".
@@ -129,9 +129,9 @@ class Translation {
     } else if (const Unplanned* const idle = find_row(unplanned, flag)) {
       problems_.push_back({flag, rule_of(*idle)});
     } else if (const std::string_view key = key_called(key_of_flag(flag)); !key.empty()) {
-      problems_.push_back({flag, "is a field of the model here: --set " + std::string(key) + "=N"});
+      problems_.push_back({flag, "is a field of the model: use --set " + std::string(key) + "=N"});
     } else if (const Otherwise* const other = find_row(otherwise, flag)) {
-      problems_.push_back({flag, "is " + std::string(other->rule)});
+      problems_.push_back({flag, std::string(other->rule)});
     } else {
       return false;
     }
@@ -170,8 +170,7 @@ class Translation {
     if (!stated) result_.emplace_back("--optimizer-offload-fraction=1");
   }
 
-  // One layer at either end, unless other numbers are asked for.
-  // --stage-layers=first=7,last=6: the model's layers, which it takes to tell the others, are not known yet.
+  // --stage-layers=first=7,last=6: the layers of the other ranks follow once the model is known.
   void write_end_ranks() {
     if (!first_rank_ && !last_rank_) return;
     const std::string first = first_rank_ ? "first=" + *first_rank_ : std::string();
@@ -181,6 +180,7 @@ class Translation {
                first.empty() ? "--decoder-last-pipeline-num-layers" : "--decoder-first-pipeline-num-layers");
   }
 
+  // One layer at either end, unless other numbers are asked for.
   void read_first_last() {
     for (const std::string end : {"start", "end"}) {
       const std::string own = "--bf16-layers-at-" + end;

@@ -22,7 +22,7 @@ namespace headroom::cli {
 void add_style_flags(Command command, OutputFlags& flags) {
   command.option("--format", flags.format, "FORMAT", "table, json, csv or markdown");
   command.option("--columns", flags.columns, "N",
-                 "How wide tables and lines may be (the terminal's width; 100 where there is none)");
+                 "Width of tables and lines (default: the terminal's, or 100)");
   command.option("--color", flags.color, "WHEN", "auto, always or never: colour of verdicts");
 }
 

@@ -220,32 +220,31 @@ void add_flags(Command command, PlanFlags& flags) {
   // A question may look for them, and several may be compared.
   command.find("--system")
       .describe("SYSTEM",
-                "A system's name (see: headroom list systems) or a system file; of several, "
-                "dgx-h100-80g,dgx-b200-180g, the best plans are compared");
+                "A system's name (see: headroom list systems) or a system file. Several "
+                "(dgx-h100-80g,dgx-b200-180g) are compared by their best plans");
   command.find("--global-batch")
       .describe("N|N:M",
-                "Sequences in an iteration (GBS), or '4M tokens'; of several, '512;1024' or 960:1536 or "
-                "960:1536:8, the "
-                "one that trains most tokens a second; by default about 4M tokens, as the GPUs divide them");
+                "Sequences per iteration (GBS), or '4M tokens' (default: about 4M tokens, as the GPUs divide "
+                "them). Of several ('512;1024', 960:1536, 960:1536:8) the batch with the most tokens per "
+                "second wins");
   command.find("--devices")
       .required(false)
-      .describe("N,N,...",
-                "How many GPUs to use; of several numbers the best plans are compared; the upper bound of "
-                "--find min-devices");
-  command.flag("--use-all-devices", flags.use_all_devices,
-               "Plan with all GPUs also where fewer of them train faster");
+      .describe(
+          "N,N,...",
+          "Number of GPUs; several are compared by their best plans; the upper bound of --find min-devices");
+  command.flag("--use-all-devices", flags.use_all_devices, "Use all GPUs even where fewer train faster");
   add_find_flags(command, flags.find);
   add_capacity_flags(command, flags.capacity);
   add_list_flags(command, flags.lists);
-  command.option("--top", flags.top, "N", "How many plans to show, no two of the same TP x PP x DP (10)");
+  command.option("--top", flags.top, "N", "Number of plans to show, one for each TP x PP x DP (10)");
   command.option("--why", flags.why, "'FLAGS'",
-                 "A strategy, as flags of estimate, to say why it is not among the plans");
+                 "Explain why this strategy (flags of estimate) is not among the plans");
   command.option("--threads", flags.threads, "N",
-                 "Threads to search with; the answer is the same (as many as there are)");
+                 "Search threads (default: all cores); the answer does not depend on them");
   command.flag("--launch", flags.launch,
-               "Write the best plan as the flags of the stack's launcher, with what it has no flag for");
+               "Print the best plan as flags of the stack's launcher, and name what it has no flag for");
   add_shard_flag(command, flags.shard);
-  command.flag("--timing", flags.timing, "Say how long the search and the whole answer took");
+  command.flag("--timing", flags.timing, "Print the time of the search and of the whole answer");
   add_output_flags(command, flags.output);
 }
 
@@ -266,8 +265,8 @@ ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags) {
 }
 
 void add_plan(Command program, ExitCode& exit_code) {
-  Command command =
-      program.add_command("plan", "The fastest strategies that fit: for a model, a system, GPUs and a batch");
+  Command command = program.add_command(
+      "plan", "Searches for the fastest strategies that fit a model, a system, GPUs and a batch");
   const auto flags = std::make_shared<PlanFlags>();
   add_flags(command, *flags);
   command.footer(

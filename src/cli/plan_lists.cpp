@@ -182,11 +182,11 @@ void read_offers(const Lists& lists, const ListFlags& flags, const RequestFlags&
 void add_list_flags(Command command, ListFlags& flags) {
   command
       .option("--batch-range", flags.batch_range, "PERCENT",
-              "Also try all global batches that are so much smaller or larger: 25%")
-      .group("Space");
+              "Also try global batches up to this much smaller or larger: 25%")
+      .group("Search space");
   command
       .option("--price", flags.prices, "SYSTEM=PRICE,...",
-              "What a GPU of each system costs an hour: h100=2.50,b200=4.10")
+              "Price per GPU-hour of each system: h100=2.50,b200=4.10")
       .group("Training run");
 }
 

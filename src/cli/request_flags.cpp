@@ -27,7 +27,7 @@ const char* title_of(FieldGroup group) {
     case FieldGroup::saved:
     case FieldGroup::recompute: break;
   }
-  return "Memory for time";
+  return "Memory and precision";
 }
 
 void add_fields(Command command, RequestFlags& flags, FieldGroup group) {
@@ -174,7 +174,7 @@ void add_saved_flags(Command command, RequestFlags& flags) { add_fields(command,
 
 void add_layout_flags(Command command, RequestFlags& flags) {
   add_fields(command, flags, FieldGroup::layout);
-  command.option("--devices", flags.devices, "N", "All GPUs; the data-parallel size follows")
+  command.option("--devices", flags.devices, "N", "Number of GPUs; the DP size follows")
       .group(title_of(FieldGroup::layout));
   add_fields(command, flags, FieldGroup::sharing);
   add_saved_flags(command, flags);

@@ -23,7 +23,7 @@ std::string text_or_problem(Read read) {
 
 void add_shard_flag(Command command, FlagText& shard) {
   command.option("--shard", shard, "I/N",
-                 "Do part I of N only and write it as a file for 'headroom merge'; part 1 is the first");
+                 "Do only part I of N (from 1) and write a file for 'headroom merge'");
 }
 
 std::optional<Shard> read_shard(const Command& command, const FlagText& text,

@@ -57,7 +57,7 @@ void man(const CommandText& program, const ManFlags& flags) {
 }  // namespace
 
 void add_completions(Command program, ExitCode& exit_code) {
-  Command command = program.add_command("completions", "What bash, zsh or fish reads to complete commands");
+  Command command = program.add_command("completions", "Writes a completion script for bash, zsh or fish");
   const auto shell = std::make_shared<FlagText>();
   const auto output = std::make_shared<OutputFlags>();
   command.option("shell", *shell, "SHELL", "bash, zsh or fish").required();
@@ -78,12 +78,11 @@ void add_completions(Command program, ExitCode& exit_code) {
 }
 
 void add_man(Command program, ExitCode& exit_code) {
-  Command command = program.add_command("man", "The manual page of a command, for man(1)");
+  Command command = program.add_command("man", "Writes a command's manual page for man(1)");
   const auto flags = std::make_shared<ManFlags>();
   command.option("command", flags->words, "COMMAND",
-                 "A command, such as plan or sweep plan; without, the program");
-  command.option("--all", flags->folder, "FOLDER",
-                 "Write it and the pages of the commands below it as files");
+                 "Command, such as plan or sweep plan (default: the program)");
+  command.option("--all", flags->folder, "FOLDER", "Write it and the pages of its subcommands as files");
   command.output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
   command.footer("Examples:\n  headroom man plan | man -l -\n  headroom man --all ~/.local/share/man/man1");
   command.on_run([program, flags, &exit_code] {

@@ -15,7 +15,7 @@ std::string switch_flag(const SpaceField& dimension, bool by_default) {
 }
 
 void add_field(Command command, const SpaceField& dimension, SpaceFlag& flag) {
-  const char* const group = "Space";
+  const char* const group = "Search space";
   const StrategyField& field = *find_field(dimension.field);
   const std::string help(dimension.help);
   const auto option = [&](const std::string& value) {
@@ -25,7 +25,7 @@ void add_field(Command command, const SpaceField& dimension, SpaceFlag& flag) {
     using Values = std::remove_cvref_t<decltype(Space().*member)>;
     if constexpr (std::is_same_v<Values, Counts>) {
       option("N,N,...");
-      command.option(most_flag(dimension), flag.most, "N", "The largest of these sizes").group(group);
+      command.option(most_flag(dimension), flag.most, "N", "Largest of these sizes to try").group(group);
     } else if constexpr (std::is_same_v<Values, std::vector<bool>>) {
       option("yes|no|both");
     } else if constexpr (std::is_same_v<Values, bool>) {
@@ -34,7 +34,7 @@ void add_field(Command command, const SpaceField& dimension, SpaceFlag& flag) {
       option(std::string(field.value));
       command
           .flag(switch_flag(dimension, true), flag.on,
-                "No recomputation by modules of experts and of latent attention")
+                "Leave out recomputation of single modules of experts and latent attention")
           .group(group);
     } else {
       option(std::string(field.value) + ",...");
@@ -90,17 +90,18 @@ void read_values(const SpaceField& dimension, const SpaceFlag& flag, std::vector
 }  // namespace
 
 void add_space_flags(Command command, SpaceFlags& flags) {
-  command.option("--devices", flags.devices, "N", "GPUs to use, all of them").required().group("Space");
+  command.option("--devices", flags.devices, "N", "GPUs to use, all of them").required().group("Search space");
   for (std::size_t i = 0; i < space_fields.size(); ++i) add_field(command, space_fields[i], flags.fields[i]);
   command
       .option("--layout", flags.layout, "even|any",
-              "even: as many layers on each virtual stage, which any launcher lays; any: also uneven ones "
-              "(default: what the software launches)")
-      .group("Space");
+              "even: equal virtual stages, which every launcher accepts; any: uneven ones too (default: what "
+              "the stack launches)")
+      .group("Search space");
   command
       .flag("--try-offload", flags.try_offload,
-            "Also what the host can keep: the optimizer, with zero3 weights and gradients, activations")
-      .group("Space");
+            "Also try offloading to the host: optimizer state, activations and, with zero3, weights and "
+            "gradients")
+      .group("Search space");
 }
 
 void add_search_flags(Command command, RequestFlags& request, SystemFlags& system, SpaceFlags& space) {

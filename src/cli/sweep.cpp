@@ -35,11 +35,10 @@ void add_flags(Command command, SweepKind kind, SweepFlags& flags) {
               "Vary a field: sequence=1024:65536:x2, tensor_parallel=1,2,4,8, micro_batch=1:8:1; the last is "
               "fastest")
       .group(group);
-  command
-      .option("--zip", flags.zip, "FIELD,FIELD,...", "Varied fields that move together: devices,global_batch")
+  command.option("--zip", flags.zip, "FIELD,FIELD,...", "Vary these fields together: devices,global_batch")
       .group(group);
   command.option("--threads", flags.threads, "N",
-                 "Points at once; the answer is the same (as many as there are)");
+                 "Points at once (default: all cores); the answer does not depend on it");
   add_shard_flag(command, flags.shard);
   add_output_flags(command, flags.output);
 }
@@ -238,7 +237,7 @@ ExitCode merge_sweep(SweepKind kind, std::vector<PartReader>& parts, const Outpu
 }
 
 void add_sweep(Command program, ExitCode& exit_code) {
-  Command estimates = program.add_command("sweep", "A row for each of many models, systems, strategies, ...");
+  Command estimates = program.add_command("sweep", "Evaluates a grid of models, systems and strategies");
   set_up(estimates, SweepKind::estimate, exit_code);
   estimates.footer(
       "Each point is an estimate; with 'sweep plan' it is a search for the best strategy, under the flags of "
@@ -255,7 +254,7 @@ void add_sweep(Command program, ExitCode& exit_code) {
       "  headroom sweep plan llama-3-70b --vary devices=512:2048:x2 --tokens 15T --vary "
       "price_per_gpu_hour=2.50,4.10\n"
       "\nExit code: 0 done, 2 bad input, 3 nothing fits at any point.");
-  Command plans = estimates.add_command("plan", "A search for the best strategy at each point");
+  Command plans = estimates.add_command("plan", "Searches for the best strategy at each point");
   set_up(plans, SweepKind::plan, exit_code);
 }
 

@@ -26,13 +26,14 @@ ExitCode write_new_system(const NewSystemFlags& flags) {
 }  // namespace
 
 void add_system(Command program, ExitCode& exit_code) {
-  Command command = program.add_command("system", "A system file of one's own");
+  Command command = program.add_command("system", "Writes a system file");
   command.require_command();
   command.footer("Example:\n  headroom system new --from dgx-h100-80g --set memory='96 GB' -o mine.json");
-  Command made = command.add_command("new", "A system file of a data sheet, beside the nearest system");
+  Command made =
+      command.add_command("new", "Writes a system file from a data sheet and the nearest known system");
   const auto flags = std::make_shared<NewSystemFlags>();
-  made.option("--from", flags->from, "SYSTEM", "The nearest system: an embedded one, or a file").required();
-  made.option("--set", flags->set, "KEY=VALUE", "A figure of the data sheet; may be repeated");
+  made.option("--from", flags->from, "SYSTEM", "Nearest system, by name or file").required();
+  made.option("--set", flags->set, "KEY=VALUE", "Set a figure of the data sheet; may be repeated");
   made.output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
   made.footer(
       "Rates follow the figures: arithmetic the peaks, what products move the memory bandwidth, collectives "

@@ -23,12 +23,12 @@ void add_system_flags(Command command, SystemFlags& flags) {
   add_hardware_flags(command, flags);
   add_software_flags(command, flags);
   command.option("--margin", flags.margin, "PERCENT",
-                 "The part of memory that is to stay free for fragmentation and temporary buffers (5%)");
+                 "Memory to keep free for fragmentation and temporary buffers (5%)");
 }
 
 void add_software_flags(Command command, SystemFlags& flags) {
   command.option("--software", flags.software, "SOFTWARE",
-                 "A training stack's name (see: headroom list software) or file; by default the system's");
+                 "A training stack's name (see: headroom list software) or file (default: the system's)");
   command.option("--set-software", flags.software_overrides, "KEY=VALUE",
                  "Override a field of the software: overlap_grad_reduce=true (also: --overlap-grad-reduce, "
                  "--cross-entropy chunked, --no-overlap-param-gather, --tp-comm-overlap, "

@@ -30,8 +30,8 @@ ExitCode trace(const TraceFlags& flags) {
 }  // namespace
 
 void add_trace(Command program, ExitCode& exit_code) {
-  Command command =
-      program.add_command("trace", "The pipeline schedule and the memory of each rank, for ui.perfetto.dev");
+  Command command = program.add_command(
+      "trace", "Writes the pipeline schedule and memory of each rank for ui.perfetto.dev");
   const auto flags = std::make_shared<TraceFlags>();
   add_request_flags(command, flags->request);
   add_system_flags(command, flags->system);

@@ -160,10 +160,10 @@ ExitCode validate(const ValidateFlags& flags) {
 
 void add_validate(Command program, ExitCode& exit_code) {
   Command command =
-      program.add_command("validate", "Predictions against measured runs, signed error of each");
+      program.add_command("validate", "Compares predictions with measured runs: the signed error of each");
   const auto flags = std::make_shared<ValidateFlags>();
   command.option("--runs", flags->runs, "FILE",
-                 "Measured runs, instead of the built-in cases; may be repeated");
+                 "Measured runs instead of the built-in cases; may be repeated");
   command.option(
       "--samples", flags->samples, "FILE",
       "Measured kernels and collectives (JSON, CSV or nccl-tests), instead of runs; may be repeated");
@@ -176,14 +176,14 @@ void add_validate(Command program, ExitCode& exit_code) {
                  "FILE ends in .svg; of "
                  "samples SVG");
   command.option("--group-by", flags->group_by, "gpu|model|precision|kind,...",
-                 "Group runs by these too, beside their source; kind is dense or MoE, with CP and FSDP");
-  command.option("--system", flags->system, "SYSTEM",
-                 "The system of all runs, instead of their sources' own");
+                 "Group runs by these besides their source; kind is dense or MoE, with CP and FSDP");
+  command.option("--system", flags->system, "SYSTEM", "System of all runs instead of their sources' own");
   command.option("--software", flags->software, "SOFTWARE",
-                 "The training stack of all runs, instead of their sources' own");
+                 "Training stack of all runs instead of their sources' own");
   command.flag("--by-title", flags->by_title,
-               "Only runs whose whole source.title a published source lists, taken as runs of that source");
-  command.flag("--keyed", flags->keyed, "Take such runs as runs of that source, and the others as they are");
+               "Predict only runs whose whole source.title a published source lists, as runs of that source");
+  command.flag("--keyed", flags->keyed,
+               "Predict such runs as runs of that source, and the others as they are");
   command.flag("--all", flags->all, "Show every row, not only the worst of each group");
   add_output_flags(command, flags->output);
   command.footer(
