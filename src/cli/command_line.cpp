@@ -290,7 +290,7 @@ void ArgumentReader::read(const std::vector<std::string>& arguments) {
   try {
     parse(*app_, own_arguments_of(*app_, arguments));
   } catch (const CLI::ParseError& error) {
-    throw InputError("", error.what());
+    throw InputError("", broken_rule(*app_, error));
   }
 }
 
@@ -301,7 +301,7 @@ void ArgumentReader::read(const std::string& where, const std::string& text) {
     std::erase(arguments, "");
     parse(*app_, own_arguments_of(*app_, arguments));
   } catch (const CLI::ParseError& error) {
-    throw InputError(where, error.what());
+    throw InputError(where, broken_rule(*app_, error));
   }
 }
 

@@ -54,9 +54,9 @@ std::optional<Question> read_question(const FindFlags& flags, const Givens& give
   const bool timed = asks(Extreme::min_devices) || asks(Extreme::max_batch);
   require(givens.devices || asks(Extreme::min_devices), "--devices", "is required", problems);
   require(!givens.global_batch || !asks(Extreme::max_batch), "--global-batch",
-          "is what --find max-batch looks for: leave it out", problems);
+          "does not go with --find max-batch, which looks for the batch", problems);
   require(!givens.sequence || !asks(Extreme::max_sequence), "--sequence",
-          "is what --find max-sequence looks for: leave it out", problems);
+          "does not go with --find max-sequence, which looks for it", problems);
   require(!flags.step || (flags.find && !asks(Extreme::min_devices)), "--step",
           "needs --find max-batch, max-sequence or max-layers", problems);
   require(!flags.most_iteration || timed, "--max-iteration", "needs --find min-devices or max-batch",

@@ -65,7 +65,8 @@ void add_frontier(Command program, ExitCode& exit_code) {
                  "Memory per GPU: '60 GiB' or a list (default: the system's)");
   command.flag("--recompute-window", flags->window,
                "Also exempt as many microbatches from recomputation as memory allows");
-  command.flag("--all", flags->all, "Show every point of the frontier, not only those where memory costs the least time");
+  command.flag("--all", flags->all,
+               "Show every point of the frontier, not only those where memory costs the least time");
   command.output("--picture", flags->picture, "Write time against memory as SVG to FILE");
   add_output_flags(command, flags->output);
   command.footer(

@@ -66,7 +66,7 @@ void refuse_lists(const PlanFlags& flags, const PlanQuestion& question, std::vec
     problems.push_back({"--system", "must be one system for --find, --deadline, --why and --shard"});
   }
   if (flags.lists.batch_range && flags.find.find == "max-batch") {
-    problems.push_back({"--batch-range", "is what --find max-batch looks for: leave it out"});
+    problems.push_back({"--batch-range", "does not go with --find max-batch, which looks for the batch"});
   }
   const auto launches = [&](const Software& software) {
     if (flags.launch && !software.launcher)
@@ -199,8 +199,7 @@ ExitCode plan(const Command& command, PlanFlags flags) {
   std::int64_t threads = std::max(1U, std::thread::hardware_concurrency());
   read_count("--threads", flags.threads, threads, problems);
   const std::optional<Shard> shard = read_shard(command, flags.shard, problems);
-  if (flags.shard && flags.timing)
-    problems.push_back({"--timing", "says nothing of a part: leave it out with --shard"});
+  if (flags.shard && flags.timing) problems.push_back({"--timing", "does not go with --shard"});
   Asked asked = read_asked(flags, style, std::move(problems));
 
   const auto search_start = Clock::now();

@@ -223,7 +223,7 @@ void read_lists(const Lists& lists, const ListFlags& flags, const RequestFlags& 
   if (!question.global_batches.empty()) batch = question.global_batches.front();
   if (flags.batch_range) {
     if (question.global_batches.size() > 1) {
-      problems.push_back({"--batch-range", "lies around one --global-batch, not around several"});
+      problems.push_back({"--batch-range", "needs one --global-batch, not several"});
     } else {
       question.around_batch = batch;
       question.global_batches = batches_around(batch, *flags.batch_range, problems);

@@ -30,7 +30,7 @@ std::optional<Shard> read_shard(const Command& command, const FlagText& text,
                                 std::vector<Problem>& problems) {
   if (!text) return std::nullopt;
   if (command.is_given("--format")) {
-    problems.push_back({"--format", "is for 'headroom merge' to choose: a part has a format of its own"});
+    problems.push_back({"--format", "does not go with --shard: give it to 'headroom merge'"});
   }
   const std::size_t slash = text->find('/');
   if (slash == std::string::npos) {

@@ -28,7 +28,7 @@ const CommandText& command_of(const CommandText& program, const std::vector<std:
         std::find_if(command->commands.begin(), command->commands.end(),
                      [&](const CommandText& below) { return below.name == command->name + " " + word; });
     if (found == command->commands.end())
-      throw InputError(printable(word), "is no command of " + command->name);
+      throw InputError("man", command->name + " has no command '" + printable(word) + "'");
     command = &*found;
   }
   return *command;

@@ -90,7 +90,9 @@ void read_values(const SpaceField& dimension, const SpaceFlag& flag, std::vector
 }  // namespace
 
 void add_space_flags(Command command, SpaceFlags& flags) {
-  command.option("--devices", flags.devices, "N", "GPUs to use, all of them").required().group("Search space");
+  command.option("--devices", flags.devices, "N", "GPUs to use, all of them")
+      .required()
+      .group("Search space");
   for (std::size_t i = 0; i < space_fields.size(); ++i) add_field(command, space_fields[i], flags.fields[i]);
   command
       .option("--layout", flags.layout, "even|any",

@@ -96,9 +96,9 @@ std::vector<Field> find_fields(SweepKind kind, const std::vector<std::string>& n
     candidates.reserve(known.size());
     for (const auto& [candidate, of] : known) candidates.push_back(candidate);
     problems.push_back(
-        {"--vary " + name, "cannot be varied: it is neither a flag of 'headroom " +
+        {"--vary " + name, "is neither a flag of 'headroom " +
                                std::string(kind == SweepKind::plan ? "plan" : "estimate") +
-                               "' that says what is computed, nor a field of a model, a system or a stack" +
+                               "' that changes its answer nor a field of a model, a system or a stack" +
                                did_you_mean(name, candidates)});
   }
   if (!problems.empty()) throw InputError(std::move(problems));

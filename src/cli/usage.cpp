@@ -37,6 +37,10 @@ std::string suggestion(const CLI::App& app, const std::string& unexpected) {
   return did_you_mean(unexpected, {names.begin(), names.end()});
 }
 
+std::string no_option(const CLI::App& app, const std::string& flag) {
+  return "has no option '" + flag + "'" + suggestion(app, flag);
+}
+
 // Whether a command does nothing without one of those below it.
 bool needs_command(const CLI::App& app) { return app.get_require_subcommand_min() > 0; }
 
@@ -60,7 +64,7 @@ void check_flags(const CLI::App& program, const OwnNames& own) {
     if (option != nullptr && equals == std::string::npos && option->get_expected_min() > 0) ++i;  // its value
     if (option != nullptr || !argument.starts_with("--") || argument.size() == 2) continue;
     const std::string flag = argument.substr(0, equals);
-    problems.push_back({"", "'" + flag + "' is not expected here" + suggestion(*app, flag)});
+    problems.push_back({"", name + " " + no_option(*app, flag)});
   }
   if (problems.size() > own.problems.size()) throw UsageError(std::move(problems), name);
   if (!problems.empty()) throw InputError(std::move(problems));
@@ -71,11 +75,16 @@ UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
   const std::vector<std::string> unexpected = program.remaining(true);
   if (unexpected.empty()) return {{{"", error.what()}}, name};
   const std::string& word = unexpected.front();
+  if (word.starts_with('-')) return {{{"", name + " " + no_option(*app, word)}}, name};
   std::string hint = suggestion(*app, word);
-  if (!needs_command(*app) || word.starts_with('-'))
-    return {{{"", "'" + word + "' is not expected here" + hint}}, name};
+  if (!needs_command(*app)) return {{{"", "unexpected argument '" + word + "'" + hint}}, name};
   if (hint.empty()) hint = fmt::format(" (it has {})", fmt::join(command_names(*app), ", "));
-  return {{{"", "'" + word + "' is no command of " + name + hint}}, name};
+  return {{{"", name + " has no command '" + word + "'" + hint}}, name};
+}
+
+std::string broken_rule(const CLI::App& flags, const CLI::ParseError& error) {
+  const std::vector<std::string> unexpected = flags.remaining();
+  return unexpected.empty() ? error.what() : no_option(flags, unexpected.front());
 }
 
 void check_help(const CLI::App& program, const CLI::ParseError& asked) {

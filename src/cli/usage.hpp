@@ -11,13 +11,16 @@ class ParseError;
 
 namespace headroom::cli {
 
-// Throws InputError with what is wrong with the names of the arguments, and with every flag that their command has not.
+// Throws InputError with the problems of the arguments' names, and with every flag that their command lacks.
 void check_flags(const CLI::App& program, const OwnNames& own);
 
-// What kept the arguments from being parsed.
+// Returns why the arguments could not be parsed.
 UsageError usage_error(const CLI::App& program, const CLI::ParseError& error);
 
-// Throws UsageError where help was asked of a command that there is not: "help nosuch".
+// Returns the same as the rule that the argument of a flag breaks: "has no option '--spp' (did you mean '--sp'?)".
+std::string broken_rule(const CLI::App& flags, const CLI::ParseError& error);
+
+// Throws UsageError if help was asked for a command that does not exist: "help nosuch".
 void check_help(const CLI::App& program, const CLI::ParseError& asked);
 
 }  // namespace headroom::cli

@@ -73,8 +73,8 @@ ExitCode validate_samples(const ValidateFlags& flags) {
   std::vector<Problem> problems;
   const char* const flag = flags.samples.empty() ? "--profile" : "--samples";
   if (!flags.runs.empty()) problems.push_back({flag, "cannot be combined with --runs"});
-  if (flags.group_by) problems.push_back({flag, "cannot be combined with --group-by, which is of runs"});
-  if (!flags.system) problems.push_back({flag, "needs --system: which rates are they to be compared with?"});
+  if (flags.group_by) problems.push_back({flag, "does not go with --group-by, which groups runs"});
+  if (!flags.system) problems.push_back({flag, "needs --system, whose rates predict the measured times"});
   ValidateSamplesQuestion question;
   if (flags.system) collect(problems, [&] { question.system = read_system(*flags.system); });
   note_names(flags);

@@ -181,8 +181,8 @@ void check_parts(const std::vector<PartHead>& heads, const std::vector<std::stri
                                    "the two",
                                    paths[0]));
     } else if (const auto [other, added] = seen.emplace(head.shard.index, paths[i]); !added) {
-      report("shard",
-             fmt::format("is {} of {}, as {} is", head.shard.index, head.shard.count, other->second));
+      report("shard", fmt::format("must not be part {} of {} again, which is {}", head.shard.index,
+                                  head.shard.count, other->second));
     }
   }
   if (problems.empty()) {
@@ -194,8 +194,8 @@ void check_parts(const std::vector<PartHead>& heads, const std::vector<std::stri
     if (missing.size() > most_named) missing.back() = "...";
     if (!missing.empty()) {
       problems.push_back(
-          {"", fmt::format("of {} parts there {} missing: {}", first.shard.count,
-                           missing.size() == 1 ? "is one" : "are some", fmt::join(missing, ", "))});
+          {"", fmt::format("{} {} of {} {} missing", missing.size() == 1 ? "part" : "parts",
+                           fmt::join(missing, ", "), first.shard.count, missing.size() == 1 ? "is" : "are")});
     }
   }
   if (!problems.empty()) throw InputError(std::move(problems));

@@ -91,10 +91,10 @@ TEST_CASE("parts that do not belong together are named") {
   };
   CHECK(problem({head_of(1, 1)}).empty());
   CHECK(problem({head_of(3, 3), head_of(1, 3), head_of(2, 3)}).empty());
-  CHECK(problem({head_of(1, 3), head_of(3, 3)}) == "of 3 parts there is one missing: 2");
+  CHECK(problem({head_of(1, 3), head_of(3, 3)}) == "part 2 of 3 is missing");
   CHECK(problem({head_of(7, 1'000'000)}) ==
-        "of 1000000 parts there are some missing: 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, ...");
-  CHECK(problem({head_of(1, 2), head_of(1, 2)}) == "b: /shard: is 1 of 2, as a is");
+        "parts 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, ... of 1000000 are missing");
+  CHECK(problem({head_of(1, 2), head_of(1, 2)}) == "b: /shard: must not be part 1 of 2 again, which is a");
   CHECK(problem({head_of(1, 2), head_of(2, 3)}) == "b: /of: must be 2, as in a (found 3)");
   PartHead other = head_of(2, 2);
   other.digest = "fedcba9876543210";
