@@ -1,5 +1,5 @@
-// What data-parallel ranks, which hold the same weights, divide among them. A training stack has some of these ways
-// (hardware/software.hpp), and a strategy takes one (parallel/strategy.hpp).
+// Tensors that data-parallel ranks divide among themselves (ZeRO stages). A training stack offers some modes
+// (hardware/software.hpp); a strategy picks one (parallel/strategy.hpp).
 #pragma once
 
 #include <array>
@@ -9,8 +9,11 @@
 
 namespace headroom {
 
-// none: nothing. zero1: the optimizer's state [Megatron-LM's distributed optimizer]. zero2: gradients too. zero3: weights
-// too, gathered unit by unit where a pass needs them [FSDP; arXiv:1910.02054, section 5, and arXiv:2304.11277].
+// Stages of ZeRO:
+// none: nothing is divided. zero1: optimizer state [Megatron-LM's distributed optimizer]. zero2: gradients
+// too.
+// zero3: weights too. Ranks gather them unit by unit when a pass needs them [FSDP; arXiv:1910.02054, section
+// 5, and arXiv:2304.11277].
 enum class DataSharding : std::uint8_t { none, zero1, zero2, zero3 };
 
 template <>
@@ -20,7 +23,7 @@ inline constexpr std::array<Spelling<DataSharding>, 4> spellings<DataSharding>{{
     {DataSharding::zero2, "zero2"},
     {DataSharding::zero3, "zero3"},
 }};
-// Stages by their numbers, what was a truth value (a distributed optimizer or none), and the names of Megatron-FSDP
+// Other spellings: stage numbers, yes and no for a distributed optimizer, and the names of Megatron-FSDP
 // [--data-parallel-sharding-strategy] and of PyTorch's FSDP.
 template <>
 inline constexpr std::array<Spelling<DataSharding>, 14> other_spellings<DataSharding>{{

@@ -1,4 +1,4 @@
-// A device as its data sheet has it. Capacity and name stand in System, beside the figures' source.
+// Data-sheet figures of a device. System holds its capacity and name, and the source of these figures.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@ namespace headroom {
 
 struct Device {
   std::int64_t multiprocessors = 1;
-  FlopsPerSecond half_peak;  // dense fp16 or bf16 on the tensor cores
+  FlopsPerSecond half_peak;  // dense FP16 or BF16 on the tensor cores
   FlopsPerSecond fp32_peak;  // outside the tensor cores
   BytesPerSecond memory_bandwidth;
-  BytesPerSecond link_bandwidth;           // to the other devices of the node, each direction
-  std::optional<FlopsPerSecond> fp8_peak;  // dense, on the tensor cores, where the device has one
-  std::optional<FlopsPerSecond> fp4_peak;  // likewise, of NVFP4
-  // Likewise, of AMD's FP4 from the MI350 series on. It takes blocks of 32 with scales that are powers of two; NVFP4
-  // has blocks of 16 with FP8 scales. No precision here multiplies it.
+  BytesPerSecond link_bandwidth;           // to the other devices of the node, in each direction
+  std::optional<FlopsPerSecond> fp8_peak;  // dense FP8 on the tensor cores; absent without FP8 cores
+  std::optional<FlopsPerSecond> fp4_peak;  // dense NVFP4 on the tensor cores; absent without FP4 cores
+  // Dense FP4 of AMD's devices, from the MI350 series on. Its blocks have 32 elements and scales that are
+  // powers of two; NVFP4 has blocks of 16 with FP8 scales. No precision here runs GEMMs in it.
   std::optional<FlopsPerSecond> mxfp4_peak;
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-// Of products whose factors are of that type; zero where the device has none. MFU is against the one of a model's
-// compute_dtype.
+// Returns the dense peak of GEMMs whose operands have `dtype`; zero where the device has none. MFU is
+// measured against the peak of the model's compute_dtype. Expects a dtype that GEMMs can take.
 constexpr FlopsPerSecond peak_of(const Device& device, Dtype dtype) {
   switch (arithmetic_of(dtype)) {
     case Arithmetic::fp4: return device.fp4_peak.value_or(FlopsPerSecond());
@@ -37,12 +37,14 @@ constexpr FlopsPerSecond peak_of(const Device& device, Dtype dtype) {
   return {};
 }
 
-// Whether its products scale blocks of 32: MXFP8's and FP4's.
+// Returns whether the device's GEMMs scale blocks of 32 elements, those of MXFP8 and FP4.
 constexpr bool scales_blocks(const Device& device) { return device.fp4_peak || device.mxfp4_peak; }
 
-// Copies of a factor that products of a type take, one to be multiplied by rows and one by columns. Scales of blocks lie along
-// one of the two. With a scale a tensor Hopper takes two as well, whose FP8 products read factors in one order only; the devices
-// that scale blocks, from Blackwell on, read either [Transformer Engine, pytorch/utils.py, is_non_tn_fp8_gemm_supported].
+// Returns how many copies of an operand the GEMMs of a dtype need: one to multiply by rows and one to
+// multiply by columns. The scales of a block lie along one of the two directions. With per-tensor scales
+// Hopper needs two copies as well, because its FP8 GEMMs read operands in one order only. Devices that scale
+// blocks, from Blackwell on, read either order [Transformer Engine, pytorch/utils.py,
+// is_non_tn_fp8_gemm_supported].
 constexpr int copies_of_factor(const Device& device, Dtype dtype) {
   return dtype == Dtype::fp8 && scales_blocks(device) ? 1 : 2;
 }

@@ -1,5 +1,5 @@
-// How the host of a training stack launches the kernels of a pass (time/launches.hpp): one by one, or as graphs that were recorded
-// before.
+// How a training stack launches the kernels of a pass (time/launches.hpp): one by one, or as recorded CUDA
+// graphs.
 #pragma once
 
 #include <array>
@@ -13,16 +13,20 @@
 
 namespace headroom {
 
-// eager: operation by operation, through Python, the framework's dispatcher and autograd. compiled: code that was generated for
-// the whole of a layer launches one kernel after another [torch.compile].
+// How kernels are launched outside graphs.
+// eager: operation by operation, through Python, the framework's dispatcher and autograd.
+// compiled: generated code for a whole layer launches its kernels one after another [torch.compile].
 enum class Launches : std::uint8_t { eager, compiled };
 
-// What is replayed as CUDA graphs [Megatron-Core, --cuda-graph-impl]. layers: modules of every layer, each launched as one operation
-// (local, transformer_engine). full_iteration: all passes of an iteration, launched as one.
+// Work that is replayed as CUDA graphs [Megatron-Core, --cuda-graph-impl].
+// layers: modules of every layer, each launched as one operation (local, transformer_engine).
+// full_iteration: all passes of an iteration, launched as one operation.
 enum class CudaGraphs : std::uint8_t { none, layers, full_iteration };
 
-// Modules of a layer that graphs can be of [Megatron-Core, --cuda-graph-modules, formerly --cuda-graph-scope]. moe: all of a mixture
-// of experts, whose shapes must then be known before tokens are routed: with capacities, not without.
+// Modules of a layer that a CUDA graph can record [Megatron-Core, --cuda-graph-modules, formerly
+// --cuda-graph-scope].
+// moe: the whole mixture of experts. Its shapes must be known before tokens are routed, so it needs
+// capacities.
 enum class GraphModule : std::uint8_t { attn, mamba, mlp, moe_router, moe_preprocess, moe };
 
 template <>
@@ -46,16 +50,18 @@ inline constexpr std::array<Spelling<GraphModule>, 6> spellings<GraphModule>{{
     {GraphModule::moe, "moe"},
 }};
 
-// Graphs in Megatron-Core's words.
+// CUDA graphs of a Megatron-Core run.
 struct RecordedGraphs {
   std::optional<CudaGraphs> graphs;
   std::vector<GraphModule> modules;
 };
 
-// Of --cuda-graph-impl: none, local, transformer_engine, full_iteration; what records graphs of layers makes no difference.
+// Returns the graphs that a value of --cuda-graph-impl records: none, local, transformer_engine or
+// full_iteration. `local` and `transformer_engine` both record graphs of layers.
 std::optional<CudaGraphs> graphs_by(std::string_view implementation);
 
-// Of an implementation, if one is stated, and of what it records: modules, or the full_iteration. Other words are of all of a layer.
+// Returns the graphs that an implementation (if stated) and a scope record. The scope lists modules, or
+// full_iteration. Other words in it add no module; a scope without modules stands for whole layers.
 RecordedGraphs recorded_graphs(std::optional<CudaGraphs> implementation,
                                const std::vector<std::string>& scope);
 

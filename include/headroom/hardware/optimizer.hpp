@@ -1,11 +1,12 @@
-// Which optimizer steps the weights, and what it keeps for each of them.
+// The optimizer that steps the weights, and the state it keeps.
 //
-//   adam       two moments of every parameter [Adam and AdamW, which take the same]
-//   sgd        one, its momentum
-//   adafactor  of a matrix the means of squared gradients by row and by column in fp32, of other parameters each its own; no
-//              first moment [torch.optim.Adafactor]
-//   muon       of a matrix one moment, whose update is orthogonalized by Newton-Schulz iterations; embedding, output layer and
-//              parameters that are no matrices are stepped by Adam [Megatron-LM, core/optimizer/emerging_optimizers.py]
+//   adam       two moments a parameter [Adam and AdamW, which keep the same state]
+//   sgd        one moment a parameter, its momentum
+//   adafactor  for a matrix, means of squared gradients by row and by column, in FP32; for any other
+//              parameter, a mean for each element; no first moment [torch.optim.Adafactor]
+//   muon       for a matrix, one moment, whose update Newton-Schulz iterations orthogonalize; Adam steps the
+//              embedding, the output layer and parameters that are not matrices
+//              [Megatron-LM, core/optimizer/emerging_optimizers.py]
 #pragma once
 
 #include <array>
@@ -18,16 +19,19 @@ namespace headroom {
 
 enum class OptimizerKind : std::uint8_t { adam, sgd, adafactor, muon };
 
-// What the optimizer steps in place of half-precision weights. fp32, fp16: a copy of them. remainder: the low 16 bits
-// of an fp32 copy, whose high ones are the bf16 weights [Transformer Engine, FusedAdam, store_param_remainders].
-// none: it steps the weights themselves.
+// Main parameters, which the optimizer steps in place of 16-bit weights.
+// fp32, fp16: a copy of the weights.
+// remainder: the low 16 bits of an FP32 copy, whose high bits are the BF16 weights [Transformer Engine,
+// FusedAdam, store_param_remainders].
+// none: the optimizer steps the weights themselves.
 enum class MainParams : std::uint8_t { fp32, fp16, remainder, none };
 
-// A moment. fp8: with a scale for each tensor, not counted [Transformer Engine, FusedAdam]. int8: with an
-// fp32 scale for every 256 values [bitsandbytes, optim.AdamW8bit, blocks of 256].
+// Dtype of a moment.
+// fp8: has a scale for each tensor, which is not counted [Transformer Engine, FusedAdam].
+// int8: has an FP32 scale for every 256 values [bitsandbytes, optim.AdamW8bit, blocks of 256].
 enum class MomentDtype : std::uint8_t { fp32, bf16, fp16, fp8, int8 };
 
-// Bytes for each parameter.
+// Return bytes for each parameter.
 constexpr double size_of(MainParams main) {
   switch (main) {
     case MainParams::fp32: return 4;
@@ -58,31 +62,32 @@ struct Optimizer {
   friend bool operator==(const Optimizer&, const Optimizer&) = default;
 };
 
-// Whether all that it keeps is fp32, so that its step is one of fp32 kernels.
+// Returns whether all optimizer state is FP32, so that a step runs FP32 kernels only.
 constexpr bool keeps_fp32(const Optimizer& optimizer) {
   return optimizer.main_params == MainParams::fp32 && optimizer.exp_avg == MomentDtype::fp32 &&
          optimizer.exp_avg_sq == MomentDtype::fp32;
 }
 
-// Whether it steps matrices as such, so that which of its parameters are one matters.
+// Returns whether the optimizer treats matrices differently from other parameters.
 constexpr bool steps_matrices(OptimizerKind kind) {
   return kind == OptimizerKind::adafactor || kind == OptimizerKind::muon;
 }
 
-// Whether it has moments by parameter: the first, and the second.
+// Return whether the optimizer keeps a first or a second moment for every parameter.
 constexpr bool has_first_moment(OptimizerKind kind) { return kind != OptimizerKind::adafactor; }
 constexpr bool has_second_moment(OptimizerKind kind) {
   return kind == OptimizerKind::adam || kind == OptimizerKind::muon;
 }
 
-// One of another kind may have a dtype of a moment that this kind has not.
+// Returns the optimizer with FP32 for the moments that its kind does not keep. Their dtypes may be left over
+// from another kind.
 constexpr Optimizer without_idle_moments(Optimizer optimizer) {
   if (!has_first_moment(optimizer.kind)) optimizer.exp_avg = MomentDtype::fp32;
   if (!has_second_moment(optimizer.kind)) optimizer.exp_avg_sq = MomentDtype::fp32;
   return optimizer;
 }
 
-// Bytes of the moments of a parameter that is stepped on its own, and of one of a matrix that Muon steps.
+// Returns bytes of the moments of one parameter, outside the matrices that Muon steps.
 constexpr double moments_size(const Optimizer& optimizer) {
   return (has_first_moment(optimizer.kind) ? size_of(optimizer.exp_avg) : 0) +
          (has_second_moment(optimizer.kind) ? size_of(optimizer.exp_avg_sq) : 0);
@@ -96,7 +101,7 @@ inline constexpr std::array<Spelling<OptimizerKind>, 4> spellings<OptimizerKind>
     {OptimizerKind::adafactor, "adafactor"},
     {OptimizerKind::muon, "muon"},
 }};
-// As PyTorch, Megatron-LM and Hugging Face's trainer call them.
+// Names in PyTorch, Megatron-LM and Hugging Face's trainer.
 template <>
 inline constexpr std::array<Spelling<OptimizerKind>, 7> other_spellings<OptimizerKind>{{
     {OptimizerKind::adam, "adamw"},

@@ -1,5 +1,5 @@
-// How fast a device and its links really are: the constants of the time model, each with origin and source, grouped
-// by what they mean. time/ holds the equations that they enter; calibration produces them.
+// Measured rates of a device and its links: the constants of the time model, each with its origin and source.
+// The equations that use them are in time/; calibration produces them.
 #pragma once
 
 #include <array>
@@ -12,7 +12,8 @@
 
 namespace headroom {
 
-// The sizes that rates were fitted on. Beyond them a prediction is an extrapolation, and says so.
+// Range of sizes that rates were fitted on. A prediction outside it is an extrapolation and is reported as
+// one.
 struct FittedRange {
   double least = 0;
   double most = 0;
@@ -23,72 +24,73 @@ constexpr bool holds(const FittedRange& range, double size) {
   return range.least <= size && size <= range.most;
 }
 
-// Measured over predicted, of samples that the rates were not fitted to: 80% of them lie from `least` to `most`. Nothing
-// where no samples were held out.
+// Ratios of measured to predicted time on samples that the rates were not fitted to. 80% of the ratios lie
+// from `least` to `most`. Absent if no samples were held out.
 using HeldOutRatios = std::optional<FittedRange>;
 
-// Any kernel.
+// Rates of any kernel.
 struct KernelRates {
   Sourced<Seconds> launch;    // and drain
-  Sourced<Seconds> shortest;  // kernel, with the gap before the next
+  Sourced<Seconds> shortest;  // shortest kernel, with the gap before the next one
   friend bool operator==(const KernelRates&, const KernelRates&) = default;
 };
 
-// Matrix products on the tensor cores (time/gemm.hpp).
+// Rates of GEMMs on the tensor cores (time/gemm.hpp).
 struct MatrixProductRates {
-  Sourced<Seconds> wave_fill;  // of a wave: first loads, filling the pipeline over k
-  Sourced<BytesPerSecond>
-      result_bandwidth;       // of all multiprocessors storing their tiles, which nothing hides
-  Sourced<double> tile_feed;  // elements: a tile x by y takes 1 + tile_feed (1/x + 1/y) times its math
-  Sourced<FlopsPerSecond> tile_peak;  // full waves of 256 x 128 tiles, at the clock of a burst
+  Sourced<Seconds> wave_fill;  // per wave: first loads, filling the pipeline over k
+  // All multiprocessors storing their tiles, which nothing hides.
+  Sourced<BytesPerSecond> result_bandwidth;
+  Sourced<double> tile_feed;  // in elements: a tile of x by y takes 1 + tile_feed (1/x + 1/y) times its math
+  Sourced<FlopsPerSecond> tile_peak;  // full waves of 256 x 128 tiles, at the burst clock
   Sourced<FlopsPerSecond> power_cap;  // the whole device under its power limit, at the clock of a burst
   Sourced<BytesPerSecond> memory_bandwidth;  // the memory side of the roofline of a product
-  Sourced<BytesPerSecond> split_bandwidth;   // partial sums of a product split along its inner extent
+  Sourced<BytesPerSecond> split_bandwidth;   // partial sums of a GEMM that is split along k
   Sourced<double> sustained;                 // clock of a training step over the clock of a burst
-  FittedRange fitted_sides;                  // rows and columns of the result
+  FittedRange fitted_sides;                  // m and n, the rows and columns of the result
   FittedRange fitted_inner;
   HeldOutRatios held_out_ratios;
   friend bool operator==(const MatrixProductRates&, const MatrixProductRates&) = default;
 };
 
-// Whether no product of the device was measured, so that the rates are those of another one, scaled (hardware/scaled_rates.hpp).
-// A single rate may be assumed because samples do not tell it.
+// Returns whether no GEMM of the device was measured, so that its rates are another device's, scaled
+// (hardware/scaled_rates.hpp). A single assumed rate is no proof: samples may not determine it.
 inline bool measured_nowhere(const MatrixProductRates& rates) {
   return rates.tile_peak.origin == Origin::assumed && rates.power_cap.origin == Origin::assumed &&
          rates.memory_bandwidth.origin == Origin::assumed;
 }
 
-// Turning a factor of 16 bits into fewer, ahead of a product: every kernel of it.
+// Rates of quantization: all kernels that cast a 16-bit operand to fewer bits ahead of a GEMM.
 struct QuantizationRates {
-  Sourced<Seconds> launch;            // of all its kernels together
-  Sourced<BytesPerSecond> bandwidth;  // of what it reads and writes (time/gemm.hpp)
+  Sourced<Seconds> launch;            // all kernels of a cast together
+  Sourced<BytesPerSecond> bandwidth;  // of the bytes read and written (time/gemm.hpp)
   friend bool operator==(const QuantizationRates&, const QuantizationRates&) = default;
 };
 
-// Products of a rank's experts, all of them in one kernel (time/gemm.hpp), and what stands around them (time/expert_block.hpp).
+// Rates of grouped GEMMs, which run all experts of a rank in one kernel (time/gemm.hpp), and of the kernels
+// around them (time/expert_block.hpp).
 struct GroupedProductRates {
-  Sourced<Seconds> launch;  // of all kernels of a block of experts together, and drain
-  Sourced<Seconds> expert;  // of one expert in one product: its tiles are found, its matrices described
-  Sourced<FlopsPerSecond> tile_peak;  // tiles on all multiprocessors, at the clock of a burst
+  Sourced<Seconds> launch;            // launch and drain of all kernels of an expert block
+  Sourced<Seconds> expert;            // per expert and GEMM: finding its tiles, describing its matrices
+  Sourced<FlopsPerSecond> tile_peak;  // tiles on all multiprocessors, at the burst clock
   Sourced<BytesPerSecond>
       result_bandwidth;  // of all multiprocessors storing their tiles, which nothing hides
   Sourced<BytesPerSecond> memory_bandwidth;  // the memory side of the roofline of a product
-  Sourced<BytesPerSecond> row_bandwidth;     // of the kernels that permute, activate and sum rows
-  FittedRange fitted_rows;                   // of an expert
+  Sourced<BytesPerSecond> row_bandwidth;     // of the kernels that permute, activate and sum tokens
+  FittedRange fitted_rows;                   // tokens of an expert
   HeldOutRatios held_out_ratios;
   friend bool operator==(const GroupedProductRates&, const GroupedProductRates&) = default;
 };
 
-// Products whose factors have fewer than 16 bits. Their tiles, power and memory are rates of their own; what
-// `products` says of launches and sizes holds for them alike.
+// Rates of GEMMs whose operands have fewer than 16 bits. Tiles, power and memory have rates of their own.
+// What `products` says of launches and sizes applies here too.
 struct NarrowProductRates {
   MatrixProductRates products;
   QuantizationRates quantization;
-  std::optional<GroupedProductRates> grouped;  // of experts
+  std::optional<GroupedProductRates> grouped;  // of expert GEMMs
   friend bool operator==(const NarrowProductRates&, const NarrowProductRates&) = default;
 };
 
-// The types of fewer than 16 bits that rates can be given for, each with the group that its rates have in a system file.
+// Dtypes of fewer than 16 bits that can have rates, each with the groups of its rates in a system file.
 struct NarrowType {
   Dtype dtype;
   std::string_view products;
@@ -106,7 +108,7 @@ inline constexpr std::array<NarrowType, 4> narrow_types{{
      "products_by_dtype.nvfp4.grouped_products"},
 }};
 
-// Where a type stands among narrow_types; nothing for others.
+// Returns the index of a dtype in narrow_types; nothing for other dtypes.
 constexpr std::optional<std::size_t> narrow_index(Dtype dtype) {
   for (std::size_t i = 0; i < narrow_types.size(); ++i) {
     if (narrow_types[i].dtype == dtype) return i;
@@ -114,51 +116,54 @@ constexpr std::optional<std::size_t> narrow_index(Dtype dtype) {
   return std::nullopt;
 }
 
-// Flash attention (time/attention.hpp).
+// Rates of flash attention (time/attention.hpp).
 struct FlashRates {
-  Sourced<Seconds> launch;            // of its kernels, and drain
-  Sourced<double> tile_queries;       // that a multiprocessor takes at a time
-  Sourced<Seconds> tile_fill;         // of a tile of queries: first loads, filling the pipeline, the result
-  Sourced<FlopsPerSecond> tile_peak;  // products of all multiprocessors, at the clock of a burst
-  Sourced<double> softmax_width;      // elements of head size whose products take as long as an exponential
-  Sourced<double> overlap_order;      // of the smooth maximum of products and exponentials: 1 adds them up
-  Sourced<double> last_tile;          // of the longest tile, that other multiprocessors wait for at the end
+  Sourced<Seconds> launch;            // launch and drain of its kernels
+  Sourced<double> tile_queries;       // queries in a tile, which one multiprocessor computes at a time
+  Sourced<Seconds> tile_fill;         // per tile: first loads, filling the pipeline, storing the result
+  Sourced<FlopsPerSecond> tile_peak;  // GEMMs on all multiprocessors, at the burst clock
+  Sourced<double> softmax_width;      // elements of head size that take as long as one exponential
+  Sourced<double> overlap_order;      // order of the smooth maximum of GEMMs and exponentials; 1 adds them up
+  Sourced<double> last_tile;  // share of the longest tile that other multiprocessors wait for at the end
   Sourced<FlopsPerSecond> power_cap;  // the whole device under its power limit, at the clock of a burst
-  Sourced<double> fp8_speed;          // of products of FP8, over those of 16 bits
-  Sourced<double> backward;           // of the products of the backward pass, likewise
+  Sourced<double> fp8_speed;          // speed of FP8 GEMMs over 16-bit GEMMs
+  Sourced<double> backward;           // speed of the backward pass's GEMMs over the forward pass's
   Sourced<double> sustained;          // clock of a training step over the clock of a burst
-  Sourced<double> pytorch_speed;  // of the kernels that PyTorch picks by itself, over those that were fitted
-  FittedRange fitted_queries;     // of a head
-  FittedRange fitted_head_sizes;  // of queries and keys
+  Sourced<double> pytorch_speed;      // speed of the kernels that PyTorch picks over the fitted kernels
+  FittedRange fitted_queries;         // queries of a head
+  FittedRange fitted_head_sizes;      // head sizes of queries and keys
   HeldOutRatios held_out_ratios;
   friend bool operator==(const FlashRates&, const FlashRates&) = default;
 };
 
-// Whether what a step of training takes from them is assumed, not fitted.
+// Returns whether any rate that a training step takes from `rates` is assumed rather than fitted.
 inline bool any_assumed(const FlashRates& rates) {
   return rates.tile_peak.origin == Origin::assumed || rates.backward.origin == Origin::assumed ||
          rates.sustained.origin == Origin::assumed;
 }
 
-// Kernels that only move memory: normalization, softmax, dropout, activation, copies.
+// Rates of memory-bound kernels: normalization, softmax, dropout, activation, copies.
 struct StreamingRates {
-  Sourced<double> bandwidth_share;  // of the device's memory bandwidth
+  Sourced<double> bandwidth_share;  // share of the device's memory bandwidth
   HeldOutRatios held_out_ratios;
   friend bool operator==(const StreamingRates&, const StreamingRates&) = default;
 };
 
-// All-reduces that the switches between devices sum up: NVLS of NCCL, on NVSwitches of the third generation and later.
+// Rates of all-reduces that the switches between devices sum: NCCL's NVLS, on NVSwitches of the third
+// generation and later.
 struct NvlsRates {
   Sourced<Seconds> launch;
-  Sourced<BytesPerSecond> switch_bandwidth;  // of a device to its switches, on the wire
+  Sourced<BytesPerSecond> switch_bandwidth;  // from a device to its switches, on the wire
   friend bool operator==(const NvlsRates&, const NvlsRates&) = default;
 };
 
-// One of the two kernels by which DeepEP sends a token once to each rank of its experts, as a group of ranks in a node runs it.
+// Rates of one of DeepEP's two kernels in a node, dispatch or combine. DeepEP sends a token once to each rank
+// of its experts.
 struct TokenKernelRates {
   Sourced<Seconds> launch;
-  Sourced<Seconds> token;                     // of those that a rank has
-  Sourced<BytesPerSecond> receive_bandwidth;  // of a dispatch, its own part with it; a combine sends as much
+  Sourced<Seconds> token;  // per token that a rank has
+  // Receive bandwidth of a dispatch, own share included; send bandwidth of a combine.
+  Sourced<BytesPerSecond> receive_bandwidth;
   friend bool operator==(const TokenKernelRates&, const TokenKernelRates&) = default;
 };
 struct DeepEpRates {
@@ -167,7 +172,8 @@ struct DeepEpRates {
   friend bool operator==(const DeepEpRates&, const DeepEpRates&) = default;
 };
 
-// Collectives between devices of a node, in two protocols of which the faster runs (time/collective.hpp).
+// Rates of collectives between devices of a node. They run in the faster of two protocols
+// (time/collective.hpp).
 struct CollectiveRates {
   Sourced<Seconds> low_latency_launch;
   Sourced<Seconds> low_latency_step;
@@ -175,69 +181,73 @@ struct CollectiveRates {
   Sourced<Seconds> ring_launch;
   Sourced<Seconds> ring_step;
   Sourced<BytesPerSecond> ring_bandwidth;   // on the wire
-  Sourced<BytesPerSecond> local_bandwidth;  // the copy of a rank's own shard
+  Sourced<BytesPerSecond> local_bandwidth;  // copy of a rank's own shard
   Sourced<double> all_to_all;               // bandwidth of an all-to-all over that of a ring
-  Sourced<double> overlap_loss;       // share of a product's throughput that a collective beside it takes
-  std::optional<NvlsRates> nvls;      // nothing where switches do not sum
-  std::optional<DeepEpRates> deepep;  // nothing where it was not measured
+  Sourced<double> overlap_loss;       // share of a GEMM's throughput that an overlapped collective takes
+  std::optional<NvlsRates> nvls;      // absent if switches do not sum
+  std::optional<DeepEpRates> deepep;  // absent if DeepEP was not measured
   FittedRange fitted_ranks;
   FittedRange fitted_bytes;
   HeldOutRatios held_out_ratios;
   friend bool operator==(const CollectiveRates&, const CollectiveRates&) = default;
 };
 
-// Between nodes.
+// Rates of collectives between nodes.
 struct NetworkRates {
-  Sourced<double> nic_efficiency;         // bus bandwidth over line rate, of a ring that shares no NIC
-  Sourced<double> shared_nic_efficiency;  // the same of all rings together that share a node's NICs
+  Sourced<double> nic_efficiency;  // bus bandwidth over line rate, of a ring that shares no NIC
+  // Bus bandwidth over line rate, of all rings that share a node's NICs.
+  Sourced<double> shared_nic_efficiency;
   Sourced<Seconds> step;                  // latency of a ring step from node to node
   Sourced<Seconds> send_synchronization;  // a blocking point-to-point transfer stalls the device this long
   friend bool operator==(const NetworkRates&, const NetworkRates&) = default;
 };
 
-// The process that launches the kernels.
+// Rates of the process that launches the kernels.
 struct HostRates {
-  Sourced<Seconds> operation;  // host time of one operation of a stack: a module, and its autograd
-  Sourced<Seconds> launch;  // of one kernel more that an operation launches, by an operator of the framework
-  Sourced<Seconds> blocking_operation;  // on top of it, where every launch waits for its kernel
-  Sourced<double> balance;              // order of the smooth maximum of device and host time
+  Sourced<Seconds> operation;  // host time of one operation of a stack: a module and its autograd
+  // Host time of each further kernel of an operation, launched by a framework operator.
+  Sourced<Seconds> launch;
+  // Extra host time of an operation when every launch waits for its kernel.
+  Sourced<Seconds> blocking_operation;
+  Sourced<double> balance;  // order of the smooth maximum of device and host time
   friend bool operator==(const HostRates&, const HostRates&) = default;
 };
 
 struct Rates {
   KernelRates kernels;
   MatrixProductRates products;
-  std::optional<GroupedProductRates> grouped_products;  // of 16 bits
+  std::optional<GroupedProductRates> grouped_products;  // of 16-bit dtypes
   FlashRates flash_attention;
   StreamingRates streaming;
   CollectiveRates collectives;
   NetworkRates network;
   HostRates host;
-  std::array<std::optional<NarrowProductRates>, narrow_types.size()>
-      products_by_dtype;  // as narrow_types has them
+  // In the order of narrow_types.
+  std::array<std::optional<NarrowProductRates>, narrow_types.size()> products_by_dtype;
   friend bool operator==(const Rates&, const Rates&) = default;
 };
 
-// The rates of a type's products, where it has its own; null where they are those of 16 bits, scaled by peak.
+// Returns the rates of GEMMs in a dtype; null if the dtype has none of its own and takes the 16-bit rates,
+// scaled by peak.
 constexpr const NarrowProductRates* narrow_rates(const Rates& rates, Dtype dtype) {
   const auto index = narrow_index(dtype);
   return index && rates.products_by_dtype[*index] ? &*rates.products_by_dtype[*index] : nullptr;
 }
 
-// The rates that products of a type are priced by.
+// Returns the rates that price GEMMs in a dtype.
 constexpr const MatrixProductRates& product_rates(const Rates& rates, Dtype dtype) {
   const NarrowProductRates* narrow = narrow_rates(rates, dtype);
   return narrow == nullptr ? rates.products : narrow->products;
 }
 
-// Those of grouped products of a type; null where they were not measured.
+// Returns the rates of grouped GEMMs in a dtype; null if they were not measured.
 constexpr const GroupedProductRates* grouped_rates(const Rates& rates, Dtype dtype) {
   const NarrowProductRates* narrow = narrow_rates(rates, dtype);
   if (narrow != nullptr) return narrow->grouped ? &*narrow->grouped : nullptr;
   return !narrow_index(dtype) && rates.grouped_products ? &*rates.grouped_products : nullptr;
 }
 
-// Calls visit(group, name, value) for every Sourced value of a set of rates, in order.
+// Calls visit(group, name, value) for every Sourced value of one group of rates, in order.
 template <class R, class Visit>
 void visit_products(std::string_view group, R& rates, Visit visit) {
   visit(group, "wave_fill", rates.wave_fill);

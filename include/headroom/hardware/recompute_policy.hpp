@@ -1,4 +1,4 @@
-// What is computed again in a backward pass: of a strategy, and of those that a training stack has.
+// Recomputation policies: one that a strategy chooses, among those that a training stack offers.
 #pragma once
 
 #include <array>
@@ -8,8 +8,12 @@
 
 namespace headroom {
 
-// none: keep everything. selective: recompute core attention [K22 section 5]. full: keep a layer's input and recompute
-// the layer. ops: recompute the named ops and drop all that they make. selective_op: torchtitan's (parallel/selective_ops.hpp).
+// Ops that a backward pass recomputes.
+// none: nothing; all activations are saved.
+// selective: core attention [K22 section 5].
+// full: whole layers; only a layer's input is saved.
+// ops: the named ops, none of whose outputs are saved.
+// selective_op: torchtitan's selection of ops (parallel/selective_ops.hpp).
 enum class RecomputePolicy : std::uint8_t { none, selective, full, ops, selective_op };
 
 template <>

@@ -1,13 +1,14 @@
-// The rates of a device that nobody measured, from those of another: what a data sheet has a figure for follows that figure,
-// what it has none for stays.
+// Rates of a device that was not measured, scaled from a measured device's. A rate follows the data-sheet
+// figure that governs it; a rate without such a figure stays the same.
 //
-//   arithmetic of products, flash attention    by the peak of their type
-//   what products, casts and experts move      by memory bandwidth
-//   bandwidths of collectives                  by link bandwidth
-//   launches, fills, latencies, shares         as they are
+//   FLOP rates of GEMMs and flash attention        scaled by the peak of their dtype
+//   bandwidths of GEMMs, casts and experts         scaled by memory bandwidth
+//   bandwidths of collectives                      scaled by link bandwidth
+//   launches, fills, latencies, shares             unchanged
 //
-// Every rate is assumed, and says of which system it is and what it was scaled by. Types of products that the new device has no
-// peak for have none; how far predictions were off on the other device is not told of this one.
+// Every rate is marked as assumed, and its source names the measured system and the figures that scale it.
+// Dtypes that the new device has no peak for get no GEMM rates. Held-out errors are dropped, since they
+// describe the measured device only.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +19,24 @@
 
 namespace headroom {
 
-// What a rate is multiplied by, and the figures of the two data sheets that this is the ratio of.
+// Factor on a rate: the ratio of two data-sheet figures, which `figures` names.
 struct RateScale {
   double factor = 1;
   std::string_view figures;
 };
 
-// Of a rate by its group and name, as visit_rates() has them. Expects the new device to have a peak for a group of products
-// in fewer bits.
+// Returns the scale of a rate, which its group and name identify as in visit_rates(). Expects the new device
+// to have a peak for a group of GEMMs in fewer than 16 bits.
 RateScale rate_scale(std::string_view group, std::string_view name, const Device& device,
                      const Device& measured);
 
-// How a device with other figures is meant: as one that nobody measured, or as the measured one but for these figures, whose
-// other rates stay as they are.
+// Meaning of a device with other figures.
+// another_device: a device that was not measured.
+// what_if: the measured device with these figures changed; all other rates stay the same.
 enum class OtherFigures : std::uint8_t { another_device, what_if };
 
-// `of` is the name of the system that the rates are of. Expects both devices to have a peak, a memory and links.
+// Returns the rates of `base`, scaled to `device`. `of` names the measured system. Expects both devices to
+// have a peak, memory bandwidth and links.
 Rates scaled_rates(const Performance& base, const Device& device, const std::string& of,
                    OtherFigures meant = OtherFigures::another_device);
 

@@ -1,16 +1,21 @@
-// The orders in which a pipeline can run its passes, by name, and what each asks of a strategy. What a rank runs
-// next is in schedule/order.hpp; which of them a training stack has, Software says.
+// Pipeline schedules by name, and what each of them asks of a strategy. schedule/order.hpp defines the order
+// of passes on a rank. Software lists the schedules that a training stack offers.
 //
-// gpipe: all forwards, then all backwards. 1f1b: PipeDream-flush. interleaved: Megatron's, over m chunks a rank.
-// looped-bfs: GPipe over m chunks a rank, one chunk after the other [torch, ScheduleLoopedBFS; arXiv 2211.05953].
-// Gradients of weights have passes of their own in
-//   zero-bubble-h1, -h2: 1F1B with as much in flight, and with nearly twice as much [arXiv 2401.10241, section 2],
-//   zero-bubble-2p: H2 with twice as much,
-//   zero-bubble-v: two chunks a rank, whose stages go down the ranks and come back up [arXiv 2405.15362],
-//   v-half, v-min: the same with half and a third of the memory, and with some bubble [the same],
-//   dualpipe-v: the same, with forward passes of the one chunk beside backward passes of the other, and
-//   dualpipe: two copies of the model, whose microbatches go through the ranks from either end
-//             [arXiv 2412.19437, section 3.2.1; deepseek-ai/DualPipe].
+// gpipe: all forward passes, then all backward passes.
+// 1f1b: PipeDream-flush.
+// interleaved: Megatron's, over m virtual stages a rank.
+// looped-bfs: GPipe over m virtual stages a rank, one after the other [torch, ScheduleLoopedBFS; arXiv
+// 2211.05953].
+//
+// The other schedules give weight gradients passes of their own:
+// zero-bubble-h1: 1F1B with as much in flight; zero-bubble-h2: with nearly twice as much [arXiv 2401.10241,
+// section 2].
+// zero-bubble-2p: H2 with twice as much in flight as 1F1B.
+// zero-bubble-v: two virtual stages a rank; stages go down the ranks and come back up [arXiv 2405.15362].
+// v-half, v-min: zero-bubble-v with a half and a third of its memory, and some bubble [arXiv 2405.15362].
+// dualpipe-v: zero-bubble-v with forward passes of one virtual stage beside backward passes of the other.
+// dualpipe: two copies of the model, whose microbatches enter the ranks from either end [dualpipe-v and
+// dualpipe: arXiv 2412.19437, section 3.2.1; deepseek-ai/DualPipe].
 #pragma once
 
 #include <array>
@@ -35,49 +40,53 @@ enum class ScheduleKind : std::uint8_t {
   looped_bfs
 };
 
-// Whether some gradients of weights have passes of their own, which no other pass waits for.
+// Returns whether some weight gradients have passes of their own, which no other pass waits for.
 constexpr bool has_weight_passes(ScheduleKind kind) {
   return kind >= ScheduleKind::zero_bubble_h1 && kind <= ScheduleKind::dualpipe;
 }
 
-// Whether stages go down the ranks and come back up, so that the first rank holds both ends of the model.
+// Returns whether stages go down the ranks and come back up, so that the first rank holds both ends of the
+// model.
 constexpr bool runs_in_v(ScheduleKind kind) {
   return kind >= ScheduleKind::zero_bubble_v && kind <= ScheduleKind::dualpipe_v;
 }
 
-// Whether passes of some chunk run beside passes of another, whose collectives their computation hides.
+// Returns whether passes of one virtual stage run beside passes of another, so that computation hides their
+// collectives.
 constexpr bool overlaps_passes(ScheduleKind kind) {
   return kind == ScheduleKind::dualpipe_v || kind == ScheduleKind::dualpipe;
 }
 
-// Whether passes repeat by a building block, whose lifespans bound what is in flight (schedule/building_block.hpp). Blocks are laid out on
-// all ranks together, which takes long on more of them.
+// Returns whether passes repeat a building block, whose lifespans bound the microbatches in flight
+// (schedule/building_block.hpp). A block is laid out on all ranks together, which is slow beyond
+// most_block_ranks.
 constexpr bool repeats_block(ScheduleKind kind) {
   return kind == ScheduleKind::v_half || kind == ScheduleKind::v_min;
 }
 
 inline constexpr std::int64_t most_block_ranks = 64;
 
-// Copies of the model that pipeline ranks hold together.
+// Returns how many copies of the model the pipeline ranks hold together.
 constexpr std::int64_t model_copies(ScheduleKind kind) { return kind == ScheduleKind::dualpipe ? 2 : 1; }
 
-// Whether a rank may store passes in full by a moving window (schedule/window.hpp): backward passes are whole, and come in the
-// order of the forward passes.
+// Returns whether a rank can save all activations of some passes in a moving window (schedule/window.hpp).
+// Backward passes must be whole and follow the order of the forward passes.
 constexpr bool admits_window(ScheduleKind kind) {
   return !has_weight_passes(kind) && kind != ScheduleKind::looped_bfs;
 }
 
-// Whether what is in flight stops growing with the microbatches; otherwise all forward passes come first.
+// Returns whether the microbatches in flight stop growing with the number of microbatches. Otherwise all
+// forward passes come first.
 constexpr bool has_steady_state(ScheduleKind kind) {
   return kind != ScheduleKind::gpipe && kind != ScheduleKind::looped_bfs;
 }
 
-// Whether microbatches go round the ranks, through chunk after chunk of them.
+// Returns whether microbatches go round the ranks, once for each virtual stage.
 constexpr bool goes_round(ScheduleKind kind) {
   return kind == ScheduleKind::interleaved || kind == ScheduleKind::looped_bfs;
 }
 
-// Whether a rank may hold so many virtual stages of a copy.
+// Returns whether a rank may hold `virtual_pipeline` virtual stages of a copy of the model.
 constexpr bool admits_virtual_pipeline(ScheduleKind kind, std::int64_t virtual_pipeline) {
   if (goes_round(kind)) return virtual_pipeline > 1;
   return virtual_pipeline == (runs_in_v(kind) ? 2 : 1);
@@ -98,10 +107,11 @@ inline constexpr std::array<Spelling<ScheduleKind>, 12> spellings<ScheduleKind>{
     {ScheduleKind::dualpipe, "dualpipe"},
     {ScheduleKind::looped_bfs, "looped-bfs"},
 }};
-// ZB-1p and ZB-2p are what the paper's own search finds in as much memory as 1F1B takes, and in twice as much: it runs forward
-// passes until the first backward pass arrives or that memory is full, which it is first where backward passes take longer than
-// forward ones or transfers take time [sail-sg/zero-bubble-pipeline-parallelism, scheduler/zb.py, manual_order]. They are run as
-// H1, as PyTorch and DeepSeek call it too, and as 2p.
+// Other spellings. ZB-1p and ZB-2p are the schedules that the paper's search finds in the memory of 1F1B and
+// in twice as much. The search runs forward passes until the first backward pass arrives or memory is full.
+// Memory is full first if backward passes take longer than forward passes or transfers take time
+// [sail-sg/zero-bubble-pipeline-parallelism, scheduler/zb.py, manual_order]. They run as zero-bubble-h1, as
+// in PyTorch and DeepSeek, and as zero-bubble-2p.
 template <>
 inline constexpr std::array<Spelling<ScheduleKind>, 35> other_spellings<ScheduleKind>{{
     {ScheduleKind::zero_bubble_h1, "zero_bubble_h1"},

@@ -1,5 +1,5 @@
-// What a training stack does that changes time and memory but neither the model nor the layout: a named bundle of choices,
-// such as those of Megatron-LM when K22 was measured (which are the defaults).
+// Choices of a training stack that change time and memory, but neither the model nor the parallelism. The
+// defaults are those of Megatron-LM when K22 was measured.
 #pragma once
 
 #include <array>
@@ -26,90 +26,109 @@
 
 namespace headroom {
 
-// How the weight gradient of a microbatch joins the sum over microbatches. fused: its product adds to fp32 gradients
-// (where gradients are half, as separate). separate: a kernel of its own.
+// How the weight gradient of a microbatch is added to the sum over microbatches.
+// fused: the weight-gradient GEMM adds to FP32 gradients; with 16-bit gradients it acts as `separate`.
+// separate: a kernel of its own adds it.
 enum class GradientAccumulation : std::uint8_t { fused, separate };
 
-// one_pass: gradients of input and parameters from one reading [Apex FastLayerNorm]. two_kernels: a reading each.
+// How the backward pass of a normalization reads its values.
+// one_pass: one reading yields the gradients of input and parameters [Apex FastLayerNorm].
+// two_kernels: one reading each.
 enum class NormBackward : std::uint8_t { one_pass, two_kernels };
 
-// With optimizer state split over data-parallel ranks. reduce_scatter: each rank gets the sums it needs.
+// Collective that reduces gradients when optimizer state is sharded over data-parallel ranks.
+// reduce_scatter: each rank gets the sums it needs.
 // all_reduce: every rank gets all sums [DeepSpeed ZeRO stage 1 of 2022].
 enum class GradientReduction : std::uint8_t { reduce_scatter, all_reduce };
 
-// With fused accumulation, what a linear layer's backward pass returns for a weight gradient that is in the sum already.
-// none: nothing. transient: an empty tensor of the weight's shape and dtype, while its backward pass runs.
-// kept_by_shape: the library of the layers keeps one for each distinct shape for the whole run, and the output layer,
-// which is not of that library, makes its own.
+// Weight gradient that the backward pass of a linear layer returns under fused accumulation. The real
+// gradient is already in the sum.
+// none: nothing.
+// transient: an empty tensor of the weight's shape and dtype, freed when the layer's backward pass ends.
+// kept_by_shape: the library of the layers keeps one tensor for each distinct shape for the whole run. The
+// output layer is not of that library and makes its own.
 enum class DummyGradients : std::uint8_t { none, transient, kept_by_shape };
 
-// What is alive at the peak beside weights, gradients, optimizer state and what forward passes saved. The defaults count
-// none of it, as K22 did.
+// Memory in use at the peak, beside weights, gradients, optimizer state and saved activations. The defaults
+// count none of it, as in K22.
 struct StackMemory {
-  bool backward_buffers = false;  // gradients between ops, half-precision logits, gathered inputs
+  bool backward_buffers = false;  // gradients between ops, 16-bit logits, gathered inputs
   DummyGradients dummy_gradients = DummyGradients::none;
-  bool holds_logits = false;  // the training loop refers to those of a microbatch during its backward pass
-  bool expandable_segments = false;  // of PyTorch's allocator (memory/caching_allocator.hpp)
-  bool logs_reserved = false;        // as memory, the stack's logs give what that allocator holds
-  std::optional<Bytes> workspaces;   // of matrix products, that PyTorch's allocator holds for the whole run
+  // The training loop keeps a microbatch's logits alive during its backward pass.
+  bool holds_logits = false;
+  bool expandable_segments = false;  // a mode of PyTorch's allocator (memory/caching_allocator.hpp)
+  // The stack's logs report memory that PyTorch's allocator reserves.
+  bool logs_reserved = false;
+  // GEMM workspaces that PyTorch's allocator holds for the whole run.
+  std::optional<Bytes> workspaces;
   std::string source = "None of it is counted, as in K22";
   friend bool operator==(const StackMemory&, const StackMemory&) = default;
 };
 
-// Of weights of which every rank has a shard. main_params: the fp32 weights that the optimizer steps, cast to 16 bits when
-// they are gathered; gradients are kept in fp32 like them [FSDP2, MixedPrecisionPolicy]. copies: 16-bit weights beside those that
-// the optimizer steps [Megatron-FSDP, DeepSpeed].
+// Weights that a sharded stack stores.
+// main_params: FP32 weights, which the optimizer steps and a gather casts to 16 bits; gradients stay in FP32
+// too [FSDP2, MixedPrecisionPolicy].
+// copies: 16-bit weights beside those that the optimizer steps [Megatron-FSDP, DeepSpeed].
 enum class ShardedWeights : std::uint8_t { copies, main_params };
 
-// Of gradients until they are reduced to their shards. unit: those of the layer under way, and what its reduction reads.
-// bucket: as many as a bucket has, twice where the reduction runs beside the backward pass [DeepSpeed, contiguous_gradients].
+// Buffer of gradients until they are reduced to shards.
+// unit: gradients of the current layer, and those that its reduction reads.
+// bucket: a bucket of gradients, or two if the reduction overlaps the backward pass [DeepSpeed,
+// contiguous_gradients].
 enum class ReductionBuffer : std::uint8_t { unit, bucket };
 
-// How a stack divides weights, gradients and optimizer state over data-parallel ranks.
+// How a stack shards weights, gradients and optimizer state over data-parallel ranks.
 struct StackSharding {
-  std::vector<DataSharding> modes{DataSharding::none, DataSharding::zero1};  // that it has
-  bool with_pipeline = false;  // zero3 on pipeline ranks, which gather their weights once an iteration
+  std::vector<DataSharding> modes{DataSharding::none, DataSharding::zero1};  // offered by the stack
+  // The stack offers zero3 with pipeline ranks, which then gather their weights once an iteration.
+  bool with_pipeline = false;
   ShardedWeights weights = ShardedWeights::copies;
   ReductionBuffer reduction_buffer = ReductionBuffer::unit;
-  bool copies_units =
-      false;  // gathered weights and gradients are copied from and to the buffers of collectives
-  bool ends_in_root =
-      false;  // embedding and head are one unit, which is gathered for the whole of both passes
-  // Where nothing is divided: gradients are copied to the buckets that are reduced, which stay for the whole run, and back [PyTorch,
-  // torch/nn/parallel/distributed.py, gradient_as_bucket_view=False].
+  // Gathered weights and gradients are copied from and to the buffers of collectives.
+  bool copies_units = false;
+  // Embedding and output layer form one unit, which stays gathered for the whole of both passes.
+  bool ends_in_root = false;
+  // If nothing is sharded, gradients are copied to the buckets that are reduced, and back. The buckets stay
+  // for the whole run [PyTorch, torch/nn/parallel/distributed.py, gradient_as_bucket_view=False].
   bool copies_gradients = false;
-  // Of stacks without `none`: a single device has no units, and tensor-parallel ranks have units also where no other rank holds their
-  // weights. Otherwise all have.
+  // For stacks without `none`: a single device has no units, while tensor-parallel ranks have units even if
+  // no other rank holds their weights. If false, every rank has units.
   bool plain_alone = false;
-  bool sums_before_reduction = false;  // gradients of several microbatches are summed whole and reduced once
-  // Weights are gathered ahead of their unit whatever `overlap_param_gather` says, which then is of the gather behind a step [DeepSpeed,
-  // stage3_prefetch_bucket_size].
+  bool sums_before_reduction = false;  // sums full gradients of several microbatches first
+  // Weights are prefetched for the next unit even without `overlap_param_gather`, which then governs only the
+  // gather after a step [DeepSpeed, stage3_prefetch_bucket_size].
   bool prefetches_units = false;
-  bool sync_each_batch = false;  // has a switch that reduces them in every microbatch (Strategy)
+  // The stack has a switch that reduces gradients in every microbatch (Strategy::sync_each_batch).
+  bool sync_each_batch = false;
   std::string source = "Megatron-LM, megatron/core/optimizer/distrib_optimizer.py";
   friend bool operator==(const StackSharding&, const StackSharding&) = default;
 };
 
-// Which collectives of tensor parallelism run beside matrix products. backward: the reduction of an input gradient,
-// beside the product for the weight gradient. full: besides, with sequence parallelism in a node, each gather and
-// scatter in pieces beside the product that reads or makes it [Transformer Engine's userbuffers, --tp-comm-overlap].
+// Tensor-parallel collectives that run beside GEMMs.
+// backward: overlaps the input-gradient reduction with the weight-gradient GEMM.
+// full: also splits each gather and scatter into pieces, which overlap the GEMM that reads or makes them.
+// Applies to sequence parallelism within a node [Transformer Engine's userbuffers, --tp-comm-overlap].
 enum class TensorOverlap : std::uint8_t { none, backward, full };
 
-// Which kernels of flash attention a stack runs. fitted: those that the rates of a system were fitted on, the fastest of
-// their day (Transformer Engine's with cuDNN, FlashAttention 3). pytorch: those that scaled_dot_product_attention or the
-// flash-attn package take, which on Hopper are FlashAttention 2, written for the instructions of Ampere. triton: FlashAttention's
-// algorithm in Triton, as it was before FlashAttention 2.
+// Flash attention kernels of a stack.
+// fitted: the kernels that a system's rates were fitted on, the fastest of their day (Transformer Engine's
+// with cuDNN, FlashAttention 3).
+// pytorch: the kernels of scaled_dot_product_attention or the flash-attn package. On Hopper they are
+// FlashAttention 2, written for Ampere's instructions.
+// triton: FlashAttention's algorithm in Triton, as it was before FlashAttention 2.
 enum class AttentionKernels : std::uint8_t { fitted, pytorch, triton };
 
-// How the products of a rank's experts run. per_expert: one after another, each a kernel of its own, also where a library
-// spreads them over streams. grouped: all in one kernel.
+// How a rank's expert GEMMs run.
+// per_expert: one after another, each a kernel of its own, even if a library spreads them over streams.
+// grouped: all in one kernel.
 enum class ExpertProducts : std::uint8_t { per_expert, grouped };
 
-// What a stack can leave to the host (parallel/offload.hpp): the optimizer alone; shards of weights and gradients with it; activations
-// by module; the inputs of checkpoints.
+// State that a stack can offload to the host (parallel/offload.hpp).
+// optimizer: optimizer state alone. parameters: also shards of weights and gradients.
+// activations: activations by module. checkpoints: the inputs of checkpointed layers.
 enum class Offloads : std::uint8_t { optimizer, parameters, activations, checkpoints };
 
-// Whose flags launch a strategy on a stack (interop/launch_flags.hpp).
+// Launcher whose flags start a strategy on a stack (interop/launch_flags.hpp).
 enum class Launcher : std::uint8_t {
   megatron_lm,
   megatron_bridge,
@@ -119,7 +138,8 @@ enum class Launcher : std::uint8_t {
   accelerate
 };
 
-// The choices of a stack, as its file names them; product_rate and expert_products have sources of their own.
+// Choices of a stack, as its file names them. product_rate and expert_products are not listed, because they
+// carry sources of their own.
 inline constexpr std::array<std::string_view, 39> stack_choices{"overlap_tensor_parallel",
                                                                 "copies_sequence_shards",
                                                                 "overlap_grad_reduce",
@@ -160,87 +180,98 @@ inline constexpr std::array<std::string_view, 39> stack_choices{"overlap_tensor_
                                                                 "exp_avg_sq_dtype",
                                                                 "gradient_dtype"};
 
-// Where each of them is documented, in that order.
+// Source of each choice, in the order of stack_choices.
 using ChoiceSources = std::array<std::string, stack_choices.size()>;
 
 struct Software {
   std::string name = "megatron-2022";
   std::string source;
-  // Words of runs: one whose software has all words of a text, and which names no stack, is of this one.
+  // Texts that identify runs of this stack. A run that names no stack belongs to it if the run's software
+  // contains all words of a text.
   std::vector<std::string> runs_of;
-  std::optional<ChoiceSources> sources;  // where `source` does not say it of all
+  std::optional<ChoiceSources> sources;  // present if `source` does not cover every choice
   TensorOverlap overlap_tensor_parallel = TensorOverlap::backward;
-  // Sequences are not the first dimension of a tensor, so that what tensor-parallel ranks gather is put in order behind a collective,
-  // and what they scatter before it, unless both run in pieces [PyTorch, torch/distributed/_functional_collectives.py].
+  // The sequence is not the first dimension of a tensor. What tensor-parallel ranks gather is reordered after
+  // the collective, and what they scatter is reordered before it. Collectives in pieces avoid both copies
+  // [PyTorch, torch/distributed/_functional_collectives.py].
   bool copies_sequence_shards = false;
-  bool overlap_grad_reduce = false;  // gradients are reduced, bucket by bucket, beside the last backward pass
-  bool overlap_param_gather =
-      false;  // parameters that the step changed are gathered beside the next forward pass
-  bool overlap_expert_all_to_all =
-      false;  // it can run forward passes beside backward passes, as the strategy's field of this name
-  // Of forward passes beside backward passes: weight gradients wait, and run beside whichever exchange nothing else hides
-  // [Megatron-Core, --delay-wgrad-compute].
+  // Gradients are reduced, bucket by bucket, beside the last backward pass.
+  bool overlap_grad_reduce = false;
+  // Parameters that a step changed are gathered beside the next forward pass.
+  bool overlap_param_gather = false;
+  // The stack can run forward passes beside backward passes, if Strategy::overlap_expert_all_to_all asks for
+  // it.
+  bool overlap_expert_all_to_all = false;
+  // With forward passes beside backward passes, weight gradients are delayed and run beside any exchange that
+  // nothing else hides [Megatron-Core, --delay-wgrad-compute].
   bool delay_weight_gradients = false;
-  // Shared experts run beside the exchanges of the others, on a stream of their own [Megatron-Core,
+  // Shared experts run beside the all-to-alls of routed experts, on a stream of their own [Megatron-Core,
   // --moe-shared-expert-overlap].
   bool overlap_shared_experts = false;
   bool overlap_p2p = false;  // transfers between virtual pipeline stages run beside compute
-  // A bucket holds the larger of the two, the second for each data-parallel rank [Megatron-LM, --ddp-bucket-size].
+  // A bucket holds bucket_parameters, or bucket_parameters_per_replica times the data-parallel ranks if that
+  // is more [Megatron-LM, --ddp-bucket-size].
   std::int64_t bucket_parameters = 40'000'000;
   std::int64_t bucket_parameters_per_replica = 1'000'000;
   GradientAccumulation gradient_accumulation = GradientAccumulation::fused;
   NormBackward norm_backward = NormBackward::one_pass;
-  // Of models that state none. What operators of the framework run one after another is one kernel where launches are compiled.
+  // Kernels of models that state none. Compiled launches fuse what framework operators would run one after
+  // another.
   NormKernel norm_kernel = NormKernel::fused;
   Fusion activation_kernel = Fusion::fused;
-  Fusion clamp_kernel = Fusion::fused;          // of models whose activations are clamped
-  Fusion expert_bias_kernel = Fusion::unfused;  // of models whose experts have biases
+  Fusion clamp_kernel = Fusion::fused;          // for models that clamp activations
+  Fusion expert_bias_kernel = Fusion::unfused;  // for models whose experts have biases
   RotaryKernel rotary_kernel = RotaryKernel::fused;
-  RotaryKernel scaled_rotary_kernel = RotaryKernel::fused;  // of models whose cosines and sines are scaled
+  RotaryKernel scaled_rotary_kernel = RotaryKernel::fused;  // for models that scale cosines and sines
   KvSharing kv_sharing = KvSharing::grouped;
   CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;
-  bool compiles_loss = false;     // where launches are compiled: a plain one
+  bool compiles_loss = false;     // compiles a plain cross entropy, if launches are compiled
   VocabularyParallel vocabulary;  // embedding_parallel, loss_parallel
   GradientReduction gradient_reduction = GradientReduction::reduce_scatter;
   bool uneven_stages = false;  // pipeline stages may hold unequal numbers of layers
-  // Interleaved schedules run groups of more microbatches than pipeline ranks, which then need not divide them.
+  // Interleaved schedules can run groups of more microbatches than pipeline ranks. The ranks then need not
+  // divide the microbatches.
   bool microbatch_groups = false;
-  // What it has flags for, which is what is searched: policies, `ops` those of modules; and some layers of a stage alone.
+  // Recomputation policies that the stack has flags for, and that a search tries. `ops` stands for
+  // recomputing modules. recompute_layers: the stack can recompute only some layers of a stage.
   std::vector<RecomputePolicy> recompute{RecomputePolicy::none, RecomputePolicy::selective,
                                          RecomputePolicy::full, RecomputePolicy::ops};
   bool recompute_layers = true;
   bool serial_transfers = false;   // pipeline ranks send and receive one at a time [DeepSpeed pipe engine]
-  bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: host and device take turns
+  bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: CPU and GPU take turns
   Launches launches = Launches::eager;
   CudaGraphs cuda_graphs = CudaGraphs::none;
-  // Of graphs of layers; empty: all but `moe`, as it is where routing drops no token.
+  // Modules that graphs of layers record. Empty: all but `moe`, as fits routing that drops no token.
   std::vector<GraphModule> cuda_graph_modules;
-  AttentionKernel attention_kernel = AttentionKernel::unfused;  // of models that state none (with_attention)
+  AttentionKernel attention_kernel = AttentionKernel::unfused;  // for models that state none (with_attention)
   AttentionKernels attention_kernels = AttentionKernels::fitted;
-  // Of strategies that say no more (parallel/stack_defaults.hpp): what is stepped, and the dtype in which gradients of microbatches and
-  // of data-parallel ranks are summed.
+  // Defaults of strategies that state nothing else (parallel/stack_defaults.hpp). gradient_dtype is the dtype
+  // in which gradients of microbatches and of data-parallel ranks are summed.
   Optimizer optimizer;
   Dtype gradient_dtype = Dtype::fp32;
-  Sourced<double> product_rate{1, Origin::exact, "the libraries that the rates were fitted on"};  // factor
+  Sourced<double> product_rate{1, Origin::exact,
+                               "the libraries that the rates were fitted on"};  // factor on GEMM rates
   Sourced<ExpertProducts> expert_products{ExpertProducts::per_expert, Origin::assumed,
                                           "What stacks do that say nothing else: a product for each expert"};
   StackMemory memory;
   StackSharding sharding;
-  std::vector<ParallelAxis> axes;       // that the stack divides a run along; empty: all
-  std::vector<ScheduleKind> schedules;  // that it runs pipelines by; empty: all
-  std::vector<Offloads> offloads;       // that it has; empty: all
-  // How ranks exchange keys and values, or tokens of experts, and what linears multiply in; empty: any.
+  std::vector<ParallelAxis> axes;       // parallelism offered by the stack; empty: all
+  std::vector<ScheduleKind> schedules;  // offered by the stack; empty: all
+  std::vector<Offloads> offloads;       // offered by the stack; empty: all
+  // Context-parallel exchanges, dispatchers of expert tokens and precisions of linears that the stack offers;
+  // empty: all.
   std::vector<CpComm> cp_comm;
   std::vector<Dispatcher> moe_dispatchers;
   std::vector<Precision> precisions;
-  // Where weights have passes of their own: pipeline ranks step their optimizers when they are done, without waiting for the norm
-  // of all gradients, and take back a step that it turns out to scale [arXiv 2401.10241, section 4].
+  // With separate weight-gradient passes, a pipeline rank steps its optimizer when its passes are done. It
+  // does not wait for the norm of all gradients, and rolls back a step that clipping turns out to scale
+  // [arXiv 2401.10241, section 4].
   bool post_validation = false;
-  std::optional<Launcher> launcher;  // where its flags are known
+  std::optional<Launcher> launcher;  // present if its flags are known
   friend bool operator==(const Software&, const Software&) = default;
 };
 
-// What the layers and the loss of a model that states none run.
+// Returns the kernels that a stack runs for the layers and the loss of a model that states none.
 inline StackKernels kernels_of(const Software& software) {
   const bool compiled = software.launches == Launches::compiled;
   const bool compiles_loss =

@@ -1,4 +1,4 @@
-// Numbers that one can trust, or knows not to: a value with its origin and its source.
+// A value with its origin and its source.
 #pragma once
 
 #include <array>
@@ -9,7 +9,8 @@
 
 namespace headroom {
 
-// Where a number comes from: counted or specified, fitted to named samples, or assumed (and shown as such).
+// Origin of a number.
+// exact: counted or specified. calibrated: fitted to named samples. assumed: neither, and shown as assumed.
 enum class Origin : std::uint8_t { exact, calibrated, assumed };
 
 template <>
