@@ -1,11 +1,12 @@
-// The kernels that turn tensors of 16 bits into fewer ahead of the products of an op, found from its row and the precision:
+// Kernels that cast 16-bit tensors to fewer bits ahead of an op's GEMMs, derived from the op's row and the
+// precision:
 //
-//   forward    of the input of a linear, where the op that makes it also makes the copy
-//   backward   of the gradient of a linear's output, or of attention's
-//   both       of an input that is kept at 16 bits, as often as it is needed
+//   forward    casts the input of a linear, in the op that makes it
+//   backward   casts the gradient of a linear's output, or of attention's
+//   both       cast an input that is saved in 16 bits, each time it is needed
 //
-// Weights are cast once an iteration (time/optimizer_step.hpp). The rates of attention in the type are of kernels with the casts of
-// queries, keys and values.
+// Weights are cast once an iteration (time/optimizer_step.hpp). Rates of attention in fewer than 16 bits
+// include the casts of queries, keys and values.
 #pragma once
 
 #include "headroom/model/precision.hpp"
@@ -16,9 +17,9 @@ namespace headroom {
 struct Cast {
   Expr elements;  // on one rank
   Dtype dtype = Dtype::fp8;
-  bool both_directions = false;  // to be multiplied by its rows and by its columns
+  bool both_directions = false;  // copies to multiply by rows and by columns
   bool scale_known = false;
-  bool experts = false;  // the rows of each expert apart
+  bool experts = false;  // tokens of each expert are cast separately
 };
 using Casts = FixedVector<Cast, 4>;
 
@@ -28,7 +29,7 @@ constexpr Expr elements_on_rank(const Value& value, const Sharding& sharding) {
   return of_own_tokens(value.elements, sharding) * share(value.placement, sharding);
 }
 
-// Whether something reads it that does not multiply it in fewer than 16 bits.
+// Returns whether an op reads the value in 16 bits or more.
 constexpr bool read_at_half(const OpTable& table, ValueId value) {
   for (const Op& op : table.ops()) {
     if (op.inputs.contains(value) && !multiplies_narrow(op)) return true;
@@ -36,7 +37,7 @@ constexpr bool read_at_half(const OpTable& table, ValueId value) {
   return false;
 }
 
-// Whether it is the copy that products of experts keep in place of their input.
+// Returns whether `copy` is what expert GEMMs save in place of their input.
 constexpr bool kept_by_experts(const OpTable& table, ValueId copy) {
   for (const Op& op : table.ops()) {
     if (op.weights != WeightClass::expert || op.products.empty()) continue;
@@ -61,10 +62,10 @@ constexpr Casts forward_casts(const OpTable& table, const Op& op, const Sharding
   Casts casts;
   if (attends_narrow(op)) return casts;
   const PrecisionRow& row = row_of(precision);
-  // A normalization that something else reads too is a module of its own.
+  // A normalization whose output is also read in 16 bits is a module of its own.
   const bool in_norm = op.kind == OpKind::normalization && !detail::read_at_half(table, op.outputs[0]);
   if (keeps_original(op)) casts.push_back(detail::of_kept_input(table, op, sharding, row.scale_known));
-  if (in_norm && row.in_norm == NormCast::whole) return casts;  // it writes the copies in place of 16 bits
+  if (in_norm && row.in_norm == NormCast::whole) return casts;  // the norm writes only the copies
   for (const ValueId output : op.outputs) {
     if (!is_narrow(table[output].dtype)) continue;
     casts.push_back({.elements = detail::elements_on_rank(table[output], sharding),

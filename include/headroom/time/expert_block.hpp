@@ -1,12 +1,12 @@
-// Time of a rank's experts in the forward pass, from the scores of a router to the weighted sum of what the experts make:
-// the smallest unit that tables of measured kernels have.
+// Forward time of a rank's experts, from the router's scores to the weighted sum of the experts' outputs.
+// This is the smallest unit in tables of measured kernels.
 //
-//   rows   = tokens top_k / expert_parallel                      that reach this rank, in equal parts for each of its experts
-//   moved  = 2 (2 tokens hidden + rows (2 hidden + 3 width))      bytes: permuted, activated (gate and up read), summed
-//   block  = launch + moved / row_bandwidth + product of gate and up + product of down
+//   rows   = tokens top_k / expert_parallel                    tokens on this rank, equally many for each expert
+//   moved  = 2 (2 tokens hidden + rows (2 hidden + 3 width))   bytes to permute, activate (reading gate and up), sum
+//   block  = launch + moved / row_bandwidth + gate-and-up GEMM + down GEMM
 //
-// Values between the products are of 16 bits in memory, also where products are of fewer: turning them into the type of the
-// products is part of what these kernels do, so that `row_bandwidth` of such types counts it.
+// Values between the GEMMs have 16 bits in memory, even if the GEMMs have fewer. These kernels also cast
+// them, so `row_bandwidth` of such dtypes includes the casts.
 #pragma once
 
 #include <cstdint>
@@ -19,32 +19,32 @@
 namespace headroom {
 
 struct ExpertBlock {
-  std::int64_t tokens = 1;  // that are presented to the rank
+  std::int64_t tokens = 1;  // tokens presented to the rank
   std::int64_t hidden = 1;
-  std::int64_t feedforward = 1;  // of an expert, whole
+  std::int64_t feedforward = 1;  // full width of an expert
   std::int64_t top_k = 1;
-  std::int64_t experts = 1;          // on all ranks
-  std::int64_t tensor_parallel = 1;  // ranks that divide the width of an expert
-  std::int64_t expert_parallel = 1;  // ranks that the experts lie on
-  Dtype dtype = Dtype::half;         // of the products
+  std::int64_t experts = 1;          // experts on all ranks
+  std::int64_t tensor_parallel = 1;  // ranks that share the width of an expert
+  std::int64_t expert_parallel = 1;  // ranks that share the experts
+  Dtype dtype = Dtype::half;         // of the GEMMs
   friend bool operator==(const ExpertBlock&, const ExpertBlock&) = default;
 };
 
-// Of one expert, where every expert is wanted alike.
+// Returns tokens of one expert under balanced routing.
 double rows_of_expert(const ExpertBlock& block);
 
-// Of an expert, on one rank.
+// Returns the width of an expert on one rank.
 constexpr std::int64_t width_of_expert(const ExpertBlock& block) {
   return block.feedforward / block.tensor_parallel;
 }
 
-// Of both products.
+// Returns the FLOPs of both GEMMs.
 Flops expert_block_flops(const ExpertBlock& block);
 
-// At the clock of a burst.
+// Returns the time of a block at the burst clock.
 Seconds expert_block_time(const ExpertBlock& block, const Device& device, const GroupedProductRates& rates);
 
-// Whether the rates were fitted on experts with so many rows.
+// Returns whether the rates were fitted on experts with this many tokens.
 inline bool within_fit(const ExpertBlock& block, const GroupedProductRates& rates) {
   return holds(rates.fitted_rows, rows_of_expert(block));
 }

@@ -1,4 +1,4 @@
-// What the passes of a rank send to the host and fetch from there (parallel/offload.hpp), as part of what they exchange.
+// Transfers between a rank and its host during passes (parallel/offload.hpp), as part of ModelExchanges.
 #pragma once
 
 #include "headroom/memory/stage.hpp"
@@ -6,14 +6,15 @@
 
 namespace headroom {
 
-// At so many bytes a second one way: of the shards that the host keeps.
+// Sets the transfers of offloaded shards of weights and gradients. `link` is the bandwidth one way.
 void set_parameter_transfers(ModelExchanges& exchanges, const ModelParameters& parameters,
                              const Strategy& strategy, const Workload& workload, const Software& software,
                              BytesPerSecond link);
 
-// Likewise of layers that leave so much there. Where the first of so many layers leave all that they save, transfers go on beside
-// those after them, which leave none: each has its part of them all [Transformer Engine, pytorch/cpu_offload.py,
-// OffloadSynchronizer: that of layer i ends before layer L - K + i].
+// Sets the transfers of offloaded activations. `link` is the bandwidth one way. If only the first of `layers`
+// layers offload all that they save, their transfers continue beside the later layers, which offload nothing.
+// Each layer then gets an equal share of the transfers [Transformer Engine, pytorch/cpu_offload.py,
+// OffloadSynchronizer: the transfer of layer i ends before layer L - K + i].
 void set_activation_transfers(ModelExchanges& exchanges, const ModelActivations& activations,
                               const Offload& offload, std::int64_t layers, BytesPerSecond link);
 

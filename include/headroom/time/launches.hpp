@@ -1,10 +1,10 @@
-// What launching kernels takes of the host's time. The host goes through a pass op by op and does not wait for the device; which of
-// the two is longer decides how long a pass takes (pass_time in time/stage_time.hpp).
+// Host time of launching kernels. The host goes through a pass op by op without waiting for the device. The
+// longer of the two decides how long a pass takes (pass_time in time/stage_time.hpp).
 //
-//   eager       an operation takes HostRates::operation; each kernel more that it launches, HostRates::launch
-//   compiled    a kernel takes HostRates::launch
-//   blocking    each takes HostRates::blocking_operation on top
-//   a graph     all that it replays is one operation, and nothing where the whole iteration is one graph
+//   eager       HostRates::operation for an operation, HostRates::launch for each further kernel of it
+//   compiled    HostRates::launch for a kernel
+//   blocking    HostRates::blocking_operation more for each of these
+//   graph       one operation for all that a graph replays; nothing if the whole iteration is one graph
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@ struct LaunchTimes {
   friend bool operator==(const LaunchTimes&, const LaunchTimes&) = default;
 };
 
-// Whether there is anything that the host launches in an iteration.
+// Returns whether the host launches any operations in an iteration.
 inline bool launches_operations(const Software& software) {
   return software.cuda_graphs != CudaGraphs::full_iteration;
 }
@@ -33,7 +33,7 @@ inline LaunchTimes launch_times(const HostRates& rates, const Software& software
   return {rates.operation.value + blocking, launch};
 }
 
-// Rounded to a multiple of a picosecond or so, so that sums of host times are the same in any order.
+// Returns host time, rounded to a multiple of about a picosecond, so that sums do not depend on their order.
 inline Seconds host_time(double operations, double launches, const LaunchTimes& each) {
   constexpr int bits = 40;
   const Seconds sum = operations * each.operation + launches * each.launch;

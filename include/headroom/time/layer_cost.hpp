@@ -1,4 +1,5 @@
-// What a layer, the embedding or the head costs on one rank, for one microbatch: the ops of its table, summed up.
+// Cost of a layer, the embedding or the output layer on one rank, for one microbatch: the sum over the ops of
+// its table.
 #pragma once
 
 #include <cstddef>
@@ -12,31 +13,32 @@ struct LayerCost {
   PassCost forward;
   PassCost backward_data;
   PassCost backward_weight;
-  PassCost recompute;  // what the backward pass runs again first
+  PassCost recompute;  // forward work that the backward pass repeats first
   Extrapolations beyond;
   friend bool operator==(const LayerCost&, const LayerCost&) = default;
 };
 
-// Without the recomputation.
+// Returns the cost of the backward pass without recomputation.
 constexpr PassCost backward(const LayerCost& cost) { return cost.backward_data + cost.backward_weight; }
 
-// An exchange between experts, and the ops of shared experts that run beside it.
+// An exchange between experts, and the ops of shared experts that overlap it.
 struct HiddenExchange {
   std::size_t exchange = 0;
   std::vector<std::size_t> beside;
 };
 
-// The work of every op of a table. Of the setting only what is no number counts: sharding, gradients and software.
+// Work of every op of a table. Only the sharding, gradients and software of the setting matter, not its
+// numbers.
 struct TableWork {
   std::vector<OpWork> ops;
   std::vector<HiddenExchange> hidden;
-  std::vector<Monomial> inputs;  // bytes of the whole boundary values that enter the table
+  std::vector<Monomial> inputs;  // bytes of the full boundary values that enter the table
 };
 TableWork table_work(const OpTable& table, const Setting& setting);
 
 struct PricedTable {
   std::vector<OpCost> ops;
-  Seconds gather;  // of a checkpoint of which every rank keeps 1/t, before its recomputation
+  Seconds gather;  // all-gather of a checkpoint saved in 1/t parts
   Seconds gather_launch;
 };
 PricedTable priced(const TableWork& work, const Setting& setting);
@@ -44,7 +46,8 @@ PricedTable priced(const TableWork& work, const Setting& setting);
 LayerCost table_cost(const PricedTable& table, const RecomputedOps& recomputed);
 LayerCost table_cost(const OpTable& table, const RecomputedOps& recomputed, const Setting& setting);
 
-// The layer under the recomputation of the strategy: with --recompute-layers, a layer that is recomputed.
+// Returns the cost of a layer under the strategy's recomputation; with --recompute-layers, of a recomputed
+// layer.
 LayerCost layer_cost(const Transformer& model, const Strategy& strategy, const Setting& setting);
 
 }  // namespace headroom

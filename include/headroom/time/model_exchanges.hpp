@@ -1,5 +1,5 @@
-// The collectives of each unit of a model, where data-parallel ranks divide weights or gradients: what unit_exchanges.hpp places
-// beside passes.
+// Collectives of each unit of a model whose weights or gradients are sharded over data-parallel ranks.
+// unit_exchanges.hpp places them beside passes.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace headroom {
 
-// `parameters` are those of a rank.
+// Returns the exchanges of every unit. `parameters` are a rank's.
 ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters& parameters,
                                const Strategy& strategy, const Workload& workload,
                                std::int64_t devices_per_node, const Performance& performance,

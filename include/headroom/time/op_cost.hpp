@@ -1,4 +1,4 @@
-// What one op of a table costs on one rank, for one microbatch: its GEMMs, its memory-bound kernels and the
+// Cost of one op of a table on one rank, for one microbatch: its GEMMs, its memory-bound kernels and the
 // collectives around it, forward and backward.
 #pragma once
 
@@ -6,20 +6,20 @@
 
 namespace headroom {
 
-// Device time by what takes it, and what launching it takes of the host.
+// Device time by kind of work, and host time of launching it.
 struct PassCost {
-  Seconds gemm;       // of linears
-  Seconds attention;  // QK^T and the product with V, or flash attention
+  Seconds gemm;       // GEMMs of linears
+  Seconds attention;  // QK^T and the GEMM with V, or flash attention
   Seconds memory_bound;
-  Seconds communication;          // exposed, of collectives around ops
-  std::int64_t operations = 0;    // that the host launches
-  Seconds expert_communication;   // of `communication`: between ranks that share experts,
-  Seconds context_communication;  // between those that share a sequence,
-  Seconds data_communication;     // of weights and gradients that data-parallel ranks divide,
-  Seconds host_communication;     // of what goes to the host and comes back,
-  Seconds scale_communication;    // and of the scales of products (time/scales.hpp)
-  Seconds host;                   // to launch its operations, and the kernels that they launch in loops
-  Seconds drained;                // of the device, which has nothing to do after the host waited for it
+  Seconds communication;          // exposed time of collectives around ops
+  std::int64_t operations = 0;    // operations that the host launches
+  Seconds expert_communication;   // part of `communication`: between ranks that share experts
+  Seconds context_communication;  // part of `communication`: between ranks that share a sequence
+  Seconds data_communication;     // part of `communication`: sharded weights and gradients
+  Seconds host_communication;     // part of `communication`: to and from the host
+  Seconds scale_communication;    // part of `communication`: scales of GEMMs (time/scales.hpp)
+  Seconds host;                   // launches of operations and of kernels within their loops
+  Seconds drained;                // idle time of the device after the host waited for it
   [[nodiscard]] constexpr Seconds products() const { return gemm + attention; }
   friend bool operator==(const PassCost&, const PassCost&) = default;
 };
@@ -61,17 +61,17 @@ constexpr PassCost operator*(std::int64_t count, const PassCost& cost) {
           times * cost.drained};
 }
 
-// Where a cost goes beyond what its rates were fitted on, or is known to be rough.
+// Flags of a cost that is extrapolated beyond the fitted rates, or known to be rough.
 struct Extrapolations {
-  bool product_size = false;       // a matrix product outside the fitted sizes
+  bool product_size = false;       // a GEMM outside the fitted sizes
   bool message_size = false;       // a collective outside the fitted bytes
-  bool group_size = false;         // or ranks
-  bool unaligned_heads = false;    // a head size that is no multiple of 8: products fall off the tensor cores
+  bool group_size = false;         // a collective outside the fitted ranks
+  bool unaligned_heads = false;    // head size not a multiple of 8: GEMMs cannot use tensor cores
   bool attention_size = false;     // flash attention outside the fitted sizes
-  bool flash_attention = false;    // flash attention at all: its rates may be assumed
-  bool scan = false;               // of a Mamba mixer: rates of one device stand for all
-  bool grouped_products = false;   // products of experts in one kernel, by rates of their own
-  std::uint32_t narrow_types = 0;  // that products are of: a bit for each place in narrow_types
+  bool flash_attention = false;    // any flash attention: its rates may be assumed
+  bool scan = false;               // a Mamba mixer: rates of one device stand for all
+  bool grouped_products = false;   // grouped expert GEMMs, priced by their own rates
+  std::uint32_t narrow_types = 0;  // dtypes of GEMMs: a bit for each index in narrow_types
   friend bool operator==(const Extrapolations&, const Extrapolations&) = default;
 };
 
@@ -89,12 +89,12 @@ constexpr Extrapolations operator|(const Extrapolations& x, const Extrapolations
 
 struct OpCost {
   PassCost forward;
-  PassCost backward_data;    // what the backward pass of the op before waits for
+  PassCost backward_data;    // work that the preceding op's backward pass waits for
   PassCost backward_weight;  // weight gradients and their accumulation
   Extrapolations beyond;
-  Seconds reduction;                             // of its forward communication: reduce-scatters behind it,
-  Seconds reduction_copies;                      // and of its memory-bound kernels what they read
-  std::vector<std::pair<ValueId, double>> made;  // of a linear: its outputs, as parts of all that it makes
+  Seconds reduction;         // part of forward communication: reduce-scatters after the op
+  Seconds reduction_copies;  // part of memory-bound time: copies for reduce-scatters
+  std::vector<std::pair<ValueId, double>> made;  // outputs of a linear, as fractions of all its outputs
   friend bool operator==(const OpCost&, const OpCost&) = default;
 };
 

@@ -1,8 +1,9 @@
-// What ranks exchange to have the same scales with delayed scaling: at the end of every pass of a virtual stage the largest elements of all
-// tensors that its linears cast are put side by side, their maximum over the ranks is taken by one all-reduce that nothing runs beside,
-// and one kernel makes the next scales of it [Transformer Engine, pytorch/quantization.py, autocast_exit, reduce_and_update_fp8_tensors; Megatron-LM,
-// core/parallel_state.py, get_amax_reduction_group]. The forward pass has those of inputs, weights and outputs, the backward pass
-// those of two gradients.
+// Exchanges by which ranks agree on the scales of delayed scaling. At the end of every pass of a virtual
+// stage, the largest elements of all tensors that its linears cast are concatenated. One all-reduce without
+// overlap takes their maximum over the ranks, and one kernel computes the next scales from it [Transformer
+// Engine, pytorch/quantization.py, autocast_exit, reduce_and_update_fp8_tensors; Megatron-LM,
+// core/parallel_state.py, get_amax_reduction_group]. The forward pass covers inputs, weights and outputs; the
+// backward pass covers two gradients.
 #pragma once
 
 #include <optional>
@@ -13,10 +14,11 @@
 
 namespace headroom {
 
-// Of delayed scaling: t c d ranks, or t c of them; none with other precisions, whose scales are of one rank's tensors.
+// Returns the group that shares scales under delayed scaling: t c d ranks, or t c of them. Nothing with other
+// precisions, whose scales are local to a rank.
 std::optional<Group> scale_group(const Strategy& strategy, std::int64_t devices_per_node);
 
-// Linears of layers that are in the type, of a model.
+// Returns how many linears of a model's layers run in fewer than 16 bits.
 std::int64_t narrow_linears(const ModelLayers& layers);
 
 struct ScaleBytes {
@@ -25,7 +27,7 @@ struct ScaleBytes {
   friend bool operator==(const ScaleBytes&, const ScaleBytes&) = default;
 };
 
-// Of so many linears: fp32 numbers.
+// Returns bytes of the largest elements of `linears` linears, in FP32.
 ScaleBytes scale_bytes(std::int64_t linears);
 
 }  // namespace headroom

@@ -1,4 +1,5 @@
-// What one microbatch costs on each virtual stage of the pipeline, and how long host and device together take for it.
+// Cost of one microbatch on each virtual stage of the pipeline, and the time of its passes on device and host
+// together.
 #pragma once
 
 #include <vector>
@@ -8,35 +9,37 @@
 
 namespace headroom {
 
-// Layers of the chunk, the embedding on the first, the head on the last.
+// Cost of a virtual stage: its layers, the embedding on the first stage, the output layer on the last.
 struct StageCost {
   PassCost forward;
   PassCost recompute;
-  PassCost backward;       // without the recomputation: of inputs and weights in one pass
-  PassCost backward_data;  // and in two
+  PassCost backward;       // without recomputation; input and weight gradients in one pass
+  PassCost backward_data;  // the same work in two passes
   PassCost backward_weight;
   friend bool operator==(const StageCost&, const StageCost&) = default;
 };
 
-// What a pass of a virtual stage takes for the scales of the model's products, whatever it holds: bytes are next to nothing.
+// Cost of exchanging GEMM scales in a pass of a virtual stage. It does not depend on the stage's layers: the
+// bytes are negligible.
 struct ScaleCosts {
   PassCost forward;
   PassCost backward;
   friend bool operator==(const ScaleCosts&, const ScaleCosts&) = default;
 };
 
-// The parts of a model, each priced once: a layer of every kind and both ends, in the order of ModelLayers::kinds.
+// Parts of a model, each priced once: a layer of every kind and both ends, in the order of
+// ModelLayers::kinds.
 struct ModelCost {
   std::vector<LayerCost> kinds;
   ScaleCosts scales = {};
   friend bool operator==(const ModelCost&, const ModelCost&) = default;
 };
 
-// The same in three steps, of which each serves many strategies: in symbols, for all that shard alike; priced, for
-// one t and b; and with the recomputation of a policy.
+// ModelCost in three steps, each of which serves many strategies: symbolic work, for all that shard alike;
+// prices, for one t and b; and costs under a recomputation policy.
 struct ModelWork {
   std::vector<TableWork> kinds;
-  std::vector<KindSizes> sizes;  // of these
+  std::vector<KindSizes> sizes;  // of each kind
   std::int64_t narrow_linears = 0;
 };
 struct PricedModel {
@@ -52,17 +55,18 @@ ModelCost model_cost(const Transformer& model, const Strategy& strategy, const S
 
 Extrapolations beyond(const ModelCost& cost);
 
-// What of it the layers recompute.
+// Returns the cost of a stage's recomputation.
 PassCost recompute_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute);
 
 StageCost stage_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute);
 
-// Every virtual stage of the model, in order: p m of them.
+// Returns the costs of every virtual stage of the model, in order: p m of them.
 std::vector<StageCost> stage_costs(const ModelCost& cost, const Transformer& model, const Strategy& strategy);
 
-// The device runs behind the host, which launches ahead: the longer of the two decides, and where they are alike both
-// delay each other. (device^q + host^q)^(1/q), q = HostRates::balance. Where the host waits for the device, that stands still until
-// the next operation is launched, which counts as its time. Where launches block they take turns.
+// Returns the time of a pass. The host launches ahead of the device. The longer of the two decides; if they
+// are close, they delay each other: (device^q + host^q)^(1/q), q = HostRates::balance. After the host waited
+// for the device, the device idles until the next launch, which counts as device time. With blocking launches
+// the two take turns.
 Seconds pass_time(const PassCost& cost, const HostRates& rates, const Software& software);
 
 }  // namespace headroom

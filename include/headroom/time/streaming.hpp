@@ -1,4 +1,4 @@
-// Time of kernels that only move memory.
+// Time of memory-bound kernels.
 #pragma once
 
 #include "headroom/core/units.hpp"
@@ -6,12 +6,12 @@
 
 namespace headroom {
 
-// Bytes per second that a streaming kernel achieves.
+// Returns the bandwidth that a memory-bound kernel achieves.
 inline BytesPerSecond streaming_bandwidth(const Performance& performance) {
   return performance.device.memory_bandwidth * performance.rates.streaming.bandwidth_share.value;
 }
 
-// max(shortest kernel, launch + bytes / bandwidth)
+// Returns max(shortest kernel, launch + bytes / bandwidth).
 Seconds streaming_time(Bytes bytes, const Performance& performance);
 
 }  // namespace headroom

@@ -1,13 +1,15 @@
-// The kernels of an op that only move memory, and their bytes, found from its row of the op table: the table's third
-// reading, after what is stored and what is computed. One truth, so by rule:
+// Memory-bound kernels of an op and their bytes, derived from the op's row of the op table. The table also
+// says what is saved and what is computed; traffic follows by rule:
 //
 //   forward    inputs read + outputs written
-//   backward   gradients of outputs read + kept values read + gradients of inputs written
-//   a value that two ops read has its two gradients added
-//   the bias of a linear joins the elementwise op that reads its output, or else costs a kernel; its gradient sums up
-//   the output's, unless the table states what that moves; outputs that are views into one buffer have their gradients put together again
+//   backward   gradients of outputs read + saved values read + gradients of inputs written
+//   gradients  of a value that two ops read are added
+//   bias       of a linear joins the elementwise op that reads its output, or else costs a kernel; its gradient
+//              sums up the output's, unless the table states the bytes
+//   views      outputs that are views into one buffer have their gradients concatenated
 //
-// What no rule can see stands in the table as Op::traffic, and so does all that operators of a framework move one after another.
+// Traffic that no rule can derive is in the table as Op::traffic, as is the traffic of unfused framework
+// operators.
 #pragma once
 
 #include "headroom/hardware/software.hpp"
@@ -19,27 +21,29 @@
 namespace headroom {
 
 struct StreamingKernel {
-  std::string_view name;    // the op's for its main kernel
+  std::string_view name;    // the op's name for its main kernel
   Expr bytes;               // read and written, on one rank
   int operations = 1;       // kernels that the host launches for it
-  bool by_expert = false;   // as many for each expert of a rank
-  bool of_weights = false;  // makes a weight gradient, which nothing in the backward pass waits for
-  int operators = 0;  // of the framework beyond the first, each a kernel, which move a part of the bytes each
+  bool by_expert = false;   // `operations` for each expert of a rank
+  bool of_weights = false;  // computes a weight gradient, which no backward op waits for
+  // Framework operators beyond the first. Each is a kernel that moves a part of the bytes.
+  int operators = 0;
 };
 
 using StreamingKernels = FixedVector<StreamingKernel, 8>;
 
-// The choices of a training stack that change traffic, as a literal type.
+// Choices of a training stack that change traffic, as a literal type.
 struct TrafficOptions {
   NormBackward norm_backward = NormBackward::one_pass;
   GradientAccumulation accumulation = GradientAccumulation::fused;
   Dtype gradients = Dtype::fp32;
-  bool sums_gradients =
-      true;  // of microbatches, whole; or each is reduced to the shards of ranks [data_shards.hpp]
+  // Full gradients of microbatches are summed. If false, each is reduced to the shards of ranks
+  // [data_shards.hpp].
+  bool sums_gradients = true;
 };
 
-// Whether a weight gradient's product adds to the gradients itself: the fused kernel knows fp32 only
-// [Apex, wgrad_gemm_accum_fp32].
+// Returns whether the weight-gradient GEMM accumulates into the gradients itself. The fused kernel supports
+// FP32 only [Apex, wgrad_gemm_accum_fp32].
 constexpr bool adds_in_product(const TrafficOptions& options) {
   return options.sums_gradients && options.accumulation == GradientAccumulation::fused &&
          options.gradients == Dtype::fp32;
@@ -51,7 +55,8 @@ constexpr Expr bytes_of(const Value& value, const Sharding& sharding) {
   return bytes_on_rank(value, value.placement, sharding);
 }
 
-// Rows of detail `exact` (statistics, random state) are too small to matter. Copies of fewer than 16 bits are casts (casts.hpp).
+// Returns whether a value counts as traffic. Values of detail `exact` (statistics, random state) are too
+// small to matter. Copies of fewer than 16 bits are casts (casts.hpp).
 constexpr bool moves(const Value& value, const Sharding& sharding) {
   return value.detail == Detail::paper && !is_narrow(value.dtype) &&
          (sharding.tensor || !value.tensor_parallel_only);
@@ -63,7 +68,8 @@ constexpr int readers(const OpTable& table, ValueId id) {
   return count;
 }
 
-// Whether a value has a gradient: another op reads it, or it is the result. What is only kept is a by-product.
+// Returns whether a value has a gradient: another op reads it, or it is the result. A value that is only
+// saved has none.
 constexpr bool has_gradient(const OpTable& table, ValueId id) {
   if (readers(table, id) > 0) return true;
   for (const Op& op : table.ops()) {
@@ -99,7 +105,8 @@ constexpr Expr input_gradients(const OpTable& table, const Op& op, const Shardin
   return sum;
 }
 
-// Megatron's bias-GeLU and bias-dropout-add: every reader of every output could take the bias along.
+// Returns whether the readers of an op's outputs can all add its bias, as in Megatron's bias-GeLU and
+// bias-dropout-add.
 constexpr bool bias_joins_reader(const OpTable& table, const Op& op) {
   for (const Op& reader : table.ops()) {
     for (const ValueId input : reader.inputs) {
@@ -109,7 +116,8 @@ constexpr bool bias_joins_reader(const OpTable& table, const Op& op) {
   return true;
 }
 
-// Of experts, scaled by the probability of each row (model/routing_operators.hpp).
+// Returns whether the table states the traffic of an expert bias, which is scaled by each token's probability
+// (model/routing_operators.hpp).
 constexpr bool states_bias(const Op& op) {
   for (const Traffic& stated : op.traffic) {
     if (stated.name == routing::expert_bias) return true;
@@ -122,19 +130,20 @@ constexpr bool outputs_are_views(const OpTable& table, const Op& op) {
          table[op.outputs[0]].buffer == table[op.outputs[1]].buffer;
 }
 
-// A half-precision gradient that is read and added to the sum over microbatches, which is read and written.
+// Returns bytes of accumulation: a 16-bit gradient is read and added to the sum over microbatches, which is
+// read and written.
 constexpr Expr accumulation(const Expr& weights, const TrafficOptions& options) {
   return weights * (size_of(Dtype::half) + 2 * size_of(options.gradients));
 }
 
-// Of weights of fewer bits: they are read, and written in BF16.
+// Returns bytes of dequantizing NF4 weights: they are read, and written in BF16.
 constexpr Expr dequantization(const Op& op, const Sharding& sharding) {
   return product_weights(op, sharding) * Monomial(nf4_bytes + Rational(size_of(Dtype::half)));
 }
 
 }  // namespace detail
 
-// What stands in the table, of so many bytes an element in so many kernels.
+// Returns the kernel of traffic that the table states, with `bytes` an element in `kernels` kernels.
 constexpr StreamingKernel stated_kernel(const Op& op, const Traffic& stated, std::int64_t bytes, int kernels,
                                         const Sharding& sharding) {
   return {.name = stated.name,
@@ -156,7 +165,7 @@ constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, c
         if (!detail::has_gradient(table, output) && !is_narrow(table[output].dtype))
           moved += 3 * detail::bytes_of(table[output], sharding);
       }
-      if (!(moved == Expr())) kernels.push_back({"cast_weights", moved});  // fp32 read, half written
+      if (!(moved == Expr())) kernels.push_back({"cast_weights", moved});  // FP32 read, 16 bits written
       if (op.quantized) kernels.push_back({"dequantize", detail::dequantization(op, sharding)});
       break;
     case OpKind::normalization:
@@ -170,7 +179,7 @@ constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, c
       }
       kernels.push_back({op.name, moved});
       break;
-    case OpKind::embedding:  // a row of the table for every token, whole: a partial sum over ranks
+    case OpKind::embedding:  // a full row of the table for every token: a partial sum over ranks
       kernels.push_back({op.name, 2 * whole_bytes(table[op.outputs[0]], sharding)});
       break;
     case OpKind::batched_matmul:

@@ -1,18 +1,20 @@
-// What gathering weights and reducing gradients unit by unit adds to the passes of a rank, where data-parallel ranks divide
-// them (parallel/data_shards.hpp, memory/units.hpp).
+// Exposed time of gathering weights and reducing gradients unit by unit, in the passes of a rank whose
+// weights or gradients are sharded (parallel/data_shards.hpp, memory/units.hpp).
 //
-// Collectives run on streams of their own. A forward pass gathers a unit while the one before it computes; a backward pass
-// gathers the one before while the one under way computes, and reduces the one after it. What is beside a unit shows where
-// it is longer, and where it is not by what it takes from the unit's kernels:
+// Collectives run on streams of their own. A forward pass gathers a unit while the preceding unit computes. A
+// backward pass gathers the preceding unit and reduces the following unit while the current unit computes.
+// Collectives beside a unit add the time by which they outlast it, or else the time they take from its
+// kernels:
 //   max(collectives - unit, overlap_loss * collectives)
-// Without `overlap_param_gather` weights are gathered behind the unit before, and without `overlap_grad_reduce` gradients are
-// reduced ahead of the next unit, beside nothing.
-// The first unit of a pass is gathered, and the last one reduced, beside nothing. Collectives of one link follow each other;
-// those in a node run beside those between nodes.
+// Without `overlap_param_gather`, weights are gathered after the preceding unit, with no overlap. Without
+// `overlap_grad_reduce`, gradients are reduced before the next unit, with no overlap. The first gather and
+// the last reduction of a pass never overlap. Collectives on one link run one after another; those within a
+// node overlap those between nodes.
 //
-// What is offloaded goes over each device's link to its host, one way beside the other, and by copy engines that slow no kernel:
-// what a layer saved goes there beside its own forward computation, and comes back beside the backward computation of the layer after
-// it; a shard of weights comes before its unit is gathered, and one of gradients goes when it is reduced.
+// Offloaded data crosses each device's link to its host, both ways at once, by copy engines that slow no
+// kernel. A layer's saved activations leave beside its own forward computation and return beside the backward
+// computation of the layer after it. A shard of weights arrives before its unit is gathered; a shard of
+// gradients leaves when it is reduced.
 #pragma once
 
 #include <array>
@@ -28,7 +30,7 @@
 
 namespace headroom {
 
-// Of collectives, by the link that they run on.
+// Time of collectives on each link.
 struct LinkTimes {
   Seconds in_node;
   Seconds between_nodes;
@@ -42,43 +44,43 @@ constexpr Seconds longest(const LinkTimes& x) {
 }
 constexpr Seconds sum(const LinkTimes& x) { return x.in_node + x.between_nodes; }
 
-// Of a layer of a kind, or of an end of the model.
+// Exchanges of a layer of a kind, or of an end of the model.
 struct UnitExchange {
   KindPosition position = KindPosition::layer;
   LinkTimes gather;
-  LinkTimes reduction;  // in each shard group, and between the copies of the shards
+  LinkTimes reduction;  // within each shard group and between copies of the shards
   // Kernels that copy between tensors and the buffers of collectives, on the stream of the passes.
   PassCost gather_copies;
   PassCost reduction_copies;
-  // One way between the device and its host, where these are offloaded.
-  Seconds fetch;                   // of the unit's shard of weights, before it is gathered
-  Seconds send;                    // of its shard of gradients, when it is reduced
-  Seconds activations;             // of what a layer saved
-  Seconds recomputed_activations;  // likewise, where it is recomputed
+  // Offloaded transfers between device and host, one way.
+  Seconds fetch;                   // the unit's shard of weights, before its gather
+  Seconds send;                    // the unit's shard of gradients, as it is reduced
+  Seconds activations;             // activations of a layer
+  Seconds recomputed_activations;  // activations of a recomputed layer
   bool within_fit = true;
   friend bool operator==(const UnitExchange&, const UnitExchange&) = default;
 };
 
 struct ModelExchanges {
   std::vector<UnitExchange> kinds;  // in the order of ModelLayers::kinds
-  bool keeps_gathered = false;      // from the forward pass on
+  bool keeps_gathered = false;      // weights stay gathered after the forward pass
   bool ends_in_root = false;
   friend bool operator==(const ModelExchanges&, const ModelExchanges&) = default;
 };
 
-// Whether passes have any: of shards, or with the host.
+// Returns whether passes have exchanges: of shards, or with the host.
 inline bool has_exchanges(const Strategy& strategy, const Workload& workload, const Software& software) {
   return has_units(strategy, workload, software) || offloads_activations(strategy.offload);
 }
 
-// Of one microbatch: collectives and transfers as if nothing ran beside them, and what of them shows.
+// Times of one microbatch: collectives and transfers without overlap, and their exposed parts.
 struct ExchangeTimes {
   Seconds gather;
   Seconds reduction;
   Seconds host;  // both ways
   Seconds exposed_forward;
   Seconds exposed_backward;
-  Seconds exposed_host_forward;  // beyond what collectives alone show
+  Seconds exposed_host_forward;  // beyond exposed collectives
   Seconds exposed_host_backward;
   friend bool operator==(const ExchangeTimes&, const ExchangeTimes&) = default;
 };
@@ -93,29 +95,30 @@ inline ExchangeTimes operator+(const ExchangeTimes& x, const ExchangeTimes& y) {
           .exposed_host_backward = x.exposed_host_backward + y.exposed_host_backward};
 }
 
-// `cost` is that of the model's layers under the recomputation.
+// Returns the times of a stage's exchanges. `cost` is that of the model's layers under the recomputation.
 ExchangeTimes exchange_times(const ModelExchanges& exchanges, const ModelCost& cost, const StagePlace& place,
                              const Recomputation& recompute, const Performance& performance,
                              const Software& software);
 
-// What a unit does in a pass: its own computation, or a collective beside it.
+// Work of a unit in a pass: its own computation, or a collective beside it.
 enum class UnitWork : std::uint8_t { compute, gather, reduce };
 struct UnitSpan {
   UnitWork work = UnitWork::compute;
   std::size_t kind = 0;
-  std::int64_t unit =
-      0;  // counted along the stage from its first, the ends included; of ends that are one unit the last one's
+  // Index along the stage, ends included. If both ends form one unit, the index is that of the last.
+  std::int64_t unit = 0;
   Seconds start;  // from the start of the pass
   Seconds end;
   friend bool operator==(const UnitSpan&, const UnitSpan&) = default;
 };
 
-// A pass of one microbatch, unit by unit: the sums of exchange_times, laid out in time. The last ends with the pass.
+// Returns the spans of a pass of one microbatch, unit by unit: the sums of exchange_times, laid out in time.
+// The last span ends with the pass.
 std::vector<UnitSpan> unit_spans(const ModelExchanges& exchanges, const ModelCost& cost,
                                  const StagePlace& place, const Recomputation& recompute,
                                  const Performance& performance, const Software& software, bool backward);
 
-// The stage with what shows of them and with their copies.
+// Returns the stage's cost plus exposed exchanges and their copies.
 StageCost with_exchanges(StageCost stage, const ModelExchanges& exchanges, const ExchangeTimes& times,
                          const StagePlace& place);
 
