@@ -2,7 +2,7 @@
 // spread over the multiprocessors, under the device's power limit and the memory side of the roofline.
 //
 //   score    = smooth maximum of (head_size + value_size) / speed and softmax_width  in elements of head size
-//   step     = 2 x y score / (tile_peak / multiprocessors)                          a tile of x queries, y keys
+//   step     = 2 x y score / (tile_peak / multiprocessors)                        a tile of x queries, y keys
 //   tile     = steps x step + tile_fill
 //   work     = max(longest tile, tiles x tile / multiprocessors + last_tile x longest tile)
 //   kernel   = launch + max(work / clock, bytes / memory bandwidth, FLOPs / (speed x power_cap x clock))

@@ -1,8 +1,8 @@
 // Forward time of a rank's experts, from the router's scores to the weighted sum of the experts' outputs.
 // This is the smallest unit in tables of measured kernels.
 //
-//   rows   = tokens top_k / expert_parallel                    tokens on this rank, equally many for each expert
-//   moved  = 2 (2 tokens hidden + rows (2 hidden + 3 width))   bytes to permute, activate (reading gate and up), sum
+//   rows   = tokens top_k / expert_parallel                  tokens on this rank, the same for each expert
+//   moved  = 2 (2 tokens hidden + rows (2 hidden + 3 width)) bytes permuted, activated (gate, up read), summed
 //   block  = launch + moved / row_bandwidth + gate-and-up GEMM + down GEMM
 //
 // Values between the GEMMs have 16 bits in memory, even if the GEMMs have fewer. These kernels also cast

@@ -4,8 +4,8 @@
 //   forward    inputs read + outputs written
 //   backward   gradients of outputs read + saved values read + gradients of inputs written
 //   gradients  of a value that two ops read are added
-//   bias       of a linear joins the elementwise op that reads its output, or else costs a kernel; its gradient
-//              sums up the output's, unless the table states the bytes
+//   bias       of a linear joins the elementwise op that reads its output, or else costs a kernel; its
+//              gradient sums up the output's, unless the table states the bytes
 //   views      outputs that are views into one buffer have their gradients concatenated
 //
 // Traffic that no rule can derive is in the table as Op::traffic, as is the traffic of unfused framework
