@@ -1,10 +1,10 @@
-// What is alive at the worst moment of a backward pass through a table of ops beside what forward passes left:
-// gradients of activations between two ops, half-precision logits, inputs gathered for a weight gradient, and weight
-// gradients that a kernel of their own adds to the sum. Which of them a training stack has, hardware/software.hpp
-// says.
+// Peak memory of a backward pass through a table of ops, beyond saved activations: gradients of activations
+// between two ops, 16-bit logits, inputs gathered for a weight gradient, and weight gradients that a separate
+// kernel adds to the sum. hardware/software.hpp says which of them a training stack has.
 //
-// The walk goes through the ops from the last. While an op is under way, the gradients of its outputs and of its inputs
-// are alive; when it ends, those of its outputs and what only it had saved are freed. Bytes are of one rank.
+// The walk goes through the ops from the last. While an op runs, the gradients of its outputs and its inputs
+// are allocated. When it ends, its output gradients are freed, and saved tensors that no other op needs.
+// Bytes are of one rank.
 #pragma once
 
 #include <deque>
@@ -14,17 +14,18 @@
 
 namespace headroom {
 
-// Of one pass through the table each way, under a recomputation of some of its ops that holds so many bytes. Where gradients are
-// reduced when a unit is done (memory/units.hpp), those of the ops that are done stay until then.
+// Returns the peaks of one pass through the table each way. `recomputed` ops hold `working_set` bytes. If
+// units reduce their gradients when they are done (memory/units.hpp), gradients of finished ops stay until
+// then.
 PassPeaks pass_peaks(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                      Bytes working_set, Detail detail, const Software& software, const Bindings& letters,
                      bool reduces_units = false);
 
-// Peaks that are known of the kinds of layers of a model, since recomputations of the whole model have many of them in common. All are of
-// the same layers, sharding, letters, detail and stack.
+// Cache of peaks by kind of layer, because recomputations of a whole model share many of them. All entries
+// have the same layers, sharding, letters, detail and stack.
 class KnownPeaks {
  public:
-  // Null where it is not known.
+  // Returns the cached peaks; null if there are none.
   [[nodiscard]] const PassPeaks* find(std::size_t kind, const RecomputedOps& recomputed,
                                       Bytes working_set) const;
   const PassPeaks& add(std::size_t kind, const RecomputedOps& recomputed, Bytes working_set,
@@ -40,13 +41,13 @@ class KnownPeaks {
   std::deque<Known> known_;
 };
 
-// Sets those of all kinds of layers and of both ends, where the stack has `backward_buffers`.
+// Sets the peaks of all kinds of layers and of both ends, if the stack has `backward_buffers`.
 void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,
                         const Recomputation& recompute, Detail detail, const Software& software,
                         const Bindings& letters, bool reduces_units, KnownPeaks& known);
 
-// What a rank keeps for the whole run where the stack keeps a dummy gradient for each distinct shape of its layers'
-// weights: those of the kinds of layers that `counts` has.
+// Returns bytes of the dummy gradients that a rank keeps for the whole run, one for each distinct shape of
+// its layers' weights. `counts` selects the kinds of layers.
 Bytes dummy_gradients(const ModelLayers& layers, const KindCounts& counts, const Sharding& sharding,
                       const Software& software, const Bindings& letters);
 

@@ -1,20 +1,23 @@
-// What is alive at the worst moment of a forward pass through a table of ops, or of a recomputation of some of them, beside what
-// passes before it left: values that nothing keeps, from the op that makes them to the last that reads them, and longer where
-// the code that calls the ops refers to them still (Value::held_until). Bytes are of one rank.
+// Peak memory of a forward pass through a table of ops, or of a recomputation of some ops, beyond what
+// earlier passes left. It counts values that nothing saves, from the op that makes them to the last op that
+// reads them. They live longer if the code that calls the ops still refers to them (Value::held_until). Bytes
+// are of one rank.
 //
-// It matters where values are larger than what is kept of them: rows of experts around an all-to-all, or padded for FP8.
+// The peak matters if values are larger than what is saved of them: expert tokens around an all-to-all, or
+// tokens padded for FP8.
 #pragma once
 
 #include "headroom/memory/stage.hpp"
 
 namespace headroom {
 
-// As an excess over what the forward pass leaves when it is done: `freed` is what it has not made yet.
+// Returns the peak as an excess over what the forward pass leaves at its end. `freed` is what the pass has
+// not made yet.
 BackwardPeak forward_peak(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                           Detail detail, const Bindings& letters);
 
-// The same of a recomputation, in a backward pass that has come to the ops which run again. `working_set` is what it holds when it
-// is done.
+// Returns the peak of a recomputation in a backward pass that has reached the recomputed ops. `working_set`
+// is what the recomputation holds at its end.
 BackwardPeak replay_peak(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                          Bytes working_set, Detail detail, const Bindings& letters);
 

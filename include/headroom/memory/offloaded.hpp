@@ -1,10 +1,13 @@
-// What a layer saved that waits on the host for the backward pass (parallel/offload_modules.hpp).
+// Saved activations of a layer that wait on the host for the backward pass (parallel/offload_modules.hpp).
 //
-// A saved tensor leaves the device if all ops that save it are offloaded, or where a recomputation starts from it all that then run
-// again; one of fewer than 1 Mi elements stays [Megatron-LM, core/pipeline_parallel/fine_grained_activation_offload.py,
-// min_offloaded_tensor_size], and so does one whose allocation another one keeps. What nobody needs but lies in one allocation with
-// views that leave is freed with them, and not moved. It comes back while the layer after its own is under way backward, so that at a moment of a backward pass a rank has that of two
-// layers [ibid., a group ahead].
+// A saved tensor leaves the device if all ops that save it are offloaded. A tensor that a recomputation
+// starts from leaves if all ops that it recomputes are offloaded. Two kinds of tensor stay: those of fewer
+// than 1 Mi elements [Megatron-LM, core/pipeline_parallel/fine_grained_activation_offload.py,
+// min_offloaded_tensor_size], and those whose allocation another saved tensor keeps. A tensor that no op
+// needs, but that shares an allocation with views that leave, is freed with them and not moved.
+//
+// A tensor returns during the backward computation of the layer after its own. A rank then holds the fetched
+// tensors of two layers at once [ibid., a group ahead].
 #pragma once
 
 #include "headroom/memory/stage.hpp"
@@ -13,9 +16,9 @@ namespace headroom {
 
 inline constexpr double least_offloaded_elements = 1024 * 1024;
 
-// Of layers that are offloaded whole, all that they save that is large enough; the others keep theirs.
-//
-// Takes it from what layers keep, and from what their backward passes free. After set_backward_peaks.
+// Moves activations to the host: subtracts them from what layers keep, and from what their backward passes
+// free. Layers that are offloaded whole move all saved tensors that are large enough; other layers keep
+// theirs. Expects set_backward_peaks to have run.
 void set_offloaded(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,
                    const Offload& offload, const Recomputation& recompute, Detail detail,
                    const Bindings& letters);

@@ -1,5 +1,6 @@
-// The tensors that passes through a table of ops allocate and free on one rank, in order: what the walks of memory/forward.hpp and
-// memory/backward.hpp count at their worst moment, one by one, for an allocator to serve (memory/caching_allocator.hpp).
+// Tensors that passes through a table of ops allocate and free on one rank, in order, for an allocator to
+// serve (memory/caching_allocator.hpp). They are the tensors that memory/forward.hpp and memory/backward.hpp
+// count at their peak.
 #pragma once
 
 #include <vector>
@@ -10,7 +11,7 @@
 
 namespace headroom {
 
-// A tensor is allocated, or freed where no bytes are given. Tensors of one pass have numbers of their own, from 0 on.
+// Allocation of a tensor, or its release if `bytes` is negative. Tensors of a pass are numbered from 0.
 struct MemoryEvent {
   int tensor = 0;
   Bytes bytes = Bytes(-1);
@@ -19,14 +20,15 @@ struct MemoryEvent {
 constexpr bool frees(const MemoryEvent& event) { return event.bytes < Bytes(0); }
 
 struct PassEvents {
-  std::vector<MemoryEvent> forward;   // what it leaves is what the layer keeps
-  std::vector<MemoryEvent> backward;  // frees all that is left, but for `weight_gradients`
-  std::vector<int> weight_gradients;  // that stay until they are reduced, where units are (memory/units.hpp)
+  std::vector<MemoryEvent> forward;   // the tensors it leaves are those the layer keeps
+  std::vector<MemoryEvent> backward;  // frees all remaining tensors but `weight_gradients`
+  std::vector<int> weight_gradients;  // stay until their unit is reduced (memory/units.hpp)
   int tensors = 0;
 };
 
-// Of one pass through the table each way, under a recomputation of some of its ops. A layer's input is allocated with it, and its
-// result is freed at the end of its forward pass: the next layer allocates it again, and is served from where it was.
+// Returns the events of one pass through the table each way, with some ops recomputed. A layer's input is
+// allocated with it. Its result is freed at the end of its forward pass, because the next layer allocates it
+// again and gets the same block.
 PassEvents pass_events(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                        Detail detail, const Software& software, const Bindings& letters, bool reduces_units);
 

@@ -1,4 +1,4 @@
-// Device memory that a run takes beside what the model needs (hardware/system.hpp, Reserve).
+// Non-torch memory of a run (hardware/system.hpp, Reserve).
 #pragma once
 
 #include "headroom/hardware/software.hpp"
@@ -13,14 +13,14 @@ inline Bytes reserved(const Reserve& reserve, const Software& software, const St
   return static_cast<double>(once ? 1 : communicators(axis_sizes(strategy))) * reserve.bytes;
 }
 
-// By every device of the system.
+// Returns the reserves of every device of the system.
 inline Bytes reserved(const System& system, const Software& software, const Strategy& strategy) {
   Bytes sum;
   for (const Reserve& reserve : system.reserves) sum += reserved(reserve, software, strategy);
   return sum;
 }
 
-// Of any strategy and any training stack.
+// Returns the largest reserves of any strategy on any training stack.
 inline Bytes most_reserved(const System& system) {
   Strategy strategy;
   for (const auto& [axis, size] : axis_fields) strategy.*size = 2;

@@ -1,5 +1,6 @@
-// What one microbatch leaves on one rank when it passes through one virtual stage: layers under a recomputation
-// policy, the embedding before the first, the head after the last, and the output that was sent on.
+// Activations that one microbatch leaves on one rank in one virtual stage: its layers under a recomputation
+// policy, the embedding before the first layer, the output layer after the last, and the output that was sent
+// on.
 #pragma once
 
 #include <array>
@@ -14,10 +15,10 @@
 
 namespace headroom {
 
-// Which pass through an op: its forward pass, the one that makes again what was dropped, or its backward pass.
+// Kind of pass through an op: its forward pass, its recomputation, or its backward pass.
 enum class OpPass : std::uint8_t { forward, recomputation, backward };
 
-// An op of a kind of layer, both as indices (ModelLayers::kinds, OpTable::ops()), or none.
+// An op of a kind of layer, as indices into ModelLayers::kinds and OpTable::ops(), or no op.
 struct OpPlace {
   int kind = nowhere;
   int op = nowhere;
@@ -25,20 +26,20 @@ struct OpPlace {
   friend bool operator==(const OpPlace&, const OpPlace&) = default;
 };
 
-// What a backward pass through the ops of a layer, or of an end of the model, adds at its worst moment to what forward
-// passes left (memory/backward.hpp); or a recomputation, or the forward pass before it, which has as many others alive
-// (memory/forward.hpp).
+// Memory that a pass through a layer, or an end of the model, adds at its peak to what forward passes left.
+// The pass is a backward pass (memory/backward.hpp). It can also be a recomputation, or a forward pass with
+// as many others in flight (memory/forward.hpp).
 struct BackwardPeak {
-  OpPlace during;          // the op under way then; none: the training stack counts no such moment
-  Bytes freed;             // of what the forward pass left, or will have left
-  Bytes recompute;         // that the recomputation holds still
-  Bytes gradients;         // of activations
+  OpPlace during;          // the op at the peak; none: the stack counts no peaks within passes
+  Bytes freed;             // part of what the forward pass left or will leave
+  Bytes recompute;         // still held by the recomputation
+  Bytes gradients;         // gradients of activations
   Bytes logits;            // gradients of the logits, in the precision of the output layer
-  Bytes gathered;          // sequence shards of all ranks, put together
-  Bytes weight_gradients;  // not yet added to their sum or reduced to shards, or dummies of those that are
-  Bytes dequantized;       // weights that an op makes BF16 for its products
-  Bytes fetched;           // of what waited on the host, what is not freed yet
-  Bytes forward_values;    // that a forward pass makes and nothing keeps
+  Bytes gathered;          // sequence shards of all ranks, gathered
+  Bytes weight_gradients;  // not yet added or reduced to shards, or dummies
+  Bytes dequantized;       // weights that an op dequantizes to BF16 for its GEMMs
+  Bytes fetched;           // activations from the host that are not freed yet
+  Bytes forward_values;    // values of a forward pass that nothing saves
   friend bool operator==(const BackwardPeak&, const BackwardPeak&) = default;
 };
 
@@ -47,22 +48,23 @@ constexpr Bytes total(const BackwardPeak& peak) {
          peak.dequantized + peak.fetched + peak.forward_values - peak.freed;
 }
 
-// The worst moment of a backward pass and its recomputation, and that of the forward pass where it takes more; none where it does
-// not, since what comes from the host and what is reduced beside a pass is a backward pass's alone.
+// Peak of a backward pass with its recomputation, and of the forward pass if that takes more. The forward
+// peak is empty otherwise. Only a backward pass fetches from the host or reduces beside its computation.
 struct PassPeaks {
   BackwardPeak backward;
   BackwardPeak forward;
   friend bool operator==(const PassPeaks&, const PassPeaks&) = default;
 };
 
-// Of weights that data-parallel ranks divide, what a rank has whole at a moment of a backward pass (memory/units.hpp).
+// Sharded weights and gradients that are whole on a rank at a moment of a backward pass (memory/units.hpp).
 struct UnitBytes {
   Bytes gathered;   // weights
   Bytes gradients;  // beside BackwardPeak::weight_gradients
   friend bool operator==(const UnitBytes&, const UnitBytes&) = default;
 };
 
-// Of a run of layers, in the order of the model: what the first has beside it, the last, and those between.
+// Unit bytes of a run of layers, in the order of the model: beside its first layer, its last, and those
+// between.
 struct RunUnits {
   UnitBytes first;
   UnitBytes inner;
@@ -70,13 +72,13 @@ struct RunUnits {
   friend bool operator==(const RunUnits&, const RunUnits&) = default;
 };
 
-// Consecutive layers, or consecutive checkpoints of several layers, that are kept alike.
+// A run of consecutive layers, or of checkpoints of several layers, that save the same bytes.
 struct CheckpointRun {
   std::int64_t count = 0;
-  Bytes kept;        // by each, from forward to backward
-  Bytes recomputed;  // made again when the backward pass reaches it: its working set
-  Bytes deferred;    // until a pass for weights of its own, where there is one
-  Bytes on_host;     // of each, from forward to backward
+  Bytes kept;        // saved by each, from forward to backward pass
+  Bytes recomputed;  // working set when the backward pass recomputes it
+  Bytes deferred;    // held for a separate weight-gradient pass, if any
+  Bytes on_host;     // on the host for each, from forward to backward pass
   PassPeaks peaks;
   RunUnits units;
   friend bool operator==(const CheckpointRun&, const CheckpointRun&) = default;
@@ -84,10 +86,11 @@ struct CheckpointRun {
 
 struct StageActivations {
   std::vector<CheckpointRun> layers;  // in the order of the model
-  Bytes embedding;                    // on the first stage: all that stands before the layers
-  Bytes head;    // on the last stage: all that stands after them (final normalization, output layer, loss)
+  Bytes embedding;                    // on the first stage: everything before the layers
+  // On the last stage: everything after the layers (final normalization, output layer, loss).
+  Bytes head;
   Bytes output;  // the sent output, unless it is deallocated
-  // Of embedding and head, until a pass for weights of its own, where there is one.
+  // Bytes that the embedding and the output layer hold for a separate weight-gradient pass, if any.
   Bytes embedding_deferred;
   Bytes head_deferred;
   PassPeaks embedding_peaks;
@@ -97,37 +100,38 @@ struct StageActivations {
   friend bool operator==(const StageActivations&, const StageActivations&) = default;
 };
 
-// Bytes a rank keeps for one layer under a policy, and those that its recomputation makes again.
+// Bytes that a rank saves for one layer under a policy, and bytes that its recomputation holds.
 struct LayerActivations {
   Bytes kept;
   Bytes recomputed;
-  Bytes
-      on_host;  // what waits there for the backward pass, and is not among what is kept (memory/offloaded.hpp)
+  // Bytes that wait on the host for the backward pass; not part of `kept` (memory/offloaded.hpp).
+  Bytes on_host;
   PassPeaks peaks;
   friend bool operator==(const LayerActivations&, const LayerActivations&) = default;
 };
 
-// Of the model's first kind.
+// Returns the activations of a layer of the model's first kind.
 LayerActivations layer_activations(const Transformer& model, const Strategy& strategy,
                                    const Workload& workload, const Recomputation& recompute, Detail detail);
 
-// One layer of a kind, or what stands at an end of the model, which nothing recomputes but layers of multi-token prediction.
+// Activations of one layer of a kind, or of an end of the model. Of the ends, only layers of multi-token
+// prediction are recomputed.
 struct KindActivations {
   KindPosition position = KindPosition::layer;
-  LayerActivations plain;       // where it is not recomputed
-  LayerActivations recomputed;  // where it is
+  LayerActivations plain;       // without recomputation
+  LayerActivations recomputed;  // with recomputation
   friend bool operator==(const KindActivations&, const KindActivations&) = default;
 };
 
-// The parts of a model, each counted once: what virtual stages are put together from. Depends on t, b, sequence
-// parallelism and the recomputation policy, and not on how the layers are divided.
+// Activations of the parts of a model, each counted once; virtual stages are composed from them. They depend
+// on t, b, sequence parallelism and the recomputation policy, but not on the division into stages.
 struct ModelActivations {
   std::vector<KindActivations> kinds;  // in the order of ModelLayers::kinds
   Bytes output;                        // a stage's sent output, unless it is deallocated
   friend bool operator==(const ModelActivations&, const ModelActivations&) = default;
 };
 
-// The same in symbols, for all t, b and s that shard alike.
+// Symbolic ModelActivations, valid for every t, b and s that shards this way.
 struct KindActivationExprs {
   KindPosition position = KindPosition::layer;
   KindSizes sizes;
@@ -153,14 +157,16 @@ Bytes kept(const StageActivations& stage);
 
 StageActivations stage_activations(const ModelActivations& parts, const StagePlace& place,
                                    const Recomputation& recompute);
-// The same into a value that is there, since a search asks for many and each new one has its room cleared.
+// Writes stage_activations() into an existing value. A search needs many, and a new value would have its
+// memory cleared each time.
 void set_stage_activations(StageActivations& stage, const ModelActivations& parts, const StagePlace& place,
                            const Recomputation& recompute);
-// Of the ends and the output alone, without layers, where nothing is recomputed at the ends.
+// Returns the activations of the ends and the output, without layers, for models whose ends recompute
+// nothing.
 StageActivations end_activations(const ModelActivations& parts, const StagePlace& place);
 
-// Every virtual stage of the model, in order: p m of them. With what they hold for weights, where those have passes
-// of their own.
+// Returns every virtual stage of the model, in order: p m of them. With separate weight-gradient passes,
+// stages include what those passes need.
 std::vector<StageActivations> stage_activations(const ModelLayers& layers, const Sharding& sharding,
                                                 const Bindings& letters, const Strategy& strategy,
                                                 const Workload& workload, Detail detail,
@@ -169,27 +175,27 @@ std::vector<StageActivations> stage_activations(const Transformer& model, const 
                                                 const Workload& workload, Detail detail,
                                                 const Software& software = {});
 
-// What a backward pass has whole of a kind of layers, or of an end of the model, where data-parallel ranks divide weights or
-// gradients.
+// Weights and gradients that are whole during a backward pass through a kind of layer, or an end of the
+// model, if data-parallel ranks shard weights or gradients.
 struct KindUnit {
   KindPosition position = KindPosition::layer;
-  Bytes gathered;   // its weights
-  Bytes gradients;  // its gradients, before their reduction
-  Bytes reduction;  // the same as the reduction reads them
+  Bytes gathered;   // weights of the unit
+  Bytes gradients;  // gradients of the unit before their reduction
+  Bytes reduction;  // gradients as the reduction reads them
   friend bool operator==(const KindUnit&, const KindUnit&) = default;
 };
 struct ModelUnits {
   std::vector<KindUnit> kinds;  // in the order of ModelLayers::kinds
-  bool keeps_gathered = false;  // from the forward pass on
-  bool ends_in_root =
-      false;      // embedding and head are one unit, which is whole from the first to the last moment
-  Bytes buckets;  // of gradients, whatever unit is under way
+  bool keeps_gathered = false;  // weights stay gathered after the forward pass
+  // Embedding and output layer are one unit, which stays whole throughout.
+  bool ends_in_root = false;
+  Bytes buckets;  // gradient buckets, during any unit
   friend bool operator==(const ModelUnits&, const ModelUnits&) = default;
 };
 
-// What is held for the gradients of weights, from a backward pass for inputs until the pass for weights: inputs of
-// linear layers and the gradients of their outputs, and of the embedding likewise. Normalizations hold nothing: the
-// gradients of their few parameters are made with those of their inputs.
+// Bytes held for weight gradients, from an input-gradient pass until the weight-gradient pass: inputs of
+// linears and the gradients of their outputs, and the same of the embedding. Normalizations hold nothing,
+// because the gradients of their few parameters are computed with those of their inputs.
 struct KindDeferred {
   KindPosition position = KindPosition::layer;
   Bytes bytes;
@@ -205,8 +211,8 @@ DeferredActivations deferred_activations(const ModelLayers& layers, const Shardi
 DeferredActivations deferred_activations(const Transformer& model, const Strategy& strategy,
                                          const Workload& workload, Detail detail);
 
-// A virtual stage whose weights have passes of their own. What its layers recompute is held for them like what they
-// kept.
+// Returns a virtual stage with separate weight-gradient passes. What its layers recompute is held for them,
+// as is what they saved.
 StageActivations with_weight_passes(StageActivations stage, const DeferredActivations& deferred,
                                     const StagePlace& place, const Recomputation& recompute);
 

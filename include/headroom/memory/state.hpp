@@ -1,5 +1,6 @@
-// Weights, gradients and optimizer state of a rank: by default those of mixed-precision Adam [K22 section 6; Megatron-LM,
-// docs/source/api-guide/dist_optimizer: 16 to 18 bytes a parameter, of which 12 can be sharded].
+// Weights, gradients and optimizer state of a rank. The defaults are those of mixed-precision Adam [K22
+// section 6; Megatron-LM, docs/source/api-guide/dist_optimizer: 16 to 18 bytes a parameter, of which 12 can
+// be sharded].
 #pragma once
 
 #include <vector>
@@ -11,17 +12,17 @@
 
 namespace headroom {
 
-// Parameters of the whole model as published: the vocabulary unpadded, tied embeddings counted once, without multi-token
-// prediction.
+// Returns the parameters of the whole model as published: with the unpadded vocabulary, tied embeddings
+// counted once, and no multi-token prediction.
 double parameter_count(const Transformer& model);
 
-// The same beside those that a token meets: of the experts of a layer, q. Publishers count the word embedding that it is
-// looked up in, or leave that out where the output layer has weights of its own.
+// Parameters of a model, and those active for a token: q of the experts of a layer. Some publishers count the
+// word embedding as active; others leave it out if the output layer has its own weights.
 struct ParameterCounts {
   double all = 0;
   double active = 0;
   double active_without_embedding = 0;
-  double predictors = 0;  // of multi-token prediction, which `all` and those that are active leave out
+  double predictors = 0;  // multi-token prediction, in none of the other counts
   friend bool operator==(const ParameterCounts&, const ParameterCounts&) = default;
 };
 ParameterCounts parameter_counts(const Transformer& model);
@@ -30,11 +31,11 @@ ParameterCounts parameter_counts(const Transformer& model);
 struct Parameters {
   double dense = 0;
   double expert = 0;
-  // Those of them that are factors of products of fewer than 16 bits.
+  // Parts of the above: operands of GEMMs in fewer than 16 bits.
   double narrow_dense = 0;
   double narrow_expert = 0;
-  double narrow_output = 0;  // of an output layer, which 16 bits stay of
-  // Those that are frozen, and of these the ones of fewer bits (model/adapters.hpp).
+  double narrow_output = 0;  // of an output layer, which also keeps 16-bit weights
+  // Parts of the above: frozen parameters, and frozen parameters of fewer than 16 bits (model/adapters.hpp).
   double frozen_dense = 0;
   double frozen_expert = 0;
   double quantized_dense = 0;
@@ -50,7 +51,7 @@ struct Parameters {
 
 constexpr double total(const Parameters& parameters) { return parameters.dense + parameters.expert; }
 
-// Those that have gradients and are stepped.
+// Returns the trained parameters, which have gradients and are stepped.
 constexpr Parameters trained(Parameters parameters) {
   parameters.dense -= parameters.frozen_dense;
   parameters.expert -= parameters.frozen_expert;
@@ -59,7 +60,7 @@ constexpr Parameters trained(Parameters parameters) {
   return parameters;
 }
 
-// Of one class alone.
+// Returns the parameters of one class.
 constexpr Parameters of_class(Parameters parameters, WeightClass weights) {
   if (weights == WeightClass::dense) {
     parameters.expert = parameters.narrow_expert = parameters.frozen_expert = parameters.quantized_expert = 0;
@@ -70,29 +71,32 @@ constexpr Parameters of_class(Parameters parameters, WeightClass weights) {
   return parameters;
 }
 
-// Of the parts of a model that one tensor-parallel rank holds.
+// Parameters of the parts of a model that one tensor-parallel rank holds.
 struct ModelParameters {
-  std::vector<Parameters> kinds;  // of one layer, or end, in the order of ModelLayers::kinds
-  double shared = 0;  // the output layer's weights, where tied embeddings stand on one rank with them
-  double copied =
-      0;  // the word embedding's, of which multi-token prediction has a copy on a rank without them
-  std::vector<MatrixList> matrices;  // of one of each kind, where the optimizer steps matrices
+  std::vector<Parameters> kinds;  // of one layer or end, in the order of ModelLayers::kinds
+  // The output layer's weights, if the rank also holds the embedding that they are tied to.
+  double shared = 0;
+  // The word embedding's weights, which multi-token prediction copies to a rank without them.
+  double copied = 0;
+  std::vector<MatrixList> matrices;  // of one layer of each kind, if the optimizer steps matrices
   friend bool operator==(const ModelParameters&, const ModelParameters&) = default;
 };
 
-// What holds the head, without the output layer's weights that are the embedding's.
+// Returns the parameters of a rank that holds the output layer, without the weights it shares with the
+// embedding.
 constexpr Parameters without_shared(Parameters held, const ModelParameters& parts) {
   held.dense -= parts.shared;
   if (held.frozen_dense > 0) held.frozen_dense -= parts.shared;
   return held;
 }
 
-// Whether a pipeline rank has the copy of the word embedding: it holds the head, which is the last kind, and not both ends.
+// Returns whether a pipeline rank holds the copy of the word embedding: it holds the output layer, which is
+// the last kind, but not both ends.
 constexpr bool has_copy(const ModelParameters& parts, const KindCounts& counts, bool both_ends) {
   return parts.copied > 0 && !both_ends && !counts.empty() && counts[counts.size() - 1] > 0;
 }
 
-// The same in symbols, for all t that shard alike.
+// Symbolic parameters, valid for every t that shards this way.
 struct KindParameterExprs {
   KindSizes sizes;
   Expr dense;
@@ -120,8 +124,8 @@ ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& lette
 ModelParameters model_parameters(const Transformer& model, const Strategy& strategy, const Workload& workload,
                                  const Software& software = {});
 
-// Of a pipeline rank whose virtual stages hold so many of each kind, the last of which is the head; `both_ends`: the first and
-// the last virtual stage are among them.
+// Returns the parameters of a pipeline rank. `counts` has the layers of each kind on its virtual stages; the
+// last kind is the output layer's. `both_ends`: the rank holds the first and the last virtual stage.
 constexpr Parameters parameters_of_rank(const ModelParameters& parts, const KindCounts& counts,
                                         bool both_ends) {
   Parameters sum;
@@ -144,62 +148,71 @@ constexpr Parameters parameters_of_rank(const ModelParameters& parts, const Kind
   return sum;
 }
 
-// Of the same rank; empty where the optimizer does not step matrices.
+// Returns the matrices of a pipeline rank; empty if the optimizer does not step matrices.
 MatrixList matrices_of_rank(const ModelParameters& parts, const KindCounts& counts, bool both_ends);
 
-// Parameters of each pipeline rank (of one of its tensor-parallel ranks). Tied embeddings stand on the first and on the
-// last rank, each with gradients and optimizer state of its own, unless those are the same rank.
+// Returns the parameters of each pipeline rank, for one of its tensor-parallel ranks. The first and the last
+// rank each hold tied embeddings with gradients and optimizer state of their own, unless they are the same
+// rank.
 std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strategy& strategy,
                                            const Workload& workload);
 
-// Parameters that the optimizer of a rank steps, of all that it holds: its shard of those that are trained.
+// Returns the parameters that a rank's optimizer steps: its shard of the trained ones among `held`.
 double stepped_by_rank(const Parameters& held, const Strategy& strategy);
 
-// Bytes of frozen weights: of 16 bits, or of fewer.
+// Returns bytes of frozen weights, in 16 bits or fewer.
 double frozen_bytes(const Parameters& held);
 
 struct ModelState {
   Bytes weights;
   Bytes gradients;
   Bytes optimizer;  // master weights and moments
-  Bytes on_host;    // that the host's memory holds for the rank, beside all this
+  Bytes on_host;    // in host memory, not part of the others
   friend bool operator==(const ModelState&, const ModelState&) = default;
 };
 
 constexpr Bytes total(const ModelState& state) { return state.weights + state.gradients + state.optimizer; }
 
-// Bytes of a weight of products of fewer than 16 bits, in its type, with its part of a scale.
+// Returns bytes of a weight for GEMMs in fewer than 16 bits, with its share of a scale.
 constexpr double weight_size(Dtype dtype) {
   const BlockScales& scales = row_of(dtype).scales;
   return (bits_of(dtype) + static_cast<double>(scales.bits) / scales.weight_block) / 8;
 }
 
-// Bytes that a rank keeps of such a weight: as many copies as products take (hardware/device.hpp), from the first microbatch
-// to the last, and the 16 bits that they were cast from, unless weights are kept in the type alone [Transformer Engine,
-// module/base.py, get_weight_workspace; Megatron-LM, --fp8-param-gather].
+// Returns bytes that a rank keeps of a weight for GEMMs in fewer than 16 bits, from the first microbatch to
+// the last. They cover the copies that GEMMs need (hardware/device.hpp), and the 16-bit weight they were cast
+// from unless weights are stored in fewer bits alone [Transformer Engine, module/base.py,
+// get_weight_workspace; Megatron-LM, --fp8-param-gather].
 double narrow_weight_size(const Strategy& strategy, int copies);
 
-// Of the copies alone.
+// Returns bytes of the copies alone.
 double copies_size(const Strategy& strategy, int copies);
 
-// Bytes of it that data-parallel ranks gather after a step. MXFP8 weights travel at 16 bits, in the buffer of the gradients
-// [Megatron-LM, --reuse-grad-buf-for-mxfp8-param-ag].
+// Returns bytes of such a weight that data-parallel ranks gather after a step. MXFP8 weights travel in 16
+// bits, in the gradient buffer [Megatron-LM, --reuse-grad-buf-for-mxfp8-param-ag].
 double gathered_narrow_weight_size(const Strategy& strategy);
 
-// Bytes of the gradients of so many parameters.
+// Returns bytes of the gradients of `parameters` parameters.
 constexpr Bytes gradient_bytes(double parameters, Dtype dtype) {
   return Bytes(parameters * static_cast<double>(size_of(dtype)));
 }
 
-// Of weights that were gathered from their shards; frozen ones of fewer bits are gathered as they are kept.
+// Returns bytes of weights gathered from their shards. Frozen weights of fewer than 16 bits are gathered as
+// stored.
 Bytes gathered_bytes(const Parameters& parameters, const Strategy& strategy);
 
-// Data sharding divides the state of each class over the ranks that hold the same weights: optimizer state, gradients from
-// zero2 on, weights with zero3. Weights and gradients that stay whole for an iteration all the same are among them: those of
-// pipeline ranks, and gradients that a stack sums before it reduces them. What passes gather and reduce unit by unit is not
-// (memory/units.hpp). `copies` of each weight of products of fewer than 16 bits. What Muon keeps of matrices is that of the rank
-// that steps the most of them; gradients are there twice where buckets have copies of them; what Adafactor keeps of rows and columns is whole on every rank [PyTorch,
-// torch/distributed/tensor/_ops/_tensor_ops.py, new_factory_strategy]. `matrices` are those of the parameters.
+// Returns the state of a rank. Data sharding divides each class over the ranks that hold the same weights:
+// optimizer state, gradients from zero2 on, weights with zero3.
+//
+// The state includes weights and gradients that stay whole for an iteration despite sharding: weights on
+// pipeline ranks, and gradients that a stack sums before it reduces them. It excludes what passes gather and
+// reduce unit by unit (memory/units.hpp). `copies` is the number of copies of each weight for GEMMs in fewer
+// than 16 bits.
+//
+// Muon's state of matrices is that of the rank that steps the most of them. Gradients count twice if buckets
+// have copies of them. Adafactor's state of rows and columns is whole on every rank [PyTorch,
+// torch/distributed/tensor/_ops/_tensor_ops.py, new_factory_strategy]. `matrices` are the matrices among
+// `parameters`.
 ModelState model_state(const Transformer& model, const Strategy& strategy, const Workload& workload,
                        const Parameters& parameters, int copies = 2, const Software& software = {},
                        const MatrixList& matrices = {});

@@ -1,13 +1,15 @@
-// What is alive on a pipeline rank before, during and after each step of its schedule.
+// Memory in use on a pipeline rank before, during and after each step of its schedule.
 //
-// A forward pass leaves what its virtual stage keeps. A backward pass first lets go of the head, then goes through the
-// layers from the last, making a checkpoint's working set again before it frees what the checkpoint kept. Where weights
-// have passes of their own, it leaves what those need, and they free it. Where the training stack counts what else is
-// alive during an op, its worst moment may be during any op of the head, of a layer or of the embedding.
+// A forward pass leaves what its virtual stage saves. A backward pass first frees the output layer's
+// activations, then goes through the layers from the last. It recomputes a checkpoint's working set before it
+// frees the checkpoint. With separate weight-gradient passes, a backward pass leaves what those passes need,
+// and they free it. If the training stack counts memory during ops, the peak may be during any op of the
+// output layer, of a layer or of the embedding.
 //
-// Where passes run in pairs (ScheduleShape::in_pairs), a forward pass goes through its first layer while the backward pass beside it
-// goes through its last, and so on: what the one leaves takes the place of what the other frees, one layer behind, and the head of the
-// one comes after all layers of the other [Megatron-LM, core/models/common/model_chunk_schedule_plan.py].
+// If passes run in pairs (ScheduleShape::in_pairs), a forward pass goes through its first layer while the
+// backward pass beside it goes through its last, and so on. What the forward pass leaves takes the place of
+// what the backward pass frees, one layer behind. The output layer of the one pass comes after all layers of
+// the other [Megatron-LM, core/models/common/model_chunk_schedule_plan.py].
 #pragma once
 
 #include <algorithm>
@@ -19,22 +21,22 @@
 
 namespace headroom {
 
-// What is alive at one moment. The parts add up to the total.
+// Memory in use at one moment. The parts add up to the total.
 struct Activations {
   Bytes layers;
   Bytes embedding;
   Bytes head;
   Bytes outputs;    // sent outputs that were not deallocated
   Bytes recompute;  // working set of the checkpoint under recomputation
-  // Of the op under backward, where the training stack counts them (memory/backward.hpp).
+  // Memory of the op whose backward runs, if the training stack counts it (memory/backward.hpp).
   Bytes gradients;  // of activations
   Bytes logits;     // gradients of logits, in the precision of the output layer
   Bytes gathered;   // inputs and gradients of all sequence shards
   Bytes weight_gradients;
   Bytes dequantized_weights;
-  Bytes fetched;         // from the host, for the layer under way and the one before it
-  Bytes forward_values;  // of a forward pass or a recomputation, that nothing keeps (memory/forward.hpp)
-  // Of weights and gradients that data-parallel ranks divide (memory/units.hpp), whole for the unit under way.
+  Bytes fetched;         // from the host, for the current layer and the one before it
+  Bytes forward_values;  // unsaved values of a forward pass (memory/forward.hpp)
+  // Sharded weights and gradients that are whole for the current unit (memory/units.hpp).
   Bytes gathered_weights;
   Bytes unit_gradients;
   friend bool operator==(const Activations&, const Activations&) = default;
@@ -87,34 +89,36 @@ constexpr Bytes total(const Activations& parts) {
 
 struct StepActivations {
   Step step;
-  bool stored = false;  // in full, by the rank's window
-  // forward: at its end; backward: at its start, during the recomputation that takes the most, or at its end, when
-  // all is held for a pass for weights; backward_weight: at its start
+  bool stored = false;  // saved in full, within the rank's window
+  // Highest memory of the step. forward: at its end. backward: at its start, during the largest
+  // recomputation, or at its end, when all memory for a weight-gradient pass is held. backward_weight: at its
+  // start.
   Activations highest;
   Activations after;
-  OpPlace
-      during;  // the op of a backward pass during which it is highest, where the stack counts such moments
+  // The op of a backward pass at its peak, if the stack counts peaks within passes.
+  OpPlace during;
   friend bool operator==(const StepActivations&, const StepActivations&) = default;
 };
 
-// What passes through one virtual stage do to a rank's memory.
+// Effect of passes through one virtual stage on a rank's memory.
 struct PassActivations {
-  Activations left;    // by a forward pass
-  Activations excess;  // of a backward pass at its worst moment above what was alive before it, if any
-  OpPlace during;      // of its worst moment
-  // The same where a forward pass through a stage like this one runs beside it, above what was alive before both; only where passes
-  // run in pairs.
+  Activations left;    // left by a forward pass
+  Activations excess;  // peak of a backward pass above its start, if any
+  OpPlace during;      // op at that peak
+  // Peak of a backward pass with a forward pass of an equal stage beside it, above what was in use before
+  // both. Set only if passes run in pairs.
   Activations paired_excess;
   OpPlace paired_during;
-  Activations deferred;  // by a backward pass, until the pass for weights of its own, where there is one
-  Bytes on_host;         // that a forward pass leaves there, until the backward pass
+  Activations deferred;  // held for a separate weight-gradient pass, if any
+  Bytes on_host;         // left on the host from forward to backward pass
   friend bool operator==(const PassActivations&, const PassActivations&) = default;
 };
 
 PassActivations pass_activations(const StageActivations& stage, bool in_pairs = false);
 
-// The excess of a backward pass where a forward pass through another virtual stage runs beside it. Layers of that which leave more than
-// those that go are counted from the start.
+// Returns the excess of a backward pass with a forward pass of another virtual stage beside it. If the
+// forward pass's layers leave more than the backward pass's layers free, the difference counts from the
+// start.
 constexpr Activations excess_beside(const PassActivations& backward, const PassActivations& forward) {
   Activations excess = backward.paired_excess;
   excess.layers += std::max(Bytes(0), forward.left.layers - backward.left.layers);
@@ -122,12 +126,13 @@ constexpr Activations excess_beside(const PassActivations& backward, const PassA
   return excess;
 }
 
-// Of the m virtual stages of a rank; `stages` are the p m of the model, in order.
+// Returns the effects of passes through a rank's m virtual stages. `stages` are the p m of the model, in
+// order.
 std::vector<PassActivations> pass_activations(const std::vector<StageActivations>& stages,
                                               const ScheduleShape& shape, std::int64_t rank);
 
-// Calls visit(StepActivations) for every step of a rank, in order. The rank stores up to `window` passes in full:
-// they take what `full` says, and the others what `checkpointed` says.
+// Calls visit(StepActivations) for every step of a rank, in order. The rank saves up to `window` passes in
+// full. Such passes do what `full` says, the others what `checkpointed` says.
 template <class Visit>
 void visit_activations(const std::vector<PassActivations>& checkpointed,
                        const std::vector<PassActivations>& full, std::int64_t window,
@@ -139,7 +144,7 @@ void visit_activations(const std::vector<PassActivations>& checkpointed,
   for (auto& counts : alive) counts.assign(static_cast<std::size_t>(shape.chunks), 0);
   std::vector<std::int64_t> deferred(static_cast<std::size_t>(shape.chunks), 0);
   Activations now;
-  const PassActivations* beside = nullptr;  // of the forward pass under way where a backward pass starts
+  const PassActivations* beside = nullptr;  // the forward pass in progress when a backward pass starts
   visit_windowed_steps(shape, rank, window, [&](const Step& step, bool stored) {
     const auto chunk = static_cast<std::size_t>(step.chunk);
     const PassActivations& pass = (*kinds[stored ? 1 : 0])[chunk];
@@ -176,7 +181,7 @@ void visit_activations(const std::vector<PassActivations>& checkpointed,
   });
 }
 
-// The steps as values: 2 n m of them, or 3 n m with passes for weights.
+// Returns the steps as values: 2 n m of them, or 3 n m with weight-gradient passes.
 std::vector<StepActivations> activations_by_step(const std::vector<StageActivations>& stages,
                                                  const ScheduleShape& shape, std::int64_t rank);
 std::vector<StepActivations> activations_by_step(const std::vector<StageActivations>& checkpointed,
