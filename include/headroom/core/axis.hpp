@@ -1,7 +1,8 @@
-// The axes that a training run is divided along: their names, their letters and what each divides.
+// Axes of parallelism: their names, their letters and what each divides.
 //
-// An axis that joins is a row here, a field of Strategy that gives its size (parallel/axes.hpp reads it) and what it
-// inserts into an op table (model/exchange.hpp). Groups of ranks, shares, communicators and reserves follow.
+// A new axis needs a row here, a field of Strategy for its size (parallel/axes.hpp reads it), and the
+// collectives that it inserts into an op table (model/exchange.hpp). Groups of ranks, shares, communicators
+// and reserves follow from these.
 #pragma once
 
 #include <array>
@@ -15,9 +16,10 @@ namespace headroom {
 
 enum class ParallelAxis : std::uint8_t { tensor, context, expert_tensor, expert, data, pipeline };
 
-// What a rank of the axis has a part of. tokens: of every sequence. weights: of every matrix outside experts.
-// expert_weights: of every matrix of an expert. experts: of the experts of a layer. layers: of the model. replicas:
-// of the batch.
+// Dimension that the ranks of an axis share.
+// tokens: of every sequence. weights: of every matrix outside experts. expert_weights: of every matrix of an
+// expert.
+// experts: of a layer. layers: of the model. replicas: parts of the batch.
 enum class Divides : std::uint8_t { tokens, weights, expert_weights, experts, layers, replicas };
 
 struct AxisRow {
@@ -29,8 +31,9 @@ struct AxisRow {
 
 inline constexpr std::size_t axis_count = 6;
 
-// In the order in which ranks are numbered, fastest first [Megatron-LM, core/parallel_state.py, tp-cp-ep-dp-pp]. Ranks
-// of experts are numbered anew inside a pipeline rank: expert_tensor, expert, and the replicas that are left.
+// Axes in the order in which ranks are numbered, fastest first [Megatron-LM, core/parallel_state.py,
+// tp-cp-ep-dp-pp]. Ranks of experts have numbers of their own within a pipeline rank: expert_tensor, expert,
+// and the remaining replicas.
 inline constexpr std::array<AxisRow, axis_count> parallel_axes{{
     {ParallelAxis::tensor, "tensor", 't', Divides::weights},
     {ParallelAxis::context, "context", 'c', Divides::tokens},
@@ -42,10 +45,12 @@ inline constexpr std::array<AxisRow, axis_count> parallel_axes{{
 
 constexpr const AxisRow& row_of(ParallelAxis axis) { return parallel_axes[static_cast<std::size_t>(axis)]; }
 
-// Which ranks of an axis a collective is of: all, or those of a part of the group, or one of each part.
+// Ranks of an axis that a collective joins: all of them, the ranks of one part of the group, or one rank of
+// each part.
 enum class GroupPart : std::uint8_t { whole, inner, outer };
 
-// Weights that are reduced over the same ranks: data-parallel groups of experts are smaller than those of the rest.
+// Classes of weights by the ranks that reduce their gradients. Data-parallel groups of experts are smaller
+// than those of other weights.
 enum class WeightClass : std::uint8_t { dense, expert };
 inline constexpr std::size_t weight_classes = 2;
 

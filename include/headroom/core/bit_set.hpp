@@ -1,5 +1,5 @@
-// A set of small numbers, a bit each, of a bounded capacity that may exceed a machine word. Sets compare like the numbers that
-// their bits write, so that they can be sorted.
+// A set of small numbers, one bit each. Its bounded capacity may exceed a machine word. Sets are ordered as
+// the binary numbers that their bits form, so that they can be sorted.
 #pragma once
 
 #include <array>
@@ -16,10 +16,10 @@ template <std::size_t Capacity>
 class BitSet {
  public:
   constexpr BitSet() = default;
-  // The set whose bits these are.
+  // Creates a set from its bits.
   constexpr BitSet(std::uint64_t bits) { words_[0] = bits; }  // NOLINT(google-explicit-constructor)
 
-  // 0, 1, ... up to `count` of them.
+  // Returns the set of the first `count` numbers: 0, 1, ...
   static constexpr BitSet first(std::size_t count) {
     BitSet set;
     for (std::size_t i = 0; i < count; ++i) set.insert(i);
@@ -38,7 +38,7 @@ class BitSet {
     for (const std::uint64_t word : words_) count += std::popcount(word);
     return count;
   }
-  // The least number of a set that has one.
+  // Returns the smallest number. Expects a set that is not empty.
   [[nodiscard]] constexpr int lowest() const {
     for (std::size_t i = 0; i < words_.size(); ++i) {
       if (words_[i] != 0) return static_cast<int>(64 * i) + std::countr_zero(words_[i]);
@@ -46,7 +46,7 @@ class BitSet {
     EXPECTS(!"the set is not empty");
     return 0;
   }
-  // The greatest number of a set that has one.
+  // Returns the largest number. Expects a set that is not empty.
   [[nodiscard]] constexpr int highest() const {
     for (std::size_t i = words_.size(); i-- > 0;) {
       if (words_[i] != 0) return static_cast<int>(64 * i) + 63 - std::countl_zero(words_[i]);
@@ -65,7 +65,8 @@ class BitSet {
   }
   friend constexpr BitSet operator|(BitSet x, const BitSet& y) { return x |= y; }
   friend constexpr BitSet operator&(BitSet x, const BitSet& y) { return x &= y; }
-  // All numbers below the words' end that are not in the set: meant to be intersected.
+  // Returns all numbers within the set's words that are not in the set. Meant to be intersected, since words
+  // may exceed the capacity.
   friend constexpr BitSet operator~(BitSet x) {
     for (std::uint64_t& word : x.words_) word = ~word;
     return x;

@@ -1,4 +1,4 @@
-// Whether a list holds a value.
+// Membership of a value in a list.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Counts are std::int64_t; this is what they are turned into.
+// Arithmetic and conversions of counts, which are std::int64_t.
 #pragma once
 
 #include <cstddef>
@@ -9,25 +9,25 @@
 
 namespace headroom {
 
-// No count is larger: of GPUs, layers, sequences, tokens of one.
+// Largest count of anything: GPUs, layers, sequences, tokens of a sequence.
 inline constexpr std::int64_t most_count = std::numeric_limits<std::int32_t>::max();
 
-// The place of a container's element. Expects no negative count.
+// Returns the count as an index into a container. Expects no negative count.
 constexpr std::size_t index(std::int64_t count) { return static_cast<std::size_t>(count); }
 template <class Enumerator>
 requires std::is_enum_v<Enumerator>
 constexpr std::size_t index(Enumerator enumerator) { return static_cast<std::size_t>(enumerator); }
 
-// Exact up to 2^53.
+// Returns the count as a double, exact up to 2^53.
 constexpr double real(std::int64_t count) { return static_cast<double>(count); }
 
-// x / y, rounded up. Expects no negative x and a positive y.
+// Returns x / y, rounded up. Expects no negative x and a positive y.
 constexpr std::int64_t ceiling(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
-// The least multiple of `unit` that is not below the value.
+// Returns the smallest multiple of `unit` that is at least `value`.
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) { return ceiling(value, unit) * unit; }
 
-// Ascending. Expects a count of at least 1.
+// Returns the divisors of a count, ascending. Expects a count of at least 1.
 std::vector<std::int64_t> divisors(std::int64_t whole);
 
 }  // namespace headroom

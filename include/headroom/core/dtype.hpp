@@ -1,4 +1,4 @@
-// Element types of tensors: their sizes, and which of them share the arithmetic of a device, and so its peak.
+// Dtypes of tensors: their sizes, and which dtypes share a peak of the device.
 #pragma once
 
 #include <array>
@@ -9,9 +9,9 @@
 
 namespace headroom {
 
-// `half` is fp16 or bf16 where nothing says which: neither memory nor tensor cores tell them apart. Of the types below 16
-// bits, `fp8` has one scale a tensor, `fp8_blockwise` one for 1 x 128 activations or 128 x 128 weights, `mxfp8` one for 32
-// and `nvfp4` one for 16 elements; scales are not among the bits of an element.
+// `half` is FP16 or BF16 if neither is stated; memory and tensor cores treat both alike. `fp8` has one scale
+// a tensor. `fp8_blockwise` has one for 1 x 128 activations or 128 x 128 weights. `mxfp8` has one for 32
+// elements, `nvfp4` one for 16. The bits of an element do not include scales.
 enum class Dtype : std::uint8_t {
   boolean,
   half,
@@ -27,11 +27,12 @@ enum class Dtype : std::uint8_t {
   int32
 };
 
-// What computes with a type on a device. half: the tensor cores, at 16 bits. none: nothing that a peak is given for.
+// Unit of a device that computes with a dtype.
+// half: the tensor cores, in 16 bits. none: no unit with a stated peak.
 enum class Arithmetic : std::uint8_t { none, fp4, fp8, half, fp32 };
 
-// Scales that blocks of elements share: the bits of one, and the elements of a block, of activations and of weights. Those of
-// whole tensors are too few to count.
+// Scales that blocks of elements share: the bits of a scale, and the elements of a block of activations and
+// of weights. Per-tensor scales are too few to count.
 struct BlockScales {
   int bits = 0;
   int block = 1;
@@ -66,19 +67,20 @@ constexpr const DtypeRow& row_of(Dtype dtype) { return dtypes[static_cast<std::s
 constexpr int bits_of(Dtype dtype) { return row_of(dtype).bits; }
 constexpr Arithmetic arithmetic_of(Dtype dtype) { return row_of(dtype).arithmetic; }
 
-// fp16, bf16, or one of them.
+// Returns whether the dtype is FP16, BF16 or `half`.
 constexpr bool is_half(Dtype dtype) { return arithmetic_of(dtype) == Arithmetic::half; }
 
-// Of fewer than 16 bits, with arithmetic: what tensor cores multiply faster than 16 bits.
+// Returns whether the dtype has fewer than 16 bits and runs in GEMMs, which tensor cores compute faster than
+// in 16 bits.
 constexpr bool is_narrow(Dtype dtype) {
   return arithmetic_of(dtype) == Arithmetic::fp8 || arithmetic_of(dtype) == Arithmetic::fp4;
 }
 
-// 16 bits or fp32: what values are kept in and what sums are kept in.
+// Returns whether the dtype has 16 bits or is FP32. Values and sums are stored in such dtypes.
 constexpr bool is_floating(Dtype dtype) { return is_half(dtype) || dtype == Dtype::fp32; }
 constexpr bool has_arithmetic(Dtype dtype) { return arithmetic_of(dtype) != Arithmetic::none; }
 
-// The types of the table that a rule holds for, in its order: what a file or a flag may say.
+// Dtypes that a rule holds for, in the order of the table; a file or a flag may state one of them.
 template <auto Rule>
 inline constexpr auto dtypes_that = [] {
   constexpr std::size_t count = [] {
@@ -94,7 +96,7 @@ inline constexpr auto dtypes_that = [] {
   return those;
 }();
 
-// Bytes of one element, of types that have whole ones.
+// Returns bytes of one element. Expects a dtype of whole bytes.
 constexpr std::int64_t size_of(Dtype dtype) {
   EXPECTS(bits_of(dtype) % 8 == 0);
   return bits_of(dtype) / 8;

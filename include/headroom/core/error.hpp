@@ -1,4 +1,4 @@
-// The user's mistakes: every problem of a file or a command, reported at once.
+// Errors in the user's input: every problem of a file or a command, reported at once.
 #pragma once
 
 #include <stdexcept>
@@ -8,8 +8,9 @@
 
 namespace headroom {
 
-// One mistake. `where` names the file and field ("models/gpt3.json: /hidden") or the field of a
-// strategy ("micro_batch"); `rule` says what must hold and what was found ("must be divisible by heads (12289 % 96 = 1)").
+// One problem. `where` names the file and field ("models/gpt3.json: /hidden") or the field of a strategy
+// ("micro_batch"). `rule` says what must hold and what was found ("must be divisible by heads (12289 % 96 =
+// 1)").
 struct Problem {
   std::string where;
   std::string rule;
@@ -27,11 +28,11 @@ class InputError : public std::runtime_error {
   std::vector<Problem> problems_;
 };
 
-// The candidate nearest to a misspelt word by edit distance, or empty when none is near
-// (more than a third of the word would have to change).
+// Returns the candidate nearest to a misspelt word by edit distance. Returns an empty text if no candidate is
+// near, so that more than a third of the word would have to change.
 std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates);
 
-// " (did you mean 'selective'?)", or empty when no candidate is near.
+// Returns " (did you mean 'selective'?)", or an empty text if no candidate is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates);
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
-// EXPECTS(condition): a broken condition is our bug, not the user's. Prints file, line and condition,
-// then aborts. In a constant expression a broken condition fails to compile.
+// EXPECTS(condition): a broken condition is a bug of Headroom, not a mistake of the user. It prints file,
+// line and condition, then aborts. A broken condition in a constant expression fails to compile.
 #pragma once
 
 namespace headroom {

@@ -1,4 +1,5 @@
-// A vector of bounded size without allocation, so that tables can be constants. Overflow is our bug.
+// A vector of bounded size without allocation, so that tables can be constants. Expects no more items than
+// its capacity.
 #pragma once
 
 #include <algorithm>

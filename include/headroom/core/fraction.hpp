@@ -1,4 +1,4 @@
-// A part of a whole, that a user gives as a number.
+// A fraction that a user states as a number.
 #pragma once
 
 #include <compare>

@@ -1,4 +1,4 @@
-// A list in a message: texts, or the names of enumerators, one behind the other.
+// Joins the items of a list for a message: texts, or the names of enumerators.
 #pragma once
 
 #include <string>

@@ -18,11 +18,12 @@ inline constexpr auto spellings = nullptr;
 template <class E>
 using Spelling = std::pair<E, std::string_view>;
 
-// Other texts that are read as an enumerator, as other programs name it; none is written. Specialised like `spellings`.
+// Other texts that are read as an enumerator, such as other programs' names. They are never written.
+// Specialised like `spellings`.
 template <class E>
 inline constexpr auto other_spellings = nullptr;
 
-// The text of an enumerator. Every enumerator has a spelling.
+// Returns the text of an enumerator. Expects a spelling of every enumerator.
 template <class E>
 constexpr std::string_view name_of(E value) {
   for (const auto& [enumerator, text] : spellings<E>) {
@@ -32,7 +33,7 @@ constexpr std::string_view name_of(E value) {
   return {};
 }
 
-// The enumerator of a text, if it is one.
+// Returns the enumerator that a text names; nothing if it names none.
 template <class E>
 constexpr std::optional<E> from_name(std::string_view text) {
   for (const auto& [enumerator, spelling] : spellings<E>) {

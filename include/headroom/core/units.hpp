@@ -1,22 +1,21 @@
 // Quantities with a dimension: bytes, floating-point operations, seconds and their rates.
 //
-// A quantity is a double in base units (bytes, FLOPs, seconds). Byte counts below 2^53 are exact, so
-// they may be compared with ==. Adding bytes to seconds does not compile; dividing bytes by seconds
-// gives a rate.
+// A quantity is a double in base units (bytes, FLOPs, seconds). Byte counts below 2^53 are exact, so they may
+// be compared with ==. Adding bytes to seconds does not compile; dividing bytes by seconds gives a rate.
 #pragma once
 
 #include <compare>
 
 namespace headroom {
 
-// Exponents of byte, floating-point operation and second.
+// A quantity with the given exponents of bytes, floating-point operations and seconds.
 template <int ByteExponent, int FlopExponent, int SecondExponent>
 class Quantity {
  public:
   constexpr Quantity() = default;
   constexpr explicit Quantity(double base_units) : value_(base_units) {}
 
-  // The number in base units.
+  // Returns the number in base units.
   [[nodiscard]] constexpr double count() const { return value_; }
 
   friend constexpr bool operator==(Quantity, Quantity) = default;
@@ -39,7 +38,7 @@ constexpr auto operator*(Quantity<B1, F1, S1> x, Quantity<B2, F2, S2> y) {
   return Quantity<B1 + B2, F1 + F2, S1 + S2>(x.count() * y.count());
 }
 
-// The ratio of two like quantities is a plain number.
+// Returns the ratio: a plain number for two like quantities, else a quantity.
 template <int B1, int F1, int S1, int B2, int F2, int S2>
 constexpr auto operator/(Quantity<B1, F1, S1> x, Quantity<B2, F2, S2> y) {
   if constexpr (B1 == B2 && F1 == F2 && S1 == S2) {
@@ -55,7 +54,7 @@ using Seconds = Quantity<0, 0, 1>;
 using BytesPerSecond = Quantity<1, 0, -1>;
 using FlopsPerSecond = Quantity<0, 1, -1>;
 
-// Power. What it makes in some time, energy, is only ever written in kilowatt-hours.
+// Power. Energy has no type of its own, because it appears only in kilowatt-hours.
 class Watts {
  public:
   constexpr Watts() = default;
