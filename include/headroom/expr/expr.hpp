@@ -1,8 +1,8 @@
 // Expressions in the paper's symbols: canonical Laurent polynomials with rational coefficients.
 //
-// Canonical means that equal expressions are equal values: terms are merged, zero terms dropped, and the
-// rest kept in one order. So an equation of a paper is proved by ==, at compile time where the operands
-// are constants. Capacities are fixed because GCC 12 allows no allocation to survive a constant expression.
+// Equal expressions are equal values: terms are merged, zero terms are dropped, and the rest have one order.
+// So == proves a paper's equation, at compile time if the operands are constants. Capacities are fixed
+// because GCC 12 allows no allocation to survive a constant expression.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace headroom {
 
-// Values for symbols. Unbound symbols may not occur in an expression that is evaluated.
+// Values of symbols. Expects a value for every symbol of an evaluated expression.
 class Bindings {
  public:
   constexpr Bindings& bind(Symbol symbol, double value) {
@@ -47,7 +47,8 @@ struct Monomial {
 
   [[nodiscard]] constexpr int power(Symbol symbol) const { return powers[index_of(symbol)]; }
 
-  // The value under the bindings. Exact while numerator, denominator and quotient are integers below 2^53.
+  // Returns the value under the bindings. It is exact while numerator, denominator and quotient are integers
+  // below 2^53.
   [[nodiscard]] constexpr double evaluate(const Bindings& bindings) const {
     auto numerator = static_cast<double>(coefficient.numerator());
     auto denominator = static_cast<double>(coefficient.denominator());
@@ -109,14 +110,14 @@ class Expr {
     }
     return product;
   }
-  // Division is defined by a single term only: the divisor may not be a sum or zero.
+  // Returns the quotient. Expects a divisor of a single term that is not zero.
   friend constexpr Expr operator/(const Expr& x, const Expr& y) {
     EXPECTS(y.size_ == 1);
     return x * Expr(Monomial(1) / y.terms_[0]);
   }
 
-  // This expression with `replacement` in place of a symbol. Where the symbol occurs in a denominator,
-  // the replacement must be a single term.
+  // Returns this expression with `replacement` in place of a symbol. Expects a replacement of a single term
+  // if the symbol occurs in a denominator.
   [[nodiscard]] constexpr Expr substitute(Symbol symbol, const Expr& replacement) const {
     Expr result;
     for (const Monomial& term : *this) {
@@ -137,8 +138,8 @@ class Expr {
   }
 
  private:
-  // The symbols that decide which term comes first, higher powers winning: the part not divided by t leads,
-  // as in K22, then what all layers share, then what is widest in h.
+  // Symbols that decide the order of terms; higher powers come first. The part not divided by t leads, as in
+  // K22, then the part that all layers share, then the part that is widest in h.
   static constexpr std::array<Symbol, symbol_count> precedence{Symbol::context_parallel,
                                                                Symbol::context_inner,
                                                                Symbol::expert_parallel,
@@ -180,7 +181,7 @@ class Expr {
                                                                Symbol::micro_batch,
                                                                Symbol::global_batch};
 
-  // Negative when the powers of x come first, zero when they are the same.
+  // Returns a negative number if the powers of x come first, zero if they equal those of y.
   static constexpr int order(const Monomial& x, const Monomial& y) {
     for (const Symbol symbol : precedence) {
       if (x.power(symbol) != y.power(symbol)) return y.power(symbol) - x.power(symbol);
@@ -216,11 +217,11 @@ class Expr {
 constexpr Expr operator+(const Monomial& x, const Monomial& y) { return Expr(x) + Expr(y); }
 constexpr Expr operator-(const Monomial& x, const Monomial& y) { return Expr(x) - Expr(y); }
 
-// The paper's factored form: a term whose powers all terms have is taken out, or else the first,
-// "s b h (10 + 24/t + 5 a s/(h t))". Zero prints as "0".
+// Returns the paper's factored form, "s b h (10 + 24/t + 5 a s/(h t))". The factor is a term whose powers all
+// terms have, or else the first term. Zero prints as "0".
 std::string to_string(const Expr& expr);
 
-// The letters of the notation, brought in by a using-directive inside a function.
+// Letters of the notation. A function brings them in with a using-directive.
 namespace symbols {
 inline constexpr Monomial B{Symbol::global_batch};
 inline constexpr Monomial a{Symbol::heads};

@@ -1,4 +1,5 @@
-// Exact fractions: the coefficients of expressions. Overflow of 64 bits is a broken EXPECTS, never a wrong value.
+// Exact fractions, the coefficients of expressions. Overflow of 64 bits breaks an EXPECTS and never gives a
+// wrong value.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace headroom {
 
-// Always in lowest terms with a positive denominator, so that == compares values.
+// A fraction in lowest terms with a positive denominator, so that == compares values.
 class Rational {
  public:
   constexpr Rational() = default;
@@ -31,7 +32,7 @@ class Rational {
   }
   friend constexpr Rational operator-(Rational x) { return {product(x.numerator_, -1), x.denominator_}; }
   friend constexpr Rational operator-(Rational x, Rational y) { return x + -y; }
-  // Cross-reduced first, so that a product overflows only if its lowest terms do.
+  // Reduces crosswise first, so that a product overflows only if its lowest terms do.
   friend constexpr Rational operator*(Rational x, Rational y) {
     const Rational left(x.numerator_, y.denominator_);
     const Rational right(y.numerator_, x.denominator_);

@@ -1,4 +1,4 @@
-// The notation: one letter per quantity, as in K22 table 1 where it has one.
+// The notation: one letter for each quantity, as in table 1 of K22 if the paper has one.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace headroom {
 
-// Declared in the order in which a product is written: "a s^2 b", "s b h L".
+// Symbols in the order in which a product is written: "a s^2 b", "s b h L".
 enum class Symbol : std::uint8_t {
   global_batch,
   heads,
