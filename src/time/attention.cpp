@@ -11,19 +11,20 @@ namespace {
 
 constexpr double tile_keys = 128;
 
-// Extents of the products of one score: q and k, the weights and v, and of the backward pass those of all gradients.
+// Returns the summed extents of a score's GEMMs: q with k and weights with v; in the backward pass, those of
+// all gradients.
 double extents(double head, double value, AttentionPass pass) {
   return pass == AttentionPass::forward ? head + value : 3 * head + 2 * value;
 }
 
-// Backward kernels take values as wide as keys: those with heads of 192 and 128 that SimuMax measured (A100, B200) take as long
-// as with 192 and 192.
+// Returns the value size that kernels compute. Backward kernels pad values to the size of keys: heads of 192
+// and 128 take as long as heads of 192 and 192 (measured by SimuMax on A100 and B200).
 std::int64_t value_size_computed(const Attention& attention, AttentionPass pass) {
   return pass == AttentionPass::forward ? attention.value_size
                                         : std::max(attention.value_size, attention.head_size);
 }
 
-// Steps of the mean tile and of the longest. A step that the mask cuts is computed whole.
+// Return the steps of the mean tile and of the longest tile. A step that the mask cuts is computed whole.
 double mean_steps(const Attention& attention, double tile_queries) {
   const double whole = attention.keys / tile_keys;
   const double diagonal = tile_queries / tile_keys;
@@ -97,8 +98,8 @@ double attention_clock(const Performance& performance, const Software& software,
   if (software.attention_kernels == AttentionKernels::fitted) return rates.sustained.value;
   const double pytorch = rates.sustained.value * rates.pytorch_speed.value;
   if (software.attention_kernels == AttentionKernels::pytorch) return pytorch;
-  // FlashAttention 2 is around 1.3 to 1.5 times as fast in the forward pass, around twice in the backward pass [arXiv:2307.08691, 4.1,
-  // on an A100].
+  // FlashAttention 2 is about 1.3 to 1.5 times as fast as the Triton kernels in the forward pass and about
+  // twice as fast in the backward pass [arXiv:2307.08691, 4.1, on an A100].
   return pytorch / (pass == AttentionPass::forward ? 1.4 : 2.0);
 }
 

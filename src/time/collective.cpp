@@ -19,15 +19,15 @@ Seconds exchange_time(Bytes wire, Bytes copied, const CollectiveRates& rates, do
   return std::min(low_latency, ring);
 }
 
-// The line rate of one sender's NICs, where so many devices of a node send, neighbours first.
+// Returns the line rate of one sender's NICs while `senders` devices of a node send, neighbours first.
 BytesPerSecond line_rate(const Network& network, std::int64_t senders) {
   const double nics = std::ceil(real(senders) * network.nics_per_device);
   return network.nic_bandwidth * (nics / real(senders));
 }
 
-// By what the switches above the leaves slow a group that keeps to a rail. Within a leaf switch not at all; beyond it, of the L
-// nodes of a leaf those send up whose neighbour, so many nodes further, is in another leaf, and L / oversubscription of them
-// find a link each.
+// Returns the factor by which switches above the leaves slow a group that keeps to a rail. It is 1 within a
+// leaf switch. Beyond one, the nodes of a leaf (L) send up if their neighbour, nodes_apart further, is in
+// another leaf. L / oversubscription of them find a link each.
 double slowed_by_spines(const Network& network, const Group& group) {
   const std::int64_t leaf = nodes_of_leaf(network);
   if (group.nodes_spanned <= leaf) return 1;
@@ -35,8 +35,8 @@ double slowed_by_spines(const Network& network, const Group& group) {
   return std::max(1.0, sent_up * network.oversubscription.value);
 }
 
-// What of the line rate arrives. Rings keep to the rails of their devices where these are aligned; an all-to-all leaves its
-// rail, and so does all traffic where they are shared.
+// Returns the share of the line rate that arrives. Rings keep to their devices' rails if rails are aligned.
+// An all-to-all leaves its rail, as does all traffic on shared rails.
 double delivered(const Performance& performance, bool several_rings, bool leaves_rail, const Group& group) {
   const NetworkRates& rates = performance.rates.network;
   const Network& network = performance.network;
@@ -52,7 +52,7 @@ BytesPerSecond bandwidth_of_sender(std::int64_t senders, bool leaves_rail, const
          line_rate(performance.network, senders);
 }
 
-// Straight from device to device, over nodes: what stays within a node goes beside what leaves.
+// A direct exchange between devices over nodes. Bytes within a node move beside those that leave it.
 struct Exchanged {
   Seconds start;
   Seconds within;
@@ -81,8 +81,9 @@ Seconds all_to_all_over_nodes(Bytes bytes, const Group& group, const Performance
                                 /*leaves_rail=*/true, group, performance);
 }
 
-// Kernels that send a token once to each node have half of their multiprocessors forward what came over the NICs. So DeepEP's
-// each move 10.5 GB/s of what is received over two nodes and more, where they move 20.6 GB/s within one (docs/networks.md).
+// Speed of kernels that send a token once to each node: half of their multiprocessors forward what arrived
+// over the NICs. DeepEP's kernels each move 10.5 GB/s of received bytes over two or more nodes, and 20.6 GB/s
+// within one (docs/networks.md).
 constexpr double beside_forwarding = 0.5;
 
 }  // namespace
@@ -93,7 +94,7 @@ Seconds routed_time(const TokenRoute& route, Bytes bytes, const Group& group,
   const bool over_nodes = group.ranks > group.ranks_in_node;
   if (!over_nodes && route.kernel == nullptr) return all_to_all_time(bytes, group.ranks, rates);
   const double speed = over_nodes ? beside_forwarding : 1;
-  // All copies are handed on to where they belong, but for those that came in at the right rank.
+  // All copies are forwarded to their ranks, except those that arrived at the right rank.
   const double in_node = real(group.ranks_in_node);
   Exchanged sent{.start = direct_start(rates),
                  .within = bytes * ((in_node - 1) / in_node) /
@@ -118,8 +119,8 @@ Seconds send_receive_time(Bytes bytes, const CollectiveRates& rates) {
 
 namespace {
 
-// As many sends as bring the parts of all ranks past each of them. Between nodes the slowest goes from the last rank in one
-// node to the first in the next, one from every ring that the node has a part of.
+// Returns the time of the sends that bring the parts of all ranks past each rank. Between nodes, the slowest
+// send goes from the last rank of a node to the first of the next, one for every ring with ranks in the node.
 Seconds ring_time(Bytes bytes, const Group& group, const Performance& performance) {
   const Bytes part = bytes / real(group.ranks);
   Group neighbours = group;
@@ -136,12 +137,12 @@ Seconds low_latency_time(CollectiveKind kind, Bytes bytes, double ranks, const C
          (steps / ranks * bytes + copied) / rates.low_latency_bandwidth.value;
 }
 
-// What switches take to sum an all-reduce's bytes.
+// Returns the time that switches take to sum an all-reduce's bytes.
 Seconds switch_time(Bytes bytes, double ranks, const NvlsRates& rates) {
   return (1 + 1 / ranks) * bytes / rates.switch_bandwidth.value;
 }
 
-// An all-gather, a reduce-scatter or an all-reduce of the devices of a node.
+// Returns the time of an all-gather, a reduce-scatter or an all-reduce between devices of a node.
 Seconds time_in_node(CollectiveKind kind, Bytes bytes, double ranks, const CollectiveRates& rates) {
   const double steps = ring_passes(kind) * (ranks - 1);
   const Bytes wire = steps / ranks * bytes;
@@ -152,7 +153,7 @@ Seconds time_in_node(CollectiveKind kind, Bytes bytes, double ranks, const Colle
   return std::min(between_devices, rates.nvls->launch.value + switch_time(bytes, ranks, *rates.nvls));
 }
 
-// Up and down a tree of nodes.
+// Returns the latency of going up and down a tree of nodes.
 Seconds levels_time(double nodes, const Performance& performance) {
   return 2 * std::ceil(std::log2(nodes)) * performance.rates.network.step.value;
 }
@@ -229,13 +230,13 @@ std::vector<Seconds> send_times(const Transformer& model, const Strategy& strate
                                 const Software& software) {
   std::vector<Seconds> times;
   if (strategy.pipeline_parallel == 1) return times;
-  // Of the tokens of a context-parallel rank.
+  // Bytes of the tokens of a context-parallel rank.
   const Bytes whole(real(workload.sequence * strategy.micro_batch * model.hidden) /
                     real(strategy.context_parallel) *
                     real(size_of(model.architecture.kernels.residual_dtype)));
   const Bytes sent = whole / real(strategy.tensor_parallel);
   const Rates& rates = performance.rates;
-  // Beside compute a transfer waits for nobody, and shows by what it takes from the kernels beside it.
+  // An overlapped transfer waits for no rank. It costs the time that it takes from the kernels beside it.
   const bool beside = software.overlap_p2p && strategy.virtual_pipeline > 1;
   const double shown = beside ? rates.collectives.overlap_loss.value : 1;
   Seconds fixed = beside ? Seconds(0) : rates.network.send_synchronization.value;

@@ -8,22 +8,22 @@
 namespace headroom {
 namespace {
 
-// Tiles and splits that cuBLAS and CUTLASS offer for half-precision products on sm80, and no others.
+// Tiles and splits that cuBLAS and CUTLASS offer for 16-bit GEMMs on sm80, and no others.
 struct Tile {
   std::int64_t x, y;
 };
 constexpr Tile tiles[] = {{256, 128}, {128, 256}, {128, 128}, {256, 64},
                           {64, 256},  {128, 64},  {64, 128},  {64, 64}};
 constexpr Tile reference_tile = tiles[0];  // tile_peak is its rate
-constexpr Tile full_tile{128, 128};        // one on a multiprocessor at a time; of smaller ones several
+constexpr Tile full_tile{128, 128};        // a multiprocessor runs one at a time, or several smaller ones
 constexpr std::int64_t splits[] = {1, 2, 3, 4, 6, 8};
-constexpr std::int64_t shortest_split = 256;  // of the inner extent
+constexpr std::int64_t shortest_split = 256;  // along k
 constexpr std::int64_t inner_step = 32;
 constexpr Seconds split_launch(2e-6);  // assumed: the second kernel, which adds the partial results
 
 constexpr double reciprocals(Tile tile) { return 1 / real(tile.x) + 1 / real(tile.y); }
 
-// How much faster the arithmetic of a type is than its rates say.
+// Returns the speed of a dtype's GEMMs over the speed that its rates state.
 double speed_of(Dtype dtype, const Device& device, const Rates& rates) {
   if (is_half(dtype) || narrow_rates(rates, dtype) != nullptr) return 1;
   EXPECTS(has_peak(device, dtype));
@@ -57,7 +57,7 @@ Seconds tiled_time(const Gemm& gemm, Tile tile, std::int64_t split, const Device
   Seconds time = real(count / wave) * waves_of(resident);
   if (rest > 0) time += waves_of(ceiling(rest, device.multiprocessors));
   if (split > 1) {
-    // Written and read in fp32, and the result stored in half.
+    // Partial sums are written and read in FP32, and the result is stored in 16 bits.
     const Bytes partial_sums(real(gemm.rows * gemm.columns) *
                              real(size_of(Dtype::fp32) * split + size_of(Dtype::half)));
     time += partial_sums / rates.split_bandwidth.value + split_launch;
@@ -72,7 +72,8 @@ Bytes bytes_moved(const Gemm& gemm) {
   return Bytes(real(gemm.batch) * (factor_bytes * factors + real(gemm.result_bytes) * result));
 }
 
-// Of a result that is added to an fp32 sum: reading and writing that, less the result of 16 bits that other products write.
+// Returns bytes of a result that is added to an FP32 sum: reading and writing the sum, less the 16-bit result
+// that other GEMMs write.
 Bytes sum_bytes(const Gemm& gemm) {
   if (gemm.result_bytes <= size_of(Dtype::fp32)) return Bytes(0);
   return Bytes(real(gemm.batch * gemm.rows * gemm.columns) * real(gemm.result_bytes - size_of(Dtype::half)));

@@ -9,8 +9,9 @@
 namespace headroom {
 namespace {
 
-// The first projection and the activation run beside the dispatch, the second projection beside the combine [Megatron-Core,
-// transformer/moe/token_dispatcher.py, MoEAlltoAllTokenDispatcher; shared_experts.py].
+// Shared experts run their first projection and activation beside the dispatch, and their second projection
+// beside the combine [Megatron-Core, transformer/moe/token_dispatcher.py, MoEAlltoAllTokenDispatcher;
+// shared_experts.py].
 std::vector<HiddenExchange> hidden_exchanges(const OpTable& table, const Setting& setting) {
   if (!setting.software.overlap_shared_experts || setting.dispatcher == Dispatcher::allgather) return {};
   std::vector<HiddenExchange> hidden(2);
@@ -27,7 +28,7 @@ std::vector<HiddenExchange> hidden_exchanges(const OpTable& table, const Setting
   return exchanges ? hidden : std::vector<HiddenExchange>{};
 }
 
-// Leaves of an exchange what shows beside the ops that run beside it.
+// Reduces an exchange to its exposed time beside the ops that overlap it.
 void hide(PricedTable& table, const HiddenExchange& hidden, const CollectiveRates& rates) {
   Seconds forward;
   Seconds backward;
@@ -77,7 +78,7 @@ PricedTable priced(const TableWork& work, const Setting& setting) {
 
 namespace {
 
-// What a recomputation takes of an op: all of its forward pass, but for outputs and sums that a cache keeps.
+// Returns the cost of recomputing an op: all of its forward pass except outputs and sums that a cache keeps.
 PassCost run_again(const OpCost& op, const RecomputedOps& recomputed) {
   double part = 1;
   for (const auto& [value, share] : op.made) {

@@ -55,7 +55,7 @@ ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters&
     exchange(WeightClass::dense, of_class(held, WeightClass::dense));
     exchange(WeightClass::expert, of_class(held, WeightClass::expert));
     if (!in_buffers) continue;
-    // From the buffer that was gathered into the weights; from the gradients into the buffer that is reduced.
+    // Copies run from the gathered buffer into the weights, and from the gradients into the reduced buffer.
     if (gathers) unit.gather_copies = copies(2 * gathered_bytes(held, strategy), performance, software);
     if (reduces)
       unit.reduction_copies =

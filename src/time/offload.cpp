@@ -28,7 +28,7 @@ OffloadedStep offloaded_step(const Parameters& parameters, const Strategy& strat
   const double fraction = strategy.offload.optimizer.value;
   const double stepped = fraction * stepped_by_rank(parameters, strategy);
   const BytesPerSecond link = link_of(host, devices);
-  // Passes send gradients and fetch weights themselves where the host keeps the shards.
+  // Passes send gradients and fetch weights themselves if the host keeps the shards.
   const bool sends = !strategy.offload.parameters || !reduces_in_passes(strategy, workload, software);
   const bool fetches = !strategy.offload.parameters;
   const Bytes moved_by_host(real(devices) * stepped * host_step_bytes(strategy.optimizer));

@@ -20,8 +20,8 @@ class Pricing {
   OpCost price() {
     Pieces pieces_ahead;
     Pieces pieces_back;
-    Seconds gather_again;  // beside the gradients of inputs
-    Seconds reduce;        // beside the gradients of weights, where there are any
+    Seconds gather_again;  // beside input gradients
+    Seconds reduce;        // beside weight gradients, if any
     for (const Collective& collective : work_.collectives) {
       const Bytes bytes(collective.bytes.evaluate(setting_.letters));
       const Bytes bytes_back(collective.backward_bytes.evaluate(setting_.letters));
@@ -114,7 +114,8 @@ class Pricing {
     ++pass.operations;
   }
 
-  // To put in order what is gathered or scattered along the hidden dimension, the vocabulary, or, by stack, the sequence.
+  // Returns the time to reorder what is gathered or scattered along the hidden dimension, the vocabulary or,
+  // depending on the stack, the sequence.
   Seconds copy(PassCost& pass, const Collective& collective, CollectiveKind kind, Bytes bytes) {
     const bool of_shards = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
     const bool copies = setting_.software.copies_sequence_shards || setting_.sharding.hidden ||
@@ -126,7 +127,7 @@ class Pricing {
     return time;
   }
 
-  // A collective beside products: what of it shows.
+  // Adds the exposed time of a collective beside GEMMs.
   void overlap(PassCost& pass, Seconds products, Seconds collective) {
     if (collective == Seconds(0)) return;
     pass.communication += exposed_beside(products, collective, setting_.performance.rates.collectives);
@@ -135,7 +136,7 @@ class Pricing {
 
   Seconds product(const Gemm& gemm) {
     const Rates& rates = setting_.performance.rates;
-    // Batched products of attention have no samples of their own: they take the rates of plain ones at any size.
+    // Batched attention GEMMs have no samples of their own; they take the rates of plain GEMMs at any size.
     if (gemm.batch == 1 && !within_fit(gemm, product_rates(rates, gemm.dtype)))
       cost_.beyond.product_size = true;
     if (const auto narrow = narrow_index(gemm.dtype)) cost_.beyond.narrow_types |= 1U << *narrow;
@@ -147,19 +148,21 @@ class Pricing {
     return static_cast<double>(experts) * product(gemm);
   }
 
-  // Of all experts of the rank. Where grouped products were not measured, they are one batch of plain ones (assumed).
+  // Returns the GEMM time of all experts of the rank. If grouped GEMMs were not measured, they count as one
+  // batch of plain GEMMs (assumed).
   Seconds experts_product(const Gemm& gemm, bool gradient_of_weights) {
     const Performance& performance = setting_.performance;
     if (setting_.software.expert_products.value == ExpertProducts::per_expert) return one_by_one(gemm);
     const GroupedProductRates* const own = grouped_rates(performance.rates, gemm.dtype);
     if (own == nullptr) return product(gemm);
     cost_.beyond.grouped_products = true;
-    const std::int64_t rows = gradient_of_weights ? gemm.inner : gemm.rows;  // of an expert
+    const std::int64_t rows = gradient_of_weights ? gemm.inner : gemm.rows;  // tokens of an expert
     if (!holds(own->fitted_rows, static_cast<double>(rows))) cost_.beyond.product_size = true;
     if (const auto narrow = narrow_index(gemm.dtype)) cost_.beyond.narrow_types |= 1U << *narrow;
     const Seconds grouped = performance.rates.kernels.launch.value +
                             grouped_gemm_time(gemm, performance.device, *own, clock_of(gemm.dtype));
-    // Stores were fitted to forward passes: one kernel takes no longer than the loop over experts that it replaces (assumed).
+    // Stores were fitted to forward passes, so one kernel takes no longer than the loop over experts that it
+    // replaces (assumed).
     return gradient_of_weights ? std::min(grouped, one_by_one(gemm)) : grouped;
   }
 
@@ -216,7 +219,7 @@ class Pricing {
     const Attention attention = attention_of(work_, setting_.letters);
     cost_.beyond.flash_attention = true;
     if (!within_fit(attention, rates)) cost_.beyond.attention_size = true;
-    // Of a ring a kernel for what each rank passes on.
+    // A ring runs a kernel for each rank's part.
     std::int64_t kernels = 1;
     for (const Collective& collective : work_.collectives) {
       if (goes_round(collective)) kernels = setting_.groups.context(collective.part).ranks;
@@ -228,7 +231,7 @@ class Pricing {
       return attention_time(attention, pass, moved, setting_.performance, clock) + launches;
     };
     cost_.forward.attention += time_of_pass(AttentionPass::forward, bytes);
-    // Values and gradients of all of them.
+    // All tensors and their gradients.
     cost_.backward_data.attention += time_of_pass(AttentionPass::backward, 2 * bytes);
     cost_.forward.operations += kernels;
     cost_.backward_data.operations += kernels;
@@ -246,8 +249,8 @@ class Pricing {
     add(cost_.backward_data, launches_.backward_data, AttentionPass::backward);
   }
 
-  // Over the parts of the vocabulary: the maximum, the target's logit and the sum of exponentials, an fp32 number a
-  // token each [Megatron-LM, core/tensor_parallel/cross_entropy.py].
+  // Reduces over the parts of the vocabulary the maximum, the target's logit and the sum of exponentials, one
+  // FP32 number a token each [Megatron-LM, core/tensor_parallel/cross_entropy.py].
   void loss() {
     if (!work_.has_parts) return;
     const Monomial tokens = of_own_tokens(symbols::s * symbols::b, setting_.sharding);
@@ -256,7 +259,7 @@ class Pricing {
       communicate(cost_.forward, CollectiveKind::all_reduce, numbers, setting_.groups[ParallelAxis::tensor]);
   }
 
-  // An op has collectives of tensor parallelism or those that it asks for.
+  // An op has tensor-parallel collectives or those that it asks for, never both.
   void attribute() {
     if (work_.collectives.empty()) return;
     const ParallelAxis axis = work_.collectives.front().axis;
@@ -292,13 +295,13 @@ class Pricing {
     }
   }
 
-  // Of a kernel for each expert of the rank.
+  // Returns the launches of expert GEMMs: one for each expert of the rank, or one if grouped.
   [[nodiscard]] double launches_of_experts() const {
     if (setting_.software.expert_products.value == ExpertProducts::grouped) return 1;
     return static_cast<double>(whole_extent(work_.experts_of_rank, setting_.letters));
   }
 
-  // What the passes take of the host, each of them a graph or a part of one, or one by one.
+  // Sets the host time of the passes. Each is a graph, part of a graph, or launched op by op.
   void launch() {
     const LaunchTimes each = launch_times(setting_.performance.rates.host, setting_.software);
     if (work_.host_waits) cost_.forward.drained = each.operation;
@@ -336,7 +339,7 @@ class Pricing {
     double forward = 0;
     double backward_data = 0;
     double backward_weight = 0;
-  } launches_;  // beyond the operations, which each launch one kernel
+  } launches_;  // beyond the one kernel of each operation
 };
 
 }  // namespace

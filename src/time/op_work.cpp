@@ -9,14 +9,15 @@
 namespace headroom {
 namespace {
 
-// The output layer is none of Transformer Engine's, and gathers before its product.
+// The output layer is not part of Transformer Engine, and gathers before its GEMM.
 bool makes_logits(const OpTable& table) {
   const auto& ops = table.ops();
   return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::loss; });
 }
 
-// Where an op stands in Megatron-Core's modules of a layer. The router's has the normalization before it and shared experts; what
-// comes before tokens leave their rank is preparation, unless tokens are sorted behind the first exchange.
+// Returns the Megatron-Core module of an op; nothing outside layers. The router's module includes the
+// normalization before it and shared experts. Ops before tokens leave their rank are preprocessing, unless
+// tokens are sorted after the first exchange.
 std::optional<GraphModule> graph_module(const OpTable& table, std::size_t op) {
   const auto& ops = table.ops();
   const auto place_of = [&](std::string_view name) {
@@ -26,7 +27,7 @@ std::optional<GraphModule> graph_module(const OpTable& table, std::size_t op) {
   const std::size_t mixed = place_of("residual_1");
   const bool mixes = mixed < ops.size();
   const bool feeds = place_of("residual_2") < ops.size();
-  if (!mixes && !feeds) return std::nullopt;  // no layer
+  if (!mixes && !feeds) return std::nullopt;  // not in a layer
   if (mixes && op <= mixed)
     return place_of("mamba_scan") < ops.size() ? GraphModule::mamba : GraphModule::attn;
   const std::size_t routed = place_of("route");
@@ -103,7 +104,7 @@ OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted
     if (collective.op == static_cast<int>(op)) work.collectives.push_back(collective);
   }
   for (const MatrixProduct& product : row.products) {
-    // The gradient of a value has its type; what is cast to be a factor is cast in the same kernel.
+    // A value's gradient has the value's dtype. Casts of operands run in the same kernel.
     ProductWork extents{.dtype = product.dtype,
                         .result = table[row.outputs[0]].dtype,
                         .left_gradient = table[row.inputs[0]].dtype,

@@ -13,20 +13,22 @@ namespace {
 constexpr auto half = static_cast<double>(size_of(Dtype::half));
 constexpr auto fp32 = static_cast<double>(size_of(Dtype::fp32));
 
-// Bytes that a step moves for each of its parameters where one kernel reads gradients, master weights and moments of any
-// dtype and writes half-precision weights too [Transformer Engine, FusedAdam].
+// Returns bytes that a step moves for each parameter, if one kernel reads gradients, master weights and
+// moments of any dtype and also writes 16-bit weights [Transformer Engine, FusedAdam].
 double precision_aware_bytes(const Strategy& strategy, const Software& software) {
   const auto gradient = real(size_of(stepped_gradient_dtype(strategy, software)));
   const MainParams main_params = strategy.optimizer.main_params;
   const double norm_and_clip = 3 * gradient;
-  // The low bits of a master weight need the high ones, which are the weight; without one the weight itself is stepped.
+  // A remainder needs the high bits, which are the weight. Without main parameters, the weight itself is
+  // stepped.
   const bool reads_weight = main_params == MainParams::remainder || main_params == MainParams::none;
   const double weight = reads_weight ? half + half : half;
   return norm_and_clip + gradient + weight + 2 * (size_of(main_params) + moments_size(strategy.optimizer));
 }
 
-// Of the kernels before and after the step itself: gradients to fp32, unscaled, their norm, clipped; weights to 16 bits. Where
-// the weights are fp32 themselves and so are gradients, the norm and the clipping alone.
+// Returns bytes of the kernels around the step: gradients are cast to FP32, unscaled, and clipped by their
+// norm; weights are cast to 16 bits. If weights and gradients are FP32 shards, only the norm and the clipping
+// remain.
 double bytes_around(const Strategy& strategy, const Software& software) {
   constexpr double norm_and_clip = fp32 + fp32 + fp32;  // read for the norm, then scaled in place
   if (shards_main_params(software, strategy.optimizer)) return norm_and_clip;
@@ -37,8 +39,8 @@ double bytes_around(const Strategy& strategy, const Software& software) {
   return to_fp32 + unscale + norm_and_clip + to_half;
 }
 
-// Of Adam and SGD, in one kernel [torch.optim.AdamW, fused], or kernel by kernel with fp32 state [Megatron-LM,
-// Float16OptimizerWithFloat16Params].
+// Returns bytes of Adam and SGD, in one kernel [torch.optim.AdamW, fused], or kernel by kernel with FP32
+// state [Megatron-LM, Float16OptimizerWithFloat16Params].
 double elementwise_bytes(const Strategy& strategy, const Software& software) {
   const double moments = moments_size(strategy.optimizer);
   const bool steps_shards = shards_main_params(software, strategy.optimizer);
@@ -46,7 +48,8 @@ double elementwise_bytes(const Strategy& strategy, const Software& software) {
   return bytes_around(strategy, software) + fp32 + 2 * (fp32 + moments);
 }
 
-// Of Adafactor, kernel by kernel [torch/optim/_adafactor.py, _single_tensor_adafactor]. Rows and columns are too few to count.
+// Returns bytes of Adafactor, kernel by kernel [torch/optim/_adafactor.py, _single_tensor_adafactor]. Its
+// means by row and column are too few to count.
 double adafactor_bytes(const Strategy& strategy, const Software& software) {
   constexpr double in_place = fp32 + fp32;
   constexpr double weight_norm_and_decay = fp32 + in_place;
@@ -58,7 +61,8 @@ double adafactor_bytes(const Strategy& strategy, const Software& software) {
          norm_and_add;
 }
 
-// Of Muon beside its products [Emerging-Optimizers, orthogonalized_optimizers/orthogonalized_optimizer.py].
+// Returns bytes of Muon beside its GEMMs [Emerging-Optimizers,
+// orthogonalized_optimizers/orthogonalized_optimizer.py].
 double muon_bytes(const Strategy& strategy, const Software& software) {
   constexpr double in_place = fp32 + fp32;
   const double momentum = fp32 + 2 * matrix_moment_size(strategy.optimizer);
@@ -67,8 +71,8 @@ double muon_bytes(const Strategy& strategy, const Software& software) {
   return bytes_around(strategy, software) + momentum + to_unit_norm + decay_and_add;
 }
 
-// Bytes that casting a weight of products of fewer than 16 bits moves, once an iteration: from 16 bits, or, where there are none,
-// the second copy from the first, which was gathered.
+// Returns bytes that casting a weight to fewer than 16 bits moves, once an iteration. The cast reads 16 bits.
+// If only a first copy was gathered, it makes the second copy from that.
 double cast_bytes(const Strategy& strategy, const Device& device, bool gathered_in_type) {
   const PrecisionRow& row = row_of(strategy.precision);
   const int copies = copies_of_factor(device, row.dtype);
@@ -78,7 +82,8 @@ double cast_bytes(const Strategy& strategy, const Device& device, bool gathered_
   return real(reads * size_of(Dtype::half)) + real(copies) * copy;
 }
 
-// The products of X with X^T, of that with itself, and of what comes with X; the last two add to a matrix that they read.
+// Returns the GEMMs of a Newton-Schulz step: X with X^T, the result with itself, and the polynomial with X.
+// The last two add to a matrix that they read.
 std::array<Gemm, 3> newton_schulz_products(double rows, double columns) {
   const auto p = static_cast<std::int64_t>(std::min(rows, columns));
   const auto q = static_cast<std::int64_t>(std::max(rows, columns));
@@ -88,7 +93,7 @@ std::array<Gemm, 3> newton_schulz_products(double rows, double columns) {
           Gemm{.rows = p, .columns = q, .inner = p, .result_bytes = adds}};
 }
 
-// Every rank zeroes the gradients that it holds, and casts weights to fewer bits.
+// Returns bytes of what every rank does: zero its gradients and cast weights to fewer bits.
 Bytes unstepped_bytes(const Parameters& held, const Strategy& strategy, const Workload& workload,
                       const Performance& performance, const Software& software) {
   const Parameters steps = trained(held);
@@ -96,7 +101,7 @@ Bytes unstepped_bytes(const Parameters& held, const Strategy& strategy, const Wo
   Bytes moved((shards_sums ? stepped_by_rank(held, strategy) : total(steps)) *
               real(size_of(kept_gradient_dtype(strategy, workload, software))));
   const double narrow = steps.narrow_dense + steps.narrow_expert;
-  // Weights that are kept in the type alone and that no step changes stay as they are.
+  // Weights that are stored in fewer bits alone and that no step changes stay as they are.
   const bool kept = strategy.fp8_param_gather && trains_adapters(strategy.lora);
   if (narrow > 0 && !kept)
     moved += Bytes(narrow * cast_bytes(strategy, performance.device, strategy.fp8_param_gather));

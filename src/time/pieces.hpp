@@ -1,5 +1,5 @@
-// Collectives that run in as many pieces as their group has ranks: what tensor-parallel ranks overlap, and a ring beside the
-// attention to what came round before. A product starts on, or ends with, a piece that has no transfer beside it.
+// Collectives in as many pieces as their group has ranks: those that tensor-parallel ranks overlap with
+// GEMMs, and a ring beside attention to the part received before. The first or last piece has no overlap.
 #pragma once
 
 #include <cstdint>

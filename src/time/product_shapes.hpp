@@ -1,5 +1,5 @@
-// The products of an op in numbers: the one of the forward pass and the two of the backward pass; those of flash attention, and of
-// a scan.
+// Shapes of an op's GEMMs: the one of the forward pass and the two of the backward pass; those of flash
+// attention, and of a scan.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ inline Gemm shape_of(const ProductWork& it, const Bindings& letters) {
   return gemm;
 }
 
-// Gradients of the two factors of C = A B: dA = dC B^T and dB^T = dC^T A.
+// Return the GEMMs for the gradients of both operands of C = A B: dA = dC B^T and dB^T = dC^T A.
 inline Gemm left_gradient(Gemm product, Dtype result) {
   std::swap(product.columns, product.inner);
   product.result_bytes = size_of(result);
@@ -42,7 +42,7 @@ inline Gemm right_gradient(const Gemm& product, Dtype result) {
   return gradient;
 }
 
-// The products of scores and of the context.
+// Returns the GEMMs of scores and context.
 inline Attention attention_of(const OpWork& work, const Bindings& letters) {
   const ProductWork& scores = work.products[0];
   const ProductWork& context = work.products[1];
@@ -58,7 +58,7 @@ inline Attention attention_of(const OpWork& work, const Bindings& letters) {
           .dtype = scores.dtype};
 }
 
-// The products of C with B in chunks, of states, and of those scores with x (mamba_ops.hpp).
+// Returns the GEMMs of C with B in chunks, of states, and of the scores with x (mamba_ops.hpp).
 inline Scan scan_of(const OpWork& work, const Bindings& letters) {
   const ProductWork& scores = work.products[0];
   const ProductWork& outputs = work.products[2];

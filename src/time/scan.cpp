@@ -8,7 +8,7 @@
 namespace headroom {
 namespace {
 
-// Bytes a token of what the kernels read and write.
+// Bytes a token that the kernels read and write.
 struct TokenBytes {
   explicit TokenBytes(const Scan& scan)
       : channels(2 * scan.heads * scan.head_size),
@@ -24,7 +24,7 @@ struct TokenBytes {
   double steps;     // dt, or a running sum, in fp32
 };
 
-// Dt at 16 bits read, two in fp32 written.
+// Reads dt in 16 bits, writes two FP32 values.
 double sums_of_steps(const TokenBytes& of) { return 2.5 * of.steps; }
 
 double states_of_chunks(const TokenBytes& of) {
@@ -41,12 +41,13 @@ double forward_bytes(const TokenBytes& of) {
 
 double backward_bytes(const TokenBytes& of) {
   const double again = sums_of_steps(of) + states_of_chunks(of) + scores_in_chunks(of) + 4 * of.states;
-  // x, z, the output and its gradient read; gradients of z and before the gate written.
+  // Reads x, z, the output and its gradient; writes the gradients of z and of the value before the gate.
   const double gate = 6 * of.channels;
   const double states = of.groups + of.channels + of.steps + 2 * of.states;
   const double passing = 6 * of.states;  // both in fp32 read, both at 16 bits written
   const double x = 3 * of.channels + of.groups + of.states + of.scores + 3 * of.steps;
-  // B with x and the gradients of states, C with the output's gradient and states: read; gradients in fp32 written.
+  // Reads B with x and the gradients of states, and C with the output's gradient and states. Writes FP32
+  // gradients.
   const double b_and_c = 2 * (of.channels + of.groups + of.states + 2 * of.groups) + 5 * of.steps;
   const double of_x_and_output = 2 * of.channels + of.scores + 2 * of.steps;
   const double from_scores = of.scores + 4 * of.groups;
@@ -59,7 +60,8 @@ double backward_bytes(const TokenBytes& of) {
 Bytes convolution_bytes(const Scan& scan, AttentionPass pass) {
   const TokenBytes of(scan);
   const double convolved = of.channels + 2 * of.groups;
-  // Read and written; the backward pass does that again, reads both the input and a gradient, and writes one.
+  // The forward pass reads and writes once. The backward pass repeats that, reads the input and a gradient,
+  // and writes a gradient.
   return Bytes(scan.tokens * convolved * (pass == AttentionPass::forward ? 2 : 5));
 }
 
@@ -70,8 +72,9 @@ Bytes scan_bytes(const Scan& scan, AttentionPass pass) {
 
 std::int64_t scan_kernels(AttentionPass pass) {
   if (pass == AttentionPass::forward) return 6;
-  // All but the outputs; then of the gate, states, their sums, x, B, C, scores, C and B by these, dA, dt and the convolution;
-  // then plain operators: a copy of dt, four sums of gradients, three additions, a flip, a running sum and a flip.
+  // Kernels in order: all forward kernels but the outputs; gradients of the gate, states, their sums, x, B,
+  // C, scores, C and B by these, dA, dt and the convolution; plain operators (a copy of dt, four sums of
+  // gradients, three additions, a flip, a running sum and a flip).
   constexpr std::int64_t again = 5, gradients = 12, plain = 11;
   return again + gradients + plain;
 }

@@ -9,7 +9,8 @@
 namespace headroom {
 namespace {
 
-// use(setting) in layers of a kind. One that has no sizes of its own has the model's setting, which is not copied.
+// Calls use(setting) with the setting in layers of a kind. A kind without sizes of its own has the model's
+// setting, which is not copied.
 template <class Use>
 auto in_layers_of(const KindSizes& sizes, const Setting& of_model, Use use) {
   return sizes.empty() ? use(of_model) : use(setting_of(sizes, of_model));
@@ -29,7 +30,7 @@ ModelWork model_work(const ModelLayers& layers, const Setting& setting) {
 
 namespace {
 
-// Largest elements are put side by side, reduced, and made scales.
+// Largest elements are concatenated, reduced and turned into scales.
 PassCost scale_cost(double bytes, const Setting& setting) {
   const std::int64_t operations = launches_operations(setting.software) ? 3 : 0;
   const Seconds reduction = small_all_reduce_time(Bytes(bytes), *setting.scales, setting.performance);
@@ -125,7 +126,7 @@ Seconds pass_time(const PassCost& cost, const HostRates& rates, const Software& 
   const Seconds longer = std::max(device, host);
   if (longer == Seconds(0)) return longer;
   const double q = rates.balance.value;
-  // The longer one's term of the sum is 1.
+  // The term of the longer one is 1.
   return longer * std::pow(1 + std::pow(std::min(device, host) / longer, q), 1 / q);
 }
 

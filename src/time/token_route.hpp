@@ -1,4 +1,4 @@
-// How the tokens of a layer with experts travel where each goes once to every rank of its experts.
+// Routes of expert tokens that are sent once to each rank of their experts.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@
 
 namespace headroom {
 
-// Of the two halves of a collective; nothing of one that does not send a token once to each rank. A gradient comes back by the
-// kernel that the values did not go by.
+// Routes of the two halves of a collective; nothing if it does not send a token once to each rank. A gradient
+// returns by the kernel that the values did not take.
 struct TokenRoutes {
   std::optional<TokenRoute> forward;
   std::optional<TokenRoute> backward;
 };
-// Their kernels are those of `setting.performance`, which must outlive them.
+// Returns the routes of a collective. Their kernels belong to `setting.performance`, which must outlive them.
 TokenRoutes token_routes(const Collective& collective, const Group& group, const Setting& setting);
 
 }  // namespace headroom

@@ -8,16 +8,16 @@
 namespace headroom {
 namespace {
 
-// A unit in its place: how often it stands in a row, its collectives and what it computes.
+// A unit in its place: its repetitions in a row, its collectives and its computation.
 struct PlacedUnit {
   std::size_t kind = 0;
   std::int64_t count = 1;
-  UnitExchange exchange;  // whose `activations` are those of the layer as it is
+  UnitExchange exchange;  // in a recomputed layer, `activations` are the recomputed ones
   Seconds forward;
-  Seconds backward;  // with the recomputation
+  Seconds backward;  // including recomputation
 };
 
-// What runs beside the computation of a unit.
+// Collectives and transfers beside the computation of a unit.
 struct Beside {
   Seconds fetch;  // one after the other
   LinkTimes gather;
@@ -62,7 +62,8 @@ class Passes {
     ExchangeTimes times{.gather = sum(root_.gather), .reduction = sum(root_.reduction)};
     const bool again = !exchanges_.keeps_gathered;
     for (const PlacedUnit& unit : units_) {
-      // The last unit of a forward pass is the first of the backward pass that follows, and is not gathered again.
+      // The last unit of a forward pass is the first of the backward pass that follows, and is not gathered
+      // again.
       const bool last = &unit == &units_.back();
       const std::int64_t gathers = again ? 2 * unit.count - (last ? 1 : 0) : unit.count;
       const UnitExchange& exchange = unit.exchange;
@@ -87,7 +88,8 @@ class Passes {
   }
 
  private:
-  // Spans one after the other, each unit's computation in a slot that is as long as what shows of the collectives beside it makes it.
+  // Lays out spans one after another. A unit's slot has the length of its computation plus the exposed time
+  // of collectives beside it.
   struct Layout {
     std::vector<UnitSpan> spans;
     Seconds clock;
@@ -108,7 +110,8 @@ class Passes {
     }
   };
 
-  // Every unit of a forward pass with what comes after it: visit(i, next, times), alike ones in a row at once.
+  // Calls visit(i, next, times) for every unit of a forward pass with the unit after it; equal units in a row
+  // count at once.
   template <class Visit>
   static void visit_forward(const std::vector<PlacedUnit>& units, Visit visit) {
     for (std::size_t i = 0; i < units.size(); ++i) {
@@ -117,7 +120,7 @@ class Passes {
     }
   }
 
-  // Every unit of a backward pass with the ones before and after it in the model: visit(i, before, after, times).
+  // Calls visit(i, before, after, times) for every unit of a backward pass with its neighbours in the model.
   template <class Visit>
   static void visit_backward(const std::vector<PlacedUnit>& units, Visit visit) {
     for (std::size_t i = units.size(); i-- > 0;) {
@@ -131,7 +134,7 @@ class Passes {
     }
   }
 
-  // Of units one by one.
+  // Returns the spans of units, one by one.
   [[nodiscard]] std::vector<UnitSpan> forward_spans(const std::vector<PlacedUnit>& units) const {
     Layout layout;
     if (units.empty()) return {};
@@ -203,7 +206,7 @@ class Passes {
                       .backward = pass_time(back, rates_.host, software_)});
   }
 
-  // As long as they take beside nothing.
+  // Return times without overlap.
   static Seconds gather_time(const UnitExchange& unit) { return unit.fetch + longest(unit.gather); }
   static Seconds reduction_time(const UnitExchange& unit) { return longest(unit.reduction) + unit.send; }
 
@@ -245,7 +248,7 @@ class Passes {
 
   [[nodiscard]] Seconds backward() const {
     if (units_.empty()) return Seconds(0);
-    // What the last unit sent away has nothing to come back beside.
+    // The last unit's activations have nothing to return beside.
     Seconds shown = units_.back().exchange.activations;
     visit_backward(units_, [&](std::size_t i, const UnitExchange& before, const UnitExchange& after,
                                std::int64_t times) {
@@ -261,8 +264,8 @@ class Passes {
   const Rates& rates_;
   const Software& software_;
   double loss_ = 0;
-  bool gathers_ahead_ = true;   // of a unit's computation, beside that of the one before
-  bool reduces_beside_ = true;  // the next unit's computation
+  bool gathers_ahead_ = true;   // gathers a unit beside the computation of the one before
+  bool reduces_beside_ = true;  // reduces beside the next unit's computation
   bool with_host_ = true;
   std::vector<PlacedUnit> units_;
   UnitExchange root_;

@@ -2,7 +2,7 @@
 // This is the smallest unit in tables of measured kernels.
 //
 //   rows   = tokens top_k / expert_parallel                  tokens on this rank, the same for each expert
-//   moved  = 2 (2 tokens hidden + rows (2 hidden + 3 width)) bytes permuted, activated (gate, up read), summed
+//   moved  = 2 (2 tokens hidden + rows (2 hidden + 3 width)) bytes to permute, activate (reads gate, up), sum
 //   block  = launch + moved / row_bandwidth + gate-and-up GEMM + down GEMM
 //
 // Values between the GEMMs have 16 bits in memory, even if the GEMMs have fewer. These kernels also cast
