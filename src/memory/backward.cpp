@@ -32,7 +32,7 @@ class BackwardWalk {
     }
   }
 
-  // `recomputed`: what the recomputation holds in all, which may be more than the values that it makes again.
+  // `recomputed`: bytes that the recomputation holds in all, which may exceed the values it recomputes.
   BackwardPeak worst(Bytes recomputed) {
     const int ops = static_cast<int>(table_.ops().size());
     const auto& results = table_.ops()[place(ops - 1)].outputs;
@@ -60,11 +60,11 @@ class BackwardWalk {
   };
   struct Gradient {
     bool alive = false;
-    Bytes bytes;  // none where it shares those of another
+    Bytes bytes;  // none if it shares another gradient's
   };
 
   static std::size_t place(int index) { return static_cast<std::size_t>(index); }
-  // What the loss reads, or what is capped or gathered to be read by it.
+  // Returns whether the loss reads the value, directly or after capping or gathering.
   [[nodiscard]] bool is_logits(ValueId value) const {
     return std::any_of(table_.ops().begin(), table_.ops().end(), [&](const Op& op) {
       if (!op.inputs.contains(value)) return false;
@@ -106,9 +106,9 @@ class BackwardWalk {
       const ValueId input = op.inputs[i];
       Gradient& gradient = gradients_[place(input)];
       const bool stream = op.adds && i + 1 == op.inputs.size();
-      if (stream) {  // it passes on to the stream
+      if (stream) {  // the gradient passes on to the stream
         gradient = {.alive = true, .bytes = bytes_.shard(input)};
-      } else if (op.adds && op.saves.empty()) {  // and to the branch, unless dropout makes another of it
+      } else if (op.adds && op.saves.empty()) {  // the branch shares it, unless dropout changes it
         gradient.alive = true;
       } else {
         const Bytes whole = bytes_.gathered(op, input, table_[input].dtype);
@@ -136,7 +136,7 @@ class BackwardWalk {
   std::vector<Stored> stored_;
   std::array<Gradient, OpTable::max_values> gradients_{};
   bool reduces_units_ = false;
-  BackwardPeak now_;  // what is freed, recomputed and, of a unit, made so far
+  BackwardPeak now_;  // freed and recomputed so far, and gradients of the unit
   bool recomputing_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Bytes that a backward pass through one op has beside the values of its table (table_bytes.hpp): gradients of its weights, of its
-// inputs while it runs, of its outputs in the type that it multiplies, and weights that it makes BF16.
+// Bytes of a backward pass through one op beyond the values of its table (table_bytes.hpp): gradients of its
+// weights, of its inputs while it runs, of its outputs in the GEMM's dtype, and weights dequantized to BF16.
 #pragma once
 
 #include "headroom/core/counts.hpp"
@@ -21,8 +21,8 @@ class BackwardBytes {
 
   [[nodiscard]] const TableBytes& values() const { return bytes_; }
 
-  // Of the gradient of an output, as rows and as columns, where the op multiplies fewer than 16 bits; what is gathered of it
-  // is one of the two.
+  // Returns bytes of an output's gradient cast by rows and by columns, if the op runs in fewer than 16 bits.
+  // A gathered gradient is one of the two.
   [[nodiscard]] Bytes cast_gradient(const Op& op, ValueId output) const {
     if (!multiplies_narrow(op) && !attends_narrow(op)) return Bytes(0);
     const Bytes whole = bytes_.gathered_factor(op, output);
@@ -32,7 +32,8 @@ class BackwardBytes {
     return whole > Bytes(0) ? whole : 2 * own;
   }
 
-  // Of a kernel of its own, or the dummy that stands for the one that was added to the sum.
+  // Returns bytes of a weight gradient that a separate kernel adds, or of the dummy for one that was added to
+  // the sum.
   [[nodiscard]] Bytes weight_gradient(const Op& op) const {
     const DummyGradients dummies = software_.memory.dummy_gradients;
     const bool separate = software_.gradient_accumulation == GradientAccumulation::separate;
@@ -43,7 +44,7 @@ class BackwardBytes {
     return linear || op.kind == OpKind::embedding ? unit_gradient(op) : Bytes(0);
   }
 
-  // Of all weights of the op, where they are reduced when their unit is done.
+  // Returns bytes of the gradients of all weights of the op, if they are reduced when their unit is done.
   [[nodiscard]] Bytes unit_gradient(const Op& op) const {
     constexpr double element = 2;  // it has its weight's dtype
     return op.frozen ? Bytes(0) : element * Bytes(parameters(op, sharding_).evaluate(letters_));
@@ -54,19 +55,20 @@ class BackwardBytes {
     return size_of(Dtype::half) * Bytes(product_weights(op, sharding_).evaluate(letters_));
   }
 
-  // Of the gradient of an input while the op runs.
+  // Returns bytes of an input's gradient while the op runs.
   [[nodiscard]] Bytes input_gradient(const Op& op, ValueId input) const {
     if (!op.input_gradient) return bytes_.shard(input);
     return (real(bits_of(*op.input_gradient)) / real(bits_of(kind_.ops[input].dtype))) * bytes_.shard(input);
   }
 
-  // Of an input that is gathered again for the gradient of the weights.
+  // Returns bytes of an input that is gathered again for the weight gradient.
   [[nodiscard]] Bytes gathered_again(const Op& op, ValueId input) const {
     if (op.kind != OpKind::linear || sharding_.save_gathered_input) return Bytes(0);
     return bytes_.gathered_factor(op, input);
   }
 
-  // The first op of the table that saved a value or is run again from it: the last whose backward pass needs it.
+  // Returns the first op of the table that saved the value or is recomputed from it. Its backward pass is the
+  // last that needs the value.
   [[nodiscard]] int first_reader(ValueId value, const RecomputedOps& recomputed) const {
     const ValueUse use = use_of(kind_.ops, value);
     const OpSet savers = use.savers & ~receivers_of(kind_.ops, value, sharding_);

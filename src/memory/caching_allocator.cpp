@@ -8,7 +8,8 @@
 namespace headroom {
 namespace {
 
-// c10/cuda/CUDACachingAllocator.h: kMinBlockSize, kSmallSize, kSmallBuffer, kLargeBuffer, kMinLargeAlloc, kRoundLarge.
+// Constants of c10/cuda/CUDACachingAllocator.h: kMinBlockSize, kSmallSize, kSmallBuffer, kLargeBuffer,
+// kMinLargeAlloc, kRoundLarge.
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 constexpr std::int64_t granule = 512;
 constexpr std::int64_t largest_small = mebibyte;
@@ -16,9 +17,10 @@ constexpr std::int64_t small_segment = 2 * mebibyte;
 constexpr std::int64_t large_segment = 20 * mebibyte;
 constexpr std::int64_t least_own_segment = 10 * mebibyte;
 constexpr std::int64_t segment_granule = 2 * mebibyte;
-// Addresses that a pool may take: more than any device has, and pools enough within 63 bits.
+// Span of addresses of a pool: more than any device has, yet 63 bits hold enough pools.
 constexpr std::int64_t pool_span = std::int64_t{1} << 50;
-// Larger tensors than any device has are cut to this, so that sums stay within 63 bits.
+// Largest size of a tensor. Larger tensors than any device holds are cut to it, so that sums stay within 63
+// bits.
 constexpr double most_bytes = 1.0e14;
 
 constexpr std::int64_t rounded_up(std::int64_t bytes, std::int64_t step) {
@@ -40,7 +42,8 @@ CachingAllocator::Block CachingAllocator::allocate(Bytes bytes, int stream) {
   const int pool = 2 * stream + (small ? 1 : 0);
   FreePieces& free = free_[pool];
   auto fitting = free.lower_bound({size, 0});
-  // The piece at the end of a segment that grows counts as large as it can become: any other that has room is taken first.
+  // The piece at the end of a growing segment counts at its largest possible size, so any other piece that
+  // fits is taken first.
   if (expandable_ && fitting != free.end() && std::next(fitting) != free.end() &&
       fitting->second + fitting->first == ends_[pool])
     ++fitting;
@@ -66,11 +69,11 @@ void CachingAllocator::free(Block block) {
   mark_free(block, found->second);
 }
 
-// The address of a free piece that has room.
+// Returns the address of a free piece that fits.
 CachingAllocator::Address CachingAllocator::take_segment(int pool, std::int64_t bytes) {
   Address& end = ends_.try_emplace(pool, pool * pool_span).first->second;
   std::int64_t taken = segment_for(bytes);
-  if (expandable_) {  // by what the free piece at its end lacks
+  if (expandable_) {  // grows by what the free piece at its end lacks
     const std::int64_t step = bytes <= largest_small ? small_segment : large_segment;
     const auto after = pieces_.lower_bound(end);
     const bool open =
@@ -103,7 +106,7 @@ void CachingAllocator::give_back_free_segments() {
   }
 }
 
-// Joins it with the free pieces on both sides that are of the same segment.
+// Joins the piece with free neighbours of the same segment.
 void CachingAllocator::mark_free(Address address, Piece piece) {
   FreePieces& free = free_[piece.pool];
   const auto alike = [&](const Piece& other) {

@@ -29,7 +29,7 @@ class ForwardWalk {
     }
     for (std::size_t value = 0; value < lasting_.size(); ++value) {
       const Value& it = table_.values()[value];
-      if (it.producer == nowhere) lasting_[value] = true;  // the caller has it
+      if (it.producer == nowhere) lasting_[value] = true;  // the caller holds the value
       last_uses_[value] = std::max(it.producer, it.held_until);
     }
     for (std::size_t op = 0; op < table_.ops().size(); ++op) {
@@ -39,7 +39,7 @@ class ForwardWalk {
     }
   }
 
-  // The worst op; `base` is alive throughout.
+  // Returns the peak over all ops; `base` stays in use throughout.
   [[nodiscard]] BackwardPeak worst(const BackwardPeak& base) const {
     BackwardPeak highest;
     for (std::size_t op = 0; op < table_.ops().size(); ++op) {
@@ -60,7 +60,7 @@ class ForwardWalk {
  private:
   static std::size_t index_of(ValueId value) { return static_cast<std::size_t>(value); }
 
-  // Of what nothing keeps, while an op runs. Rows of detail `exact` are too small to matter.
+  // Returns bytes of unsaved values while an op runs. Values of detail `exact` are too small to matter.
   [[nodiscard]] Bytes held(int op) const {
     const Op& row = table_.ops()[static_cast<std::size_t>(op)];
     Bytes sum = bytes_.exchanged_forward(row);
@@ -71,7 +71,7 @@ class ForwardWalk {
       if (last_uses_[value] < op) continue;
       if (is_narrow(it.dtype) || it.detail == Detail::exact) continue;
       if (row.in_place && row.inputs.contains(static_cast<ValueId>(value)))
-        continue;  // what it keeps is there
+        continue;  // its saved value is counted already
       sum += bytes_.shard(static_cast<ValueId>(value));
     }
     for (const ValueId output : row.outputs) sum += bytes_.gathered(row, output, table_[output].dtype);
@@ -82,9 +82,9 @@ class ForwardWalk {
   TableBytes bytes_;
   bool replays_ = false;
   OpSet ops_;
-  std::vector<bool> lasting_;   // what is kept, made again to stay, or the caller's
-  std::vector<int> last_uses_;  // the last op that reads a value, or until whose end the code refers to it
-  std::vector<std::pair<int, Bytes>> stored_;  // by the op that makes it
+  std::vector<bool> lasting_;                  // saved, recomputed, or held by the caller
+  std::vector<int> last_uses_;                 // last op that reads or refers to a value
+  std::vector<std::pair<int, Bytes>> stored_;  // bytes, by the op that makes them
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which layers of a virtual stage are kept alike under a recomputation.
+// Layers of a virtual stage that are saved alike under a recomputation.
 #pragma once
 
 #include <algorithm>
@@ -7,24 +7,23 @@
 
 namespace headroom {
 
-// Layers of a virtual stage that are kept alike and one by one, or the members that a run of layers has of a
-// checkpoint.
+// Layers that are saved alike one by one, or the members of a checkpoint within a run of layers.
 struct KeptLayers {
   std::size_t kind = 0;
-  std::int64_t count = 0;    // of checkpoints
-  std::int64_t members = 1;  // of each
+  std::int64_t count = 0;    // checkpoints
+  std::int64_t members = 1;  // layers of each checkpoint
   bool recomputed = false;
-  bool joins = false;  // the checkpoint before, which goes on here
+  bool joins = false;  // continues the checkpoint before
 };
 
 inline bool shares_checkpoints(const Recomputation& recompute) {
   return recompute.policy == RecomputePolicy::full && recompute.method == RecomputeMethod::uniform;
 }
 
-// Checkpoints of K consecutive layers, of whatever kinds.
+// Visits checkpoints of K consecutive layers of any kinds.
 template <class Visit>
 void visit_shared_checkpoints(const StagePlace& place, std::int64_t k, Visit visit) {
-  std::int64_t open = 0;  // members of a checkpoint that is not full
+  std::int64_t open = 0;  // members of a checkpoint that is not full yet
   for (const LayerRun& run : place.runs) {
     for (std::int64_t left = run.count; left > 0;) {
       const std::int64_t full = open == 0 ? left / k : 0;
@@ -37,7 +36,7 @@ void visit_shared_checkpoints(const StagePlace& place, std::int64_t k, Visit vis
   }
 }
 
-// In the order of the model.
+// Visits the saved layers of a stage, in the order of the model.
 template <class Visit>
 void visit_kept_layers(const StagePlace& place, const Recomputation& recompute, Visit visit) {
   if (shares_checkpoints(recompute)) {

@@ -11,11 +11,11 @@ namespace {
 
 double size_of_one(const WeightMatrices& matrices) { return matrices.rows * matrices.columns; }
 
-// Ranks that have as many parameters of the same matrices.
+// Ranks with equal loads of the same matrices.
 struct AlikeRanks {
   double load = 0;
   double ranks = 0;
-  std::vector<std::size_t> extra;  // of which matrices they have one beyond whole rounds
+  std::vector<std::size_t> extra;  // matrices they have one more of, beyond whole rounds
 };
 
 bool is_embedding(const Amount& weights) {

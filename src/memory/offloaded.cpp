@@ -14,7 +14,7 @@ struct Offloaded {
   Bytes moved;
 };
 
-// What a rule of who holds a saved tensor needs to know.
+// Inputs of the rules that decide which tensors leave.
 struct OffloadedLayer {
   const LayerKind& kind;
   const Sharding& sharding;
@@ -66,11 +66,11 @@ Offloaded offloaded(const OffloadedLayer& layer, const RecomputedOps& recomputed
 void take(LayerActivations& layer, const Offloaded& away) {
   layer.kept -= away.freed;
   layer.on_host = away.moved;
-  // What a forward pass has made by then leaves the device behind it.
+  // Offloaded values that the forward pass has made by then have left the device.
   if (layer.peaks.forward.during.op != nowhere) layer.peaks.forward.freed -= away.freed;
   BackwardPeak& peak = layer.peaks.backward;
   if (peak.during.op == nowhere) return;
-  // Of what the pass has freed by then, what was not moved does not come back.
+  // Of the values freed by then, those that were not moved do not return.
   const Bytes freed = std::max(peak.freed - (away.freed - away.moved), Bytes(0));
   peak.fetched = std::max(away.moved - freed, Bytes(0));
   peak.freed = std::max(freed - away.moved, Bytes(0));

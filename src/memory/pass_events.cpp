@@ -11,7 +11,7 @@ namespace {
 
 std::size_t place(int index) { return static_cast<std::size_t>(index); }
 
-// Allocations and frees of one pass, and what is alive between them.
+// Allocations and frees of one pass, and the tensors in use between them.
 class Events {
  public:
   Events(std::vector<MemoryEvent>& events, int& tensors) : events_(events), tensors_(tensors) {}
@@ -25,7 +25,7 @@ class Events {
     if (tensor != nowhere) events_.push_back({.tensor = tensor});
     tensor = nowhere;
   }
-  // Alive until the op under way is done.
+  // Allocates a tensor that is freed when the current op ends.
   void allocate_for_op(Bytes bytes) { of_op_.push_back(allocate(bytes)); }
   void finish_op() {
     for (int& tensor : of_op_) free(tensor);
@@ -74,14 +74,14 @@ class PassTrace {
   struct Stored {
     ValueId value = nowhere;
     Bytes bytes;
-    int from = nowhere;   // made by this op; nowhere: the caller has it
+    int from = nowhere;   // made by this op; nowhere: held by the caller
     int until = nowhere;  // freed after the backward pass of this op
-    bool kept = false;    // or made again
+    bool kept = false;    // or recomputed
     bool received = false;
     int tensor = nowhere;
   };
 
-  // Through the ops of the set, of which those tensors stay that are kept, or made again.
+  // Goes through the ops of a set. Their saved or recomputed tensors stay.
   void go_forward(Events& events, OpSet ops, bool kept) {
     std::vector<int> passing(table_.values().size(), nowhere);
     std::vector<int> last_uses(table_.values().size());
@@ -108,7 +108,7 @@ class PassTrace {
         events.allocate_for_op(bytes_.gathered(row, output, table_[output].dtype));
         if (passes(output, kept)) passing[place(output)] = events.allocate(bytes_.shard(output));
       }
-      if (row.in_place) {  // what it keeps is there
+      if (row.in_place) {  // its saved value exists already
         for (const ValueId input : row.inputs) events.free(passing[place(input)]);
       }
       store(static_cast<int>(op));
@@ -120,7 +120,8 @@ class PassTrace {
     for (int& tensor : passing) events.free(tensor);
   }
 
-  // Whether a value that an op makes is alive of its own until it is read: neither stored nor too small to matter.
+  // Returns whether a value has memory of its own until it is read: it is neither stored nor too small to
+  // matter.
   [[nodiscard]] bool passes(ValueId value, bool forward) const {
     const Value& it = table_[value];
     if (is_narrow(it.dtype) || it.detail == Detail::exact) return false;
@@ -174,7 +175,7 @@ class PassTrace {
       const Bytes whole = bytes_.gathered(op, input, table_[input].dtype);
       events.allocate_for_op(of_op_.gathered_again(op, input));
       events.allocate_for_op(whole);
-      // One of another dtype is there until the one that stays is made of it.
+      // A gradient of another dtype exists until the one that stays is made from it.
       if (op.input_gradient) {
         casts.emplace_back(input, events.allocate(of_op_.input_gradient(op, input)));
       } else {
@@ -200,7 +201,7 @@ class PassTrace {
     }
   }
 
-  // The stream's gradient is that of the sum, which a branch without dropout shares.
+  // The stream has the gradient of the sum, which a branch without dropout shares.
   void pass_on(const Op& op) {
     int& of_sum = gradients_[place(op.outputs[op.outputs.size() - 1])];
     const ValueId stream = op.inputs[op.inputs.size() - 1];

@@ -17,7 +17,7 @@ RankActivations peak_of_alike(const PassActivations& pass, const ScheduleShape& 
                          .at_peak = static_cast<double>(alive) * pass.left,
                          .peak = pass_of_rank(shape, Pass::forward, alive - 1)};
   if (shape.in_pairs && passes > warm_up_passes(shape, rank)) {
-    // The last of them comes layer by layer as the first goes.
+    // The last pass in flight arrives layer by layer as the first one leaves.
     result.at_peak = static_cast<double>(alive - 1) * pass.left + pass.paired_excess;
     result.peak = pass_of_rank(shape, Pass::backward, 0);
     result.during = pass.paired_during;
@@ -100,7 +100,7 @@ std::vector<LiveMoment> live_moments(const ChunkGroups& groups, const ScheduleSh
   EXPECTS(!has_weight_passes(shape));
   std::vector<LiveMoment> moments;
   std::vector<std::int64_t> alive(*std::max_element(groups.begin(), groups.end()) + 1);
-  std::optional<std::size_t> beside;  // group of the forward pass under way
+  std::optional<std::size_t> beside;  // group of the forward pass in progress
   const auto look_at = [&](const Step& step) {
     const std::size_t group = groups[static_cast<std::size_t>(step.chunk)];
     const auto comparable = [&](const LiveMoment& moment) {
@@ -116,7 +116,7 @@ std::vector<LiveMoment> live_moments(const ChunkGroups& groups, const ScheduleSh
     });
     moments.push_back({step, group, beside, alive});
   };
-  // A forward pass that another one follows is outdone by it.
+  // Of consecutive forward passes, only the last can be the peak.
   std::optional<Step> last_forward;
   visit_steps(same_liveness(shape), rank, [&](const Step& step) {
     const std::size_t group = groups[static_cast<std::size_t>(step.chunk)];
@@ -162,7 +162,7 @@ RankActivations rank_activations(const std::vector<StageActivations>& checkpoint
                                  const std::vector<StageActivations>& full, std::int64_t window,
                                  const ScheduleShape& shape, std::int64_t rank) {
   if (window == 0) return rank_activations(checkpointed, shape, rank);
-  // Which passes are stored need not repeat with the period of the schedule, so no shape is cut down here.
+  // The full schedule is walked, because which passes are saved in full need not repeat with its period.
   return at_peak(pass_activations(checkpointed, shape, rank), pass_activations(full, shape, rank), window,
                  shape, rank);
 }
@@ -173,13 +173,14 @@ std::int64_t largest_window(const std::vector<StageActivations>& checkpointed,
   const std::vector<PassActivations> few = pass_activations(checkpointed, shape, rank);
   const std::vector<PassActivations> all = pass_activations(full, shape, rank);
   std::int64_t window = chunks_in_flight(shape, rank);
-  // The warm-up stores that many at once, so they cannot take more than there is.
+  // The warm-up saves that many passes at once, so they cannot take more than is available.
   const auto smallest = std::min_element(
       all.begin(), all.end(), [](const auto& x, const auto& y) { return total(x.left) < total(y.left); });
   if (const double most = available / total(smallest->left); most < static_cast<double>(window)) {
     window = std::max<std::int64_t>(0, static_cast<std::int64_t>(most));
   }
-  // From above: a larger window may need less, where what it stores is less than a recomputation's working set.
+  // Searches from above: a larger window may need less memory if its saved activations are smaller than a
+  // recomputation's working set.
   while (window > 0 && total(at_peak(few, all, window, shape, rank).at_peak) > available) --window;
   return window;
 }

@@ -31,7 +31,7 @@ bool makes_weight_gradients(const Op& op) {
   return op.kind == OpKind::linear || op.kind == OpKind::embedding;
 }
 
-// What the gradients of a table's weights are made from, each value and each gradient once.
+// Returns bytes that a table's weight gradients are computed from, each value and each gradient counted once.
 Expr deferred_bytes(const OpTable& table, const Sharding& sharding, Detail detail) {
   Expr sum;
   for (const StoredTensor& tensor : stored_tensors(table, sharding, {}, detail)) {
@@ -127,7 +127,8 @@ bool holds(const std::vector<LayerRun>& runs, std::size_t kind) {
   return std::any_of(runs.begin(), runs.end(), [&](const LayerRun& run) { return run.kind == kind; });
 }
 
-// Backward passes go through an end from its last kind to its first: what those before have kept is freed by then.
+// Takes the larger peak. A backward pass goes through an end from its last kind to its first, and frees what
+// later kinds saved on its way.
 void take_worst(BackwardPeak& worst, BackwardPeak of_kind, Bytes freed) {
   of_kind.freed += freed;
   if (worst.during.op == nowhere || total(of_kind) > total(worst)) worst = of_kind;
@@ -157,7 +158,7 @@ void set_end_activations(StageActivations& stage, const ModelActivations& parts,
   }
 }
 
-// More layers of a kind share a checkpoint: a recomputation makes all again that they keep, and the worst moment of a
+// Adds layers of a kind to a shared checkpoint. A recomputation holds all that they save, and the peak of a
 // backward pass may be in one of them.
 void join(CheckpointRun& run, std::int64_t members, const KindActivations& kind) {
   const Bytes others = static_cast<double>(members) * kind.plain.kept;
@@ -196,7 +197,7 @@ void set_stage_activations(StageActivations& stage, const ModelActivations& part
                             .recomputed = one.recomputed,
                             .on_host = one.on_host,
                             .peaks = one.peaks});
-    // The first layer's input is the checkpoint; the inputs of the others are made again too.
+    // The first layer's input is the checkpoint; the inputs of the others are recomputed too.
     if (of.members > 1) join(stage.layers.back(), of.members - 1, kind);
   });
 }
@@ -270,7 +271,7 @@ StageActivations with_weight_passes(StageActivations stage, const DeferredActiva
   std::size_t next = 0;
   visit_kept_layers(place, recompute, [&](const KeptLayers& of) {
     if (!of.joins) ++next;
-    // Of a checkpoint that several layers share, all of them.
+    // All bytes of a checkpoint that several layers share.
     CheckpointRun& run = stage.layers[next - 1];
     run.deferred += static_cast<double>(of.members) * deferred.kinds[of.kind].bytes;
     Bytes& freed = run.peaks.backward.freed;

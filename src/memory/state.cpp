@@ -19,7 +19,7 @@ double whole_count(const Transformer& model) {
   return total(parameters_by_rank(unpadded, Strategy{}, {.global_batch = 1, .sequence = 1}).front());
 }
 
-// Parameters of a class that are frozen, and of these the ones that are of fewer bits.
+// Return the frozen parameters of a class, and those of them in fewer than 16 bits.
 Expr frozen_parameters(const OpTable& table, const Sharding& sharding, WeightClass weights) {
   return sum_over(table, [&](const Op& op) {
     return op.weights == weights && op.frozen ? parameters(op, sharding) : Expr();
@@ -31,7 +31,7 @@ Expr quantized_weights(const OpTable& table, const Sharding& sharding, WeightCla
   });
 }
 
-// The word embedding on one rank, which tied embeddings share with the output layer.
+// Returns the word embedding on one rank, which tied embeddings share with the output layer.
 Expr word_embedding(const ModelLayers& layers, const Sharding& sharding) {
   const auto embedding = std::find_if(layers.kinds.begin(), layers.kinds.end(), [](const LayerKind& kind) {
     return kind.position == KindPosition::first;
@@ -40,7 +40,7 @@ Expr word_embedding(const ModelLayers& layers, const Sharding& sharding) {
   return on_rank(embedding->ops.ops()[0].parameters[0], sharding);
 }
 
-// Of one class of weights, and of the matrices among them.
+// Returns the optimizer state of one class of weights and of its matrices.
 Bytes divided_state(const Optimizer& optimizer, double parameters, double main_params, std::int64_t shards,
                     const MatrixList& matrices) {
   const double moments = moments_size(optimizer);
@@ -159,7 +159,7 @@ MatrixList matrices_of_rank(const ModelParameters& parts, const KindCounts& coun
   if (parts.matrices.empty()) return {};
   MatrixList matrices = matrices_of_rank(parts.matrices, counts, parts.shared > 0, both_ends);
   if (has_copy(parts, counts, both_ends)) {
-    const auto& head = parts.matrices.back();  // whose weights are as large as the embedding's
+    const auto& head = parts.matrices.back();  // as large as the embedding
     const auto copy =
         std::find_if(head.begin(), head.end(), [](const auto& one) { return one.of_vocabulary; });
     if (copy != head.end()) matrices.push_back(*copy);
@@ -239,13 +239,13 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
                             weights(of_class(parameters, WeightClass::expert)));
   }
   if (const double fraction = strategy.offload.optimizer.value; fraction > 0) {
-    // Pinned fp32 gradients stand beside what is stepped there.
+    // The host also holds pinned FP32 gradients of the parameters that it steps.
     constexpr double gradient_on_host = 4;
     state.on_host = Bytes(std::ceil(fraction * state.optimizer.count())) +
                     fraction * sharded(stepped.dense * gradient_on_host, stepped.expert * gradient_on_host);
     state.optimizer -= Bytes(std::ceil(fraction * state.optimizer.count()));
   }
-  // What is computed with.
+  // Weights that passes compute with.
   const bool gathered = shards_weights(strategy) && !gathers_in_passes(strategy);
   const bool cast = shards_fp32 && !gathers_in_passes(strategy) && !weight_copies;
   if (gathered || cast) state.weights += gathered_bytes(gathered ? parameters : stepped, strategy);
@@ -257,7 +257,7 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
       state.gradients += Bytes(total(of_class(stepped, of)) * gradient);
   }
   if (strategy.offload.parameters) {
-    // The gradients that are stepped there are among what is kept for the optimizer.
+    // The gradients that the host steps are counted with the optimizer state.
     state.on_host += state.weights;
     state.weights = Bytes(0);
     if (reduces_in_passes(strategy, workload, software)) state.gradients = Bytes(0);

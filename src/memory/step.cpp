@@ -8,9 +8,9 @@ struct Excess {
   OpPlace during;
 };
 
-// Of a pass at one moment, above what the forward pass left or will have left: `freed` of the part of it that the op under way
-// belongs to, beside what was freed before. `ahead` was fetched from the host for the layer before it, of a backward pass; nothing
-// is fetched or reduced beside a forward pass.
+// Returns the activations of a pass at one moment, above what the forward pass left or will leave. `part` has
+// the current op, and loses the peak's `freed` on top of `freed_before`. `ahead` was fetched from the host
+// for the preceding layer, in a backward pass. Nothing is fetched or reduced beside a forward pass.
 Activations at_moment(const BackwardPeak& peak, Bytes Activations::*part, const Activations& freed_before,
                       UnitBytes units, Bytes ahead) {
   if (peak.during.pass == OpPass::forward) units.gradients = ahead = Bytes(0);
@@ -29,9 +29,9 @@ Activations at_moment(const BackwardPeak& peak, Bytes Activations::*part, const 
   return result;
 }
 
-// How far a backward pass through a stage takes what is alive above what its forward pass left: the change at its
-// worst moment. Nothing, when neither a recomputation nor what an op has alive outweighs what was freed before it. Beside a forward
-// pass, what that has left so far counts as freed the other way round.
+// Returns the peak of a backward pass through a stage, above what its forward pass left. Zero if neither a
+// recomputation nor an op's memory outweighs what was freed before it. Beside a forward pass, the bytes that
+// the forward pass has left so far count as negative `freed`.
 Excess backward_excess(const StageActivations& stage, bool in_pairs) {
   Excess worst;
   Bytes highest;
@@ -41,7 +41,7 @@ Excess backward_excess(const StageActivations& stage, bool in_pairs) {
     highest = worst.bytes.embedding = stage.embedding;
     freed.embedding = freed_at_head.embedding = Bytes(0) - stage.embedding;
   }
-  std::int64_t of_forward = 0;  // layers that the forward pass has behind it
+  std::int64_t of_forward = 0;  // layers that the forward pass has finished
   const auto filled = [&](std::int64_t layers) {
     Bytes sum;
     for (const CheckpointRun& run : stage.layers) {
@@ -62,8 +62,8 @@ Excess backward_excess(const StageActivations& stage, bool in_pairs) {
     consider(peaks.backward, part, before, units, ahead);
     if (peaks.forward.during.op != nowhere) consider(peaks.forward, part, before, units, ahead);
   };
-  // A search asks this of every stage of every strategy. Where the stack counts nothing during ops, one look at the total
-  // says whether a moment matters: the terms of total() that are not zero, in its order.
+  // A search evaluates this for every stage of every strategy. If the stack counts nothing during ops, one
+  // total tells whether a moment matters: the terms of total() that are not zero, in its order.
   const auto recompute = [&](const CheckpointRun& run, const Activations& before, const UnitBytes& units,
                              Bytes ahead) {
     if (run.peaks.backward.during.op != nowhere) {
@@ -81,7 +81,7 @@ Excess backward_excess(const StageActivations& stage, bool in_pairs) {
   }
   for (std::size_t i = stage.layers.size(); i-- > 0;) {
     const CheckpointRun& run = stage.layers[i];
-    // Fetched while this layer is under way, for the one before it.
+    // Fetched during this layer, for the one before it.
     const Bytes for_first = i > 0 ? stage.layers[i - 1].on_host : Bytes(0);
     const Bytes of_each = run.kept - run.deferred;
     const auto with_freed = [&](std::int64_t layers) {
@@ -93,17 +93,18 @@ Excess backward_excess(const StageActivations& stage, bool in_pairs) {
     recompute(run, with_freed(0), run.units.last, run.count > 1 ? run.on_host : for_first);
     for (std::int64_t layer = 1; in_pairs && layer < run.count; ++layer)
       recompute(run, with_freed(layer), run.units.inner, run.on_host);
-    // The last layer's gradients are reduced beside the one before it, and the first has another unit before it.
+    // The last layer's gradients are reduced beside the one before it, and the first layer has another unit
+    // before it.
     if ((run.units != RunUnits{} || for_first > run.on_host) && run.count > 1) {
       recompute(run, with_freed(1), run.units.inner, run.count > 2 ? run.on_host : for_first);
       recompute(run, with_freed(run.count - 1), run.units.first, for_first);
     }
-    // Where each leaves more than it kept, the last recomputation of the run is the worst.
+    // If each layer leaves more than it saved, the last recomputation of the run is the peak.
     if (of_each < Bytes(0)) recompute(run, with_freed(run.count - 1), run.units.first, for_first);
     freed.layers += static_cast<double>(run.count) * of_each;
     of_forward += run.count;
   }
-  if (in_pairs) {  // all of it by then, and the head's forward pass before the embedding's backward pass
+  if (in_pairs) {  // all layers, and the output layer before the embedding
     freed.layers -= layers_kept(stage);
     freed.head -= stage.head;
   }

@@ -1,4 +1,4 @@
-// Bytes of the values of one op table on one rank, as the walks through a forward and a backward pass count them.
+// Bytes of the values of one op table on one rank, as walks through forward and backward passes count them.
 #pragma once
 
 #include "headroom/memory/backward.hpp"
@@ -14,21 +14,23 @@ class TableBytes {
   [[nodiscard]] Bytes shard(ValueId value) const {
     return number(bytes_on_rank(of(value), of(value).placement, sharding_));
   }
-  // Of the tokens of all tensor-parallel ranks, where a region that runs on 1/t needs those of a sequence shard.
+  // Returns bytes of a value for the tokens of all tensor-parallel ranks, if a region that runs on 1/t needs
+  // those of a sequence shard.
   [[nodiscard]] Bytes gathered(const Op& op, ValueId value, Dtype dtype) const {
     const bool sharded = sharding_.sequence && of(value).placement == Placement::boundary;
     return sharded && op.region == Placement::split ? number(whole_bytes(of(value), sharding_, dtype))
                                                     : Bytes(0);
   }
-  // In the type that the op multiplies.
+  // In the dtype of the op's GEMM.
   [[nodiscard]] Bytes gathered_factor(const Op& op, ValueId value) const {
     return gathered(op, value, multiplies_narrow(op) ? op.products[0].dtype : of(value).dtype);
   }
 
-  // What context-parallel ranks exchange around attention takes beside what is kept and the gradients of its inputs. A ring
-  // has two buffers of keys and values and two of their gradients, of which the last holds the gradients; its forward pass
-  // keeps all that came round until it ends. Gathered keys and values are whole, and so are their gradients. Tokens that
-  // are changed for heads have gradients in both orders [Transformer Engine, context_parallel.py].
+  // Return bytes of context-parallel exchanges around attention, beyond saved tensors and input gradients. A
+  // ring has two buffers of keys and values and two of their gradients. The last of these holds the
+  // gradients. The ring's forward pass keeps all that it received until it ends. Gathered keys and values are
+  // whole, and so are their gradients. Tokens exchanged for heads have gradients in both orders [Transformer
+  // Engine, context_parallel.py].
   [[nodiscard]] Bytes exchanged_forward(const Op& op) const {
     return exchanges(op) ? tokens_received(sharding_).evaluate(letters_) * related(op) : Bytes(0);
   }
@@ -53,19 +55,21 @@ class TableBytes {
   [[nodiscard]] Bytes shard_in(ValueId value, Dtype dtype) const {
     return number(whole_bytes(of(value), sharding_, dtype) * share(of(value).placement, sharding_));
   }
-  // In the type that the op multiplies, or its own.
+  // Returns bytes of a shard in the dtype of the op's GEMM, or in its own.
   [[nodiscard]] Bytes shard_as(ValueId value, bool narrow, const Op& op) const {
     return shard_in(value, narrow ? op.products[0].dtype : of(value).dtype);
   }
-  // Of what it needs of all tokens, as it comes.
+  // Returns bytes of the values that the op needs from all tokens, as received.
   [[nodiscard]] Bytes related(const Op& op) const {
     Bytes bytes;
     for (const ValueId value : op.of_all_tokens) bytes += shard_as(value, attends_narrow(op), op);
     return bytes;
   }
-  // Keys and values that come in, and their gradients for every rank of the ring and from every one. Queries have a gradient at
-  // 32 bits, to which each step adds, and keys and values another; or where the kernel makes fewer bits one of each step, and all
-  // of them are made 32 bits long to be summed up [the same, AttnFuncWithCPAndKVP2P.backward].
+  // Returns bytes of a ring whose attention runs in fewer than 16 bits: keys and values that arrive, and
+  // their gradients for and from every rank of the ring. Queries, keys and values each have an FP32 gradient,
+  // to which each step adds. If the kernel writes gradients in fewer than 16 bits, each step has one. All of
+  // them are then cast to FP32 to be summed [Transformer Engine, context_parallel.py,
+  // AttnFuncWithCPAndKVP2P.backward].
   [[nodiscard]] Bytes ring_of_narrow(const Op& op) const {
     const double steps = tokens_received(sharding_).evaluate(letters_);
     const ValueId queries = op.inputs[0];

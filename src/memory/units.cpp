@@ -9,7 +9,7 @@
 namespace headroom {
 namespace {
 
-// The units of a virtual stage in the order of the model: one for each layer, and the ends.
+// Units of a virtual stage in the order of the model: one for each layer, and the ends.
 class UnitOrder {
  public:
   UnitOrder(const ModelUnits& units, const StagePlace& place) : units_(units) {
@@ -24,8 +24,8 @@ class UnitOrder {
     embedding_ = head_ = {};
   }
 
-  // At a moment of the backward pass of a unit. `before` is the one before it in the order of the model, `after` the one
-  // after it, and `so_far` what all before it and itself have gathered.
+  // Returns the unit bytes during the backward pass of a unit. `before` and `after` are its neighbours in the
+  // order of the model. `so_far` are the gathered bytes of the unit and all units before it.
   [[nodiscard]] UnitBytes during(const KindUnit& unit, const KindUnit& before, const KindUnit& after,
                                  Bytes so_far, bool gradients_counted) const {
     UnitBytes bytes{.gathered = units_.keeps_gathered ? so_far : unit.gathered + before.gathered,
@@ -34,7 +34,7 @@ class UnitOrder {
     if (units_.buckets == Bytes(0)) {
       if (!gradients_counted) bytes.gradients += unit.gradients;
       bytes.gradients += after.reduction;
-      // Of the head they are among those of the unit under way.
+      // The output layer's gradients are among those of the current unit.
       if (&unit != &head_ || !gradients_counted) bytes.gradients += root_.gradients;
     }
     return bytes;
