@@ -6,7 +6,7 @@
 
 namespace headroom {
 
-// Up to the root, since a batch may count to billions.
+// Searches up to the square root only, because a batch may count billions.
 std::vector<std::int64_t> divisors(std::int64_t whole) {
   EXPECTS(whole >= 1);
   std::vector<std::int64_t> result;

@@ -58,7 +58,7 @@ std::optional<Suffixed> suffixed_of(std::string_view text) {
   return result;
 }
 
-// "4M" of "4M tokens"; none where the text does not say tokens.
+// Returns "4M" of "4M tokens"; nothing if the text does not end in tokens.
 std::optional<std::string_view> amount_of_tokens(std::string_view text) {
   for (const std::string_view word : {"tokens", "token", "toks", "tok"}) {
     if (!text.ends_with(word)) continue;
@@ -69,7 +69,7 @@ std::optional<std::string_view> amount_of_tokens(std::string_view text) {
   return std::nullopt;
 }
 
-// What a number is as such, or else with two decimals.
+// Returns a whole number as such, any other with two decimals.
 std::string plain_text(double number) {
   if (number == std::round(number)) return std::to_string(static_cast<std::int64_t>(number));
   std::array<char, 64> digits{};
@@ -91,13 +91,13 @@ std::int64_t nearest_sequences(double tokens, std::int64_t sequence) {
 bool is_of_tokens(std::string_view global_batch) { return amount_of_tokens(global_batch).has_value(); }
 
 std::string read_global_batch(std::string_view text, std::int64_t sequence, std::int64_t& value) {
-  constexpr double most_tokens = 1e15;  // what a double holds exactly, and more than most_count sequences are
+  constexpr double most_tokens = 1e15;  // exact in a double, more than most_count sequences
   const std::optional<std::string_view> of_tokens = amount_of_tokens(text);
   const std::optional<Suffixed> amount = suffixed_of(of_tokens.value_or(text));
   if (!of_tokens && !(amount && amount->suffix)) return read_count(text, value);
   if (!amount || amount->number > most_tokens)
     return "must be a whole number of sequences, or of tokens such as '4M tokens'" + not_this(text);
-  if (sequence < 1) return read_count("1", value);  // of a model that cannot be read, which is said
+  if (sequence < 1) return read_count("1", value);  // the model could not be read; its error is reported
   const double tokens = amount->number;
   const std::int64_t sequences = nearest_sequences(tokens, sequence);
   const std::string per_sequence = std::to_string(sequence);

@@ -67,13 +67,14 @@ bool is_whole(const Monomial& factor) {
   return std::all_of(factor.powers.begin(), factor.powers.end(), [](auto power) { return power >= 0; });
 }
 
-// Whether a term has all powers of a factor.
+// Returns whether a term has all powers of a factor.
 bool has_powers(const Monomial& term, const Monomial& factor) {
   return std::equal(factor.powers.begin(), factor.powers.end(), term.powers.begin(),
                     [](auto due, auto power) { return due <= 0 || power >= due; });
 }
 
-// What is written in front: a term whose powers all terms have, or as the paper does the leading term.
+// Returns the factor to write in front: a term whose powers all terms have, or else the leading term, as in
+// the paper.
 Monomial factor_in_front(const Expr& expr) {
   for (const Monomial& term : expr) {
     const bool shared =
