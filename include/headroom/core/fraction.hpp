@@ -5,7 +5,7 @@
 
 namespace headroom {
 
-// From 0 to 1.
+// A number from 0 to 1.
 struct Fraction {
   double value = 0;
   friend auto operator<=>(const Fraction&, const Fraction&) = default;

@@ -30,7 +30,7 @@ using HeldOutRatios = std::optional<FittedRange>;
 
 // Rates of any kernel.
 struct KernelRates {
-  Sourced<Seconds> launch;    // and drain
+  Sourced<Seconds> launch;    // launch and drain of a kernel
   Sourced<Seconds> shortest;  // shortest kernel, with the gap before the next one
   friend bool operator==(const KernelRates&, const KernelRates&) = default;
 };
@@ -41,11 +41,11 @@ struct MatrixProductRates {
   // All multiprocessors storing their tiles, which nothing hides.
   Sourced<BytesPerSecond> result_bandwidth;
   Sourced<double> tile_feed;  // in elements: a tile of x by y takes 1 + tile_feed (1/x + 1/y) times its math
-  Sourced<FlopsPerSecond> tile_peak;  // full waves of 256 x 128 tiles, at the burst clock
-  Sourced<FlopsPerSecond> power_cap;  // the whole device under its power limit, at the clock of a burst
-  Sourced<BytesPerSecond> memory_bandwidth;  // the memory side of the roofline of a product
+  Sourced<FlopsPerSecond> tile_peak;         // full waves of 256 x 128 tiles, at the burst clock
+  Sourced<FlopsPerSecond> power_cap;         // whole device under its power limit, at the burst clock
+  Sourced<BytesPerSecond> memory_bandwidth;  // of GEMMs limited by memory
   Sourced<BytesPerSecond> split_bandwidth;   // partial sums of a GEMM that is split along k
-  Sourced<double> sustained;                 // clock of a training step over the clock of a burst
+  Sourced<double> sustained;                 // clock of a training step over the burst clock
   FittedRange fitted_sides;                  // m and n, the rows and columns of the result
   FittedRange fitted_inner;
   HeldOutRatios held_out_ratios;
@@ -72,9 +72,8 @@ struct GroupedProductRates {
   Sourced<Seconds> launch;            // launch and drain of all kernels of an expert block
   Sourced<Seconds> expert;            // per expert and GEMM: finding its tiles, describing its matrices
   Sourced<FlopsPerSecond> tile_peak;  // tiles on all multiprocessors, at the burst clock
-  Sourced<BytesPerSecond>
-      result_bandwidth;  // of all multiprocessors storing their tiles, which nothing hides
-  Sourced<BytesPerSecond> memory_bandwidth;  // the memory side of the roofline of a product
+  Sourced<BytesPerSecond> result_bandwidth;  // all multiprocessors storing tiles, never hidden
+  Sourced<BytesPerSecond> memory_bandwidth;  // of GEMMs limited by memory
   Sourced<BytesPerSecond> row_bandwidth;     // of the kernels that permute, activate and sum tokens
   FittedRange fitted_rows;                   // tokens of an expert
   HeldOutRatios held_out_ratios;
@@ -82,7 +81,7 @@ struct GroupedProductRates {
 };
 
 // Rates of GEMMs whose operands have fewer than 16 bits. Tiles, power and memory have rates of their own.
-// What `products` says of launches and sizes applies here too.
+// The launches and sizes in `products` apply here too.
 struct NarrowProductRates {
   MatrixProductRates products;
   QuantizationRates quantization;
@@ -125,10 +124,10 @@ struct FlashRates {
   Sourced<double> softmax_width;      // elements of head size that take as long as one exponential
   Sourced<double> overlap_order;      // order of the smooth maximum of GEMMs and exponentials; 1 adds them up
   Sourced<double> last_tile;  // share of the longest tile that other multiprocessors wait for at the end
-  Sourced<FlopsPerSecond> power_cap;  // the whole device under its power limit, at the clock of a burst
+  Sourced<FlopsPerSecond> power_cap;  // whole device under its power limit, at the burst clock
   Sourced<double> fp8_speed;          // speed of FP8 GEMMs over 16-bit GEMMs
   Sourced<double> backward;           // speed of the backward pass's GEMMs over the forward pass's
-  Sourced<double> sustained;          // clock of a training step over the clock of a burst
+  Sourced<double> sustained;          // clock of a training step over the burst clock
   Sourced<double> pytorch_speed;      // speed of the kernels that PyTorch picks over the fitted kernels
   FittedRange fitted_queries;         // queries of a head
   FittedRange fitted_head_sizes;      // head sizes of queries and keys

@@ -58,8 +58,8 @@ struct PassPeaks {
 
 // Sharded weights and gradients that are whole on a rank at a moment of a backward pass (memory/units.hpp).
 struct UnitBytes {
-  Bytes gathered;   // weights
-  Bytes gradients;  // beside BackwardPeak::weight_gradients
+  Bytes gathered;   // whole weights
+  Bytes gradients;  // whole gradients beyond BackwardPeak::weight_gradients
   friend bool operator==(const UnitBytes&, const UnitBytes&) = default;
 };
 
@@ -179,7 +179,7 @@ std::vector<StageActivations> stage_activations(const Transformer& model, const 
 // model, if data-parallel ranks shard weights or gradients.
 struct KindUnit {
   KindPosition position = KindPosition::layer;
-  Bytes gathered;   // weights of the unit
+  Bytes gathered;   // whole weights of the unit
   Bytes gradients;  // gradients of the unit before their reduction
   Bytes reduction;  // gradients as the reduction reads them
   friend bool operator==(const KindUnit&, const KindUnit&) = default;

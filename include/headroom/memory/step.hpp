@@ -29,7 +29,7 @@ struct Activations {
   Bytes outputs;    // sent outputs that were not deallocated
   Bytes recompute;  // working set of the checkpoint under recomputation
   // Memory of the op whose backward runs, if the training stack counts it (memory/backward.hpp).
-  Bytes gradients;  // of activations
+  Bytes gradients;  // gradients of activations
   Bytes logits;     // gradients of logits, in the precision of the output layer
   Bytes gathered;   // inputs and gradients of all sequence shards
   Bytes weight_gradients;

@@ -71,10 +71,10 @@ constexpr int quantization_passes(Dtype dtype, bool scale_known = false) {
 Seconds quantization_time(double elements, Dtype dtype, const Device& device, const Rates& rates,
                           const CastOptions& options = {});
 
-// Factor on all rates of arithmetic of products of a type in a training step.
+// Returns the factor on all FLOP rates of a dtype's GEMMs in a training step.
 double training_clock(const Performance& performance, const Software& software, Dtype dtype);
 
-// Whether the rates were fitted on products of this size.
+// Returns whether the rates were fitted on GEMMs of this size.
 bool within_fit(const Gemm& gemm, const MatrixProductRates& rates);
 
 }  // namespace headroom

@@ -10,8 +10,7 @@ namespace headroom {
 
 // Times of data-parallel collectives without overlap.
 struct DataParallelTimes {
-  Seconds
-      reduction;  // of the gradients: an all-reduce, or what the software uses for the shards of an optimizer
+  Seconds reduction;  // gradients: an all-reduce, or the stack's collective for optimizer shards
   // All-gather of the 16-bit parameters whose shards were stepped.
   Seconds gather;
   bool within_fit = true;

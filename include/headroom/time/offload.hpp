@@ -10,9 +10,9 @@ namespace headroom {
 
 struct OffloadedStep {
   Seconds device;
-  Seconds gradients;  // to the host
+  Seconds gradients;  // gradients to the host
   Seconds host;       // step of the host's CPUs
-  Seconds weights;    // back
+  Seconds weights;    // weights back to the device
   friend bool operator==(const OffloadedStep&, const OffloadedStep&) = default;
 };
 

@@ -77,7 +77,7 @@ inline bool has_exchanges(const Strategy& strategy, const Workload& workload, co
 struct ExchangeTimes {
   Seconds gather;
   Seconds reduction;
-  Seconds host;  // both ways
+  Seconds host;  // transfers with the host, both ways
   Seconds exposed_forward;
   Seconds exposed_backward;
   Seconds exposed_host_forward;  // beyond exposed collectives
