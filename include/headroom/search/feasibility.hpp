@@ -1,5 +1,6 @@
-// Whether anything in a space fits with the margin of its request, without ranking what does: the question that inverse questions (find.hpp) ask again
-// and again. It looks only at the part of the space that needs least memory, which tests compare with the whole.
+// Tells whether any strategy of a space fits with the request's margin, without ranking the strategies.
+// Inverse questions (find.hpp) ask this again and again. Only the part of the space that needs least memory
+// is examined; tests compare the answers with those for the whole space.
 #pragma once
 
 #include <optional>
@@ -11,35 +12,39 @@
 
 namespace headroom {
 
-// The part of a space that fits wherever anything in the space does. Where the space leaves the choice, memory is never
-// saved by a larger microbatch (as many sequences are alive, in fewer pieces), by an interleaved or a GPipe schedule
-// over 1F1B (more passes are alive), by whole optimizer state, or by recomputing only some layers of a stage.
+// Returns the part of a space in which something fits whenever anything in the space fits. Where the space
+// leaves the choice, none of these ever saves memory: a larger microbatch (as many sequences are in flight,
+// in fewer pieces), an interleaved or GPipe schedule instead of 1F1B (more passes are in flight), an
+// unsharded optimizer, or recomputing only some layers of a stage.
 Space leanest(const Space& space);
 
-// What all devices together hold of weights, gradients and optimizer state, however they share it, is no less.
+// Returns a lower bound for the weights, gradients and optimizer state on all GPUs together, however they are
+// sharded.
 Bytes least_state(const Request& base);
 
-// The fewest devices whose memory holds that, and that compute an iteration `within` that time at their full peak, in some
-// precision of the space.
+// Returns the fewest GPUs that have memory for least_state() and can compute an iteration `within` that time.
+// The GPUs are assumed to run at full peak, in some precision of the space.
 std::int64_t devices_lower_bound(const Request& base, const Space& space, std::optional<Seconds> within);
 
-// Answers for one model, system and workload; remembers what layers keep and cost from one space to the next.
+// Answers questions about one model, system and workload. Caches memory and cost of layers from one space to
+// the next.
 class Feasibility {
  public:
-  // Keeps a reference.
+  // Keeps a reference to `base`.
   explicit Feasibility(const Request& base) : base_(base), composer_(base) {}
 
   bool fits(const Space& space) { return fitting_layout(space).has_value(); }
-  // The first layout of the space in which something fits.
+  // Returns the first layout of the space that has a strategy that fits.
   std::optional<Strategy> fitting_layout(const Space& space);
-  // The strategy of that layout that needs least.
+  // Returns the strategy of the first fitting layout that needs the least memory.
   std::optional<Strategy> fitting_strategy(const Space& space);
-  // All of them.
+  // Returns all layouts of the space that have a strategy that fits.
   std::vector<Strategy> fitting_layouts(const Space& space);
-  // Those of some layouts of the space that are legal and in which something fits.
+  // Returns the given layouts that are legal and have a strategy that fits.
   std::vector<Strategy> fitting_of(const Space& space, std::span<const Strategy> layouts);
 
-  // Whether some strategy that fits takes no longer. Expects a system whose performance is known.
+  // Returns whether some strategy that fits takes at most `most` per iteration. Expects a system whose
+  // performance is known.
   bool fits_within(const Space& space, Seconds most);
 
  private:

@@ -1,6 +1,6 @@
-// Inverse questions: not the best strategy at a size, but the furthest that one size can go while some strategy of a
-// space still fits. Each answer is exact at its granularity: whatever lies beyond it was tried, or is ruled out by a
-// rule that tests prove against trying everything.
+// Inverse questions: instead of the best strategy at a given size, the extreme value of one size at which
+// some strategy of a space still fits. Each answer is exact at its granularity. Everything beyond it was
+// tried, or is ruled out by a rule that tests check against trying everything.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 
 namespace headroom {
 
-// min_devices asks for the fewest devices (a part of a node that divides it, or whole nodes), max_batch for the largest
-// global batch, max_sequence for the longest sequence, max_layers for the deepest model of this width.
+// min_devices: fewest GPUs (a divisor of a node, or whole nodes). max_batch: largest global batch.
+// max_sequence: longest sequence. max_layers: deepest model of this width.
 enum class Extreme : std::uint8_t { min_devices, max_batch, max_sequence, max_layers };
 
 template <>
@@ -28,24 +28,26 @@ inline constexpr std::array<Spelling<Extreme>, 4> spellings<Extreme>{{
     {Extreme::max_layers, "max-layers"},
 }};
 
-// These hold where nothing else is asked: where a scan of device counts ends, and of what lengths kernels are made for.
+// Defaults: the most GPUs that a scan tries, and the multiple that sequence lengths have for kernels to be
+// efficient.
 inline constexpr std::int64_t usual_most_devices = 16384;
 inline constexpr std::int64_t usual_sequence_step = 128;
 
-// A training run that is to end in time: what an iteration may take follows from the batch and, as devices fail, from
-// their number.
+// A training run that must end by a deadline. The batch and, as GPUs fail, their number determine how long an
+// iteration may take.
 struct RunLimit {
   Training training;
   Seconds deadline;
-  double share = 1;  // of that, what its predicted time may be
+  double share = 1;  // largest part of the deadline that the predicted time may be
   friend bool operator==(const RunLimit&, const RunLimit&) = default;
 };
 
 struct Question {
   Extreme extreme = Extreme::min_devices;
-  std::int64_t step = 1;  // only multiples of it are looked at; min_devices looks at whole nodes instead
-  std::int64_t most = most_count;  // nothing above it is looked at
-  // How long an iteration may take; for min_devices and max_batch only. An answer that is bound by a run has it too.
+  std::int64_t step = 1;           // only its multiples are tried; min_devices tries whole nodes instead
+  std::int64_t most = most_count;  // largest value that is tried
+  // Longest iteration time allowed; for min_devices and max_batch only. An answer that a run limits has it
+  // too.
   std::optional<Seconds> within;
   std::optional<RunLimit> run;  // for min_devices only
   friend bool operator==(const Question&, const Question&) = default;
@@ -53,32 +55,33 @@ struct Question {
 
 struct Found {
   Question question;
-  std::optional<std::int64_t> value;  // empty where nothing fits at any value
-  std::int64_t least = 1;             // min_devices: fewer cannot hold the model's state, or compute in time
-  // max_batch without a bound, where accumulating gradients takes no memory: memory then bounds the microbatch, not the
-  // batch. This is the largest microbatch that fits while t p of them go through every pipeline.
+  std::optional<std::int64_t> value;  // empty if nothing fits at any value
+  std::int64_t least = 1;             // min_devices: fewer cannot hold the model's state or compute in time
+  // Largest microbatch that fits while t p microbatches go through every pipeline. Set for a max_batch
+  // without a bound: where accumulating gradients takes no memory, memory limits the microbatch and not the
+  // batch.
   std::optional<std::int64_t> micro_batch;
   bool at_least =
-      false;  // max_batch: larger ones were not looked at, since no pipeline is given more microbatches
-  // Where nothing fits at any value: what keeps every layout from being legal, on the most devices that were looked at; and
-  // else the largest TP x PP of a legal one.
+      false;  // max_batch: larger batches were not tried, since no pipeline gets more microbatches
+  // If nothing fits at any value: the rule that keeps every layout from being legal on the most GPUs tried.
+  // Without such a rule, `most_model_parallel` is the largest TP x PP of a legal layout.
   std::optional<Problem> obstacle;
   std::int64_t most_model_parallel = 0;
   friend bool operator==(const Found&, const Found&) = default;
 };
 
-// Ignores what the request and the space say of the thing asked for. Throws InputError where `within` is asked of a
-// system whose performance is not known.
+// Answers the question. Ignores the value that the request and the space have for the size in question.
+// Throws InputError for `within` on a system whose performance is not known.
 Found find(const Request& base, const Space& space, const Question& question);
 
-// The same where the global batch is any of several: the furthest that any of them goes.
+// Answers the question for several global batches: returns the furthest value that any of them reaches.
 Found find(const Request& base, const Space& space, const Question& question,
            std::span<const std::int64_t> global_batches);
 
-// What an iteration may take for a batch on so many devices, if that is bounded.
+// Returns the longest iteration time allowed for a batch on so many GPUs, if the question limits it.
 std::optional<Seconds> within_of(const Question& question, const Workload& workload, std::int64_t devices);
 
-// Puts the value in place of what the request and its space say of the thing asked for.
+// Sets the size in question to `value` in the request and its space.
 void put(Extreme extreme, std::int64_t value, Request& base, Space& space);
 
 }  // namespace headroom

@@ -8,8 +8,8 @@
 
 namespace headroom {
 
-// Returns what find() does, of values for which some strategy fits by what the allocator reserves. The largest sequence, batch or depth
-// is exact to 1/64 of what the allocator takes from the answer of find().
+// Returns what find() does, for values at which some strategy fits by what the allocator reserves. The
+// largest sequence, batch or depth is exact to 1/64 of what the allocator takes from the answer of find().
 Found find_held(const Request& base, const Space& space, const Question& question,
                 std::span<const std::int64_t> global_batches);
 Found find_held(const Request& base, const Space& space, const Question& question);

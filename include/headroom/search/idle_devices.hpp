@@ -1,4 +1,4 @@
-// Devices that are better left idle: some numbers of them divide neither the model nor the batch well.
+// Searches on fewer GPUs than there are: some numbers of GPUs divide neither the model nor the batch well.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,20 @@
 
 namespace headroom {
 
-// A search on fewer devices, whose first plan is confirmed (search/confirm.hpp).
+// A search on fewer GPUs; its first plan is confirmed (search/confirm.hpp).
 struct FewerDevices {
   Request base;
   Space space;
   SearchResult result;
 };
 
-enum class BatchOf : std::uint8_t { request, devices };  // `devices`: usual_global_batch() of as many
+// `devices`: usual_global_batch() of the number of GPUs
+enum class BatchOf : std::uint8_t { request, devices };
 
-// Returns the search on fewer devices than the space has whose best plan trains the most sequences a second, if that is more than the
-// best of `with_all` does on all of them, whose first plan is confirmed for it. Tries multiples of powers of two, which more sizes
-// divide, with at most a quarter of the devices idle, and whole hosts where nothing fits on those.
+// Returns the search on fewer GPUs whose best plan trains the most sequences a second, or nothing if the best
+// plan of `with_all`, on all GPUs, trains at least as many. Confirms the first plan of `with_all` for this
+// comparison. Tries multiples of powers of two, which more sizes divide, with at most a quarter of the GPUs
+// idle. If nothing fits on those, tries whole hosts.
 std::optional<FewerDevices> fewer_devices(const Request& base, const Space& space, SearchResult& with_all,
                                           BatchOf batch, unsigned threads);
 

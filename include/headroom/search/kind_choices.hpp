@@ -1,11 +1,12 @@
-// What the layers of a model can recompute where it has several kinds of them: a choice for each kind, together.
+// Recomputation choices for a model with several kinds of layers: one choice for each kind, combined.
 //
-// Each is the best for some price of a byte. On the lower convex hull of a kind's sets, by bytes kept and device
-// time, every price has its set, and as the price rises one kind after the other moves on by one set: no other
-// combination saves as many bytes in less time, whatever the kinds' counts, for the bytes between which no price lies
-// only near the best. The same hulls of each kind alone, with nothing recomputed in the others, come beside them,
-// since a virtual stage may hold few kinds. What the recomputations make again plays no part in the choice. With one
-// kind of layer every set of its front is there.
+// Each combination is the best for some price of a byte. On the lower convex hull of a kind's sets, by saved
+// bytes and GPU time, every price selects a set. As the price rises, one kind after another moves on by one
+// set. At the bytes of these combinations, no other combination saves as many bytes in less time, whatever
+// the counts of the kinds. Between them, the combinations are only near the best. The hull of each kind
+// alone, with nothing recomputed in the other kinds, is added, since a virtual stage may hold few kinds. The
+// memory that recomputed tensors take is not considered. With one kind of layer, every set of its front is a
+// choice.
 #pragma once
 
 #include <vector>
@@ -14,16 +15,17 @@
 
 namespace headroom {
 
-// From what recomputes nothing on. `fronts` are those of layer_front(), by kind.
+// Returns the combinations, starting with the one that recomputes nothing. `fronts` are the results of
+// layer_front(), by kind.
 std::vector<KindChoices> combined(const std::vector<LayerFront>& fronts);
 
-// The choices of one kind's front, where the others recompute nothing.
+// Returns the choices of one kind's front, with nothing recomputed in the other kinds.
 std::vector<KindChoices> alone(const std::vector<LayerFront>& fronts, std::size_t kind);
 
-// Whether no kind recomputes anything.
+// Returns whether no kind recomputes anything.
 bool recomputes_nothing(const KindChoices& choices);
 
-// Ops that are recomputed, over all kinds.
+// Returns the number of recomputed ops over all kinds.
 int recomputed_op_count(const KindChoices& choices);
 
 }  // namespace headroom

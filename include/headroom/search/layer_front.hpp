@@ -1,9 +1,10 @@
-// What a layer can recompute: sets of ops of its table, with the bytes that it keeps, those that its recomputation
-// makes again, and what the recomputation costs; and of all sets those that no other one beats.
+// Recomputation choices for a layer: sets of ops of its table, with the bytes that the layer saves, the bytes
+// that recomputation makes and the cost of recomputing; and the sets that no other set dominates.
 //
-// A set drops all that its ops make (RecomputedOps::discarded). To keep some of it would take the same
-// recomputation and more memory, so that these sets are the best among all ways to keep, drop and recompute what the
-// table holds: K22's checkpoint of core attention, which keeps its output, is one of those ways.
+// A set drops all outputs of its ops (RecomputedOps::discarded). Saving some of the outputs would take the
+// same recomputation and more memory. These sets are therefore the best among all ways to save, drop and
+// recompute the tensors of the table. One such way is K22's checkpoint of core attention, which saves its
+// output.
 #pragma once
 
 #include <vector>
@@ -13,7 +14,7 @@
 
 namespace headroom {
 
-// What a layer recomputes and what that makes of it, for one microbatch on one rank.
+// Ops that a layer recomputes, with the resulting bytes and cost, for one microbatch on one rank.
 struct LayerChoice {
   OpSet ops = 0;
   LayerActivations bytes;
@@ -21,14 +22,14 @@ struct LayerChoice {
   friend bool operator==(const LayerChoice&, const LayerChoice&) = default;
 };
 
-// What the layers of each kind recompute, in the order of ModelLayers::kinds.
+// Recomputation of the layers of each kind, in the order of ModelLayers::kinds.
 using KindChoices = std::vector<LayerChoice>;
 
-// No more of anything that a peak of memory or an iteration's time grows with: bytes kept, bytes made again, device
-// time, time of the host.
+// Returns whether x exceeds y in nothing that peak memory or iteration time grows with: saved bytes,
+// recomputed bytes, GPU time and launch time of the CPU.
 bool no_worse(const LayerChoice& x, const LayerChoice& y);
 
-// A kind of layer on one rank, asked for sets of its ops. Keeps references to the table and its prices.
+// Evaluates sets of ops for a kind of layer on one rank. Keeps references to the table and its prices.
 class LayerSets {
  public:
   LayerSets(const OpTable& table, const PricedTable& prices, const Sharding& sharding,
@@ -40,10 +41,10 @@ class LayerSets {
  private:
   friend class LayerFrontSearch;
 
-  // What stored_tensors() makes lines of, with the bytes of every value, once.
+  // Bytes of each value that stored_tensors() lists, computed once.
   struct Sizes {
-    Bytes shared;  // as the table places it
-    Bytes whole;   // on every rank
+    Bytes shared;  // sharded as the table says
+    Bytes whole;   // unsharded, on every rank
   };
   void add_bytes(LayerActivations& sum, std::span<const Storable> values, std::span<const Sizes> sizes,
                  const RecomputedOps& recomputed) const;
@@ -58,28 +59,29 @@ class LayerSets {
 
 struct LayerFront {
   std::vector<LayerChoice> choices;
-  std::size_t unbeaten = 0;  // sets that `choices` stand for
+  std::size_t unbeaten = 0;  // number of undominated sets that `choices` stand for
   double tolerance = 0;
 };
 
-// A front has at most so many sets, since stages mix every two of them. Those of layers with 15 to 17 ops have 50 to 300.
+// Largest number of sets in a front, since stages mix every two of them. Layers with 15 to 17 ops have 50 to
+// 300.
 inline constexpr std::size_t most_choices = 2048;
-// While it is searched, so many partial sets stand beside each other at most. Layers of 28 ops with experts and latent attention
-// need 20,000.
+// Largest number of partial sets during the search of a front. Layers of 28 ops with experts and latent
+// attention need 20,000.
 inline constexpr std::size_t most_partial_choices = 65'536;
 
-// The sets that no other is no worse than; of alike ones, the first by bits. The first keeps everything, and none
-// keeps more than the one before it.
+// Returns the sets that no other set dominates; among equal sets, the first by bits. The first set saves
+// everything, and none saves more than the one before it.
 //
-// The search goes through the table op by op and keeps, of partial sets between which the rest of the table sees no
-// difference, those that no other one beats: it is exact, whatever the number of ops, as long as at most
-// most_partial_choices of them stand beside each other, and most_choices in the end. Beyond that it leaves out sets that differ
-// little from one it has, and `tolerance` says how little: for every set there is one in the front that exceeds it by at most this
-// part of all that the layer keeps (in bytes kept, and in bytes made again) and of its forward pass (in time of the device, and of
-// the host).
+// The search goes through the table op by op. Among partial sets that do not differ for the rest of the
+// table, it keeps those that no other one dominates. It is exact for any number of ops while there are at
+// most most_partial_choices partial sets, and most_choices in the end. Beyond that it leaves out sets that
+// differ little from one that it has, and `tolerance` says how little. For every set, the front then has one
+// that exceeds it by at most this fraction: of all bytes that the layer saves (in saved and in recomputed
+// bytes), and of its forward pass (in GPU time and in CPU time).
 LayerFront layer_front(const LayerSets& sets);
 
-// Of choices, those that no other is no worse than, in the order above.
+// Returns the choices that no other one dominates, in the order of layer_front().
 std::vector<LayerChoice> unbeaten(std::vector<LayerChoice> choices);
 
 }  // namespace headroom

@@ -1,4 +1,5 @@
-// What limits an answer: what memory keeps the best plan from, what 16 bits do, and what would make a request feasible.
+// Limits of an answer: faster changes that memory rules out, what FP8 would gain, and what would make a
+// request feasible.
 #pragma once
 
 #include <optional>
@@ -10,19 +11,19 @@
 
 namespace headroom {
 
-// A change that would make a plan faster, but for which there is no memory.
+// A change that would make a plan faster, but for which memory is missing.
 struct BlockedChange {
   Edits change;
   Seconds iteration;
   Bytes missing;
-  bool of_host = false;  // of the memory of a host
+  bool of_host = false;  // host memory is missing, not GPU memory
   friend bool operator==(const BlockedChange&, const BlockedChange&) = default;
 };
 
-// The fastest of the changes on the same devices that do not fit, if any would be faster.
+// Returns the fastest change on the same GPUs that does not fit, if any would be faster.
 std::optional<BlockedChange> blocked_by_memory(const Plan& plan);
 
-// What a plan of 16 bits would take with its linears in FP8. That is another arithmetic, so that nothing chooses it unasked.
+// A BF16 plan with its linear layers in FP8. FP8 changes the numerics, so it is never chosen unasked.
 struct NarrowerPlan {
   Precision precision = Precision::fp8;
   Seconds iteration;
@@ -31,12 +32,12 @@ struct NarrowerPlan {
   friend bool operator==(const NarrowerPlan&, const NarrowerPlan&) = default;
 };
 
-// In the fastest of the FP8 precisions in which the strategy is legal and its devices multiply; none where none is faster. Expects a
-// system whose performance is known.
+// Returns the plan in the fastest FP8 precision in which the strategy is legal and that its GPUs support, or
+// nothing if none is faster. Expects a system whose performance is known.
 std::optional<NarrowerPlan> in_fp8(const Plan& plan);
 
-// What would make a space feasible, one thing at a time: the fewest devices, the largest smaller batch, the longest
-// shorter sequence. Those that no value helps have none.
+// Returns what would make a space feasible, one thing at a time: the fewest GPUs, the largest smaller batch,
+// the longest shorter sequence. Leaves out a size for which no value helps.
 std::vector<Found> relief(const Request& base, const Space& space);
 
 }  // namespace headroom

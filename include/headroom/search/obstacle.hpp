@@ -1,5 +1,5 @@
-// What keeps a space from having any legal layout: sizes that do not divide what they must. Where nothing fits, it is said
-// instead, since no batch and no sequence mends it.
+// Rules that keep a space from having any legal layout: sizes that do not divide what they must. The rule is
+// reported instead of alternatives, since no batch and no sequence makes anything fit.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,17 @@
 
 namespace headroom {
 
-// The first of these that no choice of the space meets, as the problem of a field: y divides the experts, t the devices, t p
-// does, t p d makes them, some b d divides the batch.
+// Returns the first of these conditions that no choice of the space meets, as the problem of a field: y
+// divides the experts; t divides the GPUs; t p divides the GPUs; t p d equals the GPUs; b d divides the batch
+// for some b.
 std::optional<Problem> obstacle(const Request& base, const Space& space);
 
-// The rule of one field that every layout breaks, as the first breaks it; none where one is legal, or breaks those of another.
+// Returns the rule of one field that every layout breaks, as the first layout breaks it. Returns nothing if a
+// layout is legal or breaks only rules of other fields.
 std::optional<Problem> broken_rule(const Request& base, const Space& space);
 
-// The largest TP x PP of a legal layout, which is as many devices as can share a model; 0 where there is none.
+// Returns the largest TP x PP of a legal layout (the most GPUs that can share a model), or 0 if there is
+// none.
 std::int64_t most_model_parallel(const Request& base, const Space& space);
 
 }  // namespace headroom

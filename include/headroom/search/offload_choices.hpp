@@ -1,4 +1,4 @@
-// What strategies of a space leave to the host (parallel/offload.hpp).
+// Offloading choices of a space (parallel/offload.hpp).
 #pragma once
 
 #include <vector>
@@ -7,8 +7,9 @@
 
 namespace headroom {
 
-// What the request leaves there or, where the space tries more: nothing, the optimizer, shards of weights with it where the stack has
-// them, each with activations of some modules. Throws InputError where the system then tells of no host.
+// Returns the request's offloading or, if the space tries more: nothing, the optimizer, and the optimizer
+// with sharded weights where the stack has them, each with activations of some modules. Throws InputError if
+// more is tried and the system describes no host.
 std::vector<Offload> offload_choices(const Request& base, const Space& space);
 
 }  // namespace headroom

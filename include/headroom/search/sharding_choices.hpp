@@ -1,4 +1,4 @@
-// What the ranks of a layout that hold the same weights may divide between them.
+// Data-sharding choices of a layout: what ranks with the same weights may shard.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,9 @@ namespace headroom {
 
 struct Space;
 
-// What the ranks of a layout may divide, of what the stack has and, unless modes were asked for, the optimizer goes with;
-// those that leave passes as they are follow each other. The optimizer's state at the least where weights are kept in fewer
-// than 16 bits.
+// Returns the data-sharding choices of a layout: those that the stack has and, unless modes were asked for,
+// that work with the optimizer. Choices that do not change the passes follow each other. Weights of fewer
+// than 16 bits need at least sharded optimizer state.
 std::vector<ShardingChoice> sharding_choices(const Request& base, const Space& space, const Strategy& layout);
 
 }  // namespace headroom

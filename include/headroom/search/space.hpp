@@ -1,5 +1,5 @@
-// Which strategies a search tries: what is left open, and in which order. Every dimension of a strategy can be pinned
-// to a list of values or bounded; the fields that no dimension covers are those of the request.
+// Strategies that a search tries, and their order. Every dimension of a strategy can be fixed to a list of
+// values or bounded. Fields without a dimension keep the request's values.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace headroom {
 
-// The values that a count may take: those listed, or all; none above `most`.
+// Values that a count may take: those listed, or all; none above `most`.
 struct Counts {
   std::vector<std::int64_t> only;  // empty: all
   std::int64_t most = 0;           // 0: no bound
@@ -32,69 +32,75 @@ struct Counts {
 bool allows(const Counts& counts, std::int64_t value);
 std::vector<std::int64_t> allowed_divisors(std::int64_t whole, const Counts& counts);
 
-// Whether to split something over so many ranks: over one of them it changes nothing, and is not done.
+// Returns the choices of splitting something over so many ranks. Splitting over one rank changes nothing and
+// is not tried.
 const std::vector<bool>& choices(const std::vector<bool>& open, std::int64_t ranks);
 
-// Tokens of an iteration where nobody says how many. Assumed: that of all Llama 2 models (arXiv:2307.09288, table 1).
+// Tokens of an iteration if none are given. Assumed: the batch of all Llama 2 models (arXiv:2307.09288, table
+// 1).
 inline constexpr std::int64_t usual_batch_tokens = std::int64_t{4} << 20;
 
-// The global batch of a search that names none: that nearest to `usual_batch_tokens` of those that the replicas on so many devices
-// divide evenly. A replica has one device or, on a stack that divides models, the smallest power of two that leaves every replica a
-// sequence.
+// Returns the global batch of a search that names none: the batch nearest to `usual_batch_tokens` that the
+// replicas on so many GPUs divide evenly. A replica has one GPU. On a stack with model parallelism, a replica
+// has the smallest power of two of GPUs that leaves every replica a sequence.
 std::int64_t usual_global_batch(const Request& base, std::int64_t devices);
 
 // Sets of ops and modules that layers recompute.
 struct ModuleSets {
-  // Where selective recomputation is tried, or nothing is said, and the stack has it: those of experts and of latent
-  // attention (parallel/module_choices.hpp).
+  // Tries the sets for experts and latent attention (parallel/module_choices.hpp) if the stack has them, and
+  // selective recomputation is tried or no recomputation is given.
   bool of_model = true;
-  // One set in their place, and in place of all other recomputation but what Space::recompute names; empty: none.
+  // One set instead of the model's sets and of all recomputation that Space::recompute does not name; empty:
+  // none.
   std::vector<std::string> only;
   friend bool operator==(const ModuleSets&, const ModuleSets&) = default;
 };
 
 struct Space {
-  std::int64_t devices = 1;  // all of them are used: d = devices / (t c p)
-  Counts tensor_parallel;    // divisors of the devices, within a node unless listed
-  Counts context_parallel;  // divisors of what is left; 1 alone where nothing is said and sequences are short
-  std::vector<CpComm> cp_comm;  // where ranks divide a sequence; empty: p2p, or else what the model admits
-  Counts pipeline_parallel;     // likewise
-  Counts virtual_pipeline;      // of those that the layouts admit
+  std::int64_t devices = 1;     // all are used: d = devices / (t c p)
+  Counts tensor_parallel;       // divisors of the GPUs, within a node unless listed
+  Counts context_parallel;      // divisors of the GPUs left; default: only 1 for short sequences
+  std::vector<CpComm> cp_comm;  // for CP > 1; empty: p2p, or else what the model admits
+  Counts pipeline_parallel;     // divisors of the GPUs left
+  Counts virtual_pipeline;      // among the values that the layouts admit
   Counts data_parallel;
   Counts expert_parallel;  // divisors of t d and of the experts
-  // Divisors of what is left; where nothing is said 1, and those of t where expert_parallel is as large as the model admits.
+  // Divisors of the ranks left. Default: 1, and the divisors of t if expert_parallel is as large as the model
+  // admits.
   Counts expert_tensor_parallel;
-  std::vector<Dispatcher> moe_dispatcher;  // where ranks share experts; empty: the request's own
+  std::vector<Dispatcher> moe_dispatcher;  // for EP > 1; empty: the request's own
   Counts micro_batch;                      // divisors of a replica's batch
-  // even: virtual stages that hold as many layers each, so that p m divides the layers. any: also others, with the
-  // layers as even as can be, and laid so that no stage takes longer than it must; and where the stack has groups of
-  // microbatches, interleaved schedules whose ranks do not divide the microbatches, in the smallest groups.
+  // even: virtual stages hold equal numbers of layers, so p m divides the layers. any: also other layouts,
+  // with layers as even as possible and placed so that no stage takes longer than it must. If the stack has
+  // groups of microbatches, `any` also tries interleaved schedules whose ranks do not divide the
+  // microbatches, in the smallest groups.
   Layouts layouts = Layouts::even;
   std::vector<bool> sequence_parallel{true, false};
   std::vector<DataSharding> data_sharding;  // empty: what the training stack has
-  Counts
-      shard_size;  // of those that divide the ranks which hold the same weights; where nothing is said all of them
+  Counts shard_size;  // among divisors of the ranks that hold the same weights; default: all of these ranks
   std::vector<bool> no_reshard_after_forward{false};
-  std::vector<bool> sync_each_batch{false, true};  // where the stack has the switch and sums microbatches
+  std::vector<bool> sync_each_batch{false, true};  // if the stack has the switch and accumulates gradients
   std::vector<RecomputePolicy> recompute;          // empty: what the training stack has
-  // Full recomputation also of the first K layers of each stage only, for every K, where the stack has it.
+  // Tries full recomputation also for only the first K layers of each stage, for every K, if the stack has
+  // it.
   bool recompute_layers = true;
   ModuleSets recompute_modules;
-  // A window's passes differ from each other, so that its time takes a replay, and its memory a walk through the
-  // schedule for every size that it may have: milliseconds, where other strategies take a microsecond.
+  // Tries windows. The passes of a window differ, so its time takes a simulation, and its memory a walk
+  // through the schedule for every window size. That takes milliseconds; other strategies take a microsecond.
   bool recompute_window = false;
-  std::vector<Precision> precision;  // of those that the devices multiply; empty: the request's own
-  // GPipe keeps more than 1F1B does and is never faster [schedule/makespan.hpp], so it is tried when asked for only.
+  std::vector<Precision> precision;  // among those that the GPUs support; empty: the request's own
+  // GPipe saves more than 1F1B and is never faster [schedule/makespan.hpp], so it is tried only on request.
   std::vector<ScheduleKind> schedules{ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
-  // Also with the optimizer on the host, sharded weights with it, and activations; else what the request offloads alone.
+  // Also tries offloading the optimizer, sharded weights with it, and activations; if false, only the
+  // request's offloading.
   bool offload = false;
-  // With what experts exchange beside other passes; empty: without, and where the stack has it also with.
+  // Whether all-to-alls of experts overlap other passes; empty: without and, if the stack has it, with.
   std::vector<bool> overlap_expert_all_to_all;
   friend bool operator==(const Space&, const Space&) = default;
 };
 
-// The fields of a strategy that a space sets, and what it holds for each: the values that it may take, or whether other
-// values than that of the request are tried too.
+// Member of Space for a strategy's field: the values that the field may take, or whether values other than
+// the request's are tried.
 using SpaceMember =
     std::variant<Counts Space::*, std::vector<bool> Space::*, std::vector<RecomputePolicy> Space::*,
                  std::vector<ScheduleKind> Space::*, std::vector<DataSharding> Space::*,
@@ -105,7 +111,7 @@ struct SpaceField {
   SpaceMember values;
   std::string_view help;
 };
-// In the order of the help.
+// Fields of a space, in the order of the help.
 inline constexpr std::array space_fields{
     SpaceField{"tensor_parallel", &Space::tensor_parallel,
                "Tensor-parallel (TP) sizes (default: those within a node)"},
@@ -150,7 +156,7 @@ inline constexpr std::array space_fields{
                "Precision of linear layers: bf16 (default), fp8, fp8_delayed, fp8_blockwise, mxfp8, nvfp4"},
 };
 
-// Whether strategies of a layout, which offload what it does, can have the recomputation with this data sharding.
+// Returns whether strategies of a layout, with its offloading, can have this recomputation and data sharding.
 inline bool goes_with(const Recomputation& recompute, DataSharding sharding, const Transformer& model,
                       const Strategy& layout) {
   return (!recompute.window || sharding < DataSharding::zero2) &&
@@ -159,60 +165,66 @@ inline bool goes_with(const Recomputation& recompute, DataSharding sharding, con
          offload_rule(model, layout, recompute).empty();
 }
 
-// Those of the space that its system multiplies; the request's own where it says nothing. Throws InputError where there is none.
+// Returns the space's precisions that its system supports, or the request's own if the space names none.
+// Throws InputError if the system supports none of them.
 std::vector<Precision> precisions_of(const Request& base, const Space& space);
 
-// Throws InputError where the devices can run no strategy of the space: for want of a precision, or of a host for what the request offloads.
+// Throws InputError if the GPUs can run no strategy of the space, for lack of a precision or of a host for
+// what the request offloads.
 void check_devices(const Request& base, const Space& space);
 
-// The schedules that a search of a stack tries where nobody names any: those that it runs, but for GPipe and looped breadth-first, which keep
-// more than 1F1B and interleaved ones do and are no faster; of a stack that runs all, these two.
+// Returns the schedules that a search tries by default: those that the stack runs, except GPipe and looped
+// breadth-first. These two save more than 1F1B and interleaved schedules and are no faster. For a stack that
+// runs every schedule, returns 1F1B and interleaved.
 std::vector<ScheduleKind> searched_schedules(const Software& software);
 
-// What a stack launches by itself.
+// Returns the layouts that a stack launches without help.
 constexpr Layouts layouts_of(const Software& software) {
   return software.uneven_stages ? Layouts::any : Layouts::even;
 }
 
-// Whether interleaved schedules are tried with any number of microbatches, from that of the ranks on: the stack has groups of
-// them, and a layout need not be one that any launcher takes.
+// Returns whether interleaved schedules are tried with any number of microbatches from the number of ranks
+// on. The stack must have groups of microbatches, and the space must admit layouts that no launcher takes.
 constexpr bool runs_groups(const Software& software, const Space& space) {
   return software.microbatch_groups && space.layouts == Layouts::any;
 }
 
-// The tensor-parallel sizes: those of the space, which stay within a node where it says nothing.
+// Returns the space's tensor-parallel sizes, by default those within a node.
 Counts tensor_parallel_of(const Request& base, const Space& space);
 
-// The context-parallel sizes, likewise.
+// Returns the space's context-parallel sizes, or the default ones.
 Counts context_parallel_of(const Request& base, const Space& space);
 
-// A strategy without what layouts share: recomputation; its data sharding is the first of its choices. False ends the visit.
+// Called with a strategy without recomputation, and with the first choice of its data sharding. Returns false
+// to end the visit.
 using VisitLayout = std::function<bool(const Strategy& layout)>;
-// The field whose rule a layout breaks: "global_batch". Layouts that no rule of shapes admits, such
-// as a microbatch that does not divide the batch, are not in the space.
-using RejectLayout = std::function<void(const Problem& first)>;  // of the rules that it breaks
+// Called with the first rule that a layout breaks, as the problem of a field such as "global_batch". Layouts
+// with impossible shapes, such as a microbatch that does not divide the batch, are not in the space.
+using RejectLayout = std::function<void(const Problem& first)>;
 
-// Every legal layout, in a total order: t, c, p, m, b, sequence parallelism, schedule; values ascending.
+// Visits every legal layout in a total order: t, c, p, m, b, sequence parallelism, schedule; values
+// ascending.
 void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,
                    const RejectLayout& reject);
 
-// The rules that a layout breaks, whatever it recomputes.
+// Returns the rules that a layout breaks with any recomputation.
 std::vector<Problem> layout_illegalities(const Request& base, const Strategy& layout);
 
-// Of more virtual stages on a rank than this, only even layouts are tried: the bubble of a pipeline that is given at
-// least p microbatches is by then a 64th of the time, and a model of a thousand layers would have as many.
+// Largest number of virtual stages on a rank for which uneven layouts are tried. At that number, the bubble
+// of a pipeline with at least p microbatches is a 64th of the time, and a model of a thousand layers would
+// have as many such layouts.
 inline constexpr std::int64_t most_uneven_virtual_pipeline = 64;
 
-// Whether the space lays so many layers on p ranks of m virtual stages.
+// Returns whether the space can place so many layers on p ranks of m virtual stages.
 bool lays(const Space& space, std::int64_t layers, std::int64_t pipeline_parallel,
           std::int64_t virtual_pipeline);
 
-// The recomputations that a layout of the space can have, from the least recomputed to the most. Layouts of the same schedule whose longest
-// virtual stage is as long have the same.
+// Returns the recomputations that a layout of the space can have, from the least recomputed to the most.
+// Layouts with equal schedules and equally long longest virtual stages have equal recomputations.
 std::vector<Recomputation> recomputations(const Request& base, const Space& space, const Strategy& layout);
 
-// Calls visit(strategy) for every strategy of a layout that has these recomputations. Those with the same passes follow each
-// other, by recomputation and then by data sharding.
+// Calls visit(strategy) for every strategy of a layout that has these recomputations. Strategies with equal
+// passes follow each other, by recomputation and then by data sharding.
 template <class Visit>
 void visit_strategies(const Request& base, const Space& space, const Strategy& layout,
                       std::span<const Recomputation> recomputations, Visit visit) {

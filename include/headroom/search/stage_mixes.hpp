@@ -1,9 +1,9 @@
-// What the layers of a virtual stage can recompute together: one set of ops in all of them, or one in the first
-// layers and another in the rest, for each kind of layer. Two sets are what a knapsack of alike layers needs: on the
-// convex hull of (bytes, time) every budget lies between two neighbours.
+// Recomputation mixes of a virtual stage: one set of ops in all of its layers, or one set in the first layers
+// and another in the rest, for each kind of layer. Two sets suffice for a knapsack of equal layers: on the
+// convex hull of (bytes, time), every budget lies between two neighbours.
 //
-// The set whose recomputation makes more again comes first in the chunk: the backward pass reaches it last, when it
-// has freed the layers behind it. Swapping two neighbours that stand the other way round never raises the peak.
+// The set with more recomputed bytes comes first in the chunk. The backward pass reaches it last, when it has
+// freed the layers behind it. Swapping two neighbours into this order never raises the peak.
 #pragma once
 
 #include <vector>
@@ -13,14 +13,14 @@
 
 namespace headroom {
 
-// Refers to its choices. Of a chunk that has fewer layers all are among the first.
+// Refers to its choices. A chunk with at most `first_layers` layers has only layers of the first choice.
 struct LayerMix {
   const KindChoices& first;
   const KindChoices& rest;
   std::int64_t first_layers = 0;
 };
 
-// Consecutive layers of a kind that recompute alike.
+// Consecutive layers of a kind with equal recomputation.
 struct MixRun {
   std::size_t kind = 0;
   std::int64_t layers = 0;
@@ -28,26 +28,28 @@ struct MixRun {
   friend bool operator==(const MixRun&, const MixRun&) = default;
 };
 
-// A mix in a virtual stage, in the order of the model.
+// Returns the runs of a mix in a virtual stage, in model order.
 std::vector<MixRun> runs_of(const LayerMix& mix, const StagePlace& place);
 
-// Bytes of a virtual stage whose layers recompute so, beside them what `place` gives it of `ends`.
+// Returns the activation bytes of a virtual stage with this recomputation, including the parts of `ends` that
+// `place` assigns to the stage.
 StageActivations stage_activations(const LayerMix& mix, const StagePlace& place,
                                    const ModelActivations& ends);
 
-// Its cost, where `cost` is that of the model's parts without a recomputation.
+// Returns the cost of a virtual stage with this recomputation. Expects `cost` of the model's parts without
+// recomputation.
 StageCost stage_cost(const LayerMix& mix, const StagePlace& place, const ModelCost& cost);
 
-// How long recomputations keep a rank that passes a microbatch backward through its virtual stages, beyond those
-// passes.
+// Computes the time that recomputation adds to a rank's backward passes of one microbatch through its virtual
+// stages.
 class RecomputeTime {
  public:
-  // `backward` are the passes without a recomputation, of each chunk. Keeps a reference to rates and software.
+  // Expects the backward passes of each chunk without recomputation. Keeps references to rates and software.
   RecomputeTime(std::vector<PassCost> backward, const HostRates& rates, const Software& software);
 
-  // Where each of the chunks recomputes so much.
+  // Returns the added time if each chunk recomputes for `device` on the GPU and `host` on the CPU.
   [[nodiscard]] Seconds seconds(Seconds device, Seconds host) const;
-  // At most that, and quick.
+  // Returns a lower bound of seconds(), quickly.
   [[nodiscard]] Seconds at_least(Seconds device, Seconds host) const;
 
  private:
@@ -57,20 +59,20 @@ class RecomputeTime {
   const Software& software_;
 };
 
-// A mix by the index of its choices, and what it comes to in one chunk.
+// A mix by the indices of its choices, and its bytes and time in one chunk.
 struct IndexedMix {
   std::size_t first = 0;
   std::size_t rest = 0;
   std::int64_t first_layers = 0;
   Bytes kept;
-  Bytes highest;  // kept, and on top what a recomputation makes again at the worst moment of a backward pass
+  Bytes highest;  // saved bytes, plus recomputed bytes at the worst moment of a backward pass
   Seconds device;
   Seconds host;
   Seconds time;  // RecomputeTime::seconds
 };
 
-// The mixes of `choices` in a chunk of so many layers, all of one kind, that no other one beats in time, bytes kept
-// and highest bytes; by time.
+// Returns the mixes of `choices`, by time, that no other mix dominates in time, saved bytes and highest
+// bytes. The chunk has so many layers, all of one kind.
 std::vector<IndexedMix> stage_mixes(const std::vector<LayerChoice>& choices, std::int64_t layers,
                                     const RecomputeTime& time);
 

@@ -1,5 +1,5 @@
-// Searching several requests and comparing the best of each: systems at their prices, numbers of devices, global batches.
-// Larger batches do more in an iteration, so what is compared is the time that a sequence takes.
+// Searches several requests and compares the best plans of each: systems at their prices, numbers of GPUs,
+// global batches. Larger batches do more in an iteration, so the time per sequence is compared.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace headroom {
 
-// A system that is compared with others, and what runs on it.
+// A system to compare, and the stack that runs on it.
 struct Offer {
   System system;
   Software software;
   Layouts layouts = Layouts::even;
-  std::optional<Strategy> strategy;  // that its stack makes of the base's; absent: the base's
+  std::optional<Strategy> strategy;  // the base's strategy as this stack has it; absent: the base's
   std::optional<double> price_per_device_hour;
   friend bool operator==(const Offer&, const Offer&) = default;
 };
 
-// What is compared: each of a list with each of the others.
+// Lists to compare: every combination of their elements is a variant.
 struct Compared {
   std::vector<Offer> offers;  // each list has at least one
   std::vector<std::int64_t> device_counts;
@@ -29,7 +29,7 @@ struct Compared {
   friend bool operator==(const Compared&, const Compared&) = default;
 };
 
-// One of them.
+// One combination of offer, number of GPUs and global batch.
 struct Variant {
   std::size_t offer = 0;
   std::int64_t devices = 1;
@@ -37,23 +37,25 @@ struct Variant {
   friend bool operator==(const Variant&, const Variant&) = default;
 };
 
-// In order of systems, devices and batches; a candidate of a comparison names its own by the place in it.
+// Returns the variants in order of systems, GPUs and batches. A candidate of a comparison refers to its
+// variant by the index in this list.
 std::vector<Variant> variants_of(const Compared& comparison);
 
-// What is searched for a variant.
+// Return the request and the space to search for a variant.
 Request request_of(const Request& base, const Compared& comparison, const Variant& variant);
 Space space_of(const Space& space, const Compared& comparison, const Variant& variant);
 
-// Seconds for each sequence of a global batch.
+// Returns the seconds per sequence of a global batch.
 double seconds_per_sequence(const Candidate& candidate, const Variant& variant);
 
-// Of the results of all variants, in their order: the best plan of each, ordered; what of their Pareto fronts nothing
-// beats; the candidate that comes nearest. On one system a plan is beaten by one that takes no more time, no more memory
-// and no more devices. Memories of different systems do not compare: there a plan is beaten by one that takes no more time
-// and costs no more, where both have a price, and by none where they have not.
+// Combines the results of all variants, in their order: the best plan of each variant, sorted; the
+// undominated points of their Pareto fronts; and the nearest candidate. On one system, a plan dominates
+// another if it takes no more time, memory and GPUs. Memory of different systems is not comparable. There a
+// plan dominates another if it takes no more time and costs no more; without a price for both, neither
+// dominates.
 SearchResult compared_variants(const Compared& comparison, std::vector<SearchResult> results);
 
-// Searches them all.
+// Searches all variants and combines their results.
 SearchResult search_variants(const Request& base, const Space& space, const Compared& comparison,
                              const SearchOptions& options = {});
 
