@@ -1,5 +1,5 @@
-// Measured runs replayed as predictions: what was measured of a run, what the model says of it, the signed
-// error, and whether a group of such errors stays within its target.
+// Compares measured runs with predictions: the measured figure, the predicted one, the signed error, and
+// whether the errors of a group stay within their target.
 #pragma once
 
 #include <array>
@@ -14,23 +14,24 @@
 
 namespace headroom {
 
-// What can be measured. Seconds and bytes, and ratios as parts of one.
+// Measurable figures: seconds, bytes, and ratios as fractions of one.
 enum class Measure : std::uint8_t {
-  forward_seconds,   // one layer and microbatch on one device, once the host runs ahead
-  backward_seconds,  // with its replay
-  layer_seconds,     // both
+  forward_seconds,   // one layer and microbatch on one GPU, without waiting for launches
+  backward_seconds,  // recomputation included
+  layer_seconds,     // forward and backward
   relative_layer,    // layer_seconds over those of the baseline
   iteration_seconds,
-  gain,  // iteration of the baseline over this one, less 1
+  gain,  // iteration time of the baseline over this one, minus 1
   mfu,
-  mfu_at_measured,  // of the measured time: a check of FLOPs and peak alone
+  mfu_at_measured,  // from the measured time: checks FLOPs and peak alone
   hfu_paper_at_measured,
-  allocated_bytes,  // the peak rank's tensors, as torch.cuda.max_memory_allocated counts them
-  reserved_bytes,   // what the allocator holds for them, as torch.cuda.max_memory_reserved counts it
-  device_bytes,     // with what is not the allocator's, as nvidia-smi shows it
+  allocated_bytes,  // tensors of the peak rank, by torch.cuda.max_memory_allocated
+  reserved_bytes,   // memory of the allocator, by torch.cuda.max_memory_reserved
+  device_bytes,     // with non-torch memory, by nvidia-smi
 };
 
-// Ratios are compared by their difference, in points; times and bytes by their relative error.
+// Returns whether a measure is a ratio. Ratios are compared by their difference, in points; times and bytes
+// by their relative error.
 constexpr bool is_ratio(Measure measure) {
   return measure == Measure::relative_layer || measure == Measure::gain || measure == Measure::mfu ||
          measure == Measure::mfu_at_measured || measure == Measure::hfu_paper_at_measured;
@@ -43,21 +44,21 @@ constexpr bool is_bytes(Measure measure) {
 struct Figure {
   Measure measure{};
   double value = 0;
-  double rounding = 0;  // half a unit of its last printed digit
+  double rounding = 0;  // half a unit of the last printed digit
   friend bool operator==(const Figure&, const Figure&) = default;
 };
 
 struct MeasuredCase {
   std::string source;  // "K22 table 5"
   std::string name;
-  std::string baseline;  // name of the case of the same source that ratios refer to; empty without
+  std::string baseline;  // name of the case of the same source that ratios refer to; empty: none
   Request request;
   std::vector<Figure> figures;
   friend bool operator==(const MeasuredCase&, const MeasuredCase&) = default;
 };
 
-// What the absolute errors of one measure of a source must not exceed: parts of one, of the measured value or
-// of one hundred points. Targets of one group are judged together.
+// Upper bounds for the absolute errors of one measure of a source: fractions of the measured value, or of 100
+// points. Targets of one group are judged together.
 struct Target {
   std::string group;  // "K22 table 4, one pass"
   std::string source;
@@ -69,17 +70,16 @@ struct Target {
 };
 
 struct Comparison {
-  std::string group;  // of its target; without one the source, and what else rows are grouped by
+  std::string group;  // of its target; without a target, the source and the other grouping traits
   std::string name;
   Measure measure{};
   double predicted = 0;
   double measured = 0;
-  double error = 0;  // signed; parts of one
-  std::optional<double>
-      tolerance;  // of this row by itself, where the target has one: "worst", and at a measured
-                  // time what the rounding of that time allows
-  std::optional<bool> in_interval;  // whether the measured value is in its 80% interval, where there is one
-  std::optional<StepRates> step_rates;  // of an iteration time: whose interval it has
+  double error = 0;  // signed; a fraction of one
+  // Largest error of this row, if its target has a "worst"; plus the rounding of a measured time.
+  std::optional<double> tolerance;
+  std::optional<bool> in_interval;      // whether the measured value is in the 80% interval, if there is one
+  std::optional<StepRates> step_rates;  // rates that the interval of an iteration time depends on
   friend bool operator==(const Comparison&, const Comparison&) = default;
 };
 
@@ -91,25 +91,26 @@ struct GroupSummary {
   double mean_absolute = 0;
   double mean = 0;  // signed: the bias
   double worst_absolute = 0;
-  std::size_t intervals = 0;  // rows with an 80% interval (plan/interval.hpp),
-  std::size_t covered = 0;    // and those within
+  std::size_t intervals = 0;  // rows with an 80% interval (plan/interval.hpp)
+  std::size_t covered = 0;    // rows whose measured value is in the interval
   std::optional<Target> target;
-  bool met = true;  // rows within their tolerances, median and mean within theirs; or no target
+  bool met = true;  // all rows, median and mean are within their tolerances, or there is no target
   friend bool operator==(const GroupSummary&, const GroupSummary&) = default;
 };
 
-// A row for every figure, in order; those that no target claims are grouped by the traits too. Throws InputError, by case, when a request is not legal, and expects a
-// system with performance figures, known baselines, and an iteration time beside what is computed of it.
+// Returns a row for every figure, in order. Figures without a target are grouped by source and `traits`.
+// Throws InputError, by case, if a request is not legal. Expects a system with performance figures, known
+// baselines, and an iteration time with every figure computed from it.
 std::vector<Comparison> compare(const std::vector<MeasuredCase>& cases, const std::vector<Target>& targets,
                                 const Spreads& spreads, const std::vector<RunTrait>& traits = {});
 
-// A summary of each group, in order of first appearance.
+// Returns a summary of each group, in order of first appearance.
 std::vector<GroupSummary> summarize(const std::vector<Comparison>& rows, const std::vector<Target>& targets);
 
-// Of an even count the mean of the middle two. Expects at least one value.
+// Returns the median; for an even count, the mean of the middle two. Expects at least one value.
 double median(std::vector<double> values);
 
-// Whether an error stays within its tolerance; the rounding of a double is forgiven.
+// Returns whether an error stays within its tolerance, apart from floating-point rounding.
 bool within(double error, double tolerance);
 
 template <>

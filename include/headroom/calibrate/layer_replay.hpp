@@ -1,4 +1,4 @@
-// A measured transformer layer, of kernels that nothing fuses, priced by the time model.
+// Predicts a measured transformer layer whose kernels are not fused.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,11 @@
 
 namespace headroom {
 
-// Forward, or backward with what it replays, of one tensor-parallel rank under sustained load: unfused core attention,
-// GeLU, fp32 gradients added up in their products, parameters of layer norms in a kernel of their own, collectives that
-// overlap with nothing, and a host that is ahead. Where the rank ran alone (`ranks` 0) without its collectives. Nothing
-// for a layer that cannot be split so.
+// Returns the time of the forward pass, or of the backward pass with recomputation, of one tensor-parallel
+// rank under sustained load. Assumes unfused core attention, GeLU, FP32 gradient accumulation in the GEMMs, a
+// kernel of its own for layer-norm parameters, collectives without overlap, and no waiting for launches. With
+// `ranks` 0, the rank ran alone, without its collectives. Returns nothing for a layer that cannot be split
+// so.
 std::optional<Seconds> layer_time(const MeasuredLayer& layer, std::int64_t ranks,
                                   const Performance& performance);
 

@@ -1,8 +1,8 @@
-// A publication whose runs can be predicted: the system and the training stack that they ran on, what their rows leave
-// unsaid, and the targets that predictions of them are held to.
+// A publication whose runs can be predicted: the system and training stack of the runs, settings that the
+// rows do not state, and targets for the predictions.
 //
-// A run says which publication it is of by its key (`source.key` of a runs file). Nothing is concluded from a title:
-// a run without a key is predicted with the defaults and held to no target.
+// The key of a run (`source.key` of a runs file) names its publication. Titles are not interpreted. A run
+// without a key is predicted with the defaults and has no target.
 #pragma once
 
 #include <optional>
@@ -13,18 +13,18 @@
 
 namespace headroom {
 
-// What members of a run do not say. An absent one leaves it at the default.
+// Settings that the members of a run do not state. An absent setting leaves the default.
 struct RunSettings {
-  // These hold where the run states none of its own.
+  // Used if the run states none of its own.
   std::optional<std::int64_t> vocabulary;
   std::optional<RecomputePolicy> recompute;
-  std::optional<std::string> memory_unit;  // as MeasuredRun has it
+  std::optional<std::string> memory_unit;  // as in MeasuredRun
 
   std::optional<Dtype> gradient_dtype;
   std::optional<Positions> positions;
   std::optional<bool> tied_embeddings;
-  std::optional<bool> ends_count_as_layers;  // the first and the last virtual stage hold one layer less
-  // As a training stack has them.
+  std::optional<bool> ends_count_as_layers;  // the first and the last virtual stage have one layer less
+  // Override the training stack's.
   std::optional<TensorOverlap> overlap_tensor_parallel;
   std::optional<bool> overlap_grad_reduce;
   std::optional<bool> overlap_param_gather;
@@ -37,7 +37,7 @@ struct RunSettings {
   friend bool operator==(const RunSettings&, const RunSettings&) = default;
 };
 
-// The settings of those rows whose text is this one, letter for letter. An absent text matches every row.
+// Settings of the rows whose texts equal these exactly. An absent text matches every row.
 struct SettingsVariant {
   std::optional<std::string> dtype;
   std::optional<std::string> overlap;
@@ -47,7 +47,7 @@ struct SettingsVariant {
 
 struct SourceTarget {
   Measure measure{};
-  std::optional<double> median;  // parts of one
+  std::optional<double> median;  // fraction of one
   std::optional<double> worst;
   friend bool operator==(const SourceTarget&, const SourceTarget&) = default;
 };
@@ -55,22 +55,22 @@ struct SourceTarget {
 struct PublishedSource {
   std::string key;                    // "sc21"
   std::string label;                  // what its rows are called together: "SC21"
-  std::string source;                 // the citation, and what the settings rest on
-  std::vector<std::string> titles;    // whole titles under which collections of runs list it
-  std::optional<std::string> system;  // name of a preset; absent: that of each run's device
-  std::string software;               // likewise a name
+  std::string source;                 // the citation, and the basis of the settings
+  std::vector<std::string> titles;    // full titles that collections of runs use for it
+  std::optional<std::string> system;  // name of a preset; absent: the system of each run's GPU
+  std::string software;               // name of a training stack
   RunSettings settings;
-  std::vector<SettingsVariant> variants;  // laid over the settings, in this order
+  std::vector<SettingsVariant> variants;  // override the settings, in this order
   std::vector<SourceTarget> targets;
   friend bool operator==(const PublishedSource&, const PublishedSource&) = default;
 };
 
 std::vector<Target> targets_of(const PublishedSource& source);
 
-// What `above` gives, and else what `below` does.
+// Returns the settings of `above`, and those of `below` where `above` has none.
 RunSettings laid_over(const RunSettings& above, const RunSettings& below);
 
-// The stack with those choices that settings have of it.
+// Returns the stack with the settings applied.
 Software with_settings(Software software, const RunSettings& settings);
 
 }  // namespace headroom

@@ -1,8 +1,8 @@
-// Bounded, robust least squares of a few positive parameters, by Levenberg and Marquardt's method.
+// Bounded, robust least squares for a few positive parameters (Levenberg-Marquardt).
 //
-// Parameters are fitted as logarithms, so that each is as easily halved as doubled. A residual r counts as
-// 2 s^2 (sqrt(1 + (r/s)^2) - 1): as its square while small beside the scale s, linearly beyond, so that a few outliers
-// do not bend the fit. The same input gives the same values, always.
+// Parameters are fitted as logarithms, so halving and doubling are equally easy. A residual r costs 2 s^2
+// (sqrt(1 + (r/s)^2) - 1): its square while it is small compared with the scale s, and linear beyond. A few
+// outliers therefore do not bend the fit. Equal input always gives equal values.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ struct Parameter {
   friend bool operator==(const Parameter&, const Parameter&) = default;
 };
 
-// Fills the residuals at some values of the parameters.
+// Computes the residuals for given parameter values.
 using Residuals = std::function<void(std::span<const double> values, std::span<double> residuals)>;
 
 struct RobustFit {
@@ -31,7 +31,8 @@ struct RobustFit {
   friend bool operator==(const RobustFit&, const RobustFit&) = default;
 };
 
-// Expects at least one parameter, each with 0 < least <= start <= most, and no fewer residuals than parameters.
+// Fits the parameters. Expects at least one parameter, each with 0 < least <= start <= most, and no fewer
+// residuals than parameters.
 RobustFit fit_robustly(const std::vector<Parameter>& parameters, std::size_t residual_count,
                        const Residuals& residuals, double scale);
 

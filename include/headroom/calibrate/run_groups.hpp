@@ -1,4 +1,4 @@
-// What the rows of runs are grouped by, beside the source that they are of: `headroom validate --group-by`.
+// Traits that group the rows of runs, besides their source: `headroom validate --group-by`.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ inline constexpr std::array<Spelling<RunTrait>, 4> spellings<RunTrait>{{
     {RunTrait::kind, "kind"},
 }};
 
-// "B200-SXM-180GB, MoE CP": in the order of the traits.
+// Returns the traits of a request as text, in the order given: "B200-SXM-180GB, MoE CP".
 std::string group_text(const Request& request, const std::vector<RunTrait>& traits);
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
-// Measured samples: how long one kernel or one collective took, of a size that is known. What rates are fitted to, and
-// what they are compared with.
+// Measured samples: times of single kernels or collectives of known size. Rates are fitted to them and
+// compared with them.
 #pragma once
 
 #include <array>
@@ -18,17 +18,17 @@
 namespace headroom {
 
 enum class SampleKind : std::uint8_t {
-  matrix_product,  // one kernel, batched or not
-  streaming,  // a kernel that only moves memory: softmax, dropout, normalization, activation, residual add, copy
-  empty_kernel,  // launch to launch of kernels that do nothing
+  matrix_product,  // GEMM in one kernel, batched or not
+  streaming,       // memory-bound kernel: softmax, dropout, normalization, activation, residual add, copy
+  empty_kernel,    // launch-to-launch time of kernels that do nothing
   all_reduce,
   all_gather,
   reduce_scatter,
   all_to_all,         // predicted by the rates of collectives, which are not fitted to it
-  send_receive,       // within a node; likewise
-  transformer_layer,  // forward or backward of a whole layer: predicted; no rate is fitted to it
+  send_receive,       // within a node; predicted by the rates of collectives, which are not fitted to it
+  transformer_layer,  // forward or backward of a whole layer; no rate is fitted to it
   attention,          // flash attention, forward or backward
-  expert_block,       // forward pass of a rank's experts: permuted rows, two grouped products, their sum
+  expert_block,       // forward pass of a rank's experts: permuted tokens, two grouped GEMMs, their sum
 };
 
 constexpr bool is_collective(SampleKind kind) {
@@ -36,22 +36,22 @@ constexpr bool is_collective(SampleKind kind) {
          kind == SampleKind::reduce_scatter;
 }
 
-// Between devices, but no collective that rates are fitted to.
+// Returns whether a sample communicates between GPUs without being a collective that rates are fitted to.
 constexpr bool is_exchange(SampleKind kind) {
   return kind == SampleKind::all_to_all || kind == SampleKind::send_receive;
 }
 
-// Clock that a product was measured at. burst: a few products after a pause. sustained: under a load that has lasted
-// until the power limit shows, as in a training step. Of collectives and streaming kernels: whether they ran in a training step,
-// with whatever ran beside them.
+// Clock at which a GEMM was measured. burst: a few GEMMs after a pause. sustained: under a load that lasted
+// until the power limit shows, as in a training step. For collectives and memory-bound kernels: whether they
+// ran in a training step, with whatever ran at the same time.
 enum class Load : std::uint8_t { burst, sustained };
 
-// Which 16 bits `half` stands for in a sample. Nothing is predicted differently; a device may still tell them apart.
+// 16-bit format that `half` stands for in a sample. Predictions are equal; a GPU may still differ.
 enum class HalfFormat : std::uint8_t { unnamed, fp16, bf16 };
 
 enum class LayerPass : std::uint8_t { forward, backward };
 
-// What one tensor-parallel rank does of a transformer layer, and what its allocator counted.
+// Part of one tensor-parallel rank in a transformer layer, and memory by its allocator.
 struct MeasuredLayer {
   std::int64_t sequence{};
   std::int64_t micro_batch{};
@@ -59,37 +59,36 @@ struct MeasuredLayer {
   std::int64_t heads{};  // of the whole layer, as hidden is
   std::int64_t tensor_parallel{};
   RecomputePolicy recompute{};
-  LayerPass pass{};  // backward: replaying included
-  Bytes stored;  // between forward and backward: the layer's input is in it, its output is the next layer's
-  Bytes peak;    // the most during the pass, without weights and their gradients
+  LayerPass pass{};  // backward includes recomputation
+  Bytes stored;      // saved between forward and backward: includes the layer's input, not its output
+  Bytes peak;        // most during the pass, without weights and their gradients
   friend bool operator==(const MeasuredLayer&, const MeasuredLayer&) = default;
 };
 
 struct Sample {
   SampleKind kind{};
   std::string label;    // "softmax", "fc1 weight gradient"; may be empty
-  Gemm product;         // of a matrix_product
-  Attention attention;  // of attention
+  Gemm product;         // for a matrix_product
+  Attention attention;  // for attention
   AttentionPass attention_pass = AttentionPass::forward;
-  ExpertBlock expert_block;  // of an expert_block
-  MeasuredLayer layer;       // of a transformer_layer
-  std::int64_t ranks{};      // of a collective; of a layer: 0 when it ran alone, without its collectives
-  std::int64_t nodes = 1;    // that the ranks are spread over, as many on each
-  // Moved by a streaming kernel; whole tensor of a collective, as in time/collective.hpp; what one rank holds or sends of
-  // an exchange.
+  ExpertBlock expert_block;  // for an expert_block
+  MeasuredLayer layer;       // for a transformer_layer
+  std::int64_t ranks{};      // of a collective; for a layer, 0: it ran alone, without its collectives
+  std::int64_t nodes = 1;    // nodes of the ranks, with equally many ranks on each
+  // Bytes that a memory-bound kernel moves; whole tensor of a collective, as in time/collective.hpp; bytes
+  // that one rank has or sends in an exchange.
   Bytes bytes;
   Load load = Load::burst;
   Dtype dtype = Dtype::half;
-  bool quantizes =
-      false;  // the time of a product includes turning its first factor from 16 bits into `dtype`
+  bool quantizes = false;  // the time of a GEMM includes casting its first input from 16 bits to `dtype`
   HalfFormat half_format = HalfFormat::unnamed;
   Seconds median;
-  double spread = 0;  // half the distance between the quartiles, over the median; 0 where it is not known
+  double spread = 0;  // half the interquartile range over the median; 0: not known
   std::string where;  // in its file: "/samples/3", "line 12"
   friend bool operator==(const Sample&, const Sample&) = default;
 };
 
-// The samples of a file. Where the file says nothing, members are empty.
+// Samples of a file. Members that the file does not state are empty.
 struct SampleSet {
   std::string file;
   std::string device;       // "NVIDIA A100-SXM4-80GB", as the driver names it
@@ -98,21 +97,23 @@ struct SampleSet {
   friend bool operator==(const SampleSet&, const SampleSet&) = default;
 };
 
-// Whether a collective or a streaming kernel of a training step is large enough to tell a bandwidth: from 16 MiB on the
-// launch and the steps of a ring are a few percent of its time, and 64 MiB are more than most caches hold.
+// Returns whether a collective or memory-bound kernel of a training step is large enough to determine a
+// bandwidth. From 16 MiB on, the launch and the steps of a ring are a few percent of its time; 64 MiB exceed
+// most caches.
 bool tells_bandwidth(const Sample& sample);
 
-// Whether two samples measure the same thing.
+// Returns whether two samples measure the same thing.
 bool same_shape(const Sample& x, const Sample& y);
 
-// A number that depends on the shape alone, and on no platform: shapes are dealt into parts by it.
+// Returns a hash that depends only on the shape, on every platform. Cross-validation divides the shapes by
+// it.
 std::uint64_t shape_hash(const Sample& sample);
 
-// One sample for each shape, in order of first appearance: its median where a shape is measured more than once.
+// Returns one sample per shape, in order of first appearance, with the median of repeated measurements.
 std::vector<Sample> merge_repeated(const std::vector<Sample>& samples);
 
-// Whether two names mean one device: "NVIDIA A100-SXM4-80GB" and "A100-SXM4-80GB", "NVIDIA H100 80GB HBM3" and
-// "H100-SXM5-80GB". Memory counts only where both give it.
+// Returns whether two names mean one GPU: "NVIDIA A100-SXM4-80GB" and "A100-SXM4-80GB", "NVIDIA H100 80GB
+// HBM3" and "H100-SXM5-80GB". Memory is compared only if both names have it.
 bool same_device(const std::string& x, const std::string& y);
 
 template <>

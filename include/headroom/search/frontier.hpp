@@ -5,9 +5,9 @@
 //   uniform  The first K layers of every virtual stage recompute one set of ops; the other layers save
 //            everything. These are the choices of --recompute-ops and --recompute-layers, over all 2^ops sets
 //            and every K.
-//   staged   Every pipeline rank has its own mix (stage_mixes.hpp), equal in all of its virtual stages. A rank
-//            that recomputes less never makes an iteration longer, so each rank takes the fastest mix within
-//            its memory.
+//   staged   Every pipeline rank has its own mix (stage_mixes.hpp), equal in all of its virtual stages. A
+//            rank that recomputes less never makes an iteration longer, so each rank takes the fastest mix
+//            within its memory.
 //
 // A third calls evaluate() for every set:
 //   windowed All layers recompute one set, but each rank exempts as many in-flight microbatches as its memory
