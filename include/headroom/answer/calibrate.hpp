@@ -1,4 +1,4 @@
-// A system's rates fitted to what was measured: the questions of `headroom calibrate`.
+// Questions of `headroom calibrate`: fit a system's rates to measurements.
 #pragma once
 
 #include <cstddef>
@@ -12,30 +12,30 @@
 
 namespace headroom {
 
-// Of kernels and collectives: which rates of the base do these samples determine?
+// Asks which rates of the base samples of kernels and collectives determine.
 struct CalibrateQuestion {
   std::vector<SampleSet> sets;
-  std::vector<Profile> profiles = {};  // whose samples join the sets
+  std::vector<Profile> profiles = {};  // their samples are added to the sets
   System base;                         // with performance figures
 };
 
 struct CalibrateReply {
   Calibration calibration;
-  std::vector<Profile> profiles;  // those of the question
+  std::vector<Profile> profiles;  // profiles of the question
   friend bool operator==(const CalibrateReply&, const CalibrateReply&) = default;
 };
 
-// Throws InputError as calibrate() does, and where a profile holds no samples.
+// Fits rates to the samples. Throws InputError as calibrate() does, and if a profile has no samples.
 CalibrateReply answer(const CalibrateQuestion& question);
 
-// Of training runs: which sustained efficiencies of the base do their times tell?
+// Asks which sustained efficiencies of the base the times of training runs determine.
 struct CalibrateToRunsQuestion {
   ChosenRuns runs;    // on the base
   System base;        // with performance figures
-  std::string files;  // that the runs are from, for messages
+  std::string files;  // source of the runs, for messages
 };
 
-// Errors of some runs together, parts of one.
+// Errors of several runs, as fractions of one.
 struct RunErrors {
   std::size_t runs = 0;
   double median_absolute = 0;
@@ -45,16 +45,16 @@ struct RunErrors {
 
 struct CalibrateToRunsReply {
   RunCalibration calibration;
-  RunErrors fitted_before;  // runs that were fitted, under the base,
-  RunErrors fitted_after;   // under what was fitted,
-  RunErrors left_out;       // and each under what is fitted to the others
+  RunErrors fitted_before;  // fitted runs, on the base
+  RunErrors fitted_after;   // fitted runs, with the fitted efficiencies
+  RunErrors left_out;       // fitted runs, each with efficiencies fitted to the others
   RunErrors held_out_before;
   RunErrors held_out_after;
   std::vector<SkippedRun> skipped;
   friend bool operator==(const CalibrateToRunsReply&, const CalibrateToRunsReply&) = default;
 };
 
-// Throws InputError where every run is skipped, and as calibrate_to_runs() does.
+// Fits efficiencies to the runs. Throws InputError if every run is skipped, and as calibrate_to_runs() does.
 CalibrateToRunsReply answer(const CalibrateToRunsQuestion& question);
 
 }  // namespace headroom

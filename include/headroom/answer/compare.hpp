@@ -1,5 +1,5 @@
-// Two strategies term by term: the question of `headroom compare`, and what `headroom plan --why` says of a strategy
-// beside the best one.
+// Question of `headroom compare`: two strategies, term by term. `headroom plan --why` also uses it, to
+// compare a strategy with the best one.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct CompareQuestion {
   Request after;
 };
 
-// A term of both plans, in the unit that its name ends in.
+// A term of both plans; its name ends in the unit.
 struct ComparedTerm {
   std::string name;
   double before = 0;
@@ -25,14 +25,14 @@ struct ComparedTerm {
 struct CompareReply {
   Evaluation before;
   Evaluation after;
-  std::vector<ComparedTerm> time;    // the last is the sum of the others; empty where time is not known
-  std::vector<ComparedTerm> memory;  // of the peak rank of each plan; the last is their sum
+  std::vector<ComparedTerm> time;    // the last is the sum of the others; empty if time is not known
+  std::vector<ComparedTerm> memory;  // of the peak rank of each plan; the last is the sum of the others
 };
 
-// Throws InputError where one of the strategies is not legal.
+// Compares two strategies. Throws InputError if one is not legal.
 CompareReply answer(const CompareQuestion& question);
 
-// The same of two plans that are there already.
+// Compares two plans that were evaluated before.
 CompareReply compared(Evaluation before, Evaluation after);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// One strategy in full: the question of `headroom estimate`, and everything that its answer shows.
+// Question of `headroom estimate`: one strategy in full, with everything that the answer shows.
 #pragma once
 
 #include <optional>
@@ -16,47 +16,50 @@ namespace headroom {
 
 struct EstimateQuestion {
   Request request;
-  Training training;              // what a training run takes, where its tokens are known
-  bool with_alternatives = true;  // look for changes that would help
-  bool with_schedule = false;     // replay the schedule step by step, with the memory of its ranks
-  bool with_launch = false;       // the flags of the stack's launcher
+  Training training;              // cost of a training run, if its tokens are known
+  bool with_alternatives = true;  // look for changes that help
+  bool with_schedule = false;     // simulate the schedule step by step, with the memory of its ranks
+  bool with_launch = false;       // return the flags of the stack's launcher
 };
 
-// What the plan takes where its experts are wanted so.
+// Memory and time of the plan at one load of its experts.
 struct LoadedPlan {
   ExpertLoad load = ExpertLoad::balanced;
-  double imbalance = 1;  // of the fullest rank, times the mean
+  double imbalance = 1;  // load of the busiest rank over the mean
   Bytes peak;
   Verdict verdict = Verdict::fits;
-  std::optional<Seconds> iteration;  // where time is known
+  std::optional<Seconds> iteration;  // if time is known
 };
 
 struct EstimateReply {
   Evaluation evaluation;
   AllocatedInterval allocated;
-  std::optional<IterationSpread> spread;  // where time is known
+  std::optional<IterationSpread> spread;  // if time is known
   std::optional<IterationInterval> interval;
   Training training;
-  std::optional<TrainingInterval> cost;  // where time is known and tokens are given
+  std::optional<TrainingInterval> cost;  // if time is known and tokens are given
   bool looked_for_alternatives = false;
-  std::vector<Alternative> alternatives;     // remedies where it does not fit, else improvements
-  std::vector<std::string> sharding_stacks;  // where it does not fit: on which plans that shard weights do
-  std::optional<Trace> trace;  // of the schedule and of memory, where it was asked for and time is known
-  std::optional<LaunchFlags> launch;  // where it was asked for and the stack has a launcher
-  std::vector<LoadedPlan> loads;      // of a model with experts that ranks share: each of ExpertLoad
+  std::vector<Alternative> alternatives;  // remedies if the plan does not fit, else improvements
+  // if the plan does not fit: weight-sharding stacks with plans that do
+  std::vector<std::string> sharding_stacks;
+  std::optional<Trace> trace;         // schedule and memory, if asked for and time is known
+  std::optional<LaunchFlags> launch;  // if asked for and the stack has a launcher
+  std::vector<LoadedPlan> loads;      // one for each ExpertLoad, if ranks share the model's experts
 };
 
-// Throws InputError, with every rule that is broken, where the strategy is not legal.
+// Evaluates the strategy. Throws InputError, with every broken rule, if the strategy is not legal.
 EstimateReply answer(const EstimateQuestion& question);
 
-// The request at each load of its experts; none where no ranks share experts.
+// Returns the plan at each load of its experts; empty if no ranks share experts.
 std::vector<LoadedPlan> plans_by_load(const Request& request);
 
-// Stacks that shard weights over data-parallel ranks and on which some plan fits, of the model, system, devices and batch of a request,
-// by name. Empty where its own stack shards weights.
+// Returns the names of stacks that shard weights over data-parallel ranks and on which some plan fits, for
+// the request's model, system, batch and so many GPUs. Returns nothing if the request's own stack shards
+// weights.
 std::vector<std::string> sharding_stacks(const Request& request, std::int64_t devices);
 
-// The reply without alternatives, loads and schedule, of a plan that is there already. Settles it.
+// Returns the reply for an evaluated plan, without alternatives, loads and schedule. Settles the plan's
+// verdict.
 EstimateReply estimated(Evaluation evaluation, const Training& training);
 
 bool fits(const EstimateReply& reply);

@@ -1,5 +1,5 @@
-// Where a layer's bytes come from: the question of `headroom explain`. The op table as one rank sees it under a
-// strategy, in symbols and in numbers, and what that makes of the first pipeline stage.
+// Question of `headroom explain`: the origin of a layer's bytes. Shows the op table of one rank under a
+// strategy, in symbols and in numbers, and the resulting bytes of the first pipeline stage.
 #pragma once
 
 #include <optional>
@@ -19,11 +19,11 @@ struct ExplainQuestion {
   Workload workload;
   Detail detail = Detail::paper;
   Software software = {};
-  // On which the copies of weights in FP8 depend; absent: not known, two copies are counted.
+  // Device that determines the copies of FP8 weights; absent: not known, and two copies are counted.
   std::optional<Device> device = {};
 };
 
-// A number and the expression that it is the value of.
+// An expression and its value.
 struct Derived {
   Expr expression;
   double value = 0;
@@ -34,7 +34,7 @@ struct ExplainedTensor {
   std::string why;
   Dtype dtype = Dtype::half;
   Placement placement = Placement::boundary;
-  bool kept = true;  // false: dropped, and made again by a recomputation
+  bool kept = true;  // false: dropped, and recomputed
   Derived bytes;
 };
 
@@ -44,10 +44,10 @@ struct ExplainedOp {
   Placement region = Placement::boundary;
   bool recomputed = false;
   std::vector<ExplainedTensor> tensors;
-  Derived kept;                    // bytes of the tensors that are kept
-  Derived forward_flops;           // of matrix products, one rank, one microbatch
-  std::vector<Collective> before;  // f or g
-  std::vector<Collective> after;   // f_bar or g_bar
+  Derived kept;                    // bytes of the saved tensors
+  Derived forward_flops;           // of GEMMs, for one rank and one microbatch
+  std::vector<Collective> before;  // f or g [K22]
+  std::vector<Collective> after;   // f_bar or g_bar [K22]
 };
 
 struct LetterValue {
@@ -56,30 +56,31 @@ struct LetterValue {
   friend bool operator==(const LetterValue&, const LetterValue&) = default;
 };
 
-// A kind of layer as the policy keeps it (with --recompute-layers, one that is recomputed), or an end of the model.
+// A kind of layer as the recomputation policy saves it, or an end of the model. With --recompute-layers, a
+// layer that is recomputed.
 struct ExplainedTable {
   std::string name;  // "layer", "embedding", "head"
   KindPosition position = KindPosition::layer;
-  std::int64_t count = 1;               // of the model
-  std::vector<LetterValue> sizes;       // letters that stand for other numbers here
-  std::vector<std::string> equalities;  // of its sizes, where it has its own
+  std::int64_t count = 1;               // layers of this kind in the model
+  std::vector<LetterValue> sizes;       // letters with other values in this table
+  std::vector<std::string> equalities;  // relations of its sizes, if it has its own
   std::vector<ExplainedOp> ops;
   Derived kept;
   Derived dropped;
-  Derived plain;  // bytes where it keeps everything
+  Derived plain;  // bytes if it saves everything
 };
 
-// The first pipeline stage at its peak: how many layers' and microbatches' worth it holds.
+// The first pipeline stage at its peak, with the layers and microbatches that it holds.
 struct ExplainedStage {
-  std::int64_t layers = 0;      // that the first rank holds
-  Derived layers_in_flight;     // layers times microbatches; from the schedule
-  Derived layer_bytes;          // all of them
+  std::int64_t layers = 0;      // of the first rank
+  Derived layers_in_flight;     // layers times microbatches, by the schedule
+  Derived layer_bytes;          // of all layers in flight
   double embedding_copies = 0;  // microbatches that still need the embedding
   double head_copies = 0;
   RankActivations rank;
 };
 
-// What a rank keeps for a parameter of a kind: "parameters", "experts".
+// Bytes that a rank holds per parameter of a kind ("parameters", "experts").
 struct ExplainedState {
   std::string of;
   std::string part;  // "weights", "gradients", "optimizer"
@@ -96,14 +97,14 @@ struct ExplainReply {
   std::vector<std::string> equalities;  // "f = 4 h": relations of this model that the expressions use
   std::vector<ExplainedTable> kinds;    // in the order of ModelLayers::kinds: layers before ends
   ExplainedStage first_stage;
-  std::vector<ExplainedState> state;  // bytes a parameter
-  Parameters first_rank;              // that the first pipeline rank holds
+  std::vector<ExplainedState> state;  // bytes per parameter
+  Parameters first_rank;              // of the first pipeline rank
   ModelState first_rank_state;
 };
 
-// Throws InputError when the strategy is not legal.
+// Explains a layer. Throws InputError if the strategy is not legal.
 ExplainReply answer(const ExplainQuestion& question);
-// Of a model that is put together of such layers.
+// Explains a model made of the given layers.
 ExplainReply answer(const ExplainQuestion& question, const ModelLayers& layers);
 
 }  // namespace headroom

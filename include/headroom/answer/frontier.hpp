@@ -1,5 +1,5 @@
-// Memory against time over what a layout recomputes: the question of `headroom frontier`, and everything that its
-// answer shows. search/frontier.hpp says which families of recomputation are searched.
+// Question of `headroom frontier`: memory against time for what a layout can recompute, with everything that
+// the answer shows. search/frontier.hpp describes the families of recomputation that are searched.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +11,26 @@
 namespace headroom {
 
 struct FrontierQuestion {
-  Request request;             // its own recomputation plays no part
-  std::vector<Bytes> budgets;  // of memory for each device; none: all that the system has
-  bool window = false;         // also where ranks exempt as many microbatches as memory allows
+  Request request;             // its own recomputation is ignored
+  std::vector<Bytes> budgets;  // of memory per GPU; empty: all memory of the system's GPU
+  bool window = false;         // also let ranks exempt as many microbatches as memory allows
 };
 
-// The least time within a budget of memory for each device.
+// Least time within a memory budget per GPU.
 struct FrontierBudget {
   Bytes budget;
   std::optional<FrontierPoint> uniform;
   std::optional<StagedPoint> staged;
-  std::optional<FrontierPoint> windowed = {};  // where it was asked for
+  std::optional<FrontierPoint> windowed = {};  // if asked for
 };
 
-// A policy with a name, and the least time within the memory that it takes.
+// A named policy, and the least time within the memory that it takes.
 struct NamedPolicy {
   FrontierPoint point;
   FrontierBudget best;
 };
 
-// A point of the uniform front, and the least time where every rank has its own mix within the same memory.
+// A point of the uniform front, and the least time if every rank has its own mix within the same memory.
 struct FrontierRow {
   FrontierPoint point;
   StagedPoint staged;
@@ -38,25 +38,26 @@ struct FrontierRow {
 
 struct FrontierReply {
   Request request;
-  ModelLayers layers;                 // the kinds of layers first
-  std::vector<LayerFront> fronts;     // of each kind, the sets that no other one beats
-  std::size_t combinations = 0;       // of these, that are tried in all layers
+  ModelLayers layers;                 // the kinds of transformer layers first
+  std::vector<LayerFront> fronts;     // undominated sets of each kind
+  std::size_t combinations = 0;       // combinations of these sets that are tried in all layers
   std::vector<NamedPolicy> policies;  // none, selective, full
   std::vector<FrontierRow> points;
-  std::vector<std::size_t> exchanges;   // of the points, those of best_exchanges()
-  std::vector<FrontierBudget> budgets;  // as they were asked for
+  std::vector<std::size_t> exchanges;   // indices of the points of best_exchanges()
+  std::vector<FrontierBudget> budgets;  // in the order of the question
   std::vector<BatchChoice> batches;     // within the first budget
-  std::optional<std::size_t> fastest;   // of these, the one that is fastest with all ranks alike
+  std::optional<std::size_t> fastest;   // index of the fastest batch choice with all ranks alike
 };
 
-// Throws InputError where the layout is not legal or the system's performance not known.
+// Computes the frontier. Throws InputError if the layout is not legal or the system's performance is not
+// known.
 FrontierReply answer(const FrontierQuestion& question);
 
-// Whether anything fits one of the budgets.
+// Returns whether anything fits one of the budgets.
 bool fits(const FrontierReply& reply);
 
-// The points with the best exchange of time for memory: the lower convex hull of the front's, those that recompute in
-// all layers only.
+// Returns the indices of the points that trade time for memory best: the lower convex hull of the points that
+// recompute in all layers.
 std::vector<std::size_t> best_exchanges(const std::vector<FrontierRow>& points);
 
 }  // namespace headroom

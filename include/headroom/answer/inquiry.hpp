@@ -1,4 +1,4 @@
-// What is wrong with a strategy: the question of `headroom plan --why`.
+// Question of `headroom plan --why`: what is wrong with a strategy.
 #pragma once
 
 #include <optional>
@@ -11,26 +11,28 @@
 namespace headroom {
 
 struct InquiryQuestion {
-  Request base;  // its strategy lends what the space does not set
+  Request base;  // its strategy has the fields that the space does not set
   Space space;
-  Strategy strategy;               // that is asked about
-  std::vector<Problem> problems;   // the rules that it is already known to break
-  std::optional<Evaluation> best;  // the best plan of the space, to compare with
+  Strategy strategy;               // strategy in question
+  std::vector<Problem> problems;   // rules that it is known to break
+  std::optional<Evaluation> best;  // best plan of the space, for comparison
 };
 
 struct InquiryReply {
-  std::vector<Problem> problems;  // the rules that the strategy breaks; then there is no evaluation
+  std::vector<Problem> problems;  // rules that the strategy breaks; if any, there is no evaluation
   std::optional<Evaluation> evaluation;
-  std::optional<CompareReply> against_best;  // the best plan before, the strategy after
-  std::vector<Alternative> remedies;         // where it is legal and does not fit
-  // Where it fits and takes no longer than the best plan: the nearest strategy that was searched, unless it is this one.
+  std::optional<CompareReply> against_best;  // `before` is the best plan, `after` the strategy
+  std::vector<Alternative> remedies;         // if the strategy is legal and does not fit
+  // If the strategy fits and takes no longer than the best plan: the nearest strategy that was searched,
+  // unless they are equal.
   std::optional<Strategy> searched;
-  std::vector<Plan> nearest;  // where it is not legal: the nearest strategies of the space that are and fit
+  // if the strategy is not legal: nearest strategies of the space that are legal and fit
+  std::vector<Plan> nearest;
 };
 
 InquiryReply answer(const InquiryQuestion& question);
 
-// Whether what was asked about is the best plan itself.
+// Returns whether the strategy in question is the best plan.
 bool is_best(const InquiryReply& reply);
 
 }  // namespace headroom

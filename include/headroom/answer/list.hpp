@@ -1,4 +1,5 @@
-// What the program has by name: the question of `headroom list`. All of it is compiled into the library.
+// Question of `headroom list`: models, systems, stacks, sources and fields with a name. All are compiled into
+// the library.
 #pragma once
 
 #include <cstdint>
@@ -37,19 +38,18 @@ struct ListedPeak {
 
 struct ListedSystem {
   System system;
-  Bytes reserved;  // the most that a device of it keeps from PyTorch
-  std::vector<ListedPeak>
-      peaks;  // of the types that the device computes at a peak of their own; none without figures
+  Bytes reserved;                 // most memory that a GPU of it withholds from PyTorch
+  std::vector<ListedPeak> peaks;  // for types with a peak of their own; empty without figures
   friend bool operator==(const ListedSystem&, const ListedSystem&) = default;
 };
 
-// A field of a strategy or of its workload, and what flags, JSON and other programs call it.
+// A field of a strategy or its workload, with its names in flags, JSON and other programs.
 struct ListedField {
   std::string_view name;
   std::string flag;                  // "--tensor-parallel"
   std::string short_flag;            // "-t"; empty where it has none
   std::string_view json;             // "strategy/tensor_parallel"
-  std::string value;                 // where nobody sets it
+  std::string value;                 // default value
   std::vector<std::string> aliases;  // flags too
   std::string_view help;
   friend bool operator==(const ListedField&, const ListedField&) = default;

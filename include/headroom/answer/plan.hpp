@@ -1,4 +1,4 @@
-// The best strategies of a space and what there is to say about them: the question of `headroom plan`.
+// Question of `headroom plan`: the best strategies of a space, with everything that the answer shows.
 #pragma once
 
 #include <cstddef>
@@ -15,39 +15,40 @@
 
 namespace headroom {
 
-// A strategy that is asked about, and the rules that it is already known to break.
+// A strategy in question, and the rules that it is known to break.
 struct AskedStrategy {
   Strategy strategy;
   std::vector<Problem> problems;
-  std::optional<Software> software = std::nullopt;  // where another stack than the plan's is asked about
+  std::optional<Software> software = std::nullopt;  // if another stack than the plan's is in question
 };
 
 struct PlanQuestion {
-  Request base;  // its strategy lends what the space does not set
+  Request base;  // its strategy has the fields that the space does not set
   Space space;
-  // Where there are several, the space is searched with each; where there are none, those of base and space are meant.
+  // Lists to search the space with, every combination of them. An empty list means the value of base and
+  // space.
   std::vector<std::int64_t> device_counts;
   std::vector<std::int64_t> global_batches;
   std::vector<Offer> offers;
-  std::optional<std::int64_t> around_batch;  // the global batch that the others lie around
-  std::optional<Question> find;              // an inverse question: its answer is what is planned
-  bool default_batch = false;                // nobody named its global batch, which is the usual one
+  std::optional<std::int64_t> around_batch;  // global batch around which the others lie
+  std::optional<Question> find;              // an inverse question, whose answer is then planned
+  bool default_batch = false;                // no global batch was named; the default is used
   Training training;
-  // When the training shall be over: asks for the fewest devices, of which an iteration takes short enough. Expects
-  // tokens, and no other extreme.
+  // Time by which the training must end. Asks for the fewest GPUs that are fast enough. Expects tokens, and
+  // no other extreme.
   std::optional<Seconds> deadline;
-  // With which odds an iteration shall take no longer than `deadline` or `find` asks; without them its predicted time shall.
+  // Probability that an iteration takes no longer than `deadline` or `find` asks. Without it, the predicted
+  // time must not.
   std::optional<double> odds;
   std::optional<AskedStrategy> why;  // a strategy whose faults are asked for
-  bool with_launch = false;          // the flags of the stack's launcher, of the best plan
-  bool use_all_devices = false;      // also where fewer of them take less time
-  Shown shown;                       // what is confirmed to fit
-  std::size_t accounts =
-      10;  // how many of the best plans are accounted for in full; of the first two all are
+  bool with_launch = false;          // return launcher flags for the best plan
+  bool use_all_devices = false;      // even if fewer GPUs train faster
+  Shown shown;                       // plans and Pareto points to confirm
+  std::size_t accounts = 10;  // number of best plans with a full account; both of the first two have one
 };
 
-// What is searched: the request and space of the question or, where it asks for an extreme, those of the answer to that;
-// where nothing meets it, those that come nearest.
+// Request and space to search. For an inverse question, these are the ones of its answer, or the nearest ones
+// if nothing meets it.
 struct PlanTask {
   Request base;
   Space space;
@@ -55,96 +56,99 @@ struct PlanTask {
   std::optional<Found> found;
 };
 
-// Devices that the plans leave idle, since fewer than were asked for train faster.
+// GPUs that the plans leave idle, since fewer than asked for train faster.
 struct IdleDevices {
   std::int64_t asked = 0;
-  std::optional<Seconds> with_all;  // an iteration of the best plan on all of them, if one fits
-  std::int64_t with_all_batch = 0;  // its global batch, which by default follows the number of devices
+  std::optional<Seconds> with_all;  // iteration of the best plan on all GPUs, if one fits
+  std::int64_t with_all_batch = 0;  // its global batch, which by default follows the number of GPUs
   friend bool operator==(const IdleDevices&, const IdleDevices&) = default;
 };
 
-// How a global batch does on the system and the devices of the best plan.
+// Throughput of a global batch on the system and the GPUs of the best plan.
 struct BatchRate {
   std::int64_t global_batch = 0;
-  std::optional<double> tokens_per_second;  // none: nothing fits
+  std::optional<double> tokens_per_second;  // absent: nothing fits
   friend bool operator==(const BatchRate&, const BatchRate&) = default;
 };
 
-// What is not certain of a plan's time, and of what a training run takes with it, where tokens are given.
+// Uncertainty of a plan's time and, if tokens are given, of the cost of a training run.
 struct Outlook {
   IterationInterval iteration;
   std::optional<TrainingInterval> training;
   friend bool operator==(const Outlook&, const Outlook&) = default;
 };
 
-// Whether an iteration of the best plan takes no longer than was asked for.
+// Whether an iteration of the best plan meets a time limit.
 struct InTime {
-  Seconds limit;                // that it may take
-  std::optional<double> asked;  // the odds that were asked for
-  std::optional<double> odds;   // those of the best plan, where there is one
+  Seconds limit;                // longest iteration time allowed
+  std::optional<double> asked;  // probability that was asked for
+  std::optional<double> odds;   // probability of the best plan, if there is one
   friend bool operator==(const InTime&, const InTime&) = default;
 };
 
 struct PlanReply {
-  Request base;  // of several that are compared, those of the best plan: system, stack and batch
+  Request base;  // in a comparison, has system, stack and batch of the best plan
   Space space;
   Compared comparison;
-  std::vector<Variant> variants;  // that it makes, by number
+  std::vector<Variant> variants;  // variants of the comparison, by index
   std::optional<Found> found;
   bool default_batch = false;
   Training training;  // on the system of the best plan
   SearchResult result;
-  std::vector<EstimateReply> accounts;    // of the first of its plans
-  std::optional<InTime> in_time;          // where a time was asked for
-  std::optional<IterationSpread> spread;  // of the time of each, where time is known
-  std::vector<Outlook> plan_outlooks;     // of each of its plans
-  std::vector<Outlook> pareto_outlooks;   // and of each on its Pareto front
-  // Of several global batches: the best, then the one that the others lie around, or the least and the most.
+  std::vector<EstimateReply> accounts;    // of the first plans
+  std::optional<InTime> in_time;          // if a time was asked for
+  std::optional<IterationSpread> spread;  // of the time of each plan, if time is known
+  std::vector<Outlook> plan_outlooks;     // of each plan
+  std::vector<Outlook> pareto_outlooks;   // of each point of the Pareto front
+  // Rates of several global batches: the best, then the one that the others lie around, or the smallest and
+  // the largest.
   std::vector<BatchRate> batch_rates;
-  std::int64_t batches_without_plan = 0;  // beside the best plan's system and devices
-  std::optional<std::size_t> cheapest;    // of the plans, where they have prices and it is not the first
-  std::optional<BlockedChange> blocked;   // what memory keeps the best plan from
-  std::optional<NarrowerPlan> in_fp8;     // the best plan, where no precision was asked for
-  std::optional<Problem> obstacle;        // where no layout is legal: the size that divides nothing
-  std::vector<Found> relief;              // where nothing fits: what would
-  bool nearest_lacks_host = false;        // that what needs least lacks is memory of a host
-  bool offloading_fits = false;  // where nothing fits: whether something does with what the host can keep
-  bool uneven_fits = false;      // likewise, with layouts that the search left out
-  std::vector<std::string> sharding_stacks;  // likewise, on these stacks, which shard weights
+  std::int64_t batches_without_plan = 0;  // on the best plan's system and GPUs
+  std::optional<std::size_t> cheapest;    // index of a plan, if plans have prices and it is not the first
+  std::optional<BlockedChange> blocked;   // change of the best plan that memory rules out
+  std::optional<NarrowerPlan> in_fp8;     // the best plan in FP8, if no precision was asked for
+  std::optional<Problem> obstacle;        // if no layout is legal: the size that divides nothing
+  std::vector<Found> relief;              // if nothing fits: changes that would help
+  bool nearest_lacks_host = false;        // `nearest` lacks host memory
+  bool offloading_fits = false;  // if nothing fits: whether offloading to the host makes something fit
+  bool uneven_fits = false;      // if nothing fits: whether a layout left out of the search fits
+  // if nothing fits: weight-sharding stacks on which something does
+  std::vector<std::string> sharding_stacks;
   std::optional<IdleDevices> idle;
   std::optional<InquiryReply> inquiry;
 };
 
-// The whole reply. Throws InputError as find() and search() do.
+// Answers in one call. Throws InputError as find() and search() do.
 PlanReply answer(const PlanQuestion& question, const SearchOptions& options = {});
 
-// Its parts, for who searches a part of the space only or reads the strategy to ask about once the task is known.
+// Steps of answer(), for callers that search part of a space, or read the strategy in question only once the
+// task is known.
 PlanTask task_of(const PlanQuestion& question);
 SearchResult search(const PlanTask& task, const SearchOptions& options);
 PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult result,
                    const std::optional<AskedStrategy>& why, unsigned threads);
 
-// What a candidate of the reply is of.
+// Return the variant and the system of a candidate.
 const Variant& variant_of(const PlanReply& reply, const Candidate& candidate);
 const System& system_of(const PlanReply& reply, const Candidate& candidate);
-// What a training run takes with it: at the price of its system.
+// Returns the training run of a candidate, at the price of its system.
 Training training_of(const PlanReply& reply, const Candidate& candidate);
 
-// How much longer a plan takes for a token than the best one: 0.05.
+// Returns how much longer a plan takes per token than the best one, as a fraction: 0.05.
 double slower_by(const PlanReply& reply, const Candidate& candidate);
 
 double tokens_per_second(const PlanReply& reply, const Candidate& candidate);
 
-// The fastest plan of all, where it is marginal and so not the best; else null.
+// Returns the fastest plan if it is marginal and therefore not the best; else null.
 const Candidate* faster_but_marginal(const PlanReply& reply);
 
-// Whether several are compared.
+// Return whether several GPU counts, batches, systems, or any of these, are compared.
 bool compares_devices(const PlanReply& reply);
 bool compares_batches(const PlanReply& reply);
 bool compares_systems(const PlanReply& reply);
 bool compares(const PlanReply& reply);
 
-// Whether an inverse question was asked and nothing meets it: what is planned then only comes nearest.
+// Returns whether an inverse question was asked that nothing meets; the plans then only come nearest.
 bool unanswered(const PlanReply& reply);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// A row for each point of a grid: the questions of `headroom sweep` and `headroom sweep plan`.
+// Questions of `headroom sweep` and `headroom sweep plan`: a row for each point of a grid.
 #pragma once
 
 #include <array>
@@ -16,36 +16,36 @@
 
 namespace headroom {
 
-// What is asked at each point: how a given strategy does, or which is the best.
+// Question at each point: evaluate a given strategy, or find the best.
 enum class SweepKind : std::uint8_t { estimate, plan };
 
-// The figures of a point, in base units; those that are not known are absent. Counts are doubles that hold integers.
+// Figures of a point, in base units; unknown ones are absent. Counts are doubles that hold integers.
 struct SweepFigures {
   std::optional<double> devices;
   std::optional<double> peak_rank;
   std::optional<double> peak_bytes;
-  std::optional<double> headroom_bytes;  // negative where it does not fit
+  std::optional<double> headroom_bytes;  // negative if it does not fit
   std::optional<double> iteration_seconds;
-  std::optional<double> low_iteration_seconds;  // the interval in which a measured one should lie
+  std::optional<double> low_iteration_seconds;  // the two ends of the interval for a measured time
   std::optional<double> high_iteration_seconds;
   std::optional<double> mfu;
   std::optional<double> hfu;
   std::optional<double> tokens_per_second;
   std::optional<double> tokens_per_second_per_device;
-  std::optional<double> days;  // of a training run, where tokens are given; and both ends of its interval
+  std::optional<double> days;  // of a training run, if tokens are given; then the ends of the interval
   std::optional<double> low_days;
   std::optional<double> high_days;
   std::optional<double> price;
   std::optional<double> low_price;
   std::optional<double> high_price;
   std::optional<double> kilowatt_hours;
-  std::optional<double> goodput;    // the part of the days that makes progress
-  std::optional<double> evaluated;  // strategies of a search, and those of them that fit
+  std::optional<double> goodput;    // fraction of the days that makes progress
+  std::optional<double> evaluated;  // strategies that a search evaluated, then those that fit
   std::optional<double> feasible;
   friend bool operator==(const SweepFigures&, const SweepFigures&) = default;
 };
 
-// A figure by the name that files and reports have for it, with the unit.
+// A figure, by its name in files and reports, which ends in the unit.
 struct SweepFigure {
   std::string_view name;
   std::optional<double> SweepFigures::*figure;
@@ -75,53 +75,56 @@ inline constexpr std::array<SweepFigure, 21> sweep_figures{{
 }};
 
 struct SweepRow {
-  std::optional<Verdict> verdict;  // none: there is a problem
-  // That a search found best, or, where none fits, nearest to fitting: what makes it of the defaults of the point's stack.
+  std::optional<Verdict> verdict;  // absent: there is a problem
+  // Best strategy of a search, or the nearest to fitting if none fits, as edits of the defaults of the
+  // point's stack.
   std::optional<Edits> strategy;
   SweepFigures figures;
-  std::vector<Problem> problems;  // the rules that the point breaks
+  std::vector<Problem> problems;  // rules that the point breaks
   friend bool operator==(const SweepRow&, const SweepRow&) = default;
 };
 
 bool fits(const SweepRow& row);
 
-// The problems on a line, "tensor_parallel: must divide heads; ..."; empty without any.
+// Returns the problems on one line: "tensor_parallel: must divide heads; ...". Returns an empty text without
+// problems.
 std::string problem_text(const SweepRow& row);
 
-// A strategy or, with a space, the best of a search.
+// Question about a strategy or, with a space, about the best strategy of a search.
 struct PointQuestion {
   Request request;
   std::optional<Space> space;
-  Training training;  // what a training run takes, where its tokens are known
+  Training training;  // cost of a training run, if its tokens are known
 };
 
-// Throws InputError where the strategy is not legal; a row can be made of that too.
+// Answers the question of a point. Throws InputError if the strategy is not legal; row_at() makes a row of
+// that.
 SweepRow answer(const PointQuestion& question);
 
 SweepRow row_of(const Evaluation& evaluation, const Training& training = {});
 SweepRow row_of(const Request& base, const SearchResult& result, const Training& training = {});
 
-// What the points have in common.
+// Properties that all points share.
 struct SweepHead {
   SweepKind kind = SweepKind::estimate;
-  std::vector<std::string> arguments;  // of every point, as flags
+  std::vector<std::string> arguments;  // flags of every point
   Grid grid;
-  // What points say of a training run, beside days.
+  // Figures of a training run in the rows, besides days.
   bool with_days = false;
   bool with_prices = false;
   bool with_failures = false;
-  // Those of which no point changes anything.
+  // Set if no point changes them.
   std::optional<Transformer> model;
   std::optional<System> system;
   std::optional<Software> software;
 };
 
-// What is asked where the fields of a grid have these values, which are in the order of fields_of(). Throws InputError
-// with what is wrong with them.
+// Returns the question for values of the grid's fields, in the order of fields_of(). Throws InputError with
+// the errors in the values.
 using PointAt = std::function<PointQuestion(const std::vector<std::string>& values)>;
 
-// The points of `base` with other values of fields of the strategy and of the workload. Throws InputError where the grid
-// has a field that is of neither.
+// Returns the points of `base` with varied fields of the strategy and the workload. Throws InputError if the
+// grid has another field.
 PointAt varied(PointQuestion base, const Grid& grid);
 
 // A whole sweep.
@@ -137,15 +140,15 @@ struct SweepReply {
 
 SweepReply answer(const SweepQuestion& question);
 
-// Whether anything fits at any point.
+// Returns whether anything fits at any point.
 bool fits(const SweepReply& reply);
 
-// The row of one point alone, which says what is wrong with the point where something is: for a sweep whose rows are
-// worked out on several threads, or printed as they come. Expects 0 <= point < point_count().
+// Returns the row of one point, with its problems if there are any. For sweeps whose rows are computed on
+// several threads or printed one by one. Expects 0 <= point < point_count().
 SweepRow row_at(const Grid& grid, const PointAt& at, std::int64_t point);
 
-// The row that a report wrote for a point as one line of JSON (report/sweep.hpp). Throws InputError at `where` when the
-// text is not one.
+// Returns the row of a point from the line of JSON that a report wrote for it (report/sweep.hpp). Throws
+// InputError at `where` if the text is not such a line.
 SweepRow parse_row(const SweepHead& head, std::int64_t point, const std::string& text,
                    const std::string& where);
 

@@ -1,4 +1,4 @@
-// How well measured runs are predicted, and how well measured samples: the questions of `headroom validate`.
+// Questions of `headroom validate`: how well measured runs and measured samples are predicted.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@ namespace headroom {
 
 struct ValidateQuestion {
   Measurements measurements;
-  std::vector<SkippedRun> skipped;  // the runs of which no case could be made, for the reply to tell
+  std::vector<SkippedRun> skipped;  // runs that cannot be cases; passed on to the reply
   std::vector<UnreadMember> unread = {};
-  std::vector<RunTrait> group_by;  // beside the source, of rows without a target
+  std::vector<RunTrait> group_by;  // besides the source, for rows without a target
 };
 
-// Of all rows of a measure, those that have an 80% interval, and those that lie in it.
+// For all rows of a measure: those with an 80% interval, and those whose measured value is in it.
 struct Coverage {
   Measure measure{};
   std::size_t intervals = 0;
@@ -28,39 +28,40 @@ struct Coverage {
 };
 
 struct ValidateReply {
-  std::size_t runs = 0;  // that were predicted; a run may have several rows
+  std::size_t runs = 0;  // predicted runs; a run may have several rows
   std::vector<GroupSummary> groups;
   std::vector<Comparison> rows;
   std::vector<Coverage>
-      coverage;  // of iteration times and of allocated memory, where a row of them has an interval
+      coverage;  // of iteration times and allocated memory, if one of their rows has an interval
   std::vector<SkippedRun> skipped;
   std::vector<UnreadMember> unread;
 };
 
-// Throws InputError, by case, where a request is not legal.
+// Compares runs with predictions. Throws InputError, by case, if a request is not legal.
 ValidateReply answer(const ValidateQuestion& question);
 
-// Whether every group with a target meets it.
+// Returns whether every group with a target meets it.
 bool met(const ValidateReply& reply);
 
-// Kernels and collectives instead of runs.
+// Question about kernels and collectives instead of runs.
 struct ValidateSamplesQuestion {
   std::vector<SampleSet> sets;
-  System system;  // with performance figures: the rates that the samples are compared with
+  System system;  // with performance figures; its rates predict the samples
 };
 
 struct ValidateSamplesReply {
   System system;
   SampleReplay replay;
-  std::size_t intervals = 0;  // samples that have an 80% interval, since their rates have one,
-  std::size_t covered = 0;    // and those of them that lie in it
+  std::size_t intervals = 0;  // samples with an 80% interval
+  std::size_t covered = 0;    // samples that are in their interval
   friend bool operator==(const ValidateSamplesReply&, const ValidateSamplesReply&) = default;
 };
 
-// The sets that are of another device than the system.
+// Returns the sets that come from another GPU than the system's.
 std::vector<Problem> problems_of(const ValidateSamplesQuestion& question);
 
-// Throws InputError with those problems, and where the time model has an equation for none of the samples.
+// Compares samples with predictions. Throws InputError with problems_of() the question, and if the time model
+// has an equation for none of the samples.
 ValidateSamplesReply answer(const ValidateSamplesQuestion& question);
 
 }  // namespace headroom
