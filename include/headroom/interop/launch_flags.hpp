@@ -1,9 +1,13 @@
-// A strategy in the words of the program that launches it on a stack: what to pass for its sizes, schedule, sharding, recomputation,
-// precision and overlap. What the launcher has no flag for is said, not left out. The names are those of Megatron-LM
-// (megatron/training/arguments.py, core/transformer/transformer_config.py, core/model_parallel_config.py, of 2026-08), Megatron-Bridge
-// (ConfigContainer, training/comm_overlap.py), sail-sg/zero-bubble-pipeline-parallelism (arguments.py, README.md), torchtitan of 2025
-// (torchtitan/config/job_config.py; schedules: torch/distributed/pipelining/schedules.py, get_schedule_class), DeepSpeed
-// (runtime/config.py, runtime/zero/config.py) and transformers on accelerate (TrainingArguments; utils/dataclasses.py, FullyShardedDataParallelPlugin).
+// Translates a strategy into flags of a stack's launcher: sizes, schedule, sharding, recomputation, precision
+// and overlap. Reports what the launcher has no flag for. Names are those of:
+//   Megatron-LM of 2026-08 (megatron/training/arguments.py, core/transformer/transformer_config.py,
+//     core/model_parallel_config.py)
+//   Megatron-Bridge (ConfigContainer, training/comm_overlap.py)
+//   sail-sg/zero-bubble-pipeline-parallelism (arguments.py, README.md)
+//   torchtitan of 2025 (torchtitan/config/job_config.py; schedules:
+//     torch/distributed/pipelining/schedules.py, get_schedule_class)
+//   DeepSpeed (runtime/config.py, runtime/zero/config.py)
+//   transformers on accelerate (TrainingArguments; utils/dataclasses.py, FullyShardedDataParallelPlugin)
 #pragma once
 
 #include <optional>
@@ -19,11 +23,11 @@ namespace headroom {
 struct LaunchFlags {
   Launcher launcher = Launcher::megatron_lm;
   std::vector<std::string> flags;  // with their values: "--tensor-model-parallel-size 8"
-  std::vector<std::string> lacks;  // what of the strategy they do not say, and why
+  std::vector<std::string> lacks;  // parts of the strategy that the flags do not express, and why
   friend bool operator==(const LaunchFlags&, const LaunchFlags&) = default;
 };
 
-// Of a legal strategy; nothing of a stack whose launcher is not known.
+// Returns the flags of a legal strategy, or nothing if the stack's launcher is not known.
 std::optional<LaunchFlags> launch_flags(const Transformer& model, const Strategy& strategy,
                                         const Workload& workload, const Software& software);
 
