@@ -1,5 +1,5 @@
-// What a search keeps of the strategies that it meets. Keeping one twice changes nothing, and the order in which they
-// come changes nothing, so that threads and shards can be joined.
+// Strategies that a search keeps. Adding a strategy twice, or in another order, changes nothing, so threads
+// and shards can be merged.
 #pragma once
 
 #include <array>
@@ -13,17 +13,17 @@ namespace headroom {
 
 class BestFound {
  public:
-  // One that fits, with its time.
+  // Adds a candidate that fits, with its time.
   void add(const Candidate& candidate);
-  // One that does not fit.
+  // Adds a candidate that does not fit.
   void add_too_large(const Candidate& candidate);
   void add(const BestFound& other);
   void add(const SearchResult& part);
 
-  // Whether a strategy like this one would change nothing, whose time is no less than that of the candidate.
+  // Returns whether adding a strategy like `least`, with at least this time, would change nothing.
   [[nodiscard]] bool beats(const Candidate& least) const;
 
-  // Puts the lists into a result; `nearest` where its count of feasible strategies is 0.
+  // Writes the lists into a result, and `nearest` if its count of feasible strategies is 0.
   void fill(SearchResult& result) const;
 
  private:

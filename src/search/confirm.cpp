@@ -18,7 +18,7 @@ namespace {
 using Known = std::pair<std::size_t, std::int64_t>;
 Known known(const Candidate& candidate) { return {candidate.variant, candidate.place}; }
 
-// The candidates as they settle, each on one of some threads.
+// Settles the candidates on several threads.
 std::map<Known, Candidate> all_settled(std::vector<Candidate> candidates, const SearchedOf& searched_of,
                                        unsigned threads) {
   std::vector<Request> bases;
@@ -34,7 +34,7 @@ std::map<Known, Candidate> all_settled(std::vector<Candidate> candidates, const 
     for (unsigned i = 1; i < threads && i < candidates.size(); ++i)
       others.push_back(std::async(std::launch::async, work));
   } catch (const std::system_error&) {
-    // The machine has no more threads to give. Those that started do all the work.
+    // The machine has no more threads. Those that started do all the work.
   }
   work();
   for (std::future<void>& other : others) other.get();
@@ -43,7 +43,7 @@ std::map<Known, Candidate> all_settled(std::vector<Candidate> candidates, const 
   return result;
 }
 
-// As a difference of iterators.
+// Returns the count as a difference of iterators.
 std::ptrdiff_t shown_count(std::size_t count) {
   return static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, 1'000'000));
 }
@@ -57,8 +57,8 @@ Space division_of(const Space& space, const Strategy& strategy) {
   return division;
 }
 
-// Returns what takes the place of a candidate that does not fit once it is settled: the fastest of its division that takes enough less
-// for PyTorch to have room, or itself where none does.
+// Returns the replacement of a candidate that does not fit once settled: the fastest of its division that
+// needs enough less memory for PyTorch to have room, or the candidate itself if none does.
 Candidate in_place_of(const Candidate& settled, const Request& base, const Space& space, unsigned threads) {
   const Space division = division_of(space, settled.strategy);
   Request tight = base;

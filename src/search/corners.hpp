@@ -1,5 +1,5 @@
-// Points of four dimensions of which one asks for such as exceed a limit in none: by blocks of like times, each with the least
-// of its points, so that most blocks need no look at their points.
+// Points in four dimensions, searched for one that exceeds a limit in none of them. Points with similar times
+// form blocks; each block has the minimum of its points, so most blocks are skipped as a whole.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +26,10 @@ class Corners {
  public:
   void clear() { blocks_.clear(); }
 
-  // `name` is what any_within() asks about.
+  // Inserts a point; any_within() passes `name` to its predicate.
   void insert(const Corner& corner, std::size_t name) {
     if (blocks_.empty()) blocks_.push_back({.least = corner, .points = {}});
-    // The last block that begins no later, or else the first.
+    // The last block that begins no later, or else the first one.
     auto block = std::upper_bound(blocks_.begin(), blocks_.end(), corner.time,
                                   [](Seconds time, const Block& it) { return time < it.least.time; });
     if (block != blocks_.begin()) --block;
@@ -41,7 +41,7 @@ class Corners {
     if (block->points.size() > most_points) split(block);
   }
 
-  // Whether some point is within the limit, and `holds(name)` for it.
+  // Returns whether `holds(name)` for some point within the limit.
   template <class Holds>
   [[nodiscard]] bool any_within(const Corner& limit, Holds holds) const {
     for (const Block& block : blocks_) {

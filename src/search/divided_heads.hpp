@@ -1,4 +1,4 @@
-// The heads that tensor-parallel ranks divide, in layers of every kind.
+// Heads that tensor-parallel ranks divide, in layers of every kind.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace headroom {
 
-// Of a kind of layers: those of attention, the groups of Mamba's, or none.
+// Returns the attention heads of a kind of layer, the groups of a Mamba layer, or 0.
 inline std::int64_t divided_heads(const LayerDescription& kind) {
   if (has_attention(kind.architecture)) return kind.heads;
   return kind.architecture.mamba ? kind.architecture.mamba->groups : 0;

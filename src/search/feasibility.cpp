@@ -12,7 +12,7 @@
 namespace headroom {
 namespace {
 
-// Whether a layout of the space satisfies `enough`, which is asked of one after the other until one does.
+// Returns whether a layout of the space satisfies `enough`. Stops at the first one that does.
 template <class Enough>
 bool any_layout(const Request& base, const Space& space, Enough enough) {
   bool found = false;
@@ -40,15 +40,15 @@ Bytes least_state(const Request& base) {
   whole.data_sharding = DataSharding::zero3;  // of one rank: a shard that is all
   whole.data_parallel = whole.context_parallel = 1;
   Parameters parameters = parameter_count(base.model);
-  // Fewer bytes than 16 bits take: as if all weights had them.
+  // Assumes narrow weights everywhere, since they take fewer bytes than 16-bit ones.
   if (whole.fp8_param_gather) parameters.narrow_dense = parameters.dense;
   const int copies = base.system.performance
                          ? copies_of_factor(base.system.performance->device, compute_dtype(whole.precision))
                          : 2;
-  // As if there were nothing but frozen weights, and all of these of as few bits as can be.
+  // Assumes that all weights are frozen, in as few bits as possible.
   if (trains_adapters(whole.lora)) parameters.frozen_dense = parameters.dense;
   if (whole.lora.base == BaseDtype::nf4) parameters.quantized_dense = parameters.dense;
-  // One square matrix has fewest rows and columns.
+  // One square matrix has the fewest rows and columns.
   const double side = std::sqrt(total(parameters));
   const ModelState state = model_state(base.model, whole, base.workload, parameters, copies, base.software,
                                        {{.rows = side, .columns = side, .count = 1}});
@@ -57,7 +57,7 @@ Bytes least_state(const Request& base) {
 
 namespace {
 
-// In that of the request.
+// Returns the lower bound for the request's precision.
 std::int64_t devices_lower_bound(const Request& base, std::optional<Seconds> within) {
   const Bytes available =
       (1 - base.margin) * base.system.memory - reserved(base.system, base.software, Strategy{});
@@ -89,7 +89,7 @@ std::int64_t devices_lower_bound(const Request& base, const Space& space, std::o
 
 namespace {
 
-// What fits wherever anything does, with those of the space that may hold fewer heavy layers on a rank.
+// Returns leanest(), extended by choices that may place fewer heavy layers on a rank.
 Space leanest_of(const Request& base, const Space& space) {
   Space lean = leanest(space);
   const bool kinds = !base.model.layer_kinds.empty() || has_bf16_layers(base.strategy.precision_scope);
@@ -194,7 +194,7 @@ bool Feasibility::fits_within(const Strategy& layout, const Space& space, Layers
   for (const ShardingChoice& sharding : sharding_choices(base_, space, layout)) {
     Strategy strategy = with_sharding(layout, sharding);
     composer_.set_layout(strategy);
-    // Recomputation adds time: where the layout is too slow without it, no policy mends it.
+    // Recomputation adds time: if the layout is too slow without it, no policy helps.
     const bool in_time = composer_.least_iteration(strategy) <= most;
     if (!in_time && !placed) continue;
     for (const Recomputation& recompute : recomputations(base_, space, layout)) {

@@ -38,12 +38,13 @@ class Finder {
   }
 
  private:
-  // Whether something fits at a value, in a part of the space.
+  // Returns whether something fits at a value in a part of the space.
   [[nodiscard]] bool holds(std::int64_t value, const Space& space) const {
     return fits_at(value, base_, space, question_);
   }
 
-  // Divisibility decides what is legal on a number of devices, so more of them need not fit where fewer do.
+  // Divisibility decides which layouts are legal on a number of GPUs, so a larger number need not fit where a
+  // smaller one does.
   void min_devices() {
     std::vector<Request> requests(global_batches_.size(), base_);
     std::deque<Feasibility> feasibilities;
@@ -54,7 +55,7 @@ class Finder {
       workload.global_batch = global_batches_[i];
       largest_batch = std::max(largest_batch, workload.global_batch);
       feasibilities.emplace_back(requests[i]);
-      // Fewer devices fail less, and leave an iteration more time than more of them.
+      // Fewer GPUs fail less often and leave more time for an iteration.
       found_.least =
           std::min(found_.least, devices_lower_bound(requests[i], space_, within_of(question_, workload, 1)));
     }
@@ -78,7 +79,7 @@ class Finder {
     });
   }
 
-  // Divisors of a host, then whole hosts. False ends the visit.
+  // Visits the divisors of a host, then whole hosts. `visit` returns false to end.
   template <class Visit>
   static void visit_device_counts(std::int64_t least, std::int64_t most, std::int64_t host, Visit visit) {
     for (std::int64_t devices = least; devices <= most; ++devices) {
@@ -108,8 +109,8 @@ class Finder {
     if (!found_.obstacle) found_.most_model_parallel = most_model_parallel(request, space);
   }
 
-  // Of several kinds of layers: with more of them a heavy one may move to a rank that has more room, so that what fits is
-  // not bisected. Each depth is tried, from the deepest whose state all devices together can hold.
+  // With several kinds of layers, a deeper model may move a heavy layer to a rank with more room, so
+  // bisection is not valid. Every depth is tried, from the deepest whose state all GPUs together can hold.
   void max_layers_of_kinds() {
     const std::int64_t step = question_.step;
     const auto holds_state = [&](std::int64_t layers) {
@@ -126,7 +127,8 @@ class Finder {
     }
   }
 
-  // On p stages of m chunks a deeper model never needs less memory, and all depths that the chunks admit are legal.
+  // On p stages of m chunks, a deeper model never needs less memory, and all depths that the chunks admit are
+  // legal.
   void max_layers() {
     const bool kinds = !base_.model.layer_kinds.empty() || has_bf16_layers(base_.strategy.precision_scope);
     if (kinds) return max_layers_of_kinds();
@@ -149,7 +151,7 @@ class Finder {
     if (best > 0) found_.value = best;
   }
 
-  // With everything else as it is, more microbatches need no less memory and no less time.
+  // With all else fixed, more microbatches need no less memory and no less time.
   void max_batch() {
     const Space space = question_.within ? space_ : leanest(space_);
     std::int64_t best = 0;
@@ -171,7 +173,7 @@ class Finder {
     if (unbounded_ && question_.most == Question{}.most) found_.micro_batch = max_micro_batch();
   }
 
-  // Microbatches that a pipeline takes at the least, and in multiples of which they are tried.
+  // Fewest microbatches of a pipeline, and the multiple in which they are tried.
   struct Rounds {
     std::int64_t least = 1;
     std::int64_t step = 1;
@@ -181,8 +183,8 @@ class Finder {
     return schedule == ScheduleKind::interleaved ? Rounds{ranks, ranks} : Rounds{};
   }
 
-  // Raises `best` to the largest batch of a part of the space in which p, d and the schedule are pinned and the
-  // microbatches of a pipeline come in rounds.
+  // Raises `best` to the largest batch of a part of the space in which p, d and the schedule are fixed and
+  // the microbatches of a pipeline come in rounds.
   void raise_batch(Space part, const Rounds& rounds, std::int64_t& best) {
     const Counts sizes = part.micro_batch;
     const std::int64_t p = part.pipeline_parallel.only.front();
@@ -201,14 +203,14 @@ class Finder {
       const auto fits = [&](std::int64_t batch) { return holds(batch, part); };
       if (most > best && fits(most)) {
         best = most;
-        // No pipeline keeps more than two rounds alive, unless it runs all forward passes first.
+        // No pipeline has more than two rounds in flight, unless it runs all forward passes first.
         const bool saturated = most / (b * d) >= 2 * p && has_steady_state(part.schedules.front());
         unbounded_ = unbounded_ || (saturated && !question_.within);
       }
       const std::int64_t least = std::max(best + 1, b * d * rounds.least);
       best = largest(unit, round_up(least, unit), most, fits).value_or(best);
       if (part.schedules.front() == ScheduleKind::interleaved && runs_groups(base_.software, part)) {
-        // Of the numbers of microbatches between two multiples of the ranks each has groups of its own.
+        // Between two multiples of the ranks, each number of microbatches has its own groups.
         const std::int64_t between = std::lcm(question_.step, b * d);
         const std::int64_t last = std::min(best / unit * unit + unit, question_.most / between * between);
         for (std::int64_t batch = last; batch > best; batch -= between) {
@@ -220,7 +222,7 @@ class Finder {
     }
   }
 
-  // Of a batch that gives each pipeline t p microbatches, for which the same strategies are legal at every size.
+  // Uses a batch that gives each pipeline t p microbatches, so the same strategies are legal at every size.
   [[nodiscard]] std::optional<std::int64_t> max_micro_batch() const {
     const auto fits = [&](std::int64_t b) {
       if (!allows(space_.micro_batch, b)) return false;

@@ -10,14 +10,14 @@
 namespace headroom {
 namespace {
 
-// Returns the question at a value of what is looked for.
+// Returns the request and space with a value of the size in question.
 Searched at_value(const Request& base, const Space& space, Extreme extreme, std::int64_t value) {
   Searched at{.base = base, .space = space};
   put(extreme, value, at.base, at.space);
   return at;
 }
 
-// Returns whether some strategy fits by what PyTorch reserves. Tries ever leaner ones.
+// Returns whether some strategy fits by the memory that PyTorch reserves. Tries ever leaner strategies.
 bool fits_held(const Searched& at) {
   Request tight = at.base;
   for (int i = 0; i < most_settling_tries; ++i) {
@@ -32,8 +32,9 @@ bool fits_held(const Searched& at) {
   return false;
 }
 
-// Returns a value in [held, too_much) for which some strategy fits by what PyTorch reserves, `held` being one: the largest to 1/64 of
-// the range, since each value takes a replay or more.
+// Returns a value in [held, too_much) at which some strategy fits by the memory that PyTorch reserves: the
+// largest, to 1/64 of the range, since each value takes a simulation or more. Expects `held` to be such a
+// value.
 std::int64_t furthest_held(const Request& base, const Space& space, const Question& question,
                            std::int64_t held, std::int64_t too_much) {
   constexpr int most_halvings = 6;
@@ -57,7 +58,7 @@ Found find_held(const Request& base, const Space& space, const Question& questio
   std::optional<std::int64_t> too_much;
   for (int i = 0;; ++i) {
     Found found = find(tight, space, question, global_batches);
-    // A microbatch or a time is looked for in other ways than the leanest.
+    // A microbatch or a time limit needs other strategies than the leanest.
     if (!found.value || question.within || question.run || i == most_settling_tries) return found;
     const Searched at = at_value(base, space, question.extreme, *found.value);
     Request leaner = at.base;

@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-// Whether every kind of layer that has an op recomputes it.
+// Returns whether every kind of layer that has an op recomputes it.
 bool in_all_kinds(std::string_view op, const KindChoices& choices, const ModelLayers& model) {
   for (std::size_t kind = 0; kind < choices.size(); ++kind) {
     const auto& ops = model.kinds[kind].ops.ops();
@@ -39,7 +39,7 @@ Recomputation recomputation_of(const ModelLayers& model, const KindChoices& choi
   return recompute;
 }
 
-// A set of ops in the first layers of every virtual stage.
+// Sets of ops recomputed in the first layers of every virtual stage.
 struct SetOfOps {
   const KindChoices* choice = nullptr;
   std::int64_t layers = 0;
@@ -58,10 +58,10 @@ bool no_slower(const SetOfOps& x, const SetOfOps& y) {
 
 }  // namespace
 
-// All of them.
+// All points of the uniform family.
 class Frontier::Uniform {
  public:
-  // `nothing` is what the layers after the first ones recompute. Keeps references.
+  // The layers after the first ones recompute `nothing`. Keeps references.
   Uniform(const Parts& parts, const KindChoices& nothing) : parts_(parts), nothing_(nothing) {
     for (const StagePlace& place : parts.places) {
       most_layers_ = std::max(most_layers_, place.layers);
@@ -80,7 +80,7 @@ class Frontier::Uniform {
     return all;
   }
 
-  // Of all virtual stages, in the order of the model.
+  // Returns the costs of all virtual stages, in model order.
   [[nodiscard]] std::vector<StageCost> costs(const SetOfOps& one) const {
     std::vector<StageCost> stages;
     for (const StagePlace& place : parts_.places) {
@@ -89,7 +89,7 @@ class Frontier::Uniform {
     return stages;
   }
 
-  // As Recomputation::layers has it: 0 for all.
+  // Returns the value for Recomputation::layers: 0 for all.
   [[nodiscard]] std::int64_t flag(std::int64_t layers) const { return layers == most_layers_ ? 0 : layers; }
 
  private:
@@ -156,7 +156,7 @@ FrontierPoint Frontier::point(const Recomputation& recompute) const {
 std::vector<FrontierPoint> Frontier::uniform() const {
   const Uniform family(*parts_, parts_->choices.front());
   std::vector<SetOfOps> candidates = family.candidates(parts_->choices);
-  // By memory, and what asks for least first.
+  // By memory, then the simplest recomputation first.
   const auto order = [](const SetOfOps& one) {
     return std::tuple(one.peak, recomputed_op_count(*one.choice), one.layers);
   };

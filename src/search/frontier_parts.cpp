@@ -33,7 +33,8 @@ Request checked(Request asked) {
   return asked;
 }
 
-// The kind of which all layers are, in chunks that are as long; nothing where they differ.
+// Returns the kind of all layers of a rank whose chunks are equally long, or nothing if layers or lengths
+// differ.
 std::optional<std::size_t> only_kind(const FrontierRank& rank) {
   std::optional<std::size_t> kind;
   for (const StagePlace& place : rank.chunks) {
@@ -65,7 +66,8 @@ Frontier::Parts::Parts(Request asked) : request(checked(std::move(asked))), comp
                          request.detail);
     fronts.push_back(layer_front(sets));
     if (!request.software.memory.backward_buffers) continue;
-    // Sets are compared without what a backward pass adds to them, which may be least where all is made again.
+    // Sets are compared without the transient memory of a backward pass, which may be least if everything is
+    // recomputed.
     std::vector<LayerChoice>& kept_sets = fronts.back().choices;
     if (kept_sets.back().ops != every_op(table)) {
       kept_sets.push_back(sets.choice(every_op(table)));
@@ -85,7 +87,7 @@ Frontier::Parts::Parts(Request asked) : request(checked(std::move(asked))), comp
       rank.layers = std::max(rank.layers, rank.chunks.back().layers);
     }
     if (!has_units(request.strategy, request.workload, request.software)) rank.kind = only_kind(rank);
-    // Ranks with alike chunks have the same mixes; they differ in how many microbatches they hold.
+    // Ranks with equal chunks have equal mixes; they differ in the microbatches that they hold.
     const auto alike = std::find_if(ranks.begin(), ranks.end(),
                                     [&](const FrontierRank& other) { return other.chunks == rank.chunks; });
     if (alike == ranks.end()) {
@@ -147,7 +149,7 @@ std::vector<IndexedMix> Frontier::Parts::mixes_of(const FrontierRank& rank) cons
       fronts[*rank.kind].choices, rank.layers,
       RecomputeTime(std::move(backwards), request.system.performance->rates.host, request.software));
   if (!request.software.memory.backward_buffers) return mixes;
-  // Mixes are compared like sets: what all ranks alike can have, each has.
+  // Mixes are compared like sets: every rank has the choices that all ranks can share.
   const std::vector<IndexedMix> uniform = uniform_mixes_of(rank);
   mixes.insert(mixes.end(), uniform.begin(), uniform.end());
   sort_by_time(mixes);
@@ -183,7 +185,7 @@ std::vector<RankOption> Frontier::Parts::options_of(std::int64_t number,
       return total_of(holder, chunks);
     };
     Bytes total = total_on(number);
-    // The rank at the other end holds the same virtual stages, which recompute alike on both.
+    // The rank at the other end holds the same virtual stages and recomputes alike.
     if (model_copies(composer.shape().kind) > 1)
       total = std::max(total, total_on(pipeline_ranks - 1 - number));
     if (options.empty() || total < options.back().total) options.push_back({mix, total});

@@ -1,4 +1,5 @@
-// What a frontier's questions share: the parts of its layout, counted and priced once, and what each rank can do.
+// Data that all questions about a frontier share: the parts of its layout, counted and priced once, and the
+// options of each rank.
 #pragma once
 
 #include <optional>
@@ -9,7 +10,7 @@
 
 namespace headroom {
 
-// A mix of a rank, and everything that the rank then holds at its peak.
+// A mix of a rank, with all memory of the rank at its peak.
 struct RankOption {
   IndexedMix mix;
   Bytes total;
@@ -25,16 +26,17 @@ struct FrontierRank {
 struct Frontier::Parts {
   explicit Parts(Request asked);
 
-  // All that a rank holds at its peak, whose virtual stages keep so much.
+  // Returns all memory of a rank at its peak, for these activations of its virtual stages.
   [[nodiscard]] Bytes total_of(std::int64_t rank, const std::vector<StageActivations>& chunks) const;
 
-  // What a virtual stage holds and costs whose layers recompute so.
+  // Return activations and cost of a virtual stage with this mix.
   [[nodiscard]] StageActivations activations_of(const LayerMix& mix, const StagePlace& place) const;
   [[nodiscard]] StageCost cost_of(const LayerMix& mix, const StagePlace& place) const;
-  // How much longer its backward pass takes than without a recomputation, which collectives may hide beneath.
+  // Returns how much longer the backward pass takes than without recomputation. Collectives may be hidden
+  // beneath it.
   [[nodiscard]] Seconds longer(const LayerMix& mix, const StagePlace& place) const;
 
-  // What the mixes of a rank are of: all of a kind's sets where its layers are of one kind.
+  // Returns the choices for the mixes of a rank: all sets of a kind if its layers have one kind.
   [[nodiscard]] const std::vector<KindChoices>& choices_of(const FrontierRank& rank) const {
     return rank.kind ? of_a_kind[*rank.kind] : choices;
   }
@@ -53,13 +55,13 @@ struct Frontier::Parts {
  private:
   void set_backward_peaks(LayerFront& front, std::size_t kind);
   [[nodiscard]] std::vector<IndexedMix> mixes_of(const FrontierRank& rank) const;
-  // A set in the first layers of each of its virtual stages, and nothing in the rest.
+  // Returns mixes with a set in the first layers of each virtual stage and nothing recomputed in the rest.
   [[nodiscard]] std::vector<IndexedMix> uniform_mixes_of(const FrontierRank& rank) const;
   [[nodiscard]] std::vector<RankOption> options_of(std::int64_t number,
                                                    const std::vector<IndexedMix>& mixes) const;
 };
 
-// The first virtual stage of a rank that has the most layers.
+// Returns the first virtual stage of a rank with the most layers.
 const StagePlace& longest(const FrontierRank& rank);
 
 }  // namespace headroom

@@ -10,8 +10,8 @@
 namespace headroom {
 namespace {
 
-// The most layers, up to `high`, with which a rank fits, where it does so with fewer too; 0: not with one. Looks first where
-// it is expected, close below `high`.
+// Returns the largest number of layers, up to `high`, with which a rank fits, assuming that it fits with
+// fewer too; 0 if not even one fits. Starts close below `high`, where the result is expected.
 template <class Fits>
 std::int64_t most_layers_held(std::int64_t high, Fits fits) {
   std::int64_t bad = high + 1;
@@ -27,8 +27,8 @@ std::int64_t most_layers_held(std::int64_t high, Fits fits) {
   return good;
 }
 
-// The makespan also depends on how a pipeline fills and drains: on few ranks, layers are moved one at a time as long as
-// that makes it shorter. On more the busiest rank all but decides.
+// The makespan also depends on how a pipeline fills and drains. On few ranks, layers are moved one at a time
+// while that makes it shorter. On more ranks the busiest rank decides almost alone.
 constexpr std::size_t most_ranks_refined = 4;
 
 template <class Busy>
@@ -59,8 +59,8 @@ void refine(const ScheduleShape& shape, Busy busy, std::span<const std::int64_t>
   }
 }
 
-// Lays layers so that the busiest rank is as little busy as it can be with at most so many on each rank: each layer goes
-// where it makes that least, to the later rank where that is the same.
+// Places layers so that the busiest rank is least busy, with at most so many layers on each rank. Each layer
+// goes to the rank where it adds least to the maximum, and to the later rank on a tie.
 std::vector<std::int64_t> placed_by_time(Composer& composer, const Strategy& strategy,
                                          std::span<const std::int64_t> most) {
   std::vector<StagePlace> places = stage_places(composer.layers().layers(), strategy);
@@ -112,8 +112,9 @@ std::optional<Strategy> LayersByMemory::fitting(Composer& composer, const Strate
   const auto fits = [&](std::int64_t rank, std::int64_t held) {
     return verdict_of(base_, composer.rank_total(strategy, rank, held)) == Verdict::fits;
   };
-  // But for the last, which holds the head, earlier ranks have more passes in flight, and the first the embedding: none
-  // holds more layers than the one behind it. Most strategies are far too large, and this says so at once.
+  // Except for the last rank, which has the output layer, earlier ranks have more passes in flight, and the
+  // first has the embedding. So no rank holds more layers than the one after it. Most strategies are far too
+  // large, which this shows at once.
   const std::int64_t last = ranks - 1;
   const bool end_full = !fits(last, balanced[index(last)]);
   const bool others_full = !fits(last - 1, balanced[index(last - 1)]);

@@ -22,7 +22,8 @@ std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
     const RankPeak peak = composer.peak(strategy);
     Bytes needed = peak.bytes;
     if (verdict_of(plan.request, needed) != Verdict::does_not_fit) {
-      // Its tensors have room. Whether what PyTorch holds for them has, is known only once they are followed.
+      // The tensors have room. Whether PyTorch's reserved memory has room is known only after following the
+      // allocator.
       const std::optional<Bytes> held = held_bytes(account(settled(composer.evaluate(strategy))));
       if (!held || *held <= plan.request.system.memory) continue;
       needed = *held;
@@ -58,7 +59,7 @@ std::optional<NarrowerPlan> in_fp8(const Plan& plan) {
 std::vector<Found> relief(const Request& base, const Space& space) {
   const std::int64_t batch = base.workload.global_batch;
   const std::int64_t sequence = base.workload.sequence;
-  // Lengths that kernels are made for, where there is room for them.
+  // Lengths that suit kernels, if there is room for them.
   const std::int64_t step = sequence > usual_sequence_step ? usual_sequence_step : 1;
   const auto found = [&](const Question& question) { return find_held(base, space, question); };
   return {found({.extreme = Extreme::min_devices, .most = usual_most_devices}),

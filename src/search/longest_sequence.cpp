@@ -18,9 +18,9 @@ class SequenceFinder {
   SequenceFinder(const Request& base, const Space& space, const Question& question)
       : base_(base), space_(space), question_(question) {}
 
-  // The same strategies are legal for all sequences that the ranks of every tensor- and context-parallel size divide, and
-  // none of them needs less memory for a longer one: there, what fits is bisected. In between sequence and context
-  // parallelism may be illegal.
+  // Sequences that the ranks of every tensor- and context-parallel size divide admit equal strategies, and no
+  // strategy needs less memory for a longer one. Among these, the limit is bisected. In between, sequence and
+  // context parallelism may be illegal.
   std::optional<std::int64_t> run() {
     std::int64_t unit = question_.step;
     for (const std::int64_t t : divisors(space_.devices)) {
@@ -42,8 +42,9 @@ class SequenceFinder {
   }
 
  private:
-  // Expects what run() does: once a sequence does not fit, all that come later are longer than the longest that did, so that
-  // only the layouts that fit there are looked at.
+  // Returns whether something fits at a sequence. Expects the order of run(): once a sequence does not fit,
+  // all later ones are longer than the longest that did. Then only the layouts that fit at that length are
+  // tried.
   bool fits(std::int64_t sequence) {
     const Request request = with_sequence(sequence);
     Feasibility feasibility(request);
@@ -86,7 +87,7 @@ class SequenceFinder {
 
 }  // namespace
 
-// What is found with any context-parallel size stands where a search of that length tries it too.
+// A result with any context-parallel size counts if a search at that length tries this size too.
 std::optional<std::int64_t> longest_sequence(const Request& base, const Space& space,
                                              const Question& question) {
   Space any = space;

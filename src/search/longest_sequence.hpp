@@ -1,4 +1,4 @@
-// How long sequences can be until nothing of a space fits.
+// Finds the longest sequence for which something of a space fits.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace headroom {
 
-// In multiples of the question's step, at most its most; none if not even the shortest fits. Where the space leaves open over
-// how many ranks sequences are divided, a longer one is divided over more, as a search of that length does.
+// Returns a multiple of the question's step, at most its `most`, or nothing if not even the shortest fits. If
+// the space leaves the context-parallel size open, longer sequences are divided over more ranks, as in a
+// search at that length.
 std::optional<std::int64_t> longest_sequence(const Request& base, const Space& space,
                                              const Question& question);
 

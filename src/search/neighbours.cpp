@@ -19,7 +19,7 @@ constexpr std::int64_t count_of_sizes =
 
 using Sizes = std::array<std::int64_t, static_cast<std::size_t>(count_of_sizes)>;
 
-// The sizes whose doublings count.
+// Returns the sizes whose doublings count.
 Sizes sizes_of(const Strategy& strategy) {
   Sizes sizes{};
   auto size = sizes.begin();
@@ -30,7 +30,8 @@ Sizes sizes_of(const Strategy& strategy) {
   return sizes;
 }
 
-// From the least recomputed to the most; part of the way where only some layers or microbatches are.
+// Returns a measure from the least recomputed to the most; a part of a step if only some layers or
+// microbatches recompute.
 double recomputed(const Recomputation& recompute) {
   const bool part = recompute.layers > 0 || recompute.window;
   switch (recompute.policy) {
@@ -48,13 +49,14 @@ bool differs(const StrategyField& field, const Strategy& x, const Strategy& y) {
   return std::visit(compare, field.member);
 }
 
-// How many fields of two strategies differ, those that count for no distance too: the schedule, layers recomputed, ...
+// Counts the fields in which two strategies differ, including those that distance() ignores: the schedule,
+// layers recomputed, ...
 std::int64_t differing_fields(const Strategy& x, const Strategy& y) {
   return std::count_if(strategy_fields.begin(), strategy_fields.end(),
                        [&](const StrategyField& field) { return differs(field, x, y); });
 }
 
-// All strategies of a space, with the layout of each before it.
+// Visits all strategies of a space, entering each layout first.
 template <class EnterLayout, class Visit>
 void visit_all(const Request& base, const Space& space, const EnterLayout& enter, const Visit& visit) {
   visit_layouts(

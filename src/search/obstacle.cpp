@@ -8,7 +8,7 @@
 namespace headroom {
 namespace {
 
-// "TP 3", "TP 3 or 5", "any TP".
+// Returns "TP 3", "TP 3 or 5" or "any TP".
 std::string sizes_text(const char* name, const Counts& counts) {
   if (counts.only.empty()) return std::string("any ") + name;
   std::string text = name;
@@ -66,7 +66,7 @@ std::optional<Problem> obstacle(const Request& base, const Space& space) {
   }
   const std::string devices = std::to_string(space.devices);
   const std::string t = sizes_text("TP", tensor);
-  // Of context parallelism nothing is said where nothing is asked.
+  // Context parallelism is mentioned only if it was asked for.
   const bool asked = !space.context_parallel.only.empty();
   const std::string tc = asked ? t + " x " + sizes_text("CP", context) : t;
   const std::string flags = asked ? "`tensor_parallel` and `context_parallel`" : "`tensor_parallel`";

@@ -30,9 +30,9 @@ class Worker {
   Worker(const Request& base, const Space& space, const Shard& shard)
       : base_(base), space_(space), shard_(shard), composer_(base), layers_by_memory_(base, space) {}
 
-  // Enumerates the space and evaluates what it can take off the counter of its shard's layouts before others do: of
-  // those, the strategies that have a closed form for their time, or those that have none.
-  // `reached` is told how many layouts were enumerated.
+  // Enumerates the space and evaluates the layouts of its shard that it takes from the shared counter before
+  // other threads do. Evaluates either the strategies with a closed form for their time, or those without
+  // one. Passes the number of enumerated layouts to `reached`.
   void run(bool replays, std::atomic<std::int64_t>& next, const Reached& reached = {}) {
     std::int64_t number = 0;  // of layouts, with those rejected
     std::int64_t place = 0;
@@ -51,7 +51,7 @@ class Worker {
           list_recomputations(layout);
           const std::int64_t count =
               std::ssize(recomputations_) * std::ssize(sharding_choices(base_, space_, layout));
-          // Behind the strategies of a layout come those of them that are placed by memory.
+          // The strategies of a layout come first, then those placed by memory.
           const std::int64_t placed = layers_by_memory_.applies(layout) ? count : 0;
           place += count + placed;
           if (taken()) evaluate_layout(layout, first, placed, replays);
@@ -73,7 +73,8 @@ class Worker {
     return headroom::has_closed_form(strategy) && !strategy.recompute.window;
   }
 
-  // They depend on the schedule, the precision and on the longest virtual stage, which rarely change from one layout to the next.
+  // Recomputations depend on the schedule, the precision and the longest virtual stage, which rarely change
+  // from one layout to the next.
   void list_recomputations(const Strategy& layout) {
     const std::int64_t longest = longest_stage(base_.model.layers, layout);
     if (longest == listed_longest_ && layout.schedule == listed_schedule_ &&
@@ -86,7 +87,8 @@ class Worker {
     recomputations_ = recomputations(base_, space_, layout);
   }
 
-  // `placed`: how far behind a strategy its place is when its layers are placed by memory; 0 where they are not.
+  // `placed`: offset from a strategy's place to the place of its version with layers placed by memory; 0 if
+  // there is none.
   void evaluate_layout(const Strategy& layout, std::int64_t place, std::int64_t placed, bool replays) {
     std::optional<ShardingChoice> set;
     Candidate candidate{.strategy = layout, .place = place - 1};
@@ -149,7 +151,7 @@ class Worker {
   std::vector<std::int64_t> places_;  // of what becomes of them
 };
 
-// Runs all workers at once, the first on this thread; fewer where the machine has no more threads to give.
+// Runs all workers at once, the first on this thread; fewer if the machine has no more threads.
 void run_all(std::deque<Worker>& workers, bool replays, const Reached& reached) {
   std::atomic<std::int64_t> next = 0;
   std::vector<std::future<void>> others;
@@ -158,13 +160,13 @@ void run_all(std::deque<Worker>& workers, bool replays, const Reached& reached) 
       others.push_back(std::async(std::launch::async, [&, i, replays] { workers[i].run(replays, next); }));
     }
   } catch (const std::system_error&) {
-    // The machine has no more threads to give. Those that started do all the work: the answer is the same, later.
+    // The machine has no more threads. Those that started do all the work, with the same result.
   }
   workers.front().run(replays, next, reached);
   for (std::future<void>& other : others) other.get();
 }
 
-// With those that are rejected.
+// Counts the layouts, including rejected ones.
 std::int64_t count_layouts(const Request& base, const Space& space) {
   std::int64_t count = 0;
   visit_layouts(
@@ -190,7 +192,8 @@ SearchResult search(const Request& base, const Space& space, const SearchOptions
   for (unsigned i = 0; i < std::clamp(options.threads, 1U, most_threads); ++i) {
     workers.emplace_back(base, space, options.shard);
   }
-  // What has a closed form first: it sets the times that interleaved schedules and windows have to beat.
+  // Strategies with a closed form come first. They set the times that interleaved schedules and windows must
+  // beat.
   BestFound found;
   const double layouts = options.progress ? real(count_layouts(base, space)) : 0;
   for (const bool replays : {false, true}) {

@@ -1,5 +1,5 @@
-// What confirming plans and inverse questions share: the verdict of a candidate by what PyTorch's allocator reserves, and how much
-// less its tensors should take at the next try.
+// Shared by confirming plans and inverse questions: the verdict of a candidate by the memory that PyTorch's
+// allocator reserves, and how much less its tensors should take in the next try.
 #pragma once
 
 #include "headroom/plan/plan.hpp"
@@ -7,14 +7,14 @@
 
 namespace headroom {
 
-// Searches of ever less memory for what the allocator reserves to stay within the device.
+// Largest number of searches, with ever less memory for tensors, for reserved memory to fit the GPU.
 inline constexpr int most_settling_tries = 8;
 
-// Returns the candidate with its peak, what its fullest device holds, and the verdict of that.
+// Returns the candidate with its peak, the memory in use on its fullest GPU, and the resulting verdict.
 Candidate settled_candidate(const Request& base, Candidate candidate);
 
-// Returns how much less tensors should take than those of a candidate that holds too much: half of what is too much, since other
-// tensors may leave less between them, and at least 1% of the device.
+// Returns how much less memory tensors should take than those of a candidate that reserves too much: half of
+// the excess, since other tensors may leave smaller gaps, and at least 1% of the GPU.
 Bytes excess(const Request& base, const Candidate& candidate);
 
 }  // namespace headroom

@@ -10,7 +10,8 @@
 namespace headroom {
 namespace {
 
-// Those of the space that divide the ranks which hold the same weights, also the same experts.
+// Returns the space's shard sizes that divide the ranks with the same weights, and those with the same
+// experts.
 std::vector<std::int64_t> shard_sizes(const Request& base, const Space& space, const Strategy& layout) {
   if (space.shard_size == Counts{}) return {0};
   const AxisSizes sizes = axis_sizes(layout);
@@ -31,7 +32,7 @@ std::vector<ShardingChoice> sharding_choices(const Request& base, const Space& s
   const StackSharding& has = base.software.sharding;
   const bool keeps_copies = base.model.architecture.kernels.weight_copies;
   const std::vector<std::int64_t> sizes = shard_sizes(base, space, layout);
-  // Of one microbatch there is nothing to sum, with the switch or without.
+  // With one microbatch nothing accumulates, so the switch changes nothing.
   const bool may_sync =
       has.sync_each_batch && layout.pipeline_parallel == 1 && microbatches(layout, base.workload) > 1;
   std::vector<ShardingChoice> choices;

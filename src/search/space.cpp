@@ -16,7 +16,7 @@
 namespace headroom {
 namespace {
 
-// Ranks that have as many whole experts each in every kind of layer: as many as there can be.
+// Returns the largest number of ranks that can have equally many whole experts in every kind of layer.
 std::int64_t most_expert_parallel(const Transformer& model) {
   std::int64_t most = 0;
   const auto consider = [&](const Architecture& architecture) {
@@ -56,7 +56,7 @@ class LayoutVisit {
   }
 
  private:
-  // False ends the visit, here and below.
+  // Here and below, returns false to end the visit.
   bool visit_tensor_parallels(Precision precision, const Offload& offload) {
     for (const std::int64_t t : allowed_divisors(space_.devices, tensor_parallel_of(base_, space_))) {
       layout_ = base_.strategy;
@@ -80,7 +80,7 @@ class LayoutVisit {
     layout_.virtual_pipeline = 1;
     layout_.stage_layers.clear();
     layout_.micro_batch = 1;
-    // Which these take.
+    // Sequence parallelism, where these need it.
     layout_.sequence_parallel = (experts_ || layout_.split_hidden) && layout_.tensor_parallel > 1;
     layout_.schedule = ScheduleKind::one_forward_one_backward;
     layout_.microbatch_group_size = 0;
@@ -127,7 +127,7 @@ class LayoutVisit {
       layout_.expert_tensor_parallel = z;
       for (const std::int64_t y : allowed_divisors(stage / z, space_.expert_parallel)) {
         layout_.expert_parallel = y;
-        // Ranks share an expert by default only where no more of them can have experts of their own.
+        // By default, ranks share an expert only if no more ranks can have their own experts.
         if (!said && z > 1 && y < most_expert_parallel_) continue;
         const bool sends = y > 1 || z > 1;
         for (const Dispatcher dispatcher : sends ? dispatchers() : std::vector{Dispatcher::alltoall}) {
@@ -157,7 +157,7 @@ class LayoutVisit {
     for (std::int64_t m = 1; m <= most; ++m) {
       if (!allows(space_.virtual_pipeline, m)) continue;
       if (!lays(space_, base_.model.layers, p, m)) {
-        // Of all sizes that do not divide the layers, only those that were asked for are worth a word.
+        // Among sizes that do not divide the layers, only those asked for are reported.
         if (m == 1 || contains(space_.virtual_pipeline.only, m))
           reject_({"layout", "must be any for stages of unequal numbers of layers"});
         continue;
@@ -169,7 +169,7 @@ class LayoutVisit {
     return true;
   }
 
-  // Whether layers may lie otherwise than they do where nothing is said.
+  // Returns whether layers may be placed otherwise than by default.
   bool lay_balanced() {
     const std::vector<std::int64_t> usual = layers_by_stage(base_.model, layout_);
     if (space_.layouts == Layouts::even || std::ssize(usual) > base_.model.layers) return false;
@@ -178,7 +178,8 @@ class LayoutVisit {
     return layout_.stage_layers != usual;
   }
 
-  // The smallest, where the stack has groups and these microbatches need them.
+  // Returns the smallest group size if the stack has groups and this number of microbatches needs them; else
+  // 0.
   [[nodiscard]] std::int64_t group_size_of(std::int64_t microbatches) const {
     const std::int64_t p = layout_.pipeline_parallel;
     const bool asked = layout_.schedule == ScheduleKind::interleaved && runs_groups(base_.software, space_);
@@ -202,7 +203,7 @@ class LayoutVisit {
     return true;
   }
 
-  // Where both are open, overlaps that are not legal are no strategies rather than rejected ones.
+  // If both are open, illegal overlaps are left out rather than rejected.
   bool visit_overlaps() {
     const std::vector<bool>& open = space_.overlap_expert_all_to_all;
     const bool both = experts_ && (open.empty() ? base_.software.overlap_expert_all_to_all : open.size() > 1);
@@ -307,7 +308,7 @@ const std::vector<bool>& choices(const std::vector<bool>& open, std::int64_t ran
 
 std::vector<Problem> layout_illegalities(const Request& base, const Strategy& layout) {
   Strategy strategy = layout;
-  // Full recomputation of some layers goes with all that can be offloaded.
+  // Full recomputation of some layers is compatible with every offloading.
   if (!layout.offload.modules.empty()) strategy.recompute = {.policy = RecomputePolicy::full, .layers = 1};
   return illegalities(base.model, strategy, base.workload, base.software);
 }
@@ -334,7 +335,7 @@ std::vector<Recomputation> recomputations(const Request& base, const Space& spac
   const std::vector<RecomputePolicy>& policies = whatever ? software.recompute : space.recompute;
   for (const RecomputePolicy policy : {RecomputePolicy::none, RecomputePolicy::selective,
                                        RecomputePolicy::selective_op, RecomputePolicy::full}) {
-    // Megatron-LM's selective recomputation is that of the modules that are named.
+    // With named modules, Megatron-LM's selective recomputation means these modules.
     const bool named = policy == RecomputePolicy::selective && !only.empty();
     const bool has = contains(policies, policy) && policy_rule(software, policy).empty() && !named;
     if (has || (policy == RecomputePolicy::none && whatever)) {
@@ -345,7 +346,7 @@ std::vector<Recomputation> recomputations(const Request& base, const Space& spac
       recompute.layers = 0;
       add(recompute);
     }
-    // Modules come behind core attention, which is one of them.
+    // Modules come after core attention, which is one of them.
     if (policy != RecomputePolicy::selective) continue;
     if (named) {
       add({.policy = RecomputePolicy::ops, .ops = only});

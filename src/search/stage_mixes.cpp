@@ -94,7 +94,7 @@ bool faster(const IndexedMix& x, const IndexedMix& y) {
          std::tie(y.time, y.highest, y.kept, y.first, y.rest, y.first_layers);
 }
 
-// Of mixes by time, those that keep less or stay lower than all before them.
+// Returns, of mixes sorted by time, those that save less or peak lower than all faster ones.
 std::vector<IndexedMix> front_of(std::vector<IndexedMix> mixes) {
   std::sort(mixes.begin(), mixes.end(), faster);
   std::map<Bytes, Bytes> lowest;  // by bytes kept: the least `highest`; both together rise and fall
@@ -109,7 +109,8 @@ std::vector<IndexedMix> front_of(std::vector<IndexedMix> mixes) {
   return front;
 }
 
-// Of choices from the most kept to the least: those that recompute in less time than all that keep less.
+// Returns, of choices from the most to the fewest saved bytes, those that recompute faster than all with
+// fewer saved bytes.
 std::vector<std::size_t> quickest(const std::vector<LayerChoice>& choices) {
   std::vector<std::size_t> result;
   for (std::size_t i = choices.size(); i-- > 0;) {
@@ -145,8 +146,8 @@ Seconds RecomputeTime::at_least(Seconds device, Seconds host) const {
 
 std::vector<IndexedMix> stage_mixes(const std::vector<LayerChoice>& choices, std::int64_t layers,
                                     const RecomputeTime& time) {
-  // Nearly all mixes are beaten by those of the few quickest sets: only what passes them is priced.
-  // There may be a hundred million of these, of which few stay: what others beat is left out every so often.
+  // Mixes of the few fastest sets dominate nearly all others, so only mixes that pass them are priced. There
+  // may be a hundred million mixes, of which few remain; dominated ones are dropped from time to time.
   constexpr std::size_t many = std::size_t{1} << 20;
   std::vector<IndexedMix> mixes;
   std::size_t most = many;

@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-// A candidate by what it is compared by.
+// A candidate with the figures that it is compared by.
 struct Merit {
   Candidate candidate;
   Variant variant;
@@ -67,7 +67,7 @@ double seconds_per_sequence(const Candidate& candidate, const Variant& variant) 
 SearchResult compared_variants(const Compared& comparison, std::vector<SearchResult> results) {
   const std::vector<Variant> variants = variants_of(comparison);
   EXPECTS(results.size() == variants.size());
-  // A quotient is rounded: where batches are alike, times say all.
+  // Quotients are rounded: with equal batches, iteration times decide.
   const bool by_sequence = comparison.global_batches.size() > 1;
   const auto merit_of = [&](Candidate candidate, std::size_t i) {
     candidate.variant = i;
@@ -87,7 +87,7 @@ SearchResult compared_variants(const Compared& comparison, std::vector<SearchRes
     SearchResult& result = results[i];
     add_counts_of(all, result);
     if (!result.plans.empty()) best.push_back(merit_of(std::move(result.plans.front()), i));
-    // What is beaten on its own is beaten.
+    // A point dominated within its own variant is dominated overall.
     for (Candidate& candidate : result.pareto) fronts.push_back(merit_of(std::move(candidate), i));
     if (result.nearest) {
       result.nearest->variant = i;
@@ -110,7 +110,7 @@ SearchResult compared_variants(const Compared& comparison, std::vector<SearchRes
   });
   for (Merit& merit : best) all.plans.push_back(std::move(merit.candidate));
   std::sort(fronts.begin(), fronts.end(), earlier);
-  // Whatever beats one is at least as fast, and so comes before it.
+  // Whatever dominates a point is at least as fast, and so comes before it.
   std::vector<Merit> front;
   for (Merit& merit : fronts) {
     const bool beaten =
@@ -125,7 +125,7 @@ SearchResult search_variants(const Request& base, const Space& space, const Comp
                              const SearchOptions& options) {
   const std::vector<Variant> variants = variants_of(comparison);
   std::vector<SearchResult> results(variants.size());
-  // Few are searched one after the other, on all threads; of many, each thread searches its own.
+  // Few variants are searched one by one, each on all threads. With many, each thread searches its own.
   const bool many = variants.size() / 2 >= options.threads;
   SearchOptions each = options;
   each.effort = nullptr;
@@ -146,7 +146,7 @@ SearchResult search_variants(const Request& base, const Space& space, const Comp
       others.push_back(std::async(std::launch::async, work, false));
     }
   } catch (const std::system_error&) {
-    // The machine has no more threads to give. Those that started do all the work.
+    // The machine has no more threads. Those that started do all the work.
   }
   work(true);
   for (std::future<void>& other : others) other.get();
