@@ -33,12 +33,12 @@ const Figure& measured_iteration(const MeasuredCase& it) {
   return *figure;
 }
 
-// By PyTorch's allocator on the peak rank; where its tensors cannot be followed, what they take.
+// Returns the reserved memory of the peak rank, or its tensors' bytes if the allocator cannot be followed.
 Bytes reserved_bytes(const Plan& plan) {
   return reserved_bytes(plan, static_cast<std::int64_t>(plan.peak_rank)).value_or(allocated(plan));
 }
 
-// `baseline` is the plan itself where the case has none.
+// Returns the predicted figure. `baseline` is the plan itself if the case has none.
 double prediction(const MeasuredCase& it, Measure measure, const Plan& plan, const Plan& baseline) {
   switch (measure) {
     case Measure::forward_seconds: return forward_of(plan).count();
@@ -73,7 +73,7 @@ std::optional<bool> in_interval(Measure measure, double measured, const Plan& pl
   return std::nullopt;
 }
 
-// By what a utilization at the measured time may differ because that time is printed rounded.
+// Returns how much a utilization at the measured time may differ because that time is printed rounded.
 double allowance(const MeasuredCase& it, const Comparison& row) {
   if (row.measure != Measure::mfu_at_measured && row.measure != Measure::hfu_paper_at_measured) return 0;
   const Figure& time = measured_iteration(it);
@@ -87,7 +87,7 @@ const Target* target_of(const std::string& source, Measure measure, const std::v
   return found == targets.end() ? nullptr : &*found;
 }
 
-// Rows that no target claims are grouped by what they measure, since errors of time and memory do not mix.
+// Rows without a target are grouped by measure, since errors of time and memory do not mix.
 std::string group_of(const MeasuredCase& it, Measure measure, const Target* target,
                      const std::vector<RunTrait>& traits) {
   if (target != nullptr) return target->group;

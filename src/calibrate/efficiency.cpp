@@ -10,15 +10,16 @@
 namespace headroom {
 namespace {
 
-// Iteration times are met within about 5%; a scalar on which they depend by a vector of length x is then told within
-// 5% / x. At a length of 0.2 that is a quarter of its value: one that is told worse is not worth changing.
+// Iteration times are predicted within about 5%. A scalar on which they depend by a vector of length x is
+// then known within 5% / x. At a length of 0.2 that is a quarter of its value; a less certain scalar is not
+// worth changing.
 constexpr double least_length = 0.2;
 
 using Row = std::vector<double>;
 
 double dot(const Row& x, const Row& y) { return std::inner_product(x.begin(), x.end(), y.begin(), 0.0); }
 
-// What is left of x beside a direction of length one.
+// Returns the part of x orthogonal to a direction of length one.
 Row without(Row x, const Row& direction) {
   const double along = dot(x, direction);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] -= along * direction[i];
@@ -27,8 +28,8 @@ Row without(Row x, const Row& direction) {
 
 }  // namespace
 
-// None exceeds one by its definition. Least values: what is lower speaks of a fault, of another load beside the run or
-// of another configuration, not of an efficiency.
+// No efficiency exceeds one, by definition. A value below the lower bound means a fault, another load during
+// the run or another configuration.
 std::vector<Efficiency> efficiencies() {
   return {{"products.sustained", {"products.sustained"}, 0.5},
           {"streaming.bandwidth_share", {"streaming.bandwidth_share"}, 0.3},
@@ -40,7 +41,7 @@ std::vector<Efficiency> efficiencies() {
 void set_efficiency(Rates& rates, const Efficiency& efficiency, double value, const Rates& base) {
   const double factor = value / rate_value(base, efficiency.rates.front());
   for (const std::string_view rate : efficiency.rates) {
-    // The product may exceed the bound by its last bit.
+    // Multiplication may exceed the bound by the last bit.
     set_rate(rates, rate, std::min(factor * rate_value(base, rate), efficiency.most));
   }
 }

@@ -1,4 +1,5 @@
-// The sustained efficiencies that iteration times can tell, and which of them some configurations do tell.
+// Sustained efficiencies that iteration times can determine, and those that given configurations do
+// determine.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace headroom {
 
-// A factor on some rates of a system, each a part of one.
+// A factor on some rates of a system, each a fraction of one.
 struct Efficiency {
   std::string_view name;
   std::vector<std::string_view> rates;
@@ -23,21 +24,24 @@ std::vector<Efficiency> efficiencies();
 // Sets the first rate to `value` and scales the others with it, as the base has them.
 void set_efficiency(Rates& rates, const Efficiency& efficiency, double value, const Rates& base);
 
-// The largest value of the first rate that leaves all rates within their bounds; that of the base, where it is larger.
+// Returns the largest value of the first rate that leaves all rates within their bounds, or the base's value
+// if that is larger.
 double most_value(const Efficiency& efficiency, const Rates& base);
 double least_value(const Efficiency& efficiency, const Rates& base);
 
 Seconds iteration_under(const MeasuredCase& run, const Rates& rates);
 
-// By what part a run's time falls when an efficiency grows by a (small) part: its share of the critical path.
+// Returns the fraction by which a run's time falls per small fraction of growth in an efficiency: its share
+// of the critical path.
 double dependence(const MeasuredCase& run, const Efficiency& efficiency, const Rates& rates);
 
-// Of efficiencies and runs: dependences[efficiency][run].
+// Dependences by efficiency and run: dependences[efficiency][run].
 using Dependences = std::vector<std::vector<double>>;
 Dependences dependences_of(const std::vector<MeasuredCase>& runs, const Rates& rates);
 
-// Those that the runs `among` tell, most telling first, up to `most`: indices into efficiencies(). One is told when
-// the part of its dependence that those before it do not share is long enough (as a vector over the runs).
+// Returns the efficiencies that the runs `among` determine, clearest first, up to `most`, as indices into
+// efficiencies(). An efficiency is determined if the part of its dependence (a vector over the runs) that
+// earlier ones do not share is long enough.
 std::vector<std::size_t> told_by(const Dependences& dependences, const std::vector<std::size_t>& among,
                                  std::size_t most);
 

@@ -18,7 +18,7 @@
 namespace headroom {
 namespace {
 
-// Which protocol is fastest changes at a kink, which makes local minima: a fit begins at several places,
+// The fastest protocol changes at a kink, which makes local minima. A fit therefore starts at several points,
 // each with one parameter doubled or halved, and the best is kept.
 std::vector<std::vector<Parameter>> starts_of(const std::vector<Parameter>& parameters) {
   std::vector<std::vector<Parameter>> all{parameters};
@@ -68,7 +68,7 @@ std::vector<Sample> all_samples(const std::vector<SampleSet>& sets) {
   return merge_repeated(all);
 }
 
-// The samples, each under rates that never saw its shape.
+// Returns the samples, each predicted by rates fitted without its shape.
 std::vector<ReplayedSample> held_out_rows(const std::vector<Sample>& samples, const Performance& base) {
   std::vector<ReplayedSample> rows;
   for (std::uint64_t part = 0; part < parts; ++part) {
@@ -83,7 +83,7 @@ std::vector<ReplayedSample> held_out_rows(const std::vector<Sample>& samples, co
   return rows;
 }
 
-// Of samples of the kinds that share rates, measured over predicted: from where to where 80% lie.
+// Returns the 80% interval of measured over predicted time, over samples of the kinds that share rates.
 HeldOutRatios ratios_of(const std::vector<ReplayedSample>& rows, const auto& wanted) {
   std::vector<double> ratios;
   for (const ReplayedSample& row : rows) {
@@ -94,7 +94,7 @@ HeldOutRatios ratios_of(const std::vector<ReplayedSample>& rows, const auto& wan
   return FittedRange{rounded(quantile(ratios, 0.1)), rounded(quantile(ratios, 0.9))};
 }
 
-// Whether each row lies in the interval that the other parts' rows make.
+// Records whether each row lies in the interval that the rows of the other parts make.
 void judge_intervals(std::vector<ReplayedSample>& rows) {
   std::map<std::pair<RatesOf, std::uint64_t>, HeldOutRatios> intervals;
   for (const ReplayedSample& row : rows) {
@@ -112,7 +112,8 @@ void judge_intervals(std::vector<ReplayedSample>& rows) {
   }
 }
 
-// The interval of products is that of bursts: it goes with the tiles' rates, which a sustained load tells nothing of.
+// The interval of GEMMs comes from bursts: it belongs to the rates of tiles, which a sustained load does not
+// show.
 void set_ratios(const std::vector<ReplayedSample>& rows, Rates& rates) {
   const auto set = [&](const RatesOf& which, HeldOutRatios& ratios) {
     const HeldOutRatios found =
@@ -199,7 +200,7 @@ void warn_of_few(const std::vector<Stage>& stages, std::vector<std::string>& war
   }
 }
 
-// The names of what a stage fits.
+// Returns the names of the rates that a stage fits.
 std::string fitted_by(const std::vector<Stage>& stages, RateKind kind) {
   std::vector<std::string> names;
   for (const Stage& stage : stages) {
@@ -213,7 +214,7 @@ void warn_of_what_is_left(const SortedSamples& samples, const std::vector<Stage>
                           const SampleReplay& fit, const std::string& base,
                           std::vector<std::string>& warnings) {
   const std::string collectives_in_steps = fitted_by(stages, RateKind::collectives_in_steps);
-  // `alone` names what samples of training steps tell of these rates.
+  // `alone` names the rates that samples of training steps determine by themselves.
   const auto kept = [&](const std::vector<Sample>& of, const char* rates, const std::vector<Sample>& in_steps,
                         const char* alone) {
     if (!of.empty()) return;

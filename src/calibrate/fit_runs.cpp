@@ -48,7 +48,7 @@ double median_absolute(std::vector<double> errors) {
   return median(std::move(errors));
 }
 
-// The fit of some of the runs.
+// Fits efficiencies to some of the runs.
 class Fit {
  public:
   Fit(const std::vector<MeasuredCase>& runs, const Rates& base)
@@ -59,7 +59,7 @@ class Fit {
 
   [[nodiscard]] const Indices& configurations() const { return configurations_; }
 
-  // The efficiencies that the runs tell.
+  // Returns the efficiencies that the runs determine.
   [[nodiscard]] std::vector<Efficiency> told(const Indices& among) const {
     std::set<std::size_t> different;
     for (const std::size_t run : among) different.insert(configurations_[run]);
@@ -109,7 +109,7 @@ class Fit {
   Dependences dependences_;
 };
 
-// Each configuration predicted by what is fitted to the others; none where there are no others.
+// Predicts each configuration with efficiencies fitted to the others; absent if there are no others.
 std::vector<std::optional<double>> left_out_errors(const std::vector<MeasuredCase>& runs, const Fit& fit) {
   std::vector<std::optional<double>> errors(runs.size());
   const Indices& configurations = fit.configurations();
@@ -190,7 +190,7 @@ void warn_of_worth(const RunCalibration& result, std::vector<std::string>& warni
   }
 }
 
-// Sizes beyond those that the base's rates were fitted on: what is wrong with such predictions goes into the scalars.
+// Sizes outside the range of the base's rates: errors of such predictions go into the scalars.
 void warn_of_extrapolation(const std::vector<MeasuredCase>& runs, std::vector<std::string>& warnings) {
   std::map<std::string, std::size_t> counts;
   for (const MeasuredCase& run : runs) {
@@ -303,7 +303,8 @@ RunCalibration calibrate_to_runs(const std::vector<MeasuredCase>& fitted,
         "{} reached a bound of its range: what is still wrong with the predictions has another cause",
         rate.name));
   }
-  // Unless held-out runs tell one: that of before, or, where the clock ended at a bound, that of an assumed one.
+  // If held-out runs do not determine a spread: the earlier one, or that of an assumed clock if the clock
+  // ended at a bound.
   const Spread on_base = widest_spread(fitted, spreads);
   result.spread_before = on_base.logarithm;
   result.system.performance->run_spread.reset();

@@ -6,19 +6,21 @@
 namespace headroom {
 namespace {
 
-// Relative errors from where on a sample counts as an outlier: what each model's equations leave at their best.
+// Relative errors from which on a sample counts as an outlier: the best that each model's equations reach.
 constexpr double product_scale = 0.05;
 constexpr double attention_scale = 0.08;
 constexpr double expert_scale = 0.1;
 constexpr double collective_scale = 0.1;
 constexpr double streaming_scale = 0.1;
 
-// Large all-reduces over more devices than a ring serves as well: (1 + 1/r) of the bytes against 2 (r - 1)/r.
+// Returns whether a sample is a large all-reduce over more GPUs than a ring serves as well: (1 + 1/r) of the
+// bytes against 2 (r - 1)/r.
 bool tells_nvls(const Sample& sample) {
   return sample.kind == SampleKind::all_reduce && sample.ranks > 4 && sample.bytes >= 64_MiB;
 }
 
-// Of rings what no switch sums up, and of switches what they do, on a device that has such.
+// Returns the steps of rings for collectives that no switch sums and, on a GPU with such switches, the steps
+// of switches.
 std::vector<Parameter> step_parameters(const std::vector<Sample>& samples, const Performance& base) {
   const bool nvls = base.rates.collectives.nvls.has_value();
   std::vector<Parameter> parameters;
@@ -68,7 +70,7 @@ std::vector<Stage> stages_of(const SortedSamples& samples, const Performance& ba
   const auto add = [&](Stage stage) {
     if (!stage.samples->empty()) stages.push_back(std::move(stage));
   };
-  // The launch that products determine is part of what streaming kernels take, so products come first.
+  // GEMMs come first: they determine the launch, which is part of the time of memory-bound kernels.
   add({{RateKind::products, std::nullopt},
        product_parameters(device),
        &samples.products,

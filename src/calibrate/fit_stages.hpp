@@ -1,4 +1,5 @@
-// The stages of a fit: rates that are fitted, judged and given intervals together, and the samples that determine them.
+// Stages of a fit: rates that are fitted, judged and given intervals together, and the samples that determine
+// them.
 #pragma once
 
 #include <compare>
@@ -12,7 +13,7 @@
 
 namespace headroom {
 
-// Those of products and experts by type.
+// Kinds of rates; those of GEMMs and experts also have a type.
 enum class RateKind : std::uint8_t {
   products,
   sustained,
@@ -34,7 +35,7 @@ struct RatesOf {
 };
 RatesOf rates_of(const Sample& sample);
 
-// Some rates and the samples that determine them.
+// Rates, and the samples that determine them.
 struct Stage {
   RatesOf rates;
   std::vector<Parameter> parameters;
@@ -44,7 +45,7 @@ struct Stage {
   std::vector<std::string> groups;  // of errors: the first that there is speaks for the stage
 };
 
-// Those that there are samples for, in the order in which they are fitted. Refers to the samples.
+// Returns the stages that have samples, in the order in which they are fitted. Refers to the samples.
 std::vector<Stage> stages_of(const SortedSamples& samples, const Performance& base);
 
 }  // namespace headroom

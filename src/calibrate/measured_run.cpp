@@ -19,7 +19,7 @@ namespace {
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-// What holds for a run beyond its members: its own settings over those of its source.
+// Returns the settings of a run: its own override those of its source.
 RunSettings settings_of(const MeasuredRun& run, const PublishedSource* source) {
   if (source == nullptr) return laid_over(run.settings, settings_of_words(run.overlap, run.caveats));
   RunSettings settings = source->settings;
@@ -31,7 +31,7 @@ RunSettings settings_of(const MeasuredRun& run, const PublishedSource* source) {
   return laid_over(run.settings, settings);
 }
 
-// "modules: layernorm, moe_act", by Megatron-Core's names.
+// Returns the recomputation of "modules: layernorm, moe_act", in Megatron-Core's names.
 std::optional<Recomputation> recomputed_modules(std::string_view words) {
   constexpr std::string_view start = "modules: ";
   if (!words.starts_with(start)) return std::nullopt;
@@ -73,7 +73,7 @@ std::optional<CpComm> cp_comm_of(const MeasuredRun& run) {
   return run.cp_comm ? from_name<CpComm>(*run.cp_comm) : CpComm::p2p;
 }
 
-// "flex (hybridep)": a type, and behind it its backend.
+// Reads "flex (hybridep)": a type, and its backend in parentheses.
 std::optional<Dispatcher> dispatcher_of(const MeasuredRun& run) {
   if (!run.dispatcher) return Dispatcher::alltoall;
   const std::optional<Dispatcher> type =
@@ -82,7 +82,7 @@ std::optional<Dispatcher> dispatcher_of(const MeasuredRun& run) {
   return has_backends && holds(*run.dispatcher, "hybridep") ? Dispatcher::hybridep : type;
 }
 
-// As the recipe names it, or else the words of its type do.
+// Returns the precision that the recipe names, or else the one in the words of its type.
 std::optional<Precision> precision_of(const MeasuredRun& run) {
   return run.recipe ? from_name<Precision>(*run.recipe) : precision_of_words(run.dtype);
 }
@@ -110,7 +110,7 @@ bool has_experts(const MeasuredRun& run) {
   return run.model ? any_experts(*run.model) : run.experts.has_value();
 }
 
-// Layers of one part have what their letters say, and as many letters as layers.
+// A hybrid model needs as many letters as layers, and the members that the letters require.
 template <class Add>
 void collect_of_hybrid(const MeasuredRun& run, const Add& add) {
   const auto has = [&](HybridLayer layer) {
@@ -135,7 +135,8 @@ void collect_lacking(const MeasuredRun& run, const RunSettings& settings, std::v
   collect_of_hybrid(run, add);
 }
 
-// Embedding and head are virtual stages' layers like the others: the first and the last chunk hold one less.
+// Embedding and output layer count as layers of their virtual stages: the first and the last chunk have one
+// less.
 std::vector<std::int64_t> layers_counting_ends(std::int64_t layers, std::int64_t chunks) {
   std::vector<std::int64_t> result;
   for (std::int64_t i = 0; i < chunks; ++i) {
@@ -210,7 +211,7 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings, const 
   return strategy;
 }
 
-// With shards that stay within a node, where the run says no more than that they do [PyTorch FSDP, HYBRID_SHARD].
+// Returns the strategy, with shards within a node if the run says only that [PyTorch FSDP, HYBRID_SHARD].
 Strategy strategy_on(const System& system, const Software& software, const MeasuredRun& run,
                      const RunSettings& settings) {
   Strategy strategy = strategy_of(run, settings, software);
@@ -240,7 +241,7 @@ Figure memory_of(const MeasuredRun& run, const RunSettings& settings, const Soft
 
 std::string label_of(const MeasuredRun& run, const PublishedSource* source) {
   if (source != nullptr) return source->label;
-  // In quotes, so that no title passes for a source whose targets it would be held to.
+  // Quoted, so that no title looks like a source whose targets would apply.
   return run.source.empty() ? "own runs" : "'" + run.source + "'";
 }
 

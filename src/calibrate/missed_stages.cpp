@@ -9,10 +9,10 @@
 namespace headroom {
 namespace {
 
-// Samples that rates within their bounds miss by more, in the median and held out, are not what they are said to be.
+// Largest median held-out error for which samples can be what they are said to be.
 constexpr double most_missed = 0.5;
 
-// Whether they come from a profile of a training step, whose kernels are what its program ran and nobody chose.
+// Returns whether the samples come from a profile of a training step, whose kernels nobody chose.
 bool is_of_steps(const RatesOf& rates) {
   return rates.kind == RateKind::sustained || rates.kind == RateKind::attention_sustained ||
          rates.kind == RateKind::collectives_in_steps || rates.kind == RateKind::streaming_in_steps;

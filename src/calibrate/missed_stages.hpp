@@ -1,4 +1,4 @@
-// What a fit does not meet: stages whose samples are not what the time model's equations describe.
+// Stages that a fit misses: their samples do not follow the time model's equations.
 #pragma once
 
 #include <cstddef>
@@ -12,30 +12,31 @@
 
 namespace headroom {
 
-// Shapes are dealt into so many parts, each of which is held out once.
+// Number of parts that shapes are divided into; each is held out once.
 inline constexpr std::size_t parts = 3;
-// Of fewer shapes a third may hold all, and what is held out of them is met by the base.
+// With fewer shapes, one part may hold all of them, and the base then predicts what is held out.
 inline constexpr std::size_t few_shapes = 2 * parts;
 
-// One of them, and the problem of its files.
+// A stage that the fit misses, and the problem of its files.
 struct MissedStage {
   RatesOf rates;
   std::string what;
   Problem problem;
 };
 
-// Judged by rows that were held out; of few shapes by the fit itself.
+// Returns the missed stages, judged by held-out rows, or by the fit itself if there are few shapes.
 std::vector<MissedStage> missed_stages(const std::vector<Stage>& stages,
                                        const std::vector<ReplayedSample>& held_out, const Performance& fitted,
                                        const std::vector<SampleSet>& sets);
 
-// The sets without the samples of such stages, where these come from training steps and others of so many are met; nothing where no
-// stage is missed. Throws InputError with the problems of those that are missed else.
+// Returns the sets without the samples of missed stages, if these come from training steps and others of the
+// `stages` are met. Returns nothing if no stage is missed. Throws InputError with the problems of missed
+// stages otherwise.
 std::optional<std::vector<SampleSet>> sets_that_are_met(const std::vector<MissedStage>& missed,
                                                         std::size_t stages,
                                                         const std::vector<SampleSet>& sets);
 
-// "a.csv and b.json": the files with samples of a stage.
+// Returns the files with samples of a stage: "a.csv and b.json".
 std::string files_of(const Stage& stage, const std::vector<SampleSet>& sets);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// The network between nodes that the words of a run state.
+// Reads the network between nodes from the words of a run.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace headroom {
 
-// Gb/s, of each NIC or of a whole node.
+// Gb/s of each NIC or of a whole node.
 struct StatedNetwork {
   double gigabits = 0;
   std::optional<std::int64_t>
@@ -18,12 +18,13 @@ struct StatedNetwork {
   friend bool operator==(const StatedNetwork&, const StatedNetwork&) = default;
 };
 
-// Of "NVLink; 4x100Gb/s RoCE per node", "8x ConnectX-7 400Gb/s", "800 Gb/s a node" or "400 Gb/s RDMA per GPU". None where nothing of the
-// kind is said, or where it says of a number that it is of something else.
+// Reads "NVLink; 4x100Gb/s RoCE per node", "8x ConnectX-7 400Gb/s", "800 Gb/s a node" or "400 Gb/s RDMA per
+// GPU". Returns nothing if the words state no such figure, or state that a number means something else.
 std::optional<StatedNetwork> network_of_words(std::string_view words);
 
-// A system as a run says that its nodes are: with so many devices where that is fewer than the system's, and with its network. NICs that are
-// not told are the system's, as many as make up what a node has. Hosts that NVLink connects stay as they are.
+// Returns the system with the nodes that a run describes: its GPUs per node, if fewer than the system's, and
+// its network. A number of NICs that is not stated follows from the system's NICs and the node's bandwidth.
+// Hosts connected by NVLink stay unchanged.
 System system_of_run(System system, std::optional<std::int64_t> devices_per_node,
                      std::string_view interconnect);
 

@@ -45,7 +45,7 @@ class Objective {
   [[nodiscard]] double cost(const Vector& r) const {
     return ((1 + (r / scale_).array().square()).sqrt() - 1).sum() * 2 * scale_ * scale_;
   }
-  // Of the squares that have the same gradient as the cost.
+  // Returns the weights of the squares that have the same gradient as the cost.
   [[nodiscard]] Vector weights(const Vector& r) const { return (1 + (r / scale_).array().square()).rsqrt(); }
 
   [[nodiscard]] Matrix jacobian(const Vector& x, const Vector& r) const {
@@ -68,7 +68,7 @@ class Objective {
   double scale_;
 };
 
-// The damped Gauss-Newton step, with parameters held that stand on a bound and would go beyond it.
+// Returns the damped Gauss-Newton step. Parameters at a bound that would go beyond it are held.
 Vector step_of(const Objective& objective, const Vector& x, const Matrix& normal, const Vector& gradient,
                double damping) {
   Matrix system = normal;
@@ -81,7 +81,7 @@ Vector step_of(const Objective& objective, const Vector& x, const Matrix& normal
       system.col(i).setZero();
       descent[i] = 0;
     }
-    // A parameter that nothing depends on stays where it is.
+    // A parameter without influence stays where it is.
     system(i, i) = held ? 1 : system(i, i) * (1 + damping) + 1e-12;
   }
   return system.ldlt().solve(descent);

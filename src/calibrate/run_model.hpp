@@ -1,11 +1,12 @@
-// The model that a published run trained, of the sizes that it states.
+// Model of a published run, from the sizes that the run states.
 #pragma once
 
 #include "headroom/calibrate/measured_run.hpp"
 
 namespace headroom {
 
-// With settings that hold for the run beyond its members. The run lacks nothing that its model needs.
+// Returns the model, using settings where the run states none. Expects a run that lacks nothing its model
+// needs.
 Transformer model_of(const MeasuredRun& run, const RunSettings& settings);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// How far iteration times on a system are off that is calibrated to runs: what the errors of held-out runs allow.
+// Spread of iteration times on a system calibrated to runs, from the errors of held-out runs.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@
 
 namespace headroom {
 
-// For each run the number of its configuration, from 0: runs that repeat one have the same.
+// Returns the number of each run's configuration, from 0. Runs that repeat a configuration share its number.
 std::vector<std::size_t> configurations_of(const std::vector<MeasuredCase>& runs);
 
-// The widest spread of the iteration times of runs as their systems and models have it.
+// Returns the widest spread of iteration times among the systems and models of the runs.
 Spread widest_spread(const std::vector<MeasuredCase>& runs, const Spreads& spreads);
 
-// What 80% of a further configuration's errors stay within, where n alike were off by `absolute` (logarithms without
-// sign): the one of rank 0.8 (n + 1), rounded up, so that it holds on average whatever their distribution is (conformal
-// prediction, Vovk, Gammerman and Shafer 2005). None where there are too few.
+// Returns the bound of 80% of a further configuration's errors, given n `absolute` errors (logarithms without
+// sign): the error of rank 0.8 (n + 1), rounded up. It holds on average for any distribution (conformal
+// prediction, Vovk, Gammerman and Shafer 2005). Returns nothing if there are too few errors.
 std::optional<double> spread_of_held_out(std::vector<double> absolute);
 
-// Of a system that was fitted to `fitted`; `errors` are of these and then of `held_out`, which tell the spread where they
-// are of enough configurations. It is `before` otherwise.
+// Returns the spread of a system fitted to `fitted`. Expects `errors` of the fitted runs, then of `held_out`.
+// Held-out runs determine the spread if they have enough configurations; otherwise it is `before`.
 RunSpread run_spread(const std::vector<MeasuredCase>& fitted, const std::vector<MeasuredCase>& held_out,
                      const std::vector<RunError>& errors, const Spread& before, const std::string& file);
 

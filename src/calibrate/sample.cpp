@@ -12,7 +12,7 @@
 namespace headroom {
 namespace {
 
-// What a shape is, besides its label: two kernels that move the same bytes are two shapes.
+// Returns what identifies a shape, including its label: two kernels that move the same bytes are two shapes.
 auto shape_of(const Sample& sample) {
   const Gemm& product = sample.product;
   const MeasuredLayer& layer = sample.layer;
@@ -39,7 +39,7 @@ std::uint64_t mixed(std::uint64_t state, std::uint64_t value) {
   return state ^ (state >> 31U);
 }
 
-// A device's name in capital words: "A100", "SXM4", "80GB".
+// Splits a GPU's name into upper-case words: "A100", "SXM4", "80GB".
 std::vector<std::string> words_of(const std::string& name) {
   std::vector<std::string> words(1);
   for (const char c : name) {
@@ -59,7 +59,7 @@ struct DeviceWords {
   std::string form;    // "PCIE" or "NVL", which run at other clocks and links; empty for SXM, often not named
 };
 
-// Of the maker and its product line, which names of devices have or leave out.
+// Returns whether a word names the maker or a product line; names of GPUs may leave these out.
 bool is_makers(const std::string& word) {
   return word == "NVIDIA" || word == "TESLA" || word == "AMD" || word == "INSTINCT" || word == "RADEON" ||
          word == "GRAPHICS";

@@ -1,4 +1,4 @@
-// Whether samples can be of a device, and whether they determine the rates that they are of.
+// Checks that samples can come from a GPU, and that they determine the rates of their kind.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct SortedSamples {
   std::vector<Sample> experts;  // of 16 bits
   bool one_rank_count = false;  // all collectives run over the same number of ranks
 
-  // Products and experts of the types of narrow_types.
+  // GEMMs and experts of the types in narrow_types.
   struct Narrow {
     std::vector<Sample> products;
     std::vector<Sample> sustained;
@@ -37,7 +37,7 @@ struct SortedSamples {
 
 SortedSamples sorted(const std::vector<Sample>& samples);
 
-// Throws InputError with all that keeps a fit from meaning anything. Returns what a reader should know all the same.
+// Throws InputError with everything that makes a fit meaningless. Returns warnings.
 std::vector<std::string> check_samples(const std::vector<SampleSet>& sets, const System& base);
 
 }  // namespace headroom

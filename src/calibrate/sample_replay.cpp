@@ -100,7 +100,7 @@ std::string product_group(const Sample& sample) {
   return std::string(group_names[side >= 1024 ? 0 : side >= 512 ? 1 : side >= 128 ? 2 : 3]);
 }
 
-// Heads and tokens from which on the tiles of queries fill any device of today several times.
+// Heads and tokens from which on the tiles of queries fill any current GPU several times.
 constexpr std::int64_t many_queries = std::int64_t{1} << 18;
 
 std::string_view attention_group(const Sample& sample) {
@@ -113,7 +113,7 @@ std::string_view attention_group(const Sample& sample) {
   return filled ? "attention, forward, device filled" : "attention, forward, few tiles";
 }
 
-// Blocks of experts that take as long as their launches are told by little else.
+// Expert blocks faster than this take about as long as their launches.
 constexpr Seconds long_block(0.2e-3);
 
 std::string expert_group(const Sample& sample) {

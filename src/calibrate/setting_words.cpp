@@ -42,7 +42,7 @@ constexpr std::array setting_words{
     SettingWord{"mixed precision pure", set_half_sums},  // Composer's, which reduces in 16 bits
 };
 
-// Lower-case words with single blanks between them and one at either end.
+// Returns lower-case words with one blank between them and at either end.
 std::string plain(std::string_view text) {
   std::string result = " ";
   for (const char c : text) {
