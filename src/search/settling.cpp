@@ -16,7 +16,7 @@ Candidate settled_candidate(const Request& base, Candidate candidate) {
   candidate.peak = peak(plan);
   candidate.peak_rank = plan.peak_rank;
   if (const std::optional<DeviceUse> fullest = fullest_device(plan)) candidate.held = fullest->bytes;
-  // If there is room, no smaller estimate need be simulated.
+  // A candidate with room needs no simulation of what could make room.
   if (candidate.held > base.system.memory) evaluation = settled(std::move(evaluation));
   candidate.verdict = account(evaluation).verdict;
   return candidate;

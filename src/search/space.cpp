@@ -80,7 +80,7 @@ class LayoutVisit {
     layout_.virtual_pipeline = 1;
     layout_.stage_layers.clear();
     layout_.micro_batch = 1;
-    // Sequence parallelism, where these need it.
+    // Experts and a split hidden size need sequence parallelism.
     layout_.sequence_parallel = (experts_ || layout_.split_hidden) && layout_.tensor_parallel > 1;
     layout_.schedule = ScheduleKind::one_forward_one_backward;
     layout_.microbatch_group_size = 0;
