@@ -80,7 +80,9 @@ std::string read_end_ranks(std::string_view text, Request& request) {
     std::string rule = headroom::read_count(part.substr(std::min(equals + 1, part.size())), layers);
     if (!rule.empty()) return rule;
     if (name != "first" && name != "last") return "must be first=N,last=N" + not_this(text);
-    (name == "first" ? ends.first : ends.last) = layers;
+    std::int64_t& end = name == "first" ? ends.first : ends.last;
+    if (end != 0) return "names '" + std::string(name) + "' twice";
+    end = layers;
   }
   Strategy& strategy = request.strategy;
   if (request.model.layers < 1 || strategy.pipeline_parallel < 1 || strategy.virtual_pipeline < 1)
@@ -103,7 +105,7 @@ void read_fields(const RequestFlags& flags, Request& request, std::vector<Proble
                            ? read_end_ranks(*text, request)
                            : apply(Edit{name, text.value_or("yes")}, request.strategy, request.workload);
     if (rule.empty() && stages) rule = rule_of_pattern(*text, request);
-    if (!rule.empty()) problems.push_back({flag_of(name), rule});
+    if (!rule.empty()) problems.push_back(by_flag({name, rule}));
   };
   const std::size_t sequence = index_of("sequence");  // by which tokens of a batch are counted
   read(sequence);

@@ -237,19 +237,24 @@ std::variant<std::vector<std::int64_t>, std::string> layers_with_ends(const EndR
   const std::int64_t given = (ends.first > 0 ? 1 : 0) + (ends.last > 0 ? 1 : 0);
   const std::int64_t others = pipeline_parallel - given;
   const std::int64_t left = layers - ends.first - ends.last;
-  if (others < 1 || left < others || left % others != 0) {
-    return "must leave a multiple of the " + std::to_string(std::max<std::int64_t>(others, 0)) +
-           " other ranks of --pipeline-parallel, not " + std::to_string(left) + " of " +
-           std::to_string(layers) + " layers";
+  if (others < 0) return "needs `pipeline_parallel` of at least 2 for two end ranks";
+  if (others == 0 && left != 0) {
+    return "must add up to the " + std::to_string(layers) + " layers, not " + std::to_string(layers - left) +
+           ": `pipeline_parallel` has no other ranks";
   }
-  std::vector<std::int64_t> by_rank(index(pipeline_parallel), left / others);
+  if (others > 0 && (left < others || left % others != 0)) {
+    return "must leave a multiple of the " + std::to_string(others) +
+           (others == 1 ? " other rank" : " other ranks") + " of `pipeline_parallel`, not " +
+           std::to_string(left) + " of " + std::to_string(layers) + " layers";
+  }
+  std::vector<std::int64_t> by_rank(index(pipeline_parallel), others > 0 ? left / others : 0);
   if (ends.first > 0) by_rank.front() = ends.first;
   if (ends.last > 0) by_rank.back() = ends.last;
   std::vector<std::int64_t> by_stage;
   for (std::int64_t chunk = 0; chunk < virtual_pipeline; ++chunk) {
     for (const std::int64_t of_rank : by_rank) {
       if (of_rank % virtual_pipeline != 0) {
-        return "must give each rank a multiple of --virtual-pipeline " + std::to_string(virtual_pipeline) +
+        return "must give each rank a multiple of `virtual_pipeline` " + std::to_string(virtual_pipeline) +
                ", not " + std::to_string(of_rank) + " layers";
       }
       by_stage.push_back(of_rank / virtual_pipeline);

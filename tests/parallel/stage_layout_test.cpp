@@ -206,8 +206,10 @@ TEST_CASE("stage layout: the layers of the end ranks make the stages that they w
   const auto stages = [](const EndRanks& ends, std::int64_t layers, std::int64_t p, std::int64_t m) {
     return layers_with_ends(ends, layers, p, m);
   };
-  for (const auto& [by_stage, ranks] :
-       {std::pair{Layers{7, 8, 8, 6}, 4}, {Layers{3, 4, 2, 3, 4, 2}, 3}, {Layers{4, 5, 5, 4, 5, 5}, 3}}) {
+  for (const auto& [by_stage, ranks] : {std::pair{Layers{7, 8, 8, 6}, 4},
+                                        {Layers{3, 4, 2, 3, 4, 2}, 3},
+                                        {Layers{4, 5, 5, 4, 5, 5}, 3},
+                                        {Layers{17, 15}, 2}}) {
     const std::int64_t layers = std::accumulate(by_stage.begin(), by_stage.end(), std::int64_t{0});
     const std::optional<EndRanks> ends = end_ranks(by_stage, ranks);
     REQUIRE(ends);
@@ -216,10 +218,16 @@ TEST_CASE("stage layout: the layers of the end ranks make the stages that they w
   CHECK(std::get<Layers>(stages({.first = 2}, 8, 4, 1)) == Layers{2, 2, 2, 2});
   CHECK(std::get<Layers>(stages({.last = 5}, 32, 4, 1)) == Layers{9, 9, 9, 5});
   CHECK(std::get<std::string>(stages({.first = 7, .last = 6}, 32, 4, 1)) ==
-        "must leave a multiple of the 2 other ranks of --pipeline-parallel, not 19 of 32 layers");
+        "must leave a multiple of the 2 other ranks of `pipeline_parallel`, not 19 of 32 layers");
   CHECK(std::get<std::string>(stages({.first = 7, .last = 7}, 32, 4, 2)) ==
-        "must give each rank a multiple of --virtual-pipeline 2, not 7 layers");
-  CHECK(std::holds_alternative<std::string>(stages({.first = 16, .last = 16}, 32, 2, 1)));
+        "must give each rank a multiple of `virtual_pipeline` 2, not 7 layers");
+  CHECK(std::get<Layers>(stages({.first = 16, .last = 16}, 32, 2, 1)) == Layers{16, 16});
+  CHECK(std::get<std::string>(stages({.first = 17, .last = 16}, 32, 2, 1)) ==
+        "must add up to the 32 layers, not 33: `pipeline_parallel` has no other ranks");
+  CHECK(std::get<std::string>(stages({.first = 7}, 32, 1, 1)) ==
+        "must add up to the 32 layers, not 7: `pipeline_parallel` has no other ranks");
+  CHECK(std::get<std::string>(stages({.first = 16, .last = 16}, 32, 1, 1)) ==
+        "needs `pipeline_parallel` of at least 2 for two end ranks");
 }
 
 }  // namespace headroom
