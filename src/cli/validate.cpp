@@ -192,7 +192,7 @@ void add_validate(Command program, ExitCode& exit_code) {
       "in\n"
       "  headroom validate --runs my-runs.json --system my-cluster.json --picture runs.html\n"
       "  headroom validate --samples all_reduce.txt --system dgx-h100-80g --picture samples.svg\n"
-      "\ndocs/validation.md describes runs files, docs/calibration.md samples.\n"
+      "\ndocs/runs-files.md describes runs files, docs/calibration.md samples.\n"
       "\nExit code: 0 all within their targets, 2 bad input, 4 out of tolerance.");
   command.on_run([flags, &exit_code] { exit_code = validate(*flags); });
 }

@@ -8,7 +8,7 @@
 
 namespace headroom::tests {
 
-// What docs/validation.md shows as the least of a runs file.
+// What docs/runs-files.md shows as the least of a runs file.
 inline const char* const minimal = R"([
   {"id": "mine", "gpu": "A100-SXM4-80GB",
    "model": {"layers": 24, "hidden": 2048, "heads": 16, "vocab": 50257, "seq_len": 2048, "gated_mlp": false},

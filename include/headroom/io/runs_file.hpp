@@ -1,7 +1,7 @@
 // Runs files: a list of training runs, each with its configuration and iteration time, as people published or
 // measured them.
 //
-// docs/validation.md lists the members. null is the same as no member, a member that a prediction needs and a run does not
+// docs/runs-files.md lists the members. null is the same as no member, a member that a prediction needs and a run does not
 // state is noted (MeasuredRun::lacking), and members that describe a run in words are not read; any other unknown member
 // is a mistake. A mistake is its run's alone (MeasuredRun::mistakes): the others are read.
 #pragma once

@@ -9,7 +9,7 @@
 //   gemm   = launch + max(least time, bytes / memory_bandwidth, FLOPs / power_cap + sum)
 //
 // A tile reads and writes the sum after its math, so the power limit does not hide it. With this term,
-// predictions meet measured weight gradients on B200 (docs/calibration.md) within a median 3.5%; without it,
+// predictions meet measured weight gradients on B200 (docs/rates.md) within a median 3.5%; without it,
 // within 7.8%. Nothing was fitted to those samples.
 #pragma once
 
