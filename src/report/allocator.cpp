@@ -20,9 +20,8 @@ std::string on_rank(const Plan& plan) {
 
 std::string allocator_line(const Plan& plan) {
   if (!plan.allocator) return {};
-  std::string text =
-      fmt::format("PyTorch's allocator comes to hold {} GiB for its tensors{}, {} GiB with non-torch memory",
-                  in_gib(plan.allocator->reserved), on_rank(plan), in_gib(*held_bytes(plan)));
+  std::string text = fmt::format("PyTorch's allocator reserves {} GiB{}, {} GiB with non-torch memory",
+                                 in_gib(plan.allocator->reserved), on_rank(plan), in_gib(*held_bytes(plan)));
   if (plan.allocator->expandable != plan.allocator->reserved)
     text += fmt::format("; {} GiB with expandable_segments:True", in_gib(grown(plan)));
   return text + ".\n";

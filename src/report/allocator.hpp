@@ -1,4 +1,4 @@
-// What PyTorch's allocator comes to hold for the peak rank of a plan, in sentences.
+// Sentences on what PyTorch's allocator reserves for a plan.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace headroom {
 // Empty where it is not known.
 std::string allocator_line(const Plan& plan);
 
-// What comes of a plan whose tensors have room but for which the allocator comes to hold more than the device has, and what to set.
+// Returns what to expect, and what to set, if tensors fit but the allocator reserves more than the device has.
 // Empty where it does not.
 std::string held_too_much(const Plan& plan);
 

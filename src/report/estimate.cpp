@@ -244,7 +244,7 @@ std::string loads_text(const EstimateReply& report, const Plan& plan, const Styl
                           loaded.iteration ? human(*loaded.iteration) : ""});
   }
   const char* const more = style.format == Format::markdown ? "\n" : "";
-  return fmt::format("\nWhere experts are wanted unevenly, by a power law (--moe-imbalance):\n{}{}", more,
+  return fmt::format("\nImbalanced routing, by a power law (--moe-imbalance):\n{}{}", more,
                      render_table(table, style));
 }
 

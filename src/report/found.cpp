@@ -37,12 +37,12 @@ std::string fewest_devices(const Found& found, const System& system, const std::
                               question.within ? " or compute that fast at their full peak" : "")
                 : "";
   if (!value && found.obstacle) {
-    return fmt::format("On no number of GPUs up to {} is any layout legal ({}{}): {}", question.most, tried,
+    return fmt::format("No layout is legal on any number of GPUs up to {} ({}{}): {}", question.most, tried,
                        bound, problem_line(*found.obstacle));
   }
   if (!value) {
-    return fmt::format("On no number of GPUs up to {} does anything fit{} ({}{}).", question.most, in_time,
-                       tried, bound);
+    return fmt::format("Nothing fits on any number of GPUs up to {}{} ({}{}).", question.most, in_time, tried,
+                       bound);
   }
   return fmt::format("{} the fewest on which anything fits{} ({}{}).",
                      *value == 1 ? "1 GPU is" : fmt::format("{} GPUs are", *value), in_time, tried, bound);

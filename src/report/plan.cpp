@@ -93,8 +93,7 @@ std::string typical_load_line(const EstimateReply& reply) {
                                 : loaded.verdict == Verdict::marginal   ? ", and be marginal"
                                                                         : "";
     return fmt::format(
-        "- with experts wanted unevenly, {:.2f} x the mean on the fullest rank, it would take "
-        "{} and {}{} ({} typical)\n",
+        "- with imbalanced routing ({:.2f}x on the busiest rank) it would take {} and {}{} ({} typical)\n",
         loaded.imbalance, human(*loaded.iteration), human(loaded.peak), verdict, flag_of("moe_imbalance"));
   }
   return {};
@@ -154,8 +153,7 @@ std::string choice_text(const PlanReply& report) {
     return fmt::format("{} {:.1f}%", words(part.name),
                        100 * (breakdown.*part.part / best.timing->iteration.total));
   };
-  text += fmt::format("- beside GEMMs its time goes into {}, {}, {}\n", share(lost[0]), share(lost[1]),
-                      share(lost[2]));
+  text += fmt::format("- other time: {}, {}, {}\n", share(lost[0]), share(lost[1]), share(lost[2]));
   if (const std::string held = held_too_much(best); !held.empty()) {
     text += "- " + held + "\n";
   } else if (best.verdict == Verdict::marginal) {
@@ -179,13 +177,12 @@ std::string choice_text(const PlanReply& report) {
   }
   if (report.in_fp8) {
     const auto& [precision, iteration, peak, verdict] = *report.in_fp8;
-    text += fmt::format(
-        "- in {}, another arithmetic, it would take {} ({:+.1f}%){}: {} bf16,{} searches both\n",
-        name_of(precision), human(iteration), 100 * (iteration / best.timing->iteration.total - 1),
-        verdict == Verdict::does_not_fit ? ", but would not fit"
-        : verdict == Verdict::marginal   ? ", but would be marginal"
-                                         : "",
-        flag_of("precision"), name_of(precision));
+    text += fmt::format("- {} would take {} ({:+.1f}%){}: {} bf16,{} searches both\n", name_of(precision),
+                        human(iteration), 100 * (iteration / best.timing->iteration.total - 1),
+                        verdict == Verdict::does_not_fit ? ", but would not fit"
+                        : verdict == Verdict::marginal   ? ", but would be marginal"
+                                                         : "",
+                        flag_of("precision"), name_of(precision));
   }
   if (report.blocked) {
     text += fmt::format("- limited by memory capacity: {} would take {}, but needs {} more{}\n",

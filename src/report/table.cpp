@@ -205,9 +205,9 @@ std::string to_aligned(const Table& table, std::size_t screen) {
   std::string text = row_text(table, names(table), places, Side::bottom);
   for (const auto& row : table.rows) text += row_text(table, row, places, Side::top);
   if (left_out.empty()) return text;
-  std::string note = "Left out for want of room (--columns " + std::to_string(wanted) + "):";
+  std::string note = "Hidden columns:";
   for (const std::string& name : left_out) note += (&name == &left_out.front() ? " " : ", ") + name;
-  return text + in_lines(note + '\n', screen);
+  return text + in_lines(note + " (--columns " + std::to_string(wanted) + ")\n", screen);
 }
 
 namespace {

@@ -10,6 +10,10 @@
 namespace headroom {
 namespace {
 
+std::string first_layers(std::int64_t layers) {
+  return layers == 1 ? "first layer" : fmt::format("first {} layers", layers);
+}
+
 std::string policy_text(const Recomputation& recompute) {
   std::string text;
   switch (recompute.policy) {
@@ -22,7 +26,7 @@ std::string policy_text(const Recomputation& recompute) {
   if (recompute.method == RecomputeMethod::uniform) {
     text += fmt::format(", an input saved every {} layers", recompute.layers);
   } else if (recompute.layers > 0) {
-    text += fmt::format(" of the first {} layers of each virtual stage", recompute.layers);
+    text += fmt::format(" of the {} of each virtual stage", first_layers(recompute.layers));
   }
   if (recompute.distribute_saved_activations) text += ", saved activations distributed over TP ranks";
   return text;
@@ -150,11 +154,10 @@ std::string policy_line(const Strategy& strategy, const Software& software) {
   }
   if (strategy.offload.parameters) text += ", weights and gradients there too";
   if (!strategy.offload.modules.empty()) {
-    text += fmt::format(", what {} save{} offloaded", fmt::join(strategy.offload.modules, " "),
-                        strategy.offload.modules.size() == 1 ? "s" : "");
+    text += fmt::format(", saved activations of {} offloaded", fmt::join(strategy.offload.modules, " "));
   }
   if (strategy.offload.layers > 0)
-    text += fmt::format(", what the first {} layers save offloaded", strategy.offload.layers);
+    text += fmt::format(", saved activations of the {} offloaded", first_layers(strategy.offload.layers));
   const Lora& lora = strategy.lora;
   if (trains_adapters(lora)) {
     text += fmt::format(", LoRA of rank {}{}{} beside frozen {} weights", lora.rank,
@@ -164,7 +167,9 @@ std::string policy_line(const Strategy& strategy, const Software& software) {
   }
   if (optimizer != OptimizerKind::adam) text += fmt::format(", {}", name_of(optimizer));
   if (main_params != MainParams::fp32) {
-    text += fmt::format(", {} main params", main_params == MainParams::none ? "no" : name_of(main_params));
+    text += main_params == MainParams::none        ? ", no main params"
+            : main_params == MainParams::remainder ? ", main params as 16-bit remainders"
+                                                   : fmt::format(", {} main params", name_of(main_params));
   }
   if (exp_avg != MomentDtype::fp32) text += fmt::format(", {} exp_avg", name_of(exp_avg));
   if (exp_avg_sq != MomentDtype::fp32) text += fmt::format(", {} exp_avg_sq", name_of(exp_avg_sq));
