@@ -65,8 +65,8 @@ TEST_CASE("no line is wider than the screen, and columns that are never left out
     for (const char* const word : {"case", "verdict", "peak", "problem", "130.00", "gradients"}) {
       CHECK(text.find(word) != std::string::npos);
     }
-    const bool all = text.find("tokens") < text.find("Left out") && text.find("HFU") < text.find("Left out");
-    CHECK(all == (text.find("Left out") == std::string::npos));
+    const bool all = text.find("tokens") < text.find("Hidden columns") && text.find("HFU") < text.find("Hidden columns");
+    CHECK(all == (text.find("Hidden columns") == std::string::npos));
   }
 }
 
@@ -76,8 +76,8 @@ TEST_CASE("the columns that the note asks for are enough") {
   const std::size_t at = text.find(before);
   REQUIRE(at != std::string::npos);
   const auto enough = static_cast<std::size_t>(std::stoi(text.substr(at + before.size())));
-  CHECK(to_aligned(table, enough).find("Left out") == std::string::npos);
-  CHECK(to_aligned(table, enough - 1).find("Left out") != std::string::npos);
+  CHECK(to_aligned(table, enough).find("Hidden columns") == std::string::npos);
+  CHECK(to_aligned(table, enough - 1).find("Hidden columns") != std::string::npos);
 }
 
 TEST_CASE("a column without text is not shown, and colours take no room") {
