@@ -44,7 +44,7 @@ void run(const ExplainFlags& flags) {
         {"--recompute-window", "needs a GPU's memory to size the window: use headroom estimate"});
   }
   if (!problems.empty()) throw InputError(problems);
-  const std::optional<Performance>& performance = request.system.performance;
+  const OnHeap<Performance>& performance = request.system.performance;
   const std::optional<Device> device = performance ? std::optional(performance->device) : std::nullopt;
   const ExplainReply reply = answer(ExplainQuestion{.model = request.model,
                                                     .strategy = request.strategy,

@@ -160,7 +160,7 @@ double seconds_since(Clock::time_point start) {
 }
 
 // Says how long the answer took where `start` is given; the words hold the time of the search.
-ExitCode print(Asked asked, SearchResult result, const OutputFlags& output, unsigned threads,
+ExitCode print(Asked& asked, SearchResult result, const OutputFlags& output, unsigned threads,
                std::optional<Clock::time_point> start = {}) {
   const PlanReply reply =
       reply_to(asked.question, std::move(asked.task), std::move(result), asked.question.why, threads);
@@ -192,7 +192,7 @@ SearchResult searched(const PlanTask& task, SearchOptions options) {
   return search(task, options);
 }
 
-ExitCode plan(const Command& command, PlanFlags flags) {
+ExitCode plan(const Command& command, PlanFlags& flags) {
   const Style style = style_of(flags.output);
   const auto start = Clock::now();
   std::vector<Problem> problems;
@@ -207,7 +207,7 @@ ExitCode plan(const Command& command, PlanFlags flags) {
       searched(asked.task, {.shard = shard.value_or(Shard{}), .threads = static_cast<unsigned>(threads)});
   if (flags.timing) asked.words.timing = AnswerTiming{.search_seconds = seconds_since(search_start)};
   if (shard) return write_part(command, flags, *shard, result);
-  return print(std::move(asked), std::move(result), flags.output, static_cast<unsigned>(threads),
+  return print(asked, std::move(result), flags.output, static_cast<unsigned>(threads),
                flags.timing ? std::optional(start) : std::nullopt);
 }
 
@@ -259,8 +259,7 @@ ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags) {
   std::vector<SearchResult> results;
   results.reserve(parts.size());
   for (PartReader& part : parts) results.push_back(read_result(part, question.task.base.strategy));
-  return print(std::move(question), merged(results), flags,
-               std::max(1U, std::thread::hardware_concurrency()));
+  return print(question, merged(results), flags, std::max(1U, std::thread::hardware_concurrency()));
 }
 
 void add_plan(Command program, ExitCode& exit_code) {

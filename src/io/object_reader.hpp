@@ -16,6 +16,7 @@
 
 #include "document.hpp"
 #include "headroom/core/names.hpp"
+#include "headroom/core/on_heap.hpp"
 #include "headroom/core/reading.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/io/quantity.hpp"
@@ -89,8 +90,8 @@ class ObjectReader {
   }
 
   // A nested object without which there is no value.
-  template <class T, class Fields>
-  void object(std::string_view key, std::optional<T>& value, Fields fields) {
+  template <Absentable T, class Fields>
+  void object(std::string_view key, T& value, Fields fields) {
     if (find(key, /*required=*/false) != nullptr) {
       read(document_, at_ / std::string(key), value.emplace(), fields);
     }

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headroom/core/names.hpp"
+#include "headroom/core/on_heap.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/io/quantity.hpp"
 
@@ -57,8 +58,8 @@ class ObjectWriter {
     nlohmann::ordered_json members = write(value, fields);
     if (!members.empty()) written_[std::string(key)] = std::move(members);
   }
-  template <class T, class Fields>
-  void object(std::string_view key, const std::optional<T>& value, Fields fields) {
+  template <Absentable T, class Fields>
+  void object(std::string_view key, const T& value, Fields fields) {
     if (value) object(key, *value, fields);
   }
   template <class T, class Fields>

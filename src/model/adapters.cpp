@@ -153,7 +153,7 @@ class Adapting {
   // column-parallel linear drop what they gathered for it.
   FixedVector<ValueId, 4> inputs_of(const Op& base, bool by_columns, std::size_t count,
                                     const AdapterNames& names) {
-    const Value& input = table_[base.inputs[0]];
+    const Value input = table_[base.inputs[0]];  // values are added below
     if (lora_.dropout.value == 0) return {base.inputs[0]};
     const bool gathered = by_columns && input.placement == Placement::boundary;
     const Placement placement = gathered ? Placement::whole : input.placement;

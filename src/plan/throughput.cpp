@@ -19,23 +19,37 @@ OpSet frozen_linears(const OpTable& table) {
   return set;
 }
 
-// FLOPs of the ops of each kind that `ops_of` names, `times` over. Kinds whose letters stand for the same numbers are
-// one expression.
+// Sets of ops, one for each kind of layer.
+using OpsOfKinds = std::vector<OpSet>;
+
 template <class OpsOf>
-Flops counted(const ModelLayers& layers, const Bindings& letters, std::int64_t times, OpsOf ops_of) {
+OpsOfKinds ops_of_kinds(const ModelLayers& layers, OpsOf ops_of) {
+  OpsOfKinds ops;
+  for (const LayerKind& kind : layers.kinds) ops.push_back(ops_of(kind));
+  return ops;
+}
+
+// Returns the FLOPs of the ops, `times` over. Kinds whose letters stand for the same numbers are one expression.
+Flops counted(const ModelLayers& layers, const Bindings& letters, std::int64_t times, const OpsOfKinds& ops) {
   Flops sum;
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
     const KindSizes& sizes = layers.kinds[i].sizes;
-    const auto same = [&](const LayerKind& kind) { return kind.sizes == sizes; };
-    if (std::any_of(layers.kinds.begin(), layers.kinds.begin() + static_cast<std::ptrdiff_t>(i), same)) {
-      continue;
+    Expr flops;
+    bool first = true;
+    for (std::size_t k = 0; k < layers.kinds.size() && first; ++k) {
+      if (layers.kinds[k].sizes != sizes) continue;
+      first = k >= i;
+      flops += layers.kinds[k].count * detail::iteration_flops(layers.kinds[k].ops, ops[k]);
     }
-    const Expr flops = times * forward_flops(layers, [&](const LayerKind& kind) {
-                         return same(kind) ? ops_of(kind) : OpSet();
-                       });
-    sum += Flops(flops.evaluate(bindings_of(sizes, letters)));
+    if (first) sum += Flops((times * flops).evaluate(bindings_of(sizes, letters)));
   }
   return sum;
+}
+
+// Returns the FLOPs of the recomputed products whose results are in a checkpoint's cache.
+Flops cached(const LayerKind& kind, const RecomputedOps& recomputed, const Bindings& letters) {
+  const Expr flops = cached_flops(kind.ops, {}, recomputed).substitute(Symbol::micro_batch, symbols::B);
+  return Flops((kind.count * flops).evaluate(bindings_of(kind.sizes, letters)));
 }
 
 }  // namespace
@@ -67,33 +81,29 @@ IterationFlops iteration_flops(const Transformer& model, const ModelLayers& laye
   Bindings letters = bindings(model, strategy, workload);
   letters.bind(Symbol::vocabulary, static_cast<double>(model.vocabulary))
       .bind(Symbol::imbalance, fullest_rank(MoeImbalance{}, model, 1));
-  const auto core = [](const LayerKind& kind) { return core_attention_ops(kind.ops); };
+  const OpsOfKinds core =
+      ops_of_kinds(layers, [](const LayerKind& kind) { return core_attention_ops(kind.ops); });
+  const OpsOfKinds frozen =
+      ops_of_kinds(layers, [](const LayerKind& kind) { return frozen_linears(kind.ops); });
 
   // The backward pass has a product for the gradient of each of two factors, but for one where weights are frozen.
-  Flops needed = counted(layers, letters, 3, [](const LayerKind& kind) {
-    return every_op(kind.ops) & ~frozen_linears(kind.ops);
-  });
-  const bool any_frozen = std::any_of(layers.kinds.begin(), layers.kinds.end(),
-                                      [](const LayerKind& kind) { return frozen_linears(kind.ops) != 0; });
-  if (any_frozen) {
-    needed += counted(layers, letters, 2, [](const LayerKind& kind) { return frozen_linears(kind.ops); });
-  }
+  Flops needed = counted(layers, letters, 3, ops_of_kinds(layers, [](const LayerKind& kind) {
+                           return every_op(kind.ops) & ~frozen_linears(kind.ops);
+                         }));
+  const bool any_frozen =
+      std::any_of(frozen.begin(), frozen.end(), [](const OpSet& ops) { return ops != 0; });
+  if (any_frozen) needed += counted(layers, letters, 2, frozen);
   const Flops masked = 0.5 * 3 * counted(layers, letters, 1, core);
   Flops once;
   Flops masked_once;
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
     if (recomputed[i] == 0) continue;
-    const auto recompute = [&](const LayerKind& kind) {
-      return &kind == &layers.kinds[i] ? recomputed_ops_of(kind, strategy.recompute, {}).ops : OpSet();
-    };
-    const LayerKind& kind_of = layers.kinds[i];
-    const Expr cached = cached_flops(kind_of.ops, {}, recomputed_ops_of(kind_of, strategy.recompute, {}));
-    const Expr of_iteration = kind_of.count * cached.substitute(Symbol::micro_batch, symbols::B);
-    once += recomputed[i] * (counted(layers, letters, 1, recompute) -
-                             Flops(of_iteration.evaluate(bindings_of(kind_of.sizes, letters))));
-    masked_once += 0.5 * recomputed[i] * counted(layers, letters, 1, [&](const LayerKind& kind) {
-                     return core(kind) & recompute(kind);
-                   });
+    const RecomputedOps again = recomputed_ops_of(layers.kinds[i], strategy.recompute, {});
+    OpsOfKinds ops(layers.kinds.size());
+    ops[i] = again.ops;
+    once += recomputed[i] * (counted(layers, letters, 1, ops) - cached(layers.kinds[i], again, letters));
+    ops[i] = again.ops & core[i];
+    masked_once += 0.5 * recomputed[i] * counted(layers, letters, 1, ops);
   }
   return {.model = needed,
           .model_causal = needed - masked,

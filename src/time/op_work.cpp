@@ -122,14 +122,10 @@ OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted
     }
     work.attention += detail::output_gradients(table, row, sharding);
   }
-  const StreamingKernels forward = forward_traffic(table, row, sharding);
-  const StreamingKernels backward = backward_traffic(table, row, sharding, traffic_options(setting));
-  work.forward.assign(forward.begin(), forward.end());
-  work.backward.assign(backward.begin(), backward.end());
-  const Casts casts = forward_casts(table, row, sharding, setting.precision);
-  const Casts casts_back = backward_casts(table, row, sharding, setting.precision);
-  work.forward_casts.assign(casts.begin(), casts.end());
-  work.backward_casts.assign(casts_back.begin(), casts_back.end());
+  work.forward = forward_traffic(table, row, sharding);
+  work.backward = backward_traffic(table, row, sharding, traffic_options(setting));
+  work.forward_casts = forward_casts(table, row, sharding, setting.precision);
+  work.backward_casts = backward_casts(table, row, sharding, setting.precision);
   if (row.kind != OpKind::linear) return work;
   for (const ValueId output : row.outputs) {
     const Amount elements{table[output].elements, table[output].placement};

@@ -11,6 +11,7 @@
 #include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/collectives.hpp"
 #include "headroom/parallel/flops.hpp"
+#include "headroom/parallel/parameters.hpp"
 #include "headroom/parallel/strategy.hpp"
 #include "model/architectures.hpp"
 
@@ -105,7 +106,7 @@ TEST_CASE("latent attention: saved are latents twice, q, k, v and the context of
 }
 
 TEST_CASE("latent attention: latents are gathered where they enter the heads, and nothing wider is") {
-  constexpr OpTable table = layer_ops(latent);
+  const OpTable table = layer_ops(latent);
   Expr gathered;
   for (const Collective& collective : collectives(table, sequence)) {
     const std::string_view op = table.ops()[static_cast<std::size_t>(collective.op)].name;

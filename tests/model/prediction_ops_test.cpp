@@ -47,21 +47,21 @@ Plan plan_with(std::int64_t depths, std::int64_t pipeline_parallel,
 TEST_CASE(
     "prediction: what joins an embedding to hidden states keeps both, and both normalized side by side") {
   using namespace symbols;
-  constexpr OpTable input = prediction_input_ops(predicting());
-  static_assert(kept_of(input) == 8 * s * b * h);
-  static_assert(parameters(input, {}) == 2 * h * h + 2 * h);
-  static_assert(forward_flops(input, {}, every_op(input)) == 4 * s * b * h * h);
+  const OpTable input = prediction_input_ops(predicting());
+  CHECK(kept_of(input) == 8 * s * b * h);
+  CHECK(parameters(input, {}) == 2 * h * h + 2 * h);
+  CHECK(forward_flops(input, {}, every_op(input)) == 4 * s * b * h * h);
 }
 
 TEST_CASE(
     "prediction: its head keeps and computes what the head does, and has a normalization of its own alone") {
   using namespace symbols;
-  constexpr OpTable head = head_ops(predicting());
-  constexpr OpTable ahead = prediction_head_ops(predicting());
-  static_assert(kept_of(ahead) == kept_of(head));
-  static_assert(forward_flops(ahead, {}, every_op(ahead)) == forward_flops(head, {}, every_op(head)));
-  static_assert(parameters(ahead, {}) == Expr(h));
-  static_assert(parameters(prediction_embedding_ops(predicting()), {}) == Expr());
+  const OpTable head = head_ops(predicting());
+  const OpTable ahead = prediction_head_ops(predicting());
+  CHECK(kept_of(ahead) == kept_of(head));
+  CHECK(forward_flops(ahead, {}, every_op(ahead)) == forward_flops(head, {}, every_op(head)));
+  CHECK(parameters(ahead, {}) == Expr(h));
+  CHECK(parameters(prediction_embedding_ops(predicting()), {}) == Expr());
 }
 
 TEST_CASE("prediction: only the last pipeline rank has more, and a copy of the embedding") {

@@ -82,13 +82,13 @@ TEST_CASE("context parallelism: tokens changed for heads leave the context in bo
 }
 
 TEST_CASE("context parallelism: a rank computes 1/c of all, core attention with it, and holds all weights") {
-  constexpr OpTable table = layer_ops(tests::llama);
-  static_assert(forward_flops(table, in_parts(CpComm::p2p), every_op(table)) ==
-                forward_flops(table, one_part, every_op(table)) / c);
-  static_assert(forward_flops(table, in_parts(CpComm::p2p), core_attention_ops(table)) ==
-                4 * s * s * b * a * e / (c * t));
-  static_assert(parameters(table, in_parts(CpComm::p2p)) == parameters(table, one_part));
-  static_assert(parameters(head_ops({}), in_parts(CpComm::p2p)) == parameters(head_ops({}), one_part));
+  const OpTable table = layer_ops(tests::llama);
+  CHECK(forward_flops(table, in_parts(CpComm::p2p), every_op(table)) ==
+        forward_flops(table, one_part, every_op(table)) / c);
+  CHECK(forward_flops(table, in_parts(CpComm::p2p), core_attention_ops(table)) ==
+        4 * s * s * b * a * e / (c * t));
+  CHECK(parameters(table, in_parts(CpComm::p2p)) == parameters(table, one_part));
+  CHECK(parameters(head_ops({}), in_parts(CpComm::p2p)) == parameters(head_ops({}), one_part));
 }
 
 TEST_CASE(

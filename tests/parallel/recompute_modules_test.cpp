@@ -10,7 +10,7 @@
 namespace headroom {
 
 TEST_CASE("recompute modules: Megatron-Core's parts of a layer as ops") {
-  constexpr OpTable table = layer_ops({});
+  const OpTable table = layer_ops({});
   const auto named = [&](std::vector<std::string> names) {
     return recomputed_ops_of(table, {.policy = RecomputePolicy::ops, .ops = std::move(names)}, {});
   };

@@ -65,7 +65,8 @@ TEST_CASE("no line is wider than the screen, and columns that are never left out
     for (const char* const word : {"case", "verdict", "peak", "problem", "130.00", "gradients"}) {
       CHECK(text.find(word) != std::string::npos);
     }
-    const bool all = text.find("tokens") < text.find("Hidden columns") && text.find("HFU") < text.find("Hidden columns");
+    const bool all =
+        text.find("tokens") < text.find("Hidden columns") && text.find("HFU") < text.find("Hidden columns");
     CHECK(all == (text.find("Hidden columns") == std::string::npos));
   }
 }

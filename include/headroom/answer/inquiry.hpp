@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "headroom/answer/compare.hpp"
+#include "headroom/core/on_heap.hpp"
 #include "headroom/plan/remedies.hpp"
 #include "headroom/search/space.hpp"
 
@@ -21,8 +22,8 @@ struct InquiryQuestion {
 struct InquiryReply {
   std::vector<Problem> problems;  // rules that the strategy breaks; if any, there is no evaluation
   std::optional<Evaluation> evaluation;
-  std::optional<CompareReply> against_best;  // `before` is the best plan, `after` the strategy
-  std::vector<Alternative> remedies;         // if the strategy is legal and does not fit
+  OnHeap<CompareReply> against_best;  // `before` is the best plan, `after` the strategy
+  std::vector<Alternative> remedies;  // if the strategy is legal and does not fit
   // If the strategy fits and takes no longer than the best plan: the nearest strategy that was searched,
   // unless they are equal.
   std::optional<Strategy> searched;

@@ -12,6 +12,7 @@
 #include "headroom/core/axis.hpp"
 #include "headroom/core/dtype.hpp"
 #include "headroom/core/names.hpp"
+#include "headroom/core/on_heap.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/data_sharding.hpp"
 #include "headroom/hardware/launch_mode.hpp"
@@ -189,7 +190,7 @@ struct Software {
   // Texts that identify runs of this stack. A run that names no stack belongs to it if the run's software
   // contains all words of a text.
   std::vector<std::string> runs_of;
-  std::optional<ChoiceSources> sources;  // present if `source` does not cover every choice
+  OnHeap<ChoiceSources> sources;  // present if `source` does not cover every choice
   TensorOverlap overlap_tensor_parallel = TensorOverlap::backward;
   // The sequence is not the first dimension of a tensor. What tensor-parallel ranks gather is reordered after
   // the collective, and what they scatter is reordered before it. Collectives in pieces avoid both copies

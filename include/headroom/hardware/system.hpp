@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headroom/core/names.hpp"
+#include "headroom/core/on_heap.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/device.hpp"
 #include "headroom/hardware/rates.hpp"
@@ -108,7 +109,7 @@ struct System {
   std::optional<Sourced<double>> power_exponent;
   std::vector<Reserve> reserves;
   std::string default_software = "megatron-2022";  // stack of runs that name none
-  std::optional<Performance> performance;          // if absent, plans predict memory but not time
+  OnHeap<Performance> performance;                 // if absent, plans predict memory but not time
   friend bool operator==(const System&, const System&) = default;
 };
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "headroom/core/dtype.hpp"
 #include "headroom/core/fixed_vector.hpp"
@@ -192,12 +193,14 @@ class OpTable {
   static constexpr std::size_t max_values = 192;
 
   constexpr ValueId value(const Value& value) {
+    EXPECTS(values_.size() < max_values);
     values_.push_back(value);
     return static_cast<ValueId>(values_.size()) - 1;
   }
 
   // Appends an op and makes it the producer of its outputs.
   constexpr void op(const Op& op) {
+    EXPECTS(ops_.size() < max_ops);
     for (const ValueId output : op.outputs) {
       values_[static_cast<std::size_t>(output)].producer = static_cast<int>(ops_.size());
     }
@@ -223,8 +226,8 @@ class OpTable {
   }
 
  private:
-  FixedVector<Op, max_ops> ops_;
-  FixedVector<Value, max_values> values_;
+  std::vector<Op> ops_;
+  std::vector<Value> values_;
 };
 
 template <>

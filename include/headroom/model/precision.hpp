@@ -16,6 +16,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "headroom/core/names.hpp"
 #include "headroom/model/op_builder.hpp"
@@ -163,8 +164,9 @@ constexpr OpTable with_half_modules(OpTable table, const PrecisionModules& modul
 
 // The table of a layer that is in the precision.
 constexpr OpTable layer_in(const OpTable& table, Precision precision, const PrecisionScope& scope) {
-  const OpTable linears = with_precision(with_half_modules(table, scope.bf16_modules), precision);
-  return scope.attention ? with_narrow_attention(linears, precision) : linears;
+  OpTable linears = with_precision(with_half_modules(table, scope.bf16_modules), precision);
+  if (scope.attention) linears = with_narrow_attention(std::move(linears), precision);
+  return linears;
 }
 
 // The head of a model whose output layer is in the type. Its weights are made outside what --fp8-param-gather is of.

@@ -13,6 +13,8 @@
 // and variance, of an RMS norm the mean square, and as many sums for the gradient of its input. Sums over ranks stay at 16 bits [Transformer Engine, module/linear.py, base.py].
 #pragma once
 
+#include <vector>
+
 #include "headroom/model/exchange.hpp"
 #include "headroom/parallel/compose.hpp"
 
@@ -30,7 +32,7 @@ struct Collective {
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 
-using Collectives = FixedVector<Collective, OpTable::max_ops>;
+using Collectives = std::vector<Collective>;
 
 // In the order of the forward pass.
 constexpr Collectives collectives(const OpTable& table, const Sharding& sharding,

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "headroom/core/bit_set.hpp"
 #include "headroom/core/fixed_vector.hpp"
@@ -33,7 +34,7 @@ struct StoredTensor {
 };
 
 // Two of a value of which a half is kept, or that is kept before and after a reduction.
-using StoredTensors = FixedVector<StoredTensor, 2 * OpTable::max_values + 1>;
+using StoredTensors = std::vector<StoredTensor>;
 
 // Which ops of a table make, keep and read a value.
 struct ValueUse {
@@ -99,7 +100,7 @@ struct Storable {
   ValueUse use;
   bool received = false;
 };
-using Storables = FixedVector<Storable, OpTable::max_values>;
+using Storables = std::vector<Storable>;
 
 // The ops that keep such a copy.
 constexpr OpSet receivers_of(const OpTable& table, ValueId value, const Sharding& sharding) {
@@ -239,10 +240,9 @@ constexpr StoredTensors stored_tensors(const OpTable& table, const Sharding& sha
                                        const RecomputedOps& recomputed = {}, Detail detail = Detail::paper) {
   StoredTensors result;
   const Storables values = storables(table, sharding, detail);
-  visit_stored(
-      table, {values.begin(), values.size()}, sharding, recomputed, detail, [&](const StoredValue& stored) {
-        result.push_back(detail::stored_tensor(table, values[stored.index], stored, sharding, recomputed));
-      });
+  visit_stored(table, values, sharding, recomputed, detail, [&](const StoredValue& stored) {
+    result.push_back(detail::stored_tensor(table, values[stored.index], stored, sharding, recomputed));
+  });
   if (saves_random_state(recomputed, detail)) {
     result.push_back({.op = recomputed.ops.lowest(),
                       .name = "random state",

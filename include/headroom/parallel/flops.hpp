@@ -42,17 +42,12 @@ constexpr Expr hardware_flops_k22(const Architecture& architecture, const Recomp
   return model_flops(architecture) + 3 * detail::recompute_flops(architecture, recomputed);
 }
 
-// The same of a model of any kinds of layers, of which `ops_of(kind)` count.
-template <class OpsOf>
-Expr forward_flops(const ModelLayers& layers, OpsOf ops_of) {
-  Expr sum;
-  for (const LayerKind& kind : layers.kinds)
-    sum += kind.count * detail::iteration_flops(kind.ops, ops_of(kind));
-  return sum;
-}
-
+// Model FLOPs of layers of any kinds.
 inline Expr model_flops_of(const ModelLayers& layers) {
-  return 3 * forward_flops(layers, [](const LayerKind& kind) { return every_op(kind.ops); });
+  Expr forward;
+  for (const LayerKind& kind : layers.kinds)
+    forward += kind.count * detail::iteration_flops(kind.ops, every_op(kind.ops));
+  return 3 * forward;
 }
 
 }  // namespace headroom

@@ -9,6 +9,8 @@
 // include the casts of queries, keys and values.
 #pragma once
 
+#include <vector>
+
 #include "headroom/model/precision.hpp"
 #include "headroom/parallel/compose.hpp"
 
@@ -21,7 +23,7 @@ struct Cast {
   bool scale_known = false;
   bool experts = false;  // tokens of each expert are cast separately
 };
-using Casts = FixedVector<Cast, 4>;
+using Casts = std::vector<Cast>;
 
 namespace detail {
 

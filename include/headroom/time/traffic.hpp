@@ -12,6 +12,8 @@
 // operators.
 #pragma once
 
+#include <vector>
+
 #include "headroom/hardware/software.hpp"
 #include "headroom/model/adapters.hpp"
 #include "headroom/model/routing_operators.hpp"
@@ -30,7 +32,7 @@ struct StreamingKernel {
   int operators = 0;
 };
 
-using StreamingKernels = FixedVector<StreamingKernel, 8>;
+using StreamingKernels = std::vector<StreamingKernel>;
 
 // Choices of a training stack that change traffic, as a literal type.
 struct TrafficOptions {
