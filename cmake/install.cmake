@@ -14,22 +14,24 @@ write_basic_package_version_file(headroom-config-version.cmake COMPATIBILITY Sam
 install(FILES ${PROJECT_BINARY_DIR}/headroom-config.cmake ${PROJECT_BINARY_DIR}/headroom-config-version.cmake
   DESTINATION ${package_folder})
 
-install(DIRECTORY models presets schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/headroom)
+install(DIRECTORY models presets DESTINATION ${CMAKE_INSTALL_DATADIR}/headroom)
 
-# Manual pages and completions, which the program itself writes from its flags.
+# Manual pages, completions and schemas, which the program itself writes from its flags and tables.
 if(NOT CMAKE_CROSSCOMPILING)
   set(manual ${PROJECT_BINARY_DIR}/manual)
   add_custom_command(OUTPUT ${manual}/written
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${manual}/man1 ${manual}/completions
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${manual}/man1 ${manual}/completions ${manual}/schemas
     COMMAND headroom_cli man --all ${manual}/man1
     COMMAND headroom_cli completions bash -o ${manual}/completions/headroom
     COMMAND headroom_cli completions zsh -o ${manual}/completions/_headroom
     COMMAND headroom_cli completions fish -o ${manual}/completions/headroom.fish
+    COMMAND headroom_cli schema --all ${manual}/schemas
     COMMAND ${CMAKE_COMMAND} -E touch ${manual}/written
     DEPENDS headroom_cli
-    COMMENT "Writing manual pages and completions"
+    COMMENT "Writing manual pages, completions and schemas"
     VERBATIM)
   add_custom_target(headroom_manual ALL DEPENDS ${manual}/written)
+  install(DIRECTORY ${manual}/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/headroom)
   install(DIRECTORY ${manual}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT program)
   install(FILES ${manual}/completions/headroom
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program)

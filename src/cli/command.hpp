@@ -18,6 +18,7 @@ void add_calibrate(Command program, ExitCode& exit_code);
 void add_check(Command program, ExitCode& exit_code);
 void add_frontier(Command program, ExitCode& exit_code);
 void add_list(Command program, ExitCode& exit_code);
+void add_schema(Command program, ExitCode& exit_code);
 void add_system(Command program, ExitCode& exit_code);
 void add_validate(Command program, ExitCode& exit_code);
 void add_completions(Command program, ExitCode& exit_code);

@@ -10,6 +10,7 @@
 #include "cli/flags.hpp"
 #include "headroom/answer/values.hpp"
 #include "headroom/io/catalog.hpp"
+#include "headroom/io/schema.hpp"
 #include "headroom/model/transformer.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/report/table.hpp"
@@ -52,6 +53,10 @@ Values values_of_option(const OptionText& option) {
   if (option.value == "MODEL") return {embedded_words("model"), true};
   if (option.value == "SYSTEM") return {embedded_words("system"), true};
   if (option.value == "SOFTWARE") return {embedded_words("software"), true};
+  if (option.value == "SCHEMA") {
+    const std::vector<std::string_view> names = schema_names();
+    return {{names.begin(), names.end()}};
+  }
   if (option.value.starts_with("FILE") || option.value.starts_with("SAMPLES") ||
       option.value.starts_with("PART"))
     return {{}, true};

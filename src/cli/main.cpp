@@ -85,6 +85,7 @@ ExitCode run(int argc, const char* const* argv) {
   add_check(program, exit_code);
   add_import(program, exit_code);
   add_list(program, exit_code);
+  add_schema(program, exit_code);
   add_system(program, exit_code);
   add_validate(program, exit_code);
   add_completions(program, exit_code);

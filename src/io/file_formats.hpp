@@ -30,4 +30,14 @@ nlohmann::ordered_json json_of(const System& system);
 nlohmann::ordered_json json_of(const Software& software);
 nlohmann::ordered_json json_of(const PublishedSource& source);
 
+// The JSON schemas of files, of the tables that read them.
+nlohmann::ordered_json model_schema();
+nlohmann::ordered_json system_schema();
+nlohmann::ordered_json software_schema();
+nlohmann::ordered_json source_schema();
+nlohmann::ordered_json runs_schema();
+nlohmann::ordered_json samples_schema();
+nlohmann::ordered_json measurements_schema();
+nlohmann::ordered_json spreads_schema();
+
 }  // namespace headroom

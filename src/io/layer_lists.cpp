@@ -10,6 +10,7 @@
 #include "headroom/model/layer_kinds.hpp"
 #include "model_fields.hpp"
 #include "object_writer.hpp"
+#include "schema_writer.hpp"
 #include "text.hpp"
 
 namespace headroom {
@@ -309,6 +310,25 @@ void write_layer_lists(const Transformer& model, nlohmann::ordered_json& json) {
   for (const LayerDescription& kind : model.layer_kinds) {
     kinds[kind.name] = ObjectWriter::write(kind, layer_fields);
   }
+}
+
+void add_layer_lists(nlohmann::ordered_json& schema) {
+  using Schema = nlohmann::ordered_json;
+  const Schema name = {{"type", "string"}, {"pattern", "^[A-Za-z0-9_-]+$"}};
+  Schema run = SchemaWriter::write(RunEntry{}, layer_run_fields);
+  run["properties"]["kind"] = name;
+  run["properties"]["pattern"] = {{"type", "array"}, {"minItems", 1}, {"items", name}};
+  run["oneOf"] = {{{"required", {"kind"}}}, {{"required", {"pattern"}}}};
+  Schema& fields = schema["properties"];
+  const Schema number = fields["layers"];
+  const Schema runs = {
+      {"type", "array"}, {"minItems", 1}, {"maxItems", most_layers}, {"items", std::move(run)}};
+  fields["layers"] = {{"oneOf", {number, runs}}};
+  fields["layer_kinds"] = {
+      {"type", "object"},
+      {"minProperties", 1},
+      {"propertyNames", {{"pattern", name["pattern"]}}},
+      {"additionalProperties", SchemaWriter::write(LayerDescription{}, layer_fields, LeftOut::as_elsewhere)}};
 }
 
 }  // namespace headroom

@@ -32,4 +32,7 @@ std::vector<std::string> overrides_for_kinds(Document& document, const std::vect
 // As they are read. Nothing for a model whose layers are all as it says.
 void write_layer_lists(const Transformer& model, nlohmann::ordered_json& json);
 
+// Says in the schema of a model what they may be.
+void add_layer_lists(nlohmann::ordered_json& schema);
+
 }  // namespace headroom

@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "document.hpp"
+#include "file_formats.hpp"
 #include "headroom/io/catalog.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "object_reader.hpp"
+#include "schema_writer.hpp"
 #include "searched_members.hpp"
 
 namespace headroom {
@@ -162,6 +164,10 @@ Measurements resolve(const WrittenMeasurements& written, Document& document) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json measurements_schema() {
+  return SchemaWriter::write(WrittenMeasurements{}, measurements_fields, LeftOut::as_elsewhere);
+}
 
 Measurements parse_measurements(std::string_view text, const std::string& file) {
   Document document = read_document(text, file);

@@ -13,9 +13,12 @@
 #include "model_fields.hpp"
 #include "object_reader.hpp"
 #include "object_writer.hpp"
+#include "schema_writer.hpp"
 
 namespace headroom {
 namespace {
+
+constexpr std::int64_t megatron_vocabulary_multiple = 128;
 
 // Gives the sizes that the file leaves out, and notes what cannot be. A size that is zero was never read, and
 // has its problem already.
@@ -69,7 +72,6 @@ bool states_attention(const Json& root, const LayerLists& lists) {
 }  // namespace
 
 Transformer model_of(Document document) {
-  constexpr std::int64_t megatron_vocabulary_multiple = 128;
   Transformer model;
   model.name = stem_of(document.file);
   model.vocabulary_multiple = megatron_vocabulary_multiple;
@@ -88,6 +90,15 @@ nlohmann::ordered_json json_of(const Transformer& model) {
   nlohmann::ordered_json json = ObjectWriter::write(model, model_fields);
   write_layer_lists(model, json);
   return json;
+}
+
+nlohmann::ordered_json model_schema() {
+  nlohmann::ordered_json schema = SchemaWriter::write(Transformer{}, model_fields);
+  nlohmann::ordered_json& fields = schema["properties"];
+  fields["vocabulary_multiple"]["default"] = megatron_vocabulary_multiple;
+  fields["qkv_bias"].erase("default");  // linear_bias
+  add_layer_lists(schema);
+  return schema;
 }
 
 Transformer read_model(const std::string& source, const std::vector<std::string>& overrides) {

@@ -27,7 +27,6 @@ struct RenamedKey {
 constexpr std::array renamed_keys{RenamedKey{"distributed_optimizer", "data_sharding",
                                              R"("zero1" where it was true, "none" where it was false)"}};
 
-constexpr std::size_t longest_text_bytes = 4000;
 constexpr double exact_bytes_end = 9007199254740992.0;  // 2^53, from where on a double skips integers
 
 std::string found(const Json& value) {

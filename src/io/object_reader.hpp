@@ -23,6 +23,8 @@
 
 namespace headroom {
 
+inline constexpr std::size_t longest_text_bytes = 4000;
+
 // An integer written in digits only, within bounds: 96.0 and 1e3 are fractions in disguise.
 struct Range {
   std::int64_t least;

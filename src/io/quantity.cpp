@@ -137,4 +137,10 @@ std::string to_text(BytesPerSecond rate) { return print(rate.count(), byte_rate_
 std::string to_text(FlopsPerSecond rate) { return print(rate.count(), flop_rate_units); }
 std::string to_text(Watts power) { return print(power.count(), watt_units); }
 
+std::vector<std::string_view> units_of(Bytes) { return texts(byte_units); }
+std::vector<std::string_view> units_of(Seconds) { return texts(second_units); }
+std::vector<std::string_view> units_of(BytesPerSecond) { return texts(byte_rate_units); }
+std::vector<std::string_view> units_of(FlopsPerSecond) { return texts(flop_rate_units); }
+std::vector<std::string_view> units_of(Watts) { return texts(watt_units); }
+
 }  // namespace headroom

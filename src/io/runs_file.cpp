@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <utility>
 #include <variant>
 
 #include <fmt/format.h>
 
 #include "document.hpp"
+#include "file_formats.hpp"
+#include "headroom/core/contains.hpp"
 #include "headroom/io/catalog.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
@@ -19,16 +22,42 @@
 #include "run_fields.hpp"
 #include "run_graphs.hpp"
 #include "run_members.hpp"
+#include "schema_writer.hpp"
 #include "text.hpp"
 
 namespace headroom {
 namespace {
+
+constexpr std::size_t most_runs = 10'000;
 
 void drop_nulls(Json& value) {
   if (!value.is_structured()) return;
   for (auto member = value.begin(); member != value.end();) {
     drop_nulls(*member);
     member = member->is_null() && value.is_object() ? value.erase(member) : std::next(member);
+  }
+}
+
+// Says in the schema of an object that what it does not require may be null, and so in its members.
+void or_null(nlohmann::ordered_json& object) {
+  if (!object.contains("properties")) return;
+  const nlohmann::ordered_json required = object.value("required", nlohmann::ordered_json::array());
+  for (auto& [name, member] : object["properties"].items()) {
+    or_null(member);
+    if (contains(required, name)) continue;
+    if (member.contains("type")) member["type"] = {member["type"], "null"};
+    if (member.contains("enum")) member["enum"].push_back(nullptr);
+  }
+}
+
+// And that it has a member of any kind at a place, "/model/params_b".
+void allow_anything(nlohmann::ordered_json& object, std::string_view place) {
+  const std::size_t end = place.find('/', 1);
+  nlohmann::ordered_json& member = object["properties"][std::string(place.substr(1, end - 1))];
+  if (end == std::string_view::npos) {
+    member = nlohmann::ordered_json::object();
+  } else {
+    allow_anything(member, place.substr(end));
   }
 }
 
@@ -240,8 +269,26 @@ std::pair<std::size_t, Problem> in_row(const Problem& problem, const std::string
 
 }  // namespace
 
+nlohmann::ordered_json runs_schema() {
+  using Schema = nlohmann::ordered_json;
+  Schema run = SchemaWriter::write(WrittenRun{}, run_fields, LeftOut::as_elsewhere);
+  or_null(run);
+  for (const auto& paths : {std::span<const std::string_view>(described_members),
+                            std::span<const std::string_view>(unread_members)}) {
+    for (const std::string_view path : paths) allow_anything(run, path);
+  }
+  allow_anything(run, "/offload");
+  Schema& fields = run["properties"];
+  fields["parallel"]["properties"]["fsdp"]["type"].push_back("string");
+  fields["model"] = {{"oneOf", {text_schema(), fields["model"]}}};
+  const Schema words = {
+      {"enum", {nullptr, false, "none", "local", "transformer_engine", "layers", "full_iteration"}}};
+  fields["cuda_graphs"] = {
+      {"oneOf", {words, {{"type", "object"}, {"required", {"impl"}}, {"properties", {{"impl", words}}}}}}};
+  return {{"type", "array"}, {"minItems", 1}, {"maxItems", most_runs}, {"items", std::move(run)}};
+}
+
 std::vector<MeasuredRun> parse_runs(std::string_view text, const std::string& file) {
-  constexpr std::size_t most_runs = 10'000;
   Document document = read_document(text, file, most_runs);
   if (!document.root.is_array()) throw InputError(file, "must be a list of runs");
   if (document.root.empty()) throw InputError(file, "holds no runs");

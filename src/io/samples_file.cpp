@@ -10,10 +10,12 @@
 #include "attention_sample.hpp"
 #include "document.hpp"
 #include "expert_sample.hpp"
+#include "file_formats.hpp"
 #include "nccl_tests.hpp"
 #include "object_reader.hpp"
 #include "sample_csv.hpp"
 #include "sample_text.hpp"
+#include "schema_writer.hpp"
 #include "text.hpp"
 
 namespace headroom {
@@ -236,6 +238,32 @@ SampleSet parse_sample_json(std::string_view text, const std::string& file) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json samples_schema() {
+  using Schema = nlohmann::ordered_json;
+  Schema schema = SchemaWriter::write(Heading{}, file_fields);
+  Schema items = SchemaWriter::write(Written{}, sample_fields);
+  items["allOf"] = Schema::array();
+  for (const auto& [kind, name] : spellings<SampleKind>) {  // what one that says no more lacks
+    Document document{
+        .file = "", .root = Json::object(), .overridden = {}, .overrides = {}, .origins = {}, .problems = {}};
+    Written written;
+    written.sample.kind = kind;
+    complete(written, JsonPointer(), document);
+    Schema needed = Schema::array();
+    for (const Problem& problem : document.problems) {
+      if (problem.rule.starts_with("is missing"))
+        needed.push_back(problem.where.substr(problem.where.rfind('/') + 1));
+    }
+    if (needed.empty()) continue;
+    items["allOf"].push_back({{"if", {{"properties", {{"kind", {{"const", name}}}}}}},
+                              {"then", {{"required", std::move(needed)}}}});
+  }
+  schema["required"].push_back("samples");
+  schema["properties"]["samples"] = {
+      {"type", "array"}, {"minItems", 1}, {"maxItems", most_samples}, {"items", std::move(items)}};
+  return schema;
+}
 
 SampleSet parse_samples(std::string_view text, const std::string& file) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");

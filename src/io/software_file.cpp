@@ -9,6 +9,7 @@
 #include "headroom/io/catalog.hpp"
 #include "object_reader.hpp"
 #include "object_writer.hpp"
+#include "schema_writer.hpp"
 
 namespace headroom {
 namespace {
@@ -131,6 +132,8 @@ Software software_of(Document document) {
 nlohmann::ordered_json json_of(const Software& software) {
   return ObjectWriter::write(software, software_fields);
 }
+
+nlohmann::ordered_json software_schema() { return SchemaWriter::write(Software{}, software_fields); }
 
 Software read_software(const std::string& source, const std::vector<std::string>& overrides) {
   Document document = open_document(source, "software");

@@ -10,6 +10,7 @@
 #include "headroom/io/system_file.hpp"
 #include "object_reader.hpp"
 #include "object_writer.hpp"
+#include "schema_writer.hpp"
 #include "settings_fields.hpp"
 #include "text.hpp"
 
@@ -109,6 +110,16 @@ nlohmann::ordered_json json_of(const PublishedSource& source) {
     if (target.worst) *target.worst *= whole_percent;
   }
   return ObjectWriter::write(written, published_source_fields);
+}
+
+nlohmann::ordered_json source_schema() {
+  nlohmann::ordered_json schema = SchemaWriter::write(WrittenSource{}, published_source_fields);
+  const auto any_of = [&](const char* list, const char* one, const char* other) {
+    schema["properties"][list]["items"]["anyOf"] = {{{"required", {one}}}, {{"required", {other}}}};
+  };
+  any_of("variants", "dtype", "overlap");
+  any_of("targets", "median_percent", "worst_percent");
+  return schema;
 }
 
 PublishedSource parse_source(std::string_view text, const std::string& file) {

@@ -6,6 +6,7 @@
 #include "headroom/core/expects.hpp"
 #include "headroom/io/catalog.hpp"
 #include "object_reader.hpp"
+#include "schema_writer.hpp"
 
 namespace headroom {
 namespace {
@@ -39,6 +40,8 @@ Spreads spreads_of(Document document) {
   document.finish();
   return spreads;
 }
+
+nlohmann::ordered_json spreads_schema() { return SchemaWriter::write(Spreads{}, spreads_fields); }
 
 Spreads parse_spreads(std::string_view text, const std::string& file) {
   return spreads_of(read_document(text, file));

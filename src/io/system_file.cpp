@@ -1,6 +1,7 @@
 #include "headroom/io/system_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <type_traits>
@@ -11,6 +12,7 @@
 #include "calibrate/rate_parameters.hpp"
 #include "file_formats.hpp"
 #include "headroom/calibrate/sample.hpp"
+#include "headroom/core/contains.hpp"
 #include "headroom/hardware/scaled_rates.hpp"
 #include "headroom/io/catalog.hpp"
 #include "headroom/io/quantity.hpp"
@@ -18,6 +20,7 @@
 #include "object_reader.hpp"
 #include "object_writer.hpp"
 #include "rate_fields.hpp"
+#include "schema_writer.hpp"
 #include "text.hpp"
 
 namespace headroom {
@@ -96,6 +99,16 @@ constexpr auto system_fields = [](auto& fields, auto& system) {
   fields.object("performance", system.performance, performance_fields);
 };
 
+// Rates that are a share of something, wherever they stand, and numbers that are at least 1.
+constexpr std::array<std::string_view, 7> shares{"sustained",
+                                                 "last_tile",
+                                                 "backward",
+                                                 "bandwidth_share",
+                                                 "overlap_loss",
+                                                 "nic_efficiency",
+                                                 "shared_nic_efficiency"};
+constexpr std::array<std::string_view, 2> multiples{"overlap_order", "oversubscription"};
+
 // What is achieved stays below what the data sheet allows. A peak that is zero was never read.
 void check_rates(const Performance& performance, Document& document) {
   const Device& device = performance.device;
@@ -104,10 +117,6 @@ void check_rates(const Performance& performance, Document& document) {
   const auto ratios = [&](const std::string& group, const HeldOutRatios& range) {
     if (!range || range->least <= range->most) return;
     document.report(at(group) / "held_out_ratios", "must have least at most as large as most");
-  };
-  const auto share = [&](const std::string& group, const char* name, const Sourced<double>& rate) {
-    if (rate.value <= 1) return;
-    document.report(at(group) / name / "value", fmt::format("must be at most 1 (found {})", rate.value));
   };
   const auto below = [&](const std::string& group, const char* name, const auto& rate, const auto& peak,
                          const char* what) {
@@ -121,7 +130,6 @@ void check_rates(const Performance& performance, Document& document) {
     below(group, "power_cap", of.power_cap, peak, peak_name);
     below(group, "memory_bandwidth", of.memory_bandwidth, device.memory_bandwidth, "memory_bandwidth");
     ratios(group, of.held_out_ratios);
-    share(group, "sustained", of.sustained);
   };
   const auto grouped = [&](const std::string& group, const std::optional<GroupedProductRates>& of,
                            FlopsPerSecond peak, const char* peak_name) {
@@ -152,17 +160,19 @@ void check_rates(const Performance& performance, Document& document) {
   below("flash_attention", "tile_peak", flash.tile_peak, device.half_peak, "half_peak");
   below("flash_attention", "power_cap", flash.power_cap, device.half_peak, "half_peak");
   ratios("flash_attention", flash.held_out_ratios);
-  share("flash_attention", "last_tile", flash.last_tile);
-  share("flash_attention", "backward", flash.backward);
-  share("flash_attention", "sustained", flash.sustained);
   if (flash.overlap_order.value < 1) {
     document.report(at("flash_attention") / "overlap_order" / "value",
                     fmt::format("must be at least 1 (found {})", flash.overlap_order.value));
   }
-  share("streaming", "bandwidth_share", rates.streaming.bandwidth_share);
-  share("collectives", "overlap_loss", rates.collectives.overlap_loss);
-  share("network", "nic_efficiency", rates.network.nic_efficiency);
-  share("network", "shared_nic_efficiency", rates.network.shared_nic_efficiency);
+  visit_rates(rates, [&](std::string_view group, std::string_view name, const auto& rate) {
+    if constexpr (std::is_same_v<decltype(rate), const Sourced<double>&>) {
+      if (rate.value <= 1 || !contains(shares, name)) return;
+      std::string place(group);
+      std::replace(place.begin(), place.end(), '.', '/');
+      document.report(at(place) / std::string(name) / "value",
+                      fmt::format("must be at most 1 (found {})", rate.value));
+    }
+  });
   const JsonPointer of_network("/performance/network");
   const Network& network = performance.network;
   if (network.oversubscription.value < 1) {
@@ -214,6 +224,34 @@ System system_of(Document document) {
   document.finish();
   system.source += described_overrides(document);
   return system;
+}
+
+namespace {
+
+void bound_rates(nlohmann::ordered_json& schema) {
+  if (!schema.contains("properties")) return;
+  for (auto& [name, member] : schema["properties"].items()) {
+    if (contains(shares, std::string_view(name)) || name == "power_exponent")
+      member["properties"]["value"]["maximum"] = 1;
+    if (contains(multiples, std::string_view(name))) {
+      member["properties"]["value"] = {{"type", "number"}, {"minimum", 1}};
+    }
+    bound_rates(member);
+  }
+}
+
+}  // namespace
+
+// A system on a `base` takes from it what it leaves out: what it requires then is an object's own `source` alone.
+nlohmann::ordered_json system_schema() {
+  nlohmann::ordered_json whole = SchemaWriter::write(System{}, system_fields);
+  bound_rates(whole);
+  nlohmann::ordered_json schema = without_required(whole);
+  schema["required"] = {"format", "source"};
+  schema["properties"]["base"] = text_schema();
+  schema["if"] = {{"not", {{"required", {"base"}}}}};
+  schema["then"] = required_alone(whole);
+  return schema;
 }
 
 namespace {

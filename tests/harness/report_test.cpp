@@ -58,7 +58,7 @@ TEST_CASE("samples of headroom-measure: what is written is what is read") {
   }
 }
 
-// The file that is validated against schemas/samples.schema.json: one of each kind, each with a GPU's state.
+// The file that is validated against `headroom schema samples`: one of each kind, each with a GPU's state.
 TEST_CASE("samples of headroom-measure: every kind is written as the file says") {
   const Heading heading{.device = "NVIDIA H100 80GB HBM3",
                         .driver = "580.95.05",

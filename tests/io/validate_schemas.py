@@ -1,15 +1,13 @@
-"""Validates JSON files against a JSON Schema: validate_schemas.py SCHEMA FILE...
+"""Validates JSON files against the schema that the program prints: validate_schemas.py PROGRAM SCHEMA FILE...
 
 Prints every violation as "file: /field: what is wrong" and exits with 1 if there was one, with 2 if the
 schema is not one or a file cannot be read.
 """
 import json
+import subprocess
 import sys
-from pathlib import Path
 
 import jsonschema
-
-SHARED = "defs.schema.json"  # beside the schemas that refer to it
 
 
 def unique_members(pairs):
@@ -23,48 +21,38 @@ def no_constant(name):
     raise ValueError(f"{name} is not JSON")
 
 
+def parse(text):
+    return json.loads(text, object_pairs_hook=unique_members, parse_constant=no_constant)
+
+
 def read(path):
     try:
         with open(path, encoding="utf-8") as file:
-            return json.load(file, object_pairs_hook=unique_members, parse_constant=no_constant)
+            return parse(file.read())
     except (OSError, ValueError) as error:
         print(f"{path}: {error}", file=sys.stderr)
         raise SystemExit(2) from error
 
 
-def read_schema(path):
-    """A schema with what it shares with others inside it, so that no reference leaves it."""
-    schema = read(path)
-    shared = read(Path(path).with_name(SHARED))["$defs"]
-    own = schema.get("$defs", {})
-    if both := own.keys() & shared.keys():
-        raise SystemExit(f"{path}: /$defs: {', '.join(sorted(both))} would hide what {SHARED} has")
-    schema["$defs"] = {**shared, **own}
-    return with_local_references(schema)
+def schema_names(program):
+    return subprocess.run([program, "schema"], capture_output=True, text=True, check=True).stdout.split()
 
 
-def with_local_references(value):
-    if isinstance(value, list):
-        return [with_local_references(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: item.removeprefix(SHARED) if key == "$ref" else with_local_references(item) for key, item in value.items()
-    }
+def schema_of(program, name):
+    """The schema of this name, which is one."""
+    printed = subprocess.run([program, "schema", name], capture_output=True, text=True, check=True).stdout
+    schema = parse(printed)
+    jsonschema.validators.validator_for(schema).check_schema(schema)
+    return schema
 
 
 def main(arguments):
-    if len(arguments) < 2:
-        print("usage: validate_schemas.py SCHEMA FILE...", file=sys.stderr)
+    if len(arguments) < 3:
+        print("usage: validate_schemas.py PROGRAM SCHEMA FILE...", file=sys.stderr)
         return 2
-    schema_path, *paths = arguments
-    schema = read_schema(schema_path)
+    program, name, *paths = arguments
+    schema = schema_of(program, name)
     kind = jsonschema.validators.validator_for(schema)
-    try:
-        kind.check_schema(schema)
-    except jsonschema.SchemaError as error:
-        print(f"{schema_path}: {error.json_path}: {error.message}", file=sys.stderr)
-        return 2
 
     violations = 0
     for path in paths:

@@ -12,11 +12,11 @@ struct EmbeddedFile {
   std::string_view text;
 };
 
-// Every embedded file. Defined in a source that the build generates from models/ and presets/.
+// Every embedded file. Defined in a source that the build generates from models/, presets/ and schemas/.
 std::span<const EmbeddedFile> embedded_files();
 
 // `kind` is the folder that holds the files without its plural s: "model", "system", "software", "source",
-// "measurement", "spread".
+// "measurement", "spread", "schema" (io/schema.hpp).
 
 // Names of a kind, sorted: stems of the files' names, "gpt3-175b".
 std::vector<std::string_view> embedded_names(std::string_view kind);

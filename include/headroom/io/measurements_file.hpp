@@ -1,7 +1,7 @@
 // Measurement files, format 1, in presets/measurements/: published figures to compare predictions with.
 //
 // Cases of models, of a system and of software that the program knows by name, and the targets that their
-// errors are held to. schemas/measurements.schema.json says the same to other tools.
+// errors are held to. `headroom schema measurements` says the same to other tools.
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@
 // These are required. What may be left out: "key_value_heads" (then heads), "head_size" (hidden / heads),
 // "max_positions" (sequence), "vocabulary_multiple" (128, as in Megatron-LM; 1 turns padding off), "qkv_bias"
 // (linear_bias), and every other member of Architecture and Kernels under its own name, with its own default;
-// kernels form an object of their own, "kernels". schemas/model.schema.json says the same to other tools.
+// kernels form an object of their own, "kernels". `headroom schema model` says the same to other tools.
 #pragma once
 
 #include <string>

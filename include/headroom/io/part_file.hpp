@@ -5,7 +5,7 @@
 //   {...}
 //   ]}
 //
-// One JSON document (schemas/part.schema.json) with a row on each line, so that parts of any length are written and
+// One JSON document (`headroom schema part`) with a row on each line, so that parts of any length are written and
 // read row by row. The last line says that nothing is missing.
 #pragma once
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "headroom/core/units.hpp"
 
@@ -33,5 +34,12 @@ std::string to_text(Seconds seconds);
 std::string to_text(BytesPerSecond rate);
 std::string to_text(FlopsPerSecond rate);
 std::string to_text(Watts power);
+
+// The units of such texts, largest first.
+std::vector<std::string_view> units_of(Bytes);
+std::vector<std::string_view> units_of(Seconds);
+std::vector<std::string_view> units_of(BytesPerSecond);
+std::vector<std::string_view> units_of(FlopsPerSecond);
+std::vector<std::string_view> units_of(Watts);
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
 // Software files, format 1: the choices of a training stack that change its time (hardware/software.hpp). Every member
-// is required; schemas/software.schema.json says the same to other tools.
+// is required; `headroom schema software` says the same to other tools.
 #pragma once
 
 #include <optional>

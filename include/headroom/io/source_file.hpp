@@ -1,5 +1,5 @@
 // Source files, format 1, in presets/sources/: publications whose runs the program can predict, by key
-// (calibrate/published_source.hpp). schemas/source.schema.json says the same to other tools.
+// (calibrate/published_source.hpp). `headroom schema source` says the same to other tools.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Spread files, format 1, in presets/spreads/: how far predictions of measured runs were off, which makes the intervals
-// (plan/interval.hpp). schemas/spreads.schema.json says the same to other tools.
+// (plan/interval.hpp). `headroom schema spreads` says the same to other tools.
 #pragma once
 
 #include <string>

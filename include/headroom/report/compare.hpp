@@ -9,7 +9,7 @@
 namespace headroom {
 
 // `change` is what to call the second beside the first: the flags that make the one of the other. JSON follows
-// schemas/compare.schema.json.
+// `headroom schema compare`.
 std::string render(const CompareReply& comparison, const std::string& change, const Style& style);
 
 }  // namespace headroom

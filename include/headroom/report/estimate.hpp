@@ -13,7 +13,7 @@ struct EstimateWords {
   std::string plan;  // the command that searches all strategies of the same devices; empty: none is named
 };
 
-// JSON follows schemas/estimate.schema.json; CSV and Markdown hold the table of ranks, in bytes and GiB. The formats
+// JSON follows `headroom schema estimate`; CSV and Markdown hold the table of ranks, in bytes and GiB. The formats
 // for reading draw the schedule where the reply has it.
 std::string render(const EstimateReply& report, const EstimateWords& words, const Style& style);
 

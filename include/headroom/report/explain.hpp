@@ -8,7 +8,7 @@
 
 namespace headroom {
 
-// JSON follows schemas/explain.schema.json; CSV holds a row for each stored tensor.
+// JSON follows `headroom schema explain`; CSV holds a row for each stored tensor.
 std::string render(const ExplainReply& explanation, const Style& style);
 
 }  // namespace headroom

@@ -8,7 +8,7 @@
 
 namespace headroom {
 
-// JSON follows schemas/frontier.schema.json; CSV holds the points, in base units. `all`: a table has every point, not
+// JSON follows `headroom schema frontier`; CSV holds the points, in base units. `all`: a table has every point, not
 // only the best exchanges.
 std::string render(const FrontierReply& report, const Style& style, bool all = false);
 

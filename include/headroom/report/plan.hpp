@@ -25,7 +25,7 @@ struct PlanWords {
   std::optional<AnswerTiming> timing;
 };
 
-// JSON follows schemas/plan.schema.json, and holds the plans that are accounted for in full; CSV holds the best plans, in
+// JSON follows `headroom schema plan`, and holds the plans that are accounted for in full; CSV holds the best plans, in
 // base units.
 std::string render(const PlanReply& report, const PlanWords& asked, const Style& style);
 

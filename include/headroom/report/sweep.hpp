@@ -8,7 +8,7 @@
 
 namespace headroom {
 
-// A row as one line of JSON, without the end of the line; schemas/sweep.schema.json. Doubles read back as they were
+// A row as one line of JSON, without the end of the line; `headroom schema sweep`. Doubles read back as they were
 // (parse_row()).
 std::string json_line(const SweepHead& head, std::int64_t point, const SweepRow& row);
 
