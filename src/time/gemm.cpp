@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/model/precision.hpp"
 
 namespace headroom {
 namespace {
@@ -20,6 +21,13 @@ constexpr std::int64_t splits[] = {1, 2, 3, 4, 6, 8};
 constexpr std::int64_t shortest_split = 256;  // along k
 constexpr std::int64_t inner_step = 32;
 constexpr Seconds split_launch(2e-6);  // assumed: the second kernel, which adds the partial results
+
+// Products of a precision are priced by a line of narrow_types, and by that of 16 bits: a type that has neither would end in an
+// internal error.
+static_assert(
+    std::all_of(precisions.begin(), precisions.end(),
+                [](const auto& row) { return is_half(row.dtype) || narrow_index(row.dtype).has_value(); }),
+    "a dtype of `precisions` (model/precision.hpp) has no line in narrow_types (hardware/rates.hpp)");
 
 constexpr double reciprocals(Tile tile) { return 1 / real(tile.x) + 1 / real(tile.y); }
 
