@@ -54,14 +54,6 @@ inline std::string peak_name(Dtype dtype) {
   return name;
 }
 
-// "2.98e+12 FLOPs" in the nearest power of a thousand: "2.98 TFLOPs".
-inline std::string human_flops(double count) {
-  if (count >= 1e12) return fmt::format("{:.2f} TFLOPs", count / 1e12);
-  if (count >= 1e9) return fmt::format("{:.2f} GFLOPs", count / 1e9);
-  if (count >= 1e6) return fmt::format("{:.2f} MFLOPs", count / 1e6);
-  return fmt::format("{:.0f} FLOPs", count);
-}
-
 // Seconds with four digits: "13.75 s", "7.701 ms".
 inline std::string human(Seconds seconds) {
   const double count = seconds.count();
