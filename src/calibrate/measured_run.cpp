@@ -116,8 +116,11 @@ void collect_of_hybrid(const MeasuredRun& run, const Add& add) {
   const auto has = [&](HybridLayer layer) {
     return std::find(run.hybrid_layers.begin(), run.hybrid_layers.end(), layer) != run.hybrid_layers.end();
   };
-  if (run.mamba && run.hybrid_layers.empty()) add("model.hybrid_pattern");
-  if (has(HybridLayer::mamba) && !run.mamba) add("model.mamba");
+  if (has_mixer(run.mixers) && run.hybrid_layers.empty()) add("model.hybrid_pattern");
+  for_each_mixer([&](const auto& row, auto mixer) {
+    if (has(from_name<HybridLayer>(row.name).value()) && !(run.mixers.*mixer))
+      add("model." + std::string(row.name));
+  });
   if (has(HybridLayer::experts) && !run.experts) add("model.moe");
   if (!run.hybrid_layers.empty() && static_cast<std::int64_t>(run.hybrid_layers.size()) != run.layers)
     add("model.hybrid_pattern of as many letters as layers");
@@ -150,7 +153,7 @@ std::vector<std::int64_t> layers_counting_ends(std::int64_t layers, std::int64_t
 // Linears at 16 bits beside a precision of fewer. Megatron-Bridge builds what predicts further ahead of Nemotron-H so
 // [models/nemotronh/nemotron_h_bridge.py, keep_mtp_spec_in_bf16], and with NVFP4 and latent experts reads a file of patterns
 // [perf_recipes/nemotronh, te_quant.cfg], which leaves attention and the latent projections at 16 bits [Nemotron 3 Super,
-// arXiv:2604.12374, the table of its NVFP4 recipe; that Mamba's output projection is in MXFP8 there is not modelled].
+// arXiv:2604.12374, the table of its NVFP4 recipe; that output projections of state-space mixers are in MXFP8 there is not modelled].
 PrecisionModules bf16_modules_of(const MeasuredRun& run, Precision precision) {
   PrecisionModules modules;
   for (const PrecisionModule module : run.bf16_modules) modules.insert(module);

@@ -8,8 +8,9 @@ namespace {
 
 std::string kind_text(const Request& request) {
   std::string text = any_experts(request.model) ? "MoE" : "dense";
-  if (any_layer(request.model, [](const Architecture& layer) { return layer.mamba.has_value(); }))
-    text += " Mamba";
+  for_each_mixer([&](const auto& row, auto mixer) {
+    if (any_mixer(request.model, mixer)) text += " " + std::string(row.title);
+  });
   if (request.strategy.context_parallel > 1) text += " CP";
   if (request.strategy.data_sharding == DataSharding::zero3) text += " FSDP";
   return text;

@@ -35,7 +35,9 @@ void lay_parts(Transformer& model, const MeasuredRun& run) {
     LayerDescription layer = own;
     layer.name = name_of(kind);
     layer.architecture.parts = part_of(kind);
-    if (kind == HybridLayer::mamba) layer.architecture.mamba = run.mamba;
+    for_each_mixer([&](const auto& row, auto mixer) {
+      if (row.name == name_of(kind)) layer.architecture.mixers.*mixer = run.mixers.*mixer;
+    });
     if (kind == HybridLayer::experts) layer.architecture.experts = run.experts;
     model.layer_kinds.push_back(std::move(layer));
   }

@@ -7,6 +7,7 @@
 #include "cli/other_name_tables.hpp"
 #include "headroom/core/joined.hpp"
 #include "headroom/hardware/launch_mode.hpp"
+#include "headroom/model/parts/mixers.hpp"
 #include "io/other_keys.hpp"
 
 namespace headroom::cli {
@@ -28,6 +29,18 @@ std::string key_of_flag(const std::string& flag) {
   std::string name = flag.substr(std::min<std::size_t>(flag.size(), 2));
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
+}
+
+// "KIND.MIXER.heads", of a kind of layers that is a mixer alone; empty: no mixer has such a flag.
+std::string mixer_size_called(const std::string& flag) {
+  std::string field;
+  for_each_mixer([&](const auto& row, auto) {
+    for (const auto& size : row.sizes) {
+      if (size.flag != flag) continue;
+      field = std::string(row.name) + "." + std::string(row.name) + "." + std::string(size.word);
+    }
+  });
+  return field;
 }
 
 std::string graph_modules() {
@@ -130,6 +143,8 @@ class Translation {
       problems_.push_back({flag, rule_of(*idle)});
     } else if (const std::string_view key = key_called(key_of_flag(flag)); !key.empty()) {
       problems_.push_back({flag, "is a field of the model: use --set " + std::string(key) + "=N"});
+    } else if (const std::string size = mixer_size_called(flag); !size.empty()) {
+      problems_.push_back({flag, "is a field of a kind of layers: use --set layer_kinds." + size + "=N"});
     } else if (const Otherwise* const other = find_row(otherwise, flag)) {
       problems_.push_back({flag, std::string(other->rule)});
     } else {

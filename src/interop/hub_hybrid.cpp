@@ -1,5 +1,6 @@
 #include "interop/hub_hybrid.hpp"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,33 +32,27 @@ std::vector<HybridLayer> layers_described(ConfigReader& config) {
   if (!layers.empty()) return layers;
   const char* const letters = "hybrid_override_pattern";
   const auto described = hybrid_layers(config.text(letters, pattern_of_type));
-  if (!described) config.report(letters, std::string(hybrid_pattern_rule));
+  if (!described) config.report(letters, hybrid_pattern_rule());
   return described.value_or(std::vector<HybridLayer>());
 }
 
 // By the first of the names that the file has: they changed with the model type's versions.
-std::int64_t integer_of(ConfigReader& config, std::initializer_list<const char*> names,
+std::int64_t integer_of(ConfigReader& config, const std::array<std::string_view, 2>& names,
                         std::int64_t by_default) {
-  for (const char* const name : names) {
-    if (config.has(name)) return config.integer(name, by_default);
-  }
-  return config.integer(*names.begin(), by_default);
+  const bool by_second = !config.has(std::string(names[0])) && config.has(std::string(names[1]));
+  return config.integer(std::string(names[by_second ? 1 : 0]), by_default);
 }
 
-Json mamba_of(ConfigReader& config) {
-  for (const char* const bias : {"use_bias", "mamba_proj_bias"}) {
-    if (config.boolean(bias, false))
-      config.report(bias, "must be false: biases of these linears are not modelled");
+template <class Mixer>
+Json sizes_of(const MixerRow<Mixer>& row, ConfigReader& config) {
+  for (const HubDemand& demand : row.hub_demands) {
+    const std::string key(demand.key);
+    if (config.boolean(key, demand.value) != demand.value) config.report(key, std::string(demand.rule));
   }
-  if (!config.boolean("use_conv_bias", true)) {
-    config.report("use_conv_bias", "must be true: a convolution without a bias is not modelled");
-  }
-  return {{"heads", config.integer("mamba_num_heads", 128)},
-          {"head_size", config.integer("mamba_head_dim", 64)},
-          {"groups", integer_of(config, {"n_groups", "mamba_n_groups"}, 8)},
-          {"state_size", config.integer("ssm_state_size", 128)},
-          {"conv_width", integer_of(config, {"conv_kernel", "mamba_d_conv"}, 4)},
-          {"chunk_size", integer_of(config, {"chunk_size", "mamba_chunk_size"}, 128)}};
+  Json sizes = Json::object();
+  for (const PartSize<Mixer>& size : row.sizes)
+    sizes[std::string(size.word)] = integer_of(config, size.in_hub.keys, size.in_hub.by_default);
+  return sizes;
 }
 
 Json experts_of(ConfigReader& config) {
@@ -79,7 +74,9 @@ Json experts_of(ConfigReader& config) {
 
 Json kind_of(HybridLayer layer, ConfigReader& config) {
   Json kind{{"parts", name_of(part_of(layer))}};
-  if (layer == HybridLayer::mamba) kind["mamba"] = mamba_of(config);
+  for_each_mixer([&](const auto& row, auto) {
+    if (row.name == name_of(layer)) kind[std::string(row.name)] = sizes_of(row, config);
+  });
   if (layer == HybridLayer::experts) kind["experts"] = experts_of(config);
   return kind;
 }

@@ -1,4 +1,4 @@
-// A config.json of type nemotron_h: layers of Mamba, attention, an MLP or experts alone [nvidia/Nemotron-H-8B-Base-8K,
+// A config.json of type nemotron_h: layers of a mixer, an MLP or experts alone [nvidia/Nemotron-H-8B-Base-8K,
 // configuration_nemotron_h.py].
 #pragma once
 

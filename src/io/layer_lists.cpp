@@ -76,7 +76,7 @@ std::vector<LayerDescription> read_kinds(Document& document, const LayerLists& l
       LayerDescription layer = own_layer(model);
       layer.name = name;
       if (!ObjectReader::read(document, at, layer, layer_fields)) continue;
-      const auto given = [&](const char* field) { return json.contains(field); };
+      const auto given = [&](std::string_view field) { return json.contains(field); };
       if (given("heads") && !given("key_value_heads") && model.key_value_heads == model.heads) {
         layer.key_value_heads = layer.heads;
       }

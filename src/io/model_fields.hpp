@@ -65,13 +65,19 @@ inline constexpr auto latent_fields = [](auto& fields, auto& latent) {
   fields.required("value_head_size", latent.value_head_size, widths);
 };
 
-inline constexpr auto mamba_fields = [](auto& fields, auto& mamba) {
-  fields.required("heads", mamba.heads, head_counts);
-  fields.required("head_size", mamba.head_size, widths);
-  fields.required("groups", mamba.groups, head_counts);
-  fields.required("state_size", mamba.state_size, widths);
-  fields.optional("conv_width", mamba.conv_width, head_counts);
-  fields.optional("chunk_size", mamba.chunk_size, widths);
+inline constexpr auto mixer_fields = [](auto& fields, auto& mixers) {
+  for_each_mixer([&](const auto& row, auto member) {
+    fields.object(row.name, mixers.*member, [&](auto& of, auto& mixer) {
+      for (const auto& size : row.sizes) {
+        const Range range = size.is_width ? widths : head_counts;
+        if (size.required) {
+          of.required(size.word, mixer.*size.member, range);
+        } else {
+          of.optional(size.word, mixer.*size.member, range);
+        }
+      }
+    });
+  });
 };
 
 // What a layer is made of, beside its sizes.
@@ -93,7 +99,7 @@ inline constexpr auto architecture_fields = [](auto& fields, auto& architecture)
   fields.optional("attention_sinks", architecture.attention_sinks);
   fields.optional("attention_softcap", architecture.attention_softcap);
   fields.object("latent_attention", architecture.latent_attention, latent_fields);
-  fields.object("mamba", architecture.mamba, mamba_fields);
+  mixer_fields(fields, architecture.mixers);
   fields.object("experts", architecture.experts, expert_fields);
   fields.optional("parts", architecture.parts);
 };
@@ -201,40 +207,61 @@ void resolve_latent_attention(Layer& layer, bool given_head_size, const JsonPoin
   }
 }
 
-// Of Mamba, and of layers of one part. Where a kind of layers is of another part than what it has from the model, it goes without
+// The mixer that stands in place of attention. It is the one that is stated, or else what a kind has from the model.
+template <class Given>
+void resolve_mixers(Architecture& architecture, const Given& given, const JsonPointer& at,
+                    Document& document) {
+  const auto report = [&](std::string_view field, std::string rule) {
+    document.report(at / std::string(field), std::move(rule));
+  };
+  for_each_mixer([&](const auto& row, auto) {
+    if (!given(row.name)) return;
+    for_each_mixer([&](const auto& other, auto member) {
+      if (other.name == row.name || !(architecture.mixers.*member)) return;
+      if (given(other.name))
+        report(other.name, fmt::format("cannot be in a layer whose mixer is `{}`", row.name));
+      (architecture.mixers.*member).reset();
+    });
+  });
+  with_mixer(architecture.mixers, [&](const auto& row, const auto& mixer) {
+    if (given("latent_attention"))
+      report("latent_attention", fmt::format("cannot be in a layer whose mixer is `{}`", row.name));
+    architecture.latent_attention.reset();
+    for (const auto& multiple : row.multiples) {
+      const std::int64_t of = mixer.*multiple.of;
+      const std::int64_t unit = mixer.*multiple.unit;
+      if (unit > 0 && of % unit != 0)
+        report(row.name, fmt::format("{} ({} % {} = {})", multiple.rule, of, unit, of % unit));
+    }
+    if (architecture.kernels.weight_copies)
+      report(row.name, "with kernels.weight_copies is not modelled yet");
+  });
+}
+
+// Of layers of one part. Where a kind of layers is of another part than what it has from the model, it goes without
 // that; what is stated beside the part is a mistake.
 template <class Layer, class Given>
 void resolve_parts(Layer& layer, const Given& given, const JsonPointer& at, Document& document) {
   Architecture& architecture = layer.architecture;
-  const auto report = [&](const char* field, std::string rule) {
-    document.report(at / field, std::move(rule));
+  const auto report = [&](std::string_view field, std::string rule) {
+    document.report(at / std::string(field), std::move(rule));
   };
   if (architecture.parts == LayerParts::mixer) {
     if (given("experts")) report("experts", "needs `parts` both or mlp");
     architecture.experts.reset();
   }
   if (architecture.parts == LayerParts::mlp) {
-    if (given("mamba")) report("mamba", "needs `parts` both or mixer");
+    for_each_mixer([&](const auto& row, auto) {
+      if (given(row.name)) report(row.name, "needs `parts` both or mixer");
+    });
     if (given("latent_attention")) report("latent_attention", "needs `parts` both or mixer");
-    architecture.mamba.reset();
+    architecture.mixers = {};
     architecture.latent_attention.reset();
   }
   if (architecture.parts != LayerParts::both && architecture.residual != ResidualForm::sequential) {
     report("parts", "must be both where `residual` has attention and MLP in parallel");
   }
-  if (!architecture.mamba) return;
-  if (given("latent_attention")) {
-    report("latent_attention", "cannot be in a layer whose mixer is `mamba`");
-  }
-  architecture.latent_attention.reset();
-  const Mamba& mamba = *architecture.mamba;
-  if (mamba.groups > 0 && mamba.heads % mamba.groups != 0) {
-    report("mamba", fmt::format("must have heads that are a multiple of its groups ({} % {} = {})",
-                                mamba.heads, mamba.groups, mamba.heads % mamba.groups));
-  }
-  if (architecture.kernels.weight_copies) {
-    report("mamba", "with kernels.weight_copies is not modelled yet");
-  }
+  resolve_mixers(architecture, given, at, document);
 }
 
 // What goes with some activations and positions only.

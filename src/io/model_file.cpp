@@ -26,7 +26,7 @@ void resolve(Transformer& model, Document& document) {
   const auto report = [&](const char* field, std::string rule) {
     document.report(JsonPointer() / field, std::move(rule));
   };
-  const auto given = [&](const char* field) { return document.root.contains(field); };
+  const auto given = [&](std::string_view field) { return document.root.contains(field); };
 
   if (!given("key_value_heads")) model.key_value_heads = model.heads;
   if (!given("max_positions")) model.max_positions = model.sequence;
@@ -55,7 +55,7 @@ Architecture with_all_parts() {
   Architecture architecture;
   architecture.experts = Experts{.capacity_factor = 1};
   architecture.latent_attention = LatentAttention{};
-  architecture.mamba = Mamba{};
+  for_each_mixer([&](const auto&, auto member) { (architecture.mixers.*member).emplace(); });
   return architecture;
 }
 

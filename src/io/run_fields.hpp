@@ -69,13 +69,23 @@ inline constexpr auto run_expert_fields = [](auto& fields, auto& it) {
   it.run.experts = experts;
 };
 
-inline constexpr auto run_mamba_fields = [](auto& fields, auto& it) {
-  Mamba& mamba = it.run.mamba.emplace();
-  mamba.groups = 8;  // Megatron-LM's --mamba-num-groups
-  fields.wanted("heads", mamba.heads, it.run.lacking, run_counts);
-  fields.wanted("head_dim", mamba.head_size, it.run.lacking, run_sizes);
-  fields.wanted("state", mamba.state_size, it.run.lacking, run_sizes);
-  fields.optional("groups", mamba.groups, run_counts);
+inline constexpr auto run_mixer_fields = [](auto& fields, auto& it) {
+  for_each_mixer([&](const auto& row, auto member) {
+    fields.object(row.name, it, [&](auto& of, auto& written) {
+      auto& mixer = (written.run.mixers.*member).emplace();
+      for (const auto& size : row.sizes) {
+        const auto& [word, by_default] = size.in_run;
+        const Range range = size.is_width ? run_sizes : run_counts;
+        if (word.empty()) continue;
+        if (by_default == 0) {
+          of.wanted(word, mixer.*size.member, written.run.lacking, range);
+        } else {
+          mixer.*size.member = by_default;
+          of.optional(word, mixer.*size.member, range);
+        }
+      }
+    });
+  });
 };
 
 inline constexpr auto run_model_fields = [](auto& fields, auto& it) {
@@ -100,7 +110,7 @@ inline constexpr auto run_model_fields = [](auto& fields, auto& it) {
   fields.optional("scaled_rotary", it.run.scaled_rotary);
   fields.optional("qk_norm", it.run.qk_norm);
   fields.object("moe", it, run_expert_fields);
-  fields.object("mamba", it, run_mamba_fields);
+  run_mixer_fields(fields, it);
   fields.optional("hybrid_pattern", it.pattern);
 };
 

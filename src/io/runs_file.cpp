@@ -236,7 +236,7 @@ void resolve(WrittenRun& written, Document& document, const JsonPointer& at) {
     if (const auto layers = hybrid_layers(*written.pattern)) {
       run.hybrid_layers = *layers;
     } else {
-      document.report(at / "model" / "hybrid_pattern", std::string(hybrid_pattern_rule));
+      document.report(at / "model" / "hybrid_pattern", hybrid_pattern_rule());
     }
   }
   if (written.norm == "rms" || written.norm == "rms_norm") run.normalization = Normalization::rms_norm;

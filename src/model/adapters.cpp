@@ -9,54 +9,40 @@
 namespace headroom {
 namespace {
 
-// Ops stand by themselves in a table, so names of those beside a linear are written out.
-struct AdapterNames {
-  std::string_view op;
-  std::string_view dropout;
-  std::string_view a;
-  std::string_view b;
-  std::string_view add;
-  std::array<std::string_view, 3> adds{};  // where the linear has several outputs: to each of them
-};
-constexpr std::array<AdapterNames, 14> adapter_names{{
-    {"qkv",
-     "qkv_lora_dropout",
-     "qkv_lora_a",
-     "qkv_lora_b",
-     "qkv_lora_add",
-     {"q_lora_add", "k_lora_add", "v_lora_add"}},
-    {"projection", "projection_lora_dropout", "projection_lora_a", "projection_lora_b",
-     "projection_lora_add"},
-    {"mlp_up", "mlp_up_lora_dropout", "mlp_up_lora_a", "mlp_up_lora_b", "mlp_up_lora_add"},
-    {"mlp_down", "mlp_down_lora_dropout", "mlp_down_lora_a", "mlp_down_lora_b", "mlp_down_lora_add"},
-    {"q_down", "q_down_lora_dropout", "q_down_lora_a", "q_down_lora_b", "q_down_lora_add"},
-    {"q_up", "q_up_lora_dropout", "q_up_lora_a", "q_up_lora_b", "q_up_lora_add"},
-    {"kv_down",
-     "kv_down_lora_dropout",
-     "kv_down_lora_a",
-     "kv_down_lora_b",
-     "kv_down_lora_add",
-     {"kv_down_lora_add", "k_rope_lora_add"}},
-    {"kv_up",
-     "kv_up_lora_dropout",
-     "kv_up_lora_a",
-     "kv_up_lora_b",
-     "kv_up_lora_add",
-     {"k_up_lora_add", "v_up_lora_add"}},
-    {"expert_up", "expert_up_lora_dropout", "expert_up_lora_a", "expert_up_lora_b", "expert_up_lora_add"},
-    {"expert_down", "expert_down_lora_dropout", "expert_down_lora_a", "expert_down_lora_b",
-     "expert_down_lora_add"},
-    {"shared_up", "shared_up_lora_dropout", "shared_up_lora_a", "shared_up_lora_b", "shared_up_lora_add"},
-    {"shared_down", "shared_down_lora_dropout", "shared_down_lora_a", "shared_down_lora_b",
-     "shared_down_lora_add"},
-    {"in_proj",
-     "in_proj_lora_dropout",
-     "in_proj_lora_a",
-     "in_proj_lora_b",
-     "in_proj_lora_add",
-     {"zx_lora_add", "bc_lora_add", "dt_lora_add"}},
-    {"out_proj", "out_proj_lora_dropout", "out_proj_lora_a", "out_proj_lora_b", "out_proj_lora_add"},
-}};
+constexpr auto adapter_names = with_those_of_mixers(
+    std::array<AdapterNames, 12>{{
+        {"qkv",
+         "qkv_lora_dropout",
+         "qkv_lora_a",
+         "qkv_lora_b",
+         "qkv_lora_add",
+         {"q_lora_add", "k_lora_add", "v_lora_add"}},
+        {"projection", "projection_lora_dropout", "projection_lora_a", "projection_lora_b",
+         "projection_lora_add"},
+        {"mlp_up", "mlp_up_lora_dropout", "mlp_up_lora_a", "mlp_up_lora_b", "mlp_up_lora_add"},
+        {"mlp_down", "mlp_down_lora_dropout", "mlp_down_lora_a", "mlp_down_lora_b", "mlp_down_lora_add"},
+        {"q_down", "q_down_lora_dropout", "q_down_lora_a", "q_down_lora_b", "q_down_lora_add"},
+        {"q_up", "q_up_lora_dropout", "q_up_lora_a", "q_up_lora_b", "q_up_lora_add"},
+        {"kv_down",
+         "kv_down_lora_dropout",
+         "kv_down_lora_a",
+         "kv_down_lora_b",
+         "kv_down_lora_add",
+         {"kv_down_lora_add", "k_rope_lora_add"}},
+        {"kv_up",
+         "kv_up_lora_dropout",
+         "kv_up_lora_a",
+         "kv_up_lora_b",
+         "kv_up_lora_add",
+         {"k_up_lora_add", "v_up_lora_add"}},
+        {"expert_up", "expert_up_lora_dropout", "expert_up_lora_a", "expert_up_lora_b", "expert_up_lora_add"},
+        {"expert_down", "expert_down_lora_dropout", "expert_down_lora_a", "expert_down_lora_b",
+         "expert_down_lora_add"},
+        {"shared_up", "shared_up_lora_dropout", "shared_up_lora_a", "shared_up_lora_b", "shared_up_lora_add"},
+        {"shared_down", "shared_down_lora_dropout", "shared_down_lora_a", "shared_down_lora_b",
+         "shared_down_lora_add"},
+    }},
+    adapters_of_mixers);
 
 bool makes_gate(const OpTable& table, const Op& op) { return table[op.outputs[0]].name == "gate and up"; }
 
@@ -110,7 +96,7 @@ class Adapting {
       table_.op(frozen);
       if (!adapted_ || op.kind != OpKind::linear) continue;
       const auto names = std::find_if(adapter_names.begin(), adapter_names.end(),
-                                      [&](const AdapterNames& it) { return it.op == op.name; });
+                                      [&](const AdapterNames& it) { return it.name == op.name; });
       if (names == adapter_names.end()) continue;
       const Adapters adapters = adapters_of(original_, op, lora_);
       if (adapters.all || !adapters.parts.empty()) adapt(frozen, adapters, *names);

@@ -11,24 +11,30 @@ namespace {
 std::optional<HybridLayer> hybrid_layer_of(const Architecture& layer) {
   switch (layer.parts) {
     case LayerParts::both: return std::nullopt;
-    case LayerParts::mixer: return layer.mamba ? HybridLayer::mamba : HybridLayer::attention;
+    case LayerParts::mixer: {
+      HybridLayer mixer = HybridLayer::attention;
+      with_mixer(layer.mixers,
+                 [&](const auto& row, const auto&) { mixer = from_name<HybridLayer>(row.name).value(); });
+      return mixer;
+    }
     case LayerParts::mlp: break;
   }
   return layer.experts ? HybridLayer::experts : HybridLayer::mlp;
 }
 
 std::optional<HybridLayer> layer_of(char letter) {
-  for (const auto& [each, layer] : hybrid_letters) {
-    if (each == letter) return layer;
+  for (const HybridLayerRow& row : hybrid_layer_rows) {
+    if (row.letter == letter && letter != '\0') return row.layer;
   }
   return std::nullopt;
 }
 
+// '\0': it has none.
 char letter_of(HybridLayer layer) {
-  const auto* const found = std::find_if(hybrid_letters.begin(), hybrid_letters.end(),
-                                         [&](const auto& each) { return each.second == layer; });
-  EXPECTS(found != hybrid_letters.end());
-  return found->first;
+  const auto* const found = std::find_if(hybrid_layer_rows.begin(), hybrid_layer_rows.end(),
+                                         [&](const HybridLayerRow& row) { return row.layer == layer; });
+  EXPECTS(found != hybrid_layer_rows.end());
+  return found->letter;
 }
 
 // As layers_of() has them: attention, and the last MLP or experts; the last layer where it has not both.
@@ -47,8 +53,18 @@ std::string letters_of_prediction(std::string_view letters, std::int64_t depths)
 }  // namespace
 
 LayerParts part_of(HybridLayer layer) {
-  const bool mixes = layer == HybridLayer::mamba || layer == HybridLayer::attention;
-  return mixes ? LayerParts::mixer : LayerParts::mlp;
+  const bool feeds = layer == HybridLayer::mlp || layer == HybridLayer::experts;
+  return feeds ? LayerParts::mlp : LayerParts::mixer;
+}
+
+std::string hybrid_pattern_rule() {
+  std::string letters;
+  for (const HybridLayerRow& row : hybrid_layer_rows) {
+    if (row.letter == '\0') continue;
+    const bool last = row.layer == hybrid_layer_rows[hybrid_layer_rows.size() - 1].layer;
+    letters += std::string(letters.empty() ? "" : last ? " and " : ", ") + row.letter;
+  }
+  return "must be of the letters " + letters + ", with | between stages";
 }
 
 std::optional<std::vector<HybridLayer>> hybrid_layers(std::string_view pattern) {
@@ -68,7 +84,7 @@ std::optional<std::string> hybrid_pattern(const Transformer& model,
   std::string letters;
   for (const LayerRun& run : model.layer_runs) {
     const auto layer = hybrid_layer_of(model.layer_kinds[run.kind].architecture);
-    if (!layer) return std::nullopt;
+    if (!layer || letter_of(*layer) == '\0') return std::nullopt;
     letters.append(static_cast<std::size_t>(run.count), letter_of(*layer));
   }
   if (letters.empty()) return std::nullopt;

@@ -33,13 +33,11 @@ KindSizes sizes_of(const LayerDescription& layer, const Transformer& model) {
     add(Symbol::rotary_head_size, latent->rope_head_size, own.rope_head_size);
     add(Symbol::value_head_size, latent->value_head_size, own.value_head_size);
   }
-  if (const auto& mamba = layer.architecture.mamba) {
-    const Mamba own = model.architecture.mamba.value_or(Mamba{});
-    add(Symbol::mamba_heads, mamba->heads, own.heads);
-    add(Symbol::mamba_head_size, mamba->head_size, own.head_size);
-    add(Symbol::mamba_groups, mamba->groups, own.groups);
-    add(Symbol::mamba_state_size, mamba->state_size, own.state_size);
-  }
+  with_mixer(layer.architecture.mixers, [&](const auto& row, const auto& mixer) {
+    for (const auto& it : row.sizes) {
+      if (it.letter) add(*it.letter, mixer.*it.member, mixer_size(model.architecture.mixers, *it.letter));
+    }
+  });
   if (const auto& experts = layer.architecture.experts) {
     const Experts own = model.architecture.experts.value_or(Experts{});
     add(Symbol::experts, experts->count, own.count);

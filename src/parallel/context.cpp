@@ -12,18 +12,22 @@ std::string layers_named(std::string_view kind) {
   return kind.empty() ? std::string() : " of '" + std::string(kind) + "' layers";
 }
 
-// Ranks change tokens for Mamba's heads and groups, of which each has at least one.
-void check_mamba(std::vector<Problem>& problems, const Mamba& mamba, std::string_view kind,
+// Ranks change tokens for what of a mixer tensor-parallel ranks divide.
+void check_mixer(std::vector<Problem>& problems, const Mixers& mixers, std::string_view kind,
                  const Strategy& strategy) {
   const std::int64_t t = strategy.tensor_parallel;
   const std::int64_t c = strategy.context_parallel;
-  const auto divides = [&](std::int64_t whole, const char* what, const char* why) {
-    if (whole % t != 0 || whole / t % c == 0) return;  // of tensor parallelism legality.cpp says it
-    problems.push_back({"context_parallel", "must divide the " + std::to_string(whole / t) + " " + what +
-                                                layers_named(kind) + " of a `tensor_parallel` rank" + why});
-  };
-  divides(mamba.heads, "Mamba heads", "");
-  divides(mamba.groups, "groups of Mamba heads", ": copies of groups are not modelled");
+  with_mixer(mixers, [&](const auto& row, const auto& mixer) {
+    for (const auto& size : row.sizes) {
+      const std::int64_t whole = mixer.*size.member;
+      // Of tensor parallelism legality.cpp says it.
+      if (size.divided.empty() || whole % t != 0 || whole / t % c == 0) continue;
+      problems.push_back({"context_parallel", "must divide the " + std::to_string(whole / t) + " " +
+                                                  std::string(size.divided) + layers_named(kind) +
+                                                  " of a `tensor_parallel` rank" +
+                                                  std::string(size.context_limit)});
+    }
+  });
 }
 
 bool admits(const Architecture& architecture, CpComm how) {
@@ -37,9 +41,7 @@ template <class Layer>
 void check_layer(std::vector<Problem>& problems, const Layer& layer, std::string_view kind,
                  const Strategy& strategy, std::int64_t inner) {
   const Architecture& architecture = layer.architecture;
-  if (const std::optional<Mamba>& mamba = architecture.mamba) {
-    check_mamba(problems, *mamba, kind, strategy);
-  }
+  check_mixer(problems, architecture.mixers, kind, strategy);
   if (!has_attention(architecture)) return;
   const std::string how(name_of(strategy.cp_comm));
   const std::string of_kind = layers_named(kind);

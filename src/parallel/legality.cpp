@@ -34,10 +34,13 @@ void check_tensor_parallel(Rules& rules, const Transformer& model, const Strateg
     if (has_dense_mlp(layer.architecture)) {
       rules.require_divides(t, layer.feedforward, "tensor_parallel", "the feed-forward width", kind);
     }
-    if (const std::optional<Mamba>& mamba = layer.architecture.mamba) {
-      rules.require_divides(t, mamba->heads, "tensor_parallel", "the Mamba heads", kind);
-      rules.require_divides(t, mamba->groups, "tensor_parallel", "the groups of Mamba heads", kind);
-    }
+    with_mixer(layer.architecture.mixers, [&](const auto& row, const auto& mixer) {
+      for (const auto& size : row.sizes) {
+        if (size.divided.empty()) continue;
+        const std::string what = "the " + std::string(size.divided);
+        rules.require_divides(t, mixer.*size.member, "tensor_parallel", what.c_str(), kind);
+      }
+    });
     if (!attends) return;
     const std::int64_t k = layer.key_value_heads;
     rules.require(t < 1 || k % t == 0 || t % k == 0, "tensor_parallel", [&] {

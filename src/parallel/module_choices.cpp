@@ -6,9 +6,12 @@ std::vector<std::vector<std::string>> module_choices(const Transformer& model, P
   const bool experts = any_experts(model);
   const bool latent =
       any_layer(model, [](const Architecture& layer) { return layer.latent_attention.has_value(); });
-  const bool mamba = any_layer(model, [](const Architecture& layer) { return layer.mamba.has_value(); });
-  if ((!experts && !latent && !mamba) || precision == Precision::fp8_delayed) return {};
-  if (!experts && !latent) return {{"mamba"}};
+  std::vector<std::string> mixers;
+  for_each_mixer([&](const auto& row, auto mixer) {
+    if (any_mixer(model, mixer)) mixers.emplace_back(row.recompute.name);
+  });
+  if ((!experts && !latent && mixers.empty()) || precision == Precision::fp8_delayed) return {};
+  if (!experts && !latent) return {mixers};
   if (!experts) return {{"mla_up_proj"}, {"mla_up_proj", "layernorm"}};
   const bool shared = any_layer(model, [](const Architecture& layer) {
     return layer.experts && layer.experts->shared_feedforward > 0;
@@ -29,9 +32,9 @@ std::vector<std::vector<std::string>> module_choices(const Transformer& model, P
     whole.emplace_back("mlp");
   }
   if (most != choices.back()) choices.push_back(std::move(most));
-  if (mamba) {
-    choices.push_back({"mamba"});
-    whole.emplace_back("mamba");
+  if (!mixers.empty()) {
+    choices.push_back(mixers);
+    whole.insert(whole.end(), mixers.begin(), mixers.end());
   }
   choices.push_back(std::move(whole));
   return choices;

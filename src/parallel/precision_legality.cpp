@@ -21,6 +21,16 @@ bool recomputes_a_cast(const Recomputation& recompute) {
   });
 }
 
+// Whether some of a mixer's linears are of none of these modules: the first group is of them all, the others are its parts.
+template <std::size_t N>
+bool leaves_some(const PrecisionModules& modules, const FixedVector<LinearGroup, N>& groups) {
+  const auto has = [&](const LinearGroup& group) {
+    return modules.contains(from_name<PrecisionModule>(group.name).value());
+  };
+  if (groups.empty() || has(groups[0])) return false;
+  return groups.size() == 1 || !std::all_of(groups.begin() + 1, groups.end(), has);
+}
+
 // Those of the weights and of the tokens of a rank, that are not as long as kernels need.
 class Extents {
  public:
@@ -42,8 +52,10 @@ class Extents {
     if (has_attention(layer.architecture) && !all_half(attention, linear_qkv, linear_proj)) {
       check_attention(layer, kind);
     }
-    const std::optional<Mamba>& of_mamba = layer.architecture.mamba;
-    if (of_mamba && !all_half(mamba, in_proj, out_proj)) check_mamba(*of_mamba, kind);
+    with_mixer(layer.architecture.mixers, [&](const auto& row, const auto& mixer) {
+      if (!leaves_some(strategy_.precision_scope.bf16_modules, row.linears)) return;
+      for (const auto& width : row.widths) check(width.of(mixer) / t, width.what, row_.multiple, kind);
+    });
     if (const std::optional<Experts>& of_experts = layer.architecture.experts) {
       const auto check_width = [&](PrecisionModule module, std::int64_t width, const char* what) {
         if (!is_half(module)) check(width, what, row_.multiple, kind);
@@ -72,13 +84,6 @@ class Extents {
       check(latent->kv_rank, "the rank of latent keys and values", row_.multiple, kind);
       check(layer.heads * latent->value_head_size / t, "the width of the value heads", row_.multiple, kind);
     }
-  }
-
-  void check_mamba(const Mamba& mamba, std::string_view kind) {
-    const std::int64_t inner = mamba.heads * mamba.head_size;
-    const std::int64_t made = 2 * inner + 2 * mamba.groups * mamba.state_size + mamba.heads;
-    check(made / strategy_.tensor_parallel, "the width of z, x, B, C and dt", row_.multiple, kind);
-    check(inner / strategy_.tensor_parallel, "the width of the Mamba heads", row_.multiple, kind);
   }
 
   void check_output_layer(const Transformer& model) {
@@ -136,16 +141,18 @@ bool has_linears_of(PrecisionModule module, const Architecture& layer) {
     case PrecisionModule::attention:
     case PrecisionModule::linear_qkv:
     case PrecisionModule::linear_proj: return has_attention(layer);
-    case PrecisionModule::mamba:
-    case PrecisionModule::in_proj:
-    case PrecisionModule::out_proj: return layer.mamba.has_value();
     case PrecisionModule::mlp: return has_dense_mlp(layer);
     case PrecisionModule::experts: return layer.experts.has_value();
     case PrecisionModule::shared_experts: return layer.experts && layer.experts->shared_feedforward > 0;
     case PrecisionModule::latent_proj: return layer.experts && layer.experts->latent > 0;
-    case PrecisionModule::mtp: break;
+    case PrecisionModule::mtp: return false;
+    case PrecisionModule::first_of_mixers: break;
   }
-  return false;
+  bool has = false;
+  with_mixer(layer.mixers, [&](const auto& row, const auto&) {
+    for (const LinearGroup& group : row.linears) has = has || group.name == name_of(module);
+  });
+  return has;
 }
 
 // Whether a layer has linears of none of these modules. Asked for every strategy of a search, so of the layer, not of its table.
@@ -155,17 +162,17 @@ bool leaves_linears(const PrecisionModules& modules, const Architecture& layer) 
     PrecisionModule part;
     PrecisionModule whole;
   };
-  constexpr std::array<Part, 8> parts{{{linear_qkv, attention},
+  constexpr std::array<Part, 6> parts{{{linear_qkv, attention},
                                        {linear_proj, attention},
-                                       {in_proj, mamba},
-                                       {out_proj, mamba},
                                        {mlp, mlp},
                                        {experts, experts},
                                        {shared_experts, shared_experts},
                                        {latent_proj, latent_proj}}};
-  return std::any_of(parts.begin(), parts.end(), [&](const Part& it) {
-    return has_linears_of(it.part, layer) && !modules.contains(it.part) && !modules.contains(it.whole);
-  });
+  bool leaves = false;
+  with_mixer(layer.mixers, [&](const auto& row, const auto&) { leaves = leaves_some(modules, row.linears); });
+  return leaves || std::any_of(parts.begin(), parts.end(), [&](const Part& it) {
+           return has_linears_of(it.part, layer) && !modules.contains(it.part) && !modules.contains(it.whole);
+         });
 }
 
 void check_bf16_modules(const Transformer& model, const Strategy& strategy, const Demands& require) {

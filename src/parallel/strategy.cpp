@@ -76,11 +76,8 @@ Bindings bindings(const Transformer& model, const Strategy& strategy, const Work
       .bind(Symbol::imbalance, strategy.moe_pad_to_capacity
                                    ? capacity_factor(model)
                                    : fullest_rank(workload.moe_imbalance, model, strategy.expert_parallel));
-  const Mamba mamba = model.architecture.mamba.value_or(Mamba{});
-  letters.bind(Symbol::mamba_heads, number(mamba.heads))
-      .bind(Symbol::mamba_head_size, number(mamba.head_size))
-      .bind(Symbol::mamba_groups, number(mamba.groups))
-      .bind(Symbol::mamba_state_size, number(mamba.state_size));
+  for_each_mixer_letter(
+      [&](Symbol letter) { letters.bind(letter, number(mixer_size(model.architecture.mixers, letter))); });
   const LatentAttention latent = model.architecture.latent_attention.value_or(LatentAttention{});
   letters.bind(Symbol::query_rank, number(latent.q_rank))
       .bind(Symbol::key_value_rank, number(latent.kv_rank))

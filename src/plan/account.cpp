@@ -100,10 +100,10 @@ void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vec
        "flash attention is priced by rates some of which are assumed: no kernels of this device, or none of "
        "its "
        "backward pass, were measured");
-  warn(beyond.scan, "mamba_scan_assumed",
-       "the scan of Mamba layers is priced by the bytes of its kernels, at a rate that was measured on H100 "
-       "in "
-       "the forward pass alone and is assumed for the backward pass and for other devices");
+  for_each_mixer([&, &request = plan.request](const auto& row, auto mixer) {
+    warn(beyond.scan && any_mixer(request.model, mixer), std::string(row.warning.code),
+         std::string(row.warning.text));
+  });
   warn(strategy.precision_scope.attention, "fp8_attention_rates",
        "one rate says how much faster attention is in FP8; measured forward kernels are 6 to 17% off it in "
        "the "

@@ -43,7 +43,7 @@ LayerPrices::LayerPrices(const Request& base)
 
 const ModelLayers& LayerPrices::layers_for(const Strategy& strategy) {
   const bool differ = any_layer(base_.model, [](const Architecture& layer) {
-    return layer.kernels.layout == AttentionLayout::batch_first || layer.mamba;
+    return layer.kernels.layout == AttentionLayout::batch_first || reads_batch_first(layer.mixers);
   });
   LayerChoices choices = layer_choices(base_.model, strategy, base_.software);
   if (!differ || choices.micro_batch > 1) choices.micro_batch = usual_.micro_batch;

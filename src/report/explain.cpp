@@ -91,6 +91,9 @@ Table tensor_table(const ExplainReply& explanation) {
 
 // Letters of axes are spoken of where a run uses them, and letters of experts where the model has any.
 bool is_idle(Symbol symbol, const Transformer& model, const Bindings& letters) {
+  bool of_mixer = false;
+  for_each_mixer_letter([&](Symbol letter) { of_mixer = of_mixer || letter == symbol; });
+  if (of_mixer) return letters[symbol] == 0;
   switch (symbol) {
     case Symbol::max_positions: return true;
     case Symbol::context_parallel:
@@ -105,10 +108,6 @@ bool is_idle(Symbol symbol, const Transformer& model, const Bindings& letters) {
     case Symbol::plain_head_size:
     case Symbol::rotary_head_size:
     case Symbol::value_head_size:
-    case Symbol::mamba_heads:
-    case Symbol::mamba_head_size:
-    case Symbol::mamba_groups:
-    case Symbol::mamba_state_size:
     case Symbol::expert_latent: return letters[symbol] == 0;
     case Symbol::experts:
     case Symbol::experts_per_token:

@@ -3,15 +3,23 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 #include "headroom/model/transformer.hpp"
 
 namespace headroom {
 
-// Returns the attention heads of a kind of layer, the groups of a Mamba layer, or 0.
+// Returns the attention heads of a kind of layer. Of another mixer, returns the greatest number that divides all
+// its divided sizes, or 0.
 inline std::int64_t divided_heads(const LayerDescription& kind) {
   if (has_attention(kind.architecture)) return kind.heads;
-  return kind.architecture.mamba ? kind.architecture.mamba->groups : 0;
+  std::int64_t heads = 0;
+  with_mixer(kind.architecture.mixers, [&](const auto& row, const auto& mixer) {
+    for (const auto& size : row.sizes) {
+      if (!size.divided.empty()) heads = std::gcd(heads, mixer.*size.member);
+    }
+  });
+  return heads;
 }
 
 inline std::int64_t most_heads(const Transformer& model) {

@@ -240,13 +240,13 @@ class Pricing {
   void scan() {
     const Scan scan = scan_of(work_, setting_.letters);
     cost_.beyond.scan = true;
-    const auto add = [&](PassCost& pass, double& launches, AttentionPass of) {
-      pass.memory_bound += scan_time(scan, of, setting_.performance);
+    const auto add = [&](PassCost& pass, double& launches, const ScanWork& of) {
+      pass.memory_bound += scan_time(of, setting_.performance);
       ++pass.operations;
-      launches += static_cast<double>(scan_kernels(of) - 1);
+      launches += static_cast<double>(of.kernels - 1);
     };
-    add(cost_.forward, launches_.forward, AttentionPass::forward);
-    add(cost_.backward_data, launches_.backward_data, AttentionPass::backward);
+    add(cost_.forward, launches_.forward, work_.scan->forward(scan));
+    add(cost_.backward_data, launches_.backward_data, work_.scan->backward(scan));
   }
 
   // Reduces over the parts of the vocabulary the maximum, the target's logit and the sum of exponentials, one

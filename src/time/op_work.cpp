@@ -28,8 +28,10 @@ std::optional<GraphModule> graph_module(const OpTable& table, std::size_t op) {
   const bool mixes = mixed < ops.size();
   const bool feeds = place_of("residual_2") < ops.size();
   if (!mixes && !feeds) return std::nullopt;  // not in a layer
-  if (mixes && op <= mixed)
-    return place_of("mamba_scan") < ops.size() ? GraphModule::mamba : GraphModule::attn;
+  if (mixes && op <= mixed) {
+    const auto scan = std::find_if(ops.begin(), ops.end(), [](const Op& it) { return it.scan != nullptr; });
+    return scan == ops.end() ? GraphModule::attn : from_name<GraphModule>(scan->scan->graph_module).value();
+  }
   const std::size_t routed = place_of("route");
   if (routed == ops.size()) return GraphModule::mlp;
   if (op <= routed || ops[op].name.starts_with("shared")) return GraphModule::moe_router;
@@ -96,6 +98,7 @@ OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted
               .experts = row.weights == WeightClass::expert && !row.products.empty(),
               .has_parts = row.kind == OpKind::loss && sharding.tensor && row.region == Placement::split,
               .in_pieces = full && row.kind == OpKind::linear && !makes_logits(table)};
+  work.scan = row.scan;
   work.launched = launched(table, op, setting.software);
   work.operators = row.operators;
   work.host_waits = row.host_waits && setting.software.cuda_graphs != CudaGraphs::full_iteration;

@@ -58,7 +58,7 @@ inline Attention attention_of(const OpWork& work, const Bindings& letters) {
           .dtype = scores.dtype};
 }
 
-// Returns the GEMMs of C with B in chunks, of states, and of the scores with x (mamba_ops.hpp).
+// Returns the GEMMs of C with B in chunks, of states, and of the scores with x, as a scan's rows state them.
 inline Scan scan_of(const OpWork& work, const Bindings& letters) {
   const ProductWork& scores = work.products[0];
   const ProductWork& outputs = work.products[2];

@@ -29,7 +29,7 @@ TEST_CASE("a run of layers of one part has the kinds of its letters, and says wh
   const Transformer& model = cases.measurements.cases[0].request.model;
   REQUIRE(model.layer_kinds.size() == 3);
   CHECK(model.layer_kinds[0].name == "mamba");
-  CHECK(model.layer_kinds[0].architecture.mamba ==
+  CHECK(model.layer_kinds[0].architecture.mixers.mamba ==
         Mamba{.heads = 64, .head_size = 64, .groups = 8, .state_size = 128});
   CHECK(model.layer_kinds[1].architecture.experts->latent == 256);
   CHECK(model.layer_kinds[1].architecture.activation == Activation::squared_relu);

@@ -38,7 +38,7 @@ def layer_of_include(name, source, src):
     """The layer an include with quotes goes to, None if it is no file of ours."""
     parts = name.split("/")
     if parts[0] == "headroom":
-        return parts[1] if len(parts) == 3 else None
+        return parts[1] if len(parts) >= 3 else None
     if (source.parent / name).is_file():  # an internal header beside the source
         return source.parent.name
     return parts[0] if (src / name).is_file() else None

@@ -11,6 +11,7 @@ namespace headroom {
 
 TEST_CASE("hybrid pattern: a letter for each layer; bars and what is predicted say nothing of them") {
   using enum HybridLayer;
+  const HybridLayer mamba = from_name<HybridLayer>("mamba").value();
   CHECK(hybrid_layers("M-|M*E/*E/*E") == std::vector{mamba, mlp, mamba, attention, experts});
   CHECK_FALSE(hybrid_layers("").has_value());
   CHECK_FALSE(hybrid_layers("/*E").has_value());

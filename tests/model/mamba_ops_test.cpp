@@ -27,7 +27,7 @@ constexpr Architecture part_of_hybrid(LayerParts parts, bool mixes_states) {
   layer.activation = Activation::squared_relu;
   layer.positions = Positions::none;
   layer.parts = parts;
-  if (mixes_states) layer.mamba = Mamba{.heads = 64, .head_size = 64, .groups = 8, .state_size = 128};
+  if (mixes_states) layer.mixers.mamba = Mamba{.heads = 64, .head_size = 64, .groups = 8, .state_size = 128};
   return layer;
 }
 constexpr Architecture mamba_layer = part_of_hybrid(LayerParts::mixer, true);
@@ -129,8 +129,8 @@ TEST_CASE("mamba: bytes of a model file's layers are those of a list of its tens
     Transformer model = nano();
     model.hidden = hidden;
     for (LayerDescription& kind : model.layer_kinds) {
-      if (!kind.architecture.mamba) continue;
-      kind.architecture.mamba =
+      if (!kind.architecture.mixers.mamba) continue;
+      kind.architecture.mixers.mamba =
           Mamba{.heads = heads, .head_size = size, .groups = groups, .state_size = state};
     }
     const Strategy strategy{.tensor_parallel = t, .data_parallel = 1, .sequence_parallel = t > 1};

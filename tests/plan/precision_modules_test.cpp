@@ -102,7 +102,7 @@ TEST_CASE(
   CHECK_FALSE(refuses_modules(mixtral_with_modules(Precision::fp8, PrecisionModule::attention)));
   CHECK(refuses_modules(mixtral_with_modules(Precision::bf16, PrecisionModule::attention)));
   for (const PrecisionModule absent :
-       {PrecisionModule::mlp, PrecisionModule::shared_experts, PrecisionModule::mamba,
+       {PrecisionModule::mlp, PrecisionModule::shared_experts, from_name<PrecisionModule>("mamba").value(),
         PrecisionModule::latent_proj, PrecisionModule::mtp}) {
     CAPTURE(std::string(name_of(absent)));
     CHECK(refuses_modules(mixtral_with_modules(Precision::fp8, absent)));

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "headroom/io/system_file.hpp"
+#include "headroom/model/parts/mamba.hpp"
 #include "headroom/time/streaming.hpp"
 
 namespace headroom {
@@ -21,9 +22,9 @@ TEST_CASE("scan: its kernels move, of a token, what a list of their inputs and o
   const double passing = 4 * 4 + 2 * 4;
   const double scores = 2 * 2 * 8 + 4 * 16;
   const double outputs = 2 * 8 + 2 * 8 + 2 * 4 + 4 * 16 + 2 * 4 * 2 + 2 * 8 + 2 * 2 * 8;
-  CHECK(scan_bytes(scan, AttentionPass::forward).count() == sums + states + passing + scores + outputs);
-  CHECK(convolution_bytes(scan, AttentionPass::forward).count() == 2 * 2 * (8 + 16));
-  CHECK(scan_kernels(AttentionPass::forward) == 6);
+  CHECK(mamba_forward(scan).bytes == sums + states + passing + scores + outputs);
+  CHECK(mamba_forward(scan).convolved_bytes == 2 * 2 * (8 + 16));
+  CHECK(mamba_forward(scan).kernels == 6);
 }
 
 TEST_CASE(
@@ -41,7 +42,7 @@ TEST_CASE(
   const double sums = 2 * 16 + 64 + 2 * 8;
   const double b_and_c_by_scores = 2 * (64 + 16 + 32 + 16);
   const double dt = 8 * 8;
-  CHECK(scan_bytes(scan, AttentionPass::backward).count() ==
+  CHECK(mamba_backward(scan).bytes ==
         again + gate + states + passing + x + b + c + scores + sums + b_and_c_by_scores + dt);
 }
 
@@ -50,26 +51,26 @@ TEST_CASE("scan: the forward kernels on H100 are as fast as they were measured")
   const Scan measured{
       .tokens = 8192, .heads = 128, .head_size = 64, .groups = 1, .state_size = 128, .chunk_size = 256};
   const System h100 = read_system("dgx-h100-80g");
-  const Bytes ungated = scan_bytes(measured, AttentionPass::forward) - Bytes(2 * 2 * 8192.0 * 128 * 64);
+  const Bytes ungated = Bytes(mamba_forward(measured).bytes - 2 * 2 * 8192.0 * 128 * 64);
   const Seconds time = ungated / (132.0 * scan_bandwidth);
   CHECK(8192 / time.count() == doctest::Approx(12.62e6).epsilon(0.05));
-  CHECK(scan_time(measured, AttentionPass::forward, *h100.performance) > time);
+  CHECK(scan_time(mamba_forward(measured), *h100.performance) > time);
 }
 
 TEST_CASE("scan: time grows with the tokens and falls with the ranks, and memory bounds it") {
   const Performance performance = *read_system("dgx-h100-80g").performance;
-  for (const AttentionPass pass : {AttentionPass::forward, AttentionPass::backward}) {
+  for (const auto pass : {mamba_forward, mamba_backward}) {
     Scan half = large;
     half.heads /= 2;
     half.groups /= 2;
     Scan longer = large;
     longer.tokens *= 2;
-    CHECK(scan_time(half, pass, performance) < scan_time(large, pass, performance));
-    CHECK(scan_time(longer, pass, performance) > 1.9 * scan_time(large, pass, performance));
+    CHECK(scan_time(pass(half), performance) < scan_time(pass(large), performance));
+    CHECK(scan_time(pass(longer), performance) > 1.9 * scan_time(pass(large), performance));
     Performance slow = performance;
     slow.device.memory_bandwidth = BytesPerSecond(1e11);
-    const Bytes all = scan_bytes(large, pass) + convolution_bytes(large, pass);
-    CHECK(scan_time(large, pass, slow) >= all / streaming_bandwidth(slow));
+    const Bytes all(pass(large).bytes + pass(large).convolved_bytes);
+    CHECK(scan_time(pass(large), slow) >= all / streaming_bandwidth(slow));
   }
 }
 

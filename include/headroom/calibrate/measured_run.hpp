@@ -67,7 +67,7 @@ struct MeasuredRun {
   std::optional<bool> scaled_rotary;
   bool qk_norm = false;  // per head
   std::int64_t mtp_layers = 0;
-  std::optional<Mamba> mamba;
+  Mixers mixers;
   std::vector<HybridLayer> hybrid_layers;  // if each layer has one part; else empty
 
   std::int64_t tensor_parallel = 1;

@@ -169,10 +169,10 @@ class Expr {
                                                                Symbol::plain_head_size,
                                                                Symbol::rotary_head_size,
                                                                Symbol::value_head_size,
-                                                               Symbol::mamba_heads,
-                                                               Symbol::mamba_head_size,
-                                                               Symbol::mamba_groups,
-                                                               Symbol::mamba_state_size,
+                                                               Symbol::recurrent_heads,
+                                                               Symbol::recurrent_head_size,
+                                                               Symbol::recurrent_groups,
+                                                               Symbol::recurrent_state_size,
                                                                Symbol::heads,
                                                                Symbol::key_value_heads,
                                                                Symbol::sequence,
@@ -243,10 +243,10 @@ inline constexpr Monomial e{Symbol::head_size};
 inline constexpr Monomial i{Symbol::plain_head_size};
 inline constexpr Monomial j{Symbol::rotary_head_size};
 inline constexpr Monomial l{Symbol::value_head_size};
-inline constexpr Monomial H{Symbol::mamba_heads};
-inline constexpr Monomial P{Symbol::mamba_head_size};
-inline constexpr Monomial G{Symbol::mamba_groups};
-inline constexpr Monomial S{Symbol::mamba_state_size};
+inline constexpr Monomial H{Symbol::recurrent_heads};
+inline constexpr Monomial P{Symbol::recurrent_head_size};
+inline constexpr Monomial G{Symbol::recurrent_groups};
+inline constexpr Monomial S{Symbol::recurrent_state_size};
 inline constexpr Monomial f{Symbol::feedforward};
 inline constexpr Monomial g{Symbol::expert_feedforward};
 inline constexpr Monomial D{Symbol::expert_latent};

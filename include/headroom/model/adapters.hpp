@@ -48,34 +48,25 @@ struct Lora {
 
 constexpr bool trains_adapters(const Lora& lora) { return lora.rank > 0; }
 
-// A name of linears, as Hugging Face's and Megatron-LM's modules are called.
-struct LoraTarget {
-  std::string_view name;
-  std::string_view also;                // Megatron-LM's name, or a short one; empty: none
-  std::array<std::string_view, 3> ops;  // that it is of, in a dense layer, of experts and of shared ones
-  int part;  // of the op's outputs or of gate and up; all_parts: of all, with one adapter
-};
-inline constexpr int all_parts = -1;
-
-inline constexpr std::array<LoraTarget, 17> lora_targets{{
-    {"q_proj", "q", {"qkv"}, 0},
-    {"k_proj", "k", {"qkv"}, 1},
-    {"v_proj", "v", {"qkv"}, 2},
-    {"qkv_proj", "linear_qkv", {"qkv"}, all_parts},
-    {"o_proj", "linear_proj", {"projection"}, all_parts},
-    {"gate_proj", "gate", {"mlp_up", "expert_up", "shared_up"}, 0},
-    {"up_proj", "up", {"mlp_up", "expert_up", "shared_up"}, 1},
-    {"gate_up_proj", "linear_fc1", {"mlp_up", "expert_up", "shared_up"}, all_parts},
-    {"down_proj", "linear_fc2", {"mlp_down", "expert_down", "shared_down"}, all_parts},
-    {"q_a_proj", "linear_q_down_proj", {"q_down"}, all_parts},
-    {"q_b_proj", "linear_q_up_proj", {"q_up"}, all_parts},
-    {"kv_a_proj_with_mqa", "linear_kv_down_proj", {"kv_down"}, all_parts},
-    {"kv_b_proj", "linear_kv_up_proj", {"kv_up"}, all_parts},
-    {"o", "proj", {"projection"}, all_parts},
-    {"down", "fc2", {"mlp_down", "expert_down", "shared_down"}, all_parts},
-    {"in_proj", "", {"in_proj"}, all_parts},
-    {"out_proj", "", {"out_proj"}, all_parts},
-}};
+inline constexpr auto lora_targets = with_those_of_mixers(
+    std::array<LoraTarget, 15>{{
+        {"q_proj", "q", {"qkv"}, 0},
+        {"k_proj", "k", {"qkv"}, 1},
+        {"v_proj", "v", {"qkv"}, 2},
+        {"qkv_proj", "linear_qkv", {"qkv"}, all_parts},
+        {"o_proj", "linear_proj", {"projection"}, all_parts},
+        {"gate_proj", "gate", {"mlp_up", "expert_up", "shared_up"}, 0},
+        {"up_proj", "up", {"mlp_up", "expert_up", "shared_up"}, 1},
+        {"gate_up_proj", "linear_fc1", {"mlp_up", "expert_up", "shared_up"}, all_parts},
+        {"down_proj", "linear_fc2", {"mlp_down", "expert_down", "shared_down"}, all_parts},
+        {"q_a_proj", "linear_q_down_proj", {"q_down"}, all_parts},
+        {"q_b_proj", "linear_q_up_proj", {"q_up"}, all_parts},
+        {"kv_a_proj_with_mqa", "linear_kv_down_proj", {"kv_down"}, all_parts},
+        {"kv_b_proj", "linear_kv_up_proj", {"kv_up"}, all_parts},
+        {"o", "proj", {"projection"}, all_parts},
+        {"down", "fc2", {"mlp_down", "expert_down", "shared_down"}, all_parts},
+    }},
+    lora_targets_of_mixers);
 
 // A name that stands for all of them; one alone.
 inline constexpr std::string_view every_linear = "all-linear";

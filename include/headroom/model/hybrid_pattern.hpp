@@ -1,7 +1,7 @@
 // Layers of one part as a text with a letter for each, as Megatron-LM and Nemotron's config.json write them
 // [Megatron-LM, core/models/hybrid/hybrid_layer_allocation.py, --hybrid-layer-pattern, formerly --hybrid-override-pattern].
 //
-//   M  Mamba     *  attention     -  MLP     E  mixture of experts
+//   *  attention     -  MLP     E  mixture of experts     the letters of other mixers (parts/mixers.hpp)
 //
 // A | divides pipeline stages, and what stands behind a / is of multi-token prediction; both say nothing of the layers.
 #pragma once
@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "headroom/core/names.hpp"
@@ -20,26 +19,38 @@
 
 namespace headroom {
 
-enum class HybridLayer : std::uint8_t { mamba, attention, mlp, experts };
-// Names of their kinds in model files.
-template <>
-inline constexpr std::array<Spelling<HybridLayer>, 4> spellings<HybridLayer>{{
-    {HybridLayer::mamba, "mamba"},
-    {HybridLayer::attention, "attention"},
-    {HybridLayer::mlp, "mlp"},
-    {HybridLayer::experts, "moe"},
-}};
+// What a layer of one part is; other mixers follow.
+enum class HybridLayer : std::uint8_t { attention, mlp, experts, first_of_mixers };
 
-inline constexpr std::array<std::pair<char, HybridLayer>, 4> hybrid_letters{{{'M', HybridLayer::mamba},
-                                                                             {'*', HybridLayer::attention},
-                                                                             {'-', HybridLayer::mlp},
-                                                                             {'E', HybridLayer::experts}}};
+struct HybridLayerRow {
+  HybridLayer layer;
+  std::string_view name;  // of its kind in model files
+  char letter;            // '\0': no pattern has it
+};
+
+inline constexpr auto hybrid_layer_rows = [] {
+  FixedVector<HybridLayerRow, 8> rows;
+  auto next = static_cast<std::uint8_t>(HybridLayer::first_of_mixers);
+  for_each_mixer([&](const auto& row, auto) {
+    rows.push_back({static_cast<HybridLayer>(next++), row.name, row.letter});
+  });
+  rows.push_back({HybridLayer::attention, "attention", '*'});
+  rows.push_back({HybridLayer::mlp, "mlp", '-'});
+  rows.push_back({HybridLayer::experts, "moe", 'E'});
+  return rows;
+}();
+template <>
+inline constexpr auto spellings<HybridLayer> = [] {
+  std::array<Spelling<HybridLayer>, hybrid_layer_rows.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i] = {hybrid_layer_rows[i].layer, hybrid_layer_rows[i].name};
+  return all;
+}();
 
 LayerParts part_of(HybridLayer layer);
 
 // What a text must be that hybrid_layers() reads.
-inline constexpr std::string_view hybrid_pattern_rule =
-    "must be of the letters M, *, - and E, with | between stages";
+std::string hybrid_pattern_rule();
 
 // In the order of the model; nothing where a letter is none of these, or there is none.
 std::optional<std::vector<HybridLayer>> hybrid_layers(std::string_view pattern);

@@ -4,16 +4,25 @@
 //   norm_1  qkv  [qk_norm]  [rotary]  core attention  projection  [post_norm_1]  residual_1
 //   norm_2  mlp_up  activation  mlp_down  [post_norm_2]  residual_2
 //
-// or, of latent attention, its rows in qkv_ops.hpp, of Mamba those of mamba_ops.hpp, and of a mixture of experts those of
+// or, of latent attention, its rows in qkv_ops.hpp, of another mixer those of parts/, and of a mixture of experts those of
 // expert_ops.hpp. A layer of one part has the rows of one line, to the residual add.
 // Where attention and MLP are parallel, both read the layer's input and both are added to it: one's sum is the other's stream.
 #pragma once
 
 #include "headroom/model/attention_ops.hpp"
 #include "headroom/model/expert_ops.hpp"
-#include "headroom/model/mamba_ops.hpp"
+#include "headroom/model/parts/mamba_ops.hpp"
 
 namespace headroom {
+
+// Attention, or what stands in its place.
+constexpr ValueId mix(OpBuilder& layer, ValueId input) {
+  const Mixers& mixers = layer.arch.mixers;
+  if (!has_mixer(mixers)) return attention(layer, input);
+  ValueId mixed = nowhere;
+  with_mixer(mixers, [&](const auto&, const auto& sizes) { mixed = mixer_ops(layer, sizes, input); });
+  return mixed;
+}
 
 constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence = false,
                             Dispatcher dispatcher = Dispatcher::alltoall, bool pads_rows = false,
@@ -35,7 +44,7 @@ constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence 
   ValueId middle = input;
   if (architecture.parts != LayerParts::mlp) {
     normalized = before("norm_1", input);
-    const ValueId mixed = architecture.mamba ? mamba(layer, normalized) : attention(layer, normalized);
+    const ValueId mixed = mix(layer, normalized);
     middle = layer.residual("residual_1", after("post_norm_1", mixed), input);
   }
   if (architecture.parts == LayerParts::mixer) return layer.table;

@@ -14,6 +14,7 @@
 #include "headroom/core/fixed_vector.hpp"
 #include "headroom/expr/expr.hpp"
 #include "headroom/model/exchange.hpp"
+#include "headroom/model/scan.hpp"
 
 namespace headroom {
 
@@ -41,7 +42,7 @@ enum class OpKind : std::uint8_t {
   batched_matmul,
   softmax,
   flash_attention,
-  scan,  // of a Mamba mixer, its convolution included (mamba_ops.hpp)
+  scan,  // over a sequence, its convolution included
   elementwise,
   copy,
   embedding,
@@ -160,9 +161,10 @@ struct Op {
   bool quantized = false;  // its weights are of fewer bits, and made BF16 for each use (model/adapters.hpp)
   bool reads_gathered = false;  // its input as an op before it gathered that, which it keeps so
   SmallOperators operators{};
-  bool host_waits = false;  // before it, for numbers that the device has made
-  int merged = 1;           // linears of equal width whose outputs stand side by side in its output
-  bool unfused = false;     // operators of the framework in a row: `traffic` has all that they move
+  bool host_waits = false;            // before it, for numbers that the device has made
+  int merged = 1;                     // linears of equal width whose outputs stand side by side in its output
+  bool unfused = false;               // operators of the framework in a row: `traffic` has all that they move
+  const ScanKernels* scan = nullptr;  // of a scan
 };
 
 // Whether its weights are factors of products of fewer than 16 bits.

@@ -12,22 +12,21 @@
 
 #include "headroom/core/names.hpp"
 #include "headroom/model/op_table.hpp"
+#include "headroom/model/parts/mixers.hpp"
 
 namespace headroom {
 
-// mtp: all that predicts tokens further ahead. The others are linears of layers.
+// mtp: all that predicts tokens further ahead. The others are linears of layers; those of mixers follow (parts/mixers.hpp).
 enum class PrecisionModule : std::uint8_t {
   attention,
   linear_qkv,
   linear_proj,
-  mamba,
-  in_proj,
-  out_proj,
   mlp,
   experts,
   shared_experts,
   latent_proj,
   mtp,
+  first_of_mixers,
 };
 
 struct PrecisionModuleRow {
@@ -36,23 +35,24 @@ struct PrecisionModuleRow {
   std::string_view ops;  // with spaces between
 };
 
-inline constexpr std::array<PrecisionModuleRow, 11> precision_modules{{
-    {PrecisionModule::attention, "attention", "qkv q_down q_up kv_down kv_up projection"},
-    {PrecisionModule::linear_qkv, "linear_qkv", "qkv q_down q_up kv_down kv_up"},
-    {PrecisionModule::linear_proj, "linear_proj", "projection"},
-    {PrecisionModule::mamba, "mamba", "in_proj out_proj"},
-    {PrecisionModule::in_proj, "in_proj", "in_proj"},
-    {PrecisionModule::out_proj, "out_proj", "out_proj"},
-    {PrecisionModule::mlp, "mlp", "mlp_up mlp_down"},
-    {PrecisionModule::experts, "experts", "expert_up expert_down"},
-    {PrecisionModule::shared_experts, "shared_experts", "shared_up shared_down"},
-    {PrecisionModule::latent_proj, "latent_proj", "latent_down latent_up"},
-    {PrecisionModule::mtp, "mtp", ""},
-}};
-
-constexpr const PrecisionModuleRow& row_of(PrecisionModule module) {
-  return precision_modules[static_cast<std::size_t>(module)];
-}
+// In the order in which they are listed.
+inline constexpr auto precision_modules = [] {
+  FixedVector<PrecisionModuleRow, 32> rows{
+      {PrecisionModule::attention, "attention", "qkv q_down q_up kv_down kv_up projection"},
+      {PrecisionModule::linear_qkv, "linear_qkv", "qkv q_down q_up kv_down kv_up"},
+      {PrecisionModule::linear_proj, "linear_proj", "projection"}};
+  auto next = static_cast<std::uint8_t>(PrecisionModule::first_of_mixers);
+  for (const LinearGroup& group : linears_of_mixers)
+    rows.push_back({static_cast<PrecisionModule>(next++), group.name, group.ops});
+  for (const PrecisionModuleRow& row :
+       {PrecisionModuleRow{PrecisionModule::mlp, "mlp", "mlp_up mlp_down"},
+        PrecisionModuleRow{PrecisionModule::experts, "experts", "expert_up expert_down"},
+        PrecisionModuleRow{PrecisionModule::shared_experts, "shared_experts", "shared_up shared_down"},
+        PrecisionModuleRow{PrecisionModule::latent_proj, "latent_proj", "latent_down latent_up"},
+        PrecisionModuleRow{PrecisionModule::mtp, "mtp", ""}})
+    rows.push_back(row);
+  return rows;
+}();
 
 // Some of them.
 class PrecisionModules {
@@ -91,19 +91,12 @@ constexpr bool is_among(const PrecisionModules& modules, const Op& op) {
 }
 
 template <>
-inline constexpr std::array<Spelling<PrecisionModule>, precision_modules.size()> spellings<PrecisionModule>{{
-    {PrecisionModule::attention, precision_modules[0].name},
-    {PrecisionModule::linear_qkv, precision_modules[1].name},
-    {PrecisionModule::linear_proj, precision_modules[2].name},
-    {PrecisionModule::mamba, precision_modules[3].name},
-    {PrecisionModule::in_proj, precision_modules[4].name},
-    {PrecisionModule::out_proj, precision_modules[5].name},
-    {PrecisionModule::mlp, precision_modules[6].name},
-    {PrecisionModule::experts, precision_modules[7].name},
-    {PrecisionModule::shared_experts, precision_modules[8].name},
-    {PrecisionModule::latent_proj, precision_modules[9].name},
-    {PrecisionModule::mtp, precision_modules[10].name},
-}};
+inline constexpr auto spellings<PrecisionModule> = [] {
+  std::array<Spelling<PrecisionModule>, precision_modules.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i] = {precision_modules[i].module, precision_modules[i].name};
+  return all;
+}();
 
 inline std::vector<std::string_view> names_of(const PrecisionModules& modules) {
   std::vector<std::string_view> names;

@@ -12,6 +12,7 @@
 #include "headroom/core/names.hpp"
 #include "headroom/model/attention_variants.hpp"
 #include "headroom/model/kernels.hpp"
+#include "headroom/model/parts/mixers.hpp"
 
 namespace headroom {
 
@@ -55,21 +56,9 @@ constexpr std::int64_t groups_per_token(const Experts& experts) {
   return experts.groups_per_token > 0 ? experts.groups_per_token : experts.groups;
 }
 
-// The parts that a layer has: a mixer of tokens, which is attention or Mamba, and an MLP or a mixture of experts; or one of them,
+// The parts that a layer has: a mixer of tokens, which is attention or another, and an MLP or a mixture of experts; or one of them,
 // with a normalization and a residual add of its own [Megatron-LM, --hybrid-layer-pattern].
 enum class LayerParts : std::uint8_t { both, mixer, mlp };
-
-// The mixer of Mamba-2 in place of attention [Dao and Gu, arXiv:2405.21060].
-struct Mamba {
-  std::int64_t heads = 0;       // H
-  std::int64_t head_size = 0;   // P
-  std::int64_t groups = 0;      // G, each of H/G heads that share B and C
-  std::int64_t state_size = 0;  // S
-  std::int64_t conv_width = 4;  // tokens that the causal convolution sees
-  std::int64_t chunk_size =
-      128;  // tokens that the scan takes at a time [Megatron-LM, core/ssm/mamba_mixer.py]
-  friend bool operator==(const Mamba&, const Mamba&) = default;
-};
 
 // The choices of op table rows. A literal type, so that tables can be composed at compile time.
 struct Architecture {
@@ -94,7 +83,7 @@ struct Architecture {
   bool attention_sinks = false;    // a learned logit for each head in its softmax's sum (gpt-oss)
   bool attention_softcap = false;  // scores go through cap tanh(scores/cap) (Gemma 2)
   std::optional<LatentAttention> latent_attention;
-  std::optional<Mamba> mamba;      // in place of attention
+  Mixers mixers;                   // in place of attention
   std::optional<Experts> experts;  // in place of the MLP
   LayerParts parts = LayerParts::both;
   Kernels kernels;
@@ -122,9 +111,9 @@ constexpr Architecture with_kernels(Architecture architecture, const StackKernel
   return architecture;
 }
 
-// A layer of an MLP alone has no Mamba either, and one of a mixer alone has no experts.
+// A layer of an MLP alone has no other mixer either, and one of a mixer alone has no experts.
 constexpr bool has_attention(const Architecture& layer) {
-  return layer.parts != LayerParts::mlp && !layer.mamba;
+  return layer.parts != LayerParts::mlp && !has_mixer(layer.mixers);
 }
 constexpr bool has_dense_mlp(const Architecture& layer) {
   return layer.parts != LayerParts::mixer && !layer.experts;
@@ -193,6 +182,12 @@ bool any_layer(const Transformer& model, Rule rule) {
     if (rule(kind.architecture)) return true;
   }
   return false;
+}
+
+// Whether any layer has a mixer.
+template <class Mixer>
+bool any_mixer(const Transformer& model, std::optional<Mixer> Mixers::*mixer) {
+  return any_layer(model, [&](const Architecture& layer) { return (layer.mixers.*mixer).has_value(); });
 }
 
 inline bool any_experts(const Transformer& model) {

@@ -1,38 +1,32 @@
 // The parts of a layer that Megatron-Core recomputes by name [--recompute-modules, core/transformer/transformer_config.py],
-// as ops of our tables. A module that discards drops its output too, and makes it again before the op that reads it
-// needs it for a gradient; another one is a checkpoint, whose output stays where somebody outside has saved it.
+// as ops of our tables.
 #pragma once
 
 #include <array>
 #include <string_view>
 
+#include "headroom/model/parts/mixers.hpp"
 #include "headroom/parallel/compose.hpp"
 
 namespace headroom {
 
-struct RecomputeModule {
-  std::string_view name;
-  bool discards;
-  std::string_view ops;  // with spaces between; empty: core attention
-};
-
-inline constexpr std::array recompute_modules{
-    RecomputeModule{"core_attn", false, ""},
-    RecomputeModule{"mlp", false, "mlp_up clamp activation mlp_down"},
-    RecomputeModule{
-        "moe", false,
-        "router route latent_down permute dispatch sort pad_rows scale_inputs expert_up expert_clamp "
-        "expert_activation weigh expert_down unpad_rows "
-        "unsort combine unpermute cast_sums cast_back latent_up "
-        "shared_up shared_clamp shared_activation shared_down shared_gate apply_shared_gate add_shared"},
-    RecomputeModule{"shared_experts", false,
-                    "shared_up shared_clamp shared_activation shared_down shared_gate apply_shared_gate"},
-    RecomputeModule{"moe_act", true, "expert_clamp expert_activation"},
-    RecomputeModule{"layernorm", true, "norm_1 norm_2"},
-    RecomputeModule{"mla_up_proj", true, "q_latent_norm q_up kv_latent_norm kv_up mla_rotary"},
-    // Of Megatron-LM's pull request 5463.
-    RecomputeModule{"mamba", false, "in_proj to_batch_first mamba_scan from_batch_first mamba_norm out_proj"},
-};
+inline constexpr auto recompute_modules = with_those_of_mixers(
+    std::array{
+        RecomputeModule{"core_attn", false, ""},
+        RecomputeModule{"mlp", false, "mlp_up clamp activation mlp_down"},
+        RecomputeModule{
+            "moe", false,
+            "router route latent_down permute dispatch sort pad_rows scale_inputs expert_up expert_clamp "
+            "expert_activation weigh expert_down unpad_rows "
+            "unsort combine unpermute cast_sums cast_back latent_up "
+            "shared_up shared_clamp shared_activation shared_down shared_gate apply_shared_gate add_shared"},
+        RecomputeModule{"shared_experts", false,
+                        "shared_up shared_clamp shared_activation shared_down shared_gate apply_shared_gate"},
+        RecomputeModule{"moe_act", true, "expert_clamp expert_activation"},
+        RecomputeModule{"layernorm", true, "norm_1 norm_2"},
+        RecomputeModule{"mla_up_proj", true, "q_latent_norm q_up kv_latent_norm kv_up mla_rotary"},
+    },
+    recompute_modules_of_mixers);
 
 // Whether an op is among those of a module, as its list names them.
 constexpr bool is_among(std::string_view ops, const Op& op) {

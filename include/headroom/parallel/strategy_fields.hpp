@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "headroom/core/error.hpp"
+#include "headroom/core/fixed_text.hpp"
+#include "headroom/parallel/recompute_modules.hpp"
 #include "headroom/parallel/strategy.hpp"
 #include "headroom/parallel/strategy_member.hpp"
 
@@ -51,6 +53,30 @@ struct StrategyField {
   std::string_view value;  // what stands for the value in the help; empty: a flag without one
   std::string_view help;
 };
+
+inline constexpr auto recompute_help = [] {
+  FixedText<512> text;
+  text += "Recompute these ops (see: headroom explain) or Megatron-Core's modules: ";
+  for (std::size_t i = 0; i < recompute_modules.size(); ++i) {
+    text += i == 0 ? "" : ", ";
+    text += recompute_modules[i].name;
+  }
+  return text;
+}();
+
+inline constexpr auto bf16_modules_help = [] {
+  FixedText<512> text;
+  text += "With FP8 or FP4: linears that stay in BF16: attention or linear_qkv, linear_proj; ";
+  for_each_mixer([&](const auto& row, auto) {
+    for (std::size_t i = 0; i < row.linears.size(); ++i) {
+      text += i == 0 ? "" : i == 1 ? " or " : ", ";
+      text += row.linears[i].name;
+    }
+    text += "; ";
+  });
+  text += "mlp, experts, shared_experts, latent_proj, mtp";
+  return text;
+}();
 
 // In the order in which flags are written.
 inline constexpr std::array strategy_fields{
@@ -141,10 +167,7 @@ inline constexpr std::array strategy_fields{
                   "none (default), selective (core attention), full, or selective_op (torchtitan's, by op)"},
     StrategyField{"recompute_ops", member<&Strategy::recompute, &Recomputation::ops>(),
                   "strategy/recompute/ops", "", "recompute-modules", 0, FieldGroup::recompute,
-                  FieldDistance::none, false, "OP,OP,...",
-                  "Recompute these ops (see: headroom explain) or Megatron-Core's modules: core_attn, mlp, "
-                  "moe, shared_experts, moe_act, layernorm, mla_up_proj, "
-                  "mamba"},
+                  FieldDistance::none, false, "OP,OP,...", recompute_help.view()},
     StrategyField{"recompute_layers", member<&Strategy::recompute, &Recomputation::layers>(),
                   "strategy/recompute/layers", "", "recompute-num-layers", 1, FieldGroup::recompute,
                   FieldDistance::none, true, "K",
@@ -209,9 +232,7 @@ inline constexpr std::array strategy_fields{
                   FieldDistance::none, false, "", "With mxfp8: the output layer in MXFP8 too"},
     StrategyField{"bf16_modules", member<&Strategy::precision_scope, &PrecisionScope::bf16_modules>(),
                   "strategy/bf16_modules", "", "", 0, FieldGroup::saved, FieldDistance::none, false,
-                  "NAME,NAME,...",
-                  "With FP8 or FP4: linears that stay in BF16: attention or linear_qkv, linear_proj; mamba "
-                  "or in_proj, out_proj; mlp, experts, shared_experts, latent_proj, mtp"},
+                  "NAME,NAME,...", bf16_modules_help.view()},
     StrategyField{"tp_only_amax_red", member<&Strategy::tp_only_amax_red>(), "strategy/tp_only_amax_red", "",
                   "", 0, FieldGroup::saved, FieldDistance::none, false, "",
                   "With fp8_delayed: reduce amax over TP x CP ranks only, not over DP ranks"},

@@ -69,7 +69,7 @@ struct Extrapolations {
   bool unaligned_heads = false;    // head size not a multiple of 8: GEMMs cannot use tensor cores
   bool attention_size = false;     // flash attention outside the fitted sizes
   bool flash_attention = false;    // any flash attention: its rates may be assumed
-  bool scan = false;               // a Mamba mixer: rates of one device stand for all
+  bool scan = false;               // a scan over a sequence: rates of one device stand for all
   bool grouped_products = false;   // grouped expert GEMMs, priced by their own rates
   std::uint32_t narrow_types = 0;  // dtypes of GEMMs: a bit for each index in narrow_types
   friend bool operator==(const Extrapolations&, const Extrapolations&) = default;

@@ -63,6 +63,7 @@ struct OpWork {
   bool in_pieces = false;  // GEMMs and their collectives can overlap in pieces
   std::vector<Collective> collectives;
   std::vector<ProductWork> products;
+  const ScanKernels* scan = nullptr;
   Expr attention;  // bytes of flash attention's inputs and output gradients
   std::vector<StreamingKernel> forward;
   std::vector<StreamingKernel> backward;
