@@ -8,7 +8,6 @@
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
-#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/plan/plan.hpp"
 #include "precision_words.hpp"
 #include "run_model.hpp"

@@ -4,8 +4,7 @@
 #include "cli/output.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/system_flags.hpp"
-#include "headroom/parallel/precision_legality.hpp"
-#include "headroom/parallel/stack_legality.hpp"
+#include "headroom/parallel/legality.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -36,7 +35,7 @@ void run(const ExplainFlags& flags) {
     }
   }
   if (on_system && problems.empty()) {
-    for (const Problem& problem : precision_illegalities(request.system, request.strategy))
+    for (const Problem& problem : system_illegalities(request.system, request.strategy, Whose::device))
       problems.push_back(by_flag(problem));
   }
   if (request.strategy.recompute.window) {

@@ -19,7 +19,7 @@
 namespace headroom::cli {
 namespace {
 
-// A sharding that a stack has not is what others have. The rule ends with it (parallel/stack_legality.cpp).
+// A sharding that a stack has not is what others have. The rule ends with it (parallel/rules/stack.cpp).
 std::string stacks_that_have(const Problem& problem) {
   if (problem.where != "data_sharding" || problem.rule.find("on the stack") == std::string::npos) return {};
   for (const auto& [mode, name] : spellings<DataSharding>) {

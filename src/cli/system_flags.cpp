@@ -7,7 +7,6 @@
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
-#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 
 namespace headroom::cli {

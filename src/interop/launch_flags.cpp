@@ -10,9 +10,9 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/joined.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/offload_modules.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
-#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 #include "interop/launcher_flags.hpp"
 #include "interop/megatron_flags.hpp"
@@ -258,10 +258,10 @@ std::optional<LaunchFlags> launch_flags(const Transformer& model, const Strategy
   if (!software.launcher) return std::nullopt;
   std::vector<std::string> untold;
   Strategy told = told_part(model, strategy, software, untold);
-  for (const LauncherRule& rule : launcher_rules()) {
-    if (rule.holds(software, model, strategy)) continue;
-    untold.push_back(by_flag({std::string(rule.field), rule.text(software, strategy)}).rule);
-    rule.put_usual(told);
+  const Asked asked{model, strategy, workload, software};
+  for (const auto& [rule, problem] : broken_rules(asked, rules_of(Whose::launcher))) {
+    untold.push_back(by_flag(problem).rule);
+    rule->put_usual(told);
   }
   LaunchFlags flags = flags_of(*software.launcher, model, told, workload, software);
   flags.lacks.insert(flags.lacks.end(), untold.begin(), untold.end());

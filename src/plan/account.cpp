@@ -8,7 +8,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/model/expert_load.hpp"
-#include "headroom/parallel/stack_legality.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/plan/interval.hpp"
 

@@ -5,9 +5,9 @@
 #include "headroom/core/contains.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/module_choices.hpp"
 #include "headroom/parallel/offload_modules.hpp"
-#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom {

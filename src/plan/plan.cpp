@@ -4,9 +4,6 @@
 #include <utility>
 
 #include "headroom/parallel/legality.hpp"
-#include "headroom/parallel/offload_legality.hpp"
-#include "headroom/parallel/precision_legality.hpp"
-#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/plan/composer.hpp"
 
 namespace headroom {
@@ -35,14 +32,12 @@ Component largest_component(const RankMemory& rank) {
   return largest;
 }
 
+Asked asked(const Request& request, const Strategy& strategy) {
+  return {request.model, strategy, request.workload, request.software, &request.system};
+}
+
 std::vector<Problem> illegalities(const Request& request, const Strategy& strategy) {
-  std::vector<Problem> problems = illegalities(request.model, strategy, request.workload, request.software);
-  for (const std::vector<Problem>& more :
-       {stack_illegalities(request.software, strategy), precision_illegalities(request.system, strategy),
-        offload_illegalities(request.system, strategy)}) {
-    problems.insert(problems.end(), more.begin(), more.end());
-  }
-  return problems;
+  return problems_of(asked(request, strategy), all_rules);
 }
 
 Evaluation evaluate(const Request& request) { return Composer(request).evaluate(request.strategy); }

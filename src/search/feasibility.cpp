@@ -125,8 +125,8 @@ std::optional<Strategy> Feasibility::fitting_strategy(const Space& space) {
     Strategy strategy = with_sharding(*layout, sharding);
     composer_.set_layout(strategy);
     for (const Recomputation& recompute : recomputations(base_, lean, *layout)) {
-      if (!goes_with(recompute, sharding.data_sharding, base_.model, *layout)) continue;
       strategy.recompute = recompute;
+      if (!may_recompute(base_, strategy)) continue;
       std::optional<Strategy> fitting = strategy;
       if (!fits(strategy))
         fitting = placed && !recompute.window ? by_memory.fitting(composer_, strategy) : std::nullopt;
@@ -159,7 +159,7 @@ std::vector<Strategy> Feasibility::fitting_of(const Space& space, std::span<cons
   LayersByMemory by_memory(base_, lean);
   std::vector<Strategy> found;
   for (const Strategy& layout : layouts) {
-    if (layout_illegalities(base_, layout).empty() && fits(layout, lean, by_memory)) found.push_back(layout);
+    if (is_legal_layout(base_, layout) && fits(layout, lean, by_memory)) found.push_back(layout);
   }
   return found;
 }
@@ -172,8 +172,8 @@ bool Feasibility::fits(const Strategy& layout, const Space& lean, LayersByMemory
     Strategy strategy = with_sharding(layout, sharding);
     composer_.set_layout(strategy);
     for (const Recomputation& recompute : recomputations(base_, lean, layout)) {
-      if (!goes_with(recompute, sharding.data_sharding, base_.model, layout)) continue;
       strategy.recompute = recompute;
+      if (!may_recompute(base_, strategy)) continue;
       if (fits(strategy)) return true;
       if (placed && !recompute.window && by_memory.fitting(composer_, strategy)) return true;
     }
@@ -198,8 +198,8 @@ bool Feasibility::fits_within(const Strategy& layout, const Space& space, Layers
     const bool in_time = composer_.least_iteration(strategy) <= most;
     if (!in_time && !placed) continue;
     for (const Recomputation& recompute : recomputations(base_, space, layout)) {
-      if (!goes_with(recompute, sharding.data_sharding, base_.model, layout)) continue;
       strategy.recompute = recompute;
+      if (!may_recompute(base_, strategy)) continue;
       if (!fits(strategy)) {
         if (placed && !recompute.window) too_large.push_back(strategy);
       } else if (in_time && composer_.least_iteration(strategy) <= most &&

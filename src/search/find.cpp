@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "headroom/core/error.hpp"
+#include "headroom/parallel/divided_sizes.hpp"
 #include "headroom/search/feasibility.hpp"
 #include "headroom/search/obstacle.hpp"
-#include "search/divided_heads.hpp"
 #include "search/largest.hpp"
 #include "search/longest_sequence.hpp"
 
@@ -59,8 +59,8 @@ class Finder {
       found_.least =
           std::min(found_.least, devices_lower_bound(requests[i], space_, within_of(question_, workload, 1)));
     }
-    // No legal t exceeds the heads, no p the layers, no d the batch.
-    const double most_used = static_cast<double>(most_heads(base_.model)) *
+    // No legal t exceeds what it splits, no p the layers, no d the batch.
+    const double most_used = static_cast<double>(most_ranks(base_.model, ParallelAxis::tensor)) *
                              static_cast<double>(base_.model.layers) * static_cast<double>(largest_batch);
     const std::int64_t most = static_cast<double>(question_.most) > most_used
                                   ? static_cast<std::int64_t>(most_used)

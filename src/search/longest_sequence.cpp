@@ -7,7 +7,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/context.hpp"
-#include "search/divided_heads.hpp"
+#include "headroom/parallel/divided_sizes.hpp"
 #include "search/largest.hpp"
 
 namespace headroom {
@@ -23,8 +23,9 @@ class SequenceFinder {
   // context parallelism may be illegal.
   std::optional<std::int64_t> run() {
     std::int64_t unit = question_.step;
+    const std::int64_t most = most_ranks(base_.model, ParallelAxis::tensor);
     for (const std::int64_t t : divisors(space_.devices)) {
-      if (!divides_heads(t, base_.model) || !allows(tensor_parallel_of(base_, space_), t)) continue;
+      if (most % t != 0 || !allows(tensor_parallel_of(base_, space_), t)) continue;
       for (const std::int64_t c : divisors(space_.devices / t)) {
         if (allows(space_.context_parallel, c)) unit = std::lcm(unit, c > 1 ? 2 * c * t : t);
       }

@@ -66,9 +66,8 @@ void visit_all(const Request& base, const Space& space, const EnterLayout& enter
           Strategy candidate = with_sharding(layout, sharding);
           enter(candidate);
           for (const Recomputation& recompute : recomputations(base, space, layout)) {
-            if (!goes_with(recompute, sharding.data_sharding, base.model, layout)) continue;
             candidate.recompute = recompute;
-            visit(candidate);
+            if (may_recompute(base, candidate)) visit(candidate);
           }
         }
         return true;

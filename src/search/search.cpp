@@ -4,6 +4,7 @@
 #include <atomic>
 #include <deque>
 #include <future>
+#include <span>
 #include <system_error>
 #include <tuple>
 
@@ -49,12 +50,12 @@ class Worker {
         [&](const Strategy& layout) {
           const std::int64_t first = place;
           list_recomputations(layout);
-          const std::int64_t count =
-              std::ssize(recomputations_) * std::ssize(sharding_choices(base_, space_, layout));
+          const std::vector<ShardingChoice> choices = sharding_choices(base_, space_, layout);
+          const std::int64_t count = std::ssize(recomputations_) * std::ssize(choices);
           // The strategies of a layout come first, then those placed by memory.
           const std::int64_t placed = layers_by_memory_.applies(layout) ? count : 0;
           place += count + placed;
-          if (taken()) evaluate_layout(layout, first, placed, replays);
+          if (taken()) evaluate_layout(layout, choices, first, placed, replays);
           return true;
         },
         [&](const Problem& problem) {
@@ -89,12 +90,13 @@ class Worker {
 
   // `placed`: offset from a strategy's place to the place of its version with layers placed by memory; 0 if
   // there is none.
-  void evaluate_layout(const Strategy& layout, std::int64_t place, std::int64_t placed, bool replays) {
+  void evaluate_layout(const Strategy& layout, std::span<const ShardingChoice> choices, std::int64_t place,
+                       std::int64_t placed, bool replays) {
     std::optional<ShardingChoice> set;
     Candidate candidate{.strategy = layout, .place = place - 1};
     too_large_.clear();
     places_.clear();
-    visit_strategies(base_, space_, layout, recomputations_, [&](const Strategy& strategy) {
+    visit_strategies(base_, layout, choices, recomputations_, [&](const Strategy& strategy) {
       candidate.strategy = strategy;
       ++candidate.place;
       if (has_closed_form(candidate.strategy) == replays) return;

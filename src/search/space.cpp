@@ -9,8 +9,6 @@
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/module_choices.hpp"
 #include "headroom/parallel/offload_modules.hpp"
-#include "headroom/parallel/precision_legality.hpp"
-#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/search/offload_choices.hpp"
 
 namespace headroom {
@@ -26,6 +24,11 @@ std::int64_t most_expert_parallel(const Transformer& model) {
   for (const LayerDescription& kind : model.layer_kinds) consider(kind.architecture);
   return most;
 }
+
+// Whatever is recomputed.
+constexpr RuleSet rules_of_layout{
+    .whose = searched_rules(Reads::layout).whose,
+    .reads = searched_rules(Reads::layout).reads | searched_rules(Reads::sharding).reads};
 
 class LayoutVisit {
  public:
@@ -50,12 +53,25 @@ class LayoutVisit {
     const std::vector<Offload> offloads = offload_choices(base_, space_);
     for (const Precision precision : precisions) {
       for (const Offload& offload : offloads) {
-        if (!visit_tensor_parallels(precision, offload)) return;
+        if (!rejected_names(precision, offload) && !visit_tensor_parallels(precision, offload)) return;
       }
     }
   }
 
  private:
+  // Rejects lists with names that the model does not have, whatever the layout.
+  bool rejected_names(Precision precision, const Offload& offload) {
+    layout_ = base_.strategy;
+    layout_.precision = precision;
+    layout_.offload = offload;
+    layout_.recompute = {};
+    if (const std::vector<std::string>& ops = space_.recompute_modules.only; !ops.empty())
+      layout_.recompute = {.policy = RecomputePolicy::ops, .ops = ops};
+    const std::optional<Problem> problem = first_problem(asked(base_, layout_), searched_rules(Reads::names));
+    if (problem) reject_(*problem);
+    return problem.has_value();
+  }
+
   // Here and below, returns false to end the visit.
   bool visit_tensor_parallels(Precision precision, const Offload& offload) {
     for (const std::int64_t t : allowed_divisors(space_.devices, tensor_parallel_of(base_, space_))) {
@@ -89,18 +105,19 @@ class LayoutVisit {
   }
 
   bool rejected(bool schedule_is_open = false) {
-    const std::vector<ShardingChoice> choices = sharding_choices(base_, space_, layout_);
+    std::vector<ShardingChoice> choices = sharding_choices(base_, space_, layout_);
     if (choices.empty()) {
-      reject_({"data_sharding", "must be one that the stack and the layout have"});
-      return true;
+      choices = sharding_candidates(base_, space_, layout_);
+      if (choices.size() != 1) {
+        reject_({"data_sharding", "must be one that the stack and the layout have"});
+        return true;
+      }  // The only one says what is wrong with it.
     }
-    layout_ = with_sharding(layout_, choices.front());
-    std::vector<Problem> problems = layout_illegalities(base_, layout_);
-    if (problems.empty()) problems = stack_illegalities(base_.software, layout_);
-    if (schedule_is_open) std::erase_if(problems, [](const Problem& it) { return it.where == "schedule"; });
-    if (problems.empty()) return false;
-    reject_(problems.front());
-    return true;
+    set_sharding(layout_, choices.front());
+    const std::optional<Problem> problem =
+        first_problem(asked(base_, layout_), rules_of_layout, schedule_is_open ? "schedule" : "");
+    if (problem) reject_(*problem);
+    return problem.has_value();
   }
 
   bool visit_pipelines(std::int64_t devices) {
@@ -212,8 +229,7 @@ class LayoutVisit {
     if (rejected()) return true;
     if (!visit_(layout_)) return false;
     layout_.overlap_expert_all_to_all = true;
-    return !both || !layout_illegalities(base_, layout_).empty() ||
-           !stack_illegalities(base_.software, layout_).empty() || visit_(layout_);
+    return !both || !is_legal_layout(base_, layout_) || visit_(layout_);
   }
 
   const Request& base_;
@@ -270,7 +286,7 @@ std::vector<Precision> precisions_of(const Request& base, const Space& space) {
        space.precision.empty() ? std::vector{base.strategy.precision} : space.precision) {
     Strategy strategy = base.strategy;
     strategy.precision = precision;
-    std::vector<Problem> lacking = precision_illegalities(base.system, strategy);
+    std::vector<Problem> lacking = system_illegalities(base.system, strategy, Whose::device);
     if (lacking.empty()) {
       precisions.push_back(precision);
     } else {
@@ -283,7 +299,7 @@ std::vector<Precision> precisions_of(const Request& base, const Space& space) {
 
 void check_devices(const Request& base, const Space& space) {
   precisions_of(base, space);
-  std::vector<Problem> problems = offload_illegalities(base.system, base.strategy);
+  std::vector<Problem> problems = system_illegalities(base.system, base.strategy, Whose::host);
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
@@ -306,11 +322,8 @@ const std::vector<bool>& choices(const std::vector<bool>& open, std::int64_t ran
   return ranks > 1 ? open : only_whole;
 }
 
-std::vector<Problem> layout_illegalities(const Request& base, const Strategy& layout) {
-  Strategy strategy = layout;
-  // Full recomputation of some layers is compatible with every offloading.
-  if (!layout.offload.modules.empty()) strategy.recompute = {.policy = RecomputePolicy::full, .layers = 1};
-  return illegalities(base.model, strategy, base.workload, base.software);
+bool is_legal_layout(const Request& base, const Strategy& layout) {
+  return holds(asked(base, layout), rules_of_layout);
 }
 
 void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,
@@ -337,7 +350,7 @@ std::vector<Recomputation> recomputations(const Request& base, const Space& spac
                                        RecomputePolicy::selective_op, RecomputePolicy::full}) {
     // With named modules, Megatron-LM's selective recomputation means these modules.
     const bool named = policy == RecomputePolicy::selective && !only.empty();
-    const bool has = contains(policies, policy) && policy_rule(software, policy).empty() && !named;
+    const bool has = contains(policies, policy) && !named;
     if (has || (policy == RecomputePolicy::none && whatever)) {
       Recomputation recompute{.policy = policy};
       if (policy == RecomputePolicy::full && space.recompute_layers && software.recompute_layers) {

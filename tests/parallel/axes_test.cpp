@@ -106,7 +106,7 @@ TEST_CASE("axes: the devices of a pipeline rank are numbered twice, for experts 
 TEST_CASE("axes: sizes, devices and communicators of a strategy") {
   const Strategy strategy{.tensor_parallel = 8, .pipeline_parallel = 4, .data_parallel = 2};
   const AxisSizes sizes = axis_sizes(strategy);
-  for (const auto& [axis, size] : axis_fields) CHECK(sizes[axis] == strategy.*size);
+  for (const AxisField& axis : axis_fields) CHECK(sizes[axis.axis] == strategy.*axis.size);
   CHECK(sizes[ParallelAxis::context] == 1);
   CHECK(devices(strategy) == 64);
   CHECK(communicators(sizes) == 3);

@@ -6,7 +6,6 @@
 #include "headroom/io/software_file.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
-#include "headroom/parallel/stack_legality.hpp"
 
 namespace headroom {
 namespace {

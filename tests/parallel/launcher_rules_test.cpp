@@ -8,8 +8,8 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
-#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/plan/plan.hpp"
 #include "headroom/plan/remedies.hpp"
 #include "headroom/search/search.hpp"
@@ -26,7 +26,7 @@ Request request_on(std::string_view stack) {
   return request;
 }
 
-struct BrokenRule {
+struct LaunchedRule {
   std::string_view field;
   std::string_view stack;
   Strategy strategy;
@@ -34,7 +34,7 @@ struct BrokenRule {
 };
 
 // For each rule a strategy that breaks it alone, and says so.
-std::vector<BrokenRule> broken_rules() {
+std::vector<LaunchedRule> launched_rules() {
   return {
       {"recompute",
        "hf-trainer",
@@ -67,19 +67,17 @@ bool warns(const Plan& plan) {
 TEST_CASE(
     "launcher rules: each has a strategy that breaks it alone, which is legal, warned of and launched "
     "without") {
-  const std::vector<BrokenRule> broken = broken_rules();
-  REQUIRE(broken.size() == launcher_rules().size());
-  for (std::size_t i = 0; i < broken.size(); ++i) {
-    const BrokenRule& rule = broken[i];
+  for (const LaunchedRule& rule : launched_rules()) {
     const std::string_view field = rule.field;
     const std::string_view text = rule.text;
     CAPTURE(field);
-    CHECK(launcher_rules()[i].field == field);
     Request request = request_on(rule.stack);
     request.strategy = with_stack_defaults(rule.strategy, request.software, request.model);
     CHECK(illegalities(request, request.strategy).empty());
-    CHECK(launcher_gaps(request.software, request.model, request.strategy) ==
-          std::vector<Problem>{{std::string(field), std::string(text)}});
+    const std::vector<BrokenRule> broken =
+        broken_rules(asked(request, request.strategy), rules_of(Whose::launcher));
+    REQUIRE(broken.size() == 1);
+    CHECK(broken.front().problem == Problem{std::string(field), std::string(text)});
     CHECK(warns(account(evaluate(request))));
     const auto launch = launch_flags(request.model, request.strategy, request.workload, request.software);
     REQUIRE(launch);
@@ -91,7 +89,7 @@ TEST_CASE(
                          [&](const std::string& it) { return it.find(flag) != std::string::npos; }));
     }
     Request usual = request;
-    launcher_rules()[i].put_usual(usual.strategy);
+    broken.front().rule->put_usual(usual.strategy);
     CHECK(launcher_gaps(usual.software, usual.model, usual.strategy).empty());
   }
 }

@@ -7,7 +7,6 @@
 #include "headroom/model/layer_ops.hpp"
 #include "headroom/parallel/collectives.hpp"
 #include "headroom/parallel/legality.hpp"
-#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/plan/plan.hpp"
 #include "headroom/search/search.hpp"
 

@@ -1,12 +1,11 @@
 // What a stack has not is refused by the name of the stack.
-#include "headroom/parallel/stack_legality.hpp"
-
 #include <algorithm>
 #include <string_view>
 
 #include <doctest/doctest.h>
 
 #include "headroom/io/software_file.hpp"
+#include "headroom/parallel/legality.hpp"
 
 namespace headroom {
 

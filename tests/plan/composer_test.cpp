@@ -10,7 +10,6 @@
 #include "headroom/model/layer_ops.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/legality.hpp"
-#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/time/model_exchanges.hpp"
 #include "search/requests.hpp"
 

@@ -9,7 +9,6 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/parallel/legality.hpp"
-#include "headroom/parallel/precision_legality.hpp"
 #include "headroom/plan/composer.hpp"
 #include "headroom/plan/interval.hpp"
 #include "headroom/time/collective.hpp"
@@ -289,7 +288,8 @@ TEST_CASE("precision: what of a model cannot be in it, or out of it") {
 
 TEST_CASE("precision: a device has the arithmetic, or the strategy is refused") {
   const auto refused = [](const char* system, Precision precision) {
-    return breaks(precision_illegalities(read_system(system), {.precision = precision}), "precision");
+    return breaks(system_illegalities(read_system(system), {.precision = precision}, Whose::device),
+                  "precision");
   };
   CHECK(refused("dgx-a100-80g", Precision::fp8));
   CHECK(refused("dgx-h100-80g", Precision::mxfp8));

@@ -7,7 +7,6 @@
 #include "headroom/io/software_file.hpp"
 #include "headroom/memory/state.hpp"
 #include "headroom/parallel/legality.hpp"
-#include "headroom/parallel/stack_legality.hpp"
 #include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/composer.hpp"
 #include "plan/requests.hpp"

@@ -14,7 +14,8 @@ inline std::vector<Strategy> strategies(const Request& request, const Space& spa
   visit_layouts(
       request, space,
       [&](const Strategy& layout) {
-        visit_strategies(request, space, layout, recomputations(request, space, layout),
+        visit_strategies(request, layout, sharding_choices(request, space, layout),
+                         recomputations(request, space, layout),
                          [&](const Strategy& strategy) { all.push_back(strategy); });
         return true;
       },
@@ -38,11 +39,12 @@ inline std::vector<PlacedStrategy> placed_strategies(const Request& request, con
       [&](const Strategy& layout) {
         const bool placed = by_memory.applies(layout);
         const std::vector<Recomputation> list = recomputations(request, space, layout);
-        const std::int64_t count = std::ssize(list) * std::ssize(sharding_choices(request, space, layout));
+        const std::vector<ShardingChoice> choices = sharding_choices(request, space, layout);
+        const std::int64_t count = std::ssize(list) * std::ssize(choices);
         std::vector<Strategy> too_large;
         std::vector<std::int64_t> places;
         std::int64_t of_layout = 0;
-        visit_strategies(request, space, layout, list, [&](const Strategy& strategy) {
+        visit_strategies(request, layout, choices, list, [&](const Strategy& strategy) {
           composer.set_layout(with_sharding(layout, sharding_choice(strategy)));
           all.push_back({strategy, place + of_layout});
           if (placed && !strategy.recompute.window &&

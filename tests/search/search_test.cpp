@@ -193,7 +193,8 @@ TEST_CASE(
           Request asked = request;
           std::optional<ShardingChoice> set;
           const bool listed = *rc::gen::arbitrary<bool>();
-          visit_strategies(request, space, layout, list, [&](const Strategy& strategy) {
+          const std::vector<ShardingChoice> choices = sharding_choices(request, space, layout);
+          visit_strategies(request, layout, choices, list, [&](const Strategy& strategy) {
             const ShardingChoice choice = sharding_choice(strategy);
             const Strategy first = with_sharding(layout, choice);
             const bool anew = !set || !same_passes(*set, choice, layout, request.software);

@@ -23,7 +23,7 @@ inline Bytes reserved(const System& system, const Software& software, const Stra
 // Returns the largest reserves of any strategy on any training stack.
 inline Bytes most_reserved(const System& system) {
   Strategy strategy;
-  for (const auto& [axis, size] : axis_fields) strategy.*size = 2;
+  for (const AxisField& axis : axis_fields) strategy.*axis.size = 2;
   return reserved(system, Software{}, strategy);
 }
 

@@ -1,8 +1,9 @@
-// What data-parallel ranks divide under a strategy on a training stack: how many shards there are of each class of
-// weights, which ranks hold them, and how often weights are gathered and gradients reduced.
+// What data-parallel ranks divide under a strategy on a training stack: how many shards there are of each
+// class of weights, which ranks hold them, and how often weights are gathered and gradients reduced.
 //
-// The ranks that hold the same weights of a class (parallel/axes.hpp) are divided into groups that share one copy of what
-// is sharded. Groups hold the same: gradients are reduced in each, and then over the ranks of the same place in all of them.
+// The ranks that hold the same weights of a class (parallel/axes.hpp) are divided into groups that share one
+// copy of what is sharded. Groups hold the same: gradients are reduced in each, and then over the ranks of
+// the same place in all of them.
 #pragma once
 
 #include "headroom/hardware/software.hpp"
@@ -38,14 +39,15 @@ constexpr bool shards_weights(const Strategy& strategy) {
   return strategy.data_sharding == DataSharding::zero3;
 }
 
-// Whether shards are of the fp32 weights that the optimizer steps. Without main parameters it steps weights of 16 bits there too.
+// Whether shards are of the fp32 weights that the optimizer steps. Without main parameters it steps weights
+// of 16 bits there too.
 constexpr bool shards_main_params(const Software& software, const Optimizer& optimizer) {
   return software.sharding.weights == ShardedWeights::main_params &&
          optimizer.main_params == MainParams::fp32;
 }
 
-// Whether weights are gathered in the passes of every microbatch, unit by unit. A pipeline rank gathers its own once an
-// iteration [torch, distributed/pipelining/stage.py, backward_maybe_with_nosync].
+// Whether weights are gathered in the passes of every microbatch, unit by unit. A pipeline rank gathers its
+// own once an iteration [torch, distributed/pipelining/stage.py, backward_maybe_with_nosync].
 constexpr bool gathers_in_passes(const Strategy& strategy) {
   return shards_weights(strategy) && strategy.pipeline_parallel == 1;
 }
@@ -55,9 +57,9 @@ constexpr bool keeps_gathered(const Strategy& strategy) {
   return strategy.no_reshard_after_forward || strategy.pipeline_parallel > 1;
 }
 
-// Whether gradients are reduced in every backward pass, so that none outlive it whole. A stack that sums the gradients of
-// several microbatches first has nothing to sum where there is one [accelerate, Accelerator.accumulate enters no_sync only
-// between steps of the optimizer].
+// Whether gradients are reduced in every backward pass, so that none outlive it whole. A stack that sums the
+// gradients of several microbatches first has nothing to sum where there is one [accelerate,
+// Accelerator.accumulate enters no_sync only between steps of the optimizer].
 constexpr bool reduces_in_passes(const Strategy& strategy, const Workload& workload,
                                  const Software& software) {
   return shards_gradients(strategy) && strategy.pipeline_parallel == 1 &&
@@ -65,15 +67,17 @@ constexpr bool reduces_in_passes(const Strategy& strategy, const Workload& workl
           microbatches(strategy, workload) == 1);
 }
 
-// Of the gradients that a step reads. Where the weights that are stepped are what ranks hold, they have the dtype of those, whatever
-// that of their sum is [PyTorch, torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce, orig_dtype].
+// Of the gradients that a step reads. Where the weights that are stepped are what ranks hold, they have the
+// dtype of those, whatever that of their sum is [PyTorch,
+// torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce, orig_dtype].
 constexpr Dtype stepped_gradient_dtype(const Strategy& strategy, const Software& software) {
   if (software.sharding.weights == ShardedWeights::copies) return strategy.gradient_dtype;
   return shards_main_params(software, strategy.optimizer) ? Dtype::fp32 : Dtype::half;
 }
 
-// Of the gradients that a rank keeps from one microbatch to the next: of sums that are reduced at the end, that of the sum [PyTorch,
-// torch/distributed/fsdp/_fully_shard/_fsdp_param.py, to_accumulated_grad_if_needed].
+// Of the gradients that a rank keeps from one microbatch to the next: of sums that are reduced at the end,
+// that of the sum [PyTorch, torch/distributed/fsdp/_fully_shard/_fsdp_param.py,
+// to_accumulated_grad_if_needed].
 constexpr Dtype kept_gradient_dtype(const Strategy& strategy, const Workload& workload,
                                     const Software& software) {
   const bool sums_whole = shards_gradients(strategy) && !reduces_in_passes(strategy, workload, software);
@@ -85,7 +89,8 @@ constexpr Dtype reduced_gradient_dtype(const Strategy& strategy, const Software&
   return shards_gradients(strategy) ? strategy.gradient_dtype : stepped_gradient_dtype(strategy, software);
 }
 
-// Whether a rank has its gradients of a class twice, as the backward pass makes them and in the buckets that are reduced.
+// Whether a rank has its gradients of a class twice, as the backward pass makes them and in the buckets that
+// are reduced.
 constexpr bool copies_gradients(const Strategy& strategy, const Software& software, WeightClass weights) {
   return software.sharding.copies_gradients && strategy.data_sharding == DataSharding::none &&
          replicas(axis_sizes(strategy), weights) > 1;
@@ -108,16 +113,19 @@ constexpr ShardingChoice sharding_choice(const Strategy& strategy) {
   return {strategy.data_sharding, strategy.shard_size, strategy.no_reshard_after_forward,
           strategy.sync_each_batch};
 }
-inline Strategy with_sharding(Strategy strategy, const ShardingChoice& choice) {
+constexpr void set_sharding(Strategy& strategy, const ShardingChoice& choice) {
   strategy.data_sharding = choice.data_sharding;
   strategy.shard_size = choice.shard_size;
   strategy.no_reshard_after_forward = choice.no_reshard_after_forward;
   strategy.sync_each_batch = choice.sync_each_batch;
+}
+inline Strategy with_sharding(Strategy strategy, const ShardingChoice& choice) {
+  set_sharding(strategy, choice);
   return strategy;
 }
 
-// Whether strategies of a layout that divide so much have the same passes and shards, and add to gradients of the same dtype, so that
-// they differ in the state of ranks and the end of an iteration alone.
+// Whether strategies of a layout that divide so much have the same passes and shards, and add to gradients of
+// the same dtype, so that they differ in the state of ranks and the end of an iteration alone.
 constexpr bool same_passes(const ShardingChoice& x, const ShardingChoice& y, const Strategy& layout,
                            const Software& software) {
   const bool whole = x.data_sharding == DataSharding::none || y.data_sharding == DataSharding::none;

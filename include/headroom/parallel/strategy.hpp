@@ -1,4 +1,5 @@
-// How a training run is laid out: parallel sizes, microbatch, recomputation, schedule, and the batch it works on.
+// How a training run is laid out: parallel sizes, microbatch, recomputation, schedule, and the batch it works
+// on.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +30,8 @@ namespace headroom {
 inline constexpr std::int64_t most_microbatches = 1'000'000;
 
 // With K layers. block: the first K layers of every virtual stage recompute as the policy says (full: are
-// checkpointed, one by one; ops), and the rest keep everything. uniform, with `full`: every K consecutive layers
-// share one checkpoint [Megatron-LM, --recompute-method].
+// checkpointed, one by one; ops), and the rest keep everything. uniform, with `full`: every K consecutive
+// layers share one checkpoint [Megatron-LM, --recompute-method].
 enum class RecomputeMethod : std::uint8_t { block, uniform };
 
 struct Recomputation {
@@ -55,12 +56,13 @@ struct Strategy {
   std::int64_t expert_tensor_parallel = 1;  // z, ranks that share an expert
   Dispatcher moe_dispatcher = Dispatcher::alltoall;
   bool moe_router_padding = false;  // rows of experts are padded as they are routed, and not by copying them
-  // Every expert gets as many rows as its capacity factor admits, tokens or padding [Megatron-LM, --moe-pad-expert-input-to-capacity].
+  // Every expert gets as many rows as its capacity factor admits, tokens or padding [Megatron-LM,
+  // --moe-pad-expert-input-to-capacity].
   bool moe_pad_to_capacity = false;
   std::int64_t micro_batch = 1;  // b
   bool sequence_parallel = false;
-  // With sequence_parallel: what it divides along the sequence is divided along the hidden dimension in place of that, and ranks add
-  // up the statistics of norms. A layout to compare with: no stack has it.
+  // With sequence_parallel: what it divides along the sequence is divided along the hidden dimension in place
+  // of that, and ranks add up the statistics of norms. A layout to compare with: no stack has it.
   bool split_hidden = false;
   bool save_gathered_input = false;  // save gathered inputs whole instead of gathering twice
   Recomputation recompute;
@@ -70,8 +72,8 @@ struct Strategy {
   std::int64_t shard_size =
       0;  // ranks of a class that divide what is sharded; others replicate them. 0: all [HSDP]
   bool no_reshard_after_forward = false;  // weights that were gathered stay until the backward pass
-  // Reduces sharded gradients in every microbatch, where the stack would sum them first and reduce once [accelerate,
-  // GradientAccumulationPlugin.sync_each_batch].
+  // Reduces sharded gradients in every microbatch, where the stack would sum them first and reduce once
+  // [accelerate, GradientAccumulationPlugin.sync_each_batch].
   bool sync_each_batch = false;
   Precision precision = Precision::bf16;  // of the linears of layers
   PrecisionScope precision_scope;         // and of what else
@@ -84,8 +86,9 @@ struct Strategy {
   CpComm cp_comm = CpComm::p2p;
   std::vector<std::int64_t> hierarchical_cp_sizes;  // of a2a_p2p: U, c/U; empty: as heads allow
   std::vector<std::int64_t> stage_layers;  // layers of each virtual stage in order; empty: as even as can be
-  // Forward passes run beside backward passes of another microbatch, and each hides the other's exchanges between experts; a rank
-  // runs one more forward pass ahead [Megatron-Core, core/pipeline_parallel/combined_1f1b.py].
+  // Forward passes run beside backward passes of another microbatch, and each hides the other's exchanges
+  // between experts; a rank runs one more forward pass ahead [Megatron-Core,
+  // core/pipeline_parallel/combined_1f1b.py].
   bool overlap_expert_all_to_all = false;
   std::int64_t microbatch_group_size =
       0;  // where interleaved: that go through a virtual stage in a row; 0: p
@@ -113,14 +116,15 @@ struct Workload {
 struct AxisField {
   ParallelAxis axis;
   std::int64_t Strategy::*size;
+  std::string_view name;
 };
 inline constexpr std::array<AxisField, 6> axis_fields{{
-    {ParallelAxis::tensor, &Strategy::tensor_parallel},
-    {ParallelAxis::context, &Strategy::context_parallel},
-    {ParallelAxis::data, &Strategy::data_parallel},
-    {ParallelAxis::pipeline, &Strategy::pipeline_parallel},
-    {ParallelAxis::expert, &Strategy::expert_parallel},
-    {ParallelAxis::expert_tensor, &Strategy::expert_tensor_parallel},
+    {ParallelAxis::tensor, &Strategy::tensor_parallel, "tensor_parallel"},
+    {ParallelAxis::context, &Strategy::context_parallel, "context_parallel"},
+    {ParallelAxis::data, &Strategy::data_parallel, "data_parallel"},
+    {ParallelAxis::pipeline, &Strategy::pipeline_parallel, "pipeline_parallel"},
+    {ParallelAxis::expert, &Strategy::expert_parallel, "expert_parallel"},
+    {ParallelAxis::expert_tensor, &Strategy::expert_tensor_parallel, "expert_tensor_parallel"},
 }};
 
 // Whether each of the ranks that hold the same weights steps its part of them.
@@ -130,7 +134,7 @@ constexpr bool shards_optimizer(const Strategy& strategy) {
 
 constexpr AxisSizes axis_sizes(const Strategy& strategy) {
   AxisSizes sizes;
-  for (const auto& [axis, size] : axis_fields) sizes[axis] = strategy.*size;
+  for (const AxisField& field : axis_fields) sizes[field.axis] = strategy.*field.size;
   return sizes;
 }
 
@@ -151,9 +155,10 @@ constexpr std::int64_t microbatches(const Strategy& strategy, const Workload& wo
   return workload.global_batch / (strategy.micro_batch * strategy.data_parallel);
 }
 
-// An interleaved schedule sends microbatches through its virtual stages in groups: by default of p, which then divides n, or
-// of more. The last group is what is left, and no smaller than p either, for otherwise its passes would wait for each
-// other [Megatron-Core, core/pipeline_parallel/schedules.py, microbatch_group_size_per_vp_stage].
+// An interleaved schedule sends microbatches through its virtual stages in groups: by default of p, which
+// then divides n, or of more. The last group is what is left, and no smaller than p either, for otherwise its
+// passes would wait for each other [Megatron-Core, core/pipeline_parallel/schedules.py,
+// microbatch_group_size_per_vp_stage].
 constexpr bool is_group_size(std::int64_t size, std::int64_t ranks, std::int64_t microbatches) {
   return ranks <= size && size <= microbatches && (microbatches % size == 0 || microbatches % size >= ranks);
 }
@@ -170,18 +175,20 @@ constexpr std::int64_t group_size(const Strategy& strategy) {
   return strategy.microbatch_group_size > 0 ? strategy.microbatch_group_size : strategy.pipeline_parallel;
 }
 
-// Of so many parts that share the experts alike, ranks or nodes, how many have one of the q that a token goes to.
+// Of so many parts that share the experts alike, ranks or nodes, how many have one of the q that a token goes
+// to.
 double parts_per_token(const Bindings& letters, double parts);
 
-// Keys that a query meets behind a window (0: none), where a causal mask is counted whole as without one: twice the area of
-// the window in the mask, s w - w^2/2, over s. All s from w = s on.
+// Keys that a query meets behind a window (0: none), where a causal mask is counted whole as without one:
+// twice the area of the window in the mask, s w - w^2/2, over s. All s from w = s on.
 double keys_met(std::int64_t window, double sequence);
 
-// Keys that a query meets in its own chunk of so many tokens (0: the whole sequence is one), counted likewise. The last chunk may
-// be shorter.
+// Keys that a query meets in its own chunk of so many tokens (0: the whole sequence is one), counted
+// likewise. The last chunk may be shorter.
 double keys_in_chunk(std::int64_t chunk, double sequence);
 
-// The one place where the paper's letters meet numbers: those of a model, and what they stand for in layers of a kind.
+// The one place where the paper's letters meet numbers: those of a model, and what they stand for in layers
+// of a kind.
 Bindings bindings(const Transformer& model, const Strategy& strategy, const Workload& workload);
 Bindings bindings_of(const KindSizes& sizes, Bindings of_model);
 
@@ -233,28 +240,30 @@ Sharding sharding_of(const Transformer& model, const Strategy& strategy);
 // Layers of a kind may have fewer key/value heads than ranks where those of the model have not.
 Sharding sharding_of(const KindSizes& sizes, Sharding of_model, std::int64_t tensor_parallel);
 
-// The recomputation that a policy means on a layer's table, some of whose exchanges run among the ranks that divide it. Of the
-// names of `ops`, those count that are ops of the table.
+// The recomputation that a policy means on a layer's table, some of whose exchanges run among the ranks that
+// divide it. Of the names of `ops`, those count that are ops of the table.
 RecomputedOps recomputed_ops_of(const OpTable& table, const Recomputation& recompute,
                                 const Sharding& sharding);
-// On a kind's, of which "KIND.OP" names an op too. Of layers of multi-token prediction, policies and modules are, and no ops by
-// their names; what else stands at the ends of a model is not recomputed.
+// On a kind's, of which "KIND.OP" names an op too. Of layers of multi-token prediction, policies and modules
+// are, and no ops by their names; what else stands at the ends of a model is not recomputed.
 RecomputedOps recomputed_ops_of(const LayerKind& kind, const Recomputation& recompute,
                                 const Sharding& sharding);
 
-// Layers of a virtual stage of `layers` that the backward pass recomputes: all, or the first K of the block method.
+// Layers of a virtual stage of `layers` that the backward pass recomputes: all, or the first K of the block
+// method.
 std::int64_t recomputed_layers(std::int64_t layers, const Recomputation& recompute);
 // Whether that is all of any stage.
 constexpr bool recomputes_all_layers(const Recomputation& recompute) {
   return recompute.layers == 0 || recompute.method != RecomputeMethod::block;
 }
 
-// Which layers are kept otherwise than the rest: those that are recomputed, or the first ones whose saved tensors wait on the host.
+// Which layers are kept otherwise than the rest: those that are recomputed, or the first ones whose saved
+// tensors wait on the host.
 Recomputation set_apart(const Recomputation& recompute, const Offload& offload);
 
-// Layers of virtual stage c (of p m, in the order of the model). Where p m does not divide L and no list is given, one
-// more layer goes to chunks counted back from the last but one: early ranks hold the most microbatches, and the
-// last holds the head.
+// Layers of virtual stage c (of p m, in the order of the model). Where p m does not divide L and no list is
+// given, one more layer goes to chunks counted back from the last but one: early ranks hold the most
+// microbatches, and the last holds the head.
 std::vector<std::int64_t> layers_by_stage(std::int64_t layers, const Strategy& strategy);
 inline std::vector<std::int64_t> layers_by_stage(const Transformer& model, const Strategy& strategy) {
   return layers_by_stage(model.layers, strategy);

@@ -20,6 +20,8 @@
 
 namespace headroom {
 
+struct Asked;
+
 // Of capacity. Assumed: what fragmentation and transient buffers, which are not counted, may take.
 inline constexpr double usual_margin = 0.05;
 
@@ -101,7 +103,7 @@ inline constexpr std::array memory_parts{
     MemoryPart{"non_torch", "non-torch memory", false, [](const RankMemory& rank) { return rank.reserved; }},
 };
 
-// The code of a warning that the stack's launcher has no flag for a part of the strategy (parallel/stack_legality.hpp).
+// The code of a warning that the stack's launcher has no flag for a part of the strategy (parallel/legality.hpp).
 inline constexpr std::string_view no_launcher_flag = "no_launcher_flag";
 
 // A stable code and a sentence for the user.
@@ -179,6 +181,9 @@ struct Infeasible {
 };
 
 using Evaluation = std::variant<Plan, Infeasible>;
+
+// A strategy in place of the request's, for rules (parallel/legality.hpp).
+Asked asked(const Request& request, const Strategy& strategy);
 
 // What keeps a strategy from running a request's model and batch, on its training stack and its devices, by field.
 std::vector<Problem> illegalities(const Request& request, const Strategy& strategy);

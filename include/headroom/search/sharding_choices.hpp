@@ -10,9 +10,12 @@ namespace headroom {
 
 struct Space;
 
-// Returns the data-sharding choices of a layout: those that the stack has and, unless modes were asked for,
-// that work with the optimizer. Choices that do not change the passes follow each other. Weights of fewer
-// than 16 bits need at least sharded optimizer state.
+// Returns the data-sharding choices that the space leaves open, the stack has and the ranks of the layout
+// could use. Choices that do not change the passes follow each other.
+std::vector<ShardingChoice> sharding_candidates(const Request& base, const Space& space,
+                                                const Strategy& layout);
+
+// Returns the legal candidates.
 std::vector<ShardingChoice> sharding_choices(const Request& base, const Space& space, const Strategy& layout);
 
 }  // namespace headroom

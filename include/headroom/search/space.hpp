@@ -15,7 +15,7 @@
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/data_shards.hpp"
-#include "headroom/parallel/offload_legality.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 #include "headroom/plan/plan.hpp"
 #include "headroom/search/sharding_choices.hpp"
@@ -156,13 +156,9 @@ inline constexpr std::array space_fields{
                "Precision of linear layers: bf16 (default), fp8, fp8_delayed, fp8_blockwise, mxfp8, nvfp4"},
 };
 
-// Returns whether strategies of a layout, with its offloading, can have this recomputation and data sharding.
-inline bool goes_with(const Recomputation& recompute, DataSharding sharding, const Transformer& model,
-                      const Strategy& layout) {
-  return (!recompute.window || sharding < DataSharding::zero2) &&
-         (!layout.overlap_expert_all_to_all || goes_beside(recompute)) &&
-         (!layout.offload.parameters || sharding == DataSharding::zero3) &&
-         offload_rule(model, layout, recompute).empty();
+// Returns whether a strategy, with its layout and data sharding, may have its recomputation.
+inline bool may_recompute(const Request& base, const Strategy& strategy) {
+  return holds(asked(base, strategy), searched_rules(Reads::recompute));
 }
 
 // Returns the space's precisions that its system supports, or the request's own if the space names none.
@@ -207,8 +203,8 @@ using RejectLayout = std::function<void(const Problem& first)>;
 void visit_layouts(const Request& base, const Space& space, const VisitLayout& visit,
                    const RejectLayout& reject);
 
-// Returns the rules that a layout breaks with any recomputation.
-std::vector<Problem> layout_illegalities(const Request& base, const Strategy& layout);
+// Returns whether a layout with its data sharding is legal with some recomputation.
+bool is_legal_layout(const Request& base, const Strategy& layout);
 
 // Largest number of virtual stages on a rank for which uneven layouts are tried. At that number, the bubble
 // of a pipeline with at least p microbatches is a 64th of the time, and a model of a thousand layers would
@@ -223,22 +219,21 @@ bool lays(const Space& space, std::int64_t layers, std::int64_t pipeline_paralle
 // Layouts with equal schedules and equally long longest virtual stages have equal recomputations.
 std::vector<Recomputation> recomputations(const Request& base, const Space& space, const Strategy& layout);
 
-// Calls visit(strategy) for every strategy of a layout that has these recomputations. Strategies with equal
-// passes follow each other, by recomputation and then by data sharding.
+// Calls visit(strategy) for every strategy of a layout that has these choices of data sharding and these
+// recomputations. Strategies with equal passes follow each other, by recomputation and then by data sharding.
 template <class Visit>
-void visit_strategies(const Request& base, const Space& space, const Strategy& layout,
+void visit_strategies(const Request& base, const Strategy& layout, std::span<const ShardingChoice> choices,
                       std::span<const Recomputation> recomputations, Visit visit) {
-  const std::vector<ShardingChoice> choices = sharding_choices(base, space, layout);
+  Strategy strategy = layout;
   for (auto first = choices.begin(); first != choices.end();) {
     const auto end = std::find_if(first, choices.end(), [&](const ShardingChoice& other) {
       return !same_passes(*first, other, layout, base.software);
     });
     for (const Recomputation& recompute : recomputations) {
+      strategy.recompute = recompute;
       for (auto choice = first; choice != end; ++choice) {
-        if (!goes_with(recompute, choice->data_sharding, base.model, layout)) continue;
-        Strategy strategy = with_sharding(layout, *choice);
-        strategy.recompute = recompute;
-        visit(static_cast<const Strategy&>(strategy));
+        set_sharding(strategy, *choice);
+        if (may_recompute(base, strategy)) visit(static_cast<const Strategy&>(strategy));
       }
     }
     first = end;

@@ -1,0 +1,325 @@
+// Rules of training stacks and of their launchers' flags, and of systems.
+#include <algorithm>
+#include <array>
+
+#include "headroom/core/contains.hpp"
+#include "headroom/core/joined.hpp"
+#include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/offload_modules.hpp"
+#include "headroom/parallel/stage_layout.hpp"
+#include "parallel/rules/rows.hpp"
+
+namespace headroom::rules {
+namespace {
+
+// Returns whether the stack lists what it has. If not, it runs everything.
+bool lists_layouts(const Software& software) { return !software.schedules.empty() || !software.axes.empty(); }
+
+constexpr std::string_view of_lists = "The stack's file (presets/software), each list with its source";
+
+// Visits each axis that the stack does not have.
+void each_lacking_axis(const RuleCase& it, VisitCase visit) {
+  if (it.software.axes.empty()) return;
+  RuleCase of = it;
+  for (const AxisField& axis : axis_fields) {
+    if (contains(it.software.axes, axis.axis)) continue;
+    of.field = axis.name;
+    of.name = name_of(axis.axis);
+    of.size = it.strategy.*axis.size;
+    visit(of);
+  }
+}
+
+constexpr std::array axis_rows{Rule{"", [](const RuleCase& it) { return it.size == 1; },
+                                    "must be 1: the stack {} has no {} parallelism", of_lists,
+                                    [](const RuleCase& it) { return shown(it.software.name, it.name); }}};
+
+bool has(const auto& list, auto value) { return list.empty() || contains(list, value); }
+
+std::vector<std::string> choices_shown(const RuleCase& it, const auto& had, auto value) {
+  return shown(joined(had, " or "), it.software.name, value);
+}
+
+constexpr std::string_view one_of = "must be {} on the stack {}, not {}";
+constexpr std::array choice_rows{
+    Rule{"schedule",
+         [](const RuleCase& it) {
+           return it.strategy.pipeline_parallel <= 1 || has(it.software.schedules, it.strategy.schedule);
+         },
+         one_of, of_lists,
+         [](const RuleCase& it) { return choices_shown(it, it.software.schedules, it.strategy.schedule); }},
+    Rule{"cp_comm",
+         [](const RuleCase& it) {
+           return it.strategy.context_parallel <= 1 || has(it.software.cp_comm, it.strategy.cp_comm);
+         },
+         one_of, of_lists,
+         [](const RuleCase& it) { return choices_shown(it, it.software.cp_comm, it.strategy.cp_comm); }},
+    Rule{"moe_dispatcher",
+         [](const RuleCase& it) {
+           const Strategy& strategy = it.strategy;
+           const bool sends = strategy.expert_parallel > 1 || strategy.expert_tensor_parallel > 1;
+           return !sends || has(it.software.moe_dispatchers, strategy.moe_dispatcher);
+         },
+         one_of, of_lists,
+         [](const RuleCase& it) {
+           return choices_shown(it, it.software.moe_dispatchers, it.strategy.moe_dispatcher);
+         }},
+    Rule{
+        "precision", [](const RuleCase& it) { return has(it.software.precisions, it.strategy.precision); },
+        one_of, of_lists,
+        [](const RuleCase& it) { return choices_shown(it, it.software.precisions, it.strategy.precision); }}};
+
+bool has_mode(const RuleCase& it) { return contains(it.software.sharding.modes, it.strategy.data_sharding); }
+
+constexpr std::array stack_sharding_rows{
+    Rule{"data_sharding", [](const RuleCase& it) { return replicas(it.strategy) == 1 || has_mode(it); },
+         one_of, of_lists,
+         [](const RuleCase& it) {
+           return choices_shown(it, it.software.sharding.modes, it.strategy.data_sharding);
+         }},
+    Rule{"data_sharding",
+         [](const RuleCase& it) {
+           return it.software.sharding.with_pipeline || it.strategy.pipeline_parallel == 1 ||
+                  !shards_weights(it.strategy) || !has_mode(it) ||
+                  !has(it.software.axes, ParallelAxis::pipeline);
+         },
+         "{} does not go with `pipeline_parallel` on the stack {}", of_lists,
+         [](const RuleCase& it) { return shown(it.strategy.data_sharding, it.software.name); }},
+    Rule{"sync_each_batch",
+         [](const RuleCase& it) {
+           return !it.strategy.sync_each_batch || it.software.sharding.sync_each_batch;
+         },
+         "must be off on the stack {}, which {}", of_lists,
+         [](const RuleCase& it) {
+           return shown(it.software.name, it.software.sharding.sums_before_reduction
+                                              ? "has no switch for it"
+                                              : "reduces sharded gradients in every microbatch anyway");
+         }}};
+
+constexpr std::array stack_state_rows{Rule{
+    "main_params_dtype",
+    [](const RuleCase& it) {
+      const MainParams main_params = it.strategy.optimizer.main_params;
+      return it.software.sharding.weights == ShardedWeights::copies || main_params == MainParams::fp32 ||
+             main_params == MainParams::none;
+    },
+    "must be fp32 or none on the stack {}, whose weights, of 32 or 16 bits, are what the optimizer steps",
+    of_lists, [](const RuleCase& it) { return shown(it.software.name); }}};
+
+// Returns the field of an offload that the stack does not have, or nothing.
+std::string_view offload_lacking(const Software& software, const Offload& offload) {
+  const auto lacks = [&](Offloads kind) {
+    return !software.offloads.empty() && !contains(software.offloads, kind);
+  };
+  const bool checkpoints = contains(offload.modules, layer_input);
+  const bool activations = offload.modules.size() > (checkpoints ? 1U : 0U);
+  if (offload.layers > 0 && lacks(Offloads::activations)) return "offload_layers";
+  if ((checkpoints && lacks(Offloads::checkpoints)) || (activations && lacks(Offloads::activations)))
+    return "offload_modules";
+  if (offload.parameters) return lacks(Offloads::parameters) ? "offload_parameters" : "";
+  return offload.optimizer.value > 0 && lacks(Offloads::optimizer) ? "optimizer_offload_fraction" : "";
+}
+
+void once_with_offload(const RuleCase& it, VisitCase visit) {
+  if (!offloads(it.strategy.offload)) return;
+  RuleCase of = it;
+  of.field = offload_lacking(it.software, it.strategy.offload);
+  visit(of);
+}
+
+constexpr std::array stack_offload_rows{
+    Rule{"", [](const RuleCase& it) { return it.field.empty(); },
+         "is not what the stack {} offloads: it has {}{}", of_lists,
+         [](const RuleCase& it) {
+           const std::vector<Offloads>& had = it.software.offloads;
+           const bool together = contains(had, Offloads::parameters) && !contains(had, Offloads::optimizer);
+           return shown(it.software.name, joined(had, " or "),
+                        together ? ", the optimizer with parameters only" : "");
+         }}};
+
+bool recomputes_shared_experts(const Recomputation& recompute) {
+  return std::any_of(recompute.ops.begin(), recompute.ops.end(), [](std::string_view name) {
+    name.remove_prefix(name.rfind('.') + 1);  // of one kind of layers
+    return name.starts_with("shared");
+  });
+}
+
+void once_recomputed(const RuleCase& it, VisitCase visit) {
+  const Recomputation& recompute = it.strategy.recompute;
+  if (recompute.policy != RecomputePolicy::none || recompute.layers != 0 || !recompute.ops.empty()) visit(it);
+}
+
+constexpr std::string_view of_shared = "Megatron-Core, transformer_config.py, moe_shared_expert_overlap";
+constexpr std::array stack_recompute_rows{
+    Rule{"recompute",
+         [](const RuleCase& it) {
+           const RecomputePolicy policy = it.strategy.recompute.policy;
+           return policy != RecomputePolicy::selective_op || contains(it.software.recompute, policy);
+         },
+         "must not be selective_op on the stack {}: it is torchtitan's",
+         "torchtitan, distributed/activation_checkpoint.py",
+         [](const RuleCase& it) { return shown(it.software.name); }},
+    Rule{"recompute_ops",
+         [](const RuleCase& it) {
+           return !it.software.overlap_shared_experts || !recomputes_shared_experts(it.strategy.recompute);
+         },
+         "must leave out shared_experts, which run beside exchanges (`overlap_shared_experts` of the stack "
+         "{})",
+         of_shared, [](const RuleCase& it) { return shown(it.software.name); }}};
+
+void once_beside_on_stack(const RuleCase& it, VisitCase visit) {
+  if (it.strategy.overlap_expert_all_to_all) visit(it);
+}
+
+constexpr std::array stack_overlap_rows{
+    Rule{"overlap_expert_all_to_all", [](const RuleCase& it) { return !it.software.overlap_shared_experts; },
+         "is not available where shared experts run beside exchanges (`overlap_shared_experts` of the stack "
+         "{})",
+         of_shared, [](const RuleCase& it) { return shown(it.software.name); }},
+    // Stacks that list neither schedules nor axes run whatever others are compared with.
+    Rule{"overlap_expert_all_to_all",
+         [](const RuleCase& it) {
+           return it.software.overlap_expert_all_to_all || !lists_layouts(it.software);
+         },
+         "must be off on the stack {}, which runs pass after pass", of_lists,
+         [](const RuleCase& it) { return shown(it.software.name); }}};
+
+bool gathers_in_pieces(const Software& software) {
+  return software.overlap_tensor_parallel == TensorOverlap::full;
+}
+
+constexpr std::array stack_hidden_rows{Rule{
+    "split_hidden",
+    [](const RuleCase& it) {
+      return !it.strategy.split_hidden || (!lists_layouts(it.software) && !gathers_in_pieces(it.software));
+    },
+    "must be off on the stack {}{}", "A layout to compare with: no stack has it",
+    [](const RuleCase& it) {
+      return shown(it.software.name, gathers_in_pieces(it.software) ? ", which gathers sequences in pieces"
+                                                                    : ": no stack has it");
+    }}};
+
+constexpr std::string_view of_flags = "The stack's file (presets/software): what its launcher has flags for";
+
+bool is_uniform(const RuleCase& it) { return it.strategy.recompute.method == RecomputeMethod::uniform; }
+
+// A stack without a list runs everything.
+constexpr std::array launcher_recompute_rows{
+    Rule{"recompute",
+         [](const RuleCase& it) {
+           const RecomputePolicy policy = it.strategy.recompute.policy;
+           return policy == RecomputePolicy::none || contains(it.software.recompute, policy);
+         },
+         "{}: the stack {} has `recompute` {}", of_flags,
+         [](const RuleCase& it) {
+           const RecomputePolicy policy = it.strategy.recompute.policy;
+           return shown(policy == RecomputePolicy::ops ? "recomputation of ops or modules"
+                                                       : std::string(name_of(policy)) + " recomputation",
+                        it.software.name, joined(it.software.recompute, " or "));
+         },
+         [](Strategy& strategy) { strategy.recompute = {}; }},
+    Rule{"recompute_layers",
+         [](const RuleCase& it) { return it.strategy.recompute.layers == 0 || it.software.recompute_layers; },
+         "{} {} {}{}: the stack {} {}", of_flags,
+         [](const RuleCase& it) {
+           const std::int64_t layers = it.strategy.recompute.layers;
+           const bool uniform = is_uniform(it);
+           return shown(uniform ? "checkpoints of" : "recomputation of", layers,
+                        layers == 1 ? "layer" : "layers", uniform ? " each" : " of each stage",
+                        it.software.name, uniform ? "checkpoints each layer" : "recomputes all of them");
+         },
+         [](Strategy& strategy) {
+           strategy.recompute.layers = 0;
+           strategy.recompute.method = RecomputeMethod::block;
+         }}};
+
+constexpr std::array launcher_layout_rows{
+    Rule{"stage_layers",
+         [](const RuleCase& it) {
+           return it.software.uneven_stages ||
+                  stage_layout(it.model.layers, it.strategy) == StageLayout::even;
+         },
+         "uneven stages: the stack {} lays as many layers on each", of_flags,
+         [](const RuleCase& it) { return shown(it.software.name); },
+         [](Strategy& strategy) { strategy.stage_layers.clear(); }},
+    Rule{"microbatch_group_size",
+         [](const RuleCase& it) {
+           return it.software.microbatch_groups || group_size(it.strategy) == it.strategy.pipeline_parallel;
+         },
+         "groups of {} microbatches: the stack {} interleaves groups of as many as pipeline ranks, {}",
+         of_flags,
+         [](const RuleCase& it) {
+           return shown(group_size(it.strategy), it.software.name, it.strategy.pipeline_parallel);
+         },
+         [](Strategy& strategy) { strategy.microbatch_group_size = 0; }}};
+
+void once_on_device(const RuleCase& it, VisitCase visit) {
+  if (it.system == nullptr || !it.system->performance || !is_narrow(it.strategy.precision)) return;
+  visit(it);
+}
+
+const Device& device_of(const RuleCase& it) { return it.system->performance->device; }
+const PrecisionRow& row_of(const RuleCase& it) { return headroom::row_of(it.strategy.precision); }
+
+bool has_peak(const RuleCase& it) { return headroom::has_peak(device_of(it), row_of(it).dtype); }
+bool has_other_fp4(const RuleCase& it) {
+  const Device& device = device_of(it);
+  return row_of(it).dtype == Dtype::nvfp4 && !device.fp4_peak && device.mxfp4_peak;
+}
+
+std::vector<std::string> device_shown(const RuleCase& it) {
+  return shown(it.system->device, it.strategy.precision);
+}
+constexpr std::array gpu_rows{
+    Rule{"precision", [](const RuleCase& it) { return !has_other_fp4(it); },
+         "must be one that {} multiplies: {} has no peak there, where FP4 is MXFP4",
+         "The data sheet of the device", device_shown},
+    Rule{"precision", [](const RuleCase& it) { return has_peak(it) || has_other_fp4(it); },
+         "must be one that {} multiplies: {} has no peak there", "The data sheet of the device",
+         device_shown},
+    Rule{"precision",
+         [](const RuleCase& it) {
+           return !has_peak(it) || !row_of(it).scales_blocks || scales_blocks(device_of(it));
+         },
+         "must be one that {} multiplies: {} takes a device that scales blocks of 32 (Blackwell, MI350 and "
+         "later)",
+         "OCP Microscaling Formats (MX) 1.0", device_shown}};
+
+void once_on_host(const RuleCase& it, VisitCase visit) {
+  const Offload& offload = it.strategy.offload;
+  if (it.system == nullptr || !offloads(offload)) return;
+  RuleCase of = it;
+  of.field = offload.optimizer.value > 0 ? "optimizer_offload_fraction"
+             : offload.parameters        ? "offload_parameters"
+                                         : activations_field(offload);
+  visit(of);
+}
+
+constexpr std::array host_rows{
+    Rule{"", [](const RuleCase& it) { return it.system->host.has_value(); },
+         "needs the host of the system, which {} does not say: its memory, memory_bandwidth, device_link and "
+         "source",
+         "What is offloaded lies in the memory of the host",
+         [](const RuleCase& it) { return shown(it.system->name); }}};
+
+constexpr std::array stack_topics{
+    Topic{"axes of the stack", Whose::stack, Reads::layout, each_lacking_axis, axis_rows},
+    Topic{"choices of the stack", Whose::stack, Reads::layout, once, choice_rows},
+    Topic{"sharding of the stack", Whose::stack, Reads::sharding, once, stack_sharding_rows},
+    Topic{"state of the stack", Whose::stack, Reads::layout, once, stack_state_rows},
+    Topic{"offload of the stack", Whose::stack, Reads::layout, once_with_offload, stack_offload_rows},
+    Topic{"recomputation of the stack", Whose::stack, Reads::recompute, once_recomputed,
+          stack_recompute_rows},
+    Topic{"overlap of the stack", Whose::stack, Reads::layout, once_beside_on_stack, stack_overlap_rows},
+    Topic{"a split hidden size on the stack", Whose::stack, Reads::layout, once, stack_hidden_rows},
+    Topic{"arithmetic of the GPUs", Whose::device, Reads::layout, once_on_device, gpu_rows},
+    Topic{"the host", Whose::host, Reads::layout, once_on_host, host_rows},
+    Topic{"recomputation by flags", Whose::launcher, Reads::recompute, once_recomputed,
+          launcher_recompute_rows},
+    Topic{"layouts by flags", Whose::launcher, Reads::layout, once, launcher_layout_rows}};
+
+}  // namespace
+
+std::span<const Topic> of_stack() { return stack_topics; }
+
+}  // namespace headroom::rules
