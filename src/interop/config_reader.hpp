@@ -129,6 +129,13 @@ class ConfigReader {
     return result;
   }
 
+  // Of an object of the file; without members where there is none.
+  [[nodiscard]] ConfigReader inside(const std::string& key) const {
+    static const Json empty = Json::object();
+    const Json* value = find(key);
+    return {document_, value != nullptr && value->is_object() ? *value : empty, at_ / key};
+  }
+
   void report(const std::string& key, std::string rule) { document_.report(at_ / key, std::move(rule)); }
 
   // Of a key that the file leaves out: what the model type has in its place. Once is enough.

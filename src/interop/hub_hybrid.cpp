@@ -1,6 +1,5 @@
 #include "interop/hub_hybrid.hpp"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include "headroom/core/reading.hpp"
 #include "headroom/model/hybrid_pattern.hpp"
 #include "interop/hub_assumptions.hpp"
+#include "interop/hub_mixers.hpp"
 
 namespace headroom {
 namespace {
@@ -34,25 +34,6 @@ std::vector<HybridLayer> layers_described(ConfigReader& config) {
   const auto described = hybrid_layers(config.text(letters, pattern_of_type));
   if (!described) config.report(letters, hybrid_pattern_rule());
   return described.value_or(std::vector<HybridLayer>());
-}
-
-// By the first of the names that the file has: they changed with the model type's versions.
-std::int64_t integer_of(ConfigReader& config, const std::array<std::string_view, 2>& names,
-                        std::int64_t by_default) {
-  const bool by_second = !config.has(std::string(names[0])) && config.has(std::string(names[1]));
-  return config.integer(std::string(names[by_second ? 1 : 0]), by_default);
-}
-
-template <class Mixer>
-Json sizes_of(const MixerRow<Mixer>& row, ConfigReader& config) {
-  for (const HubDemand& demand : row.hub_demands) {
-    const std::string key(demand.key);
-    if (config.boolean(key, demand.value) != demand.value) config.report(key, std::string(demand.rule));
-  }
-  Json sizes = Json::object();
-  for (const PartSize<Mixer>& size : row.sizes)
-    sizes[std::string(size.word)] = integer_of(config, size.in_hub.keys, size.in_hub.by_default);
-  return sizes;
 }
 
 Json experts_of(ConfigReader& config) {

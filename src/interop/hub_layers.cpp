@@ -18,7 +18,8 @@ namespace {
 
 std::string kind_of(const HubLayer& layer) {
   return std::string(layer.experts ? "moe" : "dense") + (layer.window ? "_sliding" : "") +
-         (layer.chunk ? "_chunked" : "") + (layer.positions ? "" : "_nope");
+         (layer.chunk ? "_chunked" : "") + (layer.positions ? "" : "_nope") +
+         (layer.mixer.empty() ? "" : "_" + std::string(layer.mixer));
 }
 
 // The fewest layers that the others repeat; none where that is more than a pattern is read for.
@@ -76,14 +77,13 @@ std::size_t layer_count_of(ConfigReader& config, const std::string& key, std::in
   return static_cast<std::size_t>(count);
 }
 
-std::vector<std::string> layer_types_of(ConfigReader& config, std::size_t layers, bool with_chunks) {
+std::vector<std::string> layer_types_of(ConfigReader& config, std::size_t layers,
+                                        const std::vector<std::string_view>& known) {
   const std::string key = "layer_types";
   std::vector<std::string> types = config.list<std::string>(key);
   if (layers > 0 && !types.empty() && types.size() != layers) {
     config.report(key, fmt::format("must be of the model's {} layers (found {})", layers, types.size()));
   }
-  std::vector<std::string_view> known{"full_attention", "sliding_attention"};
-  if (with_chunks) known.emplace_back("chunked_attention");
   for (const std::string& type : types) {
     if (contains(known, type)) continue;
     config.report(key, fmt::format("must be of {}: '{}' is not modelled", joined(known), printable(type)));

@@ -41,9 +41,11 @@ class Mixture {
 
   void experts(const std::string& count, std::int64_t by_default, std::int64_t per_token,
                std::int64_t width) {
-    experts_ = {{"count", size("count", count, by_default, head_counts)},
-                {"per_token", size("per_token", "num_experts_per_tok", per_token, head_counts)},
-                {"feedforward", width}};
+    experts_ = {
+        {"count", size("count", count, by_default, head_counts)},
+        {"per_token", size("per_token", is("kimi_linear") ? "num_experts_per_token" : "num_experts_per_tok",
+                           per_token, head_counts)},
+        {"feedforward", width}};
   }
 
   // From the first that is not dense, each of so many, but for those listed.
@@ -63,15 +65,29 @@ class Mixture {
 
   void qwen() {
     const bool second = is("qwen2_moe");
+    const bool next = is("qwen3_next");
+    const bool shared = second || next || is("qwen3_5_moe_text");
     const char* count = config_.has("num_experts") ? "num_experts" : "num_local_experts";
-    experts(config_.has(count) ? count : "num_experts", second ? 60 : 128, second ? 4 : 8,
-            size("feedforward", "moe_intermediate_size", second ? 1408 : 768, widths));
-    if (second) {
-      experts_["shared_feedforward"] =
-          size("shared_feedforward", "shared_expert_intermediate_size", 5632, Range{0, widths.most});
+    experts(config_.has(count) ? count : "num_experts",
+            second   ? 60
+            : next   ? 512
+            : shared ? 256
+                     : 128,
+            second ? 4
+            : next ? 10
+                   : 8,
+            size("feedforward", "moe_intermediate_size",
+                 second   ? 1408
+                 : shared ? 512
+                          : 768,
+                 widths));
+    if (shared) {
+      experts_["shared_feedforward"] = size("shared_feedforward", "shared_expert_intermediate_size",
+                                            second ? 5632 : 512, Range{0, widths.most});
       experts_["shared_gate"] = true;
     }
-    if (!config_.boolean("norm_topk_prob", false)) experts_["scores"] = "softmax_before_choice";
+    const bool normalized = is("qwen3_5_moe_text") || config_.boolean("norm_topk_prob", next);
+    if (!normalized) experts_["scores"] = "softmax_before_choice";
     expert_layers(0, config_.integer("decoder_sparse_step", 1, layer_counts),
                   config_.places("mlp_only_layers", layers_.size()));
   }
@@ -84,19 +100,23 @@ class Mixture {
                                     : glm ? 1408
                                           : 2048,
                                     widths);
-    const char* count = glm && config_.has("num_experts") ? "num_experts" : "n_routed_experts";
+    const bool kimi = is("kimi_linear");
+    const char* count = (glm || kimi) && config_.has("num_experts") ? "num_experts" : "n_routed_experts";
     if (v2 && !config_.has("num_experts_per_tok")) {
       config_.report("num_experts_per_tok", "is missing, and has no default in this model type");
     }
     experts(count, v2 ? 64 : glm ? 128 : 256, 8, width);
-    if (const std::int64_t shared = or_null("n_shared_experts", v2 ? 2 : 1, 0); shared > 0) {
-      config_.stands_for("experts/shared_feedforward", "n_shared_experts");
+    const char* const shared_key = kimi ? "num_shared_experts" : "n_shared_experts";
+    if (const std::int64_t shared = or_null(shared_key, v2 ? 2 : 1, 0); shared > 0) {
+      config_.stands_for("experts/shared_feedforward", shared_key);
       experts_["shared_feedforward"] = shared * width;
     }
     experts_["scores"] = v2 ? "softmax_before_choice" : "sigmoid";
     if (!v2) experts_["router_bias"] = true;
     const bool limited = !v2 || config_.text("topk_method", "greedy") == "group_limited_greedy";
-    if (limited) expert_groups(v2 || glm ? 1 : 8, v2 || glm ? 1 : 4);
+    if (limited && !kimi) expert_groups(v2 || glm ? 1 : 8, v2 || glm ? 1 : 4);
+    if (kimi && config_.integer("num_expert_group").value_or(1) != 1)
+      config_.report("num_expert_group", "must be 1");
     if (config_.integer("moe_layer_freq").value_or(1) != 1) config_.report("moe_layer_freq", "must be 1");
     const Range dense{0, std::max<std::int64_t>(1, static_cast<std::int64_t>(layers_.size()))};
     expert_layers(config_.integer("first_k_dense_replace", v2 ? 0 : glm ? 1 : 3, dense), 1);

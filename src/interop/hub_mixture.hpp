@@ -10,8 +10,8 @@
 
 namespace headroom {
 
-// The member "experts" of a model file, empty where the type has none, and which of the layers have them. `feedforward` is
-// the width of the MLP, which some types give their experts.
+// The member "experts" of a model file, empty where the type has none, and which of the layers have them.
+// `feedforward` is the width of the MLP, which some types give their experts.
 Json mixture_of(ConfigReader& config, const HubType& type, std::int64_t feedforward,
                 std::vector<HubLayer>& layers);
 

@@ -6,10 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/model/transformer.hpp"
 #include "interop/hub_assumptions.hpp"
 #include "interop/hub_hybrid.hpp"
 #include "interop/hub_layers.hpp"
+#include "interop/hub_mixers.hpp"
 #include "interop/hub_mixture.hpp"
 
 namespace headroom {
@@ -28,6 +30,7 @@ class Translation {
     choices();
     attention();
     windows();
+    mixers();
     experts_ = mixture_of(config_, type_, feedforward_, layers_);
     if (of(HubFamily::deepseek) || of(HubFamily::glm)) add_mtp_layers(config_, model_);
     positions();
@@ -148,7 +151,9 @@ class Translation {
   }
 
   void attention() {
-    if (is("qwen3") || is("qwen3_moe") || is("gemma3") || is("gemma3_text") ||
+    const bool gated = is("qwen3_next") || is("qwen3_5_text") || is("qwen3_5_moe_text");
+    if (gated) model_["attention_gate"] = config_.boolean("attn_output_gate", true);
+    if (is("qwen3") || is("qwen3_moe") || gated || is("gemma3") || is("gemma3_text") ||
         (of(HubFamily::glm) && config_.boolean("use_qk_norm", false))) {
       model_["qk_norm"] = "per_head";
     }
@@ -162,7 +167,7 @@ class Translation {
     if (of(HubFamily::gpt_oss))
       model_.update({{"attention_sinks", true}, {"clamped_activation", true}, {"scaled_rotary", true}});
     if (!of(HubFamily::deepseek)) return;
-    const bool no_rank = config_.names("q_lora_rank") && !config_.has("q_lora_rank");
+    const bool no_rank = !config_.has("q_lora_rank") && (config_.names("q_lora_rank") || is("kimi_linear"));
     Json& latent = model_["latent_attention"];
     const auto latent_size = [&](const char* ours, const std::string& key, std::int64_t by_default) {
       config_.stands_for(std::string("latent_attention/") + ours, key);
@@ -193,7 +198,12 @@ class Translation {
   }
 
   void windows() {
-    layer_types_ = layer_types_of(config_, layers_.size(), of(HubFamily::llama4));
+    std::vector<std::string_view> known{"full_attention", "sliding_attention"};
+    if (of(HubFamily::llama4)) known.emplace_back("chunked_attention");
+    with_hub_mixer([&](const auto& row) {
+      if (!row.hub_layers.word.empty()) known.push_back(row.hub_layers.word);
+    });
+    layer_types_ = layer_types_of(config_, layers_.size(), known);
     const bool qwen = is("qwen2") || is("qwen3") || of(HubFamily::qwen_moe);
     const bool windowed_gemma = of(HubFamily::gemma) && !is("gemma");
     if (is("mistral") || windowed_gemma || (qwen && config_.boolean("use_sliding_window", false))) {
@@ -220,8 +230,39 @@ class Translation {
     }
   }
 
+  // Calls `visit` with the row of the mixer of this model type, if it has one.
+  template <class Visit>
+  void with_hub_mixer(Visit visit) const {
+    for_each_mixer([&](const auto& row, auto) {
+      for (const std::string_view type : row.hub_layers.types) {
+        if (is(type)) visit(row);
+      }
+    });
+  }
+
+  void mixers() {
+    with_hub_mixer([&](const auto& row) {
+      const HubLayers& where = row.hub_layers;
+      ConfigReader inner = where.object.empty() ? config_ : config_.inside(std::string(where.object));
+      mixer_ = sizes_of(row, inner);
+      const auto places = inner.template list<std::int64_t>(std::string(where.places));
+      const bool listed = !layer_types_.empty() || !where.places.empty();
+      const std::int64_t every = listed ? 0 : config_.integer(std::string(where.interval), 4, layer_counts);
+      for (std::size_t i = 0; i < layers_.size(); ++i) {
+        const auto number = static_cast<std::int64_t>(i) + 1;
+        const bool mixes = !where.places.empty() ? contains(places, number)
+                           : listed              ? i < layer_types_.size() && layer_types_[i] == where.word
+                                                 : number % every != 0;
+        if (mixes) layers_[i].mixer = row.name;
+      }
+    });
+  }
+
   void positions() {
     model_["positions"] = learned_positions() ? "learned" : "rotary";
+    if (is("kimi_linear") && config_.boolean("mla_use_nope", false))
+      config_.assume("positions",
+                     "latent attention without positions is counted as if it rotated a part of k");
     if (!of(HubFamily::llama4)) return;
     const auto listed = config_.list<std::int64_t>("no_rope_layers");  // 1: it has them
     const Range intervals{0, most_layers};
@@ -243,6 +284,7 @@ class Translation {
     Json members = Json::object();
     if (layer.experts) members["experts"] = experts_;
     if (layer.window) members["window"] = window_;
+    if (!layer.mixer.empty()) members[std::string(layer.mixer)] = mixer_;
     if (layer.chunk && attention_chunk_ > 0) members["attention_chunk"] = attention_chunk_;
     if (!layer.positions) members["positions"] = "none";
     if (layer.positions && l2_norms_) members["qk_norm"] = "l2";
@@ -276,6 +318,7 @@ class Translation {
   const HubType& type_;
   Json model_ = Json::object();
   Json experts_ = Json::object();
+  Json mixer_ = Json::object();
   std::vector<HubLayer> layers_;
   std::int64_t hidden_ = 0;
   std::int64_t feedforward_ = 0;

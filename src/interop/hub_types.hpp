@@ -38,7 +38,7 @@ struct HubType {
   std::string_view activation = "silu";
 };
 
-inline constexpr std::array<HubType, 25> hub_types{{
+inline constexpr std::array<HubType, 29> hub_types{{
     {"llama", HubFamily::llama, 32000, 4096, 11008, 32, 32},
     {"mistral", HubFamily::llama, 32000, 4096, 14336, 32, 32, 8},
     {"qwen2", HubFamily::llama, 151936, 4096, 22016, 32, 32, 32},
@@ -58,9 +58,13 @@ inline constexpr std::array<HubType, 25> hub_types{{
     {"mixtral", HubFamily::mixtral, 32000, 4096, 14336, 32, 32, 8},
     {"qwen2_moe", HubFamily::qwen_moe, 151936, 2048, 5632, 24, 16, 16},
     {"qwen3_moe", HubFamily::qwen_moe, 151936, 2048, 6144, 24, 32, 4},
+    {"qwen3_next", HubFamily::qwen_moe, 151936, 2048, 5632, 48, 16, 2, 256},
+    {"qwen3_5_text", HubFamily::llama, 248320, 4096, 12288, 32, 16, 4, 256},
+    {"qwen3_5_moe_text", HubFamily::qwen_moe, 248320, 2048, 5632, 40, 16, 2, 256},
     {"deepseek_v2", HubFamily::deepseek, 32000, 4096, 11008, 32, 32},
     {"deepseek_v3", HubFamily::deepseek, 129280, 7168, 18432, 61, 128, 128},
     {"kimi_k2", HubFamily::deepseek, 129280, 7168, 18432, 61, 128, 128},
+    {"kimi_linear", HubFamily::deepseek, 163840, 4096, 11008, 32, 32, 32},
     {"glm4_moe", HubFamily::glm, 151552, 4096, 10944, 46, 96, 8},
     {"gpt_oss", HubFamily::gpt_oss, 201088, 2880, 2880, 36, 64, 8, 64},
     {"llama4_text", HubFamily::llama4, 202048, 5120, 16384, 48, 40, 8, 128},

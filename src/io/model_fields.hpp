@@ -98,6 +98,7 @@ inline constexpr auto architecture_fields = [](auto& fields, auto& architecture)
   fields.optional("attention_chunk", architecture.attention_chunk, Range{0, token_counts.most});
   fields.optional("attention_sinks", architecture.attention_sinks);
   fields.optional("attention_softcap", architecture.attention_softcap);
+  fields.optional("attention_gate", architecture.attention_gate);
   fields.object("latent_attention", architecture.latent_attention, latent_fields);
   mixer_fields(fields, architecture.mixers);
   fields.object("experts", architecture.experts, expert_fields);
@@ -202,6 +203,7 @@ void resolve_latent_attention(Layer& layer, bool given_head_size, const JsonPoin
   if (architecture.qk_norm != QkNorm::none) {
     report("qk_norm", "is not modelled with latent_attention, whose latents are normalized");
   }
+  if (architecture.attention_gate) report("attention_gate", "is not modelled with latent_attention");
   if (architecture.kernels.weight_copies) {
     report("latent_attention", "with kernels.weight_copies is not modelled yet");
   }

@@ -63,6 +63,7 @@ inline Scan scan_of(const OpWork& work, const Bindings& letters) {
   const ProductWork& scores = work.products[0];
   const ProductWork& outputs = work.products[2];
   return {.tokens = scores.rows.evaluate(letters),
+          .sequence = letters[Symbol::sequence],
           .heads = outputs.batch.evaluate(letters),
           .head_size = outputs.outer[0].evaluate(letters),
           .groups = scores.batch.evaluate(letters),

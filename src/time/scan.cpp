@@ -12,7 +12,8 @@ Seconds scan_time(const ScanWork& work, const Performance& performance) {
   const BytesPerSecond memory = streaming_bandwidth(performance);
   const auto at = [&](BytesPerSecond each) { return std::min(multiprocessors * each, memory); };
   return real(work.kernels) * performance.rates.kernels.launch.value +
-         Bytes(work.bytes) / at(scan_bandwidth) + Bytes(work.convolved_bytes) / at(convolution_bandwidth);
+         Bytes(work.bytes) / at(work.bandwidth) + Bytes(work.convolved_bytes) / at(convolution_bandwidth) +
+         std::max(Bytes(work.bytes_in_steps) / at(work.bandwidth), work.step_time);
 }
 
 }  // namespace headroom

@@ -223,11 +223,33 @@ TEST_CASE("hub: layers of one part, by a pattern or a list of words, and by name
     return text.find(part) != std::string::npos;
   };
   CHECK(contains(problems_of(R"({"model_type": "nemotron_h", "hybrid_override_pattern": "MXM"})"),
-                 "hybrid_override_pattern: must be of the letters M, *, - and E, with | between stages"));
+                 "hybrid_override_pattern: must be of the letters M, G, *, - and E, with | between stages"));
   CHECK(contains(problems_of(R"({"model_type": "nemotron_h", "num_hidden_layers": 50})"),
                  "num_hidden_layers: must be the 52 layers that are described"));
   CHECK(
       contains(problems_of(R"({"model_type": "nemotron_h", "use_bias": true})"), "use_bias: must be false"));
+}
+
+TEST_CASE("hub: mixers of the delta rule, by an interval, a list of words, or a list of numbers") {
+  check_same(imported(R"({"model_type": "qwen3_next"})"), "qwen3-next-80b-a3b");
+  check_same(imported(R"({"model_type": "qwen3_5", "text_config": {"model_type": "qwen3_5_text",
+                          "hidden_size": 5120, "intermediate_size": 17408, "num_hidden_layers": 64,
+                          "num_attention_heads": 24, "linear_num_value_heads": 48}})"),
+             "qwen3.5-27b");
+  check_same(imported(R"({"model_type": "kimi_linear", "hidden_size": 2304, "intermediate_size": 9216,
+                          "num_hidden_layers": 27, "num_experts": 256, "num_experts_per_token": 8,
+                          "moe_intermediate_size": 1024, "first_k_dense_replace": 1, "num_shared_experts": 1,
+                          "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+                          "v_head_dim": 128, "mla_use_nope": true,
+                          "linear_attn_config": {"num_heads": 32, "head_dim": 128, "kda_layers":
+                            [1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 17, 18, 19, 21, 22, 23, 25, 26]}})"),
+             "kimi-linear-48b-a3b");
+  const Transformer listed = imported(R"({"model_type": "qwen3_next", "num_hidden_layers": 3,
+      "layer_types": ["linear_attention", "linear_attention", "full_attention"]})")
+                                 .model;
+  REQUIRE(listed.layer_kinds.size() == 2);
+  CHECK(listed.layer_kinds[0].architecture.mixers.gated_delta_net->heads == 32);
+  CHECK(has_attention(listed.layer_kinds[1].architecture));
 }
 
 TEST_CASE("hub: a model type that is not modelled is refused by its name, and so is what a type cannot be") {

@@ -46,7 +46,7 @@ TEST_CASE("a run of layers of one part has the kinds of its letters, and says wh
   const std::vector<Problem> mistakes = hybrid(R"("hybrid_pattern": "MQ")").mistakes;
   REQUIRE(mistakes.size() == 1);
   CHECK(mistakes[0].where == "/model/hybrid_pattern");
-  CHECK(contains(mistakes[0].rule, "must be of the letters M, *, - and E, with | between stages"));
+  CHECK(contains(mistakes[0].rule, "must be of the letters M, G, *, - and E, with | between stages"));
 }
 
 TEST_CASE("a run of Nemotron's family leaves at 16 bits what its recipes do, unless it says which modules") {

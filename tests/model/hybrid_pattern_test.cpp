@@ -15,7 +15,7 @@ TEST_CASE("hybrid pattern: a letter for each layer; bars and what is predicted s
   CHECK(hybrid_layers("M-|M*E/*E/*E") == std::vector{mamba, mlp, mamba, attention, experts});
   CHECK_FALSE(hybrid_layers("").has_value());
   CHECK_FALSE(hybrid_layers("/*E").has_value());
-  CHECK_FALSE(hybrid_layers("MG").has_value());
+  CHECK_FALSE(hybrid_layers("MD").has_value());
 }
 
 TEST_CASE("hybrid pattern: of a model, by stages, with a depth of prediction behind each slash") {

@@ -17,8 +17,8 @@ TEST_CASE("module choices: of every model they are legal, none stands twice, and
     const std::vector<std::vector<std::string>> choices = module_choices(model, Precision::bf16);
     const bool latent =
         any_layer(model, [](const Architecture& it) { return it.latent_attention.has_value(); });
-    const bool mamba = any_layer(model, [](const Architecture& it) { return it.mixers.mamba.has_value(); });
-    CHECK(choices.empty() == !(any_experts(model) || latent || mamba));
+    const bool mixes = any_layer(model, [](const Architecture& it) { return has_mixer(it.mixers); });
+    CHECK(choices.empty() == !(any_experts(model) || latent || mixes));
     CHECK(std::set(choices.begin(), choices.end()).size() == choices.size());
     CHECK(module_choices(model, Precision::fp8_delayed).empty());
     for (const std::vector<std::string>& modules : choices) {

@@ -157,8 +157,7 @@ TEST_CASE("layer cost: every embedded model is priced, flash attention as an ass
     Extrapolations beyond;
     for (const LayerCost& kind : cost.kinds) beyond = beyond | kind.beyond;
     CHECK(beyond.flash_attention == any_flash_attention(model));
-    CHECK(beyond.scan ==
-          any_layer(model, [](const Architecture& of) { return of.mixers.mamba.has_value(); }));
+    CHECK(beyond.scan == any_layer(model, [](const Architecture& of) { return has_mixer(of.mixers); }));
   }
 }
 

@@ -1,5 +1,5 @@
-// The rows of self-attention between its normalization and its residual add: those that make q, k and v (qkv_ops.hpp), core
-// attention in one of its kernels, and the output projection.
+// The rows of self-attention between its normalization and its residual add: those that make q, k and v
+// (qkv_ops.hpp), core attention in one of its kernels, and the output projection.
 #pragma once
 
 #include "headroom/model/qkv_ops.hpp"
@@ -151,6 +151,18 @@ constexpr ValueId flash_attention(OpBuilder& layer, Qkv in) {
   return output;
 }
 
+// Adds the product of each head's context with a sigmoid of the gate projected beside its query.
+constexpr ValueId gated_context(OpBuilder& layer, ValueId context, ValueId gate) {
+  using namespace symbols;
+  const ValueId gated = layer.table.value({"gated context", s * b * a * e, Dtype::half, Placement::split});
+  layer.table.op({.name = "attention_gate",
+                  .region = Placement::split,
+                  .inputs = {context, gate},
+                  .outputs = {gated},
+                  .saves = {{context, why::other_factor}, {gate, why::other_factor}}});
+  return gated;
+}
+
 constexpr ValueId attention(OpBuilder& layer, ValueId input) {
   using namespace symbols;
   const bool latent = layer.arch.latent_attention.has_value();
@@ -159,9 +171,9 @@ constexpr ValueId attention(OpBuilder& layer, ValueId input) {
   if (layer.arch.positions == Positions::rotary && !latent) heads = rotary(layer, heads);
   if (layer.arch.kernels.kv_sharing.value_or(KvSharing::grouped) == KvSharing::repeated)
     heads = repeat_kv(layer, heads);
-  const ValueId context = layer.arch.kernels.attention == AttentionKernel::flash
-                              ? flash_attention(layer, heads)
-                              : unfused_attention(layer, heads);
+  ValueId context = layer.arch.kernels.attention == AttentionKernel::flash ? flash_attention(layer, heads)
+                                                                           : unfused_attention(layer, heads);
+  if (heads.gate != nowhere) context = gated_context(layer, context, heads.gate);
   const ValueId output = layer.table.value({"projected", s * b * h});
   layer.linear("projection", context, {output},
                {OpBuilder::of_tokens({a * heads.value_size, Placement::split}, {{h, Placement::whole}})},

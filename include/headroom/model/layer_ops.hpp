@@ -11,6 +11,7 @@
 
 #include "headroom/model/attention_ops.hpp"
 #include "headroom/model/expert_ops.hpp"
+#include "headroom/model/parts/kimi_delta_ops.hpp"
 #include "headroom/model/parts/mamba_ops.hpp"
 
 namespace headroom {

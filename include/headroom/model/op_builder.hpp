@@ -15,6 +15,15 @@ inline constexpr std::string_view other_factor = "the gradient of the other fact
 inline constexpr std::string_view mask = "tells which elements were dropped";
 }  // namespace why
 
+// Returns a batched GEMM over all tokens: for each head or group, [.. x inner] [inner x outer].
+constexpr MatrixProduct of_chunks(const Monomial& batch, const Monomial& inner, const Monomial& outer) {
+  using namespace symbols;
+  return {.batch = {batch, Placement::split},
+          .rows = {s * b, Placement::whole},
+          .inner = {inner, Placement::whole},
+          .outer = {{outer, Placement::whole}}};
+}
+
 struct OpBuilder {
   Architecture arch;
   OpTable table{};

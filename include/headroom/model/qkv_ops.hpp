@@ -8,6 +8,7 @@ namespace headroom {
 struct Qkv {
   ValueId q, k, v;
   Monomial value_size = symbols::e;  // of one head of v
+  ValueId gate = nowhere;            // of the output
 };
 
 constexpr Qkv qkv(OpBuilder& layer, ValueId input) {
@@ -16,14 +17,15 @@ constexpr Qkv qkv(OpBuilder& layer, ValueId input) {
   const auto part = [&](std::string_view name, const Monomial& elements, Placement placement) {
     return layer.table.value({.name = name, .elements = elements, .placement = placement, .buffer = buffer});
   };
-  const Qkv result{part("q", s * b * a * e, Placement::split), part("k", s * b * k * e, Placement::kv_split),
-                   part("v", s * b * k * e, Placement::kv_split)};
+  const bool gated = layer.arch.attention_gate;
+  Qkv result{part("q", s * b * a * e, Placement::split), part("k", s * b * k * e, Placement::kv_split),
+             part("v", s * b * k * e, Placement::kv_split)};
   FixedVector<Amount, 4> biases;
   if (layer.arch.qkv_bias) biases = {{a * e, Placement::split}, {2 * k * e, Placement::kv_split}};
   const auto linear_to = [](const OuterExtents& outer) {
     return OpBuilder::of_tokens({h, Placement::whole}, outer);
   };
-  const Amount query{a * e, Placement::split};
+  const Amount query{(gated ? 2 : 1) * a * e, Placement::split};
   const Amount key{k * e, Placement::kv_split};
   FixedVector<MatrixProduct, 3> products;
   if (layer.arch.kernels.qkv == QkvLinear::one) {
@@ -31,7 +33,12 @@ constexpr Qkv qkv(OpBuilder& layer, ValueId input) {
   } else {
     products = {linear_to({query}), linear_to({key}), linear_to({key})};
   }
-  layer.linear("qkv", input, {result.q, result.k, result.v}, products, biases);
+  FixedVector<ValueId, 8> outputs{result.q, result.k, result.v};
+  if (gated) {
+    result.gate = part("output gate", s * b * a * e, Placement::split);
+    outputs.push_back(result.gate);
+  }
+  layer.linear("qkv", input, outputs, products, biases);
   return result;
 }
 
@@ -40,8 +47,10 @@ constexpr Qkv qk_norm(OpBuilder& layer, const Qkv& in) {
   using namespace symbols;
   const QkNorm kind = layer.arch.qk_norm;
   const Dtype statistics = layer.arch.kernels.norm_statistics;
-  const Qkv out{layer.table.value({"normalized q", s * b * a * e, Dtype::half, Placement::split}),
-                layer.table.value({"normalized k", s * b * k * e, Dtype::half, Placement::kv_split}), in.v};
+  const Qkv out{.q = layer.table.value({"normalized q", s * b * a * e, Dtype::half, Placement::split}),
+                .k = layer.table.value({"normalized k", s * b * k * e, Dtype::half, Placement::kv_split}),
+                .v = in.v,
+                .gate = in.gate};
   Op op{.name = "qk_norm",
         .kind = OpKind::normalization,
         .region = Placement::split,
@@ -72,8 +81,10 @@ constexpr Qkv qk_norm(OpBuilder& layer, const Qkv& in) {
 // New q and k at rotated positions; the tables of sines and cosines are shared by all layers.
 constexpr Qkv rotary(OpBuilder& layer, const Qkv& in) {
   using namespace symbols;
-  const Qkv out{layer.table.value({"rotated q", s * b * a * e, Dtype::half, Placement::split}),
-                layer.table.value({"rotated k", s * b * k * e, Dtype::half, Placement::kv_split}), in.v};
+  const Qkv out{.q = layer.table.value({"rotated q", s * b * a * e, Dtype::half, Placement::split}),
+                .k = layer.table.value({"rotated k", s * b * k * e, Dtype::half, Placement::kv_split}),
+                .v = in.v,
+                .gate = in.gate};
   Op op{.name = "rotary", .region = Placement::split, .inputs = {in.q, in.k}, .outputs = {out.q, out.k}};
   const RotaryKernel kernel = layer.arch.kernels.rotary.value_or(RotaryKernel::fused);
   if (kernel != RotaryKernel::fused) {
@@ -93,8 +104,10 @@ constexpr Qkv rotary(OpBuilder& layer, const Qkv& in) {
 // k < a key/value heads copied until each query head has its own.
 constexpr Qkv repeat_kv(OpBuilder& layer, const Qkv& in) {
   using namespace symbols;
-  const Qkv out{in.q, layer.table.value({"repeated k", s * b * a * e, Dtype::half, Placement::split}),
-                layer.table.value({"repeated v", s * b * a * e, Dtype::half, Placement::split})};
+  const Qkv out{.q = in.q,
+                .k = layer.table.value({"repeated k", s * b * a * e, Dtype::half, Placement::split}),
+                .v = layer.table.value({"repeated v", s * b * a * e, Dtype::half, Placement::split}),
+                .gate = in.gate};
   const ValueId index =
       layer.table.value({"head indices", 2 * a, Dtype::int64, Placement::split, Detail::exact});
   layer.table.op({.name = "repeat_kv",

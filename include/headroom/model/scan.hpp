@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <string_view>
 
+#include "headroom/core/units.hpp"
+
 namespace headroom {
 
 // Sizes of a scan on one rank.
 struct Scan {
   double tokens = 0;
+  double sequence = 0;  // tokens of one sequence
   double heads = 0;
   double head_size = 0;
   double groups = 0;
@@ -19,9 +22,13 @@ struct Scan {
 
 // Work of one pass.
 struct ScanWork {
-  double bytes = 0;            // read and written by all kernels but the convolution
+  double bytes = 0;            // read and written by all kernels but the convolution and those in steps
   double convolved_bytes = 0;  // read and written by the convolution
   std::int64_t kernels = 0;    // launched by the host, plain framework operators included
+  BytesPerSecond bandwidth{};  // of one multiprocessor, for all kernels but the convolution
+  double bytes_in_steps =
+      0;                // read and written by kernels that take the chunks of a sequence one after another
+  Seconds step_time{};  // least time of those kernels
 };
 
 struct ScanKernels {

@@ -82,6 +82,8 @@ struct Architecture {
       0;                           // tokens of a sequence that attend to one another alone (Llama 4); 0: all
   bool attention_sinks = false;    // a learned logit for each head in its softmax's sum (gpt-oss)
   bool attention_softcap = false;  // scores go through cap tanh(scores/cap) (Gemma 2)
+  // Its output is multiplied by a sigmoid of another projection of as many heads (Qwen3-Next) [Megatron-LM, --attention-output-gate].
+  bool attention_gate = false;
   std::optional<LatentAttention> latent_attention;
   Mixers mixers;                   // in place of attention
   std::optional<Experts> experts;  // in place of the MLP

@@ -14,7 +14,6 @@
 
 namespace headroom {
 
-inline constexpr BytesPerSecond scan_bandwidth{10e9};         // of one multiprocessor
 inline constexpr BytesPerSecond convolution_bandwidth{18e9};  // of one multiprocessor
 
 Seconds scan_time(const ScanWork& work, const Performance& performance);

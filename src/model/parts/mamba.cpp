@@ -7,7 +7,8 @@
 namespace headroom {
 namespace {
 
-// Bytes a token. Values are of 16 bits; states, scores, dt and their gradients of fp32 until they are factors of products.
+// Bytes a token. Values are of 16 bits; states, scores, dt and their gradients of fp32 until they are factors
+// of products.
 struct TokenBytes {
   explicit TokenBytes(const Scan& scan)
       : channels(2 * scan.heads * scan.head_size),
@@ -42,7 +43,8 @@ ScanWork mamba_forward(const Scan& scan) {
   const double bytes = sums_of_steps(of) + states_of_chunks(of) + passing + scores_in_chunks(of) + outputs;
   return {.bytes = scan.tokens * bytes,
           .convolved_bytes = scan.tokens * convolved(of) * 2,  // read and written
-          .kernels = 6};
+          .kernels = 6,
+          .bandwidth = mamba_bandwidth};
 }
 
 ScanWork mamba_backward(const Scan& scan) {
@@ -53,20 +55,23 @@ ScanWork mamba_backward(const Scan& scan) {
   const double states = of.groups + of.channels + of.steps + 2 * of.states;
   const double passing = 6 * of.states;  // both in fp32 read, both at 16 bits written
   const double x = 3 * of.channels + of.groups + of.states + of.scores + 3 * of.steps;
-  // B with x and the gradients of states, C with the output's gradient and states: read; gradients in fp32 written.
+  // B with x and the gradients of states, C with the output's gradient and states: read; gradients in fp32
+  // written.
   const double b_and_c = 2 * (of.channels + of.groups + of.states + 2 * of.groups) + 5 * of.steps;
   const double of_x_and_output = 2 * of.channels + of.scores + 2 * of.steps;
   const double from_scores = of.scores + 4 * of.groups;
   const double sums = 8 * of.steps;
   const double bytes =
       again + gate + states + passing + x + b_and_c + 2 * of_x_and_output + 2 * from_scores + sums;
-  // All but the outputs; then of the gate, states, their sums, x, B, C, scores, C and B by these, dA, dt and the convolution;
-  // then plain operators: a copy of dt, four sums of gradients, three additions, a flip, a running sum and a flip.
+  // All but the outputs; then of the gate, states, their sums, x, B, C, scores, C and B by these, dA, dt and
+  // the convolution; then plain operators: a copy of dt, four sums of gradients, three additions, a flip, a
+  // running sum and a flip.
   constexpr std::int64_t kernels_again = 5, gradients = 12, plain = 11;
   return {.bytes = scan.tokens * bytes,
           // Read and written again; then both the input and a gradient read, and one written.
           .convolved_bytes = scan.tokens * convolved(of) * 5,
-          .kernels = kernels_again + gradients + plain};
+          .kernels = kernels_again + gradients + plain,
+          .bandwidth = mamba_bandwidth};
 }
 
 }  // namespace headroom

@@ -142,7 +142,7 @@ constexpr std::array exchanged_rows{
            return it.size % it.parts != 0 || it.size / it.parts % it.strategy.context_parallel == 0;
          },
          "must divide the {} {}{} of a `tensor_parallel` rank{}",
-         "Megatron-LM, core/ssm/mamba_context_parallel.py: ranks exchange tokens for whole heads and groups",
+         "Megatron-LM, core/ssm: context-parallel ranks exchange tokens for whole heads and groups",
          [](const RuleCase& it) { return shown(it.size / it.parts, it.name, of_kind(it), it.why); }}};
 
 void each_context_layer(const RuleCase& it, VisitCase visit) {

@@ -1,5 +1,5 @@
-// Mamba-2, a mixer in place of attention [Dao and Gu, arXiv:2405.21060]: its sizes and its row of the table of
-// mixers. mamba_ops.hpp has its op table.
+// Mamba-2, a mixer in place of attention [Dao and Gu, arXiv:2405.21060]: its sizes and its row of the table
+// of mixers. mamba_ops.hpp has its op table.
 #pragma once
 
 #include "headroom/model/parts/part.hpp"
@@ -17,6 +17,9 @@ struct Mamba {
   std::int64_t chunk_size = 128;
   friend bool operator==(const Mamba&, const Mamba&) = default;
 };
+
+// Bandwidth of one multiprocessor in the kernels of its scan (time/scan.hpp has the source).
+inline constexpr BytesPerSecond mamba_bandwidth{10e9};
 
 // Return what the kernels of its scan move in each pass.
 ScanWork mamba_forward(const Scan& scan);

@@ -1,27 +1,19 @@
-// Rows of a Mamba-2 mixer between its normalization and its residual add. Megatron-Core runs them with the fused
-// kernels of mamba_ssm [Megatron-LM, core/ssm/mamba_mixer.py; state-spaces/mamba, ops/triton/ssd_combined.py]:
+// Rows of a Mamba-2 mixer between its normalization and its residual add. Megatron-Core runs them with the
+// fused kernels of mamba_ssm [Megatron-LM, core/ssm/mamba_mixer.py; state-spaces/mamba,
+// ops/triton/ssd_combined.py]:
 //
 //   in_proj  [to_batch_first]  mamba_scan  [from_batch_first]  mamba_norm  out_proj
 //
-// in_proj computes z, x, B, C and dt side by side. mamba_scan is one autograd function: a causal convolution of x,
-// B and C, the scan in chunks, and the product with silu(z). It saves its inputs and its output before that
-// product. Its backward pass recomputes the convolution and the states of the chunks. TP ranks divide heads and
-// groups. CP ranks exchange tokens for heads around it, whatever attention does
+// in_proj computes z, x, B, C and dt side by side. mamba_scan is one autograd function: a causal convolution
+// of x, B and C, the scan in chunks, and the product with silu(z). It saves its inputs and its output before
+// that product. Its backward pass recomputes the convolution and the states of the chunks. TP ranks divide
+// heads and groups. CP ranks exchange tokens for heads around it, whatever attention does
 // [core/ssm/mamba_context_parallel.py].
 #pragma once
 
 #include "headroom/model/op_builder.hpp"
 
 namespace headroom {
-
-// Returns a batched GEMM over all tokens: for each head or group, [.. x inner] [inner x outer].
-constexpr MatrixProduct of_chunks(const Monomial& batch, const Monomial& inner, const Monomial& outer) {
-  using namespace symbols;
-  return {.batch = {batch, Placement::split},
-          .rows = {s * b, Placement::whole},
-          .inner = {inner, Placement::whole},
-          .outer = {{outer, Placement::whole}}};
-}
 
 constexpr ValueId mixer_ops(OpBuilder& layer, const Mamba& sizes, ValueId input) {
   using namespace symbols;
@@ -61,15 +53,15 @@ constexpr ValueId mixer_ops(OpBuilder& layer, const Mamba& sizes, ValueId input)
              why::other_factor);
   const std::int64_t taps = sizes.conv_width + 1;  // with a bias
   scan.parameters = {divided(taps * H * P), divided(2 * taps * G * S), divided(3 * H)};
-  // GEMMs: C with B in a chunk; states of chunks from x and B, and outputs from C and the states; outputs from x
-  // in a chunk. Their causal scores are counted in full.
+  // GEMMs: C with B in a chunk; states of chunks from x and B, and outputs from C and the states; outputs
+  // from x in a chunk. Their causal scores are counted in full.
   scan.products = {of_chunks(G, S, chunk), of_chunks(2 * H, S, P), of_chunks(H, chunk, P)};
   for (const ValueId part : parts) {
     scan.exchanges.push_back({.axis = ParallelAxis::context, .name = Conjugate::dispatch, .value = part});
   }
   scan.exchanges.push_back({.axis = ParallelAxis::context, .name = Conjugate::combine, .value = output});
-  // States of chunks and their gradients in FP32, before they are rounded to 16 bits; C with B; x, B and C after the
-  // convolution, their gradients, and the gradient before the gate.
+  // States of chunks and their gradients in FP32, before they are rounded to 16 bits; C with B; x, B and C
+  // after the convolution, their gradients, and the gradient before the gate.
   scan.temporaries = {value("states of chunks and gradients", 3 * s * b * H * P * S / chunk, Dtype::fp32),
                       value("scores in chunks", s * b * G * chunk, Dtype::fp32),
                       value("convolved x and gradients", 3 * s * b * H * P),

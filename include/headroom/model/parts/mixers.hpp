@@ -12,6 +12,8 @@
 //   4. expr/symbol.hpp and expr/expr.hpp, if a size is none of the letters H, P, G and S.
 #pragma once
 
+#include "headroom/model/parts/gated_delta_net.hpp"
+#include "headroom/model/parts/kimi_delta.hpp"
 #include "headroom/model/parts/mamba.hpp"
 
 namespace headroom {
@@ -19,6 +21,8 @@ namespace headroom {
 // The mixer of a layer, at most one. A layer without one has attention.
 struct Mixers {
   std::optional<Mamba> mamba{};
+  std::optional<GatedDeltaNet> gated_delta_net{};
+  std::optional<KimiDelta> kimi_delta{};
   friend bool operator==(const Mixers&, const Mixers&) = default;
 };
 
@@ -26,6 +30,8 @@ struct Mixers {
 template <class Visit>
 constexpr void for_each_mixer(Visit visit) {
   visit(mamba_row, &Mixers::mamba);
+  visit(gated_delta_net_row, &Mixers::gated_delta_net);
+  visit(kimi_delta_row, &Mixers::kimi_delta);
 }
 
 // Calls `visit` with the row and the sizes of the layer's mixer, if it has one.

@@ -52,9 +52,9 @@ struct PartWidth {
   std::int64_t (*of)(const Part&) = nullptr;
 };
 
-// A module of --recompute-modules. A module that discards drops its output too, and recomputes it before the op
-// that reads it needs it for a gradient. Other modules are checkpoints: their output stays if an op outside saves
-// it.
+// A module of --recompute-modules. A module that discards drops its output too, and recomputes it before the
+// op that reads it needs it for a gradient. Other modules are checkpoints: their output stays if an op
+// outside saves it.
 struct RecomputeModule {
   std::string_view name;
   bool discards = false;
@@ -93,6 +93,15 @@ struct HubDemand {
   std::string_view rule;
 };
 
+// Where a Hugging Face configuration says which layers have the mixer.
+struct HubLayers {
+  std::array<std::string_view, 3> types{};  // model types that have it
+  std::string_view object{};    // object with its sizes and lists; empty for the configuration itself
+  std::string_view word{};      // in layer_types
+  std::string_view interval{};  // key of N; without a list, every N-th layer has attention (default 4)
+  std::string_view places{};    // key of a list of layer numbers, from 1
+};
+
 // A warning that every plan with the part carries.
 struct PartWarning {
   std::string_view code;
@@ -111,9 +120,10 @@ struct MixerRow {
   FixedVector<PartWidth<Mixer>, 4> widths{};
   RecomputeModule recompute{};            // the whole mixer
   FixedVector<LinearGroup, 4> linears{};  // the first has all of them
-  FixedVector<LoraTarget, 4> lora_targets{};
-  FixedVector<AdapterNames, 4> adapters{};
+  FixedVector<LoraTarget, 8> lora_targets{};
+  FixedVector<AdapterNames, 8> adapters{};
   FixedVector<HubDemand, 4> hub_demands{};
+  HubLayers hub_layers{};
   PartWarning warning{};
 };
 
