@@ -66,13 +66,13 @@ std::string_view assumed_of_step(StepRates rates, const Strategy& strategy) {
     case StepRates::own_runs:
     case StepRates::fitted: return {};
     case StepRates::kernels:
-      return "the clock of a training step, or flash attention, is assumed on this device";
+      return "the clock of a training step, or flash attention, is assumed on this GPU";
     case StepRates::experts:
-      return strategy.precision_scope.attention ? "attention in FP8 is priced by poor rates"
-                                                : "kernels of experts are priced by rates of their forward "
-                                                  "pass, with every expert wanted alike";
+      return strategy.precision_scope.attention
+                 ? "the rates of FP8 attention are rough"
+                 : "expert kernels are timed by rates of their forward pass with balanced routing";
     case StepRates::scaled:
-      return "the rates of this device are those of another one, scaled by their data sheets";
+      return "rates for this GPU were not measured; they are another GPU's, scaled by data-sheet figures";
   }
   EXPECTS(!"unknown rates");
   return {};
@@ -85,43 +85,40 @@ void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vec
     if (applies) warnings.push_back({std::move(code), std::move(text)});
   };
   warn(beyond.product_size, "extrapolated_product_size",
-       "a matrix product is larger or smaller than those that the rates were fitted on");
+       "a GEMM is larger or smaller than those that the rates were fitted on");
   warn(beyond.message_size, "extrapolated_message_size",
        "a collective moves more or fewer bytes than those that the rates were fitted on");
   warn(beyond.group_size, "extrapolated_group_size",
        "a collective spans more ranks than those that the rates were fitted on");
   warn(beyond.unaligned_heads, "unaligned_heads",
-       "the head size is no multiple of 8: attention products are priced without tensor cores");
+       "the head size is not a multiple of 8: attention is timed without tensor cores");
   const auto& [model, system, software, strategy, workload, detail, margin] = plan.request;
   warn(beyond.attention_size, "extrapolated_flash_attention",
-       "flash attention is of another length or head size than its rates were fitted on");
+       "flash attention runs at a sequence length or head size that its rates were not fitted on");
   warn(beyond.flash_attention && any_assumed(system.performance->rates.flash_attention),
        "flash_attention_assumed",
-       "flash attention is priced by rates some of which are assumed: no kernels of this device, or none of "
-       "its "
-       "backward pass, were measured");
+       "some rates of flash attention are assumed: no kernels of this GPU, or none of its backward pass, "
+       "were measured");
   for_each_mixer([&, &request = plan.request](const auto& row, auto mixer) {
     warn(beyond.scan && any_mixer(request.model, mixer), std::string(row.warning.code),
          std::string(row.warning.text));
   });
   warn(strategy.precision_scope.attention, "fp8_attention_rates",
-       "one rate says how much faster attention is in FP8; measured forward kernels are 6 to 17% off it in "
-       "the "
-       "middle and 23 to 42% at the 90th percentile, and no backward kernel was measured");
+       "a single rate gives the speedup of FP8 attention; measured forward kernels differ from it by 6 to "
+       "17% at the median and 23 to 42% at the 90th percentile, and no backward kernel was measured");
   warn(!reduction_within_fit, "extrapolated_data_parallel",
        "gradients are reduced over more ranks, or in larger messages, than the rates were fitted on");
   const StepRates rates = step_rates(plan.request);
   warn(transferred(rates), "transferred_step_rates",
        std::string(assumed_of_step(rates, strategy)) +
-           ": the interval of the iteration time is as wide as such predictions were off");
+           ": the interval of the iteration time is as wide as the errors of such predictions");
   const std::string scaled = scaled_types(system.performance->rates, beyond.narrow_types);
   warn(!scaled.empty(), "scaled_product_rates",
-       "products of " + scaled +
-           " have no rates of their own on this system: those of 16 bits are assumed, as much " +
-           "faster as the device's peak");
+       "GEMMs in " + scaled +
+           " have no rates on this system: 16-bit rates are assumed, scaled by the ratio of the GPU's peaks");
   const std::string assumed = assumed_rates(plan.request, beyond);
   warn(!assumed.empty(), "assumed_rates",
-       "time rests on rates that are assumed, not fitted (sources: --format json): " + assumed);
+       "the time relies on assumed rates, not fitted ones (sources: --format json): " + assumed);
 }
 
 // Where launches add more than this part to an iteration, the host is said to hold it back.
@@ -131,10 +128,10 @@ std::optional<Warning> launch_bound(const Plan& plan) {
   const IterationTime& iteration = plan.timing->iteration;
   const double part = iteration.breakdown.launch_overhead / iteration.total;
   if (part < held_back) return std::nullopt;
-  std::string text = "the host takes longer to launch kernels than the GPU to run them, or waits for it: " +
+  std::string text = "the host launches kernels more slowly than the GPU runs them, or waits for the GPU: " +
                      std::to_string(std::lround(100 * part)) + "% of the iteration.";
   if (plan.request.software.cuda_graphs == CudaGraphs::none)
-    text += " CUDA graphs (--cuda-graphs layers) and larger microbatches help";
+    text += " Use CUDA graphs (--cuda-graphs layers) or larger microbatches";
   return Warning{"launch_bound", std::move(text)};
 }
 
@@ -175,37 +172,34 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
   const std::int64_t job = devices(strategy);
   const std::int64_t connected = connected_devices(system, job);
   if (strategy.tensor_parallel > connected) {
-    warn("tensor_parallel_across_nodes", "tensor parallelism of " + std::to_string(strategy.tensor_parallel) +
-                                             " crosses nodes of " + std::to_string(connected) +
-                                             " devices: its collectives run over the network");
+    warn("tensor_parallel_across_nodes",
+         "tensor-parallel groups of " + std::to_string(strategy.tensor_parallel) + " cross nodes of " +
+             std::to_string(connected) + " GPUs: their collectives run over the network");
   }
   if (strategy.tensor_parallel < connected && connected % strategy.tensor_parallel != 0) {
     warn(
         "tensor_parallel_straddles_nodes",
         "nodes of " + std::to_string(connected) +
-            " devices hold no whole number of tensor-parallel groups of " +
+            " GPUs do not hold a whole number of tensor-parallel groups of " +
             std::to_string(strategy.tensor_parallel) +
-            ": some cross nodes, and their collectives run over the network. Use fewer devices of each node");
+            ": some groups cross nodes, and their collectives run over the network. Use fewer GPUs per node");
   }
   const std::int64_t host = host_size(system);
   if (job > host && job % host != 0) {
-    warn("hosts_not_filled", std::to_string(job) + " devices do not fill their hosts of " +
-                                 std::to_string(host) +
-                                 ", which launchers hand out whole: times are those of full ones");
+    warn("hosts_not_filled", std::to_string(job) + " GPUs do not fill hosts of " + std::to_string(host) +
+                                 " GPUs, which launchers allocate whole: times assume full hosts");
   }
   if (strategy.sequence_parallel && strategy.tensor_parallel == 1) {
     warn("sequence_parallel_without_tensor_parallel",
-         "sequence parallelism splits over tensor-parallel ranks: with one of them it changes nothing");
+         "sequence parallelism has no effect with one tensor-parallel rank");
   }
   if (workload.moe_imbalance != MoeImbalance{} &&
       (!any_experts(model) || strategy.expert_parallel == 1 || strategy.moe_pad_to_capacity)) {
     warn("moe_imbalance_without_effect",
-         !any_experts(model) ? "the model has no experts: moe_imbalance changes nothing"
+         !any_experts(model) ? "moe_imbalance has no effect: the model has no experts"
          : strategy.moe_pad_to_capacity
-             ? "rows of all experts are padded to their capacity "
-               "(moe_pad_to_capacity): moe_imbalance changes nothing"
-             : "the load of experts differs between expert-parallel ranks: with one "
-               "of them (expert_parallel 1) moe_imbalance changes nothing");
+             ? "moe_imbalance has no effect: all experts are padded to their capacity (moe_pad_to_capacity)"
+             : "moe_imbalance has no effect with one expert-parallel rank (expert_parallel 1)");
   }
   if (software.launches == Launches::compiled && fuses_nothing(model, software)) {
     warn("compile_changes_launches_alone",
@@ -218,21 +212,22 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
         "oversubscription_above_leaf",
         fmt::format(
             "the {} nodes share a leaf switch on each rail (nodes_per_leaf {}): oversubscription {:g} of the "
-            "switches above slows only what leaves its rail, such as an all-to-all",
+            "switches above slows only traffic that leaves its rail, such as an all-to-all",
             ceiling(job, connected), nodes_of_leaf(network), network.oversubscription.value));
   }
   const MoeImbalance& imbalance = workload.moe_imbalance;
   const double load = std::max(fullest_rank(imbalance, model, strategy.expert_parallel), 1.0);
   if (any_experts(model) && imbalance.factor > load && strategy.expert_parallel > 1 &&
       !strategy.moe_pad_to_capacity) {
-    warn("moe_imbalance_capped", fmt::format("no expert-parallel rank is sent more than {:.4g} x the mean "
-                                             "here: moe_imbalance {:g} counts as that",
+    warn("moe_imbalance_capped", fmt::format("no expert-parallel rank can receive more than {:.4g}x the mean "
+                                             "here: moe_imbalance {:g} is capped at that",
                                              load, imbalance.factor));
   }
   if (model.architecture.positions == Positions::learned && workload.sequence > model.max_positions) {
-    warn("sequence_exceeds_positions", "the sequence of " + std::to_string(workload.sequence) +
-                                           " exceeds the model's " + std::to_string(model.max_positions) +
-                                           " learned positions: the table is taken as that much longer");
+    warn("sequence_exceeds_positions",
+         "the sequence of " + std::to_string(workload.sequence) + " exceeds the model's " +
+             std::to_string(model.max_positions) +
+             " learned positions: the position table is assumed to be that much longer");
   }
   if (plan.timing) {
     if (auto warning = launch_bound(plan)) warnings.push_back(*std::move(warning));
@@ -252,8 +247,8 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
       const AttentionKernel kernel =
           any_flash_attention(model) ? AttentionKernel::flash : model.architecture.kernels.attention;
       warn("selective_saves_little",
-           "selective recomputation recomputes core attention but saves almost nothing: " +
-               std::string(name_of(kernel)) + " attention already keeps no scores");
+           "selective recomputation recomputes core attention but frees almost no memory: " +
+               std::string(name_of(kernel)) + " attention does not save the scores");
     }
   }
   return warnings;
@@ -276,11 +271,10 @@ std::vector<Assumption> assumptions_of(const System& system, const Software& sof
   }
   assumptions.push_back(
       {software.memory.backward_buffers
-           ? "left out: temporary buffers of a kernel, what an allocator holds beside tensors"
-           : "left out: temporary buffers of a kernel, gradients in flight between ops, what an allocator "
-             "holds "
-             "beside tensors",
-       "less than 5% of capacity to spare is called marginal for their sake"});
+           ? "not counted: temporary kernel buffers, memory that the allocator holds beyond tensors"
+           : "not counted: temporary kernel buffers, gradients in flight between ops, memory that the "
+             "allocator holds beyond tensors",
+       "a plan with less than 5% of capacity free is called marginal to allow for them"});
   return assumptions;
 }
 

@@ -13,7 +13,7 @@ std::vector<Offload> offload_choices(const Request& base, const Space& space) {
   if (!base.system.host) {
     throw InputError("--try-offload",
                      "needs the host of the system, which " + base.system.name +
-                         " does not say: its memory, memory_bandwidth, device_link and source");
+                         " does not describe: add its memory, memory_bandwidth, device_link and source");
   }
   std::vector<Offload> of_state(1);
   of_state.push_back({.optimizer = {1}, .overlaps = own.overlaps});

@@ -273,7 +273,7 @@ TEST_CASE("a run with a recipe is one of that precision, on a device that has it
   const RunCases refused = cases_of({run}, std::nullopt, std::nullopt);
   CHECK(refused.measurements.cases.empty());
   REQUIRE(refused.skipped.size() == 1);
-  CHECK(contains(text_of(refused.skipped[0]), "fp8_delayed has no peak there"));
+  CHECK(contains(text_of(refused.skipped[0]), "the GPU has no fp8_delayed GEMMs"));
 }
 
 TEST_CASE("a run says which layers stay in BF16, and whether attention is in FP8") {

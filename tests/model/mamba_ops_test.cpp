@@ -180,9 +180,9 @@ TEST_CASE("mamba: heads and groups are whole on every rank, named where they are
   };
   CHECK(mentions({.tensor_parallel = 16, .data_parallel = 1, .sequence_parallel = true},
                  "must divide the groups of Mamba heads of 'mamba' layers (8 % 16 = 8)"));
-  CHECK(mentions(
-      {.tensor_parallel = 2, .context_parallel = 8, .data_parallel = 1, .sequence_parallel = true},
-      "must divide the 4 groups of Mamba heads of 'mamba' layers of a `tensor_parallel` rank: copies"));
+  CHECK(mentions({.tensor_parallel = 2, .context_parallel = 8, .data_parallel = 1, .sequence_parallel = true},
+                 "must divide the 4 groups of Mamba heads of 'mamba' layers on each `tensor_parallel` rank: "
+                 "replicated"));
 }
 
 TEST_CASE("multi-token prediction of layers of one part: a depth has attention and the last MLP") {

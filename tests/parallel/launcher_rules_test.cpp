@@ -39,23 +39,23 @@ std::vector<LaunchedRule> launched_rules() {
       {"recompute",
        "hf-trainer",
        {.recompute = {.policy = RecomputePolicy::selective}},
-       "selective recomputation: the stack hf-trainer has `recompute` none or full"},
+       "selective recomputation: the stack hf-trainer supports only `recompute` none or full"},
       {"recompute_layers",
        "hf-trainer",
        {.recompute = {.policy = RecomputePolicy::full, .layers = 2}},
-       "recomputation of 2 layers of each stage: the stack hf-trainer recomputes all of them"},
+       "recomputation of 2 layers of each stage: the stack hf-trainer recomputes all layers"},
       {"stage_layers",
        "megatron-2022",
        {.pipeline_parallel = 2, .stage_layers = {5, 7}},
-       "uneven stages: the stack megatron-2022 lays as many layers on each"},
+       "uneven stages: the stack megatron-2022 gives each stage the same number of layers"},
       {"microbatch_group_size",
        "megatron-2022",
        {.pipeline_parallel = 2,
         .virtual_pipeline = 2,
         .schedule = ScheduleKind::interleaved,
         .microbatch_group_size = 4},
-       "groups of 4 microbatches: the stack megatron-2022 interleaves groups of as many as pipeline ranks, "
-       "2"},
+       "groups of 4 microbatches: the stack megatron-2022 supports only one microbatch per pipeline rank in "
+       "a group (2)"},
   };
 }
 

@@ -78,9 +78,8 @@ TEST_CASE(
         "neither the "
         "embedding nor the output layer a stage of its own");
   CHECK(rule("megatron-core-2025", 9) ==
-        "times `virtual_pipeline` must not exceed the 126 layers by more than the 2 stages that hold the "
-        "embedding "
-        "or the output layer alone (16 x 9)");
+        "times `virtual_pipeline` must not exceed the 126 layers plus 2 stages that hold only the embedding "
+        "or the output layer (16 x 9)");
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ TEST_CASE("recompute modules: Megatron-Core's parts of a layer as ops") {
   const std::vector<Problem> problems =
       illegalities(read_model("llama-3-8b"), strategy, {.global_batch = 1, .sequence = 8192}, {});
   REQUIRE(problems.size() == 1);
-  CHECK(problems[0].rule.starts_with("'moe_act' is neither an op nor a module of this layer"));
+  CHECK(problems[0].rule.starts_with("'moe_act' is not an op or a module of this layer"));
 }
 
 TEST_CASE("recomputation: layers of multi-token prediction have a checkpoint each") {
@@ -36,7 +36,7 @@ TEST_CASE("recomputation: layers of multi-token prediction have a checkpoint eac
   model.mtp_layers = 1;
   CHECK(illegalities(model, strategy, workload, {}) ==
         std::vector{Problem{"recompute_layers",
-                            "must be 1 with `recompute_method` uniform and `mtp_layers` of the model"}});
+                            "must be 1 with `recompute_method` uniform when the model has `mtp_layers`"}});
   strategy.recompute.method = RecomputeMethod::block;
   CHECK(illegalities(model, strategy, workload, {}).empty());
 }

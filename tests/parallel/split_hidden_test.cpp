@@ -85,12 +85,12 @@ TEST_CASE("split hidden: what it needs is said") {
   Request request = split_request(true);
   CHECK(rule(request).empty());
   request.strategy.sequence_parallel = false;
-  CHECK(rule(request) == "split_hidden needs `sequence_parallel`, and `tensor_parallel` above 1");
+  CHECK(rule(request) == "split_hidden needs `sequence_parallel` and `tensor_parallel` above 1");
   request = split_request(true);
   request.model = read_model("mixtral-8x7b");
   request.workload.sequence = request.model.sequence;
   CHECK(rule(request) ==
-        "split_hidden needs a model whose layers are all alike, without experts and latent attention");
+        "split_hidden needs a model with one kind of layer, no experts and no latent attention");
   const Strategy strategy = split_request(true).strategy;
   CHECK(stack_illegalities(read_software("megatron-2022"), strategy).empty());
   CHECK(stack_illegalities(read_software("megatron-core-2025"), strategy).front().where == "split_hidden");

@@ -104,7 +104,7 @@ TEST_CASE("strategy: sequence parallelism divides the sequence") {
           strategy.sequence_parallel = true;
           workload.sequence = 2047;
         }) == Problem{"tensor_parallel",
-                      "must divide the sequence length under `sequence_parallel` (2047 % 4 = 3)"});
+                      "must divide the sequence length when `sequence_parallel` is on (2047 % 4 = 3)"});
 }
 
 TEST_CASE("strategy: interleaving needs a pipeline") {
@@ -112,9 +112,9 @@ TEST_CASE("strategy: interleaving needs a pipeline") {
           it.pipeline_parallel = 1;
           it.virtual_pipeline = 2;
           it.schedule = ScheduleKind::interleaved;
-        }) == Problem{"virtual_pipeline",
-                      "needs `pipeline_parallel` of at least 2: chunks of one rank have nothing to "
-                      "interleave with"});
+        }) ==
+        Problem{"virtual_pipeline",
+                "needs `pipeline_parallel` of at least 2: one pipeline rank has nothing to interleave"});
 }
 
 TEST_CASE("strategy: interleaving and the interleaved schedule need each other") {
@@ -137,7 +137,7 @@ TEST_CASE("strategy: every virtual stage of an even layout has a layer") {
 TEST_CASE("strategy: a list of stage layers names every virtual stage") {
   CHECK(problem([](Strategy& it) {
           it.stage_layers = {8, 8, 8};
-        }) == Problem{"stage_layers", "must name 2 virtual stages, not 3"});
+        }) == Problem{"stage_layers", "needs one entry per virtual stage: 2, not 3"});
 }
 
 TEST_CASE("strategy: a list of stage layers gives each at least one") {
@@ -161,10 +161,9 @@ TEST_CASE("strategy: an interleaved schedule works on groups of p microbatches")
           strategy.virtual_pipeline = 2;
           strategy.schedule = ScheduleKind::interleaved;
           workload.global_batch = 60;
-        }) ==
-        Problem{"global_batch",
-                "must give a multiple of `pipeline_parallel` microbatches to an interleaved "
-                "schedule (15 microbatches, 2 ranks), unless `microbatch_group_size` says otherwise (3)"});
+        }) == Problem{"global_batch",
+                      "must give the interleaved schedule a multiple of `pipeline_parallel` microbatches (15 "
+                      "microbatches, 2 ranks); or set `microbatch_group_size` 3"});
 }
 
 TEST_CASE("strategy: a pipeline gets no more microbatches than can be replayed") {
@@ -184,9 +183,8 @@ TEST_CASE("strategy: layers to recompute are layers of the model, under full rec
 TEST_CASE("strategy: uniform recomputation says how many layers share a checkpoint") {
   CHECK(problem([](Strategy& it) {
           it.recompute = {.policy = RecomputePolicy::full, .method = RecomputeMethod::uniform};
-        }) ==
-        Problem{"recompute_method",
-                "uniform needs `recompute` full and `recompute_layers`, the layers that share a checkpoint"});
+        }) == Problem{"recompute_method",
+                      "uniform needs `recompute` full and `recompute_layers` (layers per checkpoint)"});
 }
 
 TEST_CASE("strategy: a checkpoint is sharded where tensor parallelism alone leaves it whole") {
@@ -196,8 +194,8 @@ TEST_CASE("strategy: a checkpoint is sharded where tensor parallelism alone leav
           it.sequence_parallel = true;
           it.recompute = {.policy = RecomputePolicy::full, .distribute_saved_activations = true};
         }) == Problem{"distribute_saved_activations",
-                      "needs `tensor_parallel` above 1 without `sequence_parallel`, which "
-                      "shards checkpoints already"});
+                      "needs `tensor_parallel` above 1 and no `sequence_parallel`, which already shards "
+                      "activation checkpoints"});
 }
 
 TEST_CASE("strategy: ops to recompute are ops of the layer") {
@@ -205,9 +203,8 @@ TEST_CASE("strategy: ops to recompute are ops of the layer") {
       problem([](Strategy& it) { it.recompute = {.policy = RecomputePolicy::ops, .ops = {"activaton"}}; });
   CHECK(found.where == "recompute_ops");
   CHECK(found.rule ==
-        "'activaton' is neither an op nor a module of this layer (did you mean 'activation'?); they are "
-        "norm_1, qkv, "
-        "scores, softmax, softmax_dropout, context, projection, residual_1, norm_2, mlp_up, activation, "
+        "'activaton' is not an op or a module of this layer (did you mean 'activation'?); use one of norm_1, "
+        "qkv, scores, softmax, softmax_dropout, context, projection, residual_1, norm_2, mlp_up, activation, "
         "mlp_down, residual_2, core_attn, mlp, layernorm");
 }
 

@@ -80,10 +80,9 @@ TEST_CASE(
   request.model.architecture.tied_embeddings = true;
   REQUIRE(problems().size() == 1);
   CHECK(problems()[0].where == "sequence_parallel");
-  CHECK(
-      problems()[0].rule ==
-      "must be off on the stack kempnerforge-2026, whose output layer with tied embeddings is whole on every "
-      "tensor-parallel rank");
+  CHECK(problems()[0].rule ==
+        "must be off on the stack kempnerforge-2026: its output layer with tied embeddings is replicated on "
+        "every tensor-parallel rank");
   request.strategy.sequence_parallel = false;
   CHECK(problems().empty());
   // One matrix, which both ends have: all of it on every rank.

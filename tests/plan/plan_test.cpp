@@ -148,7 +148,7 @@ TEST_CASE("plan: assumed reserves are assumptions, counted ones are not") {
   const Plan plan = plan_of(gpt3_on_a100());
   REQUIRE(plan.assumptions.size() == 2);
   CHECK(plan.assumptions[0] == Assumption{"1024 MiB of non-torch memory: cuda_context", "typical"});
-  CHECK(plan.assumptions[1].text.starts_with("left out: "));
+  CHECK(plan.assumptions[1].text.starts_with("not counted: "));
 }
 
 TEST_CASE("plan: warns of tensor parallelism across nodes") {
@@ -248,9 +248,10 @@ TEST_CASE("plan: padding to the capacity of experts costs time and memory, and n
   };
   CHECK(problem(Dispatcher::alltoall, std::nullopt) ==
         Problem{"moe_pad_to_capacity",
-                "needs `capacity_factor` of the model's experts, the rows to pad to over the mean"});
+                "needs `capacity_factor` in the model's experts: it sets the padded token count relative to "
+                "the mean"});
   CHECK(problem(Dispatcher::allgather, 2).rule ==
-        "needs `moe_dispatcher` alltoall, not allgather, which is modelled without padding");
+        "needs `moe_dispatcher` alltoall, not allgather: padding is modelled only for alltoall");
 }
 
 }  // namespace headroom

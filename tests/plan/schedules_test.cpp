@@ -240,15 +240,14 @@ TEST_CASE("schedules: what each asks of the layout is said in the words of its f
   };
   CHECK(problem(ScheduleKind::zero_bubble_v, 8, 2, 3) == Problem{});
   CHECK(problem(ScheduleKind::zero_bubble_v, 8, 1, 64) ==
-        Problem{"virtual_pipeline",
-                "must be 2 for `schedule` zero-bubble-v, whose ranks hold two stages each"});
+        Problem{"virtual_pipeline", "must be 2 for `schedule` zero-bubble-v: each rank holds two stages"});
   CHECK(problem(ScheduleKind::looped_bfs, 8, 1, 64) ==
         Problem{"virtual_pipeline", "must be at least 2 for `schedule` looped-bfs"});
   CHECK(problem(ScheduleKind::dualpipe_v, 8, 2, 15).rule ==
-        "must give at least 16 microbatches, one for each virtual stage, to `schedule` dualpipe-v, not 15");
+        "must give `schedule` dualpipe-v at least 16 microbatches (one per virtual stage), not 15");
   CHECK(problem(ScheduleKind::dualpipe, 8, 1, 17).rule ==
-        "must give an even number of at least 16 microbatches, twice the pipeline ranks, to `schedule` "
-        "dualpipe, not 17");
+        "must give `schedule` dualpipe an even number of microbatches, at least 16 (twice the pipeline "
+        "ranks), not 17");
   CHECK(problem(ScheduleKind::dualpipe, 3, 1, 64).rule == "must be even for `schedule` dualpipe, not 3");
   CHECK(problem(ScheduleKind::zero_bubble_h2, 8, 2, 64).rule ==
         "must be interleaved when `virtual_pipeline` is above 1");

@@ -70,10 +70,9 @@ TEST_CASE("zero bubble: neither a recomputation window nor virtual stages") {
   Request request = zero_bubble();
   request.strategy.recompute.window = true;
   CHECK(illegalities(request.model, request.strategy, request.workload, request.software) ==
-        std::vector{
-            Problem{"recompute_window",
-                    "needs a `schedule` whose backward passes are whole and come in the order of the forward "
-                    "passes, not zero-bubble-h1"}});
+        std::vector{Problem{"recompute_window",
+                            "needs a `schedule` with unsplit backward passes in the order of the forward "
+                            "passes, not zero-bubble-h1"}});
   request = zero_bubble();
   request.strategy.virtual_pipeline = 3;
   CHECK(illegalities(request.model, request.strategy, request.workload, request.software) ==

@@ -143,8 +143,8 @@ TEST_CASE("schedule: groups of microbatches are at least as many as the ranks, a
   CHECK(broken(6, 16).empty());  // 6, 6 and 4
   CHECK(broken(6, 9) ==
         std::vector<Problem>{{"microbatch_group_size",
-                              "must be between `pipeline_parallel` and the 9 microbatches, and leave "
-                              "none of them or at least 4 for the last group, not 3 (6 in a group)"}});
+                              "must be between `pipeline_parallel` and the 9 microbatches, and leave 0 or at "
+                              "least 4 microbatches for the last group, not 3 (6 per group)"}});
   CHECK(broken(3, 9).size() == 1);
   CHECK(broken(10, 9).size() == 1);
   const Strategy alone{.pipeline_parallel = 4, .microbatch_group_size = 4};

@@ -34,11 +34,11 @@ constexpr std::array pipeline_rows{
          [](const RuleCase& it) {
            return it.strategy.virtual_pipeline <= 1 || it.strategy.pipeline_parallel > 1;
          },
-         "needs `pipeline_parallel` of at least 2: chunks of one rank have nothing to interleave with",
+         "needs `pipeline_parallel` of at least 2: one pipeline rank has nothing to interleave",
          "Megatron-LM, training/arguments.py: interleaving needs more than one pipeline rank"},
     Rule{"virtual_pipeline",
          [](const RuleCase& it) { return !refuses_stages(it.strategy) || !runs_in_v(it.strategy.schedule); },
-         "must be 2 for `schedule` {}, whose ranks hold two stages each",
+         "must be 2 for `schedule` {}: each rank holds two stages",
          "arXiv:2405.15362 and DeepSeek's DualPipe: stages go down the ranks and come back",
          [](const RuleCase& it) { return shown(it.strategy.schedule); }},
     Rule{"virtual_pipeline",
@@ -70,13 +70,11 @@ constexpr std::array pipeline_rows{
            const std::int64_t m = it.strategy.virtual_pipeline;
            const bool bare = bares_ends(it);
            const bool of_stack = may_bare_ends(it.strategy) && !bare && p <= (it.model.layers + 2) / m;
-           return shown(
-               it.model.layers,
-               bare ? " by more than the 2 stages that hold the embedding or the output layer alone" : "", p,
-               m,
-               of_stack ? ": the stack " + it.software.name +
-                              " gives neither the embedding nor the output layer a stage of its own"
-                        : std::string());
+           return shown(it.model.layers,
+                        bare ? " plus 2 stages that hold only the embedding or the output layer" : "", p, m,
+                        of_stack ? ": the stack " + it.software.name +
+                                       " gives neither the embedding nor the output layer a stage of its own"
+                                 : std::string());
          }}};
 
 // Visits listed stages whose sizes the model has layers for.
@@ -97,7 +95,7 @@ constexpr std::array stage_count_rows{
            return std::ssize(it.strategy.stage_layers) ==
                   it.strategy.pipeline_parallel * it.strategy.virtual_pipeline;
          },
-         "must name {} virtual stages, not {}", of_stage_list,
+         "needs one entry per virtual stage: {}, not {}", of_stage_list,
          [](const RuleCase& it) {
            return shown(it.strategy.pipeline_parallel * it.strategy.virtual_pipeline,
                         it.strategy.stage_layers.size());
@@ -210,7 +208,7 @@ constexpr std::array microbatch_rows{
            return !has_groups(it.strategy) || it.strategy.microbatch_group_size != 0 ||
                   it.size % it.strategy.pipeline_parallel == 0;
          },
-         "must give a multiple of `pipeline_parallel` microbatches to an interleaved schedule ({} "
+         "must give the interleaved schedule a multiple of `pipeline_parallel` microbatches ({} "
          "microbatches, {} ranks){}",
          of_groups,
          [](const RuleCase& it) {
@@ -218,8 +216,7 @@ constexpr std::array microbatch_rows{
            const std::int64_t least = least_group_size(p, it.size);
            return shown(
                it.size, p,
-               least > 0 ? ", unless `microbatch_group_size` says otherwise (" + std::to_string(least) + ")"
-                         : std::string());
+               least > 0 ? "; or set `microbatch_group_size` " + std::to_string(least) : std::string());
          }},
     Rule{"microbatch_group_size",
          [](const RuleCase& it) {
@@ -227,8 +224,8 @@ constexpr std::array microbatch_rows{
            return !has_groups(it.strategy) || size == 0 ||
                   is_group_size(size, it.strategy.pipeline_parallel, it.size);
          },
-         "must be between `pipeline_parallel` and the {} microbatches, and leave none of them or at least {} "
-         "for the last group, not {} ({} in a group)",
+         "must be between `pipeline_parallel` and the {} microbatches, and leave 0 or at least {} "
+         "microbatches for the last group, not {} ({} per group)",
          of_groups,
          [](const RuleCase& it) {
            const std::int64_t size = it.strategy.microbatch_group_size;
@@ -236,8 +233,8 @@ constexpr std::array microbatch_rows{
          }},
     Rule{"virtual_pipeline",
          [](const RuleCase& it) { return replay_bytes(it.strategy, it.size) <= most_replay_bytes; },
-         "{} on each of {} ranks needs {} MiB to replay the schedule, of at most {}: use fewer virtual "
-         "stages or ranks",
+         "{} on each of {} ranks needs {} MiB to replay the schedule, above the limit of {}: use fewer "
+         "virtual stages or ranks",
          "An answer takes a GiB at most",
          [](const RuleCase& it) {
            return shown(it.strategy.virtual_pipeline, it.strategy.pipeline_parallel,
@@ -254,14 +251,14 @@ constexpr std::array microbatch_rows{
          [](const RuleCase& it) {
            return !is_dualpipe(it.strategy) || (it.size % 2 == 0 && it.size >= stages_by_two(it.strategy));
          },
-         "must give an even number of at least {} microbatches, twice the pipeline ranks, to `schedule` "
-         "dualpipe, not {}",
+         "must give `schedule` dualpipe an even number of microbatches, at least {} (twice the pipeline "
+         "ranks), not {}",
          of_dualpipe, [](const RuleCase& it) { return shown(stages_by_two(it.strategy), it.size); }},
     Rule{"global_batch",
          [](const RuleCase& it) {
            return it.strategy.schedule != ScheduleKind::dualpipe_v || it.size >= stages_by_two(it.strategy);
          },
-         "must give at least {} microbatches, one for each virtual stage, to `schedule` dualpipe-v, not {}",
+         "must give `schedule` dualpipe-v at least {} microbatches (one per virtual stage), not {}",
          "DeepSeek's DualPipeV, dualpipev.py",
          [](const RuleCase& it) { return shown(stages_by_two(it.strategy), it.size); }}};
 

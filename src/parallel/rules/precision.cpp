@@ -22,7 +22,7 @@ constexpr std::array amax_rows{Rule{
     "tp_only_amax_red", [](const RuleCase& it) { return !it.strategy.tp_only_amax_red || is_delayed(it); },
     "needs `precision` fp8_delayed", "Megatron-LM, --tp-only-amax-red: amax is of delayed scaling"}};
 
-constexpr std::string_view needs_narrow = "needs `precision` of fewer than 16 bits";
+constexpr std::string_view needs_narrow = "needs a `precision` below 16 bits";
 constexpr std::string_view of_wide = "Linears of 16 bits have no scales, copies or padding";
 constexpr std::array wide_rows{
     Rule{"fp8_param_gather", [](const RuleCase& it) { return !it.strategy.fp8_param_gather; }, needs_narrow,
@@ -49,7 +49,7 @@ void once_with_bf16_layers(const RuleCase& it, VisitCase visit) {
 constexpr std::string_view of_bf16_layers = "Megatron-LM, --first-last-layers-bf16";
 constexpr std::array bf16_layer_rows{
     Rule{"", [](const RuleCase& it) { return !is_delayed(it); },
-         "needs a `precision` other than fp8_delayed, whose scales are those of all layers together",
+         "needs a `precision` other than fp8_delayed, whose scales are computed for all layers together",
          of_bf16_layers},
     Rule{"",
          [](const RuleCase& it) {
@@ -57,10 +57,10 @@ constexpr std::array bf16_layer_rows{
            return scope.bf16_layers_at_start < it.model.layers &&
                   scope.bf16_layers_at_end < it.model.layers - scope.bf16_layers_at_start;
          },
-         "must leave some of the {} layers to `precision`", of_bf16_layers,
+         "must leave at least one of the {} layers to `precision`", of_bf16_layers,
          [](const RuleCase& it) { return shown(it.model.layers); }},
     Rule{"", [](const RuleCase& it) { return it.tables.of_strategy().kinds.size() <= most_kinds; },
-         "makes more kinds of layers than the {} that a model can have", "Tables by kind are of fixed size",
+         "makes too many kinds of layers: the limit is {}", "Tables by kind are of fixed size",
          [](const RuleCase&) { return shown(most_kinds - most_end_kinds); }}};
 
 bool has_linears_of(PrecisionModule module, const Architecture& layer) {
@@ -126,7 +126,8 @@ constexpr std::array bf16_module_rows{
            return !it.strategy.fp8_param_gather ||
                   scope_of(it).bf16_modules == PrecisionModules(PrecisionModule::mtp);
          },
-         "must be mtp alone with `fp8_param_gather`, which makes the weights of other linears in the type",
+         "must be mtp alone with `fp8_param_gather`, which stores the weights of all other linears in low "
+         "precision",
          "Megatron-LM, --keep-mtp-spec-in-bf16"},
     Rule{"bf16_modules",
          [](const RuleCase& it) {
@@ -134,7 +135,7 @@ constexpr std::array bf16_module_rows{
              return leaves_linears(scope_of(it).bf16_modules, layer);
            });
          },
-         "must leave some linears of layers to `precision`", of_bf16_modules}};
+         "must leave at least one linear of the layers to `precision`", of_bf16_modules}};
 
 void each_bf16_module(const RuleCase& it, VisitCase visit) {
   if (scope_of(it).bf16_modules.empty() || !is_narrow(it)) return;
@@ -153,7 +154,7 @@ constexpr std::array bf16_name_rows{Rule{
       return (module == PrecisionModule::mtp && it.model.mtp_layers > 0) ||
              any_layer(it.model, [&](const Architecture& layer) { return has_linears_of(module, layer); });
     },
-    "must be of the model, which has no {}", of_bf16_modules,
+    "must name modules of the model, which has no {}", of_bf16_modules,
     [](const RuleCase& it) { return shown(it.name); }}};
 
 void once_narrow_attention(const RuleCase& it, VisitCase visit) {
@@ -180,27 +181,27 @@ void once_narrow_parts(const RuleCase& it, VisitCase visit) {
 constexpr std::string_view of_fp8_parts =
     "Transformer Engine, pytorch/attention/dot_product_attention, context_parallel.py and utils.py";
 constexpr std::array attention_part_rows{
-    Rule{
-        "fp8_attention", [](const RuleCase& it) { return it.strategy.precision != Precision::mxfp8; },
-        "needs `precision` fp8 or fp8_delayed under `context_parallel`, which exchanges types with a scale a "
-        "tensor",
-        of_fp8_parts},
+    Rule{"fp8_attention", [](const RuleCase& it) { return it.strategy.precision != Precision::mxfp8; },
+         "needs `precision` fp8 or fp8_delayed with `context_parallel`, which exchanges only tensors with "
+         "per-tensor scales",
+         of_fp8_parts},
     Rule{"fp8_attention", [](const RuleCase& it) { return it.strategy.cp_comm != CpComm::all_gather; },
-         "needs `cp_comm` p2p, a2a or a2a_p2p: with all_gather Transformer Engine runs attention at 16 bits",
+         "needs `cp_comm` p2p, a2a or a2a_p2p: with all_gather, Transformer Engine runs attention in 16 bits",
          of_fp8_parts},
     Rule{"fp8_attention",
          [](const RuleCase& it) {
            return !any_layer(it.model,
                              [](const Architecture& layer) { return layer.latent_attention.has_value(); });
          },
-         "needs `context_parallel` 1 with multi-head latent attention: Transformer Engine has no kernel for "
-         "both",
+         "needs `context_parallel` 1 with multi-head latent attention: Transformer Engine has no FP8 kernel "
+         "for the two together",
          of_fp8_parts},
     Rule{"fp8_attention",
          [](const RuleCase& it) {
            return !any_layer(it.model, [](const Architecture& layer) { return layer.attention_sinks; });
          },
-         "needs `context_parallel` 1 with attention sinks: Transformer Engine has no kernel for both",
+         "needs `context_parallel` 1 with attention sinks: Transformer Engine has no FP8 kernel for the two "
+         "together",
          of_fp8_parts}};
 
 constexpr std::array narrow_rows{
@@ -210,7 +211,7 @@ constexpr std::array narrow_rows{
          },
          "needs `precision` mxfp8", "Megatron-LM, --fp8-output-proj"},
     Rule{"precision", [](const RuleCase& it) { return !it.model.architecture.kernels.weight_copies; },
-         "must be bf16 where `kernels.weight_copies` keeps fp32 weights",
+         "must be bf16: this model keeps FP32 weights (`kernels.weight_copies`)",
          "PyTorch, torch.autocast: copies of fp32 weights are of 16 bits"}};
 
 constexpr std::array gathered_rows{
@@ -240,7 +241,8 @@ void once_delayed(const RuleCase& it, VisitCase visit) {
 
 constexpr std::array recast_rows{
     Rule{"precision", [](const RuleCase& it) { return !recomputes_a_cast(it.strategy.recompute); },
-         "fp8_delayed cannot cast again what a normalization or an activation makes again",
+         "fp8_delayed cannot be combined with recomputing a normalization or an activation: it cannot repeat "
+         "the FP8 cast",
          "Megatron-LM, core/transformer/transformer_config.py: recompute_modules with delayed scaling"}};
 
 bool is_half(const RuleCase& it, PrecisionModule module) {

@@ -91,8 +91,9 @@ void each_sequence(const RuleCase& it, VisitCase visit) {
   if (!strategy.sequence_parallel || strategy.split_hidden || strategy.context_parallel < 1) return;
   RuleCase of = it;
   of.field = "tensor_parallel";
-  of.name = strategy.context_parallel > 1 ? "tokens of a `context_parallel` rank under `sequence_parallel`"
-                                          : "sequence length under `sequence_parallel`";
+  of.name = strategy.context_parallel > 1
+                ? "tokens of a `context_parallel` rank when `sequence_parallel` is on"
+                : "sequence length when `sequence_parallel` is on";
   of.size = it.workload.sequence / strategy.context_parallel;
   of.parts = strategy.tensor_parallel;
   visit(of);
@@ -117,7 +118,7 @@ constexpr std::array context_group_rows{
          "needs `cp_comm` a2a_p2p",
          "Megatron-LM, --hierarchical-context-parallel-sizes: two levels are those of a2a+p2p"},
     Rule{"hierarchical_cp_sizes", [](const RuleCase& it) { return makes_context(it.strategy); },
-         "must be two sizes whose product is `context_parallel`, {}",
+         "must be two sizes whose product is `context_parallel` ({})",
          "Megatron-LM, training/arguments.py: np.prod(hierarchical_context_parallel_sizes)",
          [](const RuleCase& it) { return shown(it.strategy.context_parallel); }},
     Rule{"context_parallel",
@@ -126,8 +127,7 @@ constexpr std::array context_group_rows{
            const std::int64_t s = it.workload.sequence;
            return c <= 1 || !makes_context(it.strategy) || (s % 2 == 0 && s / 2 % c == 0);
          },
-         "times 2 must divide the sequence length, of which a rank has one part near the start and one near "
-         "the end ({} tokens, {} ranks)",
+         "must divide half the sequence length: a rank takes one chunk from each half ({} tokens, {} ranks)",
          "Megatron-LM, core/utils.py, get_batch_on_this_cp_rank",
          [](const RuleCase& it) { return shown(it.workload.sequence, it.strategy.context_parallel); }}};
 
@@ -141,7 +141,7 @@ constexpr std::array exchanged_rows{
          [](const RuleCase& it) {
            return it.size % it.parts != 0 || it.size / it.parts % it.strategy.context_parallel == 0;
          },
-         "must divide the {} {}{} of a `tensor_parallel` rank{}",
+         "must divide the {} {}{} on each `tensor_parallel` rank{}",
          "Megatron-LM, core/ssm: context-parallel ranks exchange tokens for whole heads and groups",
          [](const RuleCase& it) { return shown(it.size / it.parts, it.name, of_kind(it), it.why); }}};
 
@@ -156,18 +156,18 @@ constexpr std::array context_layer_rows{
     Rule{
         "context_parallel",
         [](const RuleCase& it) { return it.layer->architecture.kernels.attention == AttentionKernel::flash; },
-        "needs `kernels.attention` flash{}, not {}: ranks attend to parts of a sequence and merge what they "
-        "find",
+        "needs `kernels.attention` flash{}, not {}: each rank attends to part of the sequence, and ranks "
+        "merge their partial results",
         "Transformer Engine, attention/dot_product_attention/context_parallel.py",
         [](const RuleCase& it) { return shown(of_kind(it), it.layer->architecture.kernels.attention); }},
     Rule{"cp_comm", [](const RuleCase& it) { return admits(it.layer->architecture, it.strategy.cp_comm); },
-         "must be {}{} under `context_parallel`, not {}",
+         "must be {}{} when `context_parallel` is above 1, not {}",
          "Transformer Engine, attention/dot_product_attention/utils.py, get_attention_backend",
          [](const RuleCase& it) {
            const Architecture& layer = it.layer->architecture;
            return shown(layer.attention_sinks ? "a2a for attention sinks"
                         : layer.window > 0    ? "all_gather or a2a for sliding windows"
-                                              : "all_gather or a2a for attention in chunks",
+                                              : "all_gather or a2a for chunked attention",
                         of_kind(it), it.strategy.cp_comm);
          }},
     // Of the ranks that exchange heads each has as many, and so of the query heads, whose number is a
@@ -178,8 +178,8 @@ constexpr std::array context_layer_rows{
            const std::int64_t k = it.layer->key_value_heads;
            return it.size <= 1 || (k % t == 0 && k / t % it.size == 0);
          },
-         "with `cp_comm` {} has {} ranks that share the key/value heads{} of a `tensor_parallel` rank, and "
-         "must divide them ({} heads, {} TP ranks)",
+         "must suit `cp_comm` {}: its {} ranks must divide the key/value heads{} of each `tensor_parallel` "
+         "rank ({} heads, {} TP ranks)",
          "arXiv:2309.14509 (Ulysses): all-to-all exchanges tokens for whole heads",
          [](const RuleCase& it) {
            return shown(it.strategy.cp_comm, it.size, of_kind(it), it.layer->key_value_heads,
@@ -197,7 +197,7 @@ constexpr std::array expert_layer_rows{
          [](const RuleCase& it) {
            return it.strategy.expert_tensor_parallel == 1 || !it.layer->architecture.linear_bias;
          },
-         "must be 1 where experts{} have biases",
+         "must be 1 when experts{} have biases",
          "Megatron-LM, core/transformer/moe/experts.py: ranks would add a bias each",
          [](const RuleCase& it) { return shown(of_kind(it)); }}};
 
@@ -225,21 +225,20 @@ constexpr std::array expert_rank_rows{
                                           &of_expert) &&
                   it.size % of_expert == 0;
          },
-         "times `expert_tensor_parallel` must divide the {} devices of a pipeline rank ({} x {})",
+         "times `expert_tensor_parallel` must divide the {} GPUs of each pipeline rank ({} x {})",
          "Megatron-LM, core/parallel_state.py, expert_decoder_rank_generator",
          [](const RuleCase& it) {
            return shown(it.size, it.strategy.expert_parallel, it.strategy.expert_tensor_parallel);
          }},
     Rule{"sequence_parallel",
          [](const RuleCase& it) { return it.strategy.tensor_parallel == 1 || it.strategy.sequence_parallel; },
-         "must be on where `tensor_parallel` is above 1 and the model has experts",
+         "must be on when `tensor_parallel` is above 1 and the model has experts",
          "Megatron-LM, core/transformer/moe/moe_layer.py: training needs sequence parallelism"},
     Rule{"moe_dispatcher",
          [](const RuleCase& it) {
            return !sends_once_to_each_rank(it.strategy.moe_dispatcher) || it.strategy.expert_parallel > 1;
          },
-         "must be alltoall or allgather where `expert_parallel` is 1, not {}, which has no tokens to send "
-         "there",
+         "must be alltoall or allgather when `expert_parallel` is 1, not {}: no tokens go to other ranks",
          "Megatron-LM, core/transformer/moe/token_dispatcher.py",
          [](const RuleCase& it) { return shown(it.strategy.moe_dispatcher); }},
     // Its ranks of both axes are one group, to each of whose ranks a token goes once.
@@ -248,7 +247,8 @@ constexpr std::array expert_rank_rows{
            return !sends_once_to_each_rank(it.strategy.moe_dispatcher) ||
                   it.strategy.expert_tensor_parallel == 1;
          },
-         "must be alltoall or allgather where `expert_tensor_parallel` is above 1: {} is modelled without",
+         "must be alltoall or allgather when `expert_tensor_parallel` is above 1: {} is not modelled with "
+         "expert tensor parallelism",
          "Megatron-LM, core/transformer/moe/fused_a2a.py",
          [](const RuleCase& it) { return shown(it.strategy.moe_dispatcher); }}};
 
@@ -265,7 +265,8 @@ constexpr std::array overlap_rows{
          [](const RuleCase& it) {
            return it.strategy.pipeline_parallel == 1 || it.strategy.schedule == ScheduleKind::interleaved;
          },
-         "needs `schedule` interleaved, or one pipeline rank; dualpipe and dualpipe-v overlap by themselves",
+         "needs `schedule` interleaved or one pipeline rank; dualpipe and dualpipe-v already overlap the "
+         "all-to-all",
          of_overlap},
     Rule{"overlap_expert_all_to_all",
          [](const RuleCase& it) {
@@ -277,24 +278,25 @@ constexpr std::array overlap_rows{
          [](const RuleCase& it) { return it.strategy.moe_dispatcher != Dispatcher::allgather; },
          "needs `moe_dispatcher` alltoall, deepep or hybridep", of_overlap},
     Rule{"overlap_expert_all_to_all", [](const RuleCase& it) { return it.model.mtp_layers <= 1; },
-         "does not go with more than one `mtp_layers` of the model", of_overlap}};
+         "cannot be combined with more than one MTP layer (`mtp_layers` of the model)", of_overlap}};
 
 void once_padding(const RuleCase& it, VisitCase visit) {
   if (it.strategy.moe_pad_to_capacity) once_with_experts(it, visit);
 }
 
 constexpr std::array capacity_rows{
-    Rule{"moe_pad_to_capacity",
-         [](const RuleCase& it) {
-           return !any_layer(it.model, [](const Architecture& layer) {
-             return layer.experts && !layer.experts->capacity_factor;
-           });
-         },
-         "needs `capacity_factor` of the model's experts, the rows to pad to over the mean",
-         "Megatron-Core, transformer_config.py, moe_pad_expert_input_to_capacity"},
+    Rule{
+        "moe_pad_to_capacity",
+        [](const RuleCase& it) {
+          return !any_layer(it.model, [](const Architecture& layer) {
+            return layer.experts && !layer.experts->capacity_factor;
+          });
+        },
+        "needs `capacity_factor` in the model's experts: it sets the padded token count relative to the mean",
+        "Megatron-Core, transformer_config.py, moe_pad_expert_input_to_capacity"},
     Rule{"moe_pad_to_capacity",
          [](const RuleCase& it) { return it.strategy.moe_dispatcher == Dispatcher::alltoall; },
-         "needs `moe_dispatcher` alltoall, not {}, which is modelled without padding",
+         "needs `moe_dispatcher` alltoall, not {}: padding is modelled only for alltoall",
          "Megatron-Core, transformer_config.py, moe_pad_expert_input_to_capacity",
          [](const RuleCase& it) { return shown(it.strategy.moe_dispatcher); }}};
 
@@ -330,7 +332,7 @@ constexpr std::array device_rows{
                   !__builtin_mul_overflow(all, strategy.context_parallel, &all) &&
                   !__builtin_mul_overflow(all, strategy.data_parallel, &all) && all <= most_count;
          },
-         "must leave at most {} devices", "Counts of devices are numbers of 31 bits",
+         "must keep the job at {} GPUs or fewer", "Counts of devices are numbers of 31 bits",
          [](const RuleCase&) { return shown(most_count); }}};
 
 void once_split_hidden(const RuleCase& it, VisitCase visit) {
@@ -353,17 +355,17 @@ constexpr std::string_view of_hidden =
 constexpr std::array hidden_rows{
     Rule{"split_hidden",
          [](const RuleCase& it) { return it.strategy.sequence_parallel && it.strategy.tensor_parallel > 1; },
-         "needs `sequence_parallel`, and `tensor_parallel` above 1", of_hidden},
+         "needs `sequence_parallel` and `tensor_parallel` above 1", of_hidden},
     Rule{"split_hidden",
          [](const RuleCase& it) {
            return it.model.layer_kinds.empty() && !any_experts(it.model) &&
                   !it.model.architecture.latent_attention;
          },
-         "needs a model whose layers are all alike, without experts and latent attention", of_hidden},
+         "needs a model with one kind of layer, no experts and no latent attention", of_hidden},
     Rule{"split_hidden", [](const RuleCase& it) { return it.strategy.precision == Precision::bf16; },
          "needs `precision` bf16", of_hidden},
     Rule{"split_hidden", [](const RuleCase& it) { return it.strategy.lora.rank == 0; },
-         "does not go with `lora_rank`", of_hidden}};
+         "cannot be combined with `lora_rank`", of_hidden}};
 
 constexpr std::array ranks_topics{
     Topic{"counts", Whose::mechanism, Reads::layout, each_count, count_rows},

@@ -43,16 +43,13 @@ constexpr std::array recompute_rows{
          [](const RuleCase& it) {
            return !it.strategy.recompute.window || it.strategy.recompute.policy != RecomputePolicy::none;
          },
-         "needs `recompute` selective or full: without recomputation there is nothing to exempt from it",
-         of_windows},
-    Rule{
-        "recompute_window",
-        [](const RuleCase& it) {
-          return !it.strategy.recompute.window || admits_window(it.strategy.schedule);
-        },
-        "needs a `schedule` whose backward passes are whole and come in the order of the forward passes, not "
-        "{}",
-        of_windows, [](const RuleCase& it) { return shown(it.strategy.schedule); }},
+         "needs `recompute` selective or full: without recomputation there is nothing to exempt", of_windows},
+    Rule{"recompute_window",
+         [](const RuleCase& it) {
+           return !it.strategy.recompute.window || admits_window(it.strategy.schedule);
+         },
+         "needs a `schedule` with unsplit backward passes in the order of the forward passes, not {}",
+         of_windows, [](const RuleCase& it) { return shown(it.strategy.schedule); }},
     Rule{
         "distribute_saved_activations",
         [](const RuleCase& it) { return is_full(it) || !it.strategy.recompute.distribute_saved_activations; },
@@ -62,15 +59,15 @@ constexpr std::array recompute_rows{
            return !it.strategy.recompute.distribute_saved_activations ||
                   (it.strategy.tensor_parallel > 1 && !it.strategy.sequence_parallel);
          },
-         "needs `tensor_parallel` above 1 without `sequence_parallel`, which shards checkpoints already",
+         "needs `tensor_parallel` above 1 and no `sequence_parallel`, which already shards activation "
+         "checkpoints",
          "Megatron-LM, core/transformer/transformer_config.py, distribute_saved_activations"},
     Rule{"recompute_method",
          [](const RuleCase& it) {
            const Recomputation& recompute = it.strategy.recompute;
            return recompute.method == RecomputeMethod::block || (is_full(it) && recompute.layers > 0);
          },
-         "uniform needs `recompute` full and `recompute_layers`, the layers that share a checkpoint",
-         of_checkpoints},
+         "uniform needs `recompute` full and `recompute_layers` (layers per checkpoint)", of_checkpoints},
     // With block it recomputes them not at all.
     Rule{"recompute_layers",
          [](const RuleCase& it) {
@@ -78,7 +75,7 @@ constexpr std::array recompute_rows{
            return recompute.method != RecomputeMethod::uniform || recompute.layers <= 1 ||
                   it.model.mtp_layers == 0;
          },
-         "must be 1 with `recompute_method` uniform and `mtp_layers` of the model",
+         "must be 1 with `recompute_method` uniform when the model has `mtp_layers`",
          "Megatron-LM, core/transformer/multi_token_prediction.py, _checkpointed_forward"}};
 
 struct KnownNames {
@@ -118,13 +115,14 @@ constexpr std::array recomputed_name_rows{
            const KnownNames known = known_names(it);
            return contains(known.of_layers, it.name) || contains(known.of_one_kind, it.name);
          },
-         "'{}' is neither an op nor a module of {}{}; they are {}{}", "Megatron-Core, --recompute-modules",
+         "'{}' is not an op or a module of {}{}; use one of {}{}", "Megatron-Core, --recompute-modules",
          [](const RuleCase& it) {
            const KnownNames known = known_names(it);
            const bool by_kind = !known.of_one_kind.empty();
            return shown(it.name, by_kind ? "these layers" : "this layer",
                         did_you_mean(std::string(it.name), known.of_layers), joined(known.of_layers),
-                        by_kind ? ", or of one kind, such as " + known.of_one_kind.front() : std::string());
+                        by_kind ? ", or one of a single kind of layer, such as " + known.of_one_kind.front()
+                                : std::string());
          }}};
 
 void once_with_window(const RuleCase& it, VisitCase visit) {
@@ -142,7 +140,7 @@ void once_beside(const RuleCase& it, VisitCase visit) {
 
 constexpr std::array beside_rows{
     Rule{"overlap_expert_all_to_all", [](const RuleCase& it) { return goes_beside(it.strategy.recompute); },
-         "does not go with `recompute` full, `recompute_ops` moe or `recompute_window`",
+         "cannot be combined with `recompute` full, `recompute_ops` moe or `recompute_window`",
          "Megatron-Core, transformer_config.py, overlap_moe_expert_parallel_comm"}};
 
 void each_offloaded(const RuleCase& it, VisitCase visit) {
@@ -161,7 +159,7 @@ constexpr std::array offloaded_name_rows{
          "names '{}' twice", "A list of what is offloaded",
          [](const RuleCase& it) { return shown(it.name); }},
     Rule{"offload_modules", [](const RuleCase& it) { return contains(offloadable(it), it.name); },
-         "'{}' is no module that these layers offload{}; they are {}", of_modules,
+         "'{}' is not a module that these layers can offload{}; use one of {}", of_modules,
          [](const RuleCase& it) {
            const std::vector<std::string_view> known = offloadable(it);
            return shown(it.name, did_you_mean(std::string(it.name), known), joined(known));
@@ -173,7 +171,8 @@ void once_with_modules(const RuleCase& it, VisitCase visit) {
 
 bool has_whole_backward(const RuleCase& it) { return !has_weight_passes(it.strategy.schedule); }
 constexpr std::string_view whole_backward_text =
-    "does not go with `schedule` {}, whose passes for weights read what forward passes saved";
+    "cannot be combined with `schedule` {}: its weight-gradient passes run later and still need saved "
+    "activations";
 constexpr std::string_view whole_backward_source =
     "Passes for weights come later than what was fetched for the backward pass is freed";
 std::vector<std::string> schedule_shown(const RuleCase& it) { return shown(it.strategy.schedule); }
@@ -184,7 +183,7 @@ constexpr std::array offloaded_module_rows{
            const std::vector<std::string>& modules = it.strategy.offload.modules;
            return !contains(modules, "attn_proj") || contains(modules, "core_attn");
          },
-         "attn_proj needs core_attn, which saves the same tensor",
+         "attn_proj needs core_attn as well: both save the same tensor",
          "Megatron-Core, transformer_config.py, offload_modules"},
     Rule{"offload_modules", has_whole_backward, whole_backward_text, whole_backward_source, schedule_shown}};
 
@@ -211,7 +210,8 @@ constexpr std::array offloaded_layer_rows{
          [](const RuleCase& it) {
            return it.strategy.offload.layers < 0 || it.strategy.offload.modules.empty();
          },
-         "does not go with `offload_modules`: all that these layers save is offloaded", of_modules},
+         "cannot be combined with `offload_modules`: it already offloads everything that these layers save",
+         of_modules},
     Rule{"offload_layers",
          [](const RuleCase& it) { return it.strategy.offload.layers < 0 || has_whole_backward(it); },
          whole_backward_text, whole_backward_source, schedule_shown}};
@@ -241,9 +241,11 @@ constexpr std::array kept_module_rows{
            const std::vector<std::string>& modules = it.strategy.offload.modules;
            return (modules.size() == 1 && contains(modules, layer_input)) || !saves_inputs_alone(it);
          },
-         "must be layer_input alone where all layers have `recompute` full and save nothing else", of_inputs},
+         "must be layer_input alone when every layer has `recompute` full: the layers save nothing else",
+         of_inputs},
     Rule{"offload_modules", [](const RuleCase& it) { return !it.strategy.recompute.window; },
-         "does not go with `recompute_window`", "Passes of a window save other tensors than the rest"}};
+         "cannot be combined with `recompute_window`",
+         "Passes of a window save other tensors than the rest"}};
 
 // Returns whether the ops of a part save anything for the backward pass when those are recomputed.
 bool saves_anything(const LayerKind& kind, OpSet part, const RecomputedOps& recomputed) {
@@ -283,7 +285,7 @@ constexpr std::array saved_part_rows{
                                    recomputed_ops_of(kind, it.strategy.recompute, sharding));
            });
          },
-         "{} saves nothing under this recomputation: leave it out", of_modules,
+         "{} saves nothing with this recomputation: remove it", of_modules,
          [](const RuleCase& it) { return shown(it.name); }}};
 
 constexpr std::array recompute_topics{

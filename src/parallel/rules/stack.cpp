@@ -83,7 +83,7 @@ constexpr std::array stack_sharding_rows{
                   !shards_weights(it.strategy) || !has_mode(it) ||
                   !has(it.software.axes, ParallelAxis::pipeline);
          },
-         "{} does not go with `pipeline_parallel` on the stack {}", of_lists,
+         "{} cannot be combined with `pipeline_parallel` on the stack {}", of_lists,
          [](const RuleCase& it) { return shown(it.strategy.data_sharding, it.software.name); }},
     Rule{"sync_each_batch",
          [](const RuleCase& it) {
@@ -93,18 +93,18 @@ constexpr std::array stack_sharding_rows{
          [](const RuleCase& it) {
            return shown(it.software.name, it.software.sharding.sums_before_reduction
                                               ? "has no switch for it"
-                                              : "reduces sharded gradients in every microbatch anyway");
+                                              : "already reduces sharded gradients in every microbatch");
          }}};
 
-constexpr std::array stack_state_rows{Rule{
-    "main_params_dtype",
-    [](const RuleCase& it) {
-      const MainParams main_params = it.strategy.optimizer.main_params;
-      return it.software.sharding.weights == ShardedWeights::copies || main_params == MainParams::fp32 ||
-             main_params == MainParams::none;
-    },
-    "must be fp32 or none on the stack {}, whose weights, of 32 or 16 bits, are what the optimizer steps",
-    of_lists, [](const RuleCase& it) { return shown(it.software.name); }}};
+constexpr std::array stack_state_rows{
+    Rule{"main_params_dtype",
+         [](const RuleCase& it) {
+           const MainParams main_params = it.strategy.optimizer.main_params;
+           return it.software.sharding.weights == ShardedWeights::copies || main_params == MainParams::fp32 ||
+                  main_params == MainParams::none;
+         },
+         "must be fp32 or none on the stack {}: its optimizer updates the FP32 or 16-bit weights directly",
+         of_lists, [](const RuleCase& it) { return shown(it.software.name); }}};
 
 // Returns the field of an offload that the stack does not have, or nothing.
 std::string_view offload_lacking(const Software& software, const Offload& offload) {
@@ -129,12 +129,12 @@ void once_with_offload(const RuleCase& it, VisitCase visit) {
 
 constexpr std::array stack_offload_rows{
     Rule{"", [](const RuleCase& it) { return it.field.empty(); },
-         "is not what the stack {} offloads: it has {}{}", of_lists,
+         "is not available on the stack {}, which offloads {}{}", of_lists,
          [](const RuleCase& it) {
            const std::vector<Offloads>& had = it.software.offloads;
            const bool together = contains(had, Offloads::parameters) && !contains(had, Offloads::optimizer);
-           return shown(it.software.name, joined(had, " or "),
-                        together ? ", the optimizer with parameters only" : "");
+           return shown(it.software.name, joined(had, " and "),
+                        together ? " (the optimizer only together with parameters)" : "");
          }}};
 
 bool recomputes_shared_experts(const Recomputation& recompute) {
@@ -156,14 +156,14 @@ constexpr std::array stack_recompute_rows{
            const RecomputePolicy policy = it.strategy.recompute.policy;
            return policy != RecomputePolicy::selective_op || contains(it.software.recompute, policy);
          },
-         "must not be selective_op on the stack {}: it is torchtitan's",
+         "must not be selective_op on the stack {}: only torchtitan has it",
          "torchtitan, distributed/activation_checkpoint.py",
          [](const RuleCase& it) { return shown(it.software.name); }},
     Rule{"recompute_ops",
          [](const RuleCase& it) {
            return !it.software.overlap_shared_experts || !recomputes_shared_experts(it.strategy.recompute);
          },
-         "must leave out shared_experts, which run beside exchanges (`overlap_shared_experts` of the stack "
+         "must leave out shared_experts, which overlap the all-to-all (`overlap_shared_experts` of the stack "
          "{})",
          of_shared, [](const RuleCase& it) { return shown(it.software.name); }}};
 
@@ -173,7 +173,7 @@ void once_beside_on_stack(const RuleCase& it, VisitCase visit) {
 
 constexpr std::array stack_overlap_rows{
     Rule{"overlap_expert_all_to_all", [](const RuleCase& it) { return !it.software.overlap_shared_experts; },
-         "is not available where shared experts run beside exchanges (`overlap_shared_experts` of the stack "
+         "is not available when shared experts overlap the all-to-all (`overlap_shared_experts` of the stack "
          "{})",
          of_shared, [](const RuleCase& it) { return shown(it.software.name); }},
     // Stacks that list neither schedules nor axes run whatever others are compared with.
@@ -181,7 +181,7 @@ constexpr std::array stack_overlap_rows{
          [](const RuleCase& it) {
            return it.software.overlap_expert_all_to_all || !lists_layouts(it.software);
          },
-         "must be off on the stack {}, which runs pass after pass", of_lists,
+         "must be off on the stack {}, which runs one pass after another", of_lists,
          [](const RuleCase& it) { return shown(it.software.name); }}};
 
 bool gathers_in_pieces(const Software& software) {
@@ -195,7 +195,7 @@ constexpr std::array stack_hidden_rows{Rule{
     },
     "must be off on the stack {}{}", "A layout to compare with: no stack has it",
     [](const RuleCase& it) {
-      return shown(it.software.name, gathers_in_pieces(it.software) ? ", which gathers sequences in pieces"
+      return shown(it.software.name, gathers_in_pieces(it.software) ? ", which gathers the sequence in chunks"
                                                                     : ": no stack has it");
     }}};
 
@@ -210,7 +210,7 @@ constexpr std::array launcher_recompute_rows{
            const RecomputePolicy policy = it.strategy.recompute.policy;
            return policy == RecomputePolicy::none || contains(it.software.recompute, policy);
          },
-         "{}: the stack {} has `recompute` {}", of_flags,
+         "{}: the stack {} supports only `recompute` {}", of_flags,
          [](const RuleCase& it) {
            const RecomputePolicy policy = it.strategy.recompute.policy;
            return shown(policy == RecomputePolicy::ops ? "recomputation of ops or modules"
@@ -226,7 +226,7 @@ constexpr std::array launcher_recompute_rows{
            const bool uniform = is_uniform(it);
            return shown(uniform ? "checkpoints of" : "recomputation of", layers,
                         layers == 1 ? "layer" : "layers", uniform ? " each" : " of each stage",
-                        it.software.name, uniform ? "checkpoints each layer" : "recomputes all of them");
+                        it.software.name, uniform ? "checkpoints each layer" : "recomputes all layers");
          },
          [](Strategy& strategy) {
            strategy.recompute.layers = 0;
@@ -239,14 +239,15 @@ constexpr std::array launcher_layout_rows{
            return it.software.uneven_stages ||
                   stage_layout(it.model.layers, it.strategy) == StageLayout::even;
          },
-         "uneven stages: the stack {} lays as many layers on each", of_flags,
+         "uneven stages: the stack {} gives each stage the same number of layers", of_flags,
          [](const RuleCase& it) { return shown(it.software.name); },
          [](Strategy& strategy) { strategy.stage_layers.clear(); }},
     Rule{"microbatch_group_size",
          [](const RuleCase& it) {
            return it.software.microbatch_groups || group_size(it.strategy) == it.strategy.pipeline_parallel;
          },
-         "groups of {} microbatches: the stack {} interleaves groups of as many as pipeline ranks, {}",
+         "groups of {} microbatches: the stack {} supports only one microbatch per pipeline rank in a group "
+         "({})",
          of_flags,
          [](const RuleCase& it) {
            return shown(group_size(it.strategy), it.software.name, it.strategy.pipeline_parallel);
@@ -272,17 +273,16 @@ std::vector<std::string> device_shown(const RuleCase& it) {
 }
 constexpr std::array gpu_rows{
     Rule{"precision", [](const RuleCase& it) { return !has_other_fp4(it); },
-         "must be one that {} multiplies: {} has no peak there, where FP4 is MXFP4",
+         "must be one that {} can run: the GPU has no {} GEMMs, as its FP4 is MXFP4",
          "The data sheet of the device", device_shown},
     Rule{"precision", [](const RuleCase& it) { return has_peak(it) || has_other_fp4(it); },
-         "must be one that {} multiplies: {} has no peak there", "The data sheet of the device",
+         "must be one that {} can run: the GPU has no {} GEMMs", "The data sheet of the device",
          device_shown},
     Rule{"precision",
          [](const RuleCase& it) {
            return !has_peak(it) || !row_of(it).scales_blocks || scales_blocks(device_of(it));
          },
-         "must be one that {} multiplies: {} takes a device that scales blocks of 32 (Blackwell, MI350 and "
-         "later)",
+         "must be one that {} can run: {} needs a GPU that scales blocks of 32 (Blackwell, MI350 and later)",
          "OCP Microscaling Formats (MX) 1.0", device_shown}};
 
 void once_on_host(const RuleCase& it, VisitCase visit) {
@@ -295,12 +295,11 @@ void once_on_host(const RuleCase& it, VisitCase visit) {
   visit(of);
 }
 
-constexpr std::array host_rows{
-    Rule{"", [](const RuleCase& it) { return it.system->host.has_value(); },
-         "needs the host of the system, which {} does not say: its memory, memory_bandwidth, device_link and "
-         "source",
-         "What is offloaded lies in the memory of the host",
-         [](const RuleCase& it) { return shown(it.system->name); }}};
+constexpr std::array host_rows{Rule{"", [](const RuleCase& it) { return it.system->host.has_value(); },
+                                    "needs the host of the system, which {} does not describe: add its "
+                                    "memory, memory_bandwidth, device_link and source",
+                                    "What is offloaded lies in the memory of the host",
+                                    [](const RuleCase& it) { return shown(it.system->name); }}};
 
 constexpr std::array stack_topics{
     Topic{"axes of the stack", Whose::stack, Reads::layout, each_lacking_axis, axis_rows},

@@ -19,7 +19,7 @@ constexpr std::array vocabulary_rows{
            return !it.strategy.sequence_parallel ||
                   vocabulary_parallel(it.model, it.strategy, it.software).loss != LossParallel::none;
          },
-         "must be off on the stack {}, whose output layer {} whole on every tensor-parallel rank",
+         "must be off on the stack {}: its output layer {} replicated on every tensor-parallel rank",
          "A rank that makes all logits makes them of all tokens",
          [](const RuleCase& it) {
            const bool of_stack = it.software.vocabulary.loss == LossParallel::none;
@@ -41,18 +41,19 @@ constexpr std::array sharding_rows{
            return !it.strategy.sync_each_batch ||
                   (divides_gradients(it) && it.strategy.pipeline_parallel <= 1);
          },
-         "needs `data_sharding` zero2 or zero3 without `pipeline_parallel`",
+         "needs `data_sharding` zero2 or zero3, and no `pipeline_parallel`",
          "accelerate, GradientAccumulationPlugin.sync_each_batch"},
     Rule{"shard_size",
          [](const RuleCase& it) {
            return it.strategy.data_sharding != DataSharding::none || it.strategy.shard_size == 0;
          },
-         "needs `data_sharding`", "PyTorch, ShardingStrategy.HYBRID_SHARD"},
+         "needs `data_sharding` zero1, zero2 or zero3", "PyTorch, ShardingStrategy.HYBRID_SHARD"},
     Rule{"data_sharding",
          [](const RuleCase& it) {
            return !divides_gradients(it) || divides_weights(it) || it.strategy.pipeline_parallel <= 1;
          },
-         "must be none, zero1 or zero3 with `pipeline_parallel`: its microbatches sum gradients whole",
+         "must be none, zero1 or zero3 with `pipeline_parallel`: microbatches of a pipeline accumulate "
+         "unsharded gradients",
          "DeepSpeed, runtime/pipe/engine.py: ZeRO-2 does not go with pipelines"},
     Rule{"data_sharding",
          [](const RuleCase& it) {
@@ -65,7 +66,7 @@ constexpr std::array sharding_rows{
          [](const RuleCase& it) { return shown(it.strategy.schedule); }},
     Rule{"data_sharding",
          [](const RuleCase& it) { return !divides_gradients(it) || !keeps_fp32_weights(it); },
-         "must be none or zero1 where `kernels.weight_copies` keeps fp32 weights", of_autocast}};
+         "must be none or zero1: this model keeps FP32 weights (`kernels.weight_copies`)", of_autocast}};
 
 // Visits a strategy with a shard size, with the ranks that hold the same weights.
 void once_with_shards(const RuleCase& it, VisitCase visit) {
@@ -82,10 +83,10 @@ bool divides_ranks(const RuleCase& it) {
   return it.strategy.shard_size > 0 && it.size % it.strategy.shard_size == 0;
 }
 
-constexpr std::array shard_rows{
-    Rule{"shard_size", divides_ranks, "must divide the {} ranks that hold the same weights, not be {}",
-         "PyTorch, device meshes: copies of what is sharded are alike",
-         [](const RuleCase& it) { return shown(it.size, it.strategy.shard_size); }}};
+constexpr std::array shard_rows{Rule{
+    "shard_size", divides_ranks, "must divide the number of ranks that hold the same weights ({}), not be {}",
+    "PyTorch, device meshes: copies of what is sharded are alike",
+    [](const RuleCase& it) { return shown(it.size, it.strategy.shard_size); }}};
 
 // Visits a strategy with a shard size, with the ranks that hold the same experts and the copies of the
 // shards.
@@ -106,11 +107,11 @@ void once_with_expert_shards(const RuleCase& it, VisitCase visit) {
   });
 }
 
-constexpr std::array expert_shard_rows{
-    Rule{"shard_size", [](const RuleCase& it) { return it.size % it.parts == 0; },
-         "must leave each of {} copies as many of the {} ranks that hold the same experts",
-         "PyTorch, device meshes: copies of what is sharded are alike",
-         [](const RuleCase& it) { return shown(it.parts, it.size); }}};
+constexpr std::array expert_shard_rows{Rule{
+    "shard_size", [](const RuleCase& it) { return it.size % it.parts == 0; },
+    "must make a number of replicas ({}) that divides the number of ranks that hold the same experts ({})",
+    "PyTorch, device meshes: copies of what is sharded are alike",
+    [](const RuleCase& it) { return shown(it.parts, it.size); }}};
 
 void once_with_lora(const RuleCase& it, VisitCase visit) {
   if (it.strategy.lora != Lora{}) visit(it);
@@ -130,7 +131,7 @@ constexpr std::array lora_rows{
          "needs `lora_rank`", of_lora},
     Rule{"base_dtype",
          [](const RuleCase& it) { return adapts(it) || it.strategy.lora.base == BaseDtype::bf16; },
-         "must be bf16 without `lora_rank`: weights that are trained are not quantized", of_qlora}};
+         "must be bf16 without `lora_rank`: trained weights cannot be quantized", of_qlora}};
 
 std::vector<std::string_view> target_names() {
   std::vector<std::string_view> names{every_linear};
@@ -170,7 +171,7 @@ bool has_linear(const ModelLayers& layers, const LoraTarget& target) {
 constexpr std::string_view of_targets = "PEFT, LoraConfig.target_modules";
 constexpr std::array target_rows{
     Rule{"lora_targets", [](const RuleCase& it) { return it.name != every_linear || it.place == 0; },
-         "names all linears beside others", of_targets},
+         "must be all-linear alone or a list of other targets", of_targets},
     Rule{"lora_targets",
          [](const RuleCase& it) { return it.name == every_linear || find_target(it.name) != nullptr; },
          "'{}' is none of {}{}", of_targets,
@@ -178,7 +179,7 @@ constexpr std::array target_rows{
            return shown(it.name, joined(target_names()), did_you_mean(std::string(it.name), target_names()));
          }},
     Rule{"lora_targets", [](const RuleCase& it) { return same_before(it).empty(); },
-         "names a linear of '{}' again: '{}'", of_targets,
+         "names both '{}' and '{}', which overlap: remove one", of_targets,
          [](const RuleCase& it) { return shown(same_before(it), it.name); }},
     Rule{"lora_targets",
          [](const RuleCase& it) {
@@ -195,7 +196,7 @@ void once_adapting(const RuleCase& it, VisitCase visit) {
 constexpr std::array adapter_rows{
     Rule{"lora_rank",
          [](const RuleCase& it) { return divides(it.strategy.tensor_parallel, it.strategy.lora.rank); },
-         "must be a multiple of the {} `tensor_parallel` ranks, which divide it, not {}",
+         "must be a multiple of the {} `tensor_parallel` ranks that split it, not {}",
          "Megatron-Bridge, peft/utils.py, ParallelLinearAdapter",
          [](const RuleCase& it) { return shown(it.strategy.tensor_parallel, it.strategy.lora.rank); }},
     Rule{"lora_rank", [](const RuleCase& it) { return it.strategy.lora.rank <= it.model.hidden; },
@@ -205,42 +206,43 @@ constexpr std::array adapter_rows{
          [](const RuleCase& it) {
            return it.strategy.lora.base == BaseDtype::bf16 || it.strategy.precision == Precision::bf16;
          },
-         "must be bf16 with `base_dtype` nf4, whose weights are made BF16 for each use", of_qlora},
+         "must be bf16 with `base_dtype` nf4: its weights are dequantized to BF16 for each use", of_qlora},
     Rule{"lora_rank", [](const RuleCase& it) { return !keeps_fp32_weights(it); },
-         "needs weights of 16 bits, where `kernels.weight_copies` keeps fp32 weights", of_autocast},
+         "needs 16-bit weights; this model keeps FP32 weights (`kernels.weight_copies`)", of_autocast},
     Rule{"schedule", [](const RuleCase& it) { return !has_weight_passes(it.strategy.schedule); },
-         "must be one whose backward passes are whole with `lora_rank`, not {}",
+         "must be one without separate weight-gradient passes when `lora_rank` is set, not {}",
          "Frozen linears have no gradients of weights for passes of their own",
          [](const RuleCase& it) { return shown(it.strategy.schedule); }},
     Rule{"save_gathered_input", [](const RuleCase& it) { return !it.strategy.save_gathered_input; },
-         "does not go with `lora_rank`: frozen linears save no input", of_lora}};
+         "cannot be combined with `lora_rank`: frozen linears save no input", of_lora}};
 
 bool has_fp32(const RuleCase& it, bool is_fp32) { return is_fp32 || !keeps_fp32_weights(it); }
 
 constexpr std::array optimizer_rows{
     Rule{"gradient_dtype",
          [](const RuleCase& it) { return has_fp32(it, it.strategy.gradient_dtype == Dtype::fp32); },
-         "must be fp32 where `kernels.weight_copies` keeps fp32 weights: their gradients have their dtype",
+         "must be fp32: this model keeps FP32 weights (`kernels.weight_copies`), and gradients have the "
+         "dtype of the weights",
          of_autocast},
     Rule{"main_params_dtype",
          [](const RuleCase& it) {
            return has_fp32(it, it.strategy.optimizer.main_params == MainParams::fp32);
          },
-         "must be fp32 where `kernels.weight_copies` keeps fp32 weights, which the optimizer steps",
+         "must be fp32: this model keeps FP32 weights (`kernels.weight_copies`), which the optimizer updates",
          of_autocast},
     Rule{"exp_avg_dtype",
          [](const RuleCase& it) {
            const Optimizer& optimizer = it.strategy.optimizer;
            return has_first_moment(optimizer.kind) || optimizer.exp_avg == MomentDtype::fp32;
          },
-         "does not go with `optimizer` {}, which has no first moment", "arXiv:1804.04235 (Adafactor)",
+         "cannot be set with `optimizer` {}, which has no first moment", "arXiv:1804.04235 (Adafactor)",
          [](const RuleCase& it) { return shown(it.strategy.optimizer.kind); }},
     Rule{"exp_avg_sq_dtype",
          [](const RuleCase& it) {
            const Optimizer& optimizer = it.strategy.optimizer;
            return has_second_moment(optimizer.kind) || optimizer.exp_avg_sq == MomentDtype::fp32;
          },
-         "does not go with `optimizer` {}, which has no second moment by parameter",
+         "cannot be set with `optimizer` {}, which has no second moment per parameter",
          "arXiv:1804.04235 (Adafactor); torch.optim.SGD",
          [](const RuleCase& it) { return shown(it.strategy.optimizer.kind); }}};
 
@@ -275,7 +277,7 @@ constexpr std::array stepped_rows{Rule{
       const OptimizerKind kind = it.strategy.optimizer.kind;
       const bool adafactor = kind == OptimizerKind::adafactor;
       return shown(shardings_text(kind, it.software), kind,
-                   adafactor ? ": flat shards have no rows and columns" : ", which steps whole matrices");
+                   adafactor ? ": flat shards have no rows and columns" : ", which updates whole matrices");
     }}};
 
 bool offloads_optimizer(const RuleCase& it) { return it.strategy.offload.optimizer.value > 0; }
@@ -286,16 +288,16 @@ constexpr std::array host_step_rows{
          [](const RuleCase& it) {
            return !offloads_optimizer(it) || !steps_matrices(it.strategy.optimizer.kind);
          },
-         "must be 0 for `optimizer` {}, which no CPU steps here", of_host_steps,
+         "must be 0 for `optimizer` {}: its step on the CPU is not modelled", of_host_steps,
          [](const RuleCase& it) { return shown(it.strategy.optimizer.kind); }},
     Rule{"optimizer_offload_fraction",
          [](const RuleCase& it) {
            return !offloads_optimizer(it) || it.strategy.optimizer.main_params != MainParams::none;
          },
-         "must be 0 where `main_params_dtype` is none", of_host_steps},
+         "must be 0 when `main_params_dtype` is none", of_host_steps},
     Rule{"overlap_cpu_optimizer",
          [](const RuleCase& it) { return offloads_optimizer(it) || !it.strategy.offload.overlaps; },
-         "needs `optimizer_offload_fraction`", "Megatron-LM, --overlap-cpu-optimizer-d2h-h2d"}};
+         "needs `optimizer_offload_fraction` above 0", "Megatron-LM, --overlap-cpu-optimizer-d2h-h2d"}};
 
 void once_offloading_shards(const RuleCase& it, VisitCase visit) {
   if (it.strategy.offload.parameters) visit(it);
@@ -305,12 +307,12 @@ constexpr std::string_view of_host_shards =
     "PyTorch, torch/distributed/fsdp, CPUOffloadPolicy; DeepSpeed, zero_optimization.offload_param";
 constexpr std::array host_shard_rows{
     Rule{"offload_parameters", divides_weights,
-         "needs `data_sharding` zero3: only shards of weights are fetched unit by unit", of_host_shards}};
+         "needs `data_sharding` zero3: only sharded weights are fetched unit by unit", of_host_shards}};
 constexpr std::array host_weight_rows{
     Rule{"offload_parameters", [](const RuleCase& it) { return it.strategy.offload.optimizer.value == 1; },
-         "needs `optimizer_offload_fraction` 1: the host steps what it keeps", of_host_shards},
+         "needs `optimizer_offload_fraction` 1: the host updates the weights that it holds", of_host_shards},
     Rule{"offload_parameters", [](const RuleCase& it) { return it.strategy.pipeline_parallel <= 1; },
-         "needs `pipeline_parallel` 1: passes of a pipeline do not gather weights", of_host_shards}};
+         "needs `pipeline_parallel` 1: pipeline passes do not gather weights", of_host_shards}};
 
 constexpr std::array state_topics{
     Topic{"the output layer", Whose::mechanism, Reads::layout, once_with_tensor_ranks, vocabulary_rows},

@@ -78,7 +78,7 @@ inline constexpr MixerRow<GatedDeltaNet> gated_delta_net_row{
                    .interval = "full_attention_interval"},
     .warning = {
         "delta_rule_assumed",
-        "the delta rule of gated DeltaNet layers is priced by the bytes of its kernels; their rate was "
+        "the delta rule of gated DeltaNet layers is timed by the bytes of its kernels; their rate was "
         "fitted to forward kernels and is assumed for the backward pass"}};
 
 }  // namespace headroom

@@ -59,9 +59,8 @@ inline constexpr MixerRow<KimiDelta> kimi_delta_row{
          {"g_b_proj", "g_b_proj_lora_dropout", "g_b_proj_lora_a", "g_b_proj_lora_b", "g_b_proj_lora_add"},
          {"b_proj", "b_proj_lora_dropout", "b_proj_lora_a", "b_proj_lora_b", "b_proj_lora_add"}},
     .hub_layers = {.types = {"kimi_linear"}, .object = "linear_attn_config", .places = "kda_layers"},
-    .warning = {
-        "kimi_delta_assumed",
-        "the delta rule of Kimi Delta Attention is priced by the bytes of its kernels; their rate was "
-        "fitted to forward kernels of gated DeltaNet and is assumed for these"}};
+    .warning = {"kimi_delta_assumed",
+                "the delta rule of Kimi Delta Attention is timed by the bytes of its kernels; their rate was "
+                "fitted to forward kernels of gated DeltaNet and is assumed for these"}};
 
 }  // namespace headroom

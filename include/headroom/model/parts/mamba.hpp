@@ -53,7 +53,7 @@ inline constexpr MixerRow<Mamba> mamba_row{
                .member = &Mamba::groups,
                .letter = Symbol::recurrent_groups,
                .divided = "groups of Mamba heads",
-               .context_limit = ": copies of groups are not modelled",
+               .context_limit = ": replicated groups are not modelled",
                .in_run = {"groups", 8},  // Megatron-LM's default
                .in_hub = {{"n_groups", "mamba_n_groups"}, 8},
                .flag = "--mamba-num-groups"},
@@ -95,8 +95,7 @@ inline constexpr MixerRow<Mamba> mamba_row{
                     {"mamba_proj_bias", false, "must be false: biases of these linears are not modelled"},
                     {"use_conv_bias", true, "must be true: a convolution without a bias is not modelled"}},
     .warning = {"mamba_scan_assumed",
-                "the scan of Mamba layers is priced by the bytes of its kernels, at a rate that was measured "
-                "on H100 in the forward pass alone and is assumed for the backward pass and for other "
-                "devices"}};
+                "the scan of Mamba layers is timed by the bytes of its kernels, at a rate that was measured "
+                "only in the forward pass on H100 and is assumed for the backward pass and for other GPUs"}};
 
 }  // namespace headroom
