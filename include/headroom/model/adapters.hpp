@@ -1,19 +1,22 @@
-// Training of low-rank adapters in place of weights (LoRA), whose base may be quantized to NF4 (QLoRA). A policy rewrites the op
-// table of a layer once, before anything reads it:
+// Trains low-rank adapters in place of weights (LoRA). The base weights may be quantized to NF4 (QLoRA). A
+// policy rewrites the op table of a layer once, before anything reads it:
 //
-//   frozen   what has weights in a table: it has no gradient of them, so a linear does not keep its input for that. What the
-//            gradient of its input needs, it keeps as ever: normalizations their input, activations theirs
-//   LORA_dropout  in training with dropout, of the input for each adapter apart; keeps the mask [PEFT, tuners/lora/layer.py, lora_dropout;
-//            Megatron-Bridge, peft/utils.py, ParallelLinearAdapter, dropout_position pre]
-//   LORA_a   [tokens x in] [in x R] beside a linear that is adapted; keeps the input, dropped or not
-//   LORA_b   [tokens x R] [R x out]; keeps the R numbers of each token
-//   LORA_add scales what comes of it and adds it to the linear's output
+//   frozen        every op with weights. It has no weight gradient, so a linear does not save its input for
+//                 one. It still saves what its input gradient needs: normalizations and activations save
+//                 their input.
+//   LORA_dropout  in training with dropout: drops the input for each adapter separately and saves the mask
+//                 [PEFT, tuners/lora/layer.py, lora_dropout; Megatron-Bridge, peft/utils.py,
+//                 ParallelLinearAdapter, dropout_position pre]
+//   LORA_a        [tokens x in] [in x R] beside an adapted linear; saves the input, after dropout if any
+//   LORA_b        [tokens x R] [R x out]; saves the R numbers of each token
+//   LORA_add      scales the result and adds it to the linear's output
 //
-// Of tensor-parallel ranks LORA_a divides R beside a column-parallel linear, on the input that was gathered for that, which
-// it keeps whole, and its input beside a row-parallel one; LORA_b divides its output. What ranks exchange of R numbers a token
-// is not counted [Megatron-Bridge, peft/utils.py, ParallelLinearAdapter]. Experts have adapters of their own each.
-// Embedding and output layer are frozen and have none. No gradient goes on from the first layer: of the embedding nothing is
-// kept, and what the first layer could do without is counted all the same.
+// Tensor parallelism divides R in LORA_a beside a column-parallel linear. There LORA_a reads, and saves
+// whole, the input that was gathered for the linear. Beside a row-parallel linear, LORA_a divides its input.
+// LORA_b divides its output beside both. Exchanges of R numbers a token are not counted [Megatron-Bridge,
+// peft/utils.py, ParallelLinearAdapter]. Each expert has adapters of its own. The embedding and the output
+// layer are frozen and have no adapters. No gradient leaves the first layer, so the embedding saves nothing.
+// The savings that this allows inside the first layer are not modelled.
 #pragma once
 
 #include <array>
@@ -31,18 +34,19 @@
 
 namespace headroom {
 
-// Of frozen linears of layers. nf4: 4 bits, with the largest of every 64 of them in 8 bits, and that of every 256 of these in fp32;
-// a product's weights are made BF16 for each of its uses [arXiv:2305.14314, double quantization; bitsandbytes].
+// Dtype of the layers' frozen linears. nf4: 4 bits a weight, an 8-bit maximum for every 64 weights, and an
+// FP32 maximum for every 256 of these maxima. A GEMM's weights are converted to BF16 at each use
+// [arXiv:2305.14314, double quantization; bitsandbytes].
 enum class BaseDtype : std::uint8_t { bf16, nf4 };
 
-// Bytes of a weight: 1/2 + 1/64 + 4/(64 256).
+// Bytes of an NF4 weight: 1/2 + 1/64 + 4/(64 256).
 inline constexpr Rational nf4_bytes(2113, 4096);
 
 struct Lora {
-  std::int64_t rank = 0;             // R; 0: weights are trained
-  std::vector<std::string> targets;  // linears that are adapted, by names below; empty: all of layers
+  std::int64_t rank = 0;             // R; 0: no adapters, the weights are trained
+  std::vector<std::string> targets;  // adapted linears, by the names below; empty: all in the layers
   BaseDtype base = BaseDtype::bf16;
-  Fraction dropout;  // of an adapter's input
+  Fraction dropout;  // on an adapter's input
   friend auto operator<=>(const Lora&, const Lora&) = default;
 };
 
@@ -68,20 +72,21 @@ inline constexpr auto lora_targets = with_those_of_mixers(
     }},
     lora_targets_of_mixers);
 
-// A name that stands for all of them; one alone.
+// Name that stands for all linears. No other name may be given beside it.
 inline constexpr std::string_view every_linear = "all-linear";
 
-// Null: none.
+// Returns the target of that name, or null if there is none.
 const LoraTarget* find_target(std::string_view name);
 
-// Whether an op is a linear of the name. What is not gated has no gate.
+// Returns whether the op is a linear that the target names. A linear that is not gated has no gate.
 bool adapts(const OpTable& table, const Op& op, const LoraTarget& target);
 
-// Of a layer (`adapted`), or of an end of the model, which is frozen alone. Linears that are adapted all at once have an adapter
-// for each of q, k and v, and of gate and up, where q, k and v are linears of their own, and one for what is one linear.
+// Returns the table of a layer with adapters (`adapted`), or of an end of the model, which is only frozen. If
+// all linears are adapted at once, q, k, v, gate and up have an adapter each where q, k and v are linears of
+// their own. A linear that is fused has one adapter.
 OpTable with_adapters(const OpTable& table, CrossEntropy loss, const Lora& lora, bool adapted);
 
-// The layers of a model; as they are where weights are trained.
+// Returns the layers with adapters, or unchanged if the weights are trained.
 ModelLayers with_adapters(ModelLayers layers, CrossEntropy loss, const Lora& lora);
 
 template <>

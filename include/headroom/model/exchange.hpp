@@ -1,16 +1,20 @@
-// What the rows of an op table can say of communication: collectives by kind, the pairs of them that a forward and a
-// backward pass make, and the exchanges that a row asks for itself.
+// Communication of op tables: kinds of collectives, pairs of collectives in the forward and backward pass,
+// and the exchanges that a row requests itself.
 //
-//   f         forward nothing,        backward all-reduce        f_bar    forward all-reduce,     backward nothing
-//   g         forward all-gather,     backward reduce-scatter    g_bar    forward reduce-scatter, backward all-gather
-//   dispatch  all-to-all, both ways, before an op                combine  all-to-all, both ways, after it
+//   f         forward nothing,        backward all-reduce
+//   f_bar     forward all-reduce,     backward nothing
+//   g         forward all-gather,     backward reduce-scatter
+//   g_bar     forward reduce-scatter, backward all-gather
+//   dispatch  all-to-all, both ways, before an op
+//   combine   all-to-all, both ways, after it
 //   gather    forward all-gather,     backward nothing
-//   scatter   forward nothing,        backward all-gather, after an op: ranks go on with their shards of what all have whole
-//   sums      all-reduce, both ways, before an op: statistics of what ranks have parts of
-//   pass_on   every rank's part past all others, round a ring, before an op; gradients the same way
+//   scatter   forward nothing,        backward all-gather, after an op: each rank goes on with its shard of a
+//             value that all ranks hold whole
+//   sums      all-reduce, both ways, before an op: for statistics over parts on several ranks
+//   pass_on   ring, before an op: every rank's part passes all other ranks; so do gradients
 //
-// A row that relates all tokens of a sequence names what it needs of all of them (Op::of_all_tokens); what context
-// parallelism exchanges for it follows from how (CpComm).
+// A row that relates all tokens of a sequence names the inputs that it needs of all tokens
+// (Op::of_all_tokens). CpComm determines what context parallelism exchanges for it.
 #pragma once
 
 #include <array>
@@ -23,9 +27,9 @@
 
 namespace headroom {
 
-// all_to_all: each rank has a part for every other one. send_receive: from one rank to its neighbour. ring: as many sends
-// to the neighbour as bring every part past every rank. pipeline_send: from a pipeline rank to the one before or behind it,
-// beside all other ranks that share its stage.
+// Kind of a collective. all_to_all: each rank sends a part to every other rank. send_receive: a rank sends to
+// its neighbour. ring: ranks send to their neighbour until every part has passed every rank. pipeline_send: a
+// PP rank sends to the next or the previous one, at the same time as all ranks that share its stage.
 enum class CollectiveKind : std::uint8_t {
   none,
   all_reduce,
@@ -65,30 +69,34 @@ constexpr bool enters(Conjugate name) { return row_of(name).enters; }
 constexpr CollectiveKind forward_kind(Conjugate name) { return row_of(name).forward; }
 constexpr CollectiveKind backward_kind(Conjugate name) { return row_of(name).backward; }
 
-// How context-parallel ranks, each with a part of every sequence, attend to all of it [Transformer Engine, attention/
-// dot_product_attention/context_parallel.py; Megatron-LM, --cp-comm-type]. p2p: keys and values go round a ring, beside
-// the attention to those that came before. all_gather: they are gathered. a2a: ranks change parts of the tokens for
-// parts of the heads, and back (DeepSpeed-Ulysses). a2a_p2p: that in parts of the group, which make a ring.
+// Communication of CP ranks, which each hold a part of every sequence, to attend to all of it [Transformer
+// Engine, attention/dot_product_attention/context_parallel.py; Megatron-LM, --cp-comm-type]. p2p: keys and
+// values travel round a ring, overlapped with attention to the previous ones. all_gather: keys and values are
+// gathered. a2a: ranks exchange parts of the tokens for parts of the heads, and back (DeepSpeed-Ulysses).
+// a2a_p2p: a2a within parts of the group, which form a ring.
 enum class CpComm : std::uint8_t { p2p, all_gather, a2a, a2a_p2p };
 
-// How tokens come to their experts [Megatron-LM, --moe-token-dispatcher-type]. alltoall: a copy goes to each expert.
-// allgather: every rank that shares the experts gets all tokens, and sums over ranks bring back what its experts made of them. deepep,
-// hybridep: a token goes once to each rank that has some of its experts (type flex, --moe-flex-dispatcher-backend).
+// Dispatch of tokens to experts [Megatron-LM, --moe-token-dispatcher-type]. alltoall: sends one copy to each
+// expert. allgather: every rank that shares the experts receives all tokens, and sums over ranks return the
+// experts' output. deepep, hybridep: send a token once to each rank that holds any of its experts (type flex,
+// --moe-flex-dispatcher-backend).
 enum class Dispatcher : std::uint8_t { alltoall, allgather, deepep, hybridep };
 
 constexpr bool sends_once_to_each_rank(Dispatcher dispatcher) {
   return dispatcher == Dispatcher::deepep || dispatcher == Dispatcher::hybridep;
 }
-// Whether rows of experts come padded to what their products want [token_dispatcher.py, _HybridEPManager].
+// Returns whether tokens arrive padded to the multiples that the experts' GEMMs need [token_dispatcher.py,
+// _HybridEPManager].
 constexpr bool sends_padded(Dispatcher dispatcher) { return dispatcher == Dispatcher::hybridep; }
 
-// A value that a row sends through the group of an axis, where the run has that axis. What tensor parallelism
-// inserts is no exchange: it follows from placements (parallel/collectives.hpp), but where the ends of a model are whole.
+// A value that a row sends through the group of an axis, if the run has that axis. Collectives of tensor
+// parallelism are not exchanges: they follow from placements (parallel/collectives.hpp). Model ends that are
+// whole on each rank are the exception.
 struct Exchange {
   ParallelAxis axis = ParallelAxis::expert;
   Conjugate name = Conjugate::dispatch;
-  int value = -1;                   // what comes where it enters, what goes where it leaves
-  std::optional<Dtype> dtype = {};  // that it travels in, where that is not the value's
+  int value = -1;                   // received if it precedes the op, sent if it follows
+  std::optional<Dtype> dtype = {};  // of the transfer, if not the value's
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };
 
@@ -118,8 +126,8 @@ inline constexpr std::array<Spelling<Dispatcher>, 4> spellings<Dispatcher>{{
     {Dispatcher::deepep, "deepep"},
     {Dispatcher::hybridep, "hybridep"},
 }};
-// The words of collectives, Megatron-LM's type flex, whose backend is deepep unless another is asked for, and a third backend
-// of it, which sends as HybridEP does.
+// Other names: those of collectives, Megatron-LM's type flex (default backend deepep), and flex's third
+// backend, ncclep, which sends as HybridEP does.
 template <>
 inline constexpr std::array<Spelling<Dispatcher>, 5> other_spellings<Dispatcher>{{
     {Dispatcher::alltoall, "all_to_all"},

@@ -1,17 +1,19 @@
-// How many ranks or nodes the experts of a token are on.
+// Number of ranks or nodes that hold the experts of a token.
 //
-// Every expert is wanted alike. Without groups a token goes to any set of q of E experts, and y parts that share the experts have
-//   y (1 - C(E - E/y, q) / C(E, q))
-// of them on average. With N groups a token's experts are in M of these at most, those that have the best experts: going through
-// the experts from the best to the worst, a router takes each until it has met M groups, and from then on those of these groups
-// alone. That is exact where a group is as good as its best expert (DeepSeek-V2, arXiv:2405.04434, 2.2.2). DeepSeek-V3 and
-// Megatron-LM (moe_utils.py, group_limited_topk) add up the q/M best of each group: the same to 1% for the sizes of both models, in
-// draws of scores that are uniform, normal or exponential.
+// All experts are equally likely. Without groups, a token goes to any set of q of E experts. If y parts share
+// the experts, the token's experts are on an average of
+//     y (1 - C(E - E/y, q) / C(E, q))
+// parts. With N groups, a token's experts are in at most M groups, those with the best experts. The modelled
+// router goes through the experts from best to worst and takes each one until it has met M groups. From then
+// on it takes only experts of these groups. This is exact where a group is as good as its best expert
+// (DeepSeek-V2, arXiv:2405.04434, 2.2.2). DeepSeek-V3 and Megatron-LM (moe_utils.py, group_limited_topk)
+// instead add up the q/M best scores of each group. For the sizes of both models the results agree to 1%, in
+// draws of uniform, normal and exponential scores.
 #pragma once
 
 namespace headroom {
 
-// Whole numbers; M = N where nothing limits the groups.
+// Sizes of a router's choice, all whole numbers. M = N if nothing limits the groups.
 struct ExpertChoice {
   double experts = 1;           // E
   double per_token = 1;         // q
@@ -19,7 +21,8 @@ struct ExpertChoice {
   double groups_per_token = 1;  // M
 };
 
-// Of so many parts, each of E/parts experts that are next to each other, those that a token's experts are on, on average.
+// Returns the average number of parts that hold a token's experts. Each of the `parts` parts holds E/parts
+// consecutive experts.
 double parts_met(const ExpertChoice& choice, double parts);
 
 }  // namespace headroom

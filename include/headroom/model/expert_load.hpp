@@ -1,9 +1,10 @@
-// How unevenly the experts of a layer are wanted, and what the fullest rank gets of it: its share of the rows, times the mean.
+// Imbalance of routing: the load of the busiest rank, over the mean.
 //
-// The experts of a layer are wanted by a power law: the i-th most wanted one by i^-0.173 of the most wanted one. The exponent is
-// assumed from a mixture of 64 experts trained with an auxiliary loss, whose most wanted one received 1.72 times the mean [Wang et
-// al., arXiv:2408.15664, table 2: MaxVio 0.72]. A router without such a loss, or one that has just begun, can be worse: then the
-// load is to be stated as a number.
+// The demand for experts follows a power law: the i-th most wanted expert receives i^-0.173 of the load of
+// the most wanted one. The exponent is assumed. It comes from a mixture of 64 experts trained with an
+// auxiliary loss, whose most wanted expert received 1.72 times the mean [Wang et al., arXiv:2408.15664, table
+// 2: MaxVio 0.72]. A router without an auxiliary loss, or at the start of training, can be worse. In that
+// case, state the load as a number.
 #pragma once
 
 #include <array>
@@ -14,27 +15,29 @@
 
 namespace headroom {
 
-// typical: the median of the fullest rank's load over placements of the experts on ranks. worst: of all placements the fullest, a
-// rank that has the most wanted experts together.
+// Placement of the experts on ranks. typical: the median load of the busiest rank over all placements. worst:
+// the load of the placement where one rank holds the most wanted experts together.
 enum class ExpertLoad : std::uint8_t { balanced, typical, worst };
 
-// Of the rank whose experts are wanted most, in every layer: a factor that somebody states, or what a load comes to.
+// Load of the busiest rank in every layer: a stated factor, or a named load.
 struct MoeImbalance {
-  double factor = 1;  // of `balanced`, which is 1 unless it is stated
+  double factor = 1;  // load factor if `balanced` (default 1)
   ExpertLoad load = ExpertLoad::balanced;
   friend bool operator==(const MoeImbalance&, const MoeImbalance&) = default;
 };
 
 inline constexpr double expert_power_law = 0.173;
 
-// Of `experts` over so many ranks, which divide them. At least 1; 1 on one rank.
+// Returns the load of the busiest of `ranks` ranks, over the mean. Expects `ranks` to divide `experts`. At
+// least 1; 1 on one rank.
 double fullest_rank(ExpertLoad load, std::int64_t experts, std::int64_t ranks);
 
-// Of the model's experts over so many ranks, cut by their capacity; of several kinds of layers with experts, the most. 1 without
-// experts.
+// Returns the load of the busiest rank for the model's experts, limited by their capacity. If several kinds
+// of layers have experts, returns the largest load. Without experts, returns the stated
+// factor (default 1).
 double fullest_rank(const MoeImbalance& imbalance, const Transformer& model, std::int64_t ranks);
 
-// The largest of a model's layers that have one; 1 where none has.
+// Returns the largest capacity factor of the model's layers, or 1 if no layer has one.
 double capacity_factor(const Transformer& model);
 
 template <>

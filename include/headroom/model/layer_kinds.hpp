@@ -1,7 +1,9 @@
-// A model as a list: the embedding, runs of layers that are alike, multi-token prediction, the head. A kind has an op table; memory, time,
-// parameters, FLOPs and explanations are sums over kinds, weighted by how many of each a virtual stage or a model has.
+// A model as a list: the embedding, runs of identical layers, multi-token prediction, and the head. Each kind
+// has an op table. Memory, time, parameters, FLOPs and explanations are sums over kinds, weighted by the
+// number of each in a virtual stage or a model.
 //
-// A kind of layer joins by its rows (a table beside layer_ops.hpp), by its sizes, and by its runs in layers_of().
+// To add a kind of layer, add its rows (a table beside layer_ops.hpp), its sizes, and its runs in
+// layers_of().
 #pragma once
 
 #include <array>
@@ -17,12 +19,11 @@
 
 namespace headroom {
 
-// Where a kind stands: among the layers that a pipeline divides, with the first of its virtual stages, or with the
-// last.
+// Place of a kind: among the layers that the pipeline divides, in the first virtual stage, or in the last.
 enum class KindPosition : std::uint8_t { layer, first, last };
 
-// A letter that stands for another number in the layers of a kind than in the model: its own feed-forward width, its
-// own heads. Of keys_met and keys_in_chunk, the size is the window or chunk they follow from.
+// A letter whose value in the layers of a kind differs from the model's: a feed-forward width or a number of
+// heads, for example. For keys_met and keys_in_chunk, `size` is the window or chunk that determines them.
 struct KindSize {
   Symbol letter = Symbol::feedforward;
   std::int64_t size = 0;
@@ -43,27 +44,27 @@ struct LayerKind {
   std::string described_as = {};  // of layers at 16 bits among others: the kind that they are of in the model
 };
 
-// Whether recomputation is of it.
+// Returns whether recomputation applies to the kind.
 constexpr bool is_layer(const LayerKind& kind) {
   return kind.position == KindPosition::layer || kind.predicts;
 }
 
-// Of an op among those of several kinds: "wide.mlp_up".
+// Returns the name of an op that tells it from those of other kinds: "wide.mlp_up".
 inline std::string qualified_name(const LayerKind& kind, std::string_view op) {
   return kind.name + "." + std::string(op);
 }
 
-// Most kinds of a model, its two ends among them. Counts by kind have a place for each, so that a search allocates
-// nothing for them.
+// Largest number of kinds in a model, its two ends included. Counts by kind have a place for each, so that a
+// search allocates no memory for them.
 inline constexpr std::size_t most_kinds = 16;
 
-// Of them, those that are no layers of a list: embedding and head, and four of multi-token prediction.
+// Largest number of kinds that are not layers of a list: embedding, head, and four of multi-token prediction.
 inline constexpr std::size_t most_end_kinds = 6;
 
-// How many of each kind, in the order of ModelLayers::kinds.
+// Number of layers of each kind, in the order of ModelLayers::kinds.
 using KindCounts = FixedVector<std::int64_t, most_kinds>;
 
-// Of both together, of the same kinds.
+// Returns the sum of two counts. Expects both to count the same kinds.
 constexpr KindCounts operator+(KindCounts x, const KindCounts& y) {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += y[i];
   return x;
@@ -73,11 +74,12 @@ struct ModelLayers {
   std::vector<LayerKind> kinds;  // layers before ends: sums run in this order
   std::vector<LayerRun> runs;    // in the order of the model, ends included
   bool tied_embeddings = false;
-  bool predicts = false;         // more than one token ahead
-  Dtype boundary = Dtype::half;  // of what one layer gives the next
+  bool predicts = false;         // has multi-token prediction
+  Dtype boundary = Dtype::half;  // of the residual stream between layers
 };
 
-// What the op tables of a model depend on beside it: the rest of a strategy, and a training stack, divide them or play no part.
+// Choices other than the model that determine its op tables. The rest of a strategy and of a training stack
+// either divides the tables or does not affect them.
 struct LayerChoices {
   std::int64_t micro_batch = 2;  // sequences; of one, some rows do nothing (layer_ops.hpp)
   Precision precision = Precision::bf16;
@@ -90,23 +92,24 @@ struct LayerChoices {
   friend auto operator<=>(const LayerChoices&, const LayerChoices&) = default;
 };
 
-// Kinds that are described alike are one kind, named after the first of them. Layers that stay at 16 bits are kinds of their own:
-// "moe_bf16" of "moe".
+// Returns the kinds and runs of the model. Identical descriptions become one kind, named after the first of
+// them. Layers that stay at 16 bits are kinds of their own: "moe_bf16" for "moe".
 ModelLayers layers_of(const Transformer& model, const LayerChoices& choices = {});
 
-// The model with so many layers, fewer or more. Of several kinds, layers are taken in the order of the model, and beyond
-// its last one they go on as they ended: a sequence of kinds that came at least twice in a row at the end is repeated, the
-// one by which least of the model has to be said (3 dense layers and 58 wide ones: wide ones; local and global ones in
-// turn: in turn), and without one the whole model. Kinds that no layer is of any more are left out.
+// Returns the model with `layers` layers, fewer or more. If there are several kinds, layers are taken in the
+// model's order. Beyond the last layer, a sequence of kinds that occurs at least twice in a row at the end is
+// repeated. Of several such sequences, the one that takes the shortest description of the model is used. For
+// 3 dense layers and 58 wide ones, wide layers are repeated; for alternating local and global layers, the
+// pair is. Without such a sequence, the whole model is repeated. Kinds without a layer are removed.
 Transformer with_layers(Transformer model, std::int64_t layers);
 
-// What a pipeline divides.
+// Returns the number of layers that a pipeline divides.
 std::int64_t layer_count(const ModelLayers& layers);
 
-// Kinds of layers, which stand before the ends.
+// Returns the number of kinds of layers. They precede the ends in `kinds`.
 std::size_t layer_kind_count(const ModelLayers& layers);
 
-// How many of each kind the model has.
+// Returns the number of layers of each kind in the model.
 KindCounts counts_of(const ModelLayers& layers);
 
 template <>

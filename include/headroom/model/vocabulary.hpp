@@ -1,4 +1,4 @@
-// What tensor-parallel ranks divide of the vocabulary at the two ends of a model.
+// Division of the vocabulary among TP ranks at the two ends of a model.
 #pragma once
 
 #include <array>
@@ -9,14 +9,17 @@
 
 namespace headroom {
 
-// vocabulary: each rank has its part of the rows of the word embedding, and ranks add up what they find in them [Megatron-LM,
-// VocabParallelEmbedding; PyTorch, RowwiseParallel of an nn.Embedding]. none: every rank has all rows.
+// Division of the word embedding. vocabulary: each rank holds a part of its rows, and ranks add up what they
+// look up [Megatron-LM, VocabParallelEmbedding; PyTorch, RowwiseParallel of an nn.Embedding]. none: every
+// rank holds all rows.
 enum class EmbeddingParallel : std::uint8_t { vocabulary, none };
 
-// vocabulary: each rank has its part of the output layer and of the logits, and the loss is over parts [Megatron-LM, vocab-parallel
-// cross entropy; PyTorch, loss_parallel]. gathered: its part of the output layer, and all logits, which are gathered for a loss that
-// knows no parts [PyTorch, ColwiseParallel with output_layouts=Replicate()]. none: every rank has all of the output layer and makes
-// all logits.
+// Division of the output layer.
+//   vocabulary  each rank holds a part of the output layer and of the logits, and the loss works on parts
+//               [Megatron-LM, vocab-parallel cross entropy; PyTorch, loss_parallel]
+//   gathered    each rank holds a part of the output layer; the logits are gathered for a loss that needs
+//               all of them [PyTorch, ColwiseParallel with output_layouts=Replicate()]
+//   none        every rank holds the whole output layer and computes all logits
 enum class LossParallel : std::uint8_t { vocabulary, gathered, none };
 
 struct VocabularyParallel {
@@ -25,7 +28,8 @@ struct VocabularyParallel {
   friend auto operator<=>(const VocabularyParallel&, const VocabularyParallel&) = default;
 };
 
-// Tied embeddings are one matrix: where a rank has all of it at one end, it has so at the other.
+// Returns the division for tied embeddings, which are one matrix: if a rank holds all of it at one end, it
+// also does at the other.
 constexpr VocabularyParallel of_tied(const VocabularyParallel& own) {
   const bool whole = own.embedding == EmbeddingParallel::none || own.loss == LossParallel::none;
   return whole ? VocabularyParallel{EmbeddingParallel::none, LossParallel::none} : own;
