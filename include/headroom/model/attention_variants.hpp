@@ -1,5 +1,5 @@
-// What an architecture may have of attention beside heads and kernels, and how attention and MLP stand between normalizations
-// and residual adds: the choices that today's models differ in.
+// Variants of attention in today's models beside heads and kernels, and the order of attention, MLP,
+// normalizations and residual adds.
 #pragma once
 
 #include <array>
@@ -9,9 +9,9 @@
 
 namespace headroom {
 
-// Multi-head latent attention [DeepSeek-V2, arXiv:2405.04434, section 2.1]: queries, keys and values of every head are
-// projected up from latents that all heads share. A head of q and k has a part without and a part with rotary positions; the
-// latter part of k is one for all heads.
+// Multi-head latent attention [DeepSeek-V2, arXiv:2405.04434, section 2.1]. Queries, keys and values of every
+// head are projected up from latents that all heads share. A head of q and k has a part without and a part
+// with rotary positions. All heads share the rotary part of k.
 struct LatentAttention {
   std::int64_t q_rank = 0;           // R; 0: q is projected from the tokens
   std::int64_t kv_rank = 0;          // w
@@ -21,15 +21,17 @@ struct LatentAttention {
   friend bool operator==(const LatentAttention&, const LatentAttention&) = default;
 };
 
-// Of q and k before they meet. per_head: RMSNorm over a head, whose weights all heads share. full: over all heads (OLMo 2).
-// l2: per head without weights (Llama 4).
+// Normalization of q and k. per_head: RMSNorm over a head, with weights that all heads share. full: over all
+// heads (OLMo 2). l2: per head, without weights (Llama 4).
 enum class QkNorm : std::uint8_t { none, per_head, full, l2 };
 
-// Where attention and MLP are normalized: before them, after them and before their residual add (OLMo 2), or both (Gemma).
+// Place of the normalizations of attention and MLP: before them, after them and before the residual add (OLMo
+// 2), or both (Gemma).
 enum class NormPosition : std::uint8_t { before, after, both };
 
-// What the MLP reads: the stream after attention was added, or the one that attention reads too. parallel: behind a
-// normalization of its own (GPT-NeoX). parallel_shared_norm: behind the same (GPT-J, Falcon, Command R).
+// Input of the MLP. sequential: the stream after attention was added. parallel: the input of attention, with
+// a normalization of its own (GPT-NeoX). parallel_shared_norm: the input of attention, with the same
+// normalization (GPT-J, Falcon, Command R).
 enum class ResidualForm : std::uint8_t { sequential, parallel, parallel_shared_norm };
 
 template <>

@@ -7,7 +7,8 @@
 
 namespace headroom {
 
-// Where ranks have all rows (`vocabulary`, of more than one rank), each makes the embedding of all tokens.
+// Returns the table of the embedding. With `vocabulary` and several TP ranks that hold all rows, each rank
+// embeds all tokens.
 constexpr OpTable embedding_ops(const Architecture& architecture, const VocabularyParallel& vocabulary = {}) {
   using namespace symbols;
   OpTable table;
@@ -49,8 +50,8 @@ constexpr OpTable embedding_ops(const Architecture& architecture, const Vocabula
   }
   positions.outputs.push_back(table.value({"embedded", s * b * h, architecture.kernels.residual_dtype}));
   if (architecture.positions == Positions::learned) {
-    // Added by a kernel of its own where dropout follows: reads two and writes one; its gradient is summed over
-    // the sequences of the microbatch.
+    // Added by a kernel of its own where dropout follows: reads two and writes one; its gradient is summed
+    // over the sequences of the microbatch.
     const bool own_kernel = architecture.hidden_dropout;
     constexpr std::int64_t half = size_of(Dtype::half);
     positions.traffic = {{"position_add", s * b * h, Placement::boundary, own_kernel ? 3 * half : half,
@@ -115,8 +116,8 @@ constexpr Traffic cross_entropy_traffic(CrossEntropy kind, Placement logits = Pl
   return traffic;
 }
 
-// Tokens times vocabulary whose logits exist at once: of all tokens, of an eighth of them, or of as many as make the logits as
-// large as the hidden states.
+// Returns the number of logits that exist at once: those of all tokens, of an eighth of the tokens, or of as
+// many tokens as make the logits as large as the hidden states.
 constexpr Monomial logits_at_once(CrossEntropy kind) {
   using namespace symbols;
   if (kind == CrossEntropy::linear_fused) return s * b * h;
@@ -126,9 +127,9 @@ constexpr Monomial logits_at_once(CrossEntropy kind) {
 
 namespace detail {
 
-// All logits on every rank, of parts of which each has made one; the gradient of a part is copied out of that of all. What a
-// collective brought lies beside what it is put in order to [PyTorch, torch/distributed/_functional_collectives.py,
-// all_gather_tensor].
+// Adds the gather of all logits on every rank from the part of each. Backward, a rank copies its part out of
+// the gradient of all logits. The received buffer exists beside the reordered one [PyTorch,
+// torch/distributed/_functional_collectives.py, all_gather_tensor].
 constexpr ValueId gathered_logits(OpTable& table, ValueId parts) {
   using namespace symbols;
   const Monomial at_once = table[parts].elements;
@@ -186,7 +187,7 @@ constexpr OpTable head_ops(const Architecture& architecture, const VocabularyPar
   }
 
   Op loss{.name = "loss", .kind = OpKind::loss, .region = region, .inputs = {logits}};
-  // The gradient of a log-softmax of which the loss takes the targets' elements is zeros but for them, and as large [PyTorch,
+  // The gradient of the log-softmax is zero except at the targets, and as large as the log-softmax [PyTorch,
   // aten/src/ATen/native/LossNLL.cpp, nll_loss_backward; tools/autograd/derivatives.yaml, gather].
   const Dtype precision = cross_entropy == CrossEntropy::plain_half ? Dtype::half : kernels.logits;
   const Value spread{"gradient of the log-softmax", s * b * v, precision, placed};

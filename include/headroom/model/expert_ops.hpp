@@ -1,5 +1,6 @@
-// The rows of a mixture of experts between its normalization and its residual add, as Megatron-Core runs them with grouped
-// products and fused permutation [Megatron-LM, core/transformer/moe: router, token_dispatcher, experts, shared_experts].
+// The rows of a mixture of experts between its normalization and its residual add, as Megatron-Core runs them
+// with grouped products and fused permutation [Megatron-LM, core/transformer/moe: router, token_dispatcher,
+// experts, shared_experts].
 //
 //   sent             router  route  permute  dispatch  sort  EXPERTS  unsort  combine  unpermute
 //   gathered         router  route  dispatch  permute  EXPERTS  unpermute  [cast_sums]  combine  [cast_back]
@@ -9,11 +10,12 @@
 //   EXPERTS          [pad_rows]  expert_up  [expert_clamp]  expert_activation  [weigh]  expert_down  [unpad_rows]
 //   and behind all   [shared_up  shared_activation  shared_down  [shared_gate]]  add_shared
 //
-// Every token goes to q of E experts, so that a rank sends q s b rows, or r s b where a row goes once to each rank that has
-// any of its experts, and its experts compute on I q s b of them: I = 1 where the load is even. Where rows are padded to the
-// capacity of the experts, ranks send and compute on I q s b rows, I being the capacity factor, whatever tokens there are. Or all tokens are gathered, each
-// rank takes those of its experts, and sums over ranks give each its tokens back. The experts' rows depend neither on
-// that nor on how many ranks share the experts.
+// Every token goes to q of E experts, so that a rank sends q s b rows, or r s b where a row goes once to each
+// rank that has any of its experts, and its experts compute on I q s b of them: I = 1 where the load is even.
+// Where rows are padded to the capacity of the experts, ranks send and compute on I q s b rows, I being the
+// capacity factor, whatever tokens there are. Or all tokens are gathered, each rank takes those of its
+// experts, and sums over ranks give each its tokens back. The experts' rows depend neither on that nor on how
+// many ranks share the experts.
 #pragma once
 
 #include "headroom/model/mlp_ops.hpp"
@@ -22,7 +24,7 @@
 
 namespace headroom {
 
-// What the experts of a rank compute on, and the map that brings their rows back.
+// Values that a rank's experts read, and the map that returns their output.
 struct ExpertRows {
   ValueId input;
   ValueId factors;  // probabilities
@@ -42,22 +44,22 @@ constexpr Exchange across(ParallelAxis axis, Conjugate name, ValueId value) {
   return {.axis = axis, .name = name, .value = value};
 }
 
-// Numbers of a token that experts read, and make.
+// Returns the width of a token that experts read and write.
 constexpr Monomial width_read(const OpBuilder& layer) {
   return layer.arch.experts->latent > 0 ? symbols::D : symbols::h;
 }
 
-// Copies of a token that leave its rank.
+// Returns the number of copies of a token that leave its rank.
 constexpr Monomial copies(Dispatcher dispatcher) {
   return sends_once_to_each_rank(dispatcher) ? symbols::r : symbols::q;
 }
 
-// Rows that a rank sends, tokens and padding, over the tokens among them.
+// Returns the ratio of what a rank sends, tokens and padding, to the tokens among it.
 constexpr Monomial padding(const OpBuilder& layer) {
   return layer.pads_to_capacity ? symbols::I : Monomial(1);
 }
 
-// Each token goes to the ranks of its experts.
+// Adds the rows that send each token to the ranks of its experts.
 constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& choice) {
   using namespace symbols;
   const Dtype dtype = layer.arch.experts->router_dtype;
@@ -105,9 +107,10 @@ constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& ch
           .received = copies_tokens || layer.pads_rows ? received : nowhere};
 }
 
-// All tokens of the ranks that share the experts come to each of them, with all their probabilities: first from those that
-// share an expert, then from the others. Of the gathered ones a rank selects its own experts' [token_dispatcher.py,
-// MoEAllGatherTokenDispatcher; PyTorch, masked_select, which saves what it selects from].
+// All tokens of the ranks that share the experts come to each of them, with all their probabilities: first
+// from those that share an expert, then from the others. Of the gathered ones a rank selects its own experts'
+// [token_dispatcher.py, MoEAllGatherTokenDispatcher; PyTorch, masked_select, which saves what it selects
+// from].
 constexpr ExpertRows gathered_rows(OpBuilder& layer, ValueId input, const Choice& choice) {
   using namespace symbols;
   const Dtype dtype = layer.arch.experts->router_dtype;
@@ -142,7 +145,7 @@ constexpr ExpertRows gathered_rows(OpBuilder& layer, ValueId input, const Choice
   return {selected, factors, map, nowhere};
 }
 
-// Each token's rows come back to its rank.
+// Adds the rows that return the experts' output to each token's rank. Returns the sums over experts.
 constexpr ValueId returned_sums(OpBuilder& layer, const ExpertRows& rows, ValueId output) {
   using namespace symbols;
   const Monomial width = width_read(layer);
@@ -177,7 +180,8 @@ constexpr ValueId returned_sums(OpBuilder& layer, const ExpertRows& rows, ValueI
   return summed;
 }
 
-// A rank's sums for the tokens of all ranks are added up over the ranks, in the precision of the probabilities.
+// A rank's sums for the tokens of all ranks are added up over the ranks, in the precision of the
+// probabilities.
 constexpr ValueId scattered_sums(OpBuilder& layer, const ExpertRows& rows, ValueId output) {
   using namespace symbols;
   const Dtype dtype = layer.arch.experts->router_dtype;
@@ -211,7 +215,7 @@ constexpr ValueId scattered_sums(OpBuilder& layer, const ExpertRows& rows, Value
 
 }  // namespace detail
 
-// The experts of a rank, on the rows that reach it; returns theirs.
+// Adds the experts of a rank, on the tokens that reach it. Returns their output.
 constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
   using namespace symbols;
   const int projections = is_gated(layer.arch.activation) ? 2 : 1;
@@ -223,8 +227,9 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
     return layer.table.value({name, elements, of, placement});
   };
 
-  // Products of fewer than 16 bits want numbers of rows that are multiples: rows of experts are copied to where there is room
-  // for more, and back [Megatron-LM, core/transformer/moe/experts.py, quantization_padding; Transformer Engine, module/fp8_padding.py].
+  // Products of fewer than 16 bits want numbers of rows that are multiples: rows of experts are copied to
+  // where there is room for more, and back [Megatron-LM, core/transformer/moe/experts.py,
+  // quantization_padding; Transformer Engine, module/fp8_padding.py].
   const auto copied = [&](std::string_view name, ValueId of, std::string_view made) {
     if (!layer.pads_rows) return of;
     const ValueId copy = value(made, rows * width, Placement::routed);
@@ -291,7 +296,8 @@ constexpr ValueId mixture(OpBuilder& layer, ValueId input) {
   const bool gathers = layer.dispatcher == Dispatcher::allgather;
   const Experts& experts = *layer.arch.experts;
   const Choice chosen = choice(layer, input);
-  // Every rank has both projections whole, and runs them on its own tokens [Megatron-LM, core/transformer/moe/moe_layer.py].
+  // Every rank has both projections whole, and runs them on its own tokens [Megatron-LM,
+  // core/transformer/moe/moe_layer.py].
   ValueId tokens = input;
   if (experts.latent > 0) {
     tokens = layer.table.value({"latent tokens", s * b * D});

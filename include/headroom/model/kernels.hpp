@@ -1,4 +1,5 @@
-// The kernels of a training stack that change what is kept for the backward pass, and how many passes over memory a layer takes.
+// Kernels of a training stack that change what is saved for the backward pass, and how many passes over
+// memory a layer takes.
 #pragma once
 
 #include <array>
@@ -11,40 +12,48 @@
 
 namespace headroom {
 
-// unfused: QK^T, softmax, dropout and the product with V as kernels of their own, all of them storing.
-// flash: one kernel that keeps q, k, v, its output and the log-sum-exp of each row.
+// Attention kernel.
+// unfused: QK^T, softmax, dropout and the product with V are separate kernels, and each stores its result.
+// flash: one kernel that saves q, k, v, its output and the log-sum-exp of each row.
 // sdpa_math: PyTorch's composite scaled_dot_product_attention, which scales a copy of q.
 enum class AttentionKernel : std::uint8_t { unfused, flash, sdpa_math };
 
-// Whether an op runs as one fused kernel or as the chain of elementwise kernels an eager engine makes of it.
+// Form of an op: one fused kernel, or the chain of elementwise kernels that an eager engine runs.
 enum class Fusion : std::uint8_t { fused, unfused };
 
-// fused: one kernel that keeps its input and statistics. unfused: the eager chain of an RMSNorm (to fp32,
-// square, sum, rsqrt, product, to half, weight), which keeps the fp32 copy and the normalised half copy.
-// unfused_mean: the same where the mean keeps the squares too, as in PyTorch 1.13. composite: the chain of torch.nn.RMSNorm before
-// PyTorch 2.9, which multiplies by the weight in fp32, and keeps fp32 copies of both [aten/src/ATen/native/layer_norm.cpp, rms_norm_symint].
+// Kernel of a normalization. fused: one kernel that saves its input and statistics. unfused: the eager chain
+// of an RMSNorm (to fp32, square, sum, rsqrt, product, to half, weight), which saves the fp32 copy and the
+// normalized half copy. unfused_mean: unfused, and the mean saves the squares too, as in PyTorch 1.13.
+// composite: the chain of torch.nn.RMSNorm before PyTorch 2.9, which multiplies by the weight in fp32 and
+// saves fp32 copies of both [aten/src/ATen/native/layer_norm.cpp, rms_norm_symint].
 enum class NormKernel : std::uint8_t { fused, unfused, unfused_mean, composite };
 
-// How q and k get their positions. fused: one kernel. complex: as complex numbers in fp32, to which they are cast and back [torchtitan and
-// Meta's Llama, apply_rotary_emb]. rotate_half: products with cosines and, of a copy whose halves are exchanged, sines [transformers,
-// apply_rotary_pos_emb]. rotate_chunks: the same with halves that are chunks of one tensor, tables of cosines and sines made by each call,
-// and the part of a head that takes no positions put behind, even where it is empty [Megatron-LM,
-// core/models/common/embeddings/rope_utils.py, _apply_rotary_pos_emb_bshd].
+// Kernel of rotary positions.
+// fused: one kernel.
+// complex: q and k are cast to FP32 complex numbers and back [torchtitan and Meta's Llama, apply_rotary_emb].
+// rotate_half: products with cosines and, for a copy with exchanged halves, with sines [transformers,
+// apply_rotary_pos_emb].
+// rotate_chunks: rotate_half, with halves that are chunks of one tensor, and with tables of cosines and sines
+// that each call makes. The part of a head without positions is concatenated, even if it is empty
+// [Megatron-LM, core/models/common/embeddings/rope_utils.py, _apply_rotary_pos_emb_bshd].
 enum class RotaryKernel : std::uint8_t { fused, complex, rotate_half, rotate_chunks };
 
-// vocabulary_parallel: Megatron's, keeps the fp32 softmax, the target mask and the masked target; so does its native fused
-// one (core/fusions/fused_cross_entropy.py).
+// Cross entropy.
+// vocabulary_parallel: Megatron's, which saves the fp32 softmax, the target mask and the masked target. Its
+// native fused kernel saves the same (core/fusions/fused_cross_entropy.py).
 // plain: torch cross_entropy over logits cast to `logits` precision.
-// plain_half: torch cross_entropy over the logits as they are, at 16 bits.
-// log_softmax_gather: the log-softmax and an indexed read, written by hand.
-// fused: keeps only the gradient, written over the half-precision logits (Liger, Transformer Engine before its #3193).
-// fused_fp32: keeps only the gradient, in fp32 (Transformer Engine since then, pytorch/cross_entropy.py).
-// chunked: the output layer and its loss run over an eighth of the tokens at a time, forward and backward at once, so that no
-// more logits exist, and the gradient of the hidden states is kept [torchtitan, components/loss.py, ChunkedLossWrapper].
-// linear_fused: the same over as many chunks as make their logits as large as the hidden states, with the gradient of the weights
-// made in the forward pass and kept [Liger, fused_linear_cross_entropy].
-// compiled: plain under torch.compile, which keeps the half-precision logits with a maximum and a sum of each token, and makes their
-// gradient of them in one kernel.
+// plain_half: torch cross_entropy over 16-bit logits, without a cast.
+// log_softmax_gather: a log-softmax and an indexed read, written by hand.
+// fused: saves only the gradient, written over the half-precision logits (Liger, Transformer Engine before
+// its #3193).
+// fused_fp32: saves only the gradient, in fp32 (Transformer Engine since #3193, pytorch/cross_entropy.py).
+// chunked: output layer and loss run on an eighth of the tokens at a time, forward and backward at once. Only
+// one chunk's logits exist at a time, and the gradient of the hidden states is saved [torchtitan,
+// components/loss.py, ChunkedLossWrapper].
+// linear_fused: chunked, with as many chunks as make their logits as large as the hidden states. The forward
+// pass computes and saves the weight gradient [Liger, fused_linear_cross_entropy].
+// compiled: plain under torch.compile, which saves the half-precision logits with a maximum and a sum of each
+// token. One kernel computes the logit gradient from these.
 enum class CrossEntropy : std::uint8_t {
   vocabulary_parallel,
   plain,
@@ -57,7 +66,7 @@ enum class CrossEntropy : std::uint8_t {
   plain_half
 };
 
-// Whether the output layer's forward pass runs its backward pass too, chunk by chunk.
+// Returns whether the output layer's forward pass also runs its backward pass, chunk by chunk.
 constexpr bool in_chunks(CrossEntropy kind) {
   return kind == CrossEntropy::chunked || kind == CrossEntropy::linear_fused;
 }
@@ -65,14 +74,15 @@ constexpr bool in_chunks(CrossEntropy kind) {
 // one: q, k and v are views into the output of a single linear; separate: three linears.
 enum class QkvLinear : std::uint8_t { one, separate };
 
-// How k < a key/value heads meet a query heads: broadcast inside the product, or copied to a heads first.
+// Use of k < a key/value heads by a query heads. grouped: broadcast inside the GEMM. repeated: first copied
+// to a heads.
 enum class KvSharing : std::uint8_t { grouped, repeated };
 
 // Memory order of activations around flash attention: sequence first needs no copy, batch first copies.
 enum class AttentionLayout : std::uint8_t { sequence_first, batch_first };
 
-// What the training stack keeps where the architecture leaves it open. The fields marked "exact" change
-// only `--detail exact`; those that are absent are the training stack's own (StackKernels).
+// Kernels where the architecture leaves them open. Fields marked "exact" change only `--detail exact`. Absent
+// fields are the training stack's (StackKernels).
 struct Kernels {
   AttentionKernel attention = AttentionKernel::unfused;
   Fusion softmax = Fusion::fused;         // exact: the fused kernel keeps its fp32 scale
@@ -95,7 +105,7 @@ struct Kernels {
   friend bool operator==(const Kernels&, const Kernels&) = default;
 };
 
-// Those that a training stack runs where a model states none.
+// Kernels that a training stack runs if a model states none.
 struct StackKernels {
   NormKernel normalization = NormKernel::fused;  // of an RMSNorm; a LayerNorm is one kernel everywhere
   Fusion activation = Fusion::fused;             // of a gated one; any other is one kernel everywhere

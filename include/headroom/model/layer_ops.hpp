@@ -4,9 +4,10 @@
 //   norm_1  qkv  [qk_norm]  [rotary]  core attention  projection  [post_norm_1]  residual_1
 //   norm_2  mlp_up  activation  mlp_down  [post_norm_2]  residual_2
 //
-// or, of latent attention, its rows in qkv_ops.hpp, of another mixer those of parts/, and of a mixture of experts those of
-// expert_ops.hpp. A layer of one part has the rows of one line, to the residual add.
-// Where attention and MLP are parallel, both read the layer's input and both are added to it: one's sum is the other's stream.
+// or, of latent attention, its rows in qkv_ops.hpp, of another mixer those of parts/, and of a mixture of
+// experts those of expert_ops.hpp. A layer of one part has the rows of one line, to the residual add. Where
+// attention and MLP are parallel, both read the layer's input and both are added to it: one's sum is the
+// other's stream.
 #pragma once
 
 #include "headroom/model/attention_ops.hpp"
@@ -16,7 +17,7 @@
 
 namespace headroom {
 
-// Attention, or what stands in its place.
+// Adds the rows of attention, or of the mixer that replaces it.
 constexpr ValueId mix(OpBuilder& layer, ValueId input) {
   const Mixers& mixers = layer.arch.mixers;
   if (!has_mixer(mixers)) return attention(layer, input);
@@ -58,8 +59,9 @@ constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence 
   return layer.table;
 }
 
-// Of the layer that a Transformer or a LayerDescription describes, whose sizes may leave some rows without work: where each
-// query head has a key/value head of its own, none is repeated, and the only sequence of a microbatch comes first.
+// Returns the table of the layer that a Transformer or a LayerDescription describes. Its sizes may leave some
+// rows without work: if each query head has its own key/value head, none is repeated; with
+// one sequence in a microbatch, sequence first and batch first are the same order.
 template <class Layer>
 constexpr OpTable layer_ops(const Layer& layer, std::int64_t micro_batch,
                             Dispatcher dispatcher = Dispatcher::alltoall, bool pads_rows = false,

@@ -1,4 +1,4 @@
-// The pieces that the op tables are built from: rows for a normalization, a linear layer and a residual add.
+// Pieces of op tables: rows of a normalization, a linear layer and a residual add.
 #pragma once
 
 #include "headroom/model/chains.hpp"
@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-// Why a value is kept for the backward pass.
+// Reasons for saving a value for the backward pass.
 namespace why {
 inline constexpr std::string_view weight_gradient = "the weight gradient is its product with the output's";
 inline constexpr std::string_view input_gradient = "the input gradient is a function of it";
@@ -32,14 +32,14 @@ struct OpBuilder {
   bool pads_rows = false;                        // of experts, by copying them
   bool pads_to_capacity = false;                 // of experts, before they are sent
 
-  // A by-product of `op` that is kept for its backward pass.
+  // Adds a by-product of `op` that is saved for its backward pass.
   constexpr void keep(Op& op, const Value& value, std::string_view why) {
     const ValueId id = table.value(value);
     op.outputs.push_back(id);
     op.saves.push_back({id, why});
   }
 
-  // What the chain of an RMSNorm keeps of so many elements, and has besides while its backward pass runs.
+  // Adds what an RMSNorm chain saves for `elements` elements, and its temporaries in the backward pass.
   constexpr void keep_chain(Op& op, const Monomial& elements, Placement placement,
                             Dtype input = Dtype::half) {
     const NormKernel kernel = arch.kernels.normalization.value_or(NormKernel::fused);
@@ -51,7 +51,7 @@ struct OpBuilder {
     op.traffic.push_back(norm_chain(kernel, op.name, elements, placement, input));
   }
 
-  // A normalization of `input`, `width` numbers for each token; returns its output.
+  // Adds a normalization of `input`, which has `width` numbers a token. Returns its output.
   constexpr ValueId norm(std::string_view name, ValueId input, const Monomial& width = symbols::h) {
     using namespace symbols;
     const bool layer_norm = arch.normalization == Normalization::layer_norm;
@@ -89,14 +89,14 @@ struct OpBuilder {
     return output;
   }
 
-  // Every token times a weight matrix. Column-parallel linears split the outer extent, row-parallel ones the inner:
-  // either way a rank runs on 1/t of the weights.
+  // Returns the GEMM of every token with a weight matrix. Column-parallel linears split the outer extent,
+  // row-parallel ones the inner. Either way a rank uses 1/t of the weights.
   [[nodiscard]] static constexpr MatrixProduct of_tokens(const Amount& inner, const OuterExtents& outer) {
     using namespace symbols;
     return {.rows = {s * b, Placement::whole}, .inner = inner, .outer = outer};
   }
 
-  // A linear layer, which keeps its input.
+  // Adds a linear layer, which saves its input.
   constexpr void linear(std::string_view name, ValueId input, const FixedVector<ValueId, 8>& outputs,
                         const FixedVector<MatrixProduct, 3>& products, const FixedVector<Amount, 4>& biases) {
     Op op{.name = name, .kind = OpKind::linear, .region = Placement::split, .inputs = {input}};
@@ -119,7 +119,7 @@ struct OpBuilder {
     table.op(op);
   }
 
-  // A linear layer whose weights every tensor-parallel rank has, and which it runs on its own tokens.
+  // Adds a linear layer whose weights every TP rank holds and applies to its own tokens.
   constexpr void repeated_linear(std::string_view name, ValueId input, const FixedVector<ValueId, 8>& outputs,
                                  const OuterExtents& outer, const Monomial& inner = symbols::h) {
     using namespace symbols;
@@ -130,7 +130,7 @@ struct OpBuilder {
     table.op(op);
   }
 
-  // A copy of a value in another memory order, to be made by an op.
+  // Returns a copy of a value in another memory order, to be made by an op.
   constexpr ValueId transposed(ValueId value) {
     Value copy = table[value];
     copy.name = "transposed copy";
@@ -138,7 +138,7 @@ struct OpBuilder {
     return table.value(copy);
   }
 
-  // Dropout where the architecture has it, added to the residual stream.
+  // Adds the residual add, with dropout if the architecture has it. Returns the sum.
   constexpr ValueId residual(std::string_view name, ValueId branch, ValueId stream) {
     using namespace symbols;
     Op op{.name = name, .inputs = {branch, stream}, .adds = true};
@@ -153,7 +153,7 @@ struct OpBuilder {
     return sum;
   }
 
-  // The bias of a row-parallel linear is added after the reduction, on every rank.
+  // Returns the bias of a row-parallel linear, which every rank adds after the reduction.
   [[nodiscard]] constexpr FixedVector<Amount, 4> row_bias() const {
     using namespace symbols;
     if (!arch.linear_bias) return {};

@@ -18,13 +18,13 @@
 
 namespace headroom {
 
-// whole: every tensor-parallel rank holds all of it. boundary: likewise, until sequence parallelism splits it
-// into sequence shards. split: each rank holds 1/t. kv_split: split over the key/value heads, of which a rank
-// holds at least one: 1/t, or 1/k where k < t.
+// Division of a value. whole: every TP rank holds all of it. boundary: every TP rank holds all of it, or a
+// sequence shard with sequence parallelism. split: each rank holds 1/t. kv_split: split over the key/value
+// heads, of which a rank holds at least one: 1/t, or 1/k where k < t.
 //
-// Experts are divided along axes of their own. experts: the experts of a layer, 1/y. expert_split: the width of each, 1/z.
-// routed: what a rank of experts gets of a token, which its z ranks all compute on: the share of a sequence shard, times
-// z. expert_rows: the same of one expert, y times as much.
+// Experts are divided along axes of their own. experts: the experts of a layer, 1/y. expert_split: the width
+// of each expert, 1/z. routed: tokens of an expert rank, on which its z ranks all compute: the share of a
+// sequence shard, times z. expert_rows: tokens gathered from all expert ranks: y times as many as routed.
 enum class Placement : std::uint8_t {
   whole,
   boundary,
@@ -72,7 +72,7 @@ struct Value {
   friend bool operator==(const Value&, const Value&) = default;
 };
 
-// A value kept for the backward pass, and what for.
+// A value saved for the backward pass, and the reason.
 struct Save {
   ValueId value = nowhere;
   std::string_view why;
@@ -86,13 +86,14 @@ struct Amount {
   friend bool operator==(const Amount&, const Amount&) = default;
 };
 
-// The parts of the outer extent of a product, side by side: q beside k and v, since tensor parallelism may divide them
-// differently.
+// The parts of the outer extent of a product, side by side: q beside k and v, since tensor parallelism may
+// divide them differently.
 using OuterExtents = FixedVector<Amount, 3>;
 
 // Products of matrices, `batch` of them, each [rows x inner] [inner x outer]. From this shape follow the
-// FLOPs, the weights of a linear (of each of the batch, which are experts), and the products of the backward pass: the gradient of the left factor is
-// [rows x outer] [outer x inner], that of the right one [outer x rows] [rows x inner].
+// FLOPs, the weights of a linear (of each of the batch, which are experts), and the products of the backward
+// pass: the gradient of the left factor is [rows x outer] [outer x inner], that of the right one [outer x
+// rows] [rows x inner].
 struct MatrixProduct {
   Amount batch{1, Placement::whole};
   Amount rows{1, Placement::whole};
@@ -109,8 +110,9 @@ struct MatrixProduct {
   }
 };
 
-// Memory traffic that no value of the table shows: a kernel that reorders, a chain that reads its values several
-// times. Everything else follows from the values an op reads, makes and keeps (time/traffic.hpp).
+// Memory traffic that no value of the table shows: a kernel that reorders, or a chain that reads its values
+// several times. All other traffic follows from the values that an op reads, makes and saves
+// (time/traffic.hpp).
 struct Traffic {
   std::string_view name;
   Monomial elements;
@@ -123,7 +125,7 @@ struct Traffic {
   friend bool operator==(const Traffic&, const Traffic&) = default;
 };
 
-// Operators of the framework that an op runs besides, on so little data that each takes as long as the shortest kernel.
+// Additional framework operators of an op, on so little data that each takes as long as the shortest kernel.
 struct SmallOperators {
   int forward = 0;
   int backward = 0;
@@ -167,18 +169,18 @@ struct Op {
   const ScanKernels* scan = nullptr;  // of a scan
 };
 
-// Whether its weights are factors of products of fewer than 16 bits.
+// Returns whether the op's weights are factors of GEMMs in fewer than 16 bits.
 constexpr bool multiplies_narrow(const Op& op) {
   return op.kind == OpKind::linear && !op.products.empty() && is_narrow(op.products[0].dtype);
 }
 
-// Whether it is attention whose products are.
+// Returns whether the op is attention with GEMMs in fewer than 16 bits.
 constexpr bool attends_narrow(const Op& op) {
   return op.kind == OpKind::flash_attention && is_narrow(op.products[0].dtype);
 }
 
-// Whether it also makes its results, and their gradients, in that type: it then keeps its own copy of the context in place of
-// the one at 16 bits.
+// Returns whether narrow attention also computes its results and their gradients in the narrow dtype. It then
+// saves its own copy of the context instead of the 16-bit one.
 constexpr bool makes_narrow(const Op& op) {
   if (!attends_narrow(op)) return false;
   for (const Save& save : op.saves) {
@@ -189,8 +191,8 @@ constexpr bool makes_narrow(const Op& op) {
 
 class OpTable {
  public:
-  // Twice what a mixture of experts behind latent attention takes: 45 ops, 100 values. A table that has more is refused
-  // where it is built; nothing else depends on the two numbers.
+  // Limits of a table: twice the 45 ops and 100 values of a mixture of experts behind latent attention.
+  // Building a larger table fails. Nothing else depends on the two numbers.
   static constexpr std::size_t max_ops = 96;
   static constexpr std::size_t max_values = 192;
 
@@ -209,16 +211,16 @@ class OpTable {
     ops_.push_back(op);
   }
 
-  // Leaves the allocation that a value shares with others to those.
+  // Removes a value from the allocation that it shares with others.
   constexpr void forget_buffer(ValueId id) { values_[static_cast<std::size_t>(id)].buffer = nowhere; }
 
-  // The last op that there is so far: until its end the code that calls it refers to a value.
+  // Marks a value as held until the end of the last op so far, because the calling code refers to it.
   constexpr void hold(ValueId id) {
     if (id == nowhere) return;
     values_[static_cast<std::size_t>(id)].held_until = static_cast<int>(ops_.size()) - 1;
   }
 
-  // The op itself, to change it.
+  // Returns the op for changes.
   constexpr Op& change(std::size_t op) { return ops_[op]; }
 
   [[nodiscard]] constexpr const auto& ops() const { return ops_; }

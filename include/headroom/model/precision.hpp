@@ -1,16 +1,18 @@
-// The precision of a model's linears: in which type the products of its layers are made, what of their inputs is kept in it, and
-// what stays at 16 bits. A policy rewrites the op table of a layer once, before anything reads it.
+// The precision of a model's linears: in which type the products of its layers are made, what of their inputs
+// is kept in it, and what stays at 16 bits. A policy rewrites the op table of a layer once, before anything
+// reads it.
 //
-//   in the type   the products of all linears of layers and of their experts, forward and backward; what they keep of their
-//                 inputs: one copy, to be multiplied with the gradient of the output
-//   at 16 bits    the residual stream, the inputs of normalizations and of activations, q, k, v and the context; embedding,
-//                 output layer, router, and the products of attention; gradients of weights
-//   by its scope  attention and the output layer may be in the type too, and layers at either end of the model at 16 bits, or some
-//                 linears of all layers
+//   in the type   the GEMMs of all linears of layers and of their experts, forward and backward; what they
+//                 save of their inputs: one copy, for the GEMM with the output's gradient
+//   at 16 bits    the residual stream, the inputs of normalizations and of activations, q, k, v and the
+//                 context; embedding, output layer, router, and the GEMMs of attention; weight gradients
+//   by its scope  attention and the output layer may be in the type too; layers at either end of the model,
+//                 or some linears of all layers, may be at 16 bits
 //
-// A copy is a tensor of its own, beside what it was made of where something else keeps that: the context takes 2 + 1 bytes.
-// It is made, and made again, with what it is made of: recomputing the activation makes the copy that mlp_down keeps.
-// [Transformer Engine, pytorch/module/linear.py, layernorm_linear.py, grouped_linear.py, as Megatron-LM uses them]
+// A copy is a tensor of its own, beside what it was made of where something else keeps that: the context
+// takes 2 + 1 bytes. It is made, and made again, with what it is made of: recomputing the activation makes
+// the copy that mlp_down keeps. [Transformer Engine, pytorch/module/linear.py, layernorm_linear.py,
+// grouped_linear.py, as Megatron-LM uses them]
 #pragma once
 
 #include <array>
@@ -24,25 +26,26 @@
 
 namespace headroom {
 
-// Megatron-LM's recipes. fp8: a scale for each tensor, from its own largest element (tensorwise, current scaling).
-// fp8_delayed: from those of earlier steps. The others have a scale for each block (core/dtype.hpp).
+// Megatron-LM's recipes. fp8: one scale a tensor, from its own largest element (tensorwise, current scaling).
+// fp8_delayed: one scale a tensor, from the largest elements of earlier steps. The others have a scale for
+// each block (core/dtype.hpp).
 enum class Precision : std::uint8_t { bf16, fp8, fp8_delayed, fp8_blockwise, mxfp8, nvfp4 };
 
-// What the kernel of a normalization does of the cast of its output [Transformer Engine,
-// pytorch/csrc/extensions/normalization.cpp]: nothing, finding the largest element, or all of it.
+// Part of its output's cast that a normalization kernel does: none, finding the largest element, or all of it
+// [Transformer Engine, pytorch/csrc/extensions/normalization.cpp].
 enum class NormCast : std::uint8_t { none, largest_element, whole };
 
 struct PrecisionRow {
   Precision precision;
   std::string_view name;
-  Dtype dtype;  // of the factors of products
+  Dtype dtype;  // of the factors of GEMMs
   std::string_view copy;
   bool scale_known;  // before a tensor is, so that the cast reads it once
   NormCast in_norm;
-  // Of the extents of weights, and of the tokens, on a rank: scales, or the kernels of products, need them.
+  // Multiples that weight extents and tokens on a rank must have, for scales or for GEMM kernels.
   std::int64_t multiple;
   std::int64_t row_multiple;
-  bool scales_blocks;  // in its products, as no device before Blackwell and MI350 does
+  bool scales_blocks;  // in its GEMMs, as no GPU before Blackwell and MI350 does
 };
 
 inline constexpr std::array<PrecisionRow, 6> precisions{{
@@ -61,14 +64,14 @@ constexpr const PrecisionRow& row_of(Precision precision) {
 
 constexpr bool is_narrow(Precision precision) { return is_narrow(row_of(precision).dtype); }
 
-// Of the factors of most of a model's products: what utilization is measured against.
+// Returns the dtype of the factors in most of a model's GEMMs. Utilization is measured against its peak.
 constexpr Dtype compute_dtype(Precision precision) { return row_of(precision).dtype; }
 
 namespace detail {
 
 constexpr bool can_be_narrow(const Op& op) { return op.kind == OpKind::linear && !op.always_half; }
 
-// A linear that stays at 16 bits keeps the value anyway.
+// Returns whether a linear that stays at 16 bits saves the value.
 constexpr bool kept_by_half_linear(const OpTable& table, ValueId value) {
   for (const Op& op : table.ops()) {
     if (op.kind != OpKind::linear || !op.always_half) continue;
@@ -81,8 +84,9 @@ constexpr bool kept_by_half_linear(const OpTable& table, ValueId value) {
 
 }  // namespace detail
 
-// Whether a linear keeps its input at 16 bits and casts it again for the gradient of its weights: shared experts, whose input
-// the router keeps [Megatron-LM, moe/shared_experts.py, set_save_original_input; not with delayed scaling].
+// Returns whether a linear saves its input at 16 bits and casts it again for its weight gradient. Shared
+// experts do, since the router saves their input [Megatron-LM, moe/shared_experts.py,
+// set_save_original_input; not with delayed scaling].
 constexpr bool keeps_original(const Op& op) {
   return multiplies_narrow(op) && op.saves.size() > 0 && op.saves[0].value == op.inputs[0];
 }
@@ -111,7 +115,7 @@ constexpr OpTable with_precision(OpTable table, Precision precision) {
   return table;
 }
 
-// What of a model is in its precision beside the linears of layers, and which layers are not.
+// Parts of a model in its precision beside the linears of layers, and layers that are not.
 struct PrecisionScope {
   std::int64_t bf16_layers_at_start = 0;  // all of them at 16 bits [Megatron-LM, --first-last-layers-bf16]
   std::int64_t bf16_layers_at_end = 0;
@@ -125,14 +129,15 @@ constexpr bool has_bf16_layers(const PrecisionScope& scope) {
   return scope.bf16_layers_at_start > 0 || scope.bf16_layers_at_end > 0;
 }
 
-// Which recipes attention has in Transformer Engine [pytorch/attention/dot_product_attention].
+// Returns whether Transformer Engine has attention in the recipe [pytorch/attention/dot_product_attention].
 constexpr bool multiplies_attention(Precision precision) {
   return precision == Precision::fp8 || precision == Precision::fp8_delayed || precision == Precision::mxfp8;
 }
 
-// A layer whose flash attention multiplies the type too. Its kernel is given 16 bits and casts queries, keys and values
-// itself, so that the copies are its own: it keeps those. With delayed scaling it makes the context in the type and keeps that, beside
-// the 16 bits that it gives; otherwise the context stays at 16 bits [pytorch/attention/dot_product_attention/backends.py].
+// Returns the table with flash attention in `precision`. The kernel receives 16 bits, casts queries, keys and
+// values itself, and saves its own copies. With delayed scaling it also computes the context in the precision
+// and saves that, beside the 16-bit context that it returns. Otherwise the context stays at 16 bits
+// [pytorch/attention/dot_product_attention/backends.py].
 constexpr OpTable with_narrow_attention(OpTable table, Precision precision) {
   const PrecisionRow& row = row_of(precision);
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
@@ -154,7 +159,7 @@ constexpr OpTable with_narrow_attention(OpTable table, Precision precision) {
   return table;
 }
 
-// The linears of some modules are of 16 bits, whatever the precision.
+// Returns the table with the linears of the modules at 16 bits, whatever the precision.
 constexpr OpTable with_half_modules(OpTable table, const PrecisionModules& modules) {
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     if (is_among(modules, table.ops()[i])) table.change(i).always_half = true;
@@ -162,14 +167,15 @@ constexpr OpTable with_half_modules(OpTable table, const PrecisionModules& modul
   return table;
 }
 
-// The table of a layer that is in the precision.
+// Returns the table of a layer in the precision.
 constexpr OpTable layer_in(const OpTable& table, Precision precision, const PrecisionScope& scope) {
   OpTable linears = with_precision(with_half_modules(table, scope.bf16_modules), precision);
   if (scope.attention) linears = with_narrow_attention(std::move(linears), precision);
   return linears;
 }
 
-// The head of a model whose output layer is in the type. Its weights are made outside what --fp8-param-gather is of.
+// Returns the table of the head with its output layer in `precision`. --fp8-param-gather does not apply to
+// its weights.
 constexpr OpTable with_narrow_output_layer(OpTable table, Precision precision) {
   table = with_precision(table, precision);
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
@@ -188,7 +194,7 @@ inline constexpr std::array<Spelling<Precision>, precisions.size()> spellings<Pr
     {Precision::nvfp4, precisions[5].name},
 }};
 
-// As recipes are called.
+// Other names of the recipes.
 template <>
 inline constexpr std::array<Spelling<Precision>, 4> other_spellings<Precision>{{
     {Precision::fp8, "fp8_current"},

@@ -1,5 +1,6 @@
-// The linears of a model that may stay at 16 bits where the others are in fewer: modules by the names that Megatron-LM's patterns meet
-// [--te-precision-config-file, megatron/core/extensions/TransformerEngineMixedPrecision.md], as ops of our tables.
+// Linears of a model that may stay at 16 bits in a narrower precision: modules, by the names that
+// Megatron-LM's patterns match [--te-precision-config-file,
+// megatron/core/extensions/TransformerEngineMixedPrecision.md], as ops of the op tables.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,8 @@
 
 namespace headroom {
 
-// mtp: all that predicts tokens further ahead. The others are linears of layers; those of mixers follow (parts/mixers.hpp).
+// Modules that may stay at 16 bits. mtp: all of multi-token prediction. The others are linears of layers.
+// Those of mixers follow the last (parts/mixers.hpp).
 enum class PrecisionModule : std::uint8_t {
   attention,
   linear_qkv,
@@ -35,7 +37,7 @@ struct PrecisionModuleRow {
   std::string_view ops;  // with spaces between
 };
 
-// In the order in which they are listed.
+// Table of modules, in the order in which they are listed.
 inline constexpr auto precision_modules = [] {
   FixedVector<PrecisionModuleRow, 32> rows{
       {PrecisionModule::attention, "attention", "qkv q_down q_up kv_down kv_up projection"},
@@ -54,7 +56,7 @@ inline constexpr auto precision_modules = [] {
   return rows;
 }();
 
-// Some of them.
+// A set of modules.
 class PrecisionModules {
  public:
   constexpr PrecisionModules() = default;
@@ -76,7 +78,7 @@ class PrecisionModules {
   std::uint32_t bits_ = 0;
 };
 
-// Whether an op is a linear of one of them.
+// Returns whether an op is a linear of one of the modules.
 constexpr bool is_among(const PrecisionModules& modules, const Op& op) {
   if (op.kind != OpKind::linear) return false;
   for (const PrecisionModuleRow& row : precision_modules) {

@@ -1,14 +1,15 @@
-// The op tables of multi-token prediction [DeepSeek-V3, arXiv:2412.19437, section 2.2], as Megatron-Core runs it
-// [core/transformer/multi_token_prediction.py]. Behind the model's last layer stand so many depths, one after the other: the
-// hidden states and the embedding of the token one further ahead are normalized, put beside each other and projected from 2 h to h
-// numbers; a layer as the model's last follows, and a head. Embedding and output layer are the model's own.
+// Op tables of multi-token prediction [DeepSeek-V3, arXiv:2412.19437, section 2.2], as Megatron-Core runs it
+// [core/transformer/multi_token_prediction.py]. Prediction depths follow the model's last layer one after
+// another. Each depth normalizes the hidden states and the embedding of the token one further ahead,
+// concatenates them, and projects them from 2 h to h numbers. A layer like the model's last and a head
+// follow. Embedding and output layer are the model's own.
 #pragma once
 
 #include "headroom/model/ends_ops.hpp"
 
 namespace headroom {
 
-// Of the tokens ahead, by the model's embedding.
+// Returns the table for embedding the tokens ahead with the model's embedding.
 constexpr OpTable prediction_embedding_ops(const Architecture& architecture,
                                            const VocabularyParallel& vocabulary = {}) {
   OpTable table = embedding_ops(architecture, vocabulary);
@@ -27,14 +28,15 @@ constexpr OpTable prediction_input_ops(const Architecture& architecture) {
   const ValueId state = input.norm("norm_hidden", hidden);
   const ValueId both = table.value({"both, side by side", 2 * s * b * h});
   table.op({.name = "join", .kind = OpKind::copy, .inputs = {token, state}, .outputs = {both}});
-  // Column-parallel, and its output is gathered: as many bytes as the sum over ranks that stands here.
+  // A column-parallel linear with gathered output. The gather moves as many bytes as the sum over ranks that
+  // stands here.
   const ValueId projected = table.value({"projected", s * b * h, stream});
   input.linear("join_projection", both, {projected},
                {OpBuilder::of_tokens({2 * h, Placement::whole}, {{h, Placement::split}})}, {});
   return table;
 }
 
-// A normalization of its own, and the model's output layer.
+// Returns the table of a depth's head: its own normalization, and the model's output layer.
 constexpr OpTable prediction_head_ops(const Architecture& architecture,
                                       const VocabularyParallel& vocabulary = {}) {
   OpTable table = head_ops(architecture, vocabulary);

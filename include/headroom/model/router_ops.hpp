@@ -6,13 +6,13 @@
 
 namespace headroom {
 
-// Of each token, for all experts.
+// Router output for each token and every expert.
 struct Choice {
   ValueId probabilities;  // zero where an expert was not chosen
-  ValueId map;            // which were
+  ValueId map;            // marks the chosen experts
 };
 
-// Scores, and the q best of them.
+// Adds the scores of experts, and the choice of the q best.
 constexpr Choice choice(OpBuilder& layer, ValueId input) {
   using namespace symbols;
   const Experts& experts = *layer.arch.experts;

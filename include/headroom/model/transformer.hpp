@@ -1,5 +1,5 @@
 // A decoder-only transformer: its sizes, the architecture choices that change what is computed, and the
-// kernels that change what is kept for the backward pass. K22's GPT is the instance that the defaults give.
+// kernels that change what is saved for the backward pass. The defaults give K22's GPT.
 #pragma once
 
 #include <array>
@@ -18,12 +18,12 @@ namespace headroom {
 
 enum class Activation : std::uint8_t { gelu, relu, squared_relu, swiglu, geglu };
 enum class Normalization : std::uint8_t { layer_norm, rms_norm };
-// alibi: a bias on the scores, linear in the distance [BLOOM, arXiv:2211.05100].
+// Position information. alibi: a bias on the scores, linear in the distance [BLOOM, arXiv:2211.05100].
 enum class Positions : std::uint8_t { learned, rotary, alibi, none };
 
-// How a router makes probabilities of its logits: a softmax over those of the chosen experts, one over all of them before
-// the choice, or a sigmoid of each, normalized over the chosen [Megatron-LM, --moe-router-score-function,
-// --moe-router-pre-softmax].
+// Probabilities of a router from its logits: a softmax over the chosen experts, a softmax over all experts
+// before the choice, or a sigmoid of each, normalized over the chosen experts [Megatron-LM,
+// --moe-router-score-function, --moe-router-pre-softmax].
 enum class RouterScores : std::uint8_t { softmax, softmax_before_choice, sigmoid };
 
 // The mixture of experts of a layer.
@@ -32,22 +32,24 @@ struct Experts {
   std::int64_t per_token = 0;           // q
   std::int64_t feedforward = 0;         // g, the width of one
   std::int64_t shared_feedforward = 0;  // u, the width of all shared ones together; 0: there are none
-  // N groups of as many experts, one behind the other, and the M that a token's experts may be in; 0: all of them [DeepSeek-V2,
-  // arXiv:2405.04434, 2.2.2; Megatron-LM, --moe-router-num-groups, --moe-router-group-topk].
+  // N groups of equally many consecutive experts, and M, the largest number of groups that a token's experts
+  // may be in; M = 0: all groups [DeepSeek-V2, arXiv:2405.04434, 2.2.2; Megatron-LM, --moe-router-num-groups,
+  // --moe-router-group-topk].
   std::int64_t groups = 1;
   std::int64_t groups_per_token = 0;
-  // D, the width that tokens are projected to before they go to the experts, and from when they are back: experts read and make
-  // so many numbers a token [Megatron-LM, --moe-latent-size]. 0: they read the hidden size.
+  // D, the latent width. Tokens are projected to it before dispatch and back after they return, so experts
+  // read and write D numbers a token [Megatron-LM, --moe-latent-size]. 0: experts read the hidden size.
   std::int64_t latent = 0;
-  bool shared_gate = false;  // their output is multiplied by a score of each token
+  bool shared_gate = false;  // multiplies the shared experts' output by a score of each token
   RouterScores scores = RouterScores::softmax;
-  bool auxiliary_loss = true;        // for an even load, on scores of its own
+  bool auxiliary_loss = true;        // for balanced load, on its own scores
   Dtype router_dtype = Dtype::fp32;  // of logits and probabilities
-  // Whether the activation's kernel multiplies by the probabilities, or a chain of kernels in fp32 behind it.
+  // fused: the activation's kernel multiplies by the probabilities. unfused: a chain of FP32 kernels after it
+  // does.
   Fusion weighting = Fusion::fused;
   bool router_bias = false;   // a number for each expert, added to its scores
   bool scale_inputs = false;  // probabilities multiply what experts read, not what they make (Llama 4)
-  // Tokens that an expert takes at most, times the mean; the others are dropped. Absent: none is.
+  // Largest number of tokens of an expert, over the mean; further tokens are dropped. Absent: no limit.
   std::optional<double> capacity_factor = {};
   friend bool operator==(const Experts&, const Experts&) = default;
 };
@@ -56,14 +58,15 @@ constexpr std::int64_t groups_per_token(const Experts& experts) {
   return experts.groups_per_token > 0 ? experts.groups_per_token : experts.groups;
 }
 
-// The parts that a layer has: a mixer of tokens, which is attention or another, and an MLP or a mixture of experts; or one of them,
-// with a normalization and a residual add of its own [Megatron-LM, --hybrid-layer-pattern].
+// Parts of a layer: a token mixer (attention or another) and an MLP or a mixture of experts, or only one of
+// the two, with its own normalization and residual add [Megatron-LM, --hybrid-layer-pattern].
 enum class LayerParts : std::uint8_t { both, mixer, mlp };
 
-// The choices of op table rows. A literal type, so that tables can be composed at compile time.
+// Choices that determine the rows of an op table. A literal type, so that tables can be composed at compile
+// time.
 struct Architecture {
   Activation activation = Activation::gelu;
-  // Both projections of a gated activation are clamped before it, and one is added to the second (gpt-oss).
+  // Both projections of a gated activation are clamped before it, and 1 is added to the second (gpt-oss).
   bool clamped_activation = false;
   Normalization normalization = Normalization::layer_norm;
   Positions positions = Positions::learned;
@@ -77,12 +80,13 @@ struct Architecture {
   NormPosition norm_position = NormPosition::before;
   ResidualForm residual = ResidualForm::sequential;
   QkNorm qk_norm = QkNorm::none;
-  std::int64_t window = 0;  // tokens that a query sees, itself among them; 0: all before it
+  std::int64_t window = 0;  // tokens that a query attends to, itself included; 0: all previous tokens
   std::int64_t attention_chunk =
       0;                           // tokens of a sequence that attend to one another alone (Llama 4); 0: all
   bool attention_sinks = false;    // a learned logit for each head in its softmax's sum (gpt-oss)
   bool attention_softcap = false;  // scores go through cap tanh(scores/cap) (Gemma 2)
-  // Its output is multiplied by a sigmoid of another projection of as many heads (Qwen3-Next) [Megatron-LM, --attention-output-gate].
+  // Attention output is multiplied by a sigmoid of another projection with as many heads (Qwen3-Next)
+  // [Megatron-LM, --attention-output-gate].
   bool attention_gate = false;
   std::optional<LatentAttention> latent_attention;
   Mixers mixers;                   // in place of attention
@@ -97,7 +101,7 @@ constexpr bool is_gated(Activation activation) {
   return activation == Activation::swiglu || activation == Activation::geglu;
 }
 
-// With the kernels of a training stack where it states none.
+// Returns the architecture with a training stack's kernels where the architecture states none.
 constexpr Architecture with_kernels(Architecture architecture, const StackKernels& of_stack) {
   Kernels& own = architecture.kernels;
   const bool chain = architecture.normalization == Normalization::rms_norm;
@@ -113,7 +117,7 @@ constexpr Architecture with_kernels(Architecture architecture, const StackKernel
   return architecture;
 }
 
-// A layer of an MLP alone has no other mixer either, and one of a mixer alone has no experts.
+// In a layer with only an MLP, `mixers` is empty. In a layer with only a mixer, `experts` is absent.
 constexpr bool has_attention(const Architecture& layer) {
   return layer.parts != LayerParts::mlp && !has_mixer(layer.mixers);
 }
@@ -121,11 +125,11 @@ constexpr bool has_dense_mlp(const Architecture& layer) {
   return layer.parts != LayerParts::mixer && !layer.experts;
 }
 
-// Far beyond any model, and low enough for tables by layer.
+// Largest number of layers: far beyond any model, and low enough for tables by layer.
 inline constexpr std::int64_t most_layers = 100'000;
 
-// A kind of layer that a model has beside others: what its layers have of their own. All layers of a model have its hidden
-// size, the precision of the stream between them and the ends of the model in common.
+// Description of one kind of layer in a model with several kinds. All layers share the model's hidden size,
+// the dtype of the residual stream, and the two ends.
 struct LayerDescription {
   std::string name;
   std::int64_t feedforward = 0;
@@ -136,14 +140,15 @@ struct LayerDescription {
   friend bool operator==(const LayerDescription&, const LayerDescription&) = default;
 };
 
-// Consecutive layers of one kind, by its place in a list of kinds.
+// Consecutive layers of one kind, given by its index in a list of kinds.
 struct LayerRun {
   std::size_t kind = 0;
   std::int64_t count = 0;
   friend bool operator==(const LayerRun&, const LayerRun&) = default;
 };
 
-// Whether a model's description states its attention kernel. Who states it is no property of a model, so that all are equal.
+// Flag: the model's description states its attention kernel. All values compare equal, since the origin of a
+// kernel is not a property of the model.
 struct StatedKernel {
   bool stated = true;
   friend constexpr bool operator==(StatedKernel, StatedKernel) { return true; }
@@ -165,18 +170,18 @@ struct Transformer {
   std::int64_t max_positions = 0;  // rows of a learned position table
   Architecture architecture;
   std::int64_t mtp_layers = 0;  // depths of multi-token prediction, each with a layer as the last one
-  // Where not all layers are alike: their kinds, each of which some run names, and the runs in the order of the model, which
-  // add up to `layers`. Otherwise both are empty, and the layers are as the members above say.
+  // If the layers differ: their kinds, each named by some run, and the runs in the model's order, whose
+  // counts add up to `layers`. Otherwise both are empty, and the members above describe every layer.
   std::vector<LayerDescription> layer_kinds = {};
   std::vector<LayerRun> layer_runs = {};
-  StatedKernel attention_kernel = {};  // `kernels.attention` of no layer, where it does not
+  StatedKernel attention_kernel = {};  // not stated: no layer's `kernels.attention` is
   friend bool operator==(const Transformer&, const Transformer&) = default;
 };
 
-// A layer of the sizes that the model itself has.
+// Returns a layer with the model's own sizes.
 LayerDescription own_layer(const Transformer& model);
 
-// Whether a rule holds for the architecture of any layer.
+// Returns whether a rule holds for the architecture of any layer.
 template <class Rule>
 bool any_layer(const Transformer& model, Rule rule) {
   if (model.layer_kinds.empty()) return rule(model.architecture);
@@ -186,7 +191,7 @@ bool any_layer(const Transformer& model, Rule rule) {
   return false;
 }
 
-// Whether any layer has a mixer.
+// Returns whether any layer has the mixer.
 template <class Mixer>
 bool any_mixer(const Transformer& model, std::optional<Mixer> Mixers::*mixer) {
   return any_layer(model, [&](const Architecture& layer) { return (layer.mixers.*mixer).has_value(); });
@@ -196,7 +201,7 @@ inline bool any_experts(const Transformer& model) {
   return any_layer(model, [](const Architecture& layer) { return layer.experts.has_value(); });
 }
 
-// With the attention kernel of a training stack, where the model states none.
+// Returns the model with a training stack's attention kernel if the model states none.
 Transformer with_attention(Transformer model, AttentionKernel of_stack);
 
 inline bool any_flash_attention(const Transformer& model) {
@@ -205,7 +210,7 @@ inline bool any_flash_attention(const Transformer& model) {
   });
 }
 
-// v as a tensor-parallel rank group holds it: rounded up to a multiple of vocabulary_multiple * t
+// Returns v as a group of TP ranks holds it: rounded up to a multiple of vocabulary_multiple * t
 // [Megatron-LM, --make-vocab-size-divisible-by].
 std::int64_t padded_vocabulary(const Transformer& model, std::int64_t tensor_parallel);
 
