@@ -46,7 +46,7 @@ constexpr auto adapter_names = with_those_of_mixers(
 
 bool makes_gate(const OpTable& table, const Op& op) { return table[op.outputs[0]].name == "gate and up"; }
 
-// Which adapters a linear has: one for all that it makes, or one for each of some parts.
+// Adapters of a linear: one for its whole output, or one for each of some parts.
 struct Adapters {
   bool all = false;
   FixedVector<int, 3> parts{};
@@ -105,7 +105,7 @@ class Adapting {
   }
 
  private:
-  // With what stands for the values now.
+  // Returns the op with each value replaced by its current stand-in.
   Op renamed(Op op) {
     for (ValueId& input : op.inputs) input = now_[static_cast<std::size_t>(input)];
     for (Save& save : op.saves) save.value = now_[static_cast<std::size_t>(save.value)];
@@ -129,14 +129,14 @@ class Adapting {
     op.saves = saves;
   }
 
-  // Its parts of an op's outputs: how many columns, and how they are divided.
+  // Returns the columns of an output, over `parts`, and their placement.
   [[nodiscard]] Amount columns_of(ValueId output, const Monomial& rows, std::int64_t parts) const {
     const Value& value = table_[output];
     return {value.elements / (rows * Monomial(parts)), value.placement};
   }
 
-  // What the first matrices of so many adapters read: the linear's input, or a dropped copy of it for each. Ranks of a
-  // column-parallel linear drop what they gathered for it.
+  // Returns the inputs of LORA_a of `count` adapters: the linear's input, or a dropped copy of it for each.
+  // Ranks of a column-parallel linear drop the gathered input.
   FixedVector<ValueId, 4> inputs_of(const Op& base, bool by_columns, std::size_t count,
                                     const AdapterNames& names) {
     const Value input = table_[base.inputs[0]];  // values are added below

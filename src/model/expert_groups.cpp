@@ -9,7 +9,8 @@
 namespace headroom {
 namespace {
 
-// A part of the experts, as the groups see it: those that it has whole, and those at its two ends that it has some experts of.
+// A part of the experts by groups: those that it holds whole, and at its two ends those of which it holds
+// some experts.
 struct Part {
   double experts = 0;
   double whole = 0;
@@ -34,8 +35,9 @@ Part part_between(double first, double last, double group) {
   return part;
 }
 
-// The odds that none of a token's experts is in the part. By whether the two groups that the part has some experts of were met, and
-// how many that it has nothing of; a group that it has whole is met by an expert of the part.
+// Returns the probability that none of a token's experts is in the part. Its cases are whether the two groups
+// that are partly in the part were met, and how many groups outside the part were. If a group is wholly in
+// the part, meeting it means an expert of the part.
 double odds_of_none(const ExpertChoice& choice, const Part& part) {
   const double group = choice.experts / choice.groups;
   const double others = choice.groups - part.whole - (part.some[0] > 0 ? 1 : 0) - (part.some[1] > 0 ? 1 : 0);
@@ -44,7 +46,7 @@ double odds_of_none(const ExpertChoice& choice, const Part& part) {
   std::array<std::vector<double>, 4> odds;
   odds.fill(std::vector<double>(counts, 0.0));
   odds[0][0] = 1;
-  // From many groups to few: what is met goes to places that have had their turn.
+  // From many groups to few, so that each result goes to a place that was already used.
   const auto choose = [&](double chosen, std::size_t met, std::size_t beside) {
     const double now = odds[met][beside];
     if (now == 0) return;
@@ -94,7 +96,8 @@ double parts_met(const ExpertChoice& choice, double parts) {
   }
   const double size = choice.experts / parts;
   const double group = choice.experts / choice.groups;
-  // Parts repeat where the edge of one is an edge of a group: all are alike where one divides the other.
+  // Parts repeat where their edges coincide with those of groups. All parts are alike if one size divides the
+  // other.
   const bool alike = std::fmod(size, group) == 0 || std::fmod(group, size) == 0;
   if (alike) return parts * (1 - odds_of_none(choice, part_between(0, size, group)));
   double met = 0;

@@ -12,7 +12,7 @@
 namespace headroom {
 namespace {
 
-// Loads of the experts, the most wanted first.
+// Returns the loads of the experts, the most wanted first.
 std::vector<double> loads_of(std::int64_t experts) {
   std::vector<double> loads;
   loads.reserve(index(experts));
@@ -20,7 +20,8 @@ std::vector<double> loads_of(std::int64_t experts) {
   return loads;
 }
 
-// The same numbers everywhere [Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014].
+// Random numbers that are the same on every machine [Steele, Lea and Flood, "Fast splittable pseudorandom
+// number generators", 2014].
 class SplitMix {
  public:
   std::uint64_t below(std::uint64_t bound) {
@@ -34,7 +35,7 @@ class SplitMix {
   std::uint64_t state_ = 0;
 };
 
-// The median over placements, each of which has every order of the experts alike.
+// Returns the median load of the busiest rank over placements that are drawn uniformly.
 double median_fullest(std::vector<double> loads, std::size_t on_rank) {
   constexpr std::size_t placements = 31;
   SplitMix random;
@@ -50,7 +51,8 @@ double median_fullest(std::vector<double> loads, std::size_t on_rank) {
   return fullest[placements / 2];
 }
 
-// A rank is sent no more than every token once for each of the experts that it holds, of those that a token goes to.
+// Returns the largest possible load of a rank. At most, it receives every token once for each expert that it
+// holds, up to the experts of a token.
 double most_load(const Experts& experts, std::int64_t ranks) {
   const double reached = real(std::max<std::int64_t>(std::min(experts.per_token, experts.count / ranks), 1));
   return std::max(reached * real(ranks) / real(experts.per_token), 1.0);

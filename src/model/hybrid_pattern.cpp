@@ -7,7 +7,7 @@
 namespace headroom {
 namespace {
 
-// Nothing for a layer of both parts.
+// Returns the part of a layer with one part, and nothing for a layer with both.
 std::optional<HybridLayer> hybrid_layer_of(const Architecture& layer) {
   switch (layer.parts) {
     case LayerParts::both: return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<HybridLayer> layer_of(char letter) {
   return std::nullopt;
 }
 
-// '\0': it has none.
+// Returns the letter of a part, or '\0' if it has none.
 char letter_of(HybridLayer layer) {
   const auto* const found = std::find_if(hybrid_layer_rows.begin(), hybrid_layer_rows.end(),
                                          [&](const HybridLayerRow& row) { return row.layer == layer; });
@@ -37,7 +37,8 @@ char letter_of(HybridLayer layer) {
   return found->letter;
 }
 
-// As layers_of() has them: attention, and the last MLP or experts; the last layer where it has not both.
+// Returns the letters of prediction depths as layers_of() builds them: attention, and the last MLP or
+// experts, or the last layer if the model lacks one of them.
 std::string letters_of_prediction(std::string_view letters, std::int64_t depths) {
   const char attention = letter_of(HybridLayer::attention);
   const auto last = std::find_if(letters.rbegin(), letters.rend(), [](char letter) {

@@ -9,7 +9,7 @@
 namespace headroom {
 namespace {
 
-// Where it differs from the model's own.
+// Returns the sizes that differ from the model's own.
 KindSizes sizes_of(const LayerDescription& layer, const Transformer& model) {
   KindSizes sizes;
   const auto add = [&](Symbol letter, std::int64_t size, std::int64_t of_model) {
@@ -56,7 +56,8 @@ bool alike(LayerDescription x, const LayerDescription& y) {
   return x == y;
 }
 
-// The runs of a model by the first of the kinds that are alike, with neighbours of one kind put together.
+// Returns the runs of a model. Each names the first of identical kinds, and neighbouring runs of one kind are
+// merged.
 std::vector<LayerRun> distinct_runs(const std::vector<LayerDescription>& kinds,
                                     const std::vector<LayerRun>& runs) {
   std::vector<LayerRun> result;
@@ -82,7 +83,7 @@ OpTable table_of(LayerDescription layer, const LayerChoices& choices) {
       choices.precision, choices.scope);
 }
 
-// Layers next to each other of one kind, all of them at 16 bits or none.
+// Consecutive layers of one kind, all of them at 16 bits or none.
 struct TypedRun {
   std::size_t kind = 0;
   bool at_half = false;
@@ -114,8 +115,9 @@ OpTable head_in(const OpTable& head, const LayerChoices& choices) {
   return choices.scope.output_layer ? with_narrow_output_layer(head, choices.precision) : head;
 }
 
-// The layer of multi-token prediction: one as the last, or, of layers of one part, attention and an MLP as the last that have them
-// [Megatron-LM, --hybrid-layer-pattern, "/*E" for each depth].
+// Returns the layer of multi-token prediction: one like the model's last. If layers have one part each, it
+// has attention and an MLP like the last layers that have them [Megatron-LM, --hybrid-layer-pattern, "/*E"
+// for each depth].
 LayerDescription predicting_layer(const std::vector<LayerDescription>& kinds,
                                   const std::vector<LayerRun>& runs) {
   LayerDescription layer = kinds[runs.back().kind];
@@ -136,7 +138,7 @@ LayerDescription predicting_layer(const std::vector<LayerDescription>& kinds,
   return layer;
 }
 
-// All that predicts tokens further ahead, with a layer as `last`.
+// Adds all kinds of multi-token prediction, with a layer like `last`.
 void add_prediction(ModelLayers& layers, const LayerDescription& last, const Transformer& model,
                     LayerChoices choices) {
   if (choices.scope.bf16_modules.contains(PrecisionModule::mtp)) choices.precision = Precision::bf16;
@@ -215,13 +217,14 @@ ModelLayers layers_of(const Transformer& model, const LayerChoices& choices) {
 
 namespace {
 
-// Of the end of a sequence: how long what repeats is, and where its first one starts.
+// Repetition at the end of a sequence: its length, and the start of its first occurrence.
 struct Repeated {
   std::size_t first = 0;
   std::size_t length = 0;
 };
 
-// That with the least sum of both, of those that stand at least twice at the end; else the whole sequence.
+// Returns the sequence with the least sum of start and length that occurs at least twice at the end, or else
+// the whole sequence.
 Repeated repeated_end(const std::vector<std::size_t>& kinds) {
   Repeated best{.first = 0, .length = kinds.size()};
   for (std::size_t length = 1; 2 * length <= kinds.size() && length < best.first + best.length; ++length) {

@@ -1,4 +1,4 @@
-// The rows of self-attention between its normalization and its residual add: those that make q, k and v
+// Rows of self-attention between its normalization and its residual add: those that compute q, k and v
 // (qkv_ops.hpp), core attention in one of its kernels, and the output projection.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace headroom {
 
-// [s x inner] [inner x outer] for every head of every sequence.
+// Returns the GEMM [s x inner] [inner x outer] for every head of every sequence.
 constexpr MatrixProduct of_heads(const Monomial& inner, const Monomial& outer) {
   using namespace symbols;
   return {.batch = {b * a, Placement::split},
@@ -15,7 +15,7 @@ constexpr MatrixProduct of_heads(const Monomial& inner, const Monomial& outer) {
           .outer = {{outer, Placement::whole}}};
 }
 
-// QK^T, softmax, dropout and the product with V as ops of their own; returns the context.
+// Adds QK^T, softmax, dropout and the product with V as separate ops. Returns the context.
 constexpr ValueId unfused_attention(OpBuilder& layer, Qkv in) {
   using namespace symbols;
   const Kernels& kernels = layer.arch.kernels;
@@ -41,7 +41,7 @@ constexpr ValueId unfused_attention(OpBuilder& layer, Qkv in) {
   scores.saves = {{in.q, why::other_factor}, {in.k, why::other_factor}};
   scores.products = {of_heads(e, s)};
   if (layer.arch.positions == Positions::alibi) {
-    // The biases are written where the scores go, and the product adds to them.
+    // The biases are written to the scores' buffer, and the GEMM adds to them.
     scores.traffic = {{"alibi", a * s * s * b, Placement::split, 2 * size_of(layer.table[raw].dtype), 0}};
   }
   layer.table.op(scores);
@@ -94,7 +94,7 @@ constexpr ValueId unfused_attention(OpBuilder& layer, Qkv in) {
   context.outputs = {output};
   context.saves = {{weights, why::other_factor}, {in.v, why::other_factor}};
   context.products = {of_heads(s, in.value_size)};
-  // Heads come out one after the other; the projection reads them side by side.
+  // The GEMM writes one head after another. The projection reads them side by side.
   const std::int64_t copied = 2 * size_of(layer.table[output].dtype);
   context.traffic = {{"merge_heads", s * b * a * in.value_size, Placement::split, copied, copied}};
   layer.table.op(context);
@@ -107,7 +107,7 @@ constexpr ValueId flash_attention(OpBuilder& layer, Qkv in) {
   Op copy{.name = "to_batch_first", .kind = OpKind::copy, .region = Placement::split, .core_attention = true};
   if (batch_first) {
     for (ValueId* const part : {&in.q, &in.k, &in.v}) {
-      // Of one sequence only a view into a wider allocation is copied.
+      // With one sequence, only a view into a wider allocation is copied.
       if (layer.one_sequence && layer.table[*part].buffer == nowhere) continue;
       copy.inputs.push_back(*part);
       *part = layer.transposed(*part);

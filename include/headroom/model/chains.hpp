@@ -1,20 +1,33 @@
-// What pointwise operators move where a framework runs them one after another, each from memory to memory: bytes an element, counted
-// operator by operator in the source of those who call them. A kernel reads its inputs and writes its output; what is as small as a
-// number for each token counts as nothing, but for its launch (SmallOperators).
+// Memory traffic of pointwise operators that a framework runs one after another, each from memory to memory:
+// bytes an element, counted operator by operator in the callers' source. A kernel reads its inputs and writes
+// its output. Values as small as a number a token count only as launches (SmallOperators).
 //
-//                      forward                                       backward
-//   norm, unfused      to fp32, square, mean, product, to half,      of each in turn; the square's is self^1, times 2, times the
-//                      weight                                        gradient; those of both uses of the fp32 input are added
-//   norm, composite    to fp32, square, mean, product, weight,       the same, all of it in fp32
-//                      to half
-//   rotary, complex    to fp32, complex product, to half             the same back
-//   rotary,            cosine, half negated, halves put together,    both products, the half negated, each half padded with zeros,
-//     rotate_half      sine, sum                                     three gradients added
-//   rotary,            half negated, chunks put together, cosine,    both products, the half negated, chunks put together, zeros for
-//     rotate_chunks    sine, sum, put behind one another             the part without positions, three gradients added
-//   gated activation   activation, product                           product with either factor, of the activation
-//   the same, clamped  scale, sigmoid, product, shift, product       the same back, and the gradients of both uses of the gate added
-//   clamp              of either half, put together                  comparisons, selection, halves put together
+//   norm, unfused
+//     forward    to fp32, square, mean, product, to half, weight
+//     backward   of each in turn; the square's is self^1, times 2, times the gradient; those of both uses of
+//                the fp32 input are added
+//   norm, composite
+//     forward    to fp32, square, mean, product, weight, to half
+//     backward   the same, all of it in fp32
+//   rotary, complex
+//     forward    to fp32, complex product, to half
+//     backward   the same back
+//   rotary, rotate_half
+//     forward    cosine, half negated, halves concatenated, sine, sum
+//     backward   both products, the half negated, each half padded with zeros, three gradients added
+//   rotary, rotate_chunks
+//     forward    half negated, chunks concatenated, cosine, sine, sum, concatenated
+//     backward   both products, the half negated, chunks concatenated, zeros for the part without positions,
+//                three gradients added
+//   gated activation
+//     forward    activation, product
+//     backward   product with either factor, of the activation
+//   gated activation, clamped
+//     forward    scale, sigmoid, product, shift, product
+//     backward   the same back, and the gradients of both uses of the gate added
+//   clamp
+//     forward    of either half, concatenated
+//     backward   comparisons, selection, halves concatenated
 #pragma once
 
 #include "headroom/model/kernels.hpp"
@@ -28,16 +41,18 @@ inline constexpr std::int64_t half_size = size_of(Dtype::half);
 inline constexpr std::int64_t fp32_size = size_of(Dtype::fp32);
 inline constexpr std::int64_t cast_size = half_size + fp32_size;
 
-// An operator on so many operands of one element size, that makes one.
+// Returns the bytes an element of an operator with `operands` operands and one result, all of `size` bytes.
 constexpr std::int64_t operator_bytes(int operands, std::int64_t size) { return (operands + 1) * size; }
 
 }  // namespace detail
 
-// Beside the chain of a normalization: the mean's shift and root; of the root three, and a mean's gradient before it is spread.
+// Small operators beside the chain of a normalization: the mean's shift and root. Backward: three for the
+// root, and one for the mean's gradient before it is spread.
 inline constexpr SmallOperators norm_operators{2, 4};
 
-// Of an RMSNorm [transformers, models/llama/modeling_llama.py, LlamaRMSNorm; PyTorch, aten/src/ATen/native/layer_norm.cpp and
-// torch/csrc/autograd/FunctionsManual.cpp: pow_backward, mean_backward].
+// Returns the traffic of an RMSNorm [transformers, models/llama/modeling_llama.py, LlamaRMSNorm; PyTorch,
+// aten/src/ATen/native/layer_norm.cpp and torch/csrc/autograd/FunctionsManual.cpp: pow_backward,
+// mean_backward].
 constexpr Traffic norm_chain(NormKernel kernel, std::string_view name, const Monomial& elements,
                              Placement placement, Dtype input) {
   using namespace detail;
@@ -58,7 +73,8 @@ constexpr Traffic norm_chain(NormKernel kernel, std::string_view name, const Mon
   return chain;
 }
 
-// Of q or k [torchtitan, models/llama3/model.py, apply_rotary_emb; transformers, models/llama/modeling_llama.py, apply_rotary_pos_emb].
+// Returns the traffic of q or k [torchtitan, models/llama3/model.py, apply_rotary_emb; transformers,
+// models/llama/modeling_llama.py, apply_rotary_pos_emb].
 constexpr Traffic rotary_chain(RotaryKernel kernel, std::string_view name, const Monomial& elements,
                                Placement placement) {
   using namespace detail;
@@ -89,13 +105,14 @@ constexpr Traffic rotary_chain(RotaryKernel kernel, std::string_view name, const
   return chain;
 }
 
-// Beside the chain of a rotation in chunks: both tables are computed, scaled and cast.
+// Small operators beside the chain of rotate_chunks: both tables are computed, scaled and cast.
 inline constexpr SmallOperators table_operators{6, 0};
 
-// The clamps of both halves of what an activation reads, for each element that it makes: of the gate from above, of the other from both
-// sides. Back each is a selection by comparisons that make a byte, one or two of them and their conjunction; `together`: the halves are
-// put together for the activation's one kernel [Megatron-LM, core/fusions/fused_bias_geglu.py, weighted_bias_quick_geglu_impl;
-// PyTorch, torch/csrc/autograd/FunctionsManual.cpp, clamp_backward].
+// Returns the traffic of the clamps of both halves that an activation reads, for each element of its output.
+// The gate is clamped from above, the other half from both sides. Backward, each clamp is a selection by one
+// or two comparisons, which write a byte, and their conjunction. `together`: the halves are concatenated for
+// a fused activation [Megatron-LM, core/fusions/fused_bias_geglu.py, weighted_bias_quick_geglu_impl; PyTorch,
+// torch/csrc/autograd/FunctionsManual.cpp, clamp_backward].
 constexpr Traffic clamp_chain(std::string_view name, const Monomial& elements, Placement placement,
                               bool together) {
   using namespace detail;
@@ -112,10 +129,11 @@ constexpr Traffic clamp_chain(std::string_view name, const Monomial& elements, P
   return chain;
 }
 
-// The zeros that the two selections of its backward pass choose from.
+// Small operators of the clamps' backward pass: the zeros that the two selections choose from.
 inline constexpr SmallOperators clamp_operators{0, 2};
 
-// Of an activation and its product with a second projection, for each element that they make; with a factor for each row another product.
+// Returns the traffic of an activation and its product with a second projection, for each element of the
+// output. A factor for each token adds another product.
 constexpr Traffic gated_chain(std::string_view name, const Monomial& elements, Placement placement,
                               bool with_factor, bool clamped = false) {
   using namespace detail;

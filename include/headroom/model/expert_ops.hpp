@@ -5,17 +5,18 @@
 //   sent             router  route  permute  dispatch  sort  EXPERTS  unsort  combine  unpermute
 //   gathered         router  route  dispatch  permute  EXPERTS  unpermute  [cast_sums]  combine  [cast_back]
 //
-//   all of them with latent_down between route and the rest, and latent_up behind it, where experts read latent tokens
+//   If experts read latent tokens, latent_down follows route, and latent_up follows the last row.
 //
-//   EXPERTS          [pad_rows]  expert_up  [expert_clamp]  expert_activation  [weigh]  expert_down  [unpad_rows]
+//   EXPERTS          [pad_rows]  expert_up  [expert_clamp]  expert_activation  [weigh]  expert_down
+//                    [unpad_rows]
 //   and behind all   [shared_up  shared_activation  shared_down  [shared_gate]]  add_shared
 //
-// Every token goes to q of E experts, so that a rank sends q s b rows, or r s b where a row goes once to each
-// rank that has any of its experts, and its experts compute on I q s b of them: I = 1 where the load is even.
-// Where rows are padded to the capacity of the experts, ranks send and compute on I q s b rows, I being the
-// capacity factor, whatever tokens there are. Or all tokens are gathered, each rank takes those of its
-// experts, and sums over ranks give each its tokens back. The experts' rows depend neither on that nor on how
-// many ranks share the experts.
+// Every token goes to q of E experts. A rank sends q s b copies of tokens, or r s b if a token goes once to
+// each rank with any of its experts. Its experts compute on I q s b copies; I = 1 with balanced load. With
+// padding to the experts' capacity, ranks send and compute on I q s b, and I is the capacity factor, however
+// many tokens there are. With gathering, each rank selects the tokens of its experts from all tokens, and
+// sums over ranks return each rank's tokens. The experts' rows depend neither on the dispatcher nor on the
+// number of ranks that share the experts.
 #pragma once
 
 #include "headroom/model/mlp_ops.hpp"

@@ -1,9 +1,11 @@
-// Layers of one part as a text with a letter for each, as Megatron-LM and Nemotron's config.json write them
-// [Megatron-LM, core/models/hybrid/hybrid_layer_allocation.py, --hybrid-layer-pattern, formerly --hybrid-override-pattern].
+// Hybrid pattern: layers of one part as a text with a letter for each, as Megatron-LM and Nemotron's
+// config.json write them [Megatron-LM, core/models/hybrid/hybrid_layer_allocation.py, --hybrid-layer-pattern,
+// formerly --hybrid-override-pattern].
 //
 //   *  attention     -  MLP     E  mixture of experts     the letters of other mixers (parts/mixers.hpp)
 //
-// A | divides pipeline stages, and what stands behind a / is of multi-token prediction; both say nothing of the layers.
+// A | divides pipeline stages, and the text after a / describes multi-token prediction. Neither describes the
+// model's layers.
 #pragma once
 
 #include <array>
@@ -19,7 +21,7 @@
 
 namespace headroom {
 
-// What a layer of one part is; other mixers follow.
+// Part of a layer that has only one. Other mixers follow the last.
 enum class HybridLayer : std::uint8_t { attention, mlp, experts, first_of_mixers };
 
 struct HybridLayerRow {
@@ -49,14 +51,15 @@ inline constexpr auto spellings<HybridLayer> = [] {
 
 LayerParts part_of(HybridLayer layer);
 
-// What a text must be that hybrid_layers() reads.
+// Rule that a text must satisfy for hybrid_layers().
 std::string hybrid_pattern_rule();
 
-// In the order of the model; nothing where a letter is none of these, or there is none.
+// Returns the layers in the model's order. Returns nothing for an unknown letter or for no layers.
 std::optional<std::vector<HybridLayer>> hybrid_layers(std::string_view pattern);
 
-// The pattern of a model whose layers are each of one part, with its stages apart where it has several, and with the attention and
-// the MLP of each depth of multi-token prediction, or the last layer where it has not both; nothing of another model. `layers_by_stage` add up to the model's layers.
+// Returns the pattern of a model whose layers each have one part, and nothing for any other model. Stages are
+// separated if there are several. Each depth of multi-token prediction has attention and an MLP, or the last
+// layer if the model lacks one of them. Expects `layers_by_stage` to add up to the model's layers.
 std::optional<std::string> hybrid_pattern(const Transformer& model,
                                           std::span<const std::int64_t> layers_by_stage);
 

@@ -1,4 +1,4 @@
-// The rows of the feed-forward block between its normalization and its residual add.
+// Rows of the feed-forward block between its normalization and its residual add.
 #pragma once
 
 #include "headroom/model/op_builder.hpp"
@@ -14,7 +14,8 @@ struct Feedforward {
   Monomial width = symbols::f;
 };
 
-// What an activation reads: both halves of what a product made, clamped where operators do that ahead of it.
+// Inputs of an activation: both halves of a GEMM's output, clamped if separate operators do that before the
+// activation.
 struct Clamped {
   FixedVector<ValueId, 2> inputs;
   bool ahead = false;
@@ -45,8 +46,8 @@ constexpr Clamped clamped(OpBuilder& layer, ValueId input, std::string_view name
   return result;
 }
 
-// Of `elements` values, one for each of the width. `factor`, if there is one, multiplies them in the same kernel: a number
-// for each row of values.
+// Adds an activation with `elements` output elements, one for each of the width. The same kernel multiplies
+// by `factor`, if there is one: a number for each token.
 constexpr ValueId activation(OpBuilder& layer, ValueId projected, std::string_view name,
                              std::string_view clamp, const Monomial& elements, ValueId factor = nowhere) {
   using namespace symbols;

@@ -28,9 +28,9 @@ struct OpBuilder {
   Architecture arch;
   OpTable table{};
   bool one_sequence = false;  // in a microbatch: then batch first and sequence first are the same order
-  Dispatcher dispatcher = Dispatcher::alltoall;  // of the tokens of experts
-  bool pads_rows = false;                        // of experts, by copying them
-  bool pads_to_capacity = false;                 // of experts, before they are sent
+  Dispatcher dispatcher = Dispatcher::alltoall;  // of tokens to experts
+  bool pads_rows = false;                        // pads tokens of experts by copying them
+  bool pads_to_capacity = false;                 // pads tokens of experts before dispatch
 
   // Adds a by-product of `op` that is saved for its backward pass.
   constexpr void keep(Op& op, const Value& value, std::string_view why) {

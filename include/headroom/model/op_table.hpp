@@ -1,8 +1,8 @@
-// What a table of ops can say: the values that flow between ops, what each op computes, and which values
-// it keeps for its backward pass. The tables themselves stand in layer_ops.hpp and ends_ops.hpp.
+// Tables of ops: the values that flow between ops, what each op computes, and which values it saves for its
+// backward pass. layer_ops.hpp and ends_ops.hpp have the tables.
 //
-// Sizes are those of the undivided model, in symbols. A Placement says what tensor parallelism does to
-// them; composing a table with a strategy (parallel/compose.hpp) applies it.
+// Sizes are those of the undivided model, in symbols. A Placement says how tensor parallelism divides them.
+// parallel/compose.hpp applies it when it composes a table with a strategy.
 #pragma once
 
 #include <cstdint>
@@ -86,20 +86,19 @@ struct Amount {
   friend bool operator==(const Amount&, const Amount&) = default;
 };
 
-// The parts of the outer extent of a product, side by side: q beside k and v, since tensor parallelism may
+// Parts of a GEMM's outer extent, side by side: q beside k and v, for example, since tensor parallelism may
 // divide them differently.
 using OuterExtents = FixedVector<Amount, 3>;
 
-// Products of matrices, `batch` of them, each [rows x inner] [inner x outer]. From this shape follow the
-// FLOPs, the weights of a linear (of each of the batch, which are experts), and the products of the backward
-// pass: the gradient of the left factor is [rows x outer] [outer x inner], that of the right one [outer x
-// rows] [rows x inner].
+// GEMMs, `batch` of them, each [rows x inner] [inner x outer]. The shape determines the FLOPs, the weights of
+// a linear (of each of the batch, which are experts), and the GEMMs of the backward pass. The gradient of the
+// left factor is [rows x outer] [outer x inner], that of the right factor [outer x rows] [rows x inner].
 struct MatrixProduct {
   Amount batch{1, Placement::whole};
   Amount rows{1, Placement::whole};
   Amount inner{1, Placement::whole};
   OuterExtents outer{};
-  Dtype dtype = Dtype::half;  // that its factors are multiplied in
+  Dtype dtype = Dtype::half;  // of its factors
   friend constexpr bool operator==(const MatrixProduct& x, const MatrixProduct& y) {
     if (!(x.batch == y.batch && x.rows == y.rows && x.inner == y.inner && x.dtype == y.dtype)) return false;
     if (x.outer.size() != y.outer.size()) return false;
@@ -119,7 +118,7 @@ struct Traffic {
   Placement placement = Placement::boundary;
   std::int64_t forward = 0;  // bytes an element, read and written
   std::int64_t backward = 0;
-  int forward_kernels = 1;  // that the bytes are spread over
+  int forward_kernels = 1;  // number of kernels that move the bytes
   int backward_kernels = 1;
   bool by_expert = false;  // as many for each expert of a rank, by plain operators of the framework
   friend bool operator==(const Traffic&, const Traffic&) = default;
@@ -153,7 +152,7 @@ struct Op {
   bool overlaps = false;  // collectives before it may run beside its products
   WeightClass weights = WeightClass::dense;
   bool in_place = false;  // its backward pass writes the gradient of its input over what it saved
-  FixedVector<ValueId, 4> temporaries{};  // alive while its backward pass runs, and only then
+  FixedVector<ValueId, 4> temporaries{};  // allocated only during its backward pass
   std::optional<Dtype> input_gradient{};  // while its backward pass runs, where it is not the input's dtype
   bool always_half = false;     // its products are of 16 bits, whatever the precision of a model's linears
   bool shares_weights = false;  // they are another op's, and counted there

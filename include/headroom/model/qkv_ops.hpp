@@ -1,4 +1,4 @@
-// The rows that make q, k and v of the normalized tokens: projections, normalizations, positions, copies.
+// Rows that compute q, k and v from the normalized tokens: projections, normalizations, positions, copies.
 #pragma once
 
 #include "headroom/model/op_builder.hpp"
@@ -42,7 +42,7 @@ constexpr Qkv qkv(OpBuilder& layer, ValueId input) {
   return result;
 }
 
-// q and k in the scale of their heads, before they take positions.
+// Adds the normalization of q and k, before positions.
 constexpr Qkv qk_norm(OpBuilder& layer, const Qkv& in) {
   using namespace symbols;
   const QkNorm kind = layer.arch.qk_norm;
@@ -78,7 +78,7 @@ constexpr Qkv qk_norm(OpBuilder& layer, const Qkv& in) {
   return out;
 }
 
-// New q and k at rotated positions; the tables of sines and cosines are shared by all layers.
+// Adds the rotation of q and k, which makes new tensors. All layers share the tables of sines and cosines.
 constexpr Qkv rotary(OpBuilder& layer, const Qkv& in) {
   using namespace symbols;
   const Qkv out{.q = layer.table.value({"rotated q", s * b * a * e, Dtype::half, Placement::split}),
@@ -101,7 +101,7 @@ constexpr Qkv rotary(OpBuilder& layer, const Qkv& in) {
   return out;
 }
 
-// k < a key/value heads copied until each query head has its own.
+// Adds copies of k < a key/value heads, so that each query head has its own.
 constexpr Qkv repeat_kv(OpBuilder& layer, const Qkv& in) {
   using namespace symbols;
   const Qkv out{.q = in.q,
@@ -120,9 +120,10 @@ constexpr Qkv repeat_kv(OpBuilder& layer, const Qkv& in) {
   return out;
 }
 
-// q, k and v of latent attention, as Megatron-Core makes them [core/transformer/multi_latent_attention.py]: every rank has the
-// down-projections whole, and runs them on its own tokens; latents are gathered where they enter the up-projections. Training
-// makes k and v of every head; nothing is absorbed.
+// Adds q, k and v of latent attention, as Megatron-Core computes them
+// [core/transformer/multi_latent_attention.py]. Every rank holds the down-projections whole and applies them
+// to its own tokens. Latents are gathered before the up-projections. Training computes k and v of every head;
+// no projection is absorbed.
 //
 //   [q_down  q_latent_norm]  q_up  kv_down  kv_latent_norm  kv_up  mla_rotary
 constexpr Qkv latent_qkv(OpBuilder& layer, ValueId input) {
@@ -142,7 +143,7 @@ constexpr Qkv latent_qkv(OpBuilder& layer, ValueId input) {
                {OpBuilder::of_tokens({low_rank_q ? R : h, Placement::whole}, {{a * e, Placement::split}})},
                {});
 
-  // Two views into one output: the latent, which is kept, pins the part of k that has positions.
+  // Two views into one output. Saving the latent keeps the rotary part of k allocated too.
   const auto part = [&](std::string_view name, const Monomial& size) {
     return layer.table.value({.name = name, .elements = s * b * size, .buffer = 0});
   };

@@ -1,7 +1,8 @@
 // Rows of Kimi Delta Attention between its normalization and its residual add. Megatron-Core runs them with
 // the kernels of flash-linear-attention [Megatron-LM, core/ssm/gated_delta_net/kda.py, KimiDeltaAttention]:
 //
-//   qkv  f_a_proj  f_b_proj  g_a_proj  g_b_proj  b_proj  delta_rule  delta_norm  output_gate  [from_batch_first]  projection
+//   qkv  f_a_proj  f_b_proj  g_a_proj  g_b_proj  b_proj  delta_rule  delta_norm  output_gate
+//   [from_batch_first]  projection
 //
 // f_a_proj and f_b_proj compute a decay for each channel, g_a_proj and g_b_proj the output gate. Both go
 // through as many channels as a head has. b_proj computes beta. Every rank has f_a_proj, g_a_proj and b_proj
