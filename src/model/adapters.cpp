@@ -117,7 +117,7 @@ class Adapting {
   void freeze(Op& op) const {
     op.frozen = true;
     op.quantized = adapted_ && op.kind == OpKind::linear && lora_.base == BaseDtype::nf4;
-    // A loss in chunks keeps the gradient of the output layer's input in place of that.
+    // A chunked loss saves the gradient of the output layer's input instead of that input.
     const bool stands_for_gradient = in_chunks(loss_) && op.name == "output_layer";
     FixedVector<Save, 8> saves;
     for (const Save& save : op.saves) {

@@ -42,7 +42,7 @@ double odds_of_none(const ExpertChoice& choice, const Part& part) {
   const double group = choice.experts / choice.groups;
   const double others = choice.groups - part.whole - (part.some[0] > 0 ? 1 : 0) - (part.some[1] > 0 ? 1 : 0);
   const auto counts = static_cast<std::size_t>(std::min(choice.groups_per_token, choice.per_token)) + 1;
-  // By the two groups, as bits, and by the count of others.
+  // Index: the two partly held groups that were met, as bits; then the number of other groups met.
   std::array<std::vector<double>, 4> odds;
   odds.fill(std::vector<double>(counts, 0.0));
   odds[0][0] = 1;

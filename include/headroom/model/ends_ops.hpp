@@ -235,7 +235,8 @@ constexpr OpTable head_ops(const Architecture& architecture, const VocabularyPar
                 why::input_gradient);
       break;
   }
-  // What is written over or saved anyway takes no more, and a loss in chunks has no logits that outlive it.
+  // Logits that are overwritten or saved anyway take no more memory. A chunked loss has no logits that
+  // outlive it.
   const bool held = kernels.holds_logits && !loss.in_place && !in_chunks(cross_entropy);
   if (held && cross_entropy != CrossEntropy::compiled)
     loss.saves.push_back({logits, "the training loop refers to them"});

@@ -76,7 +76,7 @@ constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& ch
   permute.operators = sends_once_to_each_rank(layer.dispatcher) ? routing::layout : routing::splits;
   layer.table.op(permute);
 
-  // The rank whose experts are wanted most receives I times the mean.
+  // The busiest rank receives I times the mean.
   const Monomial rows = q * I * s * b;
   const ValueId received = layer.table.value({"received tokens", I * copied});
   const ValueId weights = layer.table.value({"received probabilities", rows, dtype});
@@ -98,7 +98,7 @@ constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& ch
                   .exchanges = {across(ParallelAxis::expert_tensor, Conjugate::g, sorted),
                                 across(ParallelAxis::expert_tensor, Conjugate::g, factors)},
                   .operators = routing::chunk_map});
-  // DeepEP sends tokens from where they are, and HybridEP, which pads rows itself, brings them sorted.
+  // DeepEP sends tokens without a copy. HybridEP pads tokens itself and delivers them sorted.
   const bool copies_tokens = layer.dispatcher == Dispatcher::alltoall;
   return {.input = sorted,
           .factors = factors,
@@ -108,10 +108,10 @@ constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& ch
           .received = copies_tokens || layer.pads_rows ? received : nowhere};
 }
 
-// All tokens of the ranks that share the experts come to each of them, with all their probabilities: first
-// from those that share an expert, then from the others. Of the gathered ones a rank selects its own experts'
-// [token_dispatcher.py, MoEAllGatherTokenDispatcher; PyTorch, masked_select, which saves what it selects
-// from].
+// Adds the rows that gather all tokens of the ranks that share the experts, with all their probabilities, on
+// each of these ranks. They are gathered first from the ranks that share an expert, then from the others. A
+// rank selects its own experts' tokens among them [token_dispatcher.py, MoEAllGatherTokenDispatcher; PyTorch,
+// masked_select, which saves what it selects from].
 constexpr ExpertRows gathered_rows(OpBuilder& layer, ValueId input, const Choice& choice) {
   using namespace symbols;
   const Dtype dtype = layer.arch.experts->router_dtype;
@@ -181,8 +181,8 @@ constexpr ValueId returned_sums(OpBuilder& layer, const ExpertRows& rows, ValueI
   return summed;
 }
 
-// A rank's sums for the tokens of all ranks are added up over the ranks, in the precision of the
-// probabilities.
+// Adds the sum over ranks of each rank's sums for all tokens, in the precision of the probabilities. Returns
+// the sums over experts.
 constexpr ValueId scattered_sums(OpBuilder& layer, const ExpertRows& rows, ValueId output) {
   using namespace symbols;
   const Dtype dtype = layer.arch.experts->router_dtype;
@@ -228,9 +228,9 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
     return layer.table.value({name, elements, of, placement});
   };
 
-  // Products of fewer than 16 bits want numbers of rows that are multiples: rows of experts are copied to
-  // where there is room for more, and back [Megatron-LM, core/transformer/moe/experts.py,
-  // quantization_padding; Transformer Engine, module/fp8_padding.py].
+  // GEMMs in fewer than 16 bits need numbers of tokens that are multiples. The experts' tokens are copied to
+  // padded buffers and back [Megatron-LM, core/transformer/moe/experts.py, quantization_padding; Transformer
+  // Engine, module/fp8_padding.py].
   const auto copied = [&](std::string_view name, ValueId of, std::string_view made) {
     if (!layer.pads_rows) return of;
     const ValueId copy = value(made, rows * width, Placement::routed);
@@ -239,7 +239,7 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
   };
   const ValueId input = copied("pad_rows", given.input, "padded input");
 
-  // A product for each expert of the rank, all in one kernel.
+  // One GEMM for each expert of the rank, all in one kernel.
   const bool biases = layer.arch.linear_bias;
   const auto linear = [&](std::string_view name, ValueId in, ValueId out, const Amount& inner,
                           const Amount& outer, bool first) {
@@ -251,7 +251,7 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
                     .outer = {outer}}};
     if (biases) op.parameters = {{E * outer.count, Placement::experts}};
     op.weights = WeightClass::expert;
-    op.host_waits = first && !layer.pads_to_capacity;  // how many rows each expert has sizes its product
+    op.host_waits = first && !layer.pads_to_capacity;  // token counts of the experts size the GEMMs
     if (biases && !first)
       op.traffic.push_back(routing::weighted_bias(rows * width, layer.arch.experts->router_dtype,
                                                   layer.arch.kernels.expert_bias.value_or(Fusion::unfused)));
@@ -297,7 +297,7 @@ constexpr ValueId mixture(OpBuilder& layer, ValueId input) {
   const bool gathers = layer.dispatcher == Dispatcher::allgather;
   const Experts& experts = *layer.arch.experts;
   const Choice chosen = choice(layer, input);
-  // Every rank has both projections whole, and runs them on its own tokens [Megatron-LM,
+  // Every rank holds both projections whole and applies them to its own tokens [Megatron-LM,
   // core/transformer/moe/moe_layer.py].
   ValueId tokens = input;
   if (experts.latent > 0) {

@@ -85,8 +85,8 @@ enum class AttentionLayout : std::uint8_t { sequence_first, batch_first };
 // fields are the training stack's (StackKernels).
 struct Kernels {
   AttentionKernel attention = AttentionKernel::unfused;
-  Fusion softmax = Fusion::fused;         // exact: the fused kernel keeps its fp32 scale
-  std::optional<Fusion> activation = {};  // unfused SwiGLU keeps silu(gate) too
+  Fusion softmax = Fusion::fused;         // exact: the fused kernel saves its fp32 scale
+  std::optional<Fusion> activation = {};  // unfused SwiGLU saves silu(gate) too
   std::optional<Fusion> clamp = {};       // of a clamped activation: in its kernel, or operators ahead of it
   std::optional<NormKernel> normalization = {};
   std::optional<Fusion> expert_bias = {};  // of what experts make: one kernel, or operators for each expert

@@ -1,6 +1,5 @@
-// The precision of a model's linears: in which type the products of its layers are made, what of their inputs
-// is kept in it, and what stays at 16 bits. A policy rewrites the op table of a layer once, before anything
-// reads it.
+// Precision of a model's linears: the dtype of GEMMs in its layers, the dtype of their saved inputs, and what
+// stays at 16 bits. A policy rewrites the op table of a layer once, before anything reads it.
 //
 //   in the type   the GEMMs of all linears of layers and of their experts, forward and backward; what they
 //                 save of their inputs: one copy, for the GEMM with the output's gradient
@@ -9,10 +8,10 @@
 //   by its scope  attention and the output layer may be in the type too; layers at either end of the model,
 //                 or some linears of all layers, may be at 16 bits
 //
-// A copy is a tensor of its own, beside what it was made of where something else keeps that: the context
-// takes 2 + 1 bytes. It is made, and made again, with what it is made of: recomputing the activation makes
-// the copy that mlp_down keeps. [Transformer Engine, pytorch/module/linear.py, layernorm_linear.py,
-// grouped_linear.py, as Megatron-LM uses them]
+// A copy is a separate tensor. If something else saves its original, both exist: the context takes 2 + 1
+// bytes. The op that makes the original also makes the copy, and recomputation makes both: recomputing the
+// activation makes the copy that mlp_down saves. [Transformer Engine, pytorch/module/linear.py,
+// layernorm_linear.py, grouped_linear.py, as Megatron-LM uses them]
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What the kernels of the gated delta rule read and write [fla-org/flash-linear-attention,
+// Bytes that the kernels of the gated delta rule read and write [fla-org/flash-linear-attention,
 // ops/gated_delta_rule/chunk.py (chunk_gated_delta_rule_fwd, chunk_gated_delta_rule_bwd),
 // ops/kda/chunk_fwd.py (chunk_kda_fwd), ops/kda/chunk_bwd.py (chunk_kda_bwd)]. Kernels that make states take
 // the chunks of a sequence one after the other.

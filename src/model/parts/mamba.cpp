@@ -1,4 +1,4 @@
-// What the kernels of a Mamba-2 scan read and write [state-spaces/mamba, ops/triton/ssd_combined.py].
+// Bytes that the kernels of a Mamba-2 scan read and write [state-spaces/mamba, ops/triton/ssd_combined.py].
 //
 //   forward    convolution; running sums of dt A; states of chunks; their sums; C with B in chunks; outputs
 //   backward   all of these but the outputs again, and the gradients of each

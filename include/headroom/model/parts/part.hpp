@@ -93,7 +93,7 @@ struct HubDemand {
   std::string_view rule;
 };
 
-// Where a Hugging Face configuration says which layers have the mixer.
+// Keys of a Hugging Face configuration that say which layers have the mixer.
 struct HubLayers {
   std::array<std::string_view, 3> types{};  // model types that have it
   std::string_view object{};    // object with its sizes and lists; empty for the configuration itself
