@@ -1,5 +1,6 @@
-// What a training run takes: iterations until it has seen its tokens, one after the other, and what failures and
-// checkpoints cost where they are asked for; evaluations are left out. At a price and a power, what that costs.
+// Duration and cost of a training run. The run iterates until it has seen its tokens. Failures and
+// checkpoints add time where they are requested; evaluation runs are left out. Money and energy follow from a
+// price and a power.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +15,36 @@
 namespace headroom {
 
 struct Training {
-  double tokens = 0;                            // to train on; 0: not asked
-  std::optional<double> price_per_device_hour;  // in the currency
-  std::string currency = "$";                   // as it stands before a price
-  std::optional<double> device_watts;           // that a device draws all the time
-  bool watts_of_data_sheet = false;             // they are the system's TDP, since nobody said more
-  std::optional<Reliability> reliability;       // without it nothing fails
+  double tokens = 0;                            // to train on; 0: not requested
+  std::optional<double> price_per_device_hour;  // in `currency`
+  std::string currency = "$";                   // prefix of a price
+  std::optional<double> device_watts;           // constant draw of a GPU
+  bool watts_of_data_sheet = false;        // device_watts is the system's TDP, for lack of another figure
+  std::optional<Reliability> reliability;  // if absent, nothing fails
   friend bool operator==(const Training&, const Training&) = default;
 };
 
 struct TrainingCost {
-  double iterations = 0;  // the last one may see more tokens than are left
+  double iterations = 0;  // rounded up: the last one may see more tokens than are left
   double days = 0;
-  double device_hours = 0;  // of spares too
+  double device_hours = 0;  // spares included
   std::optional<double> price;
-  std::optional<double> kilowatt_hours;  // of the devices that train
-  std::optional<Goodput> goodput;        // where failures are asked for
-  double failures = 0;                   // that are to be expected, of them
+  std::optional<double> kilowatt_hours;  // of the training GPUs, without spares
+  std::optional<Goodput> goodput;        // where Training has a reliability
+  double failures = 0;                   // expected number
   friend bool operator==(const TrainingCost&, const TrainingCost&) = default;
 };
 
-// On a system: with its TDP where no power is given, and with the size of its nodes.
+// Fills in from the system: its TDP if no power is given, and its GPUs per node.
 Training training_on(Training training, const System& system);
 
 double iterations_of(const Training& training, const Workload& workload);
 
-// Throws InputError where failures leave next to no time.
+// Throws InputError if failures leave next to no time for training.
 TrainingCost training_cost(const Training& training, const Workload& workload, Seconds iteration,
                            std::int64_t devices);
 
-// The same as predicted, and at the two ends of the interval of an iteration's time.
+// Training cost at the predicted iteration time and at both ends of its interval.
 struct TrainingInterval {
   TrainingCost predicted;
   TrainingCost low;
@@ -54,7 +55,7 @@ struct TrainingInterval {
 TrainingInterval training_interval(const Training& training, const Workload& workload, Seconds iteration,
                                    const IterationInterval& interval, std::int64_t devices);
 
-// What an iteration may take for all of them to end by then, on so many devices.
+// Returns the longest iteration time with which the run on `devices` GPUs ends by `deadline`.
 Seconds iteration_by(const Training& training, const Workload& workload, std::int64_t devices,
                      Seconds deadline);
 

@@ -1,5 +1,5 @@
-// The changes that an engineer would try on a strategy, as values: for remedies (what would make it fit) and
-// improvements (what would make it faster).
+// Changes that an engineer would try on a strategy, as values. Remedies use them to make a strategy fit,
+// improvements to make it faster.
 #pragma once
 
 #include <vector>
@@ -9,19 +9,21 @@
 
 namespace headroom {
 
-// A change is the fields that it sets, in their order: recompute = full, recompute_layers = 2.
+// Returns the request with a change made. A change is the fields that it sets, in order: recompute = full,
+// recompute_layers = 2.
 Request changed(const Request& request, const Edits& change);
 
-// Changes that leave the devices as they are: of what is kept, of the microbatch, and of how the devices are divided.
-// Each leads from a strategy that a search tries by default to another one: windows of microbatches, which no launcher
-// offers, are not among them.
+// Returns changes that keep the number of GPUs: to what is saved, to the microbatch, and to the parallelism.
+// Each leads from a strategy that a search tries by default to another such strategy. Recomputation windows
+// are therefore left out; no launcher offers them.
 std::vector<Edits> changes_on_same_devices(const Request& request);
 
-// Changes that leave more, or less, to the host (parallel/offload.hpp): slower than others, and so for what does not fit.
+// Returns changes that offload more, or less, to the host (parallel/offload.hpp). Offloading is slower than
+// other changes, so these serve strategies that do not fit.
 std::vector<Edits> changes_of_offloading(const Request& request);
 
-// Whether who launches the request can launch that: its stages hold as many layers each, or the stack lays others, or
-// the request itself does.
+// Returns whether a user who can launch the request can launch `strategy`. Gaps of the launcher and groups of
+// an interleaved schedule are accepted only if the request itself has them or the stack runs such groups.
 bool launchable(const Request& request, const Strategy& strategy);
 
 }  // namespace headroom

@@ -1,14 +1,16 @@
-// The composer is a model on a system, asked for strategies. It is the one way from a strategy to its memory and its
-// time: evaluate(), the search, the recomputation frontier, remedies and improvements are questions to it. It works out
-// each part once, for all strategies that share what the part depends on, and puts the parts together for each of them:
+// The composer evaluates strategies for a model on a system. It is the only way from a strategy to its memory
+// and time: evaluate(), the search, the recomputation frontier, remedies and improvements all query it. The
+// composer computes each part once for all strategies that share the part's inputs, and assembles the parts
+// for each strategy:
 //
-//   sharding                   what a layer keeps and computes, in symbols
-//   t, b, sequence parallelism its ops priced; with what it recomputes, its bytes and its cost
-//   layout (with p, m, d)      virtual stages, ranks, links, forward and backward times, the end of an iteration
+//   sharding                   what a layer saves and computes, in symbols
+//   t, b, sequence parallelism the layer's ops priced; with its recomputation, its bytes and its cost
+//   layout (with p, m, d)      virtual stages, ranks, links, forward and backward times, end of the iteration
 //   recomputation              bytes of the ranks, recompute times, the makespan
 //   data sharding              state of the ranks; the sums
 //
-// A short question (`peak`, `iteration`) and the whole account (`evaluate`) have the same numbers to the last bit.
+// A short query (`peak`, `iteration`) and the full evaluation (`evaluate`) give the same numbers to the last
+// bit.
 #pragma once
 
 #include <array>
@@ -24,72 +26,75 @@
 namespace headroom {
 
 struct RankPeak {
-  std::size_t rank = 0;  // of those that hold the most, the first
+  std::size_t rank = 0;  // first rank that holds the most
   Bytes bytes;
-  bool of_host = false;  // that the host of some rank lacks memory, which counts as if the device lacked it
+  bool of_host = false;  // the host of a rank lacks memory, counted as if the GPU lacked it
   friend bool operator==(const RankPeak&, const RankPeak&) = default;
 };
 
 class Composer {
  public:
-  // Keeps a reference. The request's strategy plays no part.
+  // Keeps a reference to the request; ignores the request's strategy.
   explicit Composer(const Request& base);
   Composer(const Composer&) = delete;  // its parts refer to each other
   Composer& operator=(const Composer&) = delete;
 
-  // The whole account of a strategy. Throws InputError, with every rule that is broken, where it is not legal.
+  // Returns the full evaluation of a strategy. Throws InputError with every broken rule if the strategy is
+  // not legal.
   Evaluation evaluate(const Strategy& strategy);
 
-  // All strategies given to the questions below lie in the layout last set, and are legal. Recomputation may differ, and
-  // so may data sharding that leaves the passes as they are (same_passes). Of the recomputations, which must outlive the questions, some are timed
-  // together where that takes little longer than one.
+  // Sets the layout for the queries below. They expect legal strategies in the layout last set. Recomputation
+  // may differ, and so may data sharding that leaves the passes unchanged (same_passes). `recomputations`
+  // must outlive the queries; several of them are timed together where that takes little longer than timing
+  // one.
   void set_layout(const Strategy& layout, std::span<const Recomputation> recomputations = {});
 
   RankPeak peak(const Strategy& strategy);
-  // What a rank would hold at its peak if so many layers lay on it, of a model whose layers are of one kind. Expects one
-  // virtual stage a rank, no window, and no passes for weights.
+  // Returns what a rank would hold at its peak with `layers` layers. Expects a model with one kind of layer,
+  // one virtual stage per rank, no window, and no separate weight-gradient passes.
   Bytes rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers);
 
-  // Of here on every question expects a system whose performance is known.
+  // From here on, the system must have performance figures.
   Seconds iteration(const Strategy& strategy);
-  // At most that, and in closed form for every schedule.
+  // Returns a lower bound of iteration(), in closed form for every schedule.
   Seconds least_iteration(const Strategy& strategy);
   [[nodiscard]] double mfu(Seconds iteration);
 
-  // The parts of the layout last set, for those who put virtual stages together that no Recomputation names.
+  // Parts of the layout last set, for callers that assemble virtual stages which no Recomputation names.
   [[nodiscard]] const ScheduleShape& shape() const { return shape_; }
-  LayerPrices& layers() { return layers_; }  // what its layers keep and cost
+  LayerPrices& layers() { return layers_; }  // what the layers save and cost
   [[nodiscard]] PassTimes times_of(const StageCost& stage) const { return times_.times_of(stage); }
-  // What passes exchange with other ranks unit by unit; null where they do not.
+  // Returns what passes exchange with other ranks unit by unit, or null if they exchange nothing.
   const ModelExchanges* exchanges() { return times_.exchanges(); }
-  // Adds what passes have whole of divided weights and gradients, and what passes for weights read, to what the layers of a virtual
-  // stage keep, of which the first `apart.layers` keep something else than the rest.
+  // Adds two things to what the layers of a virtual stage save: unsharded weights and gradients that passes
+  // hold, and what weight-gradient passes read. The stage's first `apart.layers` layers save something other
+  // than the rest.
   void complete(StageActivations& stage, const StagePlace& place, const Recomputation& apart) {
     if (units_) set_units(stage, *units_, place, apart);
     if (has_weight_passes(shape_)) stage = with_weight_passes(stage, layers_.deferred(), place, apart);
   }
-  // All that a rank holds at its peak, whose virtual stages do so.
+  // Returns all that a rank holds at its peak when its virtual stages save `passes`.
   [[nodiscard]] Bytes rank_total(std::int64_t rank, std::span<const PassActivations> passes) const;
-  // Of virtual stages that cost so much, in the order of the model.
+  // Returns the iteration time for virtual stages of these costs, in the order of the model.
   Seconds iteration(std::span<const StageCost> stages);
 
  private:
-  // The first of the ranks that hold the same virtual stages: none of them is fuller [memory/rank.hpp]. With passes for
-  // weights, each rank.
+  // First of the ranks that hold the same virtual stages: no other holds more [memory/rank.hpp]. With
+  // separate weight-gradient passes, each rank is a kind of its own.
   struct RankKind {
     std::int64_t rank = 0;
     std::int64_t layers = 0;
-    KindCounts held;                  // of each kind of layer
-    ChunkGroups groups;               // virtual stages of the same place do the same
-    std::vector<std::size_t> stages;  // of each group, among the distinct ones
+    KindCounts held;                  // layers of each kind
+    ChunkGroups groups;               // virtual stages in the same place are alike
+    std::vector<std::size_t> stages;  // of each group: index among the distinct stages
     Parameters parameters;
-    MatrixList matrices;                                        // of them, where the optimizer steps matrices
+    MatrixList matrices;  // of `parameters`, if the optimizer steps matrices
     std::array<Bytes, spellings<DataSharding>.size()> state;    // by data sharding
-    std::array<Bytes, spellings<DataSharding>.size()> on_host;  // likewise, in the memory of the host
-    Bytes activations;                                          // at their peak
-    Bytes activations_on_host;                                  // likewise
+    std::array<Bytes, spellings<DataSharding>.size()> on_host;  // state in host memory, by data sharding
+    Bytes activations;                                          // at the peak
+    Bytes activations_on_host;                                  // at the peak, in host memory
     Bytes dummy_gradients;
-    const std::vector<LiveMoment>* moments = nullptr;  // once asked for, where virtual stages differ
+    const std::vector<LiveMoment>* moments = nullptr;  // set on demand, if virtual stages differ
   };
 
   using MomentsKey = std::tuple<ScheduleKind, bool, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
@@ -98,13 +103,14 @@ class Composer {
   void find_stages();
   void find_rank_kinds();
   void find_states();
-  // Of each weight of products of fewer than 16 bits; two where nothing is known of the device.
+  // Returns the number of copies of each weight of GEMMs in fewer than 16 bits; 2 if nothing is known of the
+  // GPU.
   [[nodiscard]] int weight_copies() const;
-  // Of a device that has so many bytes on its host. What the host lacks counts as if the device lacked it, so that nothing fits
-  // that the host cannot hold.
+  // Returns the peak of a GPU that keeps `on_host` bytes on its host. Memory that the host lacks counts as if
+  // the GPU lacked it, so that nothing fits that the host cannot hold.
   [[nodiscard]] RankPeak limited_by_host(std::size_t rank, Bytes bytes, Bytes on_host) const;
-  [[nodiscard]] Bytes kept_by_stack(const RankKind& kind) const;  // and by the system's reserves
-  // Which of the distinct stages it is.
+  [[nodiscard]] Bytes kept_by_stack(const RankKind& kind) const;  // non-torch memory included
+  // Returns the index of the chunk's stage among the distinct ones.
   [[nodiscard]] std::size_t stage(std::int64_t rank, std::int64_t chunk) const;
 
   void fill_activations(const Recomputation& recompute);
@@ -119,7 +125,7 @@ class Composer {
   Timing timing_of(const Strategy& strategy);
 
   const Request& base_;
-  std::optional<Flops> model_flops_;  // of an iteration, and the rate that MFU is against
+  std::optional<Flops> model_flops_;  // of an iteration
   LayerPrices layers_;
   LayoutTimes times_;
   std::map<MomentsKey, std::vector<LiveMoment>> moments_;
@@ -130,15 +136,15 @@ class Composer {
   ScheduleShape shape_;
   LayoutStages stages_;
   std::vector<RankKind> kinds_;
-  std::vector<std::size_t> kind_of_;  // by rank: which of them
+  std::vector<std::size_t> kind_of_;  // by rank: index into kinds_
 
-  std::optional<ModelUnits> units_;           // where passes gather weights or reduce gradients
-  std::optional<Recomputation> filled_;       // for which these are
+  std::optional<ModelUnits> units_;           // if passes gather weights or reduce gradients
+  std::optional<Recomputation> filled_;       // recomputation that activations_ are for
   std::vector<PassActivations> activations_;  // of the distinct stages
   std::vector<PassActivations> groups_;       // of the groups of a rank
   StageActivations scratch_;
-  StagePlace asked_place_;               // of a rank that was asked for with other layers than it has
-  std::optional<Strategy> ranks_asked_;  // for whose ranks these are
+  StagePlace asked_place_;               // of a rank queried with another number of layers than it has
+  std::optional<Strategy> ranks_asked_;  // strategy that ranks_ are for
   std::vector<RankMemory> ranks_;
 };
 

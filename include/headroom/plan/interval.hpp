@@ -1,10 +1,12 @@
-// How far a number can be trusted: the interval in which a measurement should lie, which follows from how far
-// predictions of measured runs of the same kind were off.
+// Intervals in which a measurement should lie. They follow from the errors of predictions of similar measured
+// runs.
 //
-// An interval of a time is symmetric in the logarithm, from x / f to x f, since the sign of an error differs from cluster to
-// cluster; one of memory is so about the middle of what runs held. Eight in ten of the runs known of a kind lie within it. How wide it is, is data (presets/spreads/, read by
-// io/spreads_file.hpp): scripts/intervals derives that of times again from the runs, tests/papers/intervals_test.cpp that of
-// memory, and both check the coverage where each group of runs is predicted by the spread of the others.
+// The interval of a time x is symmetric in the logarithm, from x / f to x f, since the sign of an error
+// differs from cluster to cluster. The interval of memory is symmetric about the middle of what runs held.
+// Each covers 80% of the known runs of a kind. Widths are data (presets/spreads/, read by
+// io/spreads_file.hpp). scripts/intervals derives the widths for times from the runs,
+// tests/papers/intervals_test.cpp those for memory. Both check the coverage when each group of runs is
+// predicted from the spread of the other groups.
 #pragma once
 
 #include <array>
@@ -16,26 +18,35 @@ namespace headroom {
 
 inline constexpr double interval_level = 0.8;
 
-// What the rates of a training step rest on, from the narrowest interval to the widest.
+// Evidence for the rates of a training step, from the narrowest interval to the widest.
 enum class StepRates : std::uint8_t {
-  own_runs,  // fitted to runs on the very system, whose file then says how far these were off
-  fitted,    // the clock of a step was fitted to training steps on the device
-  kernels,  // the kernels of the device were measured; the clock of a step, or flash attention that the model uses, is assumed
-  experts,  // likewise, of a model with experts, of whose kernels the forward pass alone was measured; also of attention in
-  // FP8, whose one rate meets its kernels badly, and which models with experts alone are known to have run with
-  scaled,  // the kernels are those of another device, scaled by data sheets
+  // Fitted to runs on this very system; the system's file states the errors of these runs.
+  own_runs,
+  // The clock of a training step was fitted to training steps on the GPU.
+  fitted,
+  // The GPU's kernels were measured. The clock of a training step, or the flash attention that the model
+  // uses, is assumed.
+  kernels,
+  // As `kernels`, for a model with experts: only the forward pass of expert kernels was measured. Also for
+  // FP8 attention, whose single rate predicts its kernels badly; only models with experts are known to have
+  // run with it.
+  experts,
+  // The kernels are another GPU's, scaled by data sheets.
+  scaled,
 };
 
 StepRates step_rates(const Request& request);
 
-// Whether they say nothing of a training step on the device, so that its interval is that of other devices' runs.
+// Returns whether no training step was measured on the GPU, so that the interval comes from runs on other
+// GPUs.
 constexpr bool transferred(StepRates rates) {
   return rates != StepRates::own_runs && rates != StepRates::fitted;
 }
 
-// What the logarithm of measured over predicted stays within on either side of `centre`, in 80% of the runs known; and
-// which runs those are. `slower`: as good as all of them took longer than predicted. An interval is as wide on both sides all the same,
-// since the next cluster may be faster, but odds of a time count every error as a longer one.
+// Spread of prediction errors, with the runs that it comes from. In 80% of the known runs, the logarithm of
+// measured over predicted lies within `logarithm` of `centre`. `slower`: nearly all of the runs took longer
+// than predicted. An interval is still symmetric, since the next cluster may be faster. Odds, however, count
+// every error as a longer time.
 struct Spread {
   double centre = 0;
   double logarithm = 0;
@@ -45,17 +56,17 @@ struct Spread {
 };
 
 struct Spreads {
-  Spread fitted;  // of iteration times, by what the rates rest on
+  Spread fitted;  // this and the next three: iteration times, by StepRates
   Spread kernels;
   Spread experts;
   Spread scaled;
-  Spread allocated;  // of bytes, where the training stack counts what is alive at the peak
-  Spread saved;      // of bytes, where it counts only what is saved
+  Spread allocated;  // bytes, if the training stack counts all allocated tensors at the peak
+  Spread saved;      // bytes, if the training stack counts only saved tensors
   friend bool operator==(const Spreads&, const Spreads&) = default;
 };
 
-// The spread of a request's iteration times. It follows from the system, the model and whether attention is in FP8, and is that of
-// every strategy of a search.
+// Spread of a request's iteration times. It follows from the system, the model and whether attention is in
+// FP8, and holds for every strategy of a search.
 struct IterationSpread {
   StepRates rates{};
   Spread spread;
@@ -73,15 +84,17 @@ struct IterationInterval {
 
 IterationInterval iteration_interval(Seconds predicted, const Spread& spread);
 
-// The odds that a measured iteration takes no longer than `limit`: a spread is that of a normal distribution of the
-// logarithm of measured over predicted, or of its half above the centre where runs are slower.
+// Returns the odds that a measured iteration takes no longer than `limit`. The logarithm of measured over
+// predicted is normally distributed. If runs are slower, only the half of the distribution above the centre
+// counts.
 double odds_within(Seconds predicted, Seconds limit, const Spread& spread);
 
-// What may be predicted for a measured iteration to take no longer than `limit` with these odds. Expects odds between 0
-// and 1, either excluded.
+// Returns the longest predicted time for which a measured iteration takes no longer than `limit` with these
+// odds. Expects odds strictly between 0 and 1.
 Seconds predicted_for(Seconds limit, double odds, const Spread& spread);
 
-// The bytes that the peak rank's tensors take: without reserves, which no run tells apart.
+// Returns the bytes of the peak rank's tensors, without non-torch memory, which measured runs do not report
+// separately.
 Bytes allocated(const Plan& plan);
 
 struct AllocatedInterval {

@@ -1,6 +1,7 @@
-// What the layers, the embedding and the head of a model keep, hold and cost on a system, for one sharding and batch
-// after another. Each is worked out once and kept: in symbols for all strategies that shard alike, in numbers for all
-// that have t, context parallelism, the sharing of experts, b and sequence parallelism in common, and then for each set of ops that is recomputed.
+// Memory and cost of a model's layers, embedding and output layer on a system, for one sharding and batch
+// after another. Each result is computed once and stored. Symbolic results serve all strategies that shard
+// alike. Numeric results serve all strategies with the same t, context parallelism, expert sharding, b and
+// sequence parallelism, and are stored for each set of recomputed ops.
 #pragma once
 
 #include <array>
@@ -18,10 +19,10 @@ namespace headroom {
 
 class LayerPrices {
  public:
-  // Keeps a reference. The request's strategy plays no part.
+  // Keeps a reference to the request; ignores the request's strategy.
   explicit LayerPrices(const Request& base);
 
-  // The questions below are about strategies that shard and batch as this one does.
+  // Selects the sharding and batch of `strategy` for the queries below.
   void select(const Strategy& strategy);
 
   [[nodiscard]] const ModelLayers& layers() const {
@@ -29,20 +30,20 @@ class LayerPrices {
   }
   [[nodiscard]] const ModelParameters& parameters() const { return now_->parameters; }
   const ModelActivations& activations(const Recomputation& recompute);
-  // What is held for passes for weights.
+  // Returns what is held for separate weight-gradient passes.
   const DeferredActivations& deferred();
-  // Of a rank that holds so many of each kind, for the whole run.
+  // Returns the dummy gradients that a rank with `counts` layers of each kind keeps for the whole run.
   [[nodiscard]] Bytes dummy_gradients(const KindCounts& counts) const;
   // Expects a system whose performance is known.
   const ModelCost& cost(const Recomputation& recompute);
-  // Op by op. Likewise.
+  // Returns the prices op by op. Expects a system whose performance is known.
   const PricedModel& prices();
-  // What layers of a kind divide and are bound to.
+  // Return how layers of a kind are sharded, and the values that their symbols are bound to.
   [[nodiscard]] const Sharding& sharding(std::size_t kind) const { return now_->symbolic->of_kinds[kind]; }
   [[nodiscard]] Bindings letters(std::size_t kind) const;
 
  private:
-  // What is known for each of several recomputations. How many layers recompute, and by which method, plays no part.
+  // Results by recomputation. The number of recomputed layers and the method are ignored.
   template <class T>
   struct ByRecomputation {
     std::array<std::optional<T>, spellings<RecomputePolicy>.size()> named;  // by policy alone
@@ -62,7 +63,7 @@ class LayerPrices {
     std::optional<ModelWork> work;
   };
 
-  // What does not fit needs no time, so costs wait until they are asked for.
+  // Numeric results. Costs are computed on demand, since a strategy that does not fit needs no time.
   struct Priced {
     Symbolic* symbolic = nullptr;
     ModelParameters parameters;
@@ -72,7 +73,7 @@ class LayerPrices {
     std::optional<PricedModel> model;
     ByRecomputation<ModelCost> costs;
   };
-  // How the groups of a stage lie over nodes: devices of the job, up to those of a node of it, and those.
+  // Placement of a stage's groups over nodes: GPUs of the job, up to the GPUs of a node, and GPUs of a node.
   struct Nodes {
     std::int64_t used = 1;
     std::int64_t connected = 1;
@@ -80,9 +81,11 @@ class LayerPrices {
   };
   [[nodiscard]] Nodes nodes_of(const Strategy& strategy) const;
 
-  // t, c, cp_comm, U, y, z, dispatcher, moe_router_padding, moe_pad_to_capacity, b, nodes, sequence_parallel, split_hidden, save_gathered_input, keep_pipeline_outputs, gradient_dtype, precision,
-  // what else is in it, the ranks that agree on its scales, whether passes reduce gradients, and whether the optimizer steps matrices,
-  // adapters, modules that are offloaded, whether whole layers are
+  // Key of a numeric result: t, c, cp_comm, U, y, z, dispatcher, moe_router_padding, moe_pad_to_capacity, b,
+  // nodes, sequence_parallel, split_hidden, save_gathered_input, keep_pipeline_outputs, gradient_dtype,
+  // precision, the scope of the precision, the ranks that agree on its scales, whether passes reduce
+  // gradients, whether the optimizer steps matrices, adapters, offloaded modules, and whether whole layers
+  // are offloaded.
   using Key =
       std::tuple<std::int64_t, std::int64_t, CpComm, std::int64_t, std::int64_t, std::int64_t, Dispatcher,
                  bool, bool, std::int64_t, Nodes, bool, bool, bool, bool, Dtype, Precision, PrecisionScope,
@@ -92,8 +95,8 @@ class LayerPrices {
   Symbolic& symbolic_of(const Strategy& strategy);
 
   const Request& base_;
-  LayerChoices usual_;   // microbatches of several sequences, at 16 bits
-  ModelLayers several_;  // of these
+  LayerChoices usual_;   // for microbatches of several sequences, at 16 bits
+  ModelLayers several_;  // layers of `usual_`
   std::map<std::pair<LayerChoices, Lora>, ModelLayers> others_;
   std::deque<Symbolic> symbolic_;
   std::map<Key, Priced> priced_;

@@ -1,6 +1,6 @@
-// What the strategies of a layout take: its virtual stages priced, its links, its makespans and the end of an
-// iteration. Each is worked out once for all strategies that share what it depends on. The composer
-// (plan/composer.hpp) asks.
+// Times of the strategies of a layout: priced virtual stages, links, makespans and the end of an iteration.
+// Each is computed once for all strategies that share its inputs. The composer (plan/composer.hpp) queries
+// them.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace headroom {
 
-// The virtual stages of a layout: the few places that differ, and for each chunk, in the order of the model, which of
-// them.
+// Virtual stages of a layout: the few distinct places, and the index of its place for each chunk in model
+// order.
 struct LayoutStages {
   std::vector<StagePlace> distinct;
   std::vector<std::size_t> of;
@@ -22,35 +22,36 @@ struct LayoutStages {
 
 class LayoutTimes {
  public:
-  // Keeps references.
+  // Keeps references to both arguments.
   LayoutTimes(const Request& base, LayerPrices& layers);
 
-  // The questions below are about this layout, for which the layers' prices are selected. The pipeline rank that has
-  // the most parameters has `most`, of which `most_matrices` are in matrices. Keeps references to the stages and to the recomputations: of these, some are
-  // timed together where that takes little longer than one.
+  // Sets the layout for the queries below. Expects layer prices selected for this layout. `most` are the
+  // parameters of the pipeline rank that has the most; `most_matrices` are the matrices among them. Keeps
+  // references to the stages and the recomputations. Several recomputations are timed together where that
+  // takes little longer than timing one.
   void set(const Strategy& layout, const ScheduleShape& shape, const LayoutStages& stages,
            const Parameters& most, const MatrixList& most_matrices,
            std::span<const Recomputation> recomputations);
 
-  // Of any virtual stage that costs so much.
+  // Returns the pass times of any virtual stage with this cost.
   [[nodiscard]] PassTimes times_of(const StageCost& stage) const;
 
   // Expects a recomputation without a window, and a schedule without passes for weights.
   Seconds makespan(const Recomputation& recompute);
-  // At most that, and in closed form for every schedule.
+  // Returns a lower bound of makespan(), in closed form for every schedule.
   Seconds least_makespan(const Recomputation& recompute);
 
   const IterationEnd& end(DataSharding sharding);
 
-  // Of the passes of its layers; null where they exchange nothing unit by unit.
+  // Returns the exchanges of the layers' passes, or null if passes exchange nothing unit by unit.
   const ModelExchanges* exchanges() {
     time_layout();
     return exchanges_ ? &*exchanges_ : nullptr;
   }
 
-  // The whole account. `windows` as in ScheduleTimes.
+  // Returns the full iteration time. `windows` are those of ScheduleTimes.
   IterationTime iteration(const Strategy& strategy, std::vector<std::int64_t> windows);
-  // The same of virtual stages that cost so much, in the order of the model.
+  // Returns the full iteration time for virtual stages of these costs, in the order of the model.
   IterationTime iteration(std::span<const StageCost> stages);
 
  private:
@@ -68,7 +69,7 @@ class LayoutTimes {
   [[nodiscard]] BytesPerSecond host_link() const;  // expects a system that has hosts
   void time_recomputation(const Recomputation& recompute);
   void fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans);
-  // Its place among the recomputations of the layout; their number where it is none of them.
+  // Returns the index among the layout's recomputations, or their number if `recompute` is not one of them.
   std::size_t place_of(const Recomputation& recompute);
   void find_makespans(std::size_t first);
   [[nodiscard]] ScheduleTimes empty_times(std::vector<std::int64_t> windows) const;  // without stages
@@ -83,15 +84,15 @@ class LayoutTimes {
   MatrixList most_matrices_;
   bool layout_timed_ = false;
   std::vector<StageCost>
-      plain_;  // of the distinct stages, where passes exchange something with other ranks or the host: without that
+      plain_;  // of the distinct stages, without exchanges; set if passes exchange with ranks or the host
   std::optional<ModelExchanges> exchanges_;
   std::vector<Stage> stages_;
   std::vector<Seconds> links_;
   std::array<std::optional<IterationEnd>, spellings<DataSharding>.size()> ends_;  // by data sharding
 
   std::span<const Recomputation> recomputations_;
-  std::size_t last_place_ = 0;                     // that was asked for
-  std::vector<std::optional<Seconds>> makespans_;  // of these recomputations, where they are known
+  std::size_t last_place_ = 0;                     // of the last query
+  std::vector<std::optional<Seconds>> makespans_;  // of the recomputations, if known
   std::vector<std::vector<ChunkSpans>> spans_;
 };
 

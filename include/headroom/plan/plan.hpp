@@ -1,5 +1,5 @@
-// The answer to a request: memory of every pipeline rank by component, against capacity, and how long an iteration
-// takes on a system whose performance is known.
+// Plan that answers a request: memory of every pipeline rank by component, against capacity, and the
+// iteration time on a system whose performance is known.
 #pragma once
 
 #include <array>
@@ -22,7 +22,8 @@ namespace headroom {
 
 struct Asked;
 
-// Of capacity. Assumed: what fragmentation and transient buffers, which are not counted, may take.
+// Default margin as a fraction of capacity. Assumed, for fragmentation and transient buffers, which are not
+// counted.
 inline constexpr double usual_margin = 0.05;
 
 struct Request {
@@ -32,35 +33,36 @@ struct Request {
   Strategy strategy;
   Workload workload;
   Detail detail = Detail::paper;
-  double margin = usual_margin;  // the part of capacity that must stay free for a verdict of `fits`
+  double margin = usual_margin;  // fraction of capacity that must stay free for the verdict `fits`
   friend bool operator==(const Request&, const Request&) = default;
 };
 
-// marginal: it fits, but with less to spare than the margin asked for.
+// `marginal`: the plan fits, but leaves less free than the margin.
 enum class Verdict : std::uint8_t { fits, marginal, does_not_fit };
 
 struct RankMemory {
   ModelState state;
   RankActivations activations;
   Bytes activations_on_host;
-  std::int64_t window = 0;  // passes stored in full under Recomputation::window
-  Bytes dummy_gradients;    // that the training stack keeps for the whole run
-  Bytes workspaces;         // of matrix products, likewise
+  std::int64_t window = 0;  // passes saved in full under Recomputation::window
+  Bytes dummy_gradients;    // kept by the training stack for the whole run
+  Bytes workspaces;         // of GEMMs, kept for the whole run
   Bytes reserved;
   friend bool operator==(const RankMemory&, const RankMemory&) = default;
 };
 
-// In the memory of the host.
+// Returns the bytes that the rank keeps in host memory.
 constexpr Bytes on_host(const RankMemory& rank) { return rank.state.on_host + rank.activations_on_host; }
 
-// Of weights, gradients, optimizer state, activations at their peak, what the training stack keeps, and reserves.
+// Returns the rank's total bytes: weights, gradients, optimizer state, activations at their peak, what the
+// training stack keeps, and non-torch memory.
 Bytes total(const RankMemory& rank);
 
-// What the memory of a rank is made of: the parts, each written once, for every report. Their sum is total().
+// Part of a rank's memory. The table memory_parts serves every report; its parts add up to total().
 struct MemoryPart {
-  std::string_view name;   // of JSON and CSV, before "_bytes"
-  std::string_view words;  // for reading
-  bool activations;        // one of those of the rank's peak
+  std::string_view name;   // in JSON and CSV, before "_bytes"
+  std::string_view words;  // for readers
+  bool activations;        // whether the part belongs to the activations at the rank's peak
   Bytes (*of)(const RankMemory& rank);
 };
 inline constexpr std::array memory_parts{
@@ -103,7 +105,8 @@ inline constexpr std::array memory_parts{
     MemoryPart{"non_torch", "non-torch memory", false, [](const RankMemory& rank) { return rank.reserved; }},
 };
 
-// The code of a warning that the stack's launcher has no flag for a part of the strategy (parallel/legality.hpp).
+// Code of the warning that the stack's launcher has no flag for a part of the strategy
+// (parallel/legality.hpp).
 inline constexpr std::string_view no_launcher_flag = "no_launcher_flag";
 
 // A stable code and a sentence for the user.
@@ -113,7 +116,7 @@ struct Warning {
   friend bool operator==(const Warning&, const Warning&) = default;
 };
 
-// A number or a simplification that was not counted or measured, and where it comes from.
+// Number or simplification that was neither counted nor measured, with its source.
 struct Assumption {
   std::string text;
   std::string source;
@@ -127,7 +130,8 @@ struct Timing {
   friend bool operator==(const Timing&, const Timing&) = default;
 };
 
-// Of one host of devices, where something is offloaded to it, as if all of them were of the rank that offloads the most.
+// Memory of one host if something is offloaded to it, as if all its GPUs were of the rank that offloads the
+// most.
 struct HostMemory {
   std::int64_t devices = 0;
   Bytes needed;
@@ -140,30 +144,30 @@ constexpr bool lacks(const HostMemory& host) { return host.needed > host.availab
 struct AllocatorUse {
   std::size_t rank = 0;  // pipeline rank
   Bytes reserved;
-  Bytes allocated;                // the most that the same tensors take at once
+  Bytes allocated;                // most that the rank's tensors take at once
   Bytes expandable;               // reserved memory with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
-  bool fits_with_retries = true;  // it stays within the device by freeing cached segments
+  bool fits_with_retries = true;  // stays within the GPU's memory by freeing cached segments
   friend bool operator==(const AllocatorUse&, const AllocatorUse&) = default;
 };
 
 struct Plan {
   Request request;
   std::vector<RankMemory> ranks;  // by pipeline rank; tensor- and data-parallel ranks are alike
-  std::size_t peak_rank = 0;      // of those that hold the most, the first
+  std::size_t peak_rank = 0;      // first rank that holds the most
   Verdict verdict = Verdict::fits;
-  std::optional<AllocatorUse> allocator;  // of the rank that reserves the most; set by settled() where known
+  std::optional<AllocatorUse> allocator;  // of the rank that reserves the most; settled() sets it if known
   std::optional<HostMemory> host;
-  std::optional<Timing> timing;  // where the system has performance figures
+  std::optional<Timing> timing;  // if the system has performance figures
   std::vector<Assumption> assumptions;
   std::vector<Warning> warnings;
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
 Bytes peak(const Plan& plan);
-// Negative when it does not fit.
+// Returns the bytes left free at the peak; negative if the plan does not fit.
 Bytes headroom_of(const Plan& plan);
 
-// The largest part of a rank's memory; what is alive at the peak of the activations counts as one.
+// Largest part of a rank's memory; all activations at their peak count as one part.
 struct Component {
   std::string name;
   Bytes bytes;
@@ -171,7 +175,8 @@ struct Component {
 };
 Component largest_component(const RankMemory& rank);
 
-// It does not fit: the limit, what the peak rank, or a host, needs and what there is. `attempt` holds the whole account.
+// Plan that does not fit: the limit, what the peak rank or a host needs, and what is available. `attempt`
+// holds the full plan.
 struct Infeasible {
   Plan attempt;
   std::string limit;  // "device_memory" (tensors), "reserved_memory" (PyTorch's allocator) or "host_memory"
@@ -182,19 +187,21 @@ struct Infeasible {
 
 using Evaluation = std::variant<Plan, Infeasible>;
 
-// A strategy in place of the request's, for rules (parallel/legality.hpp).
+// Returns the question for the rules (parallel/legality.hpp), with `strategy` in place of the request's.
 Asked asked(const Request& request, const Strategy& strategy);
 
-// What keeps a strategy from running a request's model and batch, on its training stack and its devices, by field.
+// Returns what keeps a strategy from running the request's model and batch on its training stack and GPUs, by
+// field.
 std::vector<Problem> illegalities(const Request& request, const Strategy& strategy);
 
-// Of a peak, on the devices of a request and with its margin.
+// Returns the verdict on a peak, for the request's GPUs and margin.
 Verdict verdict_of(const Request& request, Bytes peak);
 
-// By what tensors take at once. Throws InputError, with every rule that is broken, when the strategy is not legal.
+// Evaluates the request by what tensors take at once. Throws InputError with every broken rule if the
+// strategy is not legal.
 Evaluation evaluate(const Request& request);
 
-// The account of an evaluation, whether it fits or not; of a temporary one, as a value.
+// Returns the plan of an evaluation, whether it fits or not; a temporary evaluation gives a value.
 const Plan& account(const Evaluation& evaluation);
 Plan account(Evaluation&& evaluation);
 

@@ -1,4 +1,4 @@
-// What to change about a plan: to make it fit, or to make it faster.
+// Changes that make a plan fit, or make it faster.
 #pragma once
 
 #include <vector>
@@ -7,22 +7,25 @@
 
 namespace headroom {
 
-// A request with some changes made, which fits.
+// Plan that fits, and the changes to the request that lead to it.
 struct Alternative {
   std::vector<Edits> changes;
   Plan plan;
   friend bool operator==(const Alternative&, const Alternative&) = default;
 };
 
-// What follows keeps the number of devices, can be launched as the request can, and never names a strategy twice.
+// Alternatives from both functions keep the number of GPUs, can be launched as the request can, and never
+// repeat a strategy.
 
-// For a request that does not fit: up to `most` single changes or pairs of them that make it fit. What fits comes before
-// what is marginal, then the fastest where time is known, else fewest changes; none holds a change that its verdict could
-// do without. Where no other change helps, what the host can keep is tried too. Empty when nothing helps.
+// Returns up to `most` single changes or pairs of changes that make a request fit. Expects a request that
+// does not fit. Alternatives that fit precede marginal ones; then the fastest come first, or those with the
+// fewest changes if times are unknown. No alternative holds a change that its verdict could do without.
+// Offloading is tried only if no other change helps. Empty if nothing helps.
 std::vector<Alternative> remedies(const Request& request, std::size_t most);
 
-// For one that fits: up to `most` single changes or pairs of them that fit with at least as good a verdict and are faster
-// by a tenth of a percent or more; fastest first, each with a first change of its own. Empty where time is not known.
+// Returns up to `most` single changes or pairs of changes that make a plan faster by at least 0.1% with a
+// verdict at least as good. Expects a plan that fits. The fastest comes first, and each has a first change of
+// its own. Empty if times are unknown.
 std::vector<Alternative> improvements(const Plan& plan, std::size_t most);
 
 }  // namespace headroom
