@@ -1,5 +1,5 @@
-// The reports of `headroom calibrate` and of `headroom validate --samples`: errors by kind and size, and the samples
-// that they are made of.
+// Reports of `headroom calibrate` and `headroom validate --samples`: errors by kind and size, and the samples
+// behind them.
 #pragma once
 
 #include <string>
@@ -10,10 +10,11 @@
 
 namespace headroom {
 
-// What was fitted, and how well it predicts what it was and was not fitted to.
+// Renders what was fitted, and how well the fit predicts fitted and held-out samples.
 std::string render(const CalibrateReply& reply, const Style& style);
 
-// `all`: a table shows every sample, not only the worst of each group; JSON and CSV always do.
+// Renders the errors of samples. With `all`, a table shows every sample, not only the worst of each group;
+// JSON and CSV always hold every sample.
 std::string render(const ValidateSamplesReply& reply, const Style& style, bool all = false);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// The report of `headroom compare`: two plans for the same model, term by term.
+// Report of `headroom compare`: two plans for the same model, term by term.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace headroom {
 
-// `change` is what to call the second beside the first: the flags that make the one of the other. JSON follows
-// `headroom schema compare`.
+// Renders the comparison. `change` names the second plan: the flags that turn the first plan into the second.
+// JSON follows `headroom schema compare`.
 std::string render(const CompareReply& comparison, const std::string& change, const Style& style);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// The report of `headroom estimate`: memory of every pipeline rank against capacity.
+// Report of `headroom estimate`: memory of every pipeline rank against capacity.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace headroom {
 
-// What a reply is shown with, beside itself.
+// Additional text of a report.
 struct EstimateWords {
-  std::string plan;  // the command that searches all strategies of the same devices; empty: none is named
+  std::string plan;  // command that searches all strategies on as many GPUs; empty: not shown
 };
 
-// JSON follows `headroom schema estimate`; CSV and Markdown hold the table of ranks, in bytes and GiB. The formats
-// for reading draw the schedule where the reply has it.
+// Renders the estimate. JSON follows `headroom schema estimate`; CSV and Markdown hold the table of ranks, in
+// bytes and GiB. The formats for readers draw the schedule if the reply has it.
 std::string render(const EstimateReply& report, const EstimateWords& words, const Style& style);
 
 }  // namespace headroom

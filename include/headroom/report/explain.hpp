@@ -1,4 +1,4 @@
-// The report of `headroom explain`: the op table with what each op stores and why, and the expressions it adds up to.
+// Report of `headroom explain`: the op table, what each op saves and why, and the expressions of the sums.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace headroom {
 
-// JSON follows `headroom schema explain`; CSV holds a row for each stored tensor.
+// Renders the explanation. JSON follows `headroom schema explain`; CSV holds a row for each saved tensor.
 std::string render(const ExplainReply& explanation, const Style& style);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// The report of `headroom frontier`: memory against time over what is recomputed.
+// Report of `headroom frontier`: memory against time for different recomputations.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace headroom {
 
-// JSON follows `headroom schema frontier`; CSV holds the points, in base units. `all`: a table has every point, not
-// only the best exchanges.
+// Renders the frontier. JSON follows `headroom schema frontier`; CSV holds the points, in base units. With
+// `all`, a table has every point, not only the best trade-offs.
 std::string render(const FrontierReply& report, const Style& style, bool all = false);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// A picture of a recomputation frontier: iteration time against peak memory, as SVG that a browser shows.
+// Plot of a recomputation frontier: iteration time against peak memory, as SVG for a browser.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-// Both families of the frontier, the named policies, and the budgets. Expects at least one point.
+// Draws both families of the frontier, the named policies and the budgets. Expects at least one point.
 std::string frontier_picture(const FrontierReply& report);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// The report of `headroom list`.
+// Report of `headroom list`.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The report of `headroom plan`: the best strategies of a space, the Pareto front, and what was rejected.
+// Report of `headroom plan`: the best strategies of a search space, the Pareto front, and what was rejected.
 #pragma once
 
 #include <optional>
@@ -16,17 +16,17 @@ struct AnswerTiming {
   double elapsed_seconds = 0;
 };
 
-// What a report says beside the reply.
+// Additional contents of a report.
 struct PlanWords {
-  // The command that looks closer, on each system that is compared, without batch and strategy.
+  // Command that estimates a plan, for each compared system, without batch and strategy.
   std::vector<std::string> estimates;
-  std::string why;         // the strategy that was asked about, as flags
+  std::string why;         // strategy that the user asked about, as flags
   std::size_t shown = 10;  // plans in a table
   std::optional<AnswerTiming> timing;
 };
 
-// JSON follows `headroom schema plan`, and holds the plans that are accounted for in full; CSV holds the best plans, in
-// base units.
+// Renders the plans. JSON follows `headroom schema plan` and holds the fully evaluated plans; CSV holds the
+// best plans, in base units.
 std::string render(const PlanReply& report, const PlanWords& asked, const Style& style);
 
 }  // namespace headroom

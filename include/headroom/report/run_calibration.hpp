@@ -1,5 +1,5 @@
-// The report of `headroom calibrate --from-runs`: the efficiencies that were fitted, and what that does to the error of
-// every run.
+// Report of `headroom calibrate --from-runs`: the fitted efficiencies, and the error of every run before and
+// after.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// A page of figures of runs: predicted against measured time and memory, and how errors are distributed within each group. HTML
-// that needs no other file and no script, in the light or dark colours that the reader's browser asks for.
+// Page of plots of runs: predicted against measured time and memory, and the distribution of errors in each
+// group. The HTML needs no other file and no script, and follows the light or dark colour scheme of the
+// browser.
 #pragma once
 
 #include <string>
@@ -8,11 +9,12 @@
 
 namespace headroom {
 
-// Both plots, the groups with the worst median first, and a table of all rows with the largest error first. Expects at
-// least one row.
+// Returns the page: both plots, the groups with the worst median first, and a table of all rows with the
+// largest error first. Expects at least one row.
 std::string run_page(const ValidateReply& reply, const std::string& title);
 
-// The plots alone, as SVG for a document that shows it as an image, without names of rows. Expects a row of time or of memory.
+// Returns only the plots, as SVG to embed as an image, without names of rows. Expects a row of time or of
+// memory.
 std::string run_picture(const ValidateReply& reply, const std::string& title);
 
 }  // namespace headroom

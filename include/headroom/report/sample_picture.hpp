@@ -1,4 +1,4 @@
-// A picture of samples replayed: predicted against measured time, both logarithmic, as SVG that a browser shows.
+// Plot of replayed samples: predicted against measured time, both logarithmic, as SVG for a browser.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace headroom {
 
-// The diagonal is a perfect prediction, the dashed lines are 25% to either side. Expects at least one row.
+// Draws the plot. The diagonal is a perfect prediction; dashed lines are 25% to either side. Expects at least
+// one row.
 std::string sample_picture(const SampleReplay& replay, const std::string& title);
 
 }  // namespace headroom

@@ -1,4 +1,4 @@
-// The report of `headroom sweep`: a row for each point of a grid, printed as it comes.
+// Report of `headroom sweep`: a row for each point of a grid, printed as soon as it is known.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace headroom {
 
-// A row as one line of JSON, without the end of the line; `headroom schema sweep`. Doubles read back as they were
+// Returns a row as one line of JSON (`headroom schema sweep`), without the newline. Doubles read back exactly
 // (parse_row()).
 std::string json_line(const SweepHead& head, std::int64_t point, const SweepRow& row);
 
-// Prints rows in the order of their points. An aligned table needs all rows before it knows its widths, and comes whole
-// at the end; the other formats keep nothing.
+// Prints rows in the order of their points. An aligned table is printed at the end, since its widths depend
+// on all rows; the other formats store no rows.
 class SweepPrinter {
  public:
   // Keeps a reference to the head.
   SweepPrinter(const SweepHead& head, const Style& style);
 
-  // The text before the first row, of the next row, and after the last.
+  // Return the text before the first row, of the next row, and after the last row.
   std::string start();
   std::string row(std::int64_t point, const SweepRow& row);
   std::string end();
@@ -31,7 +31,7 @@ class SweepPrinter {
   Table table_;
 };
 
-// All of it at once.
+// Renders the whole reply at once.
 std::string render(const SweepReply& reply, const Style& style);
 
 }  // namespace headroom

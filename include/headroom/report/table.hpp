@@ -1,5 +1,5 @@
-// Tables of text, and the ways to print one: aligned for a screen, whose width decides which columns are shown and what
-// wraps; Markdown; CSV.
+// Tables of text, and their formats: aligned for a screen, Markdown and CSV. The screen's width decides which
+// columns of an aligned table are shown and what wraps.
 #pragma once
 
 #include <array>
@@ -22,15 +22,15 @@ inline constexpr std::array<Spelling<Format>, 4> spellings<Format>{{
     {Format::markdown, "markdown"},
 }};
 
-// How a report is printed. The same reply in the same style is the same text, wherever it goes.
+// Style of a printed report. Equal replies in equal styles give equal text, wherever it is printed.
 struct Style {
-  // A format alone is a style, that of what is piped or written to a file.
+  // Converts a format to the style of output that is piped or written to a file.
   Style(Format chosen = Format::table, std::size_t screen = 100, bool colours = false)  // NOLINT: implicit
       : format(chosen), columns(screen), colour(colours) {}
 
   Format format;
-  std::size_t columns;  // that a line for reading may take
-  bool colour;          // of verdicts, for a terminal
+  std::size_t columns;  // width of a line for readers
+  bool colour;          // colours verdicts, for a terminal
   friend bool operator==(const Style&, const Style&) = default;
 };
 
@@ -39,33 +39,34 @@ enum class Align : std::uint8_t { left, right };
 struct Column {
   std::string name;
   Align align = Align::right;
-  // 0: always shown. Where a screen is too narrow for all columns, the one with the largest number is left out first.
+  // 0: always shown. If a screen is too narrow, the column with the largest number is hidden first.
   int expendable = 0;
   friend bool operator==(const Column&, const Column&) = default;
 };
 
-// Every row has a cell for every column.
+// Table of text cells. Every row has a cell for every column.
 struct Table {
   std::vector<Column> columns;
   std::vector<std::vector<std::string>> rows;
   friend bool operator==(const Table&, const Table&) = default;
 };
 
-// Columns two spaces apart, padded, without trailing spaces and in lines of at most `screen` columns: headings and cells
-// of words go on below themselves, then columns are left out and named below the table. A column without any text
-// is not shown. Columns that are never left out may still take more.
+// Returns the table with padded columns two spaces apart, without trailing spaces, in lines of at most
+// `screen` columns. If the table is too wide, headings and cells of words wrap; then columns are hidden and
+// named below the table. A column without any text is not shown. Columns that are never hidden may still
+// exceed `screen`.
 std::string to_aligned(const Table& table, std::size_t screen = Style().columns);
 
-// A GitHub table; `|` in cells is escaped.
+// Returns a GitHub table; `|` in cells is escaped.
 std::string to_markdown(const Table& table);
 std::string markdown_row(const std::vector<std::string>& cells);
 
-// RFC 4180 with \n line ends: cells with a comma, quote or newline are quoted.
+// Returns CSV of RFC 4180 with \n line ends: cells with a comma, quote or newline are quoted.
 std::string to_csv(const Table& table);
 std::string csv_row(const std::vector<std::string>& cells);
 
-// Text in lines of at most `screen` columns: a longer one goes on below itself, `hang` columns further to the right. A
-// command ("  headroom estimate ...") goes on behind a backslash, so that it can be copied.
+// Wraps text into lines of at most `screen` columns. Continuation lines are indented by `hang` more columns.
+// A command ("  headroom estimate ...") continues after a backslash, so that it can be copied.
 std::string in_lines(std::string_view text, std::size_t screen, std::size_t hang = 2);
 
 }  // namespace headroom

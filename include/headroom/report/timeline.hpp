@@ -1,4 +1,4 @@
-// The schedule of `headroom estimate --timeline`: a row for each pipeline rank, time from left to right.
+// Schedule that `headroom estimate --timeline` draws: a row for each pipeline rank, time from left to right.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace headroom {
 
 struct TimelineSize {
   std::int64_t columns = 100;  // of the whole row, label included
-  std::int64_t rows = 16;      // of more ranks, as many evenly chosen: the first, the last and some between
+  std::int64_t rows = 16;      // if there are more ranks: evenly spaced ones, the first and last included
   friend bool operator==(const TimelineSize&, const TimelineSize&) = default;
 };
 
-// A column shows what the rank does at the middle of its time span, and so may miss a short transfer; two passes beside each
-// other take turns. Where a rank
-// has more steps than there are columns, it shows how much of its time span the rank computes. `steps` are those of
-// `ranks` ranks, and `end` is where the last column ends. A legend follows.
+// Draws the schedule and a legend. A column shows what the rank does in the middle of the column's time span,
+// and so may miss a short transfer. Two passes that overlap take turns. If a rank has more steps than there
+// are columns, a column shows how much of its time span the rank computes. `steps` belong to `ranks` ranks;
+// `end` is where the last column ends.
 std::string timeline(const std::vector<ReplayedStep>& steps, std::int64_t ranks, Seconds end,
                      const TimelineSize& size = {});
 

@@ -1,5 +1,5 @@
-// The report of `headroom validate`: how well groups of predictions meet their targets, and the rows they are
-// made of, the bad ones first.
+// Report of `headroom validate`: how well groups of predictions meet their targets, and the rows of each
+// group, the worst first.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace headroom {
 
-// `all`: a table shows every row, not only the worst of each group; JSON and CSV always do.
+// Renders the validation. With `all`, a table shows every row, not only the worst of each group; JSON and CSV
+// always hold every row.
 std::string render(const ValidateReply& report, const Style& style, bool all = false);
 
 }  // namespace headroom
