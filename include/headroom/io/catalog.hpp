@@ -1,4 +1,4 @@
-// The data files compiled into the binary, so that `headroom plan gpt3-175b` needs no file on disk.
+// Data files compiled into the binary, so that `headroom plan gpt3-175b` needs no file on disk.
 #pragma once
 
 #include <span>
@@ -12,31 +12,33 @@ struct EmbeddedFile {
   std::string_view text;
 };
 
-// Every embedded file. Defined in a source that the build generates from models/, presets/ and schemas/.
+// Returns every embedded file. The build generates the definition from models/, presets/ and schemas/.
 std::span<const EmbeddedFile> embedded_files();
 
-// `kind` is the folder that holds the files without its plural s: "model", "system", "software", "source",
-// "measurement", "spread", "schema" (io/schema.hpp).
+// In all functions below, `kind` is the files' folder without the plural s: "model", "system", "software",
+// "source", "measurement", "spread", "schema" (io/schema.hpp).
 
-// Names of a kind, sorted: stems of the files' names, "gpt3-175b".
+// Returns the names of a kind, sorted. Names are stems of file names, such as "gpt3-175b".
 std::vector<std::string_view> embedded_names(std::string_view kind);
 
-// The file of a name, or null.
+// Returns the file of a name, or null.
 const EmbeddedFile* find_embedded(std::string_view kind, std::string_view name);
 
-// What a name means that people give to a model, a system or a stack.
+// Meaning of a name that people give to a model, a system or a stack.
 struct NameMeaning {
-  std::vector<std::string_view> names;  // of embedded files; several where it does not say which
-  std::string_view because;             // where the names do not show it; may be empty
+  std::vector<std::string_view> names;  // of embedded files; several if the name is ambiguous
+  std::string_view because;             // reason, if the names do not show it; may be empty
 };
 
-// "h100" means dgx-h100-80g, "Llama-3-70B" llama-3-70b, "torchtitan" its newest release, "meta-llama/Llama-3.1-70B-Instruct"
-// llama-3-70b, whose layers it has. Case and punctuation do not matter. A model of the hub, "owner/model", has a meaning only
-// where its layers are known to be those of an embedded one. No names where the name means nothing.
+// Returns the meaning of a name: dgx-h100-80g for "h100", llama-3-70b for "Llama-3-70B", the newest release
+// for "torchtitan". "meta-llama/Llama-3.1-70B-Instruct" means llama-3-70b, which has the same layers. Case
+// and punctuation are ignored. A Hugging Face model, "owner/model", has a meaning only if its layers are
+// known to be an embedded model's. Returns no names if the name means nothing.
 NameMeaning meaning_of(std::string_view kind, std::string_view name);
 
-// Names to suggest for one that means nothing: those that have all its words, or else those of the same numbers that are spelled
-// alike, or else those of the same family ("llama-3-7b": the models of Llama 3) or of other numbers. Empty where none is near.
+// Returns names to suggest for a name that means nothing: names with all its words; else names with the same
+// numbers and similar spelling; else names of the same family ("llama-3-7b": the Llama 3 models) or with
+// other numbers. Empty if no name is near.
 std::vector<std::string_view> names_near(std::string_view kind, std::string_view name);
 
 }  // namespace headroom

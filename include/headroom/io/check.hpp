@@ -1,4 +1,4 @@
-// `headroom check FILE`: what kind of file is this, and is it a valid one?
+// Implements `headroom check FILE`: detects the kind of a file and validates it.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace headroom {
 
-// What a file holds, told by its keys: "model", "system", "software", "source", "spreads", "samples", "measurements" or
-// "runs". Throws InputError when it holds none of them, or is not valid.
+// Returns what a file holds, told by its keys: "model", "system", "software", "source", "spreads", "samples",
+// "measurements" or "runs". Throws InputError if the file is of no such kind or not valid.
 std::string_view check_file(const std::string& path);
 
 }  // namespace headroom

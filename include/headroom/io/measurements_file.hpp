@@ -1,7 +1,7 @@
 // Measurement files, format 1, in presets/measurements/: published figures to compare predictions with.
 //
-// Cases of models, of a system and of software that the program knows by name, and the targets that their
-// errors are held to. `headroom schema measurements` says the same to other tools.
+// A file holds cases, each with a model, a system and a training stack that Headroom knows by name, and
+// targets for their errors. `headroom schema measurements` prints the JSON schema.
 #pragma once
 
 #include <string>
@@ -18,10 +18,10 @@ struct Measurements {
   friend bool operator==(const Measurements&, const Measurements&) = default;
 };
 
-// The measurements in a file's text; `file` is its name. Throws InputError.
+// Returns the measurements in a file's text; `file` is its name. Throws InputError.
 Measurements parse_measurements(std::string_view text, const std::string& file);
 
-// All embedded ones, by file name.
+// Returns all embedded measurements, by file name.
 Measurements embedded_measurements();
 
 }  // namespace headroom

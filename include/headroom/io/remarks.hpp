@@ -1,4 +1,4 @@
-// What a user should be told of how a name or a file is read.
+// Remarks for the user on how a name or a file is read.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace headroom {
 
-// Sentences about the "model", "system" or "software" that a source means ("h100 is read as dgx-h100-80g"), and about the memory
-// that an override or a file of one's own gives a GPU. Empty where all is read as it is written, and where it cannot be read, which
-// its reader says.
+// Returns sentences about the "model", "system" or "software" that a source means ("h100 is read as
+// dgx-h100-80g"), and about the GPU memory in an override or a user's file. Empty if everything is read as
+// written, or if the source cannot be read, which its reader reports.
 std::vector<std::string> remarks_on(std::string_view kind, const std::string& source,
                                     const std::vector<std::string>& overrides = {});
 
-// Of the memory of a GPU: "80 GB" is read as 80 GiB.
+// Returns remarks on a text of GPU memory: "80 GB" is read as 80 GiB.
 std::vector<std::string> remarks_on_memory(const std::string& text);
 
 }  // namespace headroom

@@ -1,4 +1,5 @@
-// Runs as cases to predict: which system and which training stack each of them is of, and why others are skipped.
+// Measured runs as cases to predict: the system and training stack of each run, and why other runs are
+// skipped.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +12,9 @@
 
 namespace headroom {
 
-// The names of the presets that predict a run: those of its source, or else the system of its device
-// (system_of_device()), which is absent where no system has it, and that system's stack. A stack that the run names takes
-// that one's place. `source` is null for a run without a key.
+// Names of the presets that predict a run: its source's presets, or else the system of its GPU
+// (system_of_device()) and that system's stack. The system is absent if no system has the GPU. A stack named
+// by the run takes precedence. `source` is null for a run without a key.
 struct RunPresets {
   std::optional<std::string> system;
   std::string software;
@@ -24,14 +25,15 @@ RunPresets presets_of(const MeasuredRun& run, const PublishedSource* source);
 struct SkippedRun {
   std::string source;
   std::string name;
-  std::vector<std::string> reasons;  // all that it has, at least one
+  std::vector<std::string> reasons;  // all reasons, at least one
   friend bool operator==(const SkippedRun&, const SkippedRun&) = default;
 };
 
-// The reasons of a run in a line.
+// Returns the reasons of a run on one line.
 std::string text_of(const SkippedRun& run);
 
-// A member that says how runs ran and that no prediction depends on ("parallel.nvlink_domain"), and how many have it.
+// Member of runs that states how they ran but affects no prediction ("parallel.nvlink_domain"), and the
+// number of runs that have it.
 struct UnreadMember {
   std::string name;
   std::size_t runs = 0;
@@ -41,24 +43,26 @@ struct UnreadMember {
 struct RunCases {
   Measurements measurements;
   std::vector<SkippedRun> skipped;
-  std::vector<UnreadMember> unread;  // by any run, the most frequent first
+  std::vector<UnreadMember> unread;  // in any run, the most frequent first
 };
 
-// The runs as cases of the systems and software that their sources used. A system or software that is given
-// (a name or a file) takes their place. Throws InputError.
+// Returns the runs as cases on the systems and training stacks that their sources used. A given `system` or
+// `software` (a name or a file) replaces them. Throws InputError.
 RunCases cases_of(const std::vector<MeasuredRun>& runs, const std::optional<std::string>& system,
                   const std::optional<std::string>& software);
 
-// Runs of one system, for a fit of its efficiencies (calibrate/fit_runs.hpp).
+// Runs on one system, for a fit of its efficiencies (calibrate/fit_runs.hpp).
 struct ChosenRuns {
   std::vector<MeasuredCase> fitted;
   std::vector<MeasuredCase> held_out;
   std::vector<SkippedRun> skipped;
 };
 
-// To be fitted are the runs of the names in `fit`; without names those that the file marks; without marks all. The
-// others are held out. Runs that are of another device than `base` (a name or a file), cannot be read or predicted, have
-// the name of an earlier one or would be fitted and took a time that the base cannot explain are skipped. Throws InputError where such a run was named, and for a name that no run has.
+// Chooses the runs to fit: those named in `fit`; without names, the runs that the file marks; without marks,
+// all runs. Other runs are held out. A run is skipped if its GPU differs from that of `base` (a name or a
+// file), if it cannot be read or predicted, or if it has the name of an earlier run. A run to fit is also
+// skipped if the base cannot explain its time. Throws InputError if a skipped run was named, and for a name
+// that no run has.
 ChosenRuns choose_runs(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& fit,
                        const std::string& base, const std::optional<std::string>& software);
 

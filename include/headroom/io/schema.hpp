@@ -1,4 +1,5 @@
-// The JSON schemas of the files that Headroom reads and of the replies that it prints, by name: "model", "estimate".
+// JSON schemas of the files that Headroom reads and of the replies that it prints, by name: "model",
+// "estimate".
 #pragma once
 
 #include <string>
@@ -7,11 +8,12 @@
 
 namespace headroom {
 
-// All names, sorted.
+// Returns all names, sorted.
 std::vector<std::string_view> schema_names();
 
-// The schema of this name as JSON text, with all that it refers to. What a file may hold comes from the tables of fields that read it,
-// and strategies from strategy_fields. Throws InputError that suggests a name where there is none of this one.
+// Returns the schema of this name as JSON text, with every schema that it refers to. Members of files come
+// from the tables of fields that read the files, strategies from strategy_fields. Throws InputError, with a
+// suggested name, if no schema has this name.
 std::string schema(std::string_view name);
 
 }  // namespace headroom

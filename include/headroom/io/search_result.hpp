@@ -1,4 +1,4 @@
-// What a shard of a search found, as the rows of a part file.
+// Results of a shard of a search, as the rows of a part file.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace headroom {
 
-// First the counts, then every candidate.
+// Returns the counts first, then every candidate.
 std::vector<std::string> write_result(const SearchResult& result);
 
-// The same to the last bit; `base` lends the strategies what no space sets. Throws InputError.
+// Returns the result that write_result() wrote, to the last bit. `base` supplies the fields of strategies
+// that no search space sets. Throws InputError.
 SearchResult read_result(PartReader& part, const Strategy& base);
 
 }  // namespace headroom

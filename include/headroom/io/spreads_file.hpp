@@ -1,5 +1,5 @@
-// Spread files, format 1, in presets/spreads/: how far predictions of measured runs were off, which makes the intervals
-// (plan/interval.hpp). `headroom schema spreads` says the same to other tools.
+// Spread files, format 1, in presets/spreads/: errors of predictions of measured runs, from which intervals
+// follow (plan/interval.hpp). `headroom schema spreads` prints the JSON schema.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace headroom {
 
-// The spreads in a file's text; `file` is its name. Throws InputError.
+// Returns the spreads in a file's text; `file` is its name. Throws InputError.
 Spreads parse_spreads(std::string_view text, const std::string& file);
 
-// The embedded ones, which the development runs gave.
+// Returns the embedded spreads, which come from the development runs.
 const Spreads& embedded_spreads();
 
 }  // namespace headroom
