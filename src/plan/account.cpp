@@ -15,7 +15,7 @@
 namespace headroom {
 namespace {
 
-// Whether a plan uses the rates of a group: those of a narrow type serve its products alone.
+// Returns whether a plan uses the rates of a group. Rates of a narrow type serve only GEMMs of that type.
 bool uses(std::string_view group, bool flash, const Extrapolations& beyond) {
   if (group == "flash_attention") return flash;
   if (group == "grouped_products") return beyond.grouped_products;
@@ -28,7 +28,7 @@ bool uses(std::string_view group, bool flash, const Extrapolations& beyond) {
   return true;
 }
 
-// What the time model takes from nowhere: rates that nobody fitted, and an assumed network.
+// Names the inputs of the time model without evidence: rates that nobody fitted, and an assumed network.
 std::string assumed_rates(const Request& request, const Extrapolations& beyond) {
   std::string names;
   const Performance& performance = *request.system.performance;
@@ -50,7 +50,7 @@ std::string assumed_rates(const Request& request, const Extrapolations& beyond) 
   return names;
 }
 
-// Types that products are of and that have no rates of their own.
+// Names the GEMM types that have no rates of their own.
 std::string scaled_types(const Rates& rates, std::uint32_t used_types) {
   std::string names;
   for (std::size_t i = 0; i < narrow_types.size(); ++i) {
@@ -60,7 +60,7 @@ std::string scaled_types(const Rates& rates, std::uint32_t used_types) {
   return names;
 }
 
-// Why an interval is as wide as it is; of rates that were fitted to training steps nothing.
+// Returns why an interval is as wide as it is; empty for rates that were fitted to training steps.
 std::string_view assumed_of_step(StepRates rates, const Strategy& strategy) {
   switch (rates) {
     case StepRates::own_runs:
@@ -78,7 +78,7 @@ std::string_view assumed_of_step(StepRates rates, const Strategy& strategy) {
   return {};
 }
 
-// Predictions beyond what the rates were fitted on, by stable code.
+// Warns of predictions outside the range on which the rates were fitted, by stable code.
 void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vector<Warning>& warnings) {
   const Extrapolations beyond = headroom::beyond(plan.timing->iteration.cost);
   const auto warn = [&](bool applies, std::string code, std::string text) {
@@ -121,7 +121,7 @@ void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vec
        "the time relies on assumed rates, not fitted ones (sources: --format json): " + assumed);
 }
 
-// Where launches add more than this part to an iteration, the host is said to hold it back.
+// Fraction of an iteration above which launch overhead is reported as a limit.
 constexpr double held_back = 0.05;
 
 std::optional<Warning> launch_bound(const Plan& plan) {
@@ -135,7 +135,7 @@ std::optional<Warning> launch_bound(const Plan& plan) {
   return Warning{"launch_bound", std::move(text)};
 }
 
-// Whether compiled launches run the kernels of a model that others do.
+// Returns whether compiled launches run the kernels of a model that eager launches run.
 bool fuses_nothing(const Transformer& model, Software software) {
   StackKernels compiled = kernels_of(software);
   software.launches = Launches::eager;
@@ -151,7 +151,8 @@ bool fuses_nothing(const Transformer& model, Software software) {
   return compiled == eager;
 }
 
-// Whether an oversubscribed network has so few nodes of a job that no ring meets the switches above the leaves.
+// Returns whether a job has so few nodes of an oversubscribed network that no ring crosses the switches above
+// the leaves.
 bool keeps_to_leaves(const Performance& performance, std::int64_t job, std::int64_t connected) {
   const Network& network = performance.network;
   return network.oversubscription.value > 1 && network.rails.value == Rails::aligned && job > connected &&

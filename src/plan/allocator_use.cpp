@@ -20,17 +20,17 @@ namespace {
 
 using Block = CachingAllocator::Block;
 
-// The first has no state of the optimizer until it steps, and the second is the first that is like those after it.
+// Replayed iterations. The first has no optimizer state until its step; from the second on, all are alike.
 constexpr int iterations = 3;
 
-// A layer, or what stands at an end of the model, of a virtual stage.
+// Layer of a virtual stage, or the embedding or output layer at an end of the model.
 struct StageMember {
   std::size_t kind = 0;
   bool recomputed = false;
   bool rooted = false;  // in the root unit
 };
 
-// What one microbatch has alive of a virtual stage, by member.
+// Tensors of one microbatch that a virtual stage holds, by member.
 using Alive = std::vector<std::vector<Block>>;
 
 bool follows_order(const Plan& plan) {
@@ -41,14 +41,16 @@ bool follows_order(const Plan& plan) {
          !(strategy.overlap_expert_all_to_all && gathers_in_passes(strategy));
 }
 
-// Far more than devices have is no question of blocks, and would leave the addresses that the replay has.
+// Returns whether a plan is small enough to replay. Blocks do not matter far beyond the GPU's memory, and the
+// replay would run out of addresses.
 bool is_within_reach(const Plan& plan, const RankMemory& memory) {
   constexpr Bytes most(0x1p48);
   return total(memory) < std::min(100.0 * plan.request.system.memory, most);
 }
 
-// In the steady state of 1F1B and interleaved schedules every group of microbatches asks for the same tensors in the same order, so
-// that what some groups found room for is enough for all that follow; GPipe and its like have all microbatches alive.
+// Returns how many microbatches to replay. In the steady state of 1F1B and interleaved schedules, every group
+// of microbatches requests the same tensors in the same order. Memory that suffices for some groups suffices
+// for all later groups. GPipe and similar schedules hold all microbatches at once.
 std::int64_t replayed_microbatches(const Request& request) {
   const std::int64_t count = microbatches(request.strategy, request.workload);
   const ScheduleKind kind = request.strategy.schedule;
@@ -59,7 +61,7 @@ std::int64_t replayed_microbatches(const Request& request) {
   return count <= most ? count : count - (count - most + group - 1) / group * group;
 }
 
-// Members times passes that a second or two go through.
+// Limit of members times passes, which a replay handles in a second or two.
 constexpr double most_passes = 100'000;
 
 class Replay {
@@ -86,7 +88,7 @@ class Replay {
     }
   }
 
-  // Of all iterations, through one member each.
+  // Counts the passes of all iterations, each through one member.
   [[nodiscard]] double passes() const {
     double members = 0;
     for (const std::vector<StageMember>& chunk : chunks_) members += real(std::ssize(chunk));
@@ -99,7 +101,7 @@ class Replay {
       for (auto& [member, block] : shards_) allocator_.free(block);
       shards_.clear();
       alive_.clear();
-      std::optional<Step> beside;  // the forward pass that waits for the backward pass beside it
+      std::optional<Step> beside;  // forward pass that waits for the overlapped backward pass
       visit_steps(shape_, rank_, [&](const Step& step) {
         if (shape_.in_pairs && step.beside && step.pass == Pass::forward) {
           beside = step;
@@ -163,7 +165,7 @@ class Replay {
     return sum;
   }
 
-  // Bytes for each parameter, of all ops of all members in turn.
+  // Allocates `bytes` for each parameter, for all ops of all members in turn.
   void allocate_state(Bytes bytes) {
     for (const std::vector<StageMember>& members : chunks_) {
       for (const StageMember& member : members) {
@@ -204,7 +206,7 @@ class Replay {
     ahead_ = gathering_.start(bytes);
   }
 
-  // What a forward pass left gathered that no backward pass followed.
+  // Frees gathered weights that a forward pass left and no backward pass used.
   void release_gathered() {
     for (GatheredUnit& unit : kept_) gathering_.release(unit);
     gathering_.release(root_);
@@ -214,11 +216,12 @@ class Replay {
   [[nodiscard]] Bytes gathered_bytes_of(const StageMember& member) const {
     return gathers_ ? units_.kinds[member.kind].gathered : Bytes(0);
   }
-  // Of the root unit and of members without weights there is nothing to gather for themselves.
+  // Returns whether a member is a unit to gather by itself: members in the root unit or without weights are
+  // not.
   [[nodiscard]] bool is_unit(const StageMember& member) const {
     return !member.rooted && gathered_bytes_of(member) > Bytes(0);
   }
-  // Of the member after this one, one way or the other, that is a unit of its own; nothing where none is.
+  // Returns the bytes of the next member, in direction `way`, that is a unit of its own; 0 if there is none.
   [[nodiscard]] Bytes next_unit(const std::vector<StageMember>& members, std::size_t after, int way) const {
     for (std::size_t i = after + static_cast<std::size_t>(way); i < members.size();
          i += static_cast<std::size_t>(way)) {
@@ -293,14 +296,14 @@ class Replay {
     if (reducing) allocator_.free(*reducing);
   }
 
-  // A forward pass, and a backward pass that goes back one layer for each of its layers (step.hpp).
+  // Runs a forward pass beside a backward pass that steps back one layer for each forward layer (step.hpp).
   void go_beside(const Step& forward, const Step& backward) {
     const std::vector<StageMember>& coming = chunks_[index(forward.chunk)];
     const std::vector<StageMember>& going = chunks_[index(backward.chunk)];
     auto node = alive_.extract({backward.microbatch, backward.chunk});
     Alive& left = alive_[{forward.microbatch, forward.chunk}];
     std::optional<Block> reducing;
-    std::size_t before = going.size();  // members that the backward pass has before it
+    std::size_t before = going.size();  // members still ahead of the backward pass
     const auto comes = [&](KindPosition position) {
       return left.size() < coming.size() && layers_.kinds[coming[left.size()].kind].position == position;
     };
@@ -323,8 +326,8 @@ class Replay {
     finish_backward(going, node.mapped(), reducing);
   }
 
-  // The unit of one member, or of all that are in the root. It waits for the reduction before, and frees what that read
-  // [PyTorch, _fully_shard/_fsdp_param_group.py, post_backward].
+  // Reduces the gradients of one member's unit, or of all members in the root. The reduction waits for the
+  // previous one, and frees what that one read [PyTorch, _fully_shard/_fsdp_param_group.py, post_backward].
   std::optional<Block> reduce_unit(const std::vector<StageMember>& members, Alive& alive, std::size_t first,
                                    std::size_t last, std::optional<Block> before) {
     if (before) allocator_.free(*before);
@@ -347,7 +350,7 @@ class Replay {
     if (shard > Bytes(0)) {
       const Block made = allocator_.allocate(shard, reduce);
       const auto [kept, is_first] = shards_.try_emplace(root ? -1 : std::int64_t(first), made);
-      if (!is_first) allocator_.free(made);  // added to the one before
+      if (!is_first) allocator_.free(made);  // added to the previous gradient
     }
     return own;
   }
@@ -365,7 +368,7 @@ class Replay {
   CachingAllocator allocator_;
   ModelUnits units_;
   std::vector<std::vector<StageMember>> chunks_;
-  std::vector<std::pair<PassEvents, PassEvents>> events_;  // of each kind, plain and recomputed
+  std::vector<std::pair<PassEvents, PassEvents>> events_;  // by kind: plain and recomputed
   std::vector<std::vector<double>> parameters_;            // of each kind, by op
   double all_parameters_ = 0;
   std::map<std::pair<std::int64_t, std::int64_t>, Alive> alive_;  // by microbatch and chunk

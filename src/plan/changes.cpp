@@ -13,21 +13,21 @@
 namespace headroom {
 namespace {
 
-// from, 2 from, 4 from, ... up to `most`.
+// Returns from, 2 from, 4 from, ... up to `most`.
 std::vector<std::int64_t> doublings(std::int64_t from, std::int64_t most) {
   std::vector<std::int64_t> values;
   for (std::int64_t value = from; value <= most; value *= 2) values.push_back(value);
   return values;
 }
 
-// value/2, value/4, ... while whole.
+// Returns value/2, value/4, ... while whole.
 std::vector<std::int64_t> halvings(std::int64_t value) {
   std::vector<std::int64_t> values;
   while (value % 2 == 0) values.push_back(value /= 2);
   return values;
 }
 
-// Whether a strategy has as many microbatches, ranks and microbatches in a group as the request's.
+// Returns whether a strategy has the request's numbers of microbatches, ranks and microbatches per group.
 bool keeps_groups(const Request& request, const Strategy& strategy) {
   return strategy.schedule == request.strategy.schedule &&
          group_size(strategy) == group_size(request.strategy) &&
@@ -35,7 +35,8 @@ bool keeps_groups(const Request& request, const Strategy& strategy) {
          microbatches(strategy, request.workload) == microbatches(request.strategy, request.workload);
 }
 
-// Whether the stack runs groups of more microbatches than ranks in layouts that a search tries by default.
+// Returns whether the stack runs groups with more microbatches than ranks in layouts that a search tries by
+// default.
 bool runs_groups(const Software& software) { return software.uneven_stages && software.microbatch_groups; }
 
 struct Changes {
@@ -64,7 +65,8 @@ void change_policy(Changes& changes, const Request& request) {
       change.push_back({"sync_each_batch", "no"});
     changes.add(std::move(change));
   }
-  // To keep them gathered is searched only where a plan is asked for it, and no suggestion may beat the plans.
+  // Weights that stay gathered are searched only for plans that ask for it, and no suggestion may beat the
+  // plans.
   if (strategy.no_reshard_after_forward) changes.add({{"no_reshard_after_forward", "no"}});
   if (request.software.sharding.sync_each_batch && !strategy.sync_each_batch && shards_gradients(strategy))
     changes.enable("sync_each_batch");
@@ -112,7 +114,7 @@ void change_batching(Changes& changes, const Strategy& strategy) {
   }
 }
 
-// Twice as much of one parallel size for half of another.
+// Adds changes that double one parallel size and halve another.
 void trade(Changes& changes, const Request& request) {
   const Strategy& strategy = request.strategy;
   struct Size {
@@ -136,7 +138,7 @@ void trade(Changes& changes, const Request& request) {
   }
 }
 
-// Microbatches in groups of other sizes where the change needs it.
+// Sets another group size if the change needs one.
 void set_group_size(Edits& change, const Request& request) {
   const Strategy strategy = changed(request, change).strategy;
   const std::int64_t round = strategy.micro_batch * strategy.data_parallel;

@@ -13,7 +13,7 @@ namespace headroom {
 Composer::Composer(const Request& base) : base_(base), layers_(base), times_(base, layers_) {}
 
 void Composer::set_layout(const Strategy& layout, std::span<const Recomputation> recomputations) {
-  // One layout after another differs in its batch only.
+  // Successive layouts often differ only in the batch.
   const bool same_stages = !stages_.of.empty() && layout.pipeline_parallel == layout_.pipeline_parallel &&
                            layout.virtual_pipeline == layout_.virtual_pipeline &&
                            layout.stage_layers == layout_.stage_layers &&
@@ -31,7 +31,7 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
   units_.reset();
   if (has_units(layout, base_.workload, base_.software))
     units_ = model_units(layers_.layers(), layers_.parameters(), layout, base_.workload, base_.software);
-  // The others wait for the rank that has the most.
+  // All ranks wait for the rank that has the most parameters.
   const auto most = std::max_element(kinds_.begin(), kinds_.end(), [](const RankKind& x, const RankKind& y) {
     return total(x.parameters) < total(y.parameters);
   });
@@ -55,7 +55,7 @@ void Composer::find_rank_kinds() {
   kinds_.clear();
   kind_of_.clear();
   const auto same = [&](std::int64_t x, std::int64_t y) {
-    if (has_weight_passes(shape_)) return false;  // later ranks may be the fuller ones
+    if (has_weight_passes(shape_)) return false;  // later ranks may hold more
     for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
       if (stage(x, chunk) != stage(y, chunk)) return false;
     }
@@ -257,13 +257,13 @@ Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::int
   const ModelState state = model_state(base_.model, strategy, base_.workload, parameters, weight_copies(),
                                        base_.software, matrices);
   const Bytes held = total(state) + total(rank_activations(std::span(&pass, 1), shape_, rank).at_peak) +
-                     kept_by_stack(kinds_[kind_of_[index(rank)]]);  // whose dummies are the same
+                     kept_by_stack(kinds_[kind_of_[index(rank)]]);  // same dummy gradients
   const Bytes away = state.on_host + headroom::activations_on_host({pass}, shape_, rank);
   return limited_by_host(index(rank), held, away).bytes;
 }
 
 Seconds Composer::iteration(const Strategy& strategy) {
-  // Where collectives at the end hide behind a pass, it matters which rank is busiest.
+  // If collectives at the end overlap a pass, it matters which rank is busiest.
   if (strategy.recompute.window || hides_end(base_.software, strategy) || needs_replay(shape_)) {
     return iteration_time(strategy).total;
   }
@@ -272,9 +272,9 @@ Seconds Composer::iteration(const Strategy& strategy) {
 }
 
 Seconds Composer::least_iteration(const Strategy& strategy) {
-  // A window stores at the most every pass.
+  // A window saves at most every pass.
   const Recomputation least = strategy.recompute.window ? Recomputation{} : strategy.recompute;
-  // As if passes were long enough to hide the collectives at the end as far as that goes.
+  // Assumes passes long enough to hide the collectives at the end as far as possible.
   const Seconds forever(std::numeric_limits<double>::infinity());
   const EndTimes end = end_times(times_.end(strategy.data_sharding), {forever, forever});
   return times_.least_makespan(least) + end.data_communication + end.optimizer;

@@ -1,4 +1,4 @@
-// The weights of units that data-parallel ranks divide, while they are gathered, as PyTorch's caching allocator serves them.
+// Gathered weights of units that data-parallel ranks shard, as PyTorch's caching allocator serves them.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,8 @@ namespace headroom {
 
 enum Stream : int { compute, gather, reduce };
 
-// In the buffer that they come to, and where the stack copies them from there, in tensors of their own.
+// Gathered unit: the buffer that receives the weights and, if the stack copies them out, tensors of their
+// own.
 struct GatheredUnit {
   Bytes bytes;
   std::optional<CachingAllocator::Block> buffer;
@@ -34,8 +35,9 @@ class GatheredUnits {
     allocator_.free(*std::exchange(unit.buffer, std::nullopt));
   }
 
-  // FSDP2 gathers in a forward pass when it comes to a unit, and frees what it copies from when the next is there [PyTorch,
-  // torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py, wait_for_unshard].
+  // Gathers a unit. In a forward pass, FSDP2 gathers a unit when it reaches the unit, and frees the copied
+  // buffer once the next unit has arrived [PyTorch, torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py,
+  // wait_for_unshard].
   GatheredUnit start_and_copy(Bytes bytes) {
     GatheredUnit unit = start(bytes);
     if (!unit.buffer) return unit;
@@ -45,7 +47,7 @@ class GatheredUnits {
     return unit;
   }
 
-  // What the last unit of a forward pass was copied from.
+  // Frees the buffer from which the last unit of a forward pass was copied.
   void free_copied() {
     if (copied_) allocator_.free(*std::exchange(copied_, std::nullopt));
   }

@@ -6,7 +6,7 @@
 namespace headroom {
 namespace {
 
-// Daly's eq. 37: of work, between checkpoints.
+// Returns the optimal work between checkpoints by Daly's eq. 37.
 Seconds optimal_interval(Seconds checkpoint, Seconds mtbf) {
   if (checkpoint >= 2 * mtbf) return mtbf;
   const double ratio = checkpoint / (2 * mtbf);
@@ -15,9 +15,9 @@ Seconds optimal_interval(Seconds checkpoint, Seconds mtbf) {
          checkpoint;
 }
 
-// That a Poisson distributed number is at most so large.
+// Returns the odds that a Poisson distributed number is at most `most`.
 double poisson_at_most(double mean, std::int64_t most) {
-  // In logarithms, since exp(-mean) may be below any double.
+  // Sums in logarithms, since exp(-mean) may underflow a double.
   double odds = 0;
   for (std::int64_t i = 0; i <= most; ++i) {
     const double n = static_cast<double>(i);

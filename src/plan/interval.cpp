@@ -10,9 +10,9 @@ namespace {
 
 double standard_normal(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }
 
-// Where the standard normal distribution reaches `odds`.
+// Returns the quantile of the standard normal distribution at `odds`.
 double normal_quantile(double odds) {
-  double low = -40;  // beyond it a double knows no odds but 0 and 1
+  double low = -40;  // beyond this, odds round to 0 or 1 in a double
   double high = 40;
   for (double middle = 0; low < middle && middle < high; middle = low + (high - low) / 2) {
     (standard_normal(middle) < odds ? low : high) = middle;
@@ -33,7 +33,7 @@ StepRates step_rates(const Request& request) {
   const bool scaled = measured_nowhere(rates.products);
   if (request.strategy.precision_scope.attention) return scaled ? StepRates::scaled : StepRates::experts;
   const bool assumed_flash = any_flash_attention(request.model) && any_assumed(rates.flash_attention);
-  // Runs whose models use flash attention tell how far it is off, too.
+  // Runs of models with flash attention also show its error.
   if (own && (own->flash_attention || !assumed_flash)) return StepRates::own_runs;
   if (scaled) return StepRates::scaled;
   if (any_experts(request.model)) return StepRates::experts;

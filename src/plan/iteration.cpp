@@ -24,14 +24,14 @@ Seconds sum(const Breakdown& x) {
   return total;
 }
 
-// One microbatch forward and backward through one virtual stage, without recomputation.
+// Breaks down one microbatch's forward and backward pass through one virtual stage, without recomputation.
 Breakdown breakdown_of(const StageCost& stage, const PassTimes& times) {
   const PassCost cost = stage.forward + stage.backward;
   const Seconds passes = times.forward + times.backward + times.backward_weight;
   return {.gemm = cost.gemm,
           .attention = cost.attention,
           .memory_bound = cost.memory_bound,
-          // Where it is next to nothing, rounding may leave it below zero.
+          // Rounding may leave a tiny value below zero.
           .tensor_communication =
               std::max(cost.communication - cost.expert_communication - cost.context_communication -
                            cost.data_communication - cost.host_communication - cost.scale_communication,
@@ -85,7 +85,7 @@ IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, c
                            const Software& software) {
   const Seconds tied =
       tied_embedding_time(model, strategy, workload, devices_per_node, performance, software);
-  // Ends that share weights step together, and so all ranks between them.
+  // Ends that share weights step together, and so do all ranks between them.
   const bool apart = software.post_validation && has_weight_passes(strategy.schedule) && tied == Seconds(0);
   return {.replicas =
               data_parallel_times(parameters, strategy, workload, devices_per_node, performance, software),
@@ -143,7 +143,7 @@ IterationTime iteration_time(const ScheduleShape& shape, ScheduleTimes times,
   result.breakdown.optimizer = times_of_end.optimizer;
   result.pipeline = pipeline_time(result.schedule, end);
   result.total = result.pipeline + times_of_end.data_communication + times_of_end.optimizer;
-  // The wait is what is left, so that the parts add up whatever was rounded.
+  // The bubble is the remainder, so that the parts add up despite rounding.
   result.breakdown.bubble = Seconds(0);
   result.breakdown.bubble = std::max(result.total - sum(result.breakdown), Seconds(0));
   return result;

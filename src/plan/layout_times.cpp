@@ -74,7 +74,7 @@ void LayoutTimes::time_recomputation(const Recomputation& recompute) {
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     Stage& stage = stages_[i];
     if (exchanges_) {
-      // What hides collectives depends on what is recomputed, and so does what is offloaded.
+      // Overlap of collectives depends on what is recomputed, and so does offloading.
       if (offloads_activations(layout_.offload) && base_.system.host) {
         set_activation_transfers(*exchanges_, layers_.activations(recompute), layout_.offload,
                                  base_.model.layers, host_link());
@@ -100,7 +100,7 @@ void LayoutTimes::fill_spans(const Recomputation& recompute, std::vector<ChunkSp
 }
 
 std::size_t LayoutTimes::place_of(const Recomputation& recompute) {
-  // They are asked for one after the other, each for one strategy or two.
+  // Recomputations are queried in order, each for one or two strategies.
   const auto begin = recomputations_.begin() + std::ptrdiff_t(last_place_);
   auto found = std::find(begin, recomputations_.end(), recompute);
   if (found == recomputations_.end()) found = std::find(recomputations_.begin(), begin, recompute);
@@ -111,7 +111,7 @@ std::size_t LayoutTimes::place_of(const Recomputation& recompute) {
 
 void LayoutTimes::find_makespans(std::size_t first) {
   const std::size_t at_once = goes_round(shape_.kind) ? most_pipelines_at_once : 1;
-  // Those that follow recompute more and need less memory: where one is asked for, so will they be.
+  // Later recomputations recompute more and need less memory, so they will be queried after this one.
   std::array<std::size_t, most_pipelines_at_once> places{};
   std::array<std::span<const ChunkSpans>, most_pipelines_at_once> pipelines;
   std::size_t count = 0;

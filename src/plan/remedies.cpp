@@ -10,27 +10,27 @@
 namespace headroom {
 namespace {
 
-// A strategy that fits, and the changes that lead to it.
+// Strategy that fits, and the changes that lead to it.
 struct Fitting {
   std::vector<Edits> changes;
   Strategy strategy;
   Bytes peak;
   Verdict verdict = Verdict::fits;
-  Seconds iteration;  // 0 where time is not known
+  Seconds iteration;  // 0 if times are unknown
 };
 
-// The same strategy, or one that differs in what does nothing there.
+// Returns whether two strategies are equal, or differ only in fields without effect.
 bool same_account(const Fitting& x, const Fitting& y) {
   return x.strategy == y.strategy ||
          (x.peak == y.peak && x.iteration == y.iteration && x.iteration > Seconds(0));
 }
 
-// Asks one composer for all changes of a request.
+// Queries one composer for all changes of a request.
 class Trial {
  public:
   explicit Trial(const Request& base) : base_(base), composer_(base) {}
 
-  // If it uses the devices, is legal, can be launched and fits.
+  // Returns the strategy if it uses all GPUs, is legal, can be launched and fits.
   std::optional<Fitting> fitting(const Strategy& strategy) {
     if (devices(strategy) != devices(base_.strategy)) return std::nullopt;
     if (!illegalities(base_, strategy).empty()) return std::nullopt;
@@ -46,7 +46,8 @@ class Trial {
                    .iteration = base_.system.performance ? composer_.iteration(strategy) : Seconds(0)};
   }
 
-  // The first of those whose verdict PyTorch's allocator leaves as it is; where it leaves none, what it makes marginal.
+  // Returns the first strategies whose verdict PyTorch's allocator does not change; if there are none, those
+  // that it makes marginal.
   std::vector<Alternative> alternatives(const std::vector<Fitting>& found, std::size_t most) {
     constexpr std::size_t most_settled = 16;
     std::vector<Alternative> result;
@@ -68,8 +69,8 @@ class Trial {
   Composer composer_;
 };
 
-// Sets of at most `left` changes that fit, from those at or after `from`. None goes on from one that fits with more
-// than a margin.
+// Tries sets of at most `left` changes, from changes at or after `from`. A set that fits with more than the
+// margin is not extended.
 void try_sets(Trial& trial, const Request& base, const std::vector<Edits>& changes, std::size_t from,
               std::size_t left, const std::vector<Edits>& made, std::vector<Fitting>& found) {
   if (left == 0) return;
@@ -88,7 +89,8 @@ void try_sets(Trial& trial, const Request& base, const std::vector<Edits>& chang
   }
 }
 
-// Drops every set that holds a whole other one of no worse verdict: it has a change that it could do without.
+// Drops every set that contains another set with a verdict as good: the set has a change that it could do
+// without.
 void keep_smallest(std::vector<Fitting>& found) {
   const auto holds = [](const Fitting& x, const Fitting& y) {
     return x.changes.size() > y.changes.size() && y.verdict <= x.verdict &&
@@ -105,7 +107,7 @@ void keep_smallest(std::vector<Fitting>& found) {
   found = std::move(smallest);
 }
 
-// Of those that come to the same, keeps the one of the fewest changes.
+// Keeps the set with the fewest changes among sets with the same result.
 void keep_distinct(std::vector<Fitting>& found) {
   std::stable_sort(found.begin(), found.end(),
                    [](const Fitting& x, const Fitting& y) { return x.changes.size() < y.changes.size(); });
@@ -127,7 +129,7 @@ std::vector<Alternative> remedies(const Request& request, std::size_t most) {
   std::vector<Fitting> found;
   std::vector<Edits> changes = changes_on_same_devices(request);
   try_sets(trial, request, changes, 0, 2, {}, found);
-  if (found.empty()) {  // what goes to the host is the last resort
+  if (found.empty()) {  // offloading is the last resort
     for (Edits& change : changes_of_offloading(request)) changes.push_back(std::move(change));
     try_sets(trial, request, changes, 0, 2, {}, found);
   }
@@ -161,7 +163,7 @@ std::vector<Alternative> improvements(const Plan& plan, std::size_t most) {
   }
   std::stable_sort(found.begin(), found.end(), quicker);
 
-  // What a second change adds to the best single ones.
+  // Number of best single changes that a second change extends.
   constexpr std::size_t most_extended = 4;
   const std::size_t singles = std::min(found.size(), most_extended);
   for (std::size_t i = 0; i < singles; ++i) {
@@ -169,7 +171,7 @@ std::vector<Alternative> improvements(const Plan& plan, std::size_t most) {
     first.strategy = found[i].strategy;
     for (const Edits& change : changes) {
       const Request twice = changed(first, change);
-      if (twice == changed(plan.request, change) || twice == first) continue;  // one of the two does nothing
+      if (twice == changed(plan.request, change) || twice == first) continue;  // one of the two has no effect
       if (std::optional<Fitting> fit = better(twice)) {
         fit->changes = {found[i].changes.front(), change};
         found.push_back(std::move(*fit));
@@ -178,7 +180,7 @@ std::vector<Alternative> improvements(const Plan& plan, std::size_t most) {
   }
   keep_distinct(found);
   std::stable_sort(found.begin(), found.end(), quicker);
-  // Neighbours of the best share its first change and say little more.
+  // Neighbours of the best share its first change and add little information.
   std::vector<Fitting> distinct;
   for (Fitting& fit : found) {
     const bool seen = std::any_of(distinct.begin(), distinct.end(), [&](const Fitting& other) {

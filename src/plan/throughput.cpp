@@ -29,7 +29,8 @@ OpsOfKinds ops_of_kinds(const ModelLayers& layers, OpsOf ops_of) {
   return ops;
 }
 
-// Returns the FLOPs of the ops, `times` over. Kinds whose letters stand for the same numbers are one expression.
+// Returns the FLOPs of the ops, multiplied by `times`. Kinds whose letters have equal values are one
+// expression.
 Flops counted(const ModelLayers& layers, const Bindings& letters, std::int64_t times, const OpsOfKinds& ops) {
   Flops sum;
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
@@ -46,7 +47,7 @@ Flops counted(const ModelLayers& layers, const Bindings& letters, std::int64_t t
   return sum;
 }
 
-// Returns the FLOPs of the recomputed products whose results are in a checkpoint's cache.
+// Returns the FLOPs of the recomputed GEMMs whose results are in a checkpoint's cache.
 Flops cached(const LayerKind& kind, const RecomputedOps& recomputed, const Bindings& letters) {
   const Expr flops = cached_flops(kind.ops, {}, recomputed).substitute(Symbol::micro_batch, symbols::B);
   return Flops((kind.count * flops).evaluate(bindings_of(kind.sizes, letters)));
@@ -59,7 +60,7 @@ RecomputedParts recomputed_parts(const ModelLayers& layers, const Strategy& stra
   const std::vector<StagePlace> places = stage_places(layers, strategy);
   const KindCounts all = counts_of(layers);
   const double passes = real(microbatches_of_chunk(shape) * shape.chunks);
-  const double copies = real(model_copies(shape.kind));  // each of which runs its part of the microbatches
+  const double copies = real(model_copies(shape.kind));  // each copy runs its share of the microbatches
   RecomputedParts parts;
   for (std::size_t i = 0; i < all.size(); ++i) parts.push_back(0);
   for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
@@ -77,7 +78,7 @@ RecomputedParts recomputed_parts(const ModelLayers& layers, const Strategy& stra
 
 IterationFlops iteration_flops(const Transformer& model, const ModelLayers& layers, const Strategy& strategy,
                                const Workload& workload, const RecomputedParts& recomputed) {
-  // Padding is no work that the model needs, nor are tokens that experts drop.
+  // The model needs neither padding nor tokens that experts drop.
   Bindings letters = bindings(model, strategy, workload);
   letters.bind(Symbol::vocabulary, static_cast<double>(model.vocabulary))
       .bind(Symbol::imbalance, fullest_rank(MoeImbalance{}, model, 1));
@@ -86,7 +87,7 @@ IterationFlops iteration_flops(const Transformer& model, const ModelLayers& laye
   const OpsOfKinds frozen =
       ops_of_kinds(layers, [](const LayerKind& kind) { return frozen_linears(kind.ops); });
 
-  // The backward pass has a product for the gradient of each of two factors, but for one where weights are frozen.
+  // The backward pass has a GEMM for the gradient of each of two factors, but only one if weights are frozen.
   Flops needed = counted(layers, letters, 3, ops_of_kinds(layers, [](const LayerKind& kind) {
                            return every_op(kind.ops) & ~frozen_linears(kind.ops);
                          }));
