@@ -10,8 +10,8 @@ namespace headroom {
 // Empty where it is not known.
 std::string allocator_line(const Plan& plan);
 
-// Returns what to expect, and what to set, if tensors fit but the allocator reserves more than the device has.
-// Empty where it does not.
+// Returns what to expect, and what to set, if tensors fit but the allocator reserves more than the GPU has.
+// Empty if it does not.
 std::string held_too_much(const Plan& plan);
 
 }  // namespace headroom

@@ -21,8 +21,8 @@ inline std::string set_text(const LayerChoice& choice, const LayerKind& kind) {
   return choice.ops == every_op(kind.ops) ? "the whole layer" : op_names(choice, kind);
 }
 
-// "dense: scores softmax; wide: the whole layer"; kinds that recompute nothing go unsaid, and where all say the same
-// it is said once.
+// Returns "dense: scores softmax; wide: the whole layer". Kinds that recompute nothing are omitted; if all
+// kinds recompute the same, it is stated once.
 inline std::string set_text(const KindChoices& choices, const ModelLayers& layers) {
   const std::string first = set_text(choices.front(), layers.kinds.front());
   bool alike = true;

@@ -141,7 +141,8 @@ std::string sum_lines(const ExplainedTable& table) {
   return text;
 }
 
-// Above the table of a kind, where there are several: how many layers are of it, and what its letters stand for.
+// Heading of a kind's table if there are several kinds: the number of its layers, and the meaning of its
+// letters.
 std::string kind_line(const ExplainedTable& kind) {
   std::string text = kind.position == KindPosition::layer
                          ? fmt::format("{} of the layers are '{}'", kind.count, kind.name)

@@ -8,7 +8,8 @@
 
 namespace headroom {
 
-// A sentence: what was found on so many devices, and what was looked at; in which time, where one was asked for.
+// Returns a sentence: what was found on so many GPUs, what was searched, and in which time, if a time was
+// given.
 std::string found_text(const Found& found, const Request& base, std::int64_t devices,
                        const std::optional<InTime>& in_time = {});
 

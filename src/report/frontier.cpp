@@ -163,7 +163,7 @@ Table batches_table(const FrontierReply& report) {
   return result;
 }
 
-// The fastest microbatch with all ranks alike, against the selective policy at the microbatch that was asked for.
+// Fastest microbatch with all ranks alike, against the selective policy at the requested microbatch.
 std::string batches_text(const FrontierReply& report) {
   if (!report.fastest) return {};
   const BatchChoice* const best = &report.batches[*report.fastest];

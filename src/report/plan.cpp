@@ -99,7 +99,7 @@ std::string typical_load_line(const EstimateReply& reply) {
   return {};
 }
 
-// Why the best plan is the best: its margin, where its time goes beside products, and what memory keeps it from.
+// Reasons why the best plan is the best: its margin, its time besides GEMMs, and what memory rules out.
 std::string choice_text(const PlanReply& report) {
   const std::vector<Candidate>& plans = report.result.plans;
   const Plan& best = account(report.accounts.front().evaluation);

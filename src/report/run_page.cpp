@@ -114,7 +114,8 @@ double signed_median(const PageGroup& group) {
   return median(std::move(errors));
 }
 
-// Errors of a group from too small on the left to too large on the right, the band, and their median as a line.
+// Strip of a group's errors, from too small on the left to too large on the right, with the band and the
+// median line.
 std::string strip_of(const PageGroup& group, double reach) {
   const double middle = strip_height / 2;
   const double left = strip_place(-run_plot::band, reach);

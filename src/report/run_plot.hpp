@@ -21,14 +21,16 @@ struct Point {
 // What a scale's numbers are called.
 enum class Scale : bool { seconds, gibibytes };
 
-// Marks tell groups apart by shape and by colour: which shape and colour the group of this number has. They repeat after 30.
+// Return the shape and the colour of the group of this number. Marks differ by both, and repeat after 30
+// groups.
 std::string mark_name(std::size_t group);     // of a symbol of mark_symbols()
 std::string colour_class(std::size_t group);  // of style()
 
 std::string mark_symbols();  // definitions, once in a page
 std::string style();         // CSS of what the plot and marks consist of, for a light and a dark background
 
-// A group of SVG, `whole` wide and high. Points stand by group in <g class="gN ...">. Expects figures above zero.
+// Returns a group of SVG, `whole` wide and high. Points stand by group in <g class="gN ...">. Expects figures
+// above zero.
 std::string plot(const std::string& title, Scale scale, const std::vector<Point>& points);
 
 }  // namespace headroom::run_plot

@@ -51,7 +51,8 @@ std::vector<std::string> names(const Table& table) {
   return result;
 }
 
-// The words of a text, where a line may end: at spaces, and within what is long behind a comma or a slash, or else an underscore.
+// Splits a text into words where a line may end: at spaces, and within a long word after a comma or a slash,
+// or else an underscore.
 std::vector<std::string_view> words_of(std::string_view text) {
   constexpr std::size_t long_list = 30;
   constexpr std::size_t longest_word = 38;
@@ -74,8 +75,8 @@ std::vector<std::string_view> words_of(std::string_view text) {
 // Whether a space stood between two neighbouring words of one text.
 bool apart(std::string_view one, std::string_view next) { return one.data() + one.size() != next.data(); }
 
-// The text in lines of at most `width` columns, the first of `first`, or of one word where that is wider. There is always
-// a line.
+// Returns the text in lines of at most `width` columns, the first line of `first`, or of one word if that is
+// wider. There is always a line.
 std::vector<std::string> lines_of(std::string_view text, std::size_t first, std::size_t width) {
   if (width_of(text) <= first) return {std::string(text)};
   std::vector<std::string> lines(1);
@@ -153,8 +154,7 @@ std::vector<std::string> leave_out(const Table& table, std::size_t screen, std::
   return names;
 }
 
-// Takes room from headings above numbers, then from texts, each time from the widest, until the line stands on the
-// screen.
+// Narrows headings above numbers, then texts, each time the widest, until the line fits on the screen.
 void narrow(const Table& table, std::size_t screen, std::vector<Place>& places) {
   for (const Align align : {Align::right, Align::left}) {
     for (std::size_t width = line_width<&Place::width>(places); width > screen; --width) {
@@ -212,7 +212,7 @@ std::string to_aligned(const Table& table, std::size_t screen) {
 
 namespace {
 
-// A flag and its value stay on a line: the spaces before what is no flag are not spaces until the text is in lines.
+// Keeps a flag and its value on one line: spaces before a value become ordinary only after the text is in lines.
 constexpr char kept_space = '\x1f';
 
 std::string with_values_kept(std::string_view command) {

@@ -45,8 +45,8 @@ inline std::string range_cell(std::string_view low, std::string_view high) {
 // A whole number of base units.
 inline std::string whole(double count) { return fmt::format("{:.0f}", count); }
 
-// The type that a dense peak is of, as data sheets write it: "BF16", "FP8". Peaks of FP16 and BF16 are alike, and
-// `half` is either.
+// Returns the type of a dense peak, as data sheets write it: "BF16", "FP8". Peaks of FP16 and BF16 are alike,
+// and `half` is either.
 inline std::string peak_name(Dtype dtype) {
   std::string name(name_of(dtype == Dtype::half ? Dtype::bf16 : dtype));
   name.resize(std::min(name.size(), name.find('_')));
@@ -86,7 +86,8 @@ std::string exchanges_line(const Plan& plan);
 bool across(const Plan& before, const Plan& after);
 std::string across_text(const Plan& before, const Plan& after);
 
-// One line: the choices that trade memory for time, with the dtype in which a stack sums gradients under such a strategy.
+// Returns one line with the choices that trade memory for time, and the dtype in which the stack sums
+// gradients under such a strategy.
 std::string policy_line(const Strategy& strategy, const Software& software);
 
 // The changes of an alternative, each as flags.
@@ -106,7 +107,8 @@ std::string more_sharding(const std::vector<std::string>& stacks);
 // A table in one of the formats that print tables.
 std::string render_table(const Table& table, const Style& style);
 
-// A report as it is printed: lines for reading no longer than the screen is wide. Markdown is left to whoever shows it.
+// Returns a report as it is printed: lines for readers fit the width of the screen. Markdown is left to its
+// viewer.
 std::string fitted(const std::string& text, const Style& style);
 
 // A verdict, or a text that says it, in the colour of what it means.

@@ -29,7 +29,8 @@ std::vector<Row> shown_rows(std::int64_t ranks, const TimelineSize& size, std::s
   return rows;
 }
 
-// Microbatches by their last digit: forward in digits, backward in letters from a, for weights alone in letters from A.
+// Mark of a microbatch by its last digit: digits for forward, letters from a for backward, letters from A for
+// weights alone.
 char mark(const Step& step) {
   constexpr std::array<char, 3> first{'0', 'a', 'A'};
   return static_cast<char>(first.at(static_cast<std::size_t>(step.pass)) +

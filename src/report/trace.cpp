@@ -35,8 +35,8 @@ class EventWriter {
   bool first_ = true;
 };
 
-// Of each rank: what it computes and sends; below all ranks the backward passes that run beside a forward pass, and below those
-// the collectives of data-parallel ranks.
+// Tracks of each rank: what it computes and sends. Below all ranks follow the backward passes that run beside
+// a forward pass, and then the collectives of data-parallel ranks.
 enum class Track : std::uint8_t { rank, beside, collectives };
 
 std::int64_t number_of(Track track, std::int64_t rank, std::int64_t ranks) {
