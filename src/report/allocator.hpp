@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-// Empty where it is not known.
+// Returns a sentence on reserved memory; empty if it is not known.
 std::string allocator_line(const Plan& plan);
 
 // Returns what to expect, and what to set, if tensors fit but the allocator reserves more than the GPU has.

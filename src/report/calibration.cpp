@@ -27,7 +27,7 @@ std::string covered_text(const ErrorGroup& group) {
                      100 * static_cast<double>(group.covered) / static_cast<double>(group.intervals));
 }
 
-// Errors of the fit beside those of the same samples held out.
+// Errors of the fit, next to the errors of the same samples held out.
 Table error_table(const Calibration& calibration) {
   Table table{.columns = {{"samples", Align::left},
                           {"count"},
@@ -117,7 +117,7 @@ Table replay_groups(const SampleReplay& replay) {
   return table;
 }
 
-// Of all samples of kinds whose rates have an interval, those that lie in it.
+// Returns how many samples lie in the interval, of all samples of kinds whose rates have one.
 std::string coverage_line(const ValidateSamplesReply& reply) {
   if (reply.intervals == 0) return "No rates of this system say in which interval samples should lie.\n\n";
   return fmt::format("{} of {} samples ({:.0f}%) lie in the 80% interval of their rates.\n\n", reply.covered,

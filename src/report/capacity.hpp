@@ -1,4 +1,4 @@
-// What a training run takes, in a sentence, in columns of tables of plans, and as JSON.
+// Time and cost of a training run: as a sentence, as columns of tables of plans, and as JSON.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ std::string human_price(const Training& training, double price);
 
 std::string training_line(const Training& training, const TrainingInterval& cost);
 
-// Headers and cells in the same order; none where no tokens are given.
+// Return headers and cells in the same order; none if no tokens are given.
 std::vector<Column> training_columns(const Training& training);
 std::vector<std::string> training_cells(const Training& training, const TrainingInterval& cost);
 

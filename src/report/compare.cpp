@@ -32,7 +32,7 @@ std::string relative(const ComparedTerm& term) {
   return fmt::format("{:+.1f}%", 100 * (term.after / term.before - 1));
 }
 
-// Terms that neither plan has are left out.
+// Leaves out terms that neither plan has.
 Table terms_table(const std::vector<ComparedTerm>& terms, const char* title, double unit, int digits) {
   Table table{.columns = {{title, Align::left}, {"before"}, {"after"}, {"difference"}, {""}}};
   for (const ComparedTerm& term : terms) {

@@ -43,7 +43,7 @@ std::string moment(const Plan& plan, const RankMemory& rank) {
                          : ", with its weights and those of the unit before it gathered");
 }
 
-// Every rank, in bytes, for spreadsheets.
+// Table of every rank, in bytes, for spreadsheets.
 Table bytes_table(const Plan& plan) {
   Table table{.columns = {{"pipeline_rank"}, {"layers"}, {"in_flight"}}};
   const auto first = std::find_if(memory_parts.begin(), memory_parts.end(),
@@ -69,7 +69,7 @@ Table bytes_table(const Plan& plan) {
   return table;
 }
 
-// The ranks worth a line on one screen: both ends and the peak rank.
+// Ranks worth a line on one screen: both ends and the peak rank.
 std::vector<std::size_t> shown_ranks(const Plan& plan, bool all) {
   constexpr std::size_t at_each_end = 4;
   std::vector<std::size_t> shown;
@@ -113,7 +113,7 @@ std::string bar(double part, double whole) {
   return std::string(static_cast<std::size_t>(std::max(std::lround(columns * part / whole), 1L)), '#');
 }
 
-// Where the memory of the peak rank goes: a bar for each part that takes any.
+// Memory of the peak rank: a bar for each part that takes any.
 Table memory_bars(const Plan& plan) {
   const RankMemory& rank = plan.ranks[plan.peak_rank];
   const Bytes capacity = plan.request.system.memory;
@@ -128,7 +128,7 @@ Table memory_bars(const Plan& plan) {
   return table;
 }
 
-// Where an iteration's time goes: a bar for each part that takes any.
+// Time of an iteration: a bar for each part that takes any.
 Table time_bars(const IterationTime& iteration) {
   Table table{.columns = {{"time", Align::left}, {"seconds"}, {"of iteration"}, {"", Align::left}}};
   for (const auto& [name, part] : breakdown_parts) {
@@ -141,7 +141,7 @@ Table time_bars(const IterationTime& iteration) {
   return table;
 }
 
-// Iteration time and what it means.
+// Iteration time, throughput and utilization.
 std::string time_line(const EstimateReply& report, const Plan& plan, const Style& style) {
   const Timing& timing = *plan.timing;
   const Throughput& rates = timing.throughput;
@@ -213,7 +213,7 @@ std::string timeline_text(const Trace& trace, const Plan& plan) {
          memory_plot(trace, static_cast<std::int64_t>(plan.peak_rank), end);
 }
 
-// An alternative on a line: its flags, and what it does to time and memory.
+// Alternative on one line: its flags, and its effect on time and memory.
 std::string alternative_line(const Alternative& alternative, const Plan& plan) {
   std::string effect;
   if (plan.timing && alternative.plan.timing) {
@@ -225,7 +225,7 @@ std::string alternative_line(const Alternative& alternative, const Plan& plan) {
   return fmt::format("  {}: {}\n", changes_text(alternative), effect);
 }
 
-// The plan at each load of the rank whose experts are wanted most.
+// Plan at each load of the rank with the busiest experts.
 std::string loads_text(const EstimateReply& report, const Plan& plan, const Style& style) {
   if (report.loads.empty()) return {};
   Table table{

@@ -52,7 +52,7 @@ OrderedJson pass_json(const PassCost& cost) {
           {"host_wait_seconds", cost.drained.count()}};
 }
 
-// Device time of one microbatch through one layer or one end of the model.
+// GPU time of one microbatch through one layer or one end of the model.
 OrderedJson cost_json(const LayerCost& cost) {
   return {{"forward_seconds", device_time(cost.forward).count()},
           {"backward_seconds", device_time(backward(cost)).count()},
@@ -160,7 +160,7 @@ OrderedJson layout_json(const Request& request) {
   return json;
 }
 
-// Null where nothing is offloaded.
+// Null if nothing is offloaded.
 OrderedJson host_json(const Plan& plan) {
   if (!plan.host) return nullptr;
   return {{"devices", plan.host->devices},

@@ -61,7 +61,7 @@ Table screen_table(const ExplainedTable& explained) {
   return table;
 }
 
-// Every stored tensor of the layer and the two ends, a row each.
+// Table of every saved tensor of the layer and the two ends, one per row.
 Table tensor_table(const ExplainReply& explanation) {
   Table table{.columns = {{"part", Align::left},
                           {"op", Align::left},
@@ -179,7 +179,7 @@ std::string as_list(const std::string& lines) {
   return list;
 }
 
-// What the ends of the model keep there.
+// Tensors that the ends of the model save.
 Expr kept_at(const ExplainReply& explanation, KindPosition position) {
   Expr sum;
   for (const ExplainedTable& kind : explanation.kinds) {

@@ -68,7 +68,7 @@ OrderedJson layer_kind_json(const ExplainedTable& table) {
   return json;
 }
 
-// The printed expression, or null where the stages are too uneven for one.
+// Returns the printed expression, or null if the stages are too uneven for one.
 OrderedJson in_symbols(const Derived& derived) {
   if (derived.expression.size() == 0) return nullptr;
   return to_string(derived.expression);

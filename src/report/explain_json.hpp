@@ -8,7 +8,7 @@ namespace headroom {
 
 OrderedJson explain_json(const ExplainReply& explanation);
 
-// Whether its layers are of more than one kind.
+// Returns whether the model has more than one kind of layer.
 bool has_several_kinds(const ExplainReply& explanation);
 
 }  // namespace headroom

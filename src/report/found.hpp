@@ -13,7 +13,7 @@ namespace headroom {
 std::string found_text(const Found& found, const Request& base, std::int64_t devices,
                        const std::optional<InTime>& in_time = {});
 
-// A problem as a sentence that names the flag.
+// Returns a problem as a sentence that names the flag.
 std::string problem_line(const Problem& problem);
 
 OrderedJson found_json(const Found& found);

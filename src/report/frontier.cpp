@@ -90,7 +90,7 @@ std::string mix_text(const std::vector<MixRun>& runs, const ModelLayers& layers,
   return text;
 }
 
-// Neighbours that do the same are one row.
+// Merges neighbours that do the same into one row.
 Table ranks_table(const StagedPoint& point, const ModelLayers& layers) {
   Table result{.columns = {{"ranks"},
                            {"total GiB"},

@@ -8,7 +8,7 @@
 
 namespace headroom {
 
-// `flags`: the strategy as it was asked about.
+// `flags` are the strategy as the user asked about it.
 std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags, const Style& style);
 
 }  // namespace headroom

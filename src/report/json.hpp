@@ -30,7 +30,7 @@ OrderedJson to_json(const PublishedSource& source);
 OrderedJson to_json(const Strategy& strategy);
 OrderedJson to_json(const Workload& workload, const Strategy& strategy);
 
-// The text of a report, which ends in a newline.
+// Returns the text of a report, which ends in a newline.
 std::string to_text(const OrderedJson& json);
 
 }  // namespace headroom

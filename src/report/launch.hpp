@@ -11,8 +11,8 @@ namespace headroom {
 // In lines, with what the launcher has no flag for.
 std::string launch_text(const LaunchFlags& launch, const Style& style);
 
-// What Megatron-Core has to be told: how layers lie where they do so unevenly, and of groups of more microbatches than
-// ranks; else nothing.
+// Returns what Megatron-Core must be told: an uneven layout of layers, and groups with more microbatches than
+// ranks; otherwise nothing.
 std::string launch_line(const Transformer& model, const Strategy& strategy);
 
 }  // namespace headroom

@@ -11,10 +11,10 @@ namespace headroom {
 Table candidates_table(const PlanReply& report, const std::vector<Candidate>& candidates,
                        const std::vector<Outlook>& outlooks, std::size_t most);
 
-// The command that looks closer at a candidate.
+// Returns the command that estimates a candidate.
 std::string command_of(const PlanReply& report, const PlanWords& asked, const Candidate& candidate);
 
-// The best plans in base units, for spreadsheets.
+// Returns the best plans in base units, for spreadsheets.
 Table csv_table(const PlanReply& report);
 
 }  // namespace headroom

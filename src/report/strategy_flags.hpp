@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-// Where a command names the model and the stack, whose own defaults need no flags.
+// Returns the flags for a command that names the model and the stack, whose defaults need no flags.
 std::string strategy_flags(const Strategy& strategy, const Software& software, const Transformer& model);
 
 }  // namespace headroom

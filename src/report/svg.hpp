@@ -1,4 +1,4 @@
-// What the pictures share.
+// Shared parts of the pictures.
 #pragma once
 
 #include <array>

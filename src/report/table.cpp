@@ -72,7 +72,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-// Whether a space stood between two neighbouring words of one text.
+// Returns whether a space stood between two neighbouring words of a text.
 bool apart(std::string_view one, std::string_view next) { return one.data() + one.size() != next.data(); }
 
 // Returns the text in lines of at most `width` columns, the first line of `first`, or of one word if that is
@@ -138,7 +138,7 @@ std::vector<Place> places_of(const Table& table) {
   return places;
 }
 
-// Leaves out columns until the others can stand on the screen. Returns the names of those left out.
+// Hides columns until the others fit on the screen. Returns the names of hidden columns.
 std::vector<std::string> leave_out(const Table& table, std::size_t screen, std::vector<Place>& places) {
   std::vector<std::string> names;
   while (line_width<&Place::least>(places) > screen) {
@@ -212,7 +212,7 @@ std::string to_aligned(const Table& table, std::size_t screen) {
 
 namespace {
 
-// Keeps a flag and its value on one line: spaces before a value become ordinary only after the text is in lines.
+// Stands for a space that keeps a flag and its value on one line, until the text is in lines.
 constexpr char kept_space = '\x1f';
 
 std::string with_values_kept(std::string_view command) {

@@ -1,4 +1,4 @@
-// How numbers and strategies read in reports.
+// Text of numbers and strategies in reports.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline std::string human(Bytes bytes) {
   return fmt::format("{}{:.0f} B", sign, count);
 }
 
-// A column in GiB, for tables whose header names the unit.
+// Returns a number in GiB, for tables whose header names the unit.
 inline std::string in_gib(Bytes bytes) { return fmt::format("{:.2f}", bytes.count() / gibi); }
 
 // "9.5%", of a part of one.
@@ -72,17 +72,19 @@ inline std::string human_count(double count) {
 // "46.7B parameters, 12.9B active, 12.7B of them without the embedding".
 std::string parameters_text(const ParameterCounts& counts);
 
-// Microbatches alive at once on a rank, in parts of one where it holds several virtual stages.
+// Microbatches in flight on a rank, as fractions if the rank holds several virtual stages.
 double in_flight(const Plan& plan, const RankMemory& rank);
 
 // One line: parallel sizes, microbatch and batch.
 std::string layout_line(const Strategy& strategy, const Workload& workload);
 
-// What passes gather and reduce of divided weights and gradients, and what of it shows: a line, or nothing where they do not.
+// Returns a line on what passes gather and reduce of sharded weights and gradients, with the exposed part;
+// empty if they do neither.
 std::string exchanges_line(const Plan& plan);
 
-// Whether two plans run on different systems or training stacks, and if so how their times differ: "torchtitan-2025 takes 21.0%
-// longer than nemo-2025: 2.1 s more for exposed DP communication; 0.5 s less for GEMMs", with what each exchanges.
+// Return whether two plans run on different systems or training stacks, and how their times differ:
+// "torchtitan-2025 takes 21.0% longer than nemo-2025: 2.1 s more for exposed DP communication; 0.5 s less for
+// GEMMs". The text includes what each exchanges.
 bool across(const Plan& before, const Plan& after);
 std::string across_text(const Plan& before, const Plan& after);
 
@@ -90,32 +92,33 @@ std::string across_text(const Plan& before, const Plan& after);
 // gradients under such a strategy.
 std::string policy_line(const Strategy& strategy, const Software& software);
 
-// The changes of an alternative, each as flags.
+// Returns the changes of an alternative, each as flags.
 std::vector<std::string> change_texts(const Alternative& alternative);
 std::string changes_text(const Alternative& alternative);
 
-// How a part is called in reports: "GEMMs" for gemm, "launch overhead" for launch_overhead.
+// Returns the name of a part in reports: "GEMMs" for gemm, "launch overhead" for launch_overhead.
 std::string words(std::string_view name);
 
-// The parts of an iteration in which one plan is furthest behind another, largest first: "5.1 s more for bubble".
-// Expects plans whose time is known.
+// Returns the parts of an iteration in which one plan is furthest behind another, largest first: "5.1 s more
+// for bubble". Expects plans whose time is known.
 std::string more_time(const Plan& best, const Plan& other, std::size_t most, const char* word = "more");
 
-// What other stacks do where something does not fit on one that shards no weights; empty of one that does.
+// Returns what other stacks do if a plan does not fit on a stack that shards no weights; empty for a stack
+// that shards them.
 std::string more_sharding(const std::vector<std::string>& stacks);
 
-// A table in one of the formats that print tables.
+// Renders a table in one of the formats that print tables.
 std::string render_table(const Table& table, const Style& style);
 
 // Returns a report as it is printed: lines for readers fit the width of the screen. Markdown is left to its
 // viewer.
 std::string fitted(const std::string& text, const Style& style);
 
-// A verdict, or a text that says it, in the colour of what it means.
+// Returns a verdict, or a text that states it, in the verdict's colour.
 std::string painted(const std::string& text, Verdict verdict, const Style& style);
 std::string painted(const std::string& text, bool good, const Style& style);
 
-// What a field is called where it heads a column: "TP" for tensor_parallel; without a short name, the field itself.
+// Returns the column heading of a field: "TP" for tensor_parallel; without a short name, the field itself.
 std::string heading_of(std::string_view field);
 
 }  // namespace headroom

@@ -17,7 +17,7 @@ struct Row {
   std::vector<double> load;  // of each column: the part that the rank computes
 };
 
-// Evenly from the first to the last.
+// Returns ranks evenly spaced from the first to the last.
 std::vector<Row> shown_rows(std::int64_t ranks, const TimelineSize& size, std::size_t columns) {
   const std::int64_t count = std::min(ranks, size.rows);
   std::vector<Row> rows;
@@ -37,7 +37,7 @@ char mark(const Step& step) {
                            static_cast<char>(step.microbatch % 10));
 }
 
-// Two passes beside each other take every second column.
+// Two overlapping passes take every second column each.
 enum class Columns : std::uint8_t { all, even, odd };
 
 // Fills the columns whose middle lies between the two times.

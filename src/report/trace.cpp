@@ -11,7 +11,7 @@ namespace {
 
 double microseconds(Seconds time) { return time.count() * 1e6; }
 
-// Writes events, one a line, in parts: the whole text, let alone a document, may be larger than memory.
+// Writes events in parts, one per line, since the whole text may be larger than memory.
 class EventWriter {
  public:
   explicit EventWriter(const std::function<void(const std::string& text)>& write) : write_(write) {}
@@ -81,7 +81,7 @@ void write_spans(EventWriter& out, const ReplayedStep& event, std::int64_t ranks
   if (!below) write_span(out, "transfer", track, event.end, event.sent, arguments);
 }
 
-// The memory of one rank over time, written where it changes.
+// Memory of one rank over time, written when it changes.
 class MemoryCounter {
  public:
   MemoryCounter(EventWriter& out, std::int64_t rank, const ResidentMemory& resident)

@@ -1,4 +1,4 @@
-// How measured and predicted figures of runs read, in tables and in figures.
+// Text of measured and predicted figures of runs, in tables and plots.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ std::string points(double part);
 // "-4.36%", or of a ratio "-0.34 points".
 std::string error_text(double error, bool ratio);
 
-// A size of errors, in percent or in points.
+// Returns a size of errors, in percent or in points.
 std::string size_text(double error, bool ratio);
 
 std::string value_text(Measure measure, double value);
@@ -25,7 +25,7 @@ std::string covered_rows(std::size_t covered, std::size_t intervals);
 // "385 of 677 runs are predicted, 292 skipped".
 std::string predicted_text(const ValidateReply& reply);
 
-// The rows of a group, largest error first; rows alike keep their order.
+// Returns the rows of a group, largest error first; equal rows keep their order.
 std::vector<Comparison> worst_first(const ValidateReply& reply, const std::string& group);
 
 }  // namespace headroom
