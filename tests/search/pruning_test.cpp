@@ -152,10 +152,12 @@ Request request_on(const char* model, const char* stack) {
 }
 
 TEST_CASE("pruning: a search visits what the rules call legal, and nothing else, on stacks of all kinds") {
-  for (const auto& [model, stack] :
+  for (const auto& [of, on] :
        {std::pair{"gpt2-small", "megatron-2022"}, std::pair{"mixtral-8x7b", "megatron-core-2025"},
         std::pair{"nemotron-h-8b", "nemo-2025"}, std::pair{"llama-3-8b", "torchtitan-2025"},
         std::pair{"llama-3-8b", "deepspeed-2025"}, std::pair{"gpt-oss-20b", "hf-trainer"}}) {
+    const char* const model = of;
+    const char* const stack = on;
     CAPTURE(model);
     CAPTURE(stack);
     check_pruning(request_on(model, stack));
