@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -106,6 +107,11 @@ class ConfigReader {
     std::vector<T> values;
     const Json* value = find(key);
     if (value == nullptr) return values;
+    const auto whole = [](const Json& item) { return item.is_number_integer(); };
+    if (std::is_integral_v<T> && value->is_array() && !std::all_of(value->begin(), value->end(), whole)) {
+      report(key, "must be a list of integers");
+      return values;
+    }
     try {
       values = value->get<std::vector<T>>();
     } catch (const Json::exception&) {

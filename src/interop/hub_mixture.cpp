@@ -101,13 +101,19 @@ class Mixture {
                                           : 2048,
                                     widths);
     const bool kimi = is("kimi_linear");
+    for (const char* const key : {"num_experts", "num_experts_per_token", "moe_intermediate_size",
+                                  "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"}) {
+      if (kimi && !config_.has(key)) config_.report(key, "is missing, and has no default in this model type");
+    }
+    if (kimi && config_.text("moe_router_activation_func", "sigmoid") != "sigmoid")
+      config_.report("moe_router_activation_func", "must be sigmoid: other scores are not modelled");
     const char* count = (glm || kimi) && config_.has("num_experts") ? "num_experts" : "n_routed_experts";
     if (v2 && !config_.has("num_experts_per_tok")) {
       config_.report("num_experts_per_tok", "is missing, and has no default in this model type");
     }
     experts(count, v2 ? 64 : glm ? 128 : 256, 8, width);
     const char* const shared_key = kimi ? "num_shared_experts" : "n_shared_experts";
-    if (const std::int64_t shared = or_null(shared_key, v2 ? 2 : 1, 0); shared > 0) {
+    if (const std::int64_t shared = or_null(shared_key, v2 ? 2 : kimi ? 0 : 1, 0); shared > 0) {
       config_.stands_for("experts/shared_feedforward", shared_key);
       experts_["shared_feedforward"] = shared * width;
     }
@@ -119,7 +125,7 @@ class Mixture {
       config_.report("num_expert_group", "must be 1");
     if (config_.integer("moe_layer_freq").value_or(1) != 1) config_.report("moe_layer_freq", "must be 1");
     const Range dense{0, std::max<std::int64_t>(1, static_cast<std::int64_t>(layers_.size()))};
-    expert_layers(config_.integer("first_k_dense_replace", v2 ? 0 : glm ? 1 : 3, dense), 1);
+    expert_layers(config_.integer("first_k_dense_replace", v2 || kimi ? 0 : glm ? 1 : 3, dense), 1);
   }
 
   void gpt_oss() {

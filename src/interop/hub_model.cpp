@@ -6,7 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "headroom/core/contains.hpp"
+#include <fmt/format.h>
+
 #include "headroom/model/transformer.hpp"
 #include "interop/hub_assumptions.hpp"
 #include "interop/hub_hybrid.hpp"
@@ -240,17 +241,45 @@ class Translation {
     });
   }
 
+  // Returns which layers have the mixer, by lists of numbers from 1.
+  std::vector<bool> places_of(const HubLayers& where, ConfigReader& inner) {
+    const auto layers = static_cast<std::int64_t>(layers_.size());
+    const auto read = [&](std::string_view name) {
+      const std::string key(name);
+      std::vector<bool> has(layers_.size());
+      if (!inner.has(key)) inner.report(key, "is missing, and has no default in this model type");
+      for (const std::int64_t number : inner.template list<std::int64_t>(key)) {
+        if (layers == 0) break;
+        if (number < 1 || number > layers) {
+          inner.report(key, fmt::format("must be of the layers 1 to {} (found {})", layers, number));
+        } else if (has[static_cast<std::size_t>(number - 1)]) {
+          inner.report(key, fmt::format("names layer {} twice", number));
+        } else {
+          has[static_cast<std::size_t>(number - 1)] = true;
+        }
+      }
+      return has;
+    };
+    const std::vector<bool> mixing = read(where.places);
+    const char* const rest = "full_attn_layers";  // layers with attention
+    std::vector<bool> others = read(rest);
+    others.flip();
+    if (mixing != others)
+      inner.report(rest, fmt::format("must be the layers that {} leaves out", where.places));
+    return mixing;
+  }
+
   void mixers() {
     with_hub_mixer([&](const auto& row) {
       const HubLayers& where = row.hub_layers;
       ConfigReader inner = where.object.empty() ? config_ : config_.inside(std::string(where.object));
       mixer_ = sizes_of(row, inner);
-      const auto places = inner.template list<std::int64_t>(std::string(where.places));
+      const std::vector<bool> placed = where.places.empty() ? std::vector<bool>() : places_of(where, inner);
       const bool listed = !layer_types_.empty() || !where.places.empty();
       const std::int64_t every = listed ? 0 : config_.integer(std::string(where.interval), 4, layer_counts);
       for (std::size_t i = 0; i < layers_.size(); ++i) {
         const auto number = static_cast<std::int64_t>(i) + 1;
-        const bool mixes = !where.places.empty() ? contains(places, number)
+        const bool mixes = !where.places.empty() ? placed[i]
                            : listed              ? i < layer_types_.size() && layer_types_[i] == where.word
                                                  : number % every != 0;
         if (mixes) layers_[i].mixer = row.name;

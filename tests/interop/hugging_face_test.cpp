@@ -242,8 +242,24 @@ TEST_CASE("hub: mixers of the delta rule, by an interval, a list of words, or a 
                           "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
                           "v_head_dim": 128, "mla_use_nope": true,
                           "linear_attn_config": {"num_heads": 32, "head_dim": 128, "kda_layers":
-                            [1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 17, 18, 19, 21, 22, 23, 25, 26]}})"),
+                            [1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 17, 18, 19, 21, 22, 23, 25, 26],
+                            "full_attn_layers": [4, 8, 12, 16, 20, 24, 27]}})"),
              "kimi-linear-48b-a3b");
+  const auto lists = [](const std::string& kda, const std::string& full) {
+    return problems_of(R"({"model_type": "kimi_linear", "num_hidden_layers": 4, "num_experts": 256,
+      "num_experts_per_token": 8, "moe_intermediate_size": 1024, "kv_lora_rank": 512, "qk_nope_head_dim": 128,
+      "qk_rope_head_dim": 64, "v_head_dim": 128, "linear_attn_config": {"kda_layers": )" +
+                       kda + R"(, "full_attn_layers": )" + full + "}}");
+  };
+  const auto mentions = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(lists("[1, 2, 3]", "[4]").empty());
+  CHECK(mentions(lists("[1, 2, 5]", "[4]"), "kda_layers: must be of the layers 1 to 4 (found 5)"));
+  CHECK(mentions(lists("[1, 2, 2]", "[4]"), "kda_layers: names layer 2 twice"));
+  CHECK(mentions(lists("[1, 2]", "[4]"), "full_attn_layers: must be the layers that kda_layers leaves out"));
+  CHECK(mentions(lists("[1.5]", "[4]"), "kda_layers: must be a list of integers"));
+  CHECK(mentions(problems_of(R"({"model_type": "kimi_linear"})"), "kda_layers: is missing"));
   const Transformer listed = imported(R"({"model_type": "qwen3_next", "num_hidden_layers": 3,
       "layer_types": ["linear_attention", "linear_attention", "full_attention"]})")
                                  .model;
