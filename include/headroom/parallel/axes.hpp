@@ -1,7 +1,7 @@
-// How many ranks a run has along each axis, which ranks form a group, and how the groups lie over the nodes.
+// The number of ranks along each axis, the groups that ranks form, and how groups lie over the nodes.
 //
-// A device is numbered by its place on every axis, the first axis of a grid fastest. All groups, the communicators that
-// take device memory and the ranks that hold the same weights follow from a grid.
+// A GPU is numbered by its place on every axis; the first axis of a grid varies fastest. A grid determines
+// all groups, the communicators that take GPU memory, and the ranks that hold the same weights.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace headroom {
 
-// Ranks along each axis, 1 where an axis is not used.
+// Number of ranks along each axis; 1 if an axis is not used.
 class AxisSizes {
  public:
   [[nodiscard]] constexpr std::int64_t operator[](ParallelAxis axis) const {
@@ -36,7 +36,8 @@ struct AxisExtent {
   friend bool operator==(const AxisExtent&, const AxisExtent&) = default;
 };
 
-// The axes that number the devices of a run, fastest first. Along ParallelAxis::data lie the replicas of a class of weights.
+// The axes that number the GPUs of a run, fastest first. ParallelAxis::data counts the replicas of a class of
+// weights.
 using RankGrid = FixedVector<AxisExtent, axis_count>;
 
 constexpr std::int64_t ranks(const RankGrid& grid) {
@@ -45,7 +46,7 @@ constexpr std::int64_t ranks(const RankGrid& grid) {
   return product;
 }
 
-// Of the weights outside experts, or of those of experts: both have the same devices in every pipeline rank.
+// Returns the grid for dense weights or for expert weights. Both have the same GPUs in every pipeline rank.
 constexpr RankGrid grid_of(const AxisSizes& sizes, WeightClass weights = WeightClass::dense) {
   const AxisExtent pipeline{ParallelAxis::pipeline, sizes[ParallelAxis::pipeline]};
   const std::int64_t stage =
@@ -64,18 +65,18 @@ constexpr RankGrid grid_of(const AxisSizes& sizes, WeightClass weights = WeightC
           pipeline};
 }
 
-// How the ranks of a group lie over the nodes.
+// Size of a group, and how its ranks lie over the nodes.
 struct Group {
   std::int64_t ranks = 1;
-  std::int64_t ranks_in_node = 1;   // of the same group
-  std::int64_t rings_per_node = 1;  // groups like it that leave a node at the same time
-  std::int64_t nodes_apart = 1;     // neighbours in different nodes, counted along the cluster
-  std::int64_t nodes_spanned = 1;   // from its first node to its last, those between among them
+  std::int64_t ranks_in_node = 1;   // ranks of the group in one node
+  std::int64_t rings_per_node = 1;  // such groups that communicate out of a node at the same time
+  std::int64_t nodes_apart = 1;     // distance of neighbours in different nodes, along the cluster
+  std::int64_t nodes_spanned = 1;   // nodes from its first to its last, inclusive
   friend auto operator<=>(const Group&, const Group&) = default;
 };
 
-// The ranks that differ in their place on one axis only. Where a group's span of devices does not divide a node some
-// group straddles two, and the smallest part that it has in one counts.
+// Returns the group of the ranks that differ only in their place on one axis. If a group's span of GPUs does
+// not divide a node, some group straddles two nodes; its smallest part in a node counts.
 constexpr Group group_along(const RankGrid& grid, ParallelAxis axis, std::int64_t devices_per_node) {
   std::int64_t stride = 1;
   std::int64_t size = 1;
@@ -98,8 +99,9 @@ constexpr Group group_along(const RankGrid& grid, ParallelAxis axis, std::int64_
           .nodes_spanned = 1 + stride * (size - 1) / devices_per_node};
 }
 
-// Along every axis: the group that a rank is in. Along ParallelAxis::data, of the weights outside experts. Where the
-// context-parallel group is in parts of `context_inner` ranks, also its part, and the ranks at the same place of every part.
+// The groups of a rank, one along each axis. The group along ParallelAxis::data is that of dense weights. If
+// `context_inner` splits the context-parallel group into parts, there are two more groups: the rank's part,
+// and the ranks at the same place of every part.
 class Groups {
  public:
   constexpr Groups() = default;
@@ -124,7 +126,7 @@ class Groups {
   [[nodiscard]] constexpr const Group& operator[](ParallelAxis axis) const {
     return along_[static_cast<std::size_t>(axis)];
   }
-  // Of the context-parallel group, or of a part of it.
+  // Returns the context-parallel group or one of its parts.
   [[nodiscard]] constexpr const Group& context(GroupPart part) const {
     if (part == GroupPart::whole) return along_[static_cast<std::size_t>(ParallelAxis::context)];
     return part == GroupPart::inner ? inner_ : outer_;
@@ -137,8 +139,8 @@ class Groups {
   Group outer_{};
 };
 
-// How many ranks hold the same weights of a class, and sum their gradients: the ranks that divide a sequence do, beside
-// those that divide the batch.
+// Returns the number of ranks that hold the same weights of a class and sum their gradients. For dense
+// weights these are the ranks that split the batch (DP) or a sequence (CP).
 constexpr std::int64_t replicas(const AxisSizes& sizes, WeightClass weights) {
   const std::int64_t tokens = sizes[ParallelAxis::context] * sizes[ParallelAxis::data];
   if (weights == WeightClass::dense) return tokens;
@@ -156,8 +158,8 @@ constexpr Group replica_group(const AxisSizes& sizes, WeightClass weights, std::
   return group_along(grid, ParallelAxis::data, devices_per_node);
 }
 
-// Of the ranks that hold the same weights of a class, `size` that follow each other (inner), or those of the same place in
-// each such part (outer).
+// Returns a part of the ranks that hold the same weights of a class. inner: `size` consecutive ranks. outer:
+// the ranks at the same place in each of these parts.
 constexpr Group part_of_replica_group(const AxisSizes& sizes, WeightClass weights, std::int64_t size,
                                       GroupPart part, std::int64_t devices_per_node) {
   const std::int64_t stage =
@@ -171,8 +173,8 @@ constexpr Group part_of_replica_group(const AxisSizes& sizes, WeightClass weight
                      devices_per_node);
 }
 
-// The ranks of a pipeline rank that differ in their place on the axes of tensor and context parallelism, or on that of data
-// parallelism too.
+// Returns the group of all TP x CP ranks of a pipeline rank, or with `with_data` of all its TP x CP x DP
+// ranks.
 constexpr Group stage_group(const AxisSizes& sizes, bool with_data, std::int64_t devices_per_node) {
   const std::int64_t own = sizes[ParallelAxis::tensor] * sizes[ParallelAxis::context];
   const std::int64_t data = sizes[ParallelAxis::data];
@@ -182,8 +184,8 @@ constexpr Group stage_group(const AxisSizes& sizes, bool with_data, std::int64_t
   return group_along(grid, ParallelAxis::tensor, devices_per_node);
 }
 
-// The first and the last pipeline rank, which hold the same word embedding. Only they take part, so a node has no more
-// of these groups than a pipeline rank has devices.
+// Returns the group of the first and the last pipeline rank, which hold the same word embedding. Only they
+// take part, so a node has at most as many of these groups as a pipeline rank has GPUs.
 constexpr Group ends_group(const AxisSizes& sizes, std::int64_t devices_per_node) {
   const std::int64_t all = ranks(grid_of(sizes));
   const std::int64_t stage = all / sizes[ParallelAxis::pipeline];
@@ -194,8 +196,9 @@ constexpr Group ends_group(const AxisSizes& sizes, std::int64_t devices_per_node
           .nodes_spanned = 1 + (all - stage) / devices_per_node};
 }
 
-// A pipeline rank and the next one, from the last round to the first: in a node where every device shares one with its peer.
-// All devices of a node that belong to the rank send at the same time.
+// Returns the link from a pipeline rank to the next one; the last rank links to the first. The link is inside
+// a node if every GPU shares a node with its peer. All GPUs of a node that belong to the rank send at the
+// same time.
 constexpr Group pipeline_link(const AxisSizes& sizes, std::int64_t rank, std::int64_t devices_per_node) {
   const std::int64_t stage = ranks(grid_of(sizes)) / sizes[ParallelAxis::pipeline];
   const std::int64_t next = (rank + 1) % sizes[ParallelAxis::pipeline];
@@ -207,11 +210,11 @@ constexpr Group pipeline_link(const AxisSizes& sizes, std::int64_t rank, std::in
       .ranks = 2, .ranks_in_node = in_node ? 2 : 1, .rings_per_node = std::min(stage, devices_per_node)};
   if (in_node) return link;
   link.nodes_apart = std::max<std::int64_t>(1, stage / devices_per_node);
-  link.nodes_spanned = 1 + stage * (sizes[ParallelAxis::pipeline] - 1) / devices_per_node;  // by all stages
+  link.nodes_spanned = 1 + stage * (sizes[ParallelAxis::pipeline] - 1) / devices_per_node;  // all stages
   return link;
 }
 
-// The groups of more than one rank that a device is in, by axis.
+// Returns the number of axes along which a GPU is in a group of more than one rank.
 constexpr std::int64_t communicators(const AxisSizes& sizes) {
   std::int64_t count = 0;
   for (const AxisRow& row : parallel_axes) count += sizes[row.axis] > 1 ? 1 : 0;

@@ -1,5 +1,5 @@
-// An op table under tensor and sequence parallelism and a recomputation policy: what one tensor-parallel rank
-// stores and computes. Rules on placements and on who makes and keeps a value; no closed forms.
+// What one TP rank stores and computes of an op table, given its sharding and recomputation. The rules go by
+// placements and by which op makes, saves or reads a value. There are no closed forms.
 #pragma once
 
 #include <cstdint>
@@ -17,33 +17,33 @@
 
 namespace headroom {
 
-// A checkpoint saves the random state to make the same dropout masks again: PyTorch's CPU generator, 5,056
-// bytes [torch.get_rng_state().numel()]. It lies in host memory when the model is on a GPU.
+// Bytes of random state that a checkpoint saves to recompute the same dropout masks: PyTorch's CPU generator
+// [torch.get_rng_state().numel()]. The state lies in host memory even if the model is on a GPU.
 inline constexpr std::int64_t checkpoint_random_state_bytes = 5056;
 
-// One line of the composed table.
+// A tensor that the backward pass needs.
 struct StoredTensor {
-  int op = nowhere;         // the first op that keeps it
+  int op = nowhere;         // the first op that saves it
   ValueId value = nowhere;  // nowhere: the checkpoint's random state
   std::string_view name;
   std::string_view why;
   Dtype dtype = Dtype::half;
   Monomial bytes;         // on one rank
-  bool kept = true;       // false: dropped, and made again by the recomputation
-  bool received = false;  // a copy that an exchange brought or sent
+  bool kept = true;       // false: dropped and recomputed
+  bool received = false;  // a copy that a collective received or sent
 };
 
-// Two of a value of which a half is kept, or that is kept before and after a reduction.
+// A value has two entries if half of it is kept, or if it is kept both before and after a reduction.
 using StoredTensors = std::vector<StoredTensor>;
 
-// Which ops of a table make, keep and read a value.
+// The ops of a table that produce, save and read a value.
 struct ValueUse {
   OpSet producer = 0;         // at most one
-  OpSet savers = 0;           // their backward needs it
-  OpSet split_savers = 0;     // those of them that run on 1/t
-  OpSet gathered_savers = 0;  // those that keep it as it was gathered
+  OpSet savers = 0;           // their backward passes need it
+  OpSet split_savers = 0;     // savers that run on 1/t
+  OpSet gathered_savers = 0;  // savers that keep the gathered value
   OpSet readers = 0;
-  bool copy = false;  // of fewer than 16 bits, which those that need it can make of what they read
+  bool copy = false;  // below 16 bits: savers can make it again from what they read
   friend bool operator==(const ValueUse&, const ValueUse&) = default;
 };
 
@@ -64,12 +64,12 @@ constexpr ValueUse use_of(const OpTable& table, ValueId value) {
   return use;
 }
 
-// What becomes of a value under a recomputation.
+// What a recomputation does with a value.
 struct Fate {
-  bool needed = false;    // by a backward pass, or as what a recomputation starts from
-  bool kept = false;      // from forward to backward; a value that is needed and not kept is made again
-  bool gathered = false;  // ops that run on 1/t need what is kept of it, or made again
-  bool whole = false;     // they keep it as it was gathered
+  bool needed = false;    // by a backward pass, or as an input of the recomputation
+  bool kept = false;      // from forward to backward; if needed and not kept: recomputed
+  bool gathered = false;  // ops that run on 1/t need the kept or recomputed value
+  bool whole = false;     // these ops keep the gathered value
   friend bool operator==(const Fate&, const Fate&) = default;
 };
 
@@ -85,7 +85,7 @@ constexpr Fate fate_of(const ValueUse& use, const RecomputedOps& recomputed) {
           .whole = (kept ? use.gathered_savers & ~recomputed.ops : use.gathered_savers) != 0};
 }
 
-// How a value that is kept or made again lies on the ranks.
+// Returns the placement of a value that is kept or recomputed.
 constexpr Placement stored_placement(const Value& value, const Fate& fate, const Sharding& sharding,
                                      const RecomputedOps& recomputed) {
   if (value.placement != Placement::boundary) return value.placement;
@@ -93,8 +93,8 @@ constexpr Placement stored_placement(const Value& value, const Fate& fate, const
   return recomputed.shard_checkpoint && value.producer == nowhere ? Placement::split : Placement::boundary;
 }
 
-// A value of a table that can be stored, and which ops use it. Where an op keeps a copy of its own that an exchange
-// brought, that is one more.
+// A value of a table that can be stored, and the ops that use it. A copy that a collective brought, if an op
+// keeps one, is a Storable of its own.
 struct Storable {
   ValueId value = nowhere;
   ValueUse use;
@@ -102,7 +102,7 @@ struct Storable {
 };
 using Storables = std::vector<Storable>;
 
-// The ops that keep such a copy.
+// Returns the ops that keep a received copy of a value.
 constexpr OpSet receivers_of(const OpTable& table, ValueId value, const Sharding& sharding) {
   OpSet ops;
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
@@ -138,16 +138,17 @@ constexpr Storables storables(const OpTable& table, const Sharding& sharding, De
   return result;
 }
 
-// One of them that is kept, or made again.
+// A storable value that is kept or recomputed.
 struct StoredValue {
-  std::size_t index = 0;  // among the storables
+  std::size_t index = 0;  // in Storables
   Placement placement = Placement::boundary;
   bool kept = true;
-  bool pinned = false;  // nobody needs it, but it shares an allocation with a view that is kept
-  bool half = false;    // of it
+  bool pinned = false;  // not needed, but shares an allocation with a view that is kept
+  bool half = false;    // only half of the value
 };
 
-// Whether a value is what a reduce-scatter made: a linear on 1/t of the weights whose output is in sequence shards.
+// Returns whether a value is the output of a reduce-scatter: a linear on 1/t of the weights with its output
+// in sequence shards.
 constexpr bool is_scattered(const OpTable& table, ValueId value, const Sharding& sharding) {
   if (!sharding.tensor || !sharding.sequence || table[value].producer == nowhere) return false;
   const Op& op = table.ops()[static_cast<std::size_t>(table[value].producer)];
@@ -155,9 +156,9 @@ constexpr bool is_scattered(const OpTable& table, ValueId value, const Sharding&
          table[value].placement == Placement::boundary && op.outputs[0] == value;
 }
 
-// What the backward pass of a table needs of `values`: the rule of what is stored, once for all who list or count it.
-// The members of a buffer stand or fall together, so `values` has all of them or none. A checkpoint's random state
-// comes on top.
+// Calls visit(StoredValue) for each of `values` that the backward pass of a table needs. Everything that
+// lists or counts stored tensors uses this rule. The members of a buffer are kept together, so `values` has
+// all of them or none. The random state of a checkpoint is not included.
 template <class Visit>
 constexpr void visit_stored(const OpTable& table, std::span<const Storable> values, const Sharding& sharding,
                             const RecomputedOps& recomputed, Detail detail, Visit visit) {
@@ -169,7 +170,7 @@ constexpr void visit_stored(const OpTable& table, std::span<const Storable> valu
       const auto id = static_cast<std::size_t>(values[i].value);
       const bool scattered = recomputed.caches_reductions && is_scattered(table, values[i].value, sharding);
       if (recomputed.cached.contains(id) || scattered) fate.needed = fate.kept = true;
-      // What the linear itself made is kept too: a sum over its part of the weights, of all tokens.
+      // The output of the linear itself is kept too: partial sums, for all tokens.
       if (scattered && (values[i].use.producer & recomputed.ops) == 0)
         visit(StoredValue{.index = i, .placement = Placement::whole});
       if (recomputed.half_cached.contains(id)) {
@@ -234,8 +235,7 @@ constexpr StoredTensor stored_tensor(const OpTable& table, const Storable& of, c
 
 }  // namespace detail
 
-// Every tensor that the backward pass of `table` needs: those that are kept, and those that a recomputation makes
-// again.
+// Returns every tensor that the backward pass of `table` needs, kept or recomputed.
 constexpr StoredTensors stored_tensors(const OpTable& table, const Sharding& sharding,
                                        const RecomputedOps& recomputed = {}, Detail detail = Detail::paper) {
   StoredTensors result;
@@ -253,7 +253,7 @@ constexpr StoredTensors stored_tensors(const OpTable& table, const Sharding& sha
   return result;
 }
 
-// Bytes that stay between forward and backward.
+// Returns the bytes that stay from the forward to the backward pass.
 constexpr Expr kept_bytes(const StoredTensors& tensors) {
   Expr sum;
   for (const StoredTensor& tensor : tensors) {
@@ -262,7 +262,7 @@ constexpr Expr kept_bytes(const StoredTensors& tensors) {
   return sum;
 }
 
-// Bytes that a recomputation makes again: its working set, alive from the recomputation to the end of that backward.
+// Returns the bytes that a recomputation makes. This working set stays until the end of its backward pass.
 constexpr Expr dropped_bytes(const StoredTensors& tensors) {
   Expr sum;
   for (const StoredTensor& tensor : tensors) {
@@ -271,7 +271,7 @@ constexpr Expr dropped_bytes(const StoredTensors& tensors) {
   return sum;
 }
 
-// Forward FLOPs of the matrix products of `ops` on one rank [K22 appendix A: GEMMs only].
+// Returns the forward FLOPs of the GEMMs of `ops` on one rank [K22 appendix A: GEMMs only].
 constexpr Expr forward_flops(const OpTable& table, const Sharding& sharding, OpSet ops) {
   Expr sum;
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
@@ -283,7 +283,7 @@ constexpr Expr forward_flops(const OpTable& table, const Sharding& sharding, OpS
   return sum;
 }
 
-// Of them, those that a recomputation of `ops` does not run again because a cache keeps what they make.
+// Returns the forward FLOPs that a recomputation skips because a cache keeps the outputs.
 constexpr Expr cached_flops(const OpTable& table, const Sharding& sharding, const RecomputedOps& recomputed) {
   Expr sum;
   for (std::size_t i = 0; i < table.ops().size(); ++i) {

@@ -1,5 +1,5 @@
-// Context parallelism of a strategy: which ranks of a group exchange heads, and how they may attend
-// [Megatron-LM, training/arguments.py; Transformer Engine,
+// Context parallelism of a strategy: the ranks of a group that exchange heads, and the kinds of communication
+// that attention allows [Megatron-LM, training/arguments.py; Transformer Engine,
 // attention/dot_product_attention/context_parallel.py].
 #pragma once
 
@@ -10,26 +10,26 @@
 
 namespace headroom {
 
-// U: context-parallel ranks that change tokens for heads among each other. By default of a2a_p2p as many as
-// the key/value heads of a tensor-parallel rank allow, since what they exchange is less than a ring passes
-// on.
+// Returns U, the number of context-parallel ranks that exchange tokens for heads. The default for a2a_p2p is
+// as many as the key/value heads of a TP rank allow, since an all-to-all sends less than a ring.
 std::int64_t context_inner(const Transformer& model, const Strategy& strategy);
 
-// Whether context-parallel ranks may attend so in a layer: only all-to-all has kernels for sinks, and only it
-// and all-gather for windows and chunks.
+// Returns whether attention of a layer can use this communication. Attention sinks need all-to-all. Windows
+// and chunks need all-to-all or all-gather.
 bool admits(const Architecture& layer, CpComm how);
 
-// How context-parallel ranks may attend in all layers of a model: p2p and the others, or what sliding windows
-// and attention sinks leave of them.
+// Returns the kinds of communication that all layers of a model can use: all kinds, or those that sliding
+// windows and attention sinks allow.
 std::vector<CpComm> admitted_cp_comm(const Transformer& model);
 
-// Sequences from this length on are tried in parts by default, of at least so many tokens each: below it
-// keeping all of a sequence on a rank costs little, and a ring shows beside the attention to shorter parts.
+// Searches split sequences from `long_sequence` tokens on by default, into parts of at least `shortest_part`
+// tokens. In shorter sequences, keeping the whole sequence on a rank costs little. With shorter parts,
+// attention is too short to hide a ring.
 inline constexpr std::int64_t long_sequence = 32'768;
 inline constexpr std::int64_t shortest_part = 4'096;
 
-// The most parts of a sequence of that length that are tried by default: 1 where it is short, or where
-// attention cannot be divided.
+// Returns the largest number of parts that a search splits a sequence of this length into by default. Returns
+// 1 if the sequence is short, or if attention cannot be split.
 std::int64_t most_parts(const Transformer& model, std::int64_t sequence);
 
 }  // namespace headroom

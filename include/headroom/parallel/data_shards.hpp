@@ -1,9 +1,9 @@
-// What data-parallel ranks divide under a strategy on a training stack: how many shards there are of each
-// class of weights, which ranks hold them, and how often weights are gathered and gradients reduced.
+// What data-parallel ranks shard under a strategy on a training stack: the number of shards of each class of
+// weights, the ranks that hold them, and how often weights are gathered and gradients reduced.
 //
-// The ranks that hold the same weights of a class (parallel/axes.hpp) are divided into groups that share one
-// copy of what is sharded. Groups hold the same: gradients are reduced in each, and then over the ranks of
-// the same place in all of them.
+// The ranks that hold the same weights of a class (parallel/axes.hpp) form shard groups. Each group shares
+// one copy of what is sharded. Gradients are reduced within each group, then across groups over the ranks
+// with the same shard.
 #pragma once
 
 #include "headroom/hardware/software.hpp"
@@ -11,13 +11,13 @@
 
 namespace headroom {
 
-// Copies of what is sharded: 1, unless a size of shards is given.
+// Returns the number of copies of what is sharded: 1 unless `shard_size` is set.
 constexpr std::int64_t shard_copies(const Strategy& strategy) {
   if (strategy.shard_size == 0 || strategy.data_sharding == DataSharding::none) return 1;
   return replicas(strategy) / strategy.shard_size;
 }
 
-// Ranks that divide what is sharded of a class of weights; 1 where nothing is.
+// Returns the number of ranks that share one copy of a class of weights, or 1 if nothing is sharded.
 constexpr std::int64_t shards(const Strategy& strategy, WeightClass weights) {
   if (strategy.data_sharding == DataSharding::none) return 1;
   return replicas(axis_sizes(strategy), weights) / shard_copies(strategy);
@@ -39,27 +39,27 @@ constexpr bool shards_weights(const Strategy& strategy) {
   return strategy.data_sharding == DataSharding::zero3;
 }
 
-// Whether shards are of the fp32 weights that the optimizer steps. Without main parameters it steps weights
-// of 16 bits there too.
+// Returns whether shards are of the fp32 main parameters that the optimizer steps. Without main parameters,
+// the optimizer steps 16-bit weights, and shards are of these.
 constexpr bool shards_main_params(const Software& software, const Optimizer& optimizer) {
   return software.sharding.weights == ShardedWeights::main_params &&
          optimizer.main_params == MainParams::fp32;
 }
 
-// Whether weights are gathered in the passes of every microbatch, unit by unit. A pipeline rank gathers its
-// own once an iteration [torch, distributed/pipelining/stage.py, backward_maybe_with_nosync].
+// Returns whether the passes of every microbatch gather weights, unit by unit. A pipeline rank gathers its
+// weights once an iteration [torch, distributed/pipelining/stage.py, backward_maybe_with_nosync].
 constexpr bool gathers_in_passes(const Strategy& strategy) {
   return shards_weights(strategy) && strategy.pipeline_parallel == 1;
 }
 
-// Whether a rank has all weights that it gathered at the end of a forward pass.
+// Returns whether a rank still has all its gathered weights at the end of a forward pass.
 constexpr bool keeps_gathered(const Strategy& strategy) {
   return strategy.no_reshard_after_forward || strategy.pipeline_parallel > 1;
 }
 
-// Whether gradients are reduced in every backward pass, so that none outlive it whole. A stack that sums the
-// gradients of several microbatches first has nothing to sum where there is one [accelerate,
-// Accelerator.accumulate enters no_sync only between steps of the optimizer].
+// Returns whether every backward pass reduces its gradients, so that no unsharded gradient outlives it. A
+// stack that sums the gradients of several microbatches first also reduces in the pass if there is only one
+// [accelerate, Accelerator.accumulate enters no_sync only between steps of the optimizer].
 constexpr bool reduces_in_passes(const Strategy& strategy, const Workload& workload,
                                  const Software& software) {
   return shards_gradients(strategy) && strategy.pipeline_parallel == 1 &&
@@ -67,41 +67,42 @@ constexpr bool reduces_in_passes(const Strategy& strategy, const Workload& workl
           microbatches(strategy, workload) == 1);
 }
 
-// Of the gradients that a step reads. Where the weights that are stepped are what ranks hold, they have the
-// dtype of those, whatever that of their sum is [PyTorch,
+// Returns the dtype of the gradients that an optimizer step reads. If ranks hold the weights that are
+// stepped, gradients have the dtype of these weights, whatever the dtype of their sum [PyTorch,
 // torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce, orig_dtype].
 constexpr Dtype stepped_gradient_dtype(const Strategy& strategy, const Software& software) {
   if (software.sharding.weights == ShardedWeights::copies) return strategy.gradient_dtype;
   return shards_main_params(software, strategy.optimizer) ? Dtype::fp32 : Dtype::half;
 }
 
-// Of the gradients that a rank keeps from one microbatch to the next: of sums that are reduced at the end,
-// that of the sum [PyTorch, torch/distributed/fsdp/_fully_shard/_fsdp_param.py,
-// to_accumulated_grad_if_needed].
+// Returns the dtype of the gradients that a rank keeps from one microbatch to the next. Gradients that are
+// summed unsharded and reduced at the end have the dtype of the sum [PyTorch,
+// torch/distributed/fsdp/_fully_shard/_fsdp_param.py, to_accumulated_grad_if_needed].
 constexpr Dtype kept_gradient_dtype(const Strategy& strategy, const Workload& workload,
                                     const Software& software) {
   const bool sums_whole = shards_gradients(strategy) && !reduces_in_passes(strategy, workload, software);
   return sums_whole ? strategy.gradient_dtype : stepped_gradient_dtype(strategy, software);
 }
 
-// In which data-parallel ranks sum gradients: whole ones as they are.
+// Returns the dtype in which data-parallel ranks reduce gradients. Unsharded gradients are reduced in the
+// dtype that the step reads.
 constexpr Dtype reduced_gradient_dtype(const Strategy& strategy, const Software& software) {
   return shards_gradients(strategy) ? strategy.gradient_dtype : stepped_gradient_dtype(strategy, software);
 }
 
-// Whether a rank has its gradients of a class twice, as the backward pass makes them and in the buckets that
-// are reduced.
+// Returns whether a rank has its gradients of a class twice: as the backward pass makes them, and in the
+// buckets that are reduced.
 constexpr bool copies_gradients(const Strategy& strategy, const Software& software, WeightClass weights) {
   return software.sharding.copies_gradients && strategy.data_sharding == DataSharding::none &&
          replicas(axis_sizes(strategy), weights) > 1;
 }
 
-// Whether the reduction of gradients that are whole leaves each rank its shard of the sums.
+// Returns whether reducing unsharded gradients leaves each rank only its shard of the sums.
 constexpr bool reduces_to_shards(const Strategy& strategy, const Software& software) {
   return shards_optimizer(strategy) && software.gradient_reduction == GradientReduction::reduce_scatter;
 }
 
-// How ranks divide what they hold alike.
+// The fields of a strategy that say how data-parallel ranks shard.
 struct ShardingChoice {
   DataSharding data_sharding = DataSharding::none;
   std::int64_t shard_size = 0;
@@ -124,8 +125,8 @@ inline Strategy with_sharding(Strategy strategy, const ShardingChoice& choice) {
   return strategy;
 }
 
-// Whether strategies of a layout that divide so much have the same passes and shards, and add to gradients of
-// the same dtype, so that they differ in the state of ranks and the end of an iteration alone.
+// Returns whether two sharding choices give a layout the same passes and shards, and sum gradients in the
+// same dtype. Such strategies differ only in the state of ranks and at the end of an iteration.
 constexpr bool same_passes(const ShardingChoice& x, const ShardingChoice& y, const Strategy& layout,
                            const Software& software) {
   const bool whole = x.data_sharding == DataSharding::none || y.data_sharding == DataSharding::none;
@@ -137,7 +138,7 @@ constexpr bool same_passes(const ShardingChoice& x, const ShardingChoice& y, con
          stepped_gradient_dtype(layout, software) == layout.gradient_dtype;  // kept_gradient_dtype
 }
 
-// Whether passes gather weights or reduce gradients unit by unit.
+// Returns whether passes gather weights or reduce gradients unit by unit.
 constexpr bool has_units(const Strategy& strategy, const Workload& workload, const Software& software) {
   return gathers_in_passes(strategy) || reduces_in_passes(strategy, workload, software);
 }

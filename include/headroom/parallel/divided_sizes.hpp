@@ -1,4 +1,4 @@
-// Sizes of a layer that the ranks of an axis split into equal shares [Megatron-LM, core/utils.py, divide].
+// Sizes of a layer that the ranks of an axis split evenly [Megatron-LM, core/utils.py, divide].
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct DividedSize {
   std::string_view why = {};  // ends the error about CP ranks that do not divide it
 };
 
-// Calls visit(size) for each size of a layer, which is a model of one kind or a kind of layers.
+// Calls visit(size) for each size of a layer that ranks split. `layer` is a model of one kind, or a kind of
+// layers.
 template <class Layer, class Visit>
 void visit_divided_sizes(const Layer& layer, const Visit& visit) {
   using enum ParallelAxis;
@@ -39,8 +40,8 @@ void visit_divided_sizes(const Layer& layer, const Visit& visit) {
   }
 }
 
-// Returns the largest number of ranks of an axis that splits all layers of a model evenly. Its divisors do,
-// too. Returns 0 if the axis splits nothing.
+// Returns the largest number of ranks of an axis that splits all layers of a model evenly. Every divisor of
+// it does so, too. Returns 0 if the axis splits nothing.
 inline std::int64_t most_ranks(const Transformer& model, ParallelAxis axis) {
   std::int64_t most = 0;
   const auto take = [&](const DividedSize& size) {

@@ -1,6 +1,5 @@
-// FLOPs of one iteration, of matrix products only [K22 appendix A]. Model FLOPs are what the model needs;
-// hardware FLOPs are what runs, recomputation included. MFU and HFU divide them by iteration time, devices and
-// peak.
+// FLOPs of one iteration, GEMMs only [K22 appendix A]. Model FLOPs are what the model needs. Hardware FLOPs
+// are what runs, recomputation included. MFU and HFU divide these by iteration time, number of GPUs and peak.
 #pragma once
 
 #include "headroom/model/layer_kinds.hpp"
@@ -10,20 +9,20 @@ namespace headroom {
 
 namespace detail {
 
-// Forward FLOPs of the ops of a table for all B sequences of an iteration, on all ranks together.
+// Returns the forward FLOPs of `ops` for all B sequences of an iteration, summed over all ranks.
 constexpr Expr iteration_flops(const OpTable& table, OpSet ops) {
   return forward_flops(table, {}, ops).substitute(Symbol::micro_batch, symbols::B);
 }
 
-// What the backward passes of L layers run again.
+// Returns the FLOPs that the backward passes of L layers recompute.
 constexpr Expr recompute_flops(const Architecture& architecture, const RecomputedOps& recomputed) {
   return symbols::L * iteration_flops(layer_ops(architecture), recomputed.ops);
 }
 
 }  // namespace detail
 
-// The backward pass takes twice the forward: a product for the input gradient and one for the weight
-// gradient.
+// Returns the model FLOPs of an iteration. The backward pass takes twice the forward pass: one GEMM for the
+// input gradient and one for the weight gradient.
 constexpr Expr model_flops(const Architecture& architecture) {
   const OpTable layer = layer_ops(architecture);
   const OpTable head = head_ops(architecture);
@@ -31,18 +30,18 @@ constexpr Expr model_flops(const Architecture& architecture) {
               detail::iteration_flops(head, every_op(head)));
 }
 
-// With `recompute` in every layer.
+// Returns the hardware FLOPs of an iteration if every layer recomputes `recomputed`.
 constexpr Expr hardware_flops(const Architecture& architecture, const RecomputedOps& recomputed) {
   return model_flops(architecture) + detail::recompute_flops(architecture, recomputed);
 }
 
-// K22's convention, which counts a recomputation as if it had a backward pass of its own [K22 eq. 8]. For
-// comparison with the paper's HFU only: a recomputation runs once.
+// Returns the hardware FLOPs in the convention of K22, which counts a recomputation as if it had a backward
+// pass of its own [K22 eq. 8]. Only for comparison with the HFU of the paper: a recomputation runs once.
 constexpr Expr hardware_flops_k22(const Architecture& architecture, const RecomputedOps& recomputed) {
   return model_flops(architecture) + 3 * detail::recompute_flops(architecture, recomputed);
 }
 
-// Model FLOPs of layers of any kinds.
+// Returns the model FLOPs of a model with any kinds of layers.
 inline Expr model_flops_of(const ModelLayers& layers) {
   Expr forward;
   for (const LayerKind& kind : layers.kinds)

@@ -67,9 +67,9 @@ struct RuleCase : Asked {
   LayerTables& tables;
   const LayerSizes* layer = nullptr;
   std::string_view field = {};  // for rows that name no field
-  std::string_view name = {};   // of the listed item, or of the size that is split
+  std::string_view name = {};   // name of the listed item, or of the size that is split
   std::string_view why = {};    // ends the problem
-  std::int64_t size = 0;        // of what is split
+  std::int64_t size = 0;        // size that is split
   std::int64_t parts = 1;       // number of parts it is split into
   std::size_t place = 0;        // index in the list
 };
@@ -80,7 +80,7 @@ struct Rule {
   std::string_view text;  // each {} is the next value of `shown`
   std::string_view source;
   std::vector<std::string> (*shown)(const RuleCase& it) = nullptr;
-  // Of launchers: sets the value that a launch without a flag has.
+  // Only for rules of launchers: sets the value of a launch without the flag.
   void (*put_usual)(Strategy& strategy) = nullptr;
 };
 
@@ -134,8 +134,8 @@ constexpr RuleSet rules_of(Whose whose) { return {.whose = static_cast<unsigned>
 
 // All rules except launchers'.
 inline constexpr RuleSet all_rules{.whose = all_whose & ~static_cast<unsigned>(Whose::launcher)};
-// Rules of mechanism and stack that a search checks once, for each layout, for each data sharding of a
-// layout, or for each recomputation of that.
+// Rules of mechanism and stack that a search checks at one level: for each layout, for each data sharding of
+// a layout, or for each recomputation.
 constexpr RuleSet searched_rules(Reads reads) { return {.whose = 3, .reads = static_cast<unsigned>(reads)}; }
 
 // A rule that a strategy breaks.
@@ -162,8 +162,8 @@ std::vector<Problem> stack_illegalities(const Software& software, const Strategy
 // Returns what the GPUs of a system cannot compute (`Whose::device`), or what it lacks a host for
 // (`Whose::host`).
 std::vector<Problem> system_illegalities(const System& system, const Strategy& strategy, Whose whose);
-// Returns what a stack's launcher has no flag for. An estimate warns about it, searches and suggestions skip
-// it unless it is asked for, and a launch names it.
+// Returns what a stack's launcher has no flag for. An estimate warns about it and a launch names it. Searches
+// and suggestions skip it unless the user sets it.
 std::vector<Problem> launcher_gaps(const Software& software, const Transformer& model,
                                    const Strategy& strategy);
 

@@ -1,5 +1,6 @@
-// Sets of Megatron-Core's modules that are worth recomputing in a model: those of its mixtures of experts and of latent attention,
-// where recomputing core attention alone saves nothing and recomputing whole layers sends tokens to their experts twice.
+// Sets of Megatron-Core's modules that are worth recomputing in models with mixtures of experts, latent
+// attention or other mixers. For them, recomputing only core attention saves nothing, and recomputing whole
+// layers sends tokens to their experts twice.
 #pragma once
 
 #include <string>
@@ -10,8 +11,9 @@
 
 namespace headroom {
 
-// From the least recomputed to the most; none for a model that has neither. FP8 with delayed scaling recomputes no activation and
-// no normalization [Megatron-LM, transformer_config.py], so it has none either.
+// Returns sets of modules, from the least recomputation to the most. Returns none for other models. Returns
+// none for FP8 with delayed scaling, which recomputes neither activations nor normalizations [Megatron-LM,
+// transformer_config.py].
 std::vector<std::vector<std::string>> module_choices(const Transformer& model, Precision precision);
 
 }  // namespace headroom

@@ -1,6 +1,7 @@
-// The parts of a layer whose saved tensors Megatron-Core sends to the host between forward and backward pass, by name
-// [--fine-grained-activation-offloading, --offload-modules, docs/user-guide/features/fine_grained_activation_offloading.md], as
-// ops of our tables. What an op of such a part saves goes there, unless an op outside saves it too.
+// Modules of a layer whose saved tensors Megatron-Core can offload to the host between forward and backward
+// pass, as ops of our tables [--fine-grained-activation-offloading, --offload-modules,
+// docs/user-guide/features/fine_grained_activation_offloading.md]. A module offloads what its ops save,
+// unless an op outside saves the tensor too.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace headroom {
 
 struct OffloadModule {
   std::string_view name;
-  std::string_view ops;  // with spaces between; empty: core attention
+  std::string_view ops;  // names of ops, separated by spaces; empty: core attention
 };
 
 inline constexpr std::array offload_modules{
@@ -29,7 +30,7 @@ inline constexpr std::array offload_modules{
     OffloadModule{"moe_act", "expert_clamp expert_activation weigh"},
 };
 
-// The input of a checkpoint under full recomputation, which is no part of a layer.
+// The input of a checkpoint under full recomputation, which belongs to no module of a layer.
 inline constexpr std::string_view layer_input = "layer_input";
 
 constexpr const OffloadModule* find_offload_module(std::string_view name) {
@@ -39,10 +40,10 @@ constexpr const OffloadModule* find_offload_module(std::string_view name) {
   return nullptr;
 }
 
-// Of a table; none where it has no such part.
+// Returns the ops of a module in a table; empty if the table has none of them.
 constexpr OpSet ops_of(const OffloadModule& part, const OpTable& table) { return ops_among(part.ops, table); }
 
-// The names of those that layers of some kind have.
+// Returns the names of the modules that at least one kind of layers has.
 inline std::vector<std::string_view> parts_of(const ModelLayers& layers) {
   std::vector<std::string_view> names;
   for (const OffloadModule& part : offload_modules) {
@@ -62,7 +63,7 @@ inline OpSet offloading_ops(const std::vector<std::string>& modules, const OpTab
   return set;
 }
 
-// The ops that a kept value waits for: those that save it, and those that run again from it.
+// Returns the ops that a kept value waits for: those that save it, and those that are recomputed from it.
 constexpr OpSet holders_of(const ValueUse& use, const RecomputedOps& recomputed) {
   return (use.savers & ~recomputed.ops) | (use.readers & recomputed.ops);
 }

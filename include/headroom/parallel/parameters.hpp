@@ -1,4 +1,4 @@
-// The parameters that one tensor-parallel rank holds of an op table, by class of weights and by how they are kept.
+// Counts the parameters of an op table that one TP rank holds, by class of weights and by how they are kept.
 #pragma once
 
 #include "headroom/expr/expr.hpp"
@@ -7,21 +7,21 @@
 
 namespace headroom {
 
-// Weights that one rank holds of the products of an op.
+// Returns the weights in the GEMMs of an op that one rank holds.
 constexpr Expr product_weights(const Op& op, const Sharding& sharding) {
   Expr sum;
   for (const MatrixProduct& product : op.products) sum += weights_on_rank(product, sharding);
   return sum;
 }
 
-// Weights and biases that one rank holds of an op.
+// Returns the weights and biases of an op that one rank holds.
 constexpr Expr parameters(const Op& op, const Sharding& sharding) {
   Expr sum;
   for (const Amount& part : op.parameters) sum += on_rank(part, sharding);
   return op.kind != OpKind::linear || op.shares_weights ? sum : sum + product_weights(op, sharding);
 }
 
-// What ops of a table hold, each as `of` says.
+// Returns the sum of `of(op)` over the ops of a table.
 template <class Of>
 constexpr Expr sum_over(const OpTable& table, const Of& of) {
   Expr sum;
@@ -29,13 +29,13 @@ constexpr Expr sum_over(const OpTable& table, const Of& of) {
   return sum;
 }
 
-// Parameters of a class that one rank holds.
+// Returns the parameters of one class of weights that one rank holds.
 constexpr Expr parameters(const OpTable& table, const Sharding& sharding, WeightClass weights) {
   return sum_over(table,
                   [&](const Op& op) { return op.weights == weights ? parameters(op, sharding) : Expr(); });
 }
 
-// Those of them that are factors of products of fewer than 16 bits.
+// Returns the weights of one class whose GEMMs run below 16 bits and that have no 16-bit copy.
 constexpr Expr narrow_weights(const OpTable& table, const Sharding& sharding, WeightClass weights) {
   return sum_over(table, [&](const Op& op) {
     const bool narrow = op.weights == weights && multiplies_narrow(op) && !op.weights_at_half;
@@ -43,14 +43,14 @@ constexpr Expr narrow_weights(const OpTable& table, const Sharding& sharding, We
   });
 }
 
-// And those that are so beside 16 bits that stay: of an output layer.
+// Returns the weights of output layers whose GEMMs run below 16 bits while 16-bit weights stay beside them.
 constexpr Expr narrow_output_weights(const OpTable& table, const Sharding& sharding) {
   return sum_over(table, [&](const Op& op) {
     return op.weights_at_half && !op.shares_weights ? product_weights(op, sharding) : Expr();
   });
 }
 
-// All of them.
+// Returns the parameters of all classes that one rank holds.
 constexpr Expr parameters(const OpTable& table, const Sharding& sharding) {
   return parameters(table, sharding, WeightClass::dense) + parameters(table, sharding, WeightClass::expert);
 }

@@ -1,5 +1,5 @@
-// The parts of a layer that Megatron-Core recomputes by name [--recompute-modules, core/transformer/transformer_config.py],
-// as ops of our tables.
+// Modules of a layer that Megatron-Core can recompute, as ops of our tables [--recompute-modules,
+// core/transformer/transformer_config.py].
 #pragma once
 
 #include <array>
@@ -28,10 +28,10 @@ inline constexpr auto recompute_modules = with_those_of_mixers(
     },
     recompute_modules_of_mixers);
 
-// Whether an op is among those of a module, as its list names them.
+// Returns whether an op belongs to a module with this list of ops. An empty list is core attention.
 constexpr bool is_among(std::string_view ops, const Op& op) {
   if (ops.empty()) return op.core_attention;
-  // An adapter's are those of the linear that it stands beside.
+  // The ops of an adapter belong to the linear that it adapts.
   const std::string_view name = op.name.substr(0, op.name.find("_lora_"));
   for (std::size_t at = ops.find(name); at != std::string_view::npos; at = ops.find(name, at + 1)) {
     const std::size_t end = at + name.size();
@@ -56,7 +56,7 @@ constexpr OpSet ops_among(std::string_view ops, const OpTable& table) {
   return set;
 }
 
-// Of a table; none where it has no such part.
+// Returns the ops of a module in a table; empty if the table has none of them.
 constexpr OpSet ops_of(const RecomputeModule& part, const OpTable& table) {
   return ops_among(part.ops, table);
 }

@@ -9,7 +9,7 @@
 
 namespace headroom {
 
-// A set of ops of one table, and one of its values.
+// Sets of ops and of values of one table.
 using OpSet = BitSet<OpTable::max_ops>;
 using ValueSet = BitSet<OpTable::max_values>;
 
@@ -21,7 +21,7 @@ constexpr OpSet op_bit(std::size_t op) {
 
 constexpr OpSet every_op(const OpTable& table) { return OpSet::first(table.ops().size()); }
 
-// Those of a table that have one of these names.
+// Returns the ops of a table with one of these names.
 constexpr OpSet ops_named(const OpTable& table, std::initializer_list<std::string_view> names) {
   OpSet set;
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
@@ -40,21 +40,23 @@ constexpr OpSet core_attention_ops(const OpTable& table) {
   return set;
 }
 
-// Which ops the backward pass runs again, and what that lets the forward pass drop.
+// Ops that the backward pass recomputes, and values that the forward pass can therefore drop.
 //
-// As a region (a checkpoint, as K22 and Megatron's core_attn): what the ops make and only they keep is
-// dropped; what they make for ops outside stays. What `discarded` ops make (Megatron's
-// output-discarding checkpoint) is dropped, whoever keeps it. Either way what they read from outside must be kept.
+// Ops form a region: a checkpoint, as in K22 or Megatron's core_attn. Values that only the region itself
+// needs are dropped; values that it makes for ops outside stay. Outputs of `discarded` ops are dropped
+// whoever needs them, as in Megatron's output-discarding checkpoint. Either way, the inputs of the region are
+// kept.
 //
-// Selective checkpointing of PyTorch keeps outputs of some ops in a cache, from which the replay takes them: whole ops, which are
-// then not among `ops`, and of others some outputs, or one half of an output that two linears make.
+// PyTorch's selective checkpointing keeps outputs of some ops in a cache, from which the recomputation takes
+// them. Ops whose outputs are all cached are not among `ops`. For other ops, some outputs are cached, or half
+// of an output that two linears make.
 struct RecomputedOps {
   OpSet ops = 0;
-  OpSet discarded = 0;             // some of them
+  OpSet discarded = 0;             // subset of `ops`
   bool shard_checkpoint = false;   // each rank saves 1/t of a boundary input and gathers it to recompute
-  ValueSet cached = 0;             // outputs of `ops` that are kept
-  ValueSet half_cached = 0;        // of which a half is
-  bool caches_reductions = false;  // what reduce-scatters make is kept, and they do not run again
+  ValueSet cached = 0;             // outputs of `ops` that are kept whole
+  ValueSet half_cached = 0;        // outputs of `ops` of which half is kept
+  bool caches_reductions = false;  // keeps outputs of reduce-scatters, which are not rerun
   friend bool operator==(const RecomputedOps&, const RecomputedOps&) = default;
 };
 

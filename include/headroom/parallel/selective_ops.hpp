@@ -1,9 +1,13 @@
-// What torchtitan's checkpointing by op recomputes of a layer [torchtitan/distributed/activation_checkpoint.py, SelectiveAC]. A cache
-// keeps the outputs of attention, of all-to-alls and reduce-scatters, the choice of experts, and of matrix products every other
-// one, in the order in which they run: the first, third and so on of a layer. All else runs again: normalizations, rotary positions,
-// activations, gathers, routers, the products of experts, which are no matrix products to it, and the other products. q, k and
-// v, and gate and up, are products of their own there, whatever rows a table has. Experts that no other rank shares get their tokens
-// without an all-to-all, so that there is none to keep.
+// Selective activation checkpointing by op, as torchtitan does it
+// [torchtitan/distributed/activation_checkpoint.py, SelectiveAC].
+//
+// A cache keeps the outputs of attention, of all-to-alls and reduce-scatters, and the choice of experts. It
+// also keeps every other GEMM of a layer, in the order in which they run: the first, third and so on.
+// Everything else is recomputed: normalizations, rotary positions, activations, gathers, routers, the GEMMs
+// of experts (torchtitan does not count them as GEMMs) and the other GEMMs.
+//
+// q, k and v are separate GEMMs in torchtitan, as are gate and up, even if a table has one op for them.
+// Experts that no other rank shares get their tokens without an all-to-all, so there is none to keep.
 #pragma once
 
 #include "headroom/parallel/compose.hpp"
@@ -12,7 +16,8 @@ namespace headroom {
 
 namespace detail {
 
-// Whether a row has exchanges among ranks that bring what would take as long to bring again: sends and sums, no gathers.
+// Returns whether the exchanges of an op are kept: sends and sums among ranks, which would take as long
+// again. Gathers are not kept.
 constexpr bool is_cached_transfer(const Op& op, const Sharding& sharding) {
   if (op.kind != OpKind::transfer) return false;
   bool runs = false;
@@ -46,7 +51,7 @@ constexpr RecomputedOps selective_ops(const OpTable& table, const Sharding& shar
         for (std::size_t part = 0; part < 3; ++part) {
           if (next_is_kept()) cache(recomputed.cached, op.outputs[part]);
         }
-      } else if (op.merged == 2) {  // of two in a row one is kept
+      } else if (op.merged == 2) {  // one of two adjacent GEMMs is kept
         products += 2;
         cache(recomputed.half_cached, op.outputs[0]);
       } else {
@@ -59,8 +64,9 @@ constexpr RecomputedOps selective_ops(const OpTable& table, const Sharding& shar
   return recomputed;
 }
 
-// Without the last ops whose results no backward pass and no recomputation reads: a compiler leaves them out, with what only they
-// read [PyTorch, torch/_functorch/partitioners.py, min_cut_rematerialization_partition]. A cache that is filled op by op keeps that.
+// Returns the recomputation without its last ops whose results no backward pass and no recomputation reads. A
+// compiler leaves them out, with what only they read [PyTorch, torch/_functorch/partitioners.py,
+// min_cut_rematerialization_partition]. A cache that is filled op by op keeps them.
 constexpr RecomputedOps needed_of(RecomputedOps recomputed, const OpTable& table) {
   for (std::size_t i = table.ops().size(); i-- > 0;) {
     if ((recomputed.ops & op_bit(i)) == 0) continue;

@@ -1,5 +1,4 @@
-// What a training stack has of a strategy that does not say it: what its optimizer keeps, the dtype of
-// gradients, and what ranks divide.
+// Defaults of a training stack for a strategy: optimizer state, dtype of gradients, and data sharding.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +11,8 @@
 
 namespace headroom {
 
-// Autocast keeps a model's weights in fp32 (`kernels.weight_copies`): their gradients and what is stepped are
-// fp32 on any stack.
+// Returns the strategy with the stack's optimizer and dtype of gradients. Autocast keeps the weights of a
+// model in fp32 (`kernels.weight_copies`); then gradients and main parameters are fp32 on any stack.
 inline Strategy with_stack_defaults(Strategy strategy, const Software& software, const Transformer& model) {
   strategy.optimizer = software.optimizer;
   strategy.gradient_dtype = software.gradient_dtype;
@@ -24,20 +23,20 @@ inline Strategy with_stack_defaults(Strategy strategy, const Software& software,
   return strategy;
 }
 
-// What a stack divides where nobody says it: the least that it has.
+// Returns the default data sharding: the least that the stack has.
 inline DataSharding least_sharding(const Software& software) {
   const std::vector<DataSharding>& modes = software.sharding.modes;
   return modes.empty() ? DataSharding::none : *std::min_element(modes.begin(), modes.end());
 }
 
-// What a stack does where no other rank holds the weights of a rank, and nothing says it.
+// Returns the default data sharding if no other rank holds the weights of a rank.
 inline DataSharding sharding_of_one(const Software& software, const Strategy& strategy) {
   const bool alone = strategy.tensor_parallel == 1 && software.sharding.plain_alone;
   return alone ? DataSharding::none : least_sharding(software);
 }
 
-// What makes the strategy of a stack's defaults: where a command names model and stack, what these say needs
-// no flags.
+// Returns the edits that turn a stack's defaults into a strategy. A command that names model and stack needs
+// no flags for the defaults.
 inline Edits edits_of(const Strategy& strategy, const Software& software, const Transformer& model) {
   return edits_of(strategy, with_stack_defaults({}, software, model));
 }

@@ -1,6 +1,7 @@
-// How a pipeline's layers lie on its stages, and who can launch that. A layout is even where every virtual stage holds as
-// many layers as any other, which every launcher does by itself; any other layout is uneven and has to be handed over:
-// to Megatron-Core as a string, or as the layers of the first and last pipeline rank where these suffice.
+// How the layers of a pipeline lie on its stages, and who can launch a layout. A layout is even if all
+// virtual stages hold the same number of layers; every launcher chooses it by default. Any other layout is
+// uneven and must be given to the launcher. Megatron-Core takes it as a string or, if that suffices, as the
+// layers of the first and last pipeline rank.
 #pragma once
 
 #include <array>
@@ -20,18 +21,18 @@ namespace headroom {
 
 enum class StageLayout : std::uint8_t { even, uneven };
 
-// Which layouts may be used: those that any launcher lays, or all.
+// Layouts that may be used: only even ones, which any launcher can lay out, or all.
 enum class Layouts : std::uint8_t { even, any };
 
-// Of `layers` in all. Expects a legal strategy.
+// Returns the layout of `layers` layers under a strategy. Expects a legal strategy.
 StageLayout stage_layout(std::int64_t layers, const Strategy& strategy);
 
-// Layers of the virtual stage that holds most. Expects a legal strategy.
+// Returns the layers of the largest virtual stage. Expects a legal strategy.
 std::int64_t longest_stage(std::int64_t layers, const Strategy& strategy);
 
-// What the ends of a model take beside its layers, counted in layers, of several kinds in their mean: by the FLOPs of their matrix products at the model's
-// own sequence length, which is close to their time, known without a system, and the same for every strategy. The
-// embedding looks rows up and takes none.
+// Load of the two ends of a model (embedding, output layer and loss), in layers; with several kinds, in mean
+// layers. The load is FLOPs of GEMMs at the model's own sequence length. It is close to the time, needs no
+// system, and is the same for every strategy. The embedding is a lookup and has no load.
 struct EndLoads {
   double first = 0;
   double last = 0;
@@ -39,31 +40,36 @@ struct EndLoads {
 };
 EndLoads end_loads(const Transformer& model);
 
-// Layers of each of so many stages, so that none takes longer than it must: each layer goes where it makes the load
-// least, among equals to the last but one, counting back, since early stages keep the most microbatches. One layer more
-// makes no stage lighter. Expects at least as many layers as stages.
+// Returns the layers of each of `stages` stages that make the heaviest stage lightest. Each layer goes to the
+// stage whose load is then least. Ties go to the last stage but one and on backwards, since early stages keep
+// the most microbatches. Adding a layer makes no stage lighter. Expects at least as many layers as stages.
 std::vector<std::int64_t> balanced_layers(std::int64_t layers, std::int64_t stages, const EndLoads& ends);
-// The same where no stage may hold more than its own `most`, by stage; nothing where all together cannot hold them, or one
-// cannot hold a layer.
+// Returns the balanced layers if each stage may hold at most its own `most`. Returns nothing if all stages
+// together cannot hold the layers, or if a stage cannot hold one layer.
 std::optional<std::vector<std::int64_t>> balanced_layers(std::int64_t layers, const EndLoads& ends,
                                                          std::span<const std::int64_t> most);
 
-// The same where layers are of several kinds: what each layer takes, as EndLoads counts it; none where all are alike.
+// Returns the load of each layer, in mean layers, if layers are of several kinds. Returns nothing if all are
+// alike.
 std::vector<double> layer_loads(const Transformer& model);
 
-// No way to lay such layers in a row has a lighter heaviest stage; beyond that stages are as alike as they get, from the
-// last on. Expects at least as many layers as stages.
+// Returns the layers of each stage for layers of unequal loads. No other cut of the sequence of layers has a
+// lighter heaviest stage. Within that limit, stages are as equal as possible, from the last one backwards.
+// Expects at least as many layers as stages.
 std::vector<std::int64_t> balanced_layers(std::span<const double> loads, std::int64_t stages,
                                           const EndLoads& ends);
 
-// The value of Megatron-Core's --pipeline-model-parallel-layout: stages in the order of the model between bars, E the
-// embedding, t a layer, L the loss; x*n and (x)*n repeat [Megatron-LM, megatron/core/transformer/
-// pipeline_parallel_layer_layout.py]: "Et*7|(t*8|)*14,t*7,L". read_layout() (layout_text.hpp) reads one.
+// Returns the value of Megatron-Core's --pipeline-model-parallel-layout: "Et*7|(t*8|)*14,t*7,L". Bars
+// separate stages, in the order of the model. E is the embedding, t a layer, m a layer of multi-token
+// prediction, L the loss; x*n and (x)*n repeat [Megatron-LM,
+// megatron/core/transformer/pipeline_parallel_layer_layout.py]. read_layout() (layout_text.hpp) reads this
+// text.
 std::string megatron_layout(std::span<const std::int64_t> layers_by_stage, std::int64_t mtp_layers = 0);
 
-// Layers of the first and the last pipeline rank, where that says all: in between every rank holds as many as the next,
-// and the virtual stages of a rank as many as each other [Megatron-LM, --decoder-first-pipeline-num-layers and
-// --decoder-last-pipeline-num-layers; megatron/core/transformer/transformer_config.py].
+// Layers of the first and the last pipeline rank, if they determine the layout: all ranks in between hold
+// equally many layers, and all virtual stages of a rank do, too [Megatron-LM,
+// --decoder-first-pipeline-num-layers and --decoder-last-pipeline-num-layers;
+// megatron/core/transformer/transformer_config.py].
 struct EndRanks {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -72,8 +78,9 @@ struct EndRanks {
 std::optional<EndRanks> end_ranks(std::span<const std::int64_t> layers_by_stage,
                                   std::int64_t pipeline_parallel);
 
-// Returns the layers of each stage that such ends leave to the others, or the rule that they break. An end of 0 holds as many as the
-// ranks between. Expects sizes of at least 1.
+// Returns the layers of each stage for the given end ranks, or the rule that they break. The other ranks
+// share the remaining layers evenly. An end of 0 holds as many layers as the ranks in between. Expects sizes
+// of at least 1.
 std::variant<std::vector<std::int64_t>, std::string> layers_with_ends(const EndRanks& ends,
                                                                       std::int64_t layers,
                                                                       std::int64_t pipeline_parallel,

@@ -1,5 +1,5 @@
-// How a training run is laid out: parallel sizes, microbatch, recomputation, schedule, and the batch it works
-// on.
+// Strategy of a training run (parallel sizes, microbatch, recomputation, schedule) and its workload (the
+// batch).
 #pragma once
 
 #include <algorithm>
@@ -26,79 +26,80 @@
 
 namespace headroom {
 
-// That a pipeline may be given: a replay of the schedule visits as many in well under a second.
+// Largest number of microbatches that a pipeline accepts. A replay of its schedule takes well under a second.
 inline constexpr std::int64_t most_microbatches = 1'000'000;
 
-// With K layers. block: the first K layers of every virtual stage recompute as the policy says (full: are
-// checkpointed, one by one; ops), and the rest keep everything. uniform, with `full`: every K consecutive
-// layers share one checkpoint [Megatron-LM, --recompute-method].
+// Which layers recompute if K is given [Megatron-LM, --recompute-method]. block: the first K layers of every
+// virtual stage recompute as the policy says; with `full`, each is a checkpoint. The other layers save
+// everything. uniform (`full` only): every K consecutive layers share one checkpoint.
 enum class RecomputeMethod : std::uint8_t { block, uniform };
 
 struct Recomputation {
   RecomputePolicy policy = RecomputePolicy::none;
   RecomputeMethod method = RecomputeMethod::block;
   std::int64_t layers = 0;                    // K; 0: all layers, a checkpoint each
-  bool distribute_saved_activations = false;  // K22 section 5: 2sbh/t a layer, at one more all-gather
+  bool distribute_saved_activations = false;  // 2sbh/t a layer for one more all-gather [K22 section 5]
   bool window = false;  // exempt as many in-flight microbatches as memory allows [K22 appendix C]
-  std::vector<std::string>
-      ops;  // or modules (recompute_modules.hpp), of all kinds of layers or of one: "activation",
-            // "wide.activation", "moe_act"
+  // Names of ops or modules (recompute_modules.hpp). "activation" and "moe_act" are those of all kinds of
+  // layers, "wide.activation" is that of one kind.
+  std::vector<std::string> ops;
   friend bool operator==(const Recomputation&, const Recomputation&) = default;
 };
 
 struct Strategy {
   std::int64_t tensor_parallel = 1;         // t
   std::int64_t pipeline_parallel = 1;       // p
-  std::int64_t virtual_pipeline = 1;        // m, chunks per pipeline rank
-  std::int64_t context_parallel = 1;        // c, ranks that divide every sequence
+  std::int64_t virtual_pipeline = 1;        // m, virtual stages per PP rank
+  std::int64_t context_parallel = 1;        // c, ranks that split every sequence
   std::int64_t data_parallel = 1;           // d
-  std::int64_t expert_parallel = 1;         // y, ranks of t c d that share the experts of a layer
+  std::int64_t expert_parallel = 1;         // y, ranks of t c d that share a layer's experts
   std::int64_t expert_tensor_parallel = 1;  // z, ranks that share an expert
   Dispatcher moe_dispatcher = Dispatcher::alltoall;
-  bool moe_router_padding = false;  // rows of experts are padded as they are routed, and not by copying them
-  // Every expert gets as many rows as its capacity factor admits, tokens or padding [Megatron-LM,
-  // --moe-pad-expert-input-to-capacity].
+  bool moe_router_padding = false;  // pads the tokens of experts while routing, without a copy
+  // Pads the tokens of every expert to its capacity factor [Megatron-LM, --moe-pad-expert-input-to-capacity].
   bool moe_pad_to_capacity = false;
   std::int64_t micro_batch = 1;  // b
   bool sequence_parallel = false;
-  // With sequence_parallel: what it divides along the sequence is divided along the hidden dimension in place
-  // of that, and ranks add up the statistics of norms. A layout to compare with: no stack has it.
+  // With sequence_parallel: splits tensors along the hidden dimension instead of the sequence. Ranks then sum
+  // the statistics of norms. For comparison only: no stack has this layout.
   bool split_hidden = false;
-  bool save_gathered_input = false;  // save gathered inputs whole instead of gathering twice
+  bool save_gathered_input = false;  // saves gathered inputs instead of gathering twice
   Recomputation recompute;
   ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
-  bool keep_pipeline_outputs = false;  // do not free a stage's output once it is sent [K22 appendix B]
+  bool keep_pipeline_outputs = false;  // keeps a stage's output after sending it [K22 appendix B]
   DataSharding data_sharding = DataSharding::none;
-  std::int64_t shard_size =
-      0;  // ranks of a class that divide what is sharded; others replicate them. 0: all [HSDP]
-  bool no_reshard_after_forward = false;  // weights that were gathered stay until the backward pass
-  // Reduces sharded gradients in every microbatch, where the stack would sum them first and reduce once
+  // Ranks that share one copy of what is sharded; the other groups of ranks replicate it [HSDP]. 0: all
+  // ranks.
+  std::int64_t shard_size = 0;
+  bool no_reshard_after_forward = false;  // keeps gathered weights until the backward pass
+  // Reduces sharded gradients in every microbatch, even if the stack would sum them first and reduce once
   // [accelerate, GradientAccumulationPlugin.sync_each_batch].
   bool sync_each_batch = false;
   Precision precision = Precision::bf16;  // of the linears of layers
-  PrecisionScope precision_scope;         // and of what else
-  bool fp8_param_gather = false;          // their weights are kept, and gathered, in its type alone
-  bool tp_only_amax_red = false;  // delayed scaling: largest elements are those of the ranks of t c alone
-  Dtype gradient_dtype = Dtype::fp32;  // half: 16 bytes a parameter in all; fp32: 18
+  PrecisionScope precision_scope;         // what else has that precision, or not
+  bool fp8_param_gather = false;          // keeps and gathers their weights in that dtype only
+  bool tp_only_amax_red = false;          // delayed scaling: reduces amax over the TP x CP ranks only
+  Dtype gradient_dtype = Dtype::fp32;     // half: 16 bytes per parameter in total; fp32: 18
   Optimizer optimizer;
-  Offload offload;  // what the host keeps and steps
-  Lora lora;        // adapters that are trained in place of weights
+  Offload offload;  // what the host holds and steps
+  Lora lora;        // adapters to train instead of the weights
   CpComm cp_comm = CpComm::p2p;
-  std::vector<std::int64_t> hierarchical_cp_sizes;  // of a2a_p2p: U, c/U; empty: as heads allow
-  std::vector<std::int64_t> stage_layers;  // layers of each virtual stage in order; empty: as even as can be
-  // Forward passes run beside backward passes of another microbatch, and each hides the other's exchanges
-  // between experts; a rank runs one more forward pass ahead [Megatron-Core,
+  std::vector<std::int64_t> hierarchical_cp_sizes;  // a2a_p2p: U, c/U; empty: as heads allow
+  std::vector<std::int64_t>
+      stage_layers;  // layers of each virtual stage, in order; empty: as even as possible
+  // Overlaps forward passes with backward passes of another microbatch, so that each hides the other's expert
+  // all-to-alls. A rank runs one more forward pass ahead [Megatron-Core,
   // core/pipeline_parallel/combined_1f1b.py].
   bool overlap_expert_all_to_all = false;
-  std::int64_t microbatch_group_size =
-      0;  // where interleaved: that go through a virtual stage in a row; 0: p
+  // Interleaved schedule: microbatches that go through a virtual stage in a row. 0: p.
+  std::int64_t microbatch_group_size = 0;
   friend bool operator==(const Strategy&, const Strategy&) = default;
 };
 
-// Whether passes with this recomputation can run beside each other: what experts exchange must not run again.
+// Returns whether passes with this recomputation can overlap: it must not repeat the all-to-alls of experts.
 inline bool goes_beside(const Recomputation& recompute) {
   const auto exchanges = [](std::string_view name) {
-    name.remove_prefix(name.rfind('.') + 1);  // of one kind of layers: "wide.moe"
+    name.remove_prefix(name.rfind('.') + 1);  // drops the kind of layers: "wide.moe"
     return name == "moe" || name == "dispatch" || name == "combine";
   };
   return recompute.policy != RecomputePolicy::full && !recompute.window &&
@@ -108,11 +109,11 @@ inline bool goes_beside(const Recomputation& recompute) {
 struct Workload {
   std::int64_t global_batch = 1;  // B
   std::int64_t sequence = 0;      // s
-  MoeImbalance moe_imbalance;     // I, load of the rank whose experts are wanted most, times the mean
+  MoeImbalance moe_imbalance;     // I, load of the busiest expert rank, as a multiple of the mean
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
-// The fields that say how many ranks an axis has. An axis without one has one rank.
+// A field with the number of ranks of an axis. An axis without a field has one rank.
 struct AxisField {
   ParallelAxis axis;
   std::int64_t Strategy::*size;
@@ -127,7 +128,7 @@ inline constexpr std::array<AxisField, 6> axis_fields{{
     {ParallelAxis::expert_tensor, &Strategy::expert_tensor_parallel, "expert_tensor_parallel"},
 }};
 
-// Whether each of the ranks that hold the same weights steps its part of them.
+// Returns whether each of the ranks that hold the same weights steps its own shard of them.
 constexpr bool shards_optimizer(const Strategy& strategy) {
   return strategy.data_sharding != DataSharding::none;
 }
@@ -140,30 +141,31 @@ constexpr AxisSizes axis_sizes(const Strategy& strategy) {
 
 constexpr std::int64_t devices(const Strategy& strategy) { return ranks(grid_of(axis_sizes(strategy))); }
 
-// How many ranks hold the same weights outside experts: d c.
+// Returns the number of ranks that hold the same dense weights: d c.
 constexpr std::int64_t replicas(const Strategy& strategy) {
   return replicas(axis_sizes(strategy), WeightClass::dense);
 }
 
-// That hold a copy of the model and work on a part of the batch: t c p.
+// Returns the GPUs of one replica, which hold a copy of the model and run a part of the batch: t c p.
 constexpr std::int64_t devices_of_replica(const Strategy& strategy) {
   return strategy.tensor_parallel * strategy.context_parallel * strategy.pipeline_parallel;
 }
 
-// n = B/(b d). Meaningful for legal strategies only.
+// Returns the microbatches of each data-parallel rank: n = B/(b d). Expects a legal strategy.
 constexpr std::int64_t microbatches(const Strategy& strategy, const Workload& workload) {
   return workload.global_batch / (strategy.micro_batch * strategy.data_parallel);
 }
 
-// An interleaved schedule sends microbatches through its virtual stages in groups: by default of p, which
-// then divides n, or of more. The last group is what is left, and no smaller than p either, for otherwise its
-// passes would wait for each other [Megatron-Core, core/pipeline_parallel/schedules.py,
-// microbatch_group_size_per_vp_stage].
+// Returns whether an interleaved schedule can send its microbatches through the virtual stages in groups of
+// `size`. Groups hold p microbatches (default, if p divides n) or more. The last group takes the rest, which
+// must also be at least p, or its passes would wait for each other [Megatron-Core,
+// core/pipeline_parallel/schedules.py, microbatch_group_size_per_vp_stage].
 constexpr bool is_group_size(std::int64_t size, std::int64_t ranks, std::int64_t microbatches) {
   return ranks <= size && size <= microbatches && (microbatches % size == 0 || microbatches % size >= ranks);
 }
 
-// The smallest group, which keeps fewest passes alive; 0 where there are fewer microbatches than ranks.
+// Returns the smallest legal group, which keeps the fewest passes in flight. Returns 0 if there are fewer
+// microbatches than ranks.
 constexpr std::int64_t least_group_size(std::int64_t ranks, std::int64_t microbatches) {
   for (std::int64_t size = ranks; size <= microbatches; ++size) {
     if (is_group_size(size, ranks, microbatches)) return size;
@@ -175,36 +177,36 @@ constexpr std::int64_t group_size(const Strategy& strategy) {
   return strategy.microbatch_group_size > 0 ? strategy.microbatch_group_size : strategy.pipeline_parallel;
 }
 
-// Of so many parts that share the experts alike, ranks or nodes, how many have one of the q that a token goes
-// to.
+// Returns the mean number of `parts` (ranks or nodes that share the experts evenly) that hold at least one of
+// the q experts of a token.
 double parts_per_token(const Bindings& letters, double parts);
 
-// Keys that a query meets behind a window (0: none), where a causal mask is counted whole as without one:
-// twice the area of the window in the mask, s w - w^2/2, over s. All s from w = s on.
+// Returns the keys that a query meets with a sliding window of w tokens (0: no window). A causal mask counts
+// as a full one, so this is twice the window's area in the mask, s w - w^2/2, over s. Returns s if w >= s.
 double keys_met(std::int64_t window, double sequence);
 
-// Keys that a query meets in its own chunk of so many tokens (0: the whole sequence is one), counted
-// likewise. The last chunk may be shorter.
+// Returns the keys that a query meets in its own chunk of `chunk` tokens (0: one chunk for the sequence). A
+// causal mask counts as a full one. The last chunk may be shorter.
 double keys_in_chunk(std::int64_t chunk, double sequence);
 
-// The one place where the paper's letters meet numbers: those of a model, and what they stand for in layers
-// of a kind.
+// Returns the numbers behind the paper's letters, bound here and nowhere else.
 Bindings bindings(const Transformer& model, const Strategy& strategy, const Workload& workload);
+// Returns the letters of the model with the sizes of one kind of layers.
 Bindings bindings_of(const KindSizes& sizes, Bindings of_model);
 
-// What the ranks of a strategy divide of a model's vocabulary on a training stack.
+// Returns how the TP ranks of a strategy split the vocabulary of a model on a training stack.
 inline VocabularyParallel vocabulary_parallel(const Transformer& model, const Strategy& strategy,
                                               const Software& software) {
   if (strategy.tensor_parallel == 1) return {};
   return model.architecture.tied_embeddings ? of_tied(software.vocabulary) : software.vocabulary;
 }
 
-// Whether rows of experts of fewer than 16 bits are padded as they are routed, and not by copying them.
+// Returns whether routing pads the tokens of FP8 or FP4 experts, so that no copy has to.
 inline bool routes_padded(const Strategy& strategy) {
   return strategy.moe_router_padding || sends_padded(strategy.moe_dispatcher);
 }
 
-// The layers of a model as a strategy computes them on a training stack.
+// Returns how a strategy computes the layers of a model on a training stack.
 inline LayerChoices layer_choices(const Transformer& model, const Strategy& strategy,
                                   const Software& software) {
   return {.micro_batch = strategy.micro_batch,
@@ -223,7 +225,7 @@ inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy,
   return with_adapters(layers_of(model, layer_choices(model, strategy, software)), loss, strategy.lora);
 }
 
-// Whether both have layers of the same kinds in the same order, of whatever precision each is.
+// Returns whether both strategies have the same kinds of layers in the same order, whatever their precision.
 constexpr bool same_layer_kinds(const Strategy& x, const Strategy& y) {
   const auto ends = [](const Strategy& of) {
     const PrecisionScope& scope = of.precision_scope;
@@ -233,37 +235,39 @@ constexpr bool same_layer_kinds(const Strategy& x, const Strategy& y) {
   return ends(x) == ends(y);
 }
 
-// Of one of them, where all are alike.
+// Returns the op table of the first kind of layers, which is every layer's if all are alike.
 OpTable layer_table(const Transformer& model, const Strategy& strategy);
 
 Sharding sharding_of(const Transformer& model, const Strategy& strategy);
-// Layers of a kind may have fewer key/value heads than ranks where those of the model have not.
+// Returns the sharding of one kind of layers, which may have fewer key/value heads than there are TP ranks
+// even if the model has not.
 Sharding sharding_of(const KindSizes& sizes, Sharding of_model, std::int64_t tensor_parallel);
 
-// The recomputation that a policy means on a layer's table, some of whose exchanges run among the ranks that
-// divide it. Of the names of `ops`, those count that are ops of the table.
+// Returns the ops of a layer's table that a policy recomputes. The sharding says which exchanges run among
+// ranks. Names in `ops` that the table does not have are ignored.
 RecomputedOps recomputed_ops_of(const OpTable& table, const Recomputation& recompute,
                                 const Sharding& sharding);
-// On a kind's, of which "KIND.OP" names an op too. Of layers of multi-token prediction, policies and modules
-// are, and no ops by their names; what else stands at the ends of a model is not recomputed.
+// Returns the recomputed ops of a kind of layers; "KIND.OP" names one of its ops, too. Layers of multi-token
+// prediction follow policies and modules, but not names of ops. Nothing else at the ends of a model is
+// recomputed.
 RecomputedOps recomputed_ops_of(const LayerKind& kind, const Recomputation& recompute,
                                 const Sharding& sharding);
 
-// Layers of a virtual stage of `layers` that the backward pass recomputes: all, or the first K of the block
-// method.
+// Returns how many of the `layers` of a virtual stage the backward pass recomputes: all, or with the block
+// method the first K.
 std::int64_t recomputed_layers(std::int64_t layers, const Recomputation& recompute);
-// Whether that is all of any stage.
+// Returns whether every stage recomputes all its layers.
 constexpr bool recomputes_all_layers(const Recomputation& recompute) {
   return recompute.layers == 0 || recompute.method != RecomputeMethod::block;
 }
 
-// Which layers are kept otherwise than the rest: those that are recomputed, or the first ones whose saved
-// tensors wait on the host.
+// Returns which layers save other tensors than the rest: those that are recomputed, or the first layers,
+// whose saved tensors wait on the host.
 Recomputation set_apart(const Recomputation& recompute, const Offload& offload);
 
-// Layers of virtual stage c (of p m, in the order of the model). Where p m does not divide L and no list is
-// given, one more layer goes to chunks counted back from the last but one: early ranks hold the most
-// microbatches, and the last holds the head.
+// Returns the layers of each of the p m virtual stages, in the order of the model. If p m does not divide L
+// and no list is given, each stage from the last but one backwards gets one more layer. Early ranks hold the
+// most microbatches, and the last stage holds the output layer.
 std::vector<std::int64_t> layers_by_stage(std::int64_t layers, const Strategy& strategy);
 inline std::vector<std::int64_t> layers_by_stage(const Transformer& model, const Strategy& strategy) {
   return layers_by_stage(model.layers, strategy);

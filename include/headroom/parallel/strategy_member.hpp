@@ -28,7 +28,8 @@ constexpr auto& follow(auto& strategy, auto& workload) {
 
 }  // namespace member_path
 
-// The member at the end of a path of pointers to members: member<&Strategy::recompute, &Recomputation::layers>.
+// Returns the member at the end of a path of pointers to members: member<&Strategy::recompute,
+// &Recomputation::layers>().
 template <auto... Path>
 constexpr auto member() {
   using T = std::remove_reference_t<decltype(member_path::follow<Path...>(std::declval<Strategy&>(),
