@@ -36,7 +36,7 @@ std::vector<CpComm> admitted_cp_comm(const Transformer& model) {
   for (const auto& [how, name] : spellings<CpComm>) {
     const bool refused =
         any_layer(model, [how = how](const Architecture& layer) { return !admits(layer, how); });
-    const bool again = !admitted.empty() && admitted.back() == how;  // by another spelling
+    const bool again = !admitted.empty() && admitted.back() == how;  // another spelling of the same kind
     if (!refused && !again) admitted.push_back(how);
   }
   return admitted;

@@ -10,25 +10,25 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t longest_layout = 4 * most_layers;  // letters and bars, written out
+constexpr std::size_t longest_layout = 4 * most_layers;  // letters and bars, with repeats expanded
 
 const char* const layout_rule =
     "must be a layout such as \"Et*3|(tt|)*29mL\": E the embedding, t a layer, m multi-token prediction, L "
     "the loss, | between stages, x*n and (x)*n repeat";
 
-// Writes repeats out.
+// Expands the repeats of a layout.
 class Unrolled {
  public:
   explicit Unrolled(std::string_view text) : rest_(text) {}
 
-  // Returns nothing where the text is no layout.
+  // Returns the expanded text, or nothing if the text is not a layout.
   std::optional<std::string> whole() {
     std::optional<std::string> all = sequence(true);
     return all && rest_.empty() ? all : std::nullopt;
   }
 
  private:
-  // Up to a closing parenthesis or the end. Parentheses do not nest.
+  // Reads up to a closing parenthesis or the end. Parentheses do not nest.
   std::optional<std::string> sequence(bool outermost) {
     std::string all;
     while (!rest_.empty() && rest_.front() != ')') {
@@ -38,7 +38,7 @@ class Unrolled {
       if (letter == '(') {
         std::optional<std::string> inner = outermost ? sequence(false) : std::nullopt;
         if (!inner || rest_.empty()) return std::nullopt;
-        take();  // the closing one
+        take();  // the closing parenthesis
         part = std::move(*inner);
       } else if (std::string_view("EtmL|").find(letter) == std::string_view::npos) {
         return std::nullopt;
@@ -50,7 +50,7 @@ class Unrolled {
     return all;
   }
 
-  // How often what stands before is repeated.
+  // Reads the repeat count that follows a part: 1 if there is none.
   std::optional<std::size_t> repeats() {
     if (rest_.empty() || rest_.front() != '*') return 1;
     take();

@@ -9,7 +9,7 @@
 namespace headroom {
 namespace {
 
-// The table, in the order of problems.
+// Returns all topics, in the order in which problems are reported.
 const std::vector<const Topic*>& topics() {
   static const auto all = [] {
     std::vector<const Topic*> list;
@@ -22,7 +22,7 @@ const std::vector<const Topic*>& topics() {
   return all;
 }
 
-// Those of a set. A search asks a million times.
+// Returns the topics of a set. The lists are built once, since a search asks for them a million times.
 const std::vector<const Topic*>& topics_of(const RuleSet& set) {
   static const auto lists = [] {
     std::array<std::vector<const Topic*>, (all_whose + 1) * (all_reads + 1)> of_sets;
@@ -39,7 +39,7 @@ const std::vector<const Topic*>& topics_of(const RuleSet& set) {
   return lists[set.whose * (all_reads + 1) + set.reads];
 }
 
-// The text of a rule with the values of a case.
+// Returns the text of a rule with the values of a case.
 std::string text_of(const Rule& rule, const RuleCase& it) {
   const std::vector<std::string> values = rule.shown != nullptr ? rule.shown(it) : std::vector<std::string>();
   std::string text;

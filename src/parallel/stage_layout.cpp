@@ -11,10 +11,10 @@
 namespace headroom {
 namespace {
 
-// What giving one more layer to a stage would make of its load.
+// The load that a stage would have with one more layer.
 struct NextLayer {
   double load = 0;
-  std::int64_t order = 0;  // among equal loads
+  std::int64_t order = 0;  // smaller goes first among equal loads
   std::size_t stage = 0;
 };
 
@@ -22,7 +22,7 @@ Bindings bindings_at_own_length(const Transformer& model) {
   return bindings(model, {}, {.global_batch = 1, .sequence = model.sequence});
 }
 
-// Layers of unlike loads in a row, cut into stages.
+// Cuts a sequence of layers of unequal loads into stages.
 class Partition {
  public:
   Partition(std::span<const double> loads, std::size_t stages, const EndLoads& ends)
@@ -39,7 +39,8 @@ class Partition {
     for (std::size_t stage = stages_; stage-- > 0;) {
       std::size_t first = 0;
       if (stage > 0) {
-        // As near as can be to the share of each stage up to this one, of what those before it can take the rest of.
+        // Cut so that the load is closest to an equal share of the rest for this and each earlier stage, as
+        // long as the earlier stages can take what remains.
         first = std::min(furthest[stage - 1], end - 1);
         const double share = rest / static_cast<double>(stage + 1);
         const auto off = [&](std::size_t from) { return std::abs(load(stage, from, end) - share); };
@@ -60,8 +61,9 @@ class Partition {
            (stage + 1 == stages_ ? ends_.last : 0);
   }
 
-  // Where each stage ends at the furthest, none heavier than `heaviest` and a layer left for each that follows; short of
-  // all layers where there is no such way, and empty where a stage cannot even take one.
+  // Returns the furthest end of each stage if no stage is heavier than `heaviest` and each later stage keeps
+  // a layer. The last end falls short of all layers if there is no such cut. Returns nothing if a stage
+  // cannot take even one layer.
   [[nodiscard]] std::vector<std::size_t> reach(double heaviest) const {
     std::vector<std::size_t> ends;
     std::size_t end = 0;
@@ -75,7 +77,7 @@ class Partition {
     return ends;
   }
 
-  // By bisection, to the last bit that matters.
+  // Returns the least load of the heaviest stage, by bisection to a relative 1e-12.
   [[nodiscard]] double least_heaviest() const {
     double good = before_.back() + ends_.first + ends_.last;
     double bad = 0;
@@ -87,7 +89,7 @@ class Partition {
     return good;
   }
 
-  std::vector<double> before_;  // loads of the layers before each
+  std::vector<double> before_;  // total load of the layers before each layer
   std::size_t stages_;
   EndLoads ends_;
 };
@@ -97,13 +99,13 @@ bool all_equal(std::span<const std::int64_t> counts) {
                      [&](std::int64_t count) { return count == counts.front(); });
 }
 
-// "t", "t*8"; nothing of no layers.
+// Returns layers as text: "t", "t*8", or nothing for no layers.
 std::string layers_text(std::int64_t layers) {
   if (layers == 0) return {};
   return layers == 1 ? "t" : "t*" + std::to_string(layers);
 }
 
-// Stages between the ends: "t*8|", and of several that are alike "(t*8|)*14".
+// Returns equal stages between the ends as text: "t*8|", or "(t*8|)*14," for several.
 std::string stages_text(std::int64_t layers, std::int64_t stages) {
   const std::string one = layers_text(layers) + "|";
   return stages == 1 ? one : "(" + one + ")*" + std::to_string(stages) + ",";
@@ -124,7 +126,7 @@ std::int64_t longest_stage(std::int64_t layers, const Strategy& strategy) {
 EndLoads end_loads(const Transformer& model) {
   const ModelLayers layers = layers_of(model);
   const Bindings letters = bindings_at_own_length(model);
-  std::array<double, 3> flops{};  // by position
+  std::array<double, 3> flops{};  // by KindPosition
   for (const LayerKind& kind : layers.kinds) {
     const Expr of_kind = kind.count * forward_flops(kind.ops, {}, every_op(kind.ops));
     flops.at(index(kind.position)) += of_kind.evaluate(bindings_of(kind.sizes, letters));
@@ -146,7 +148,8 @@ std::optional<std::vector<std::int64_t>> balanced_layers(std::int64_t layers, co
   const auto room = [&](std::int64_t sum, std::int64_t one) { return sum + std::min(one, layers); };
   if (*std::min_element(most.begin(), most.end()) < 1) return std::nullopt;
   if (std::accumulate(most.begin(), most.end(), std::int64_t{0}, room) < layers) return std::nullopt;
-  // No stage that has room ends up with fewer: the ends stay behind the others by what they take beside layers, at the most.
+  // No stage with room ends up with fewer layers: an end has at most its own load, in layers, fewer than the
+  // others.
   const auto behind = static_cast<std::int64_t>(std::ceil(std::max(ends.first, ends.last)));
   const std::int64_t least = std::max<std::int64_t>(1, layers / stages - behind);
   std::vector<std::int64_t> by_stage;
@@ -218,7 +221,7 @@ std::optional<EndRanks> end_ranks(std::span<const std::int64_t> layers_by_stage,
                                   std::int64_t pipeline_parallel) {
   const auto stages = static_cast<std::int64_t>(layers_by_stage.size());
   EXPECTS(pipeline_parallel >= 1 && stages % pipeline_parallel == 0);
-  // Every chunk of a rank is as long as its first; those of the ranks between as long as the second rank's.
+  // Every chunk of a rank must be as long as the rank's first; ranks in between must be like the second rank.
   const std::int64_t chunks = stages / pipeline_parallel;
   for (std::int64_t stage = 0; stage < stages; ++stage) {
     const std::int64_t rank = stage % pipeline_parallel;

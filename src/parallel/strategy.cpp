@@ -92,7 +92,7 @@ Bindings bindings(const Transformer& model, const Strategy& strategy, const Work
 
 namespace {
 
-// What decides how many ranks a token's experts are on.
+// Sizes that decide how many ranks hold the experts of a token.
 constexpr std::array letters_of_choice{Symbol::experts, Symbol::experts_per_token, Symbol::expert_groups,
                                        Symbol::expert_groups_per_token};
 
@@ -135,7 +135,7 @@ Sharding sharding_of(const Transformer& model, const Strategy& strategy) {
 
 namespace {
 
-// An op by its name, whose output is dropped too, or a module.
+// Adds a module, or the op with this name, whose output is dropped too.
 void add_named(RecomputedOps& recomputed, const OpTable& table, std::string_view name) {
   if (const RecomputeModule* const part = find_module(name)) {
     const OpSet ops = ops_of(*part, table);

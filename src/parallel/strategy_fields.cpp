@@ -55,7 +55,7 @@ std::string text_of(const std::vector<T>& values) {
   return text;
 }
 
-// Of stages, of which most are alike: "7,8*14,7".
+// Returns the layers of stages as text, with runs of equal counts shortened: "7,8*14,7".
 std::string text_of(const std::vector<std::int64_t>& values) {
   std::string text;
   for (std::size_t first = 0; first < values.size();) {
@@ -70,7 +70,7 @@ std::string text_of(const std::vector<std::int64_t>& values) {
   return text;
 }
 
-// Each reads a text into a value; what the text breaks, or empty.
+// Each read() parses a text into a value. It returns the rule that the text breaks, or an empty string.
 std::string read(std::string_view text, std::int64_t& value, std::int64_t least) {
   return read_count(text, value, least);
 }
@@ -131,7 +131,7 @@ std::string read(std::string_view text, std::vector<std::int64_t>& values, std::
     std::string rule = read(part.substr(0, star), value, least);
     if (rule.empty() && star != std::string_view::npos) rule = read(part.substr(star + 1), times, 1);
     if (!rule.empty()) return rule;
-    // Each stage holds a layer, but for the two at the ends.
+    // Each stage except the two at the ends holds a layer.
     if (times > most_layers + 2 - static_cast<std::int64_t>(values.size())) {
       return "must name at most " + std::to_string(most_layers + 2) + " stages";
     }
@@ -149,8 +149,8 @@ std::string read(std::string_view text, std::vector<std::string>& values, std::i
   return {};
 }
 
-// The layers of each stage where a text has them as Megatron-Core's --pipeline-model-parallel-layout or, with bars between stages,
-// --hybrid-layer-pattern does.
+// Returns the layers of each stage if the text is a value of Megatron-Core's
+// --pipeline-model-parallel-layout, or of --hybrid-layer-pattern with bars between stages.
 std::optional<std::vector<std::int64_t>> megatron_stages(std::string_view text) {
   std::variant<WrittenLayout, std::string> layout = read_layout(text);
   if (auto* const written = std::get_if<WrittenLayout>(&layout)) return std::move(written->stage_layers);
@@ -172,7 +172,7 @@ std::string read_stage_layers(std::string_view text, std::vector<std::int64_t>& 
          not_this(text);
 }
 
-// Megatron-Core counts the virtual stages of a rank in the layout.
+// Sets the virtual stages per rank that a layout implies, as Megatron-Core does.
 void imply_virtual_stages(Strategy& strategy) {
   const std::int64_t stages = std::ssize(strategy.stage_layers);
   const std::int64_t ranks = strategy.pipeline_parallel;
@@ -311,7 +311,7 @@ Problem by_flag(const Problem& problem) {
       result.rule.replace(from, end - from + 1, flag);
       from = result.rule.find('`', from + flag.size());
     } else {
-      from = end;  // which may open the next one
+      from = end;  // this backquote may open the next name
     }
   }
   return result;
@@ -328,7 +328,7 @@ Edits edits_of(const Strategy& strategy, Strategy of) {
     if (by_its_ops) continue;
     if (!always_told(field) && value == value_of(field, told, none)) continue;
     edits.push_back({std::string(field.name), value});
-    apply(edits.back(), told, workload);  // for what it implies; a strategy that is not legal is told as well
+    apply(edits.back(), told, workload);  // also sets what it implies; illegal strategies are accepted
   }
   return edits;
 }

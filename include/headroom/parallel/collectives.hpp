@@ -1,16 +1,24 @@
-// The collectives around the ops of a table, each with the axis whose group runs it. Those of tensor parallelism are
-// found from placements: where a boundary value enters an op that runs on 1/t, and where such an op leaves a boundary
-// value [K22 section 4.2, figures 4 and 5]. Those of context parallelism stand around a row that needs keys and values of
-// all tokens. Those of other axes are the exchanges that a row asks for.
+// The collectives around the ops of a table, each with the axis whose group runs it.
 //
-// With sequence parallelism the backward of an op behind g needs its input whole again: one more all-gather, which
-// overlaps with the input gradient; likewise the backward pass of attention needs keys and values of all tokens again. Bytes are those of the whole tensor, on which a ring moves
-// 2 (t-1)/t (all-reduce) or (t-1)/t (all-gather, reduce-scatter) of it past every rank. Those of an all-to-all and of a
-// send are what one rank holds before it.
+// Tensor parallelism: collectives follow from placements. One runs before an op on 1/t of a layer that reads
+// a boundary value, and one after such an op that outputs a boundary value [K22 section 4.2, figures 4 and
+// 5]. Context parallelism: collectives surround an op that needs keys and values of all tokens. Other axes:
+// collectives are the exchanges that an op lists.
 //
-// What is gathered for a product of fewer than 16 bits travels in its type: the input in the forward pass, the gradient of
-// the output in the backward pass. Where ranks divide the hidden dimension, a norm adds up its statistics over them, in fp32: of a layer norm mean
-// and variance, of an RMS norm the mean square, and as many sums for the gradient of its input. Sums over ranks stay at 16 bits [Transformer Engine, module/linear.py, base.py].
+// With sequence parallelism, the backward pass of an op behind g needs its whole input again. This extra
+// all-gather overlaps with the input gradient. The backward pass of attention also needs keys and values of
+// all tokens again.
+//
+// Bytes are those of the whole tensor. A ring moves 2 (t-1)/t (all-reduce) or (t-1)/t (all-gather,
+// reduce-scatter) of the tensor past every rank. Bytes of an all-to-all and of a send are those that one rank
+// holds before it.
+//
+// If ranks split the hidden dimension, a norm sums its statistics over the ranks in fp32: mean and variance
+// for a layer norm, the mean square for an RMS norm, and as many sums for the gradient of the input.
+//
+// A tensor that is gathered for a GEMM below 16 bits travels in the dtype of the GEMM: the input in the
+// forward pass, the gradient of the output in the backward pass. Sums over ranks stay at 16 bits [Transformer
+// Engine, module/linear.py, base.py].
 #pragma once
 
 #include <vector>
@@ -22,11 +30,11 @@ namespace headroom {
 
 struct Collective {
   Conjugate name = Conjugate::f;
-  int op = nowhere;         // before it, or after it where it does not enter
-  Monomial bytes;           // in the forward pass, and where it gathers a second time
-  Monomial backward_bytes;  // fewer or more where a pass sends values of fewer than 16 bits
-  bool recomputed = false;  // runs its forward half once more in the backward pass
-  bool regathers = false;   // its forward half runs a second time for the backward pass
+  int op = nowhere;         // the op that it runs before, if it enters, or after
+  Monomial bytes;           // in the forward pass, and in the second gather
+  Monomial backward_bytes;  // differ if one of the passes sends values below 16 bits
+  bool recomputed = false;  // the recomputation runs its forward half again
+  bool regathers = false;   // the backward pass runs its forward half again
   ParallelAxis axis = ParallelAxis::tensor;
   GroupPart part = GroupPart::whole;
   friend bool operator==(const Collective&, const Collective&) = default;
@@ -34,7 +42,7 @@ struct Collective {
 
 using Collectives = std::vector<Collective>;
 
-// In the order of the forward pass.
+// Returns the collectives of a table, in the order of the forward pass.
 constexpr Collectives collectives(const OpTable& table, const Sharding& sharding,
                                   const RecomputedOps& recomputed = {}) {
   Collectives result;
@@ -60,7 +68,8 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
     const auto exchange = [&](bool entering) {
       for (const Exchange& asked : op.exchanges) {
         if (enters(asked.name) != entering || !divided_along(sharding, asked.axis)) continue;
-        if (asked.name == Conjugate::scatter && !sharding.sequence) continue;  // no shards to go on with
+        if (asked.name == Conjugate::scatter && !sharding.sequence)
+          continue;  // without sequence shards there is nothing to scatter
         const Value& value = table[asked.value];
         const Monomial bytes = whole_bytes(value, sharding, asked.dtype.value_or(value.dtype)) *
                                share(value.placement, sharding);
@@ -72,10 +81,11 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
                           .axis = asked.axis});
       }
     };
-    // A ring and a gather bring the whole of what is passed round, an all-to-all as much as it takes. Attention in fewer than
-    // 16 bits sends what it reads in its type, and the gradient of its context; a ring also the gradients of keys and values, which
-    // ranks then sum up at 32 bits. What it makes, and the gradients that an all-to-all takes back, are in the type that it makes
-    // [Transformer Engine, context_parallel.py, AttnFuncWithCPAndKVP2P and AttnFuncWithCPAndQKVOA2A].
+    // A ring or an all-gather brings the whole tensor; an all-to-all brings as much as it sends. Attention
+    // below 16 bits sends its inputs and the gradient of its context in its own dtype. A ring also sends the
+    // gradients of keys and values in that dtype, and ranks sum them in 32 bits. The context, and the
+    // gradients that an all-to-all sends back, travel in the dtype of attention's output [Transformer Engine,
+    // context_parallel.py, AttnFuncWithCPAndKVP2P and AttnFuncWithCPAndQKVOA2A].
     const auto relate = [&](Conjugate name, ValueId id, GroupPart part) {
       const Value& value = table[id];
       const bool of_all = name == Conjugate::pass_on || name == Conjugate::g;
@@ -128,8 +138,8 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
   return result;
 }
 
-// How often a tensor goes round the ring, all but one shard of it: a ring all-reduce is a reduce-scatter followed by an
-// all-gather.
+// Returns how often a tensor goes around the ring, all but one shard of it. A ring all-reduce is a
+// reduce-scatter followed by an all-gather.
 constexpr int ring_passes(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::none: return 0;
@@ -145,7 +155,7 @@ constexpr int ring_passes(CollectiveKind kind) {
   return 0;
 }
 
-// The ranks of its group, a symbol.
+// Returns the number of ranks in the group of a collective, as a symbol.
 constexpr Monomial ranks_of(const Collective& collective) {
   using namespace symbols;
   switch (collective.axis) {
@@ -160,7 +170,8 @@ constexpr Monomial ranks_of(const Collective& collective) {
   return collective.part == GroupPart::inner ? U : c / U;
 }
 
-// Bytes that pass each rank of a group. A send moves all that it is given; the others leave a rank its own shard.
+// Returns the bytes that pass each rank of a group. A send moves all its bytes; the other collectives leave
+// each rank its own shard.
 constexpr Expr wire_bytes(CollectiveKind kind, const Monomial& bytes, const Monomial& ranks = symbols::t) {
   if (kind == CollectiveKind::send_receive || kind == CollectiveKind::pipeline_send) return bytes;
   return Expr(ring_passes(kind)) * bytes * (1 - 1 / ranks);

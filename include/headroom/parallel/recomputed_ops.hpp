@@ -1,4 +1,4 @@
-// Which ops of a table the backward pass runs again, and what that lets the forward pass drop.
+// Ops of a table that the backward pass recomputes, and values that the forward pass can therefore drop.
 #pragma once
 
 #include <initializer_list>

@@ -1,5 +1,5 @@
-// How a layer is divided over ranks, and what that leaves one rank of a value, of FLOPs and of weights: rules on placements,
-// by axis. The sizes of the axes stay symbols.
+// How a layer is split over ranks, and how much of a value, of FLOPs and of weights one rank gets: rules on
+// placements, by axis. Sizes of axes stay symbols.
 #pragma once
 
 #include "headroom/core/axis.hpp"
@@ -9,22 +9,22 @@
 
 namespace headroom {
 
-// An axis beside the tensor-parallel one that a layer is divided along, and its number of ranks, a symbol.
+// An axis other than the tensor-parallel one that splits a layer, and its number of ranks (a symbol).
 struct AxisShare {
   ParallelAxis axis = ParallelAxis::context;
   Monomial ranks = symbols::c;
   friend bool operator==(const AxisShare&, const AxisShare&) = default;
 };
 
-// How a layer is divided over the ranks that hold it together. The sizes themselves stay symbols.
+// How a layer is split over the ranks that hold it together. Sizes of axes stay symbols.
 struct Sharding {
   bool tensor = false;               // t > 1
-  bool sequence = false;             // boundary values are shards, of the sequence [K22 section 4.2.2]
-  bool hidden = false;               // or of the hidden dimension
+  bool sequence = false;             // boundary values are split along the sequence [K22 section 4.2.2]
+  bool hidden = false;               // or along the hidden dimension
   bool kv_replicated = false;        // k < t: ranks share key/value heads, each holding one
   bool save_gathered_input = false;  // a linear's input is saved whole, not gathered again for the backward
   FixedVector<AxisShare, 3> beside{};
-  CpComm cp_comm = CpComm::p2p;  // of the ranks of the context axis
+  CpComm cp_comm = CpComm::p2p;  // communication of context-parallel ranks
   friend bool operator==(const Sharding&, const Sharding&) = default;
 };
 
@@ -36,7 +36,7 @@ constexpr bool divided_along(const Sharding& sharding, ParallelAxis axis) {
   return false;
 }
 
-// What the axes of a kind leave one rank.
+// Returns the share of one rank after splitting along all axes that divide `divides`.
 constexpr Monomial share_along(Divides divides, const Sharding& sharding) {
   Monomial part = 1;
   for (const AxisShare& along : sharding.beside) {
@@ -45,7 +45,7 @@ constexpr Monomial share_along(Divides divides, const Sharding& sharding) {
   return part;
 }
 
-// What a placement leaves one rank of a value, of FLOPs or of parameters.
+// Returns the share of a value, of FLOPs or of parameters that a placement gives one rank.
 constexpr Monomial share(Placement placement, const Sharding& sharding) {
   using namespace symbols;
   const Monomial part = sharding.tensor ? 1 / t : Monomial(1);
@@ -68,20 +68,22 @@ constexpr Monomial on_rank(const Amount& amount, const Sharding& sharding) {
   return amount.count * share(amount.placement, sharding);
 }
 
-// The tokens of a rank, in a count that has them as a factor; other counts (weights, their copies, single numbers) are
-// as they were. Of rows of scores, one for every pair of tokens, a rank has those of its own tokens.
+// Returns a count restricted to the tokens of a rank, if it has tokens as a factor. Other counts (weights,
+// their copies, single numbers) stay as they are. Scores, which exist for every pair of tokens, are
+// restricted to the queries of the rank.
 constexpr Monomial of_own_tokens(const Monomial& count, const Sharding& sharding) {
   if (sharding.beside.empty() || count.power(Symbol::sequence) <= 0) return count;
   return count * share_along(Divides::tokens, sharding);
 }
 
-// Whether context-parallel ranks change tokens for heads around an op that needs all tokens.
+// Returns whether context-parallel ranks exchange tokens for heads around an op that needs all tokens.
 constexpr bool changes_heads(const Sharding& sharding) {
   return sharding.cp_comm == CpComm::a2a || sharding.cp_comm == CpComm::a2a_p2p;
 }
 
-// Whether an op, on a part of the tokens of each sequence, keeps a copy of its own of a value that it reads or makes: what came
-// last round a ring, or was changed for other tokens of fewer heads. A gather does without: it runs again.
+// Returns whether an op on a part of the tokens of each sequence keeps a received copy of a value that it
+// reads or makes. A ring leaves what came last; an all-to-all leaves other tokens of fewer heads. An
+// all-gather leaves nothing, since it runs again.
 constexpr bool keeps_received(const Op& op, int value, const Sharding& sharding) {
   if (op.of_all_tokens.empty() || !divided_along(sharding, ParallelAxis::context)) return false;
   if (sharding.cp_comm == CpComm::all_gather) return false;
@@ -89,21 +91,21 @@ constexpr bool keeps_received(const Op& op, int value, const Sharding& sharding)
   return op.inputs.contains(value) || op.outputs[0] == value;
 }
 
-// What a rank gets of a value that an op needs of all tokens, by what it has of it.
+// Returns the ratio of what a rank receives to what it holds of a value that an op needs for all tokens.
 constexpr Monomial tokens_received(const Sharding& sharding) {
   using namespace symbols;
   if (!divided_along(sharding, ParallelAxis::context)) return 1;
   switch (sharding.cp_comm) {
     case CpComm::p2p:
     case CpComm::all_gather: return c;
-    case CpComm::a2a: return 1;  // of fewer heads
+    case CpComm::a2a: return 1;  // all tokens of fewer heads
     case CpComm::a2a_p2p: return c / U;
   }
   EXPECTS(!"unknown exchange");
   return 1;
 }
 
-// The weights of a linear's product that one rank holds.
+// Returns the weights of a linear's GEMM that one rank holds.
 constexpr Expr weights_on_rank(const MatrixProduct& product, const Sharding& sharding) {
   Expr sum;
   for (const Amount& outer : product.outer) {
@@ -112,19 +114,21 @@ constexpr Expr weights_on_rank(const MatrixProduct& product, const Sharding& sha
   return sum;
 }
 
-// A multiplication and an addition for each row, inner and outer element.
+// Returns the FLOPs of a GEMM on one rank: one multiplication and one addition for each row, inner and outer
+// element.
 constexpr Expr flops_on_rank(const MatrixProduct& product, const Sharding& sharding) {
   return 2 * of_own_tokens(on_rank(product.rows, sharding), sharding) * weights_on_rank(product, sharding);
 }
 
-// Bytes of one element, with its part of the scale that a block of them shares.
+// Returns the bytes of one element, including its part of the scale of its block.
 constexpr Rational bytes_with_scales(Dtype dtype) {
   const BlockScales& scales = row_of(dtype).scales;
   const std::int64_t block = scales.block;
   return Rational(bits_of(dtype) * block + scales.bits, 8 * block);
 }
 
-// Bytes of a value before tensor parallelism divides it: of all tokens of a rank. By default of its dtype.
+// Returns the bytes of a value for all tokens of a rank, before tensor parallelism splits it. The default
+// dtype is that of the value.
 constexpr Monomial whole_bytes(const Value& value, const Sharding& sharding, Dtype dtype) {
   return of_own_tokens(value.elements * bytes_with_scales(dtype), sharding);
 }
@@ -132,7 +136,8 @@ constexpr Monomial whole_bytes(const Value& value, const Sharding& sharding) {
   return whole_bytes(value, sharding, value.dtype);
 }
 
-// Where the hidden dimension is divided, one number for each token is whole on every rank.
+// Returns the bytes of a value on one rank. If the hidden dimension is split, a value with one number per
+// token is whole on every rank.
 constexpr Monomial bytes_on_rank(const Value& value, Placement placement, const Sharding& sharding) {
   const bool by_token =
       sharding.hidden && placement == Placement::boundary && value.elements.power(Symbol::hidden) <= 0;

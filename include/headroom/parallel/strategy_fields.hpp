@@ -1,5 +1,6 @@
-// The fields of a strategy and of its workload, each written once: its name, its member, and how it is spelled. Flags are read and
-// written from this table, and so are JSON, sweeps, suggested changes, distances and the manual. A new field is a member and a row.
+// The fields of a strategy and of its workload, each described once: its name, its member and its spellings.
+// Flags, JSON, sweeps, suggested changes, distances and the manual all come from this table. A new field is a
+// member and a row.
 #pragma once
 
 #include <array>
@@ -27,30 +28,30 @@ using FieldMember =
                  Member<Fraction>, Member<PrecisionModules>, Member<BaseDtype>, Member<MainParams>,
                  Member<MomentDtype>, Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
 
-// Where the flag of a field stands in the help, and which commands have it.
+// Group of a field's flag in the help, which also decides the commands that have the flag.
 enum class FieldGroup : std::uint8_t {
-  model,      // with the model, for every command
-  layout,     // how the GPUs are used; open in a search
-  sharing,    // what is split over ranks beside that, and the precision; open in a search
-  saved,      // what else is saved or kept; the same for all strategies of a search
-  recompute,  // what is recomputed; open in a search and on a frontier
+  model,      // listed with the model, for every command
+  layout,     // how the GPUs are used; searched
+  sharing,    // what else ranks split, and the precision; searched
+  saved,      // what else is saved or kept; fixed in a search
+  recompute,  // what is recomputed; varied by searches and frontiers
 };
 
-// How a field counts for the distance between two strategies. That of recomputation is of all its fields together.
+// How a field counts in the distance between two strategies. All fields of recomputation count together as
+// one.
 enum class FieldDistance : std::uint8_t { none, doublings, differs };
 
 struct StrategyField {
-  std::string_view name;  // also the field of a sweep; with dashes, the flag
+  std::string_view name;  // name in sweeps; with dashes, the flag
   FieldMember member;
-  std::string_view json;  // its key, behind the key of the object that holds it: "strategy/recompute/policy"
-  std::string_view letter;  // the short flag, without dashes: "t", "sp"
-  std::string_view
-      aliases;         // other names of the flag, with commas between, as users of other programs know it
-  std::int64_t least;  // of a count, or of each count of a list
+  std::string_view json;     // path of its key: "strategy/recompute/policy"
+  std::string_view letter;   // the short flag, without dashes: "t", "sp"
+  std::string_view aliases;  // other programs' names of the flag, separated by commas
+  std::int64_t least;        // smallest value of a count, or of each count of a list
   FieldGroup group;
   FieldDistance distance;
-  bool searched;           // whether strategies of a search differ in it
-  std::string_view value;  // what stands for the value in the help; empty: a flag without one
+  bool searched;           // a search varies it
+  std::string_view value;  // placeholder in the help; empty: a flag without a value
   std::string_view help;
 };
 
@@ -78,7 +79,7 @@ inline constexpr auto bf16_modules_help = [] {
   return text;
 }();
 
-// In the order in which flags are written.
+// The fields, in the order in which flags are written.
 inline constexpr std::array strategy_fields{
     StrategyField{"tensor_parallel", member<&Strategy::tensor_parallel>(), "strategy/tensor_parallel", "t",
                   "tp,tensor-model-parallel-size,tensor-parallel-size", 1, FieldGroup::layout,
@@ -290,34 +291,36 @@ inline constexpr std::array strategy_fields{
                   "Dtype of frozen linears: bf16 (default) or nf4 (QLoRA, with double quantization)"},
 };
 
-// The field of a name, or of another name or the letter of its flag; null: none.
+// Returns the field with this name, or whose flag has this alias or letter. Returns null if there is none.
 const StrategyField* find_field(std::string_view name);
 
-// Its flag: "--tensor-parallel" of tensor_parallel; of any name with underscores.
+// Returns the long flag of a field: "--tensor-parallel" for tensor_parallel. Works for any name with
+// underscores.
 std::string flag_of(std::string_view name);
 
-// "-t", "--sp". Expects a field that has one.
+// Returns the short flag of a field: "-t", "--sp". Expects a field with a letter.
 std::string short_flag_of(const StrategyField& field);
 
 std::vector<std::string_view> aliases_of(const StrategyField& field);
 
-// Whether a strategy is told by this field however it is set.
+// Returns whether a strategy's description always includes this field, whatever its value.
 bool always_told(const StrategyField& field);
 
-// The least count that JSON holds of it: 0 where nobody set a count that is 0 without its flag.
+// Returns the smallest value of a count in JSON: 0 if the field is 0 by default, even if its flag needs more.
 std::int64_t least_in_files(const StrategyField& field);
 
-// The schedule of a strategy that names none.
+// Returns the schedule of a strategy that names none.
 ScheduleKind implied_schedule(std::int64_t virtual_pipeline);
 
-// Its value as a flag and a sweep write it: "8", "yes", "selective", "3,4,4".
+// Returns the value of a field as flags and sweeps write it: "8", "yes", "selective", "3,4,4".
 std::string value_of(const StrategyField& field, const Strategy& strategy, const Workload& workload);
 
-// Reads such a text into the member. What the text breaks ("must be a whole number, not 'x'"), or empty.
+// Reads the text of a value into the member of a field. Returns the rule that the text breaks ("must be a
+// whole number, not 'x'"), or an empty string.
 std::string set_value(const StrategyField& field, std::string_view text, Strategy& strategy,
                       Workload& workload);
 
-// field = value, as data.
+// An assignment of a value to a field.
 struct Edit {
   std::string field;
   std::string value;
@@ -325,24 +328,28 @@ struct Edit {
 };
 using Edits = std::vector<Edit>;
 
-// Sets the field and what it implies: `recompute` starts the whole of it anew, `recompute_ops` makes that the policy, and
-// `virtual_pipeline` sets the schedule, and where that has no groups of microbatches drops their size. What the value breaks, or empty. Expects the name of a field.
+// Sets the field and what it implies. `recompute` resets all recomputation fields. `recompute_ops` sets the
+// policy to ops. `virtual_pipeline` sets the schedule, and clears the group size unless that schedule has
+// groups. Returns the rule that the value breaks, or an empty string. Expects the name of a field.
 std::string apply(const Edit& edit, Strategy& strategy, Workload& workload);
 
-// One after the other. Expects values that the fields can have.
+// Applies edits one after the other. Expects values that the fields accept.
 void apply(const Edits& edits, Strategy& strategy, Workload& workload);
 
-// As flags by their long names, "--recompute full --recompute-layers 2"; or by their letters, "-t 8 --sp".
+// Returns edits as flags, with long names ("--recompute full --recompute-layers 2") or letters ("-t 8 --sp").
 enum class FlagNames : std::uint8_t { long_names, letters };
 std::string flags_of(const Edits& edits, FlagNames names = FlagNames::long_names);
 
-// The edits that such flags are of; absent where the text is none of flags_of(). Their values are not read.
+// Returns the edits that flags_of() writes as this text, or nothing if it is no such text. Values are not
+// checked.
 std::optional<Edits> edits_of_flags(std::string_view flags);
 
-// A problem with its fields as flags: `where` may be one, and a rule names others in backquotes.
+// Returns a problem with its fields as flags: `where`, if it names a field, and fields in backquotes in its
+// rule.
 Problem by_flag(const Problem& problem);
 
-// What makes a strategy of another: the parallel sizes and the microbatch, and what is not implied by what comes before.
+// Returns the edits that turn `of` into a strategy. Parallel sizes and microbatch always get an edit; other
+// fields only if the edits before do not imply them.
 Edits edits_of(const Strategy& strategy, Strategy of = {});
 
 }  // namespace headroom
