@@ -11,12 +11,14 @@
 namespace headroom {
 namespace {
 
-// The passes of a microbatch on a rank, in their order.
+// Passes of a microbatch on a rank, in their order, or an idle slot.
 enum Place : std::uint8_t { forward_down, forward_up, backward_up, backward_down, weights, idle };
 
-constexpr std::int64_t period = 6;  // both chunks forward, backward and for weights
+constexpr std::int64_t period =
+    6;  // slots of a microbatch: both chunks forward, backward and weight gradients
 
-// When the passes of the first microbatch start. Added intervals keep passes of one rank apart: no two are alike modulo 6.
+// Returns the slots in which the passes of the first microbatch start. Added intervals keep passes of one
+// rank apart: no two slots are equal modulo 6.
 std::array<std::int64_t, 4> building_block(ScheduleKind kind, std::int64_t p, std::int64_t rank) {
   if (kind == ScheduleKind::v_min) {
     const std::int64_t interval = p % 3 == 0 ? 2 : 0;
@@ -27,11 +29,11 @@ std::array<std::int64_t, 4> building_block(ScheduleKind kind, std::int64_t p, st
   return {2 * rank, 3 * p - rank - 2, 3 * p + interval + 2 * rank - 1, 6 * p + interval - rank - 2};
 }
 
-// The slots of a rank.
+// Time slots of a rank.
 struct Slots {
   std::array<std::vector<std::int64_t>, 5>
-      of;                 // when each microbatch's pass is; for weights, the k-th of them
-  std::vector<Place> at;  // what is in a slot
+      of;                 // by place: slot of each microbatch's pass; weights: of the k-th pass
+  std::vector<Place> at;  // by slot: what it holds
 };
 
 void put(Slots& slots, Place place, std::int64_t k, std::int64_t slot) {
@@ -54,7 +56,7 @@ void drop_weights(Slots& slots) {
   while (!slots.at.empty() && slots.at.back() == idle) slots.at.pop_back();
 }
 
-// A pass for weights in every idle slot that one can be in.
+// Puts a weight-gradient pass into every idle slot that can take one.
 void fill_with_weights(Slots& slots) {
   drop_weights(slots);
   std::int64_t left = 0;
@@ -70,8 +72,8 @@ void fill_with_weights(Slots& slots) {
   }
 }
 
-// Passes of chunks that a rank holds at once, from forward passes to those for weights; where there are none of these, as if
-// every idle slot had one.
+// Returns the largest number of passes that a rank holds at once, each from its forward to its
+// weight-gradient pass. If there are no weight-gradient passes, every idle slot counts as one.
 std::int64_t most_held(const Slots& slots) {
   const bool apart = !slots.of[weights].empty();
   std::int64_t held = 0;
@@ -112,7 +114,7 @@ std::vector<Placed> in_order(const Ranks& ranks) {
   return all;
 }
 
-// The first slot after those of what a pass waits for, beside its rank's other work.
+// Returns the first slot after everything that a pass waits for, whatever else its rank runs.
 std::int64_t earliest(const Ranks& ranks, const Placed& pass) {
   const auto& [slot, rank, place, k] = pass;
   const Slots& own = ranks[index(rank)];
@@ -120,7 +122,7 @@ std::int64_t earliest(const Ranks& ranks, const Placed& pass) {
   const auto behind = [&](const Slots& of, Place what, std::int64_t which) {
     last = std::max(last, of.of[what][index(which)]);
   };
-  if (place == weights) {  // the k-th of them waits for the k-th backward pass of either chunk
+  if (place == weights) {  // the k-th one waits for the k-th backward pass of any chunk
     std::int64_t before = k;
     for (last = 0; !leaves_weights(own.at[index(last)]) || before-- > 0;) ++last;
   } else {
@@ -133,7 +135,7 @@ std::int64_t earliest(const Ranks& ranks, const Placed& pass) {
   return last + 1;
 }
 
-// Every pass as early as those that it waits for and its rank's order let it be.
+// Moves every pass to the earliest slot that its inputs and the order of its rank allow.
 void squeeze(Ranks& ranks) {
   const std::vector<Placed> all = in_order(ranks);
   for (Slots& slots : ranks) slots.at.clear();
@@ -147,8 +149,9 @@ void squeeze(Ranks& ranks) {
   }
 }
 
-// Moves passes of the warm-up, until the first rank has had a microbatch back, and of the cool-down, from its last forward
-// pass on, to earlier idle slots. `with_weights`: also passes for weights, which the warm-up is left alone without.
+// Moves passes of the warm-up and the cool-down to earlier idle slots. The warm-up lasts until the first rank
+// has had a microbatch back; the cool-down starts with the first rank's last forward pass. `with_weights`:
+// also moves weight-gradient passes. Without it, the warm-up stays as it is.
 void move_ahead(Ranks& ranks, bool with_weights) {
   for (Slots& slots : ranks) {
     if (with_weights) fill_with_weights(slots);
@@ -180,7 +183,8 @@ void move_ahead(Ranks& ranks, bool with_weights) {
   squeeze(ranks);
 }
 
-// In the order of their slots; of passes for weights that could run, those of the chunk whose backward pass comes first.
+// Returns the moves of a rank in the order of their slots. Among weight-gradient passes that could run, the
+// chunk whose backward pass comes first has priority.
 std::vector<RoundMove> moves_of(const Slots& slots) {
   std::vector<RoundMove> moves;
   std::array<std::int64_t, 2> left{};
@@ -213,7 +217,8 @@ struct LaidOut {
   Moves moves;
 };
 
-// The moves of one rank. Ranks ask for theirs one after another, and those of one pipeline are found together.
+// Returns the moves of one rank. Ranks ask one after another, so the moves of all ranks of a pipeline are
+// computed together and kept.
 const std::vector<RoundMove>& laid_out(ScheduleKind kind, std::int64_t ranks, std::int64_t microbatches,
                                        std::int64_t rank) {
   constexpr std::size_t kept = 8;

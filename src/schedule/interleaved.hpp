@@ -1,4 +1,5 @@
-// Makespans of schedules whose microbatches go round the ranks, run with no more than it takes. For makespan.cpp.
+// Makespans of schedules whose microbatches go around the ranks, computed with as little work as possible.
+// Only for makespan.cpp.
 #pragma once
 
 #include <algorithm>
@@ -16,23 +17,24 @@
 
 namespace headroom {
 
-// One number for each of several pipelines that run the same schedule with spans of their own.
+// One number for each of several pipelines that run the same schedule with their own spans.
 template <std::size_t Pipelines>
 using Lanes = std::array<double, Pipelines>;
 
-// Runs interleaved schedules with no more than it takes to know when each pass ends: of each rank, how many forward and
-// backward passes it has run and when the last outputs were sent. Which pass comes next depends on no time, so that
-// several pipelines take the same steps.
+// Runs interleaved schedules with only the state that determines when each pass ends. For each rank, this is
+// how many forward and backward passes it has run, and when it sent the last outputs. The order of passes
+// does not depend on times, so several pipelines take the same steps.
 //
-// Times are whole numbers of a quantum, small enough that no sum of them is rounded. Once all that ranks have to wait for stands as it
-// stood some groups of microbatches before, and is later by one and the same time, it goes on like that, since what comes
-// next depends on nothing else: these groups are counted, and only the last ones run.
+// Times are whole numbers of a quantum, chosen so that no sum of them is rounded. If everything that ranks
+// wait for is as it was some groups of microbatches before, only later by one and the same time, the schedule
+// repeats: later steps depend on nothing else. These groups are counted, and only the last ones run.
 template <std::size_t Pipelines>
 class Interleaved {
  public:
   Interleaved(const ScheduleShape& shape, std::span<const std::span<const ChunkSpans>> pipelines)
       : shape_(shape), passes_(shape.microbatches * shape.chunks) {
-    // A rank is at most its warm-up and a pass ahead of those that it feeds, or a group's passes of a chunk.
+    // A rank is ahead of the ranks that it feeds by at most its warm-up and a pass, or a group's passes of a
+    // chunk.
     kept_ = std::bit_ceil(index(std::min(passes_, (shape.chunks + 1) * group_size(shape)) + 1));
     ends_ = std::make_unique_for_overwrite<Lanes<Pipelines>[]>(2 * kept_ * index(shape.ranks));
     ranks_.resize(index(shape.ranks));
@@ -44,7 +46,7 @@ class Interleaved {
     }
     spans_.resize(index(shape.ranks * shape.chunks));
     for (std::size_t lane = 0; lane < Pipelines; ++lane) {
-      // Lanes without a pipeline repeat the last one.
+      // Lanes without a pipeline repeat the last pipeline.
       const std::span<const ChunkSpans> spans = pipelines[std::min(lane, pipelines.size() - 1)];
       quantum_[lane] = quantum_of(spans, shape.microbatches);
       for (std::size_t stage = 0; stage < spans_.size(); ++stage) {
@@ -61,7 +63,7 @@ class Interleaved {
       // Forward passes go down the ranks, backward passes up.
       for (std::int64_t rank = 0; rank < shape_.ranks; ++rank) left -= run(rank) ? 1 : 0;
       for (std::int64_t rank = shape_.ranks - 2; rank >= 0; --rank) left -= run(rank) ? 1 : 0;
-      EXPECTS(left == 0 || steps_ > before);  // or ranks wait for each other
+      EXPECTS(left == 0 || steps_ > before);  // otherwise ranks wait for each other
       runs_on = runs_on || left == 0 || counts_groups();
     }
     Lanes<Pipelines> longest{};
@@ -71,8 +73,8 @@ class Interleaved {
   }
 
  private:
-  // A rank's passes of one direction: how many it has run, and the chunk of the next with how many of the group's
-  // microbatches more go through it before the next chunk's turn.
+  // Progress of a rank in one direction. `done` counts the passes that it has run. The next pass goes through
+  // `chunk`, as do `left` microbatches of the group before the next chunk's turn.
   struct Passes {
     std::int64_t done = 0;
     std::int64_t chunk = 0;
@@ -90,16 +92,17 @@ class Interleaved {
     Lanes<Pipelines> backward;
   };
 
-  // What all later steps depend on.
+  // The state that all later steps depend on.
   struct Moment {
     std::vector<Rank> ranks;
     std::unique_ptr<Lanes<Pipelines>[]> ends;
   };
 
-  // Fewer are run sooner than compared.
+  // Running fewer groups is faster than comparing them.
   static constexpr std::int64_t least_groups = 4;
 
-  // A power of two of which all spans one after the other, rounded, are at most 2^53: the whole numbers of a double.
+  // Returns a power of two as quantum. All spans one after the other, rounded, are at most 2^53 quanta, so
+  // that doubles hold all sums exactly.
   static double quantum_of(std::span<const ChunkSpans> spans, std::int64_t microbatches) {
     constexpr int bits = 53;
     double sum = 0;
@@ -112,7 +115,8 @@ class Interleaved {
   [[nodiscard]] std::int64_t passes_of_group() const { return group_size(shape_) * shape_.chunks; }
   [[nodiscard]] std::size_t slots() const { return 2 * kept_ * index(shape_.ranks); }
 
-  // Each time that rank 0 has finished another group, compares with an earlier moment. True once groups have been counted.
+  // Compares with an earlier moment each time that rank 0 has finished another group. Returns true once
+  // groups have been counted.
   bool counts_groups() {
     const std::int64_t group = ranks_.front().backwards.done / passes_of_group();
     if (group == last_group_) return false;
@@ -122,7 +126,7 @@ class Interleaved {
       return true;
     }
     if (group < next_moment_) return false;
-    next_moment_ = group + group / 2 + 1;  // ever further apart, so that a period of any length is found
+    next_moment_ = group + group / 2 + 1;  // ever further apart, to find a period of any length
     if (!earlier_.ends) earlier_.ends = std::make_unique<Lanes<Pipelines>[]>(slots());
     earlier_.ranks = ranks_;
     std::copy_n(ends_.get(), slots(), earlier_.ends.get());
@@ -133,7 +137,8 @@ class Interleaved {
     return ranks_.front().backwards.done - earlier_.ranks.front().backwards.done;
   }
 
-  // How much later everything is than at the earlier moment, if it stands as it did.
+  // Returns how much later everything is than at the earlier moment, or nothing if the state differs in more
+  // than time.
   std::optional<Lanes<Pipelines>> repeated() {
     if (earlier_.ranks.empty()) return std::nullopt;
     const std::int64_t period = passes_since();
@@ -161,12 +166,13 @@ class Interleaved {
     return all ? std::optional(later) : std::nullopt;
   }
 
-  // Each output that a pass has yet to read, and some more, with the first slot of its rank and direction.
+  // Calls visit(first, k) for each output k that a pass has yet to read, and some more. `first` is the first
+  // slot of its rank and direction.
   template <class Visit>
   void visit_awaited(Visit visit) {
     const auto visit_sent = [&](std::int64_t rank, Pass pass, std::int64_t read, std::int64_t done) {
       const auto first = index(sent(rank, pass) - ends_.get());
-      // Whoever is not beside the sender reads a group later.
+      // A reader that is not next to the sender reads a group later.
       for (std::int64_t k = std::max(read - group_size(shape_), std::int64_t{0}); k < done; ++k)
         visit(first, k);
     };
@@ -179,7 +185,7 @@ class Interleaved {
     }
   }
 
-  // By as many periods as leave every rank a group of full size to begin.
+  // Skips whole periods, as many as leave every rank a full group to begin.
   void go_on(const Lanes<Pipelines>& later) {
     std::int64_t most = 0;
     for (const Rank& rank : ranks_) most = std::max(most, rank.forwards.done);
@@ -202,7 +208,7 @@ class Interleaved {
     }
   }
 
-  // How many microbatches go on together when a group is through: fewer, where fewer are left.
+  // Returns the size of the next group: smaller if fewer microbatches are left.
   [[nodiscard]] std::int64_t next_group(const Passes& passes) const {
     return std::min(passes.group, shape_.microbatches - passes.done / shape_.chunks);
   }
@@ -214,20 +220,21 @@ class Interleaved {
     for (std::size_t i = 0; i < Pipelines; ++i) clock[i] += span[i];
   }
 
-  // A rank's first slot for the times at which it sent the outputs of a direction.
+  // Returns a rank's first slot for the send times of a direction.
   Lanes<Pipelines>* sent(std::int64_t rank, Pass pass) {
     return &ends_[(2 * index(rank) + (pass == Pass::backward ? 1 : 0)) * kept_];
   }
   [[nodiscard]] std::size_t slot(std::int64_t k) const { return index(k) & (kept_ - 1); }
 
-  // Until it waits; true when this finished it.
+  // Runs a rank until it waits. Returns true if this call finished the rank.
   bool run(std::int64_t number_of_rank) {
     Rank& rank = ranks_[index(number_of_rank)];
     if (rank.backwards.done == passes_) return false;
     const bool first = number_of_rank == 0;
     const bool last = number_of_rank + 1 == shape_.ranks;
-    // Rank 0 has the microbatches, and what the last rank sent of the chunk before; the last rank turns its own passes
-    // through the last chunk round, and has what rank 0 sent of the chunk behind. Both are a group's passes away.
+    // Rank 0 reads the microbatches, and what the last rank sent from the chunk before. The last rank turns
+    // its own passes through the last chunk around, and reads what rank 0 sent from the chunk after. Both
+    // inputs are one group's passes back.
     const std::int64_t before = first ? shape_.ranks - 1 : number_of_rank - 1;
     const std::int64_t behind = last ? 0 : number_of_rank + 1;
     const std::int64_t forwards_sent = ranks_[index(before)].forwards.done;
@@ -263,7 +270,7 @@ class Interleaved {
           if ((alone ? backwards.done : backwards_sent) <= k) break;
           wait_for(clock, backward_inputs[slot(k)]);
         } else {
-          // The forward pass through the last chunk of the model: this rank's own, so it has ended.
+          // The input is this rank's own forward pass through the last chunk of the model, so it has ended.
           EXPECTS(forwards.done > backwards.done + (shape_.chunks - 1) * backwards.group);
         }
         advance(clock, spans[index(backwards.chunk * shape_.ranks)].backward);
@@ -287,8 +294,8 @@ class Interleaved {
   const ScheduleShape& shape_;
   std::int64_t passes_;
   std::int64_t steps_ = 0;
-  std::size_t kept_ = 0;  // of a rank's last passes of one direction: a power of two
-  // By rank, direction and pass modulo `kept_`: when the output was sent. Written before it is read.
+  std::size_t kept_ = 0;  // last passes kept for each rank and direction: a power of two
+  // Send times of outputs, by rank, direction and pass modulo `kept_`. Written before they are read.
   std::unique_ptr<Lanes<Pipelines>[]> ends_;
   std::vector<Rank> ranks_;
   std::vector<Span> spans_;

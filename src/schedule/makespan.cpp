@@ -21,7 +21,7 @@ Seconds gpipe_makespan(std::int64_t microbatches, std::span<const ChunkSpans> sp
   return sum.forward + sum.backward + real(microbatches - 1) * (longest.forward + longest.backward);
 }
 
-// The sums and maxima of the header's formula, over the ranks up to and with q.
+// Sums and maxima of the header's formula over the ranks 0 to q.
 struct Prefix {
   ChunkSpans sum;
   ChunkSpans longest;
@@ -37,9 +37,11 @@ Prefix extended(Prefix prefix, const ChunkSpans& rank) {
 
 Seconds one_forward_one_backward_makespan(std::int64_t microbatches, std::span<const ChunkSpans> spans) {
   const std::int64_t ranks = std::ssize(spans);
-  // What it takes to fill up to rank q and come back from it, and to go there again and drain; on each rank M less the
-  // part before M. From the last rank on, the best of those behind is carried along.
-  // Most pipelines are short enough to need no memory of their own.
+  // fill and drain: time to fill up to rank q and come back, and time to go there again and drain. For each
+  // rank M, the part before M is subtracted. The loop goes down from the last rank and carries the maximum
+  // over later ranks along.
+  //
+  // Most pipelines fit into the array and allocate nothing.
   std::array<Prefix, 16> few;
   std::vector<Prefix> many;
   if (spans.size() > few.size()) many.resize(spans.size());
@@ -70,7 +72,7 @@ Seconds one_forward_one_backward_makespan(std::int64_t microbatches, std::span<c
   return longest;
 }
 
-// Of at most so many pipelines.
+// Computes the makespans of at most AtOnce pipelines.
 template <std::size_t AtOnce>
 void run_at_once(const ScheduleShape& shape, std::span<const std::span<const ChunkSpans>> pipelines,
                  std::span<Seconds> longest) {
@@ -142,16 +144,16 @@ void makespans(const ScheduleShape& shape, std::span<const std::span<const Chunk
 
 Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> spans) {
   EXPECTS(std::ssize(spans) == stages_of(shape));
-  // Of the first group's forward passes through the first chunk, and of the last group's backward passes, those that a rank
-  // before may run while this one waits.
+  // filling and draining: passes that an earlier rank may run while this one waits. These are forward passes
+  // of the first group through the first chunk, and backward passes of the last group.
   const bool in_groups = goes_round(shape.kind) && shape.chunks > 1;
   const std::int64_t group = std::min(group_size(shape), shape.microbatches);
   const std::int64_t rest = shape.microbatches % group;
   const double filling = in_groups ? real(group - 1) : 0;
   const double draining = in_groups ? real((rest == 0 ? group : rest) - 1) : 0;
   Seconds longest;
-  Seconds ends;  // through the first chunk of the ranks before, forward and, where it comes last, backward
-  ChunkSpans slowest;  // first chunk of the ranks so far
+  Seconds ends;        // of earlier ranks: first chunk forward and, as it comes last, backward
+  ChunkSpans slowest;  // slowest first chunk of the ranks so far
   for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
     Seconds round;
     for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
@@ -164,10 +166,10 @@ Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> s
     longest = std::max(longest, ends + real(microbatches_of_chunk(shape)) * round +
                                     filling * (slowest.forward - first.forward) +
                                     draining * (slowest.backward - first.backward));
-    // Ranks whose weights have passes of their own may follow each other without a wait from one iteration to the next.
+    // With weight-gradient passes, ranks may follow each other from one iteration to the next without a wait.
     if (!has_weight_passes(shape)) ends += first.forward + first.backward;
   }
-  constexpr double rounding = 1e-9;  // of sums of up to a million terms
+  constexpr double rounding = 1e-9;  // relative, for sums of up to a million terms
   return (1 - rounding) * longest;
 }
 

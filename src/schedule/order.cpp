@@ -23,7 +23,8 @@ std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank) {
     case ScheduleKind::zero_bubble_h2: return std::min(passes, 2 * ranks_after);
     case ScheduleKind::zero_bubble_2p: return std::min(passes, 2 * ranks_after + 1);
     case ScheduleKind::interleaved:
-      // Twice the ranks after this one, and the chunks before the last, need to be under way.
+      // Two passes for each rank after this one, and a group for each chunk before the last, need to be under
+      // way.
       return std::min(passes, 2 * ranks_after + (shape.chunks - 1) * group_size(shape) + beside);
     case ScheduleKind::zero_bubble_v:
     case ScheduleKind::v_half:
@@ -93,7 +94,8 @@ ScheduleShape same_liveness(const ScheduleShape& shape) {
     case ScheduleKind::v_min:
     case ScheduleKind::dualpipe_v:
     case ScheduleKind::dualpipe:
-      // Their rounds are as long as 2 p microbatches take, but for one of which each more is another turn.
+      // Rounds cover 2 p microbatches, except for one round, which takes another turn for each further
+      // microbatch.
       cut.microbatches = std::min(shape.microbatches, 2 * shape.ranks + 4);
       return cut;
     case ScheduleKind::one_forward_one_backward:
@@ -102,8 +104,8 @@ ScheduleShape same_liveness(const ScheduleShape& shape) {
     case ScheduleKind::zero_bubble_h2:
     case ScheduleKind::zero_bubble_2p: break;
   }
-  // Warm-up and cool-down take fewer than two groups each at the most; one lies between, and what is left for the last
-  // group stays.
+  // Warm-up and cool-down each take fewer than two groups. One group lies between them, and the remainder
+  // that forms the last group stays.
   const std::int64_t group = group_size(shape);
   const std::int64_t left = shape.chunks > 1 ? shape.microbatches % group : 0;
   cut.microbatches = std::min(shape.microbatches, 5 * group + left);

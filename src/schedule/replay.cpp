@@ -12,9 +12,10 @@
 namespace headroom {
 namespace {
 
-// What a pass through a stage waits for: a forward pass for the stage before it, a backward pass for the stage
-// after it, the last stage's backward for its own forward. The first stage's forward waits for nothing, nor does a pass
-// for weights, whose backward pass its rank has run.
+// What a pass through a stage waits for. A forward pass waits for the stage before it, a backward pass for
+// the stage after it, and the last stage's backward pass for its own forward pass. The first stage's forward
+// pass waits for nothing. A weight-gradient pass waits for nothing either, since its rank has run the
+// backward pass.
 struct Input {
   Pass pass = Pass::forward;
   PlaceOfCopy place;
@@ -25,7 +26,7 @@ constexpr bool must_arrive(const Input& input) {
   return input.pass == Pass::backward || (input.pass == Pass::forward && input.place.stage > 0);
 }
 
-// What the pass that uses `input` makes for another pass, if it makes anything.
+// Returns what the pass that uses `input` makes for another pass, or nothing.
 std::optional<Input> output_of(const Input& input, std::int64_t stages) {
   const auto [copy, stage] = input.place;
   if (input.pass == Pass::backward_weight) return std::nullopt;
@@ -36,7 +37,7 @@ std::optional<Input> output_of(const Input& input, std::int64_t stages) {
   return last ? Input{Pass::backward, {copy, stage}} : Input{Pass::forward, {copy, stage + 1}};
 }
 
-// How long the output keeps its sender.
+// Returns how long sending the output blocks the rank.
 Seconds transfer_time(const ScheduleShape& shape, const ScheduleTimes& times, const Input& input) {
   const std::optional<Input> output = output_of(input, stages_of(shape));
   if (!output || output->place == input.place || times.links.empty()) return Seconds(0);
@@ -56,9 +57,9 @@ PassTimes spent_on(const Step& step, bool stored, const PassTimes& stage) {
           .backward_weight = step.whole ? stage.backward_weight : Seconds(0)};
 }
 
-// Of a virtual stage of a copy of the model: times of its transfers, and when what its passes wait for arrived. Microbatches
-// arrive and are used in the same order, so that a queue of times is all there is to know. (Breadth first, the last stage
-// uses its own forward passes in the opposite order, when all of them are done.)
+// State of a virtual stage of a copy of the model: its transfer times, and the arrival times of inputs.
+// Microbatches arrive and are used in the same order, so queues of times suffice. (In breadth-first
+// schedules, the last stage uses its own forward passes in the opposite order, once all of them are done.)
 struct StageState {
   std::array<Seconds, 3> transfer;  // by pass
   std::array<std::queue<Seconds>, 2> arrived;
@@ -95,7 +96,7 @@ class Replay {
   }
 
   ReplayedSchedule run() {
-    // A rank runs until it waits and is woken by what it waits for, so that no step is tried twice.
+    // A rank runs until it waits, and its input wakes it, so that no step is tried twice.
     while (!runnable_.empty()) {
       const std::int64_t rank = runnable_.back();
       runnable_.pop_back();
@@ -103,7 +104,7 @@ class Replay {
       while (ran && !finished(rank)) ran = step(rank);
     }
     for (std::int64_t rank = 0; rank < shape_.ranks; ++rank) {
-      EXPECTS(finished(rank));  // or ranks wait for each other
+      EXPECTS(finished(rank));  // otherwise ranks wait for each other
       result_.makespan = std::max(result_.makespan, ranks_[index(rank)].clock);
     }
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -135,7 +136,7 @@ class Replay {
     return state_at(input.place).arrived[index(input.pass)];
   }
 
-  // Whether the input has arrived; if not, the rank is woken when it does.
+  // Returns whether the input has arrived. If not, its arrival wakes the rank.
   bool ready(std::int64_t rank, const Input& input) {
     if (!must_arrive(input) || !arrivals(input).empty()) return true;
     ranks_[index(rank)].waits_for = input;
@@ -156,7 +157,7 @@ class Replay {
     arrivals(input).pop();
   }
 
-  // Runs the next step of a rank, or the next two where they run beside each other; false where it has to wait.
+  // Runs the next step of a rank, or the next two if they overlap. Returns false if the rank has to wait.
   bool step(std::int64_t rank) {
     RankState& state = ranks_[index(rank)];
     const Step step = next_step(shape_, state.order, state.done);
@@ -196,7 +197,7 @@ class Replay {
     const Seconds hidden = hidden_beside(of_forward, of_backward, times_.overlap_loss);
     ahead.recompute_end = ahead.start;
     ahead.end = ahead.start + (total(spent_ahead) + total(spent_back) - hidden);
-    // Both outputs are sent at once.
+    // Both outputs are sent at the same time.
     ahead.sent = ahead.end + std::max(state_at(forward_input.place).transfer[index(Pass::forward)],
                                       state_at(backward_input.place).transfer[index(Pass::backward)]);
     ReplayedStep back = ahead;
@@ -261,7 +262,7 @@ Seconds hidden_beside(const PassTimes& forward, const PassTimes& backward, doubl
     };
     return ahead + back - shown(ahead, backward_work) - shown(back, forward_work);
   }
-  // What the other pass leaves of either exchange, delayed weight gradients hide.
+  // Delayed weight gradients hide what the other pass leaves exposed.
   const Seconds both = left(ahead, backward_work - delayed) + left(back, forward_work);
   return ahead + back - std::max(left(both, delayed), overlap_loss * (ahead + back));
 }

@@ -16,8 +16,8 @@ constexpr RoundMove backward_of(std::int64_t chunk) {
   return {.pass = Pass::backward, .chunk = chunk, .whole = true};
 }
 
-// Rounds of a rank as they are written down. Passes for weights that no move names come in the order of the backward passes
-// that left them.
+// Collects the rounds of a rank. Weight-gradient passes that no move names run in the order of the backward
+// passes that left them.
 class RoundList {
  public:
   void add(std::int64_t times, std::vector<RoundMove> moves) {
@@ -39,7 +39,7 @@ class RoundList {
 
  private:
   std::vector<Round> rounds_;
-  std::deque<std::int64_t> left_;  // chunks whose weights wait
+  std::deque<std::int64_t> left_;  // chunks with pending weight gradients
 };
 
 }  // namespace
@@ -47,7 +47,7 @@ class RoundList {
 std::vector<Round> zero_bubble_v_rounds(std::int64_t ranks, std::int64_t microbatches, std::int64_t rank) {
   EXPECTS(rank >= 0 && rank < ranks && microbatches > 0);
   const std::int64_t n = std::max(2 * ranks - 1, microbatches);
-  const std::int64_t after = ranks - rank;  // this rank and those after it
+  const std::int64_t after = ranks - rank;  // this rank and the ranks after it
   const std::vector<RoundMove> second_chunk{forward_of(1), inputs_of(1), weights_of(1)};
   std::vector<RoundMove> both{inputs_of(0), weights_of(0)};
   both.insert(both.end(), second_chunk.begin(), second_chunk.end());
@@ -56,8 +56,9 @@ std::vector<Round> zero_bubble_v_rounds(std::int64_t ranks, std::int64_t microba
   list.add(2 * after - 1, {forward_of(0)});
   list.add(rank, {forward_of(1), forward_of(0)});
   list.add(after, second_chunk);
-  const std::int64_t forwards_left = n - (2 * ranks - rank - 1);  // through the first chunk
-  const std::int64_t rounds = n - ranks;                          // each a forward pass through the second
+  const std::int64_t forwards_left =
+      n - (2 * ranks - rank - 1);         // forward passes left through the first chunk
+  const std::int64_t rounds = n - ranks;  // each has a forward pass through the second chunk
   std::vector<RoundMove> with_forward{forward_of(0)};
   with_forward.insert(with_forward.end(), both.begin(), both.end());
   list.add(forwards_left, with_forward);
@@ -72,7 +73,7 @@ std::vector<Round> zero_bubble_v_rounds(std::int64_t ranks, std::int64_t microba
 std::vector<Round> dualpipe_rounds(std::int64_t ranks, std::int64_t microbatches, std::int64_t rank) {
   EXPECTS(rank >= 0 && rank < ranks && microbatches >= 2 * ranks);
   const std::int64_t after = ranks - rank - 1;
-  // A forward pass of a chunk beside a backward pass of the other.
+  // Returns a forward pass of a chunk that overlaps with a backward pass of the other chunk.
   const auto beside = [](std::int64_t chunk) {
     RoundMove forward = forward_of(chunk);
     RoundMove backward = backward_of(1 - chunk);
@@ -88,7 +89,7 @@ std::vector<Round> dualpipe_rounds(std::int64_t ranks, std::int64_t microbatches
   list.add(rank + 1, {forward_of(0), forward_of(1)});
   list.add(after, {inputs_of(1), weights_of(1), forward_of(1)});
   std::int64_t main_rounds = microbatches - 2 * ranks + rank + 1;
-  if (after == 0) {  // at the turn the first pair runs one after the other, which leaves less of a bubble
+  if (after == 0) {  // at the turn, the first pair does not overlap, which shrinks the bubble
     std::vector<RoundMove> apart{forward_of(0), backward_of(1)};
     apart.insert(apart.end(), second.begin(), second.end());
     list.add(1, apart);
@@ -98,7 +99,8 @@ std::vector<Round> dualpipe_rounds(std::int64_t ranks, std::int64_t microbatches
   std::vector<RoundMove> closing{backward_of(1)};
   closing.insert(closing.end(), second.begin(), second.end());
   list.add(after, closing);
-  // The second half of what is left has passes for weights of their own, which fill the ranks' wait for each other.
+  // The second half of the remaining backward passes has separate weight-gradient passes, which run while
+  // ranks would wait for each other.
   bool apart = false;
   const auto backward = [&](std::int64_t chunk) {
     if (apart) {

@@ -35,7 +35,8 @@ constexpr Expr parameters(const OpTable& table, const Sharding& sharding, Weight
                   [&](const Op& op) { return op.weights == weights ? parameters(op, sharding) : Expr(); });
 }
 
-// Returns the weights of one class whose GEMMs run below 16 bits and that have no 16-bit copy.
+// Returns the weights of one class whose GEMMs run below 16 bits, except weights that stay at 16 bits beside
+// narrow copies.
 constexpr Expr narrow_weights(const OpTable& table, const Sharding& sharding, WeightClass weights) {
   return sum_over(table, [&](const Op& op) {
     const bool narrow = op.weights == weights && multiplies_narrow(op) && !op.weights_at_half;

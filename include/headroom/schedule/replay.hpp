@@ -1,12 +1,15 @@
-// Replaying a schedule with the times of every rank: when each pass starts and ends, how long a rank waits, and how
-// long the pipeline takes. Exact: no formula for a bubble is assumed.
+// Replays a schedule with the times of every rank: when each pass starts and ends, how long a rank waits, and
+// how long the pipeline takes. The result is exact and assumes no formula for a bubble.
 //
-// A pass starts when its rank is free and its input has arrived. Its rank then sends the output on, which keeps the
-// sender until the transfer ends (Megatron-LM's blocking point-to-point); the receiver goes on with what it has.
-// The last stage turns from forward to backward without a transfer. A pass for weights follows its backward pass on the
-// same rank, and nobody waits for it. Two passes beside each other start when both have their inputs, and end together: the
-// collectives of either run beside the computation of the other, and show where they are longer, and where they are not by
-// what they take from the other's kernels (CollectiveRates::overlap_loss).
+// A pass starts when its rank is free and its input has arrived. The rank then sends the output, which blocks
+// the sender until the transfer ends (Megatron-LM's blocking point-to-point). The receiver goes on with what
+// it has. The last stage turns from forward to backward without a transfer. A weight-gradient pass follows
+// its backward pass on the same rank, and no pass waits for it.
+//
+// Two overlapping passes start when both have their inputs, and end together. The collectives of each overlap
+// with the computation of the other. The part of a collective that is longer than this computation is
+// exposed. A shorter collective still costs what it takes from the kernels of the other pass
+// (CollectiveRates::overlap_loss).
 #pragma once
 
 #include <cstdint>
@@ -18,14 +21,15 @@
 
 namespace headroom {
 
-// Of one microbatch through one virtual stage.
+// Times of one microbatch in one virtual stage.
 struct PassTimes {
   Seconds forward;
-  Seconds recompute;        // recomputation before the backward pass, unless a window stored the pass in full
-  Seconds backward;         // without recomputation; where weights have passes of their own, of inputs only
-  Seconds backward_weight;  // of such a pass
-  Seconds delayed_weight;  // of the backward pass, where weight gradients wait: what runs beside any exchange
-  // What of each are collectives of experts. Another pass beside it can hide those of the forward and of the backward pass.
+  Seconds recompute;        // before the backward pass, unless a window saved the pass in full
+  Seconds backward;         // without recomputation; inputs only, if weights have passes of their own
+  Seconds backward_weight;  // a separate weight-gradient pass
+  Seconds delayed_weight;   // part of `backward`: delayed weight gradients, which hide collectives of experts
+  // Parts of the times above that are collectives of experts. An overlapping pass can hide those of the
+  // forward and of the backward pass.
   Seconds forward_exchanges;
   Seconds recompute_exchanges;
   Seconds backward_exchanges;
@@ -37,19 +41,19 @@ constexpr Seconds total(const PassTimes& times) {
 }
 
 struct ScheduleTimes {
-  std::vector<PassTimes> stages;      // of the virtual stages, in the order of the model
-  std::vector<Seconds> links;         // of a transfer between rank r and r + 1 mod p, either way; empty: none
-  std::vector<std::int64_t> windows;  // by rank: passes stored in full (StorageWindow); empty: none
-  double overlap_loss = 0;            // of the time of collectives beside another pass
+  std::vector<PassTimes> stages;      // by virtual stage, in the order of the model
+  std::vector<Seconds> links;         // transfer between ranks r and r + 1 mod p, either way; empty: none
+  std::vector<std::int64_t> windows;  // by rank: passes saved in full (StorageWindow); empty: none
+  double overlap_loss = 0;            // least share of an overlapped collective's time that is exposed
   friend bool operator==(const ScheduleTimes&, const ScheduleTimes&) = default;
 };
 
-// One step of one rank. A forward pass has no recomputation: recompute_end == start. Without a transfer sent == end. Of two
-// passes beside each other both last as long as the two take.
+// One step of one rank. For a forward pass, recompute_end == start. Without a transfer, sent == end. Two
+// overlapping passes both last as long as the two take together.
 struct ReplayedStep {
   std::int64_t rank = 0;
   Step step;
-  bool stored = false;  // in full, by the rank's window
+  bool stored = false;  // saved in full by the rank's window
   Seconds start;
   Seconds recompute_end;
   Seconds end;
@@ -57,20 +61,20 @@ struct ReplayedStep {
   friend bool operator==(const ReplayedStep&, const ReplayedStep&) = default;
 };
 
-// Where a rank's time goes. The parts add up to the makespan, but for rounding.
+// Time of a rank by activity. The parts add up to the makespan, except for rounding.
 struct ReplayedRank {
   Seconds forward;
   Seconds recompute;
-  Seconds backward;  // with passes for weights
+  Seconds backward;  // includes weight-gradient passes
   Seconds sending;
-  Seconds hidden;  // collectives beside another pass: no part of the above
-  Seconds idle;    // the bubble: waiting for input, or for the other ranks to finish
-  Seconds span;    // where weights have passes of their own: from its first pass to the end of its last
-  std::int64_t stored_forwards = 0;  // of n m: passes stored in full by the window
+  Seconds hidden;                    // collectives hidden by another pass; not in the times above
+  Seconds idle;                      // the bubble: waiting for input, or for the other ranks to finish
+  Seconds span;                      // if weights have passes of their own: first pass to end of last
+  std::int64_t stored_forwards = 0;  // of n m passes: those saved in full by the window
   friend bool operator==(const ReplayedRank&, const ReplayedRank&) = default;
 };
 
-// Time spent computing.
+// Returns the time that a rank spends computing.
 constexpr Seconds busy(const ReplayedRank& rank) { return rank.forward + rank.recompute + rank.backward; }
 
 struct ReplayedSchedule {
@@ -79,12 +83,12 @@ struct ReplayedSchedule {
   friend bool operator==(const ReplayedSchedule&, const ReplayedSchedule&) = default;
 };
 
-// How long a pass of a stage beside one of another hides collectives.
+// Returns the time of collectives that an overlapping forward and backward pass hide.
 Seconds hidden_beside(const PassTimes& forward, const PassTimes& backward, double overlap_loss);
 
-// Calls `visit`, if there is one, for every event: each rank's in order, and a pass after the one it waited for.
-// Takes time proportional to the steps, 2 n m p to 3 n m p, and memory to the virtual stages and the transfers under
-// way. A schedule that deadlocks is our bug.
+// Replays a schedule. Calls `visit`, if set, for every event: those of each rank in order, and a pass after
+// the one that it waited for. Takes time proportional to the steps, 2 n m p to 3 n m p, and memory
+// proportional to the virtual stages and the transfers under way. A schedule that deadlocks is a bug of ours.
 ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes& times,
                                  const std::function<void(const ReplayedStep&)>& visit = {});
 

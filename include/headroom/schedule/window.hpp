@@ -1,6 +1,7 @@
-// Recomputation by microbatch window [K22 appendix C]: a rank keeps everything of as many passes as it has memory
-// for, and only checkpoints of the others. The window moves: a backward pass through a stored one makes room for
-// the next forward. Late ranks have few passes in flight and often need to recompute none.
+// Recomputation by microbatch window [K22 appendix C]: a rank saves everything for as many passes as its
+// memory allows, and only checkpoints for the others. The window moves: the backward pass of a fully saved
+// pass makes room for the next forward pass. Late ranks have few passes in flight and often need no
+// recomputation.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +12,16 @@
 
 namespace headroom {
 
-// Decides, step by step in a rank's order, which passes are stored in full: those at whose forward fewer than
-// `passes` such are alive. Passes through virtual stages are counted: m of them are one microbatch's worth.
+// Decides, step by step in a rank's order, which passes are saved in full. A pass is if fewer than `passes`
+// of them are in flight at its forward pass. Passes through virtual stages count: m of them are one
+// microbatch.
 class StorageWindow {
  public:
   StorageWindow(std::int64_t chunks, std::int64_t passes)
       : free_(passes), stored_(passes > 0 ? static_cast<std::size_t>(chunks) : 0) {}
 
-  // Whether the step's pass is stored in full; a backward pass finds what its forward pass left. Nothing is
-  // recomputed for weights.
+  // Returns whether the pass of a step is saved in full. A backward pass gets the answer of its forward pass.
+  // Returns false for weight-gradient passes, which recompute nothing.
   bool stores(const Step& step) {
     if (stored_.empty() || step.pass == Pass::backward_weight) return false;
     std::queue<bool>& alive = stored_[static_cast<std::size_t>(step.chunk)];
@@ -38,10 +40,10 @@ class StorageWindow {
 
  private:
   std::int64_t free_;
-  std::vector<std::queue<bool>> stored_;  // by chunk: of the passes alive, oldest first
+  std::vector<std::queue<bool>> stored_;  // by chunk: of passes in flight, oldest first
 };
 
-// Calls visit(Step, bool stored in full) for every step of a rank, in order.
+// Calls visit(step, saved_in_full) for every step of a rank, in order.
 template <class Visit>
 void visit_windowed_steps(const ScheduleShape& shape, std::int64_t rank, std::int64_t window, Visit visit) {
   StorageWindow in_full(shape.chunks, window);
