@@ -39,8 +39,8 @@ class Partition {
     for (std::size_t stage = stages_; stage-- > 0;) {
       std::size_t first = 0;
       if (stage > 0) {
-        // Cut so that the load is closest to an equal share of the rest for this and each earlier stage, as
-        // long as the earlier stages can take what remains.
+        // Choose the cut whose load is closest to this stage's share: the remaining load, spread evenly over
+        // this and the earlier stages. Earlier stages must be able to take what remains.
         first = std::min(furthest[stage - 1], end - 1);
         const double share = rest / static_cast<double>(stage + 1);
         const auto off = [&](std::size_t from) { return std::abs(load(stage, from, end) - share); };

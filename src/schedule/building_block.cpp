@@ -14,8 +14,8 @@ namespace {
 // Passes of a microbatch on a rank, in their order, or an idle slot.
 enum Place : std::uint8_t { forward_down, forward_up, backward_up, backward_down, weights, idle };
 
-constexpr std::int64_t period =
-    6;  // slots of a microbatch: both chunks forward, backward and weight gradients
+// Slots of a microbatch: forward, backward and weight gradients of both chunks.
+constexpr std::int64_t period = 6;
 
 // Returns the slots in which the passes of the first microbatch start. Added intervals keep passes of one
 // rank apart: no two slots are equal modulo 6.
@@ -31,8 +31,8 @@ std::array<std::int64_t, 4> building_block(ScheduleKind kind, std::int64_t p, st
 
 // Time slots of a rank.
 struct Slots {
-  std::array<std::vector<std::int64_t>, 5>
-      of;                 // by place: slot of each microbatch's pass; weights: of the k-th pass
+  // By place: slot of each microbatch's pass; for weights, of the k-th pass.
+  std::array<std::vector<std::int64_t>, 5> of;
   std::vector<Place> at;  // by slot: what it holds
 };
 

@@ -152,7 +152,7 @@ Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> s
   const double filling = in_groups ? real(group - 1) : 0;
   const double draining = in_groups ? real((rest == 0 ? group : rest) - 1) : 0;
   Seconds longest;
-  Seconds ends;        // of earlier ranks: first chunk forward and, as it comes last, backward
+  Seconds ends;        // first chunk of earlier ranks: forward and, as it comes last, backward
   ChunkSpans slowest;  // slowest first chunk of the ranks so far
   for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
     Seconds round;
@@ -166,7 +166,7 @@ Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> s
     longest = std::max(longest, ends + real(microbatches_of_chunk(shape)) * round +
                                     filling * (slowest.forward - first.forward) +
                                     draining * (slowest.backward - first.backward));
-    // With weight-gradient passes, ranks may follow each other from one iteration to the next without a wait.
+    // Ranks with weight-gradient passes may follow each other into the next iteration without a wait.
     if (!has_weight_passes(shape)) ends += first.forward + first.backward;
   }
   constexpr double rounding = 1e-9;  // relative, for sums of up to a million terms

@@ -12,8 +12,8 @@
 namespace headroom {
 namespace {
 
-// What a pass through a stage waits for. A forward pass waits for the stage before it, a backward pass for
-// the stage after it, and the last stage's backward pass for its own forward pass. The first stage's forward
+// Input that a pass waits for. A forward pass waits for the stage before it, and a backward pass for the
+// stage after it. The last stage's backward pass waits for its own forward pass. The first stage's forward
 // pass waits for nothing. A weight-gradient pass waits for nothing either, since its rank has run the
 // backward pass.
 struct Input {

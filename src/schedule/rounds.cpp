@@ -56,8 +56,7 @@ std::vector<Round> zero_bubble_v_rounds(std::int64_t ranks, std::int64_t microba
   list.add(2 * after - 1, {forward_of(0)});
   list.add(rank, {forward_of(1), forward_of(0)});
   list.add(after, second_chunk);
-  const std::int64_t forwards_left =
-      n - (2 * ranks - rank - 1);         // forward passes left through the first chunk
+  const std::int64_t forwards_left = n - (2 * ranks - rank - 1);  // of the first chunk
   const std::int64_t rounds = n - ranks;  // each has a forward pass through the second chunk
   std::vector<RoundMove> with_forward{forward_of(0)};
   with_forward.insert(with_forward.end(), both.begin(), both.end());

@@ -5,7 +5,7 @@
 // 5]. Context parallelism: collectives surround an op that needs keys and values of all tokens. Other axes:
 // collectives are the exchanges that an op lists.
 //
-// With sequence parallelism, the backward pass of an op behind g needs its whole input again. This extra
+// Sequence parallelism: the backward pass of an op behind g needs its whole input again. This extra
 // all-gather overlaps with the input gradient. The backward pass of attention also needs keys and values of
 // all tokens again.
 //
@@ -13,7 +13,7 @@
 // reduce-scatter) of the tensor past every rank. Bytes of an all-to-all and of a send are those that one rank
 // holds before it.
 //
-// If ranks split the hidden dimension, a norm sums its statistics over the ranks in fp32: mean and variance
+// Split hidden dimension: a norm sums its statistics over the ranks in fp32: mean and variance
 // for a layer norm, the mean square for an RMS norm, and as many sums for the gradient of the input.
 //
 // A tensor that is gathered for a GEMM below 16 bits travels in the dtype of the GEMM: the input in the
@@ -68,8 +68,7 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
     const auto exchange = [&](bool entering) {
       for (const Exchange& asked : op.exchanges) {
         if (enters(asked.name) != entering || !divided_along(sharding, asked.axis)) continue;
-        if (asked.name == Conjugate::scatter && !sharding.sequence)
-          continue;  // without sequence shards there is nothing to scatter
+        if (asked.name == Conjugate::scatter && !sharding.sequence) continue;  // no sequence shards
         const Value& value = table[asked.value];
         const Monomial bytes = whole_bytes(value, sharding, asked.dtype.value_or(value.dtype)) *
                                share(value.placement, sharding);

@@ -1,5 +1,5 @@
-// What one TP rank stores and computes of an op table, given its sharding and recomputation. The rules go by
-// placements and by which op makes, saves or reads a value. There are no closed forms.
+// Composes an op table with sharding and recomputation: returns what one TP rank stores and computes. The
+// rules go by placements and by which op makes, saves or reads a value. There are no closed forms.
 #pragma once
 
 #include <cstdint>
@@ -64,9 +64,9 @@ constexpr ValueUse use_of(const OpTable& table, ValueId value) {
   return use;
 }
 
-// What a recomputation does with a value.
+// Fate of a value under a recomputation.
 struct Fate {
-  bool needed = false;    // by a backward pass, or as an input of the recomputation
+  bool needed = false;    // a backward pass reads it, or a recomputation starts from it
   bool kept = false;      // from forward to backward; if needed and not kept: recomputed
   bool gathered = false;  // ops that run on 1/t need the kept or recomputed value
   bool whole = false;     // these ops keep the gathered value

@@ -1,4 +1,4 @@
-// What data-parallel ranks shard under a strategy on a training stack: the number of shards of each class of
+// Sharding over data-parallel ranks on a training stack: the number of shards of each class of
 // weights, the ranks that hold them, and how often weights are gathered and gradients reduced.
 //
 // The ranks that hold the same weights of a class (parallel/axes.hpp) form shard groups. Each group shares

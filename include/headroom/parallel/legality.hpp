@@ -62,7 +62,7 @@ class LayerTables {
   std::unique_ptr<ModelLayers> of_strategy_;
 };
 
-// What a rule checks: the strategy and, if its topic has several cases, one of them.
+// Input of a rule: the strategy and, if its topic has several cases, one of them.
 struct RuleCase : Asked {
   LayerTables& tables;
   const LayerSizes* layer = nullptr;

@@ -1,4 +1,4 @@
-// What a rank offloads to the memory of its host.
+// Offloading from a rank to the memory of its host.
 //
 // Optimizer: the host's CPUs step a fraction of main parameters and moments. Gradients go to the host, and
 // 16-bit weights come back [Megatron-LM, --optimizer-cpu-offload,

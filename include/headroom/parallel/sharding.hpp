@@ -1,4 +1,4 @@
-// How a layer is split over ranks, and how much of a value, of FLOPs and of weights one rank gets: rules on
+// Sharding of a layer, and the part of a value, of FLOPs and of weights that one rank gets: rules on
 // placements, by axis. Sizes of axes stay symbols.
 #pragma once
 
@@ -16,7 +16,7 @@ struct AxisShare {
   friend bool operator==(const AxisShare&, const AxisShare&) = default;
 };
 
-// How a layer is split over the ranks that hold it together. Sizes of axes stay symbols.
+// Sharding of a layer over the ranks that hold it together. Sizes of axes stay symbols.
 struct Sharding {
   bool tensor = false;               // t > 1
   bool sequence = false;             // boundary values are split along the sequence [K22 section 4.2.2]

@@ -1,4 +1,4 @@
-// How the layers of a pipeline lie on its stages, and who can launch a layout. A layout is even if all
+// Layouts of a pipeline's layers on its stages, and who can launch them. A layout is even if all
 // virtual stages hold the same number of layers; every launcher chooses it by default. Any other layout is
 // uneven and must be given to the launcher. Megatron-Core takes it as a string or, if that suffices, as the
 // layers of the first and last pipeline rank.

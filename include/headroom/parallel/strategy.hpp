@@ -29,9 +29,9 @@ namespace headroom {
 // Largest number of microbatches that a pipeline accepts. A replay of its schedule takes well under a second.
 inline constexpr std::int64_t most_microbatches = 1'000'000;
 
-// Which layers recompute if K is given [Megatron-LM, --recompute-method]. block: the first K layers of every
-// virtual stage recompute as the policy says; with `full`, each is a checkpoint. The other layers save
-// everything. uniform (`full` only): every K consecutive layers share one checkpoint.
+// Method that selects the layers to recompute if K is given [Megatron-LM, --recompute-method]. block: the
+// first K layers of every virtual stage recompute as the policy says; with `full`, each is a checkpoint. The
+// other layers save everything. uniform (`full` only): every K consecutive layers share one checkpoint.
 enum class RecomputeMethod : std::uint8_t { block, uniform };
 
 struct Recomputation {
@@ -60,8 +60,8 @@ struct Strategy {
   bool moe_pad_to_capacity = false;
   std::int64_t micro_batch = 1;  // b
   bool sequence_parallel = false;
-  // With sequence_parallel: splits tensors along the hidden dimension instead of the sequence. Ranks then sum
-  // the statistics of norms. For comparison only: no stack has this layout.
+  // Needs sequence_parallel. Splits tensors along the hidden dimension instead of the sequence. Ranks then
+  // sum the statistics of norms. For comparison only: no stack has this layout.
   bool split_hidden = false;
   bool save_gathered_input = false;  // saves gathered inputs instead of gathering twice
   Recomputation recompute;
@@ -75,18 +75,18 @@ struct Strategy {
   // Reduces sharded gradients in every microbatch, even if the stack would sum them first and reduce once
   // [accelerate, GradientAccumulationPlugin.sync_each_batch].
   bool sync_each_batch = false;
-  Precision precision = Precision::bf16;  // of the linears of layers
-  PrecisionScope precision_scope;         // what else has that precision, or not
+  Precision precision = Precision::bf16;  // dtype and recipe of the linears of layers
+  PrecisionScope precision_scope;         // parts of the model beside these linears
   bool fp8_param_gather = false;          // keeps and gathers their weights in that dtype only
   bool tp_only_amax_red = false;          // delayed scaling: reduces amax over the TP x CP ranks only
   Dtype gradient_dtype = Dtype::fp32;     // half: 16 bytes per parameter in total; fp32: 18
   Optimizer optimizer;
-  Offload offload;  // what the host holds and steps
+  Offload offload;  // parts of a rank's state on the host
   Lora lora;        // adapters to train instead of the weights
   CpComm cp_comm = CpComm::p2p;
   std::vector<std::int64_t> hierarchical_cp_sizes;  // a2a_p2p: U, c/U; empty: as heads allow
-  std::vector<std::int64_t>
-      stage_layers;  // layers of each virtual stage, in order; empty: as even as possible
+  // Layers of each virtual stage, in the order of the model. Empty: as even as possible.
+  std::vector<std::int64_t> stage_layers;
   // Overlaps forward passes with backward passes of another microbatch, so that each hides the other's expert
   // all-to-alls. A rank runs one more forward pass ahead [Megatron-Core,
   // core/pipeline_parallel/combined_1f1b.py].

@@ -31,14 +31,14 @@ using FieldMember =
 // Group of a field's flag in the help, which also decides the commands that have the flag.
 enum class FieldGroup : std::uint8_t {
   model,      // listed with the model, for every command
-  layout,     // how the GPUs are used; searched
-  sharing,    // what else ranks split, and the precision; searched
-  saved,      // what else is saved or kept; fixed in a search
-  recompute,  // what is recomputed; varied by searches and frontiers
+  layout,     // use of the GPUs; searched
+  sharing,    // other sharding, and precision; searched
+  saved,      // other saved or kept tensors; fixed in a search
+  recompute,  // recomputation; varied by searches and frontiers
 };
 
-// How a field counts in the distance between two strategies. All fields of recomputation count together as
-// one.
+// Contribution of a field to the distance between two strategies. All fields of recomputation count together
+// as one.
 enum class FieldDistance : std::uint8_t { none, doublings, differs };
 
 struct StrategyField {

@@ -22,8 +22,8 @@ struct ScheduleShape {
   std::int64_t ranks = 1;         // p
   std::int64_t chunks = 1;        // virtual stages per rank: m for each copy of the model
   std::int64_t microbatches = 1;  // n
-  std::int64_t group =
-      0;  // interleaved: microbatches that go through a chunk in a row; 0: p, which divides n
+  // Interleaved: microbatches that go through a chunk in a row. 0: p, which then divides n.
+  std::int64_t group = 0;
   // 1F1B and interleaved: after the warm-up, a forward pass overlaps with the backward pass after it, and a
   // rank runs one more forward pass ahead.
   bool in_pairs = false;
@@ -63,8 +63,8 @@ struct Step {
   Pass pass = Pass::forward;
   std::int64_t microbatch = 0;
   std::int64_t chunk = 0;
-  bool whole = false;   // as in RoundMove
-  bool beside = false;  // as in RoundMove; the step after or before this one has it too
+  bool whole = false;   // see RoundMove
+  bool beside = false;  // see RoundMove; the step after or before this one has it too
   friend bool operator==(const Step&, const Step&) = default;
 };
 
@@ -74,8 +74,8 @@ ScheduleShape schedule_shape(const Strategy& strategy, std::int64_t microbatches
 // rounds.
 std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank);
 
-// What decides the next step of a rank, besides the steps that it has run: how far it runs ahead, or its
-// rounds.
+// State that decides the next step of a rank, besides the steps that it has run: how far it runs ahead, or
+// its rounds.
 struct RankOrder {
   std::int64_t ahead = 0;  // warm_up_passes
   // Backward passes that a rank runs ahead of their weight-gradient passes, if these are separate. ZB-H1: the
@@ -111,7 +111,7 @@ struct Progress {
   std::int64_t weights = 0;
   std::array<std::array<std::int64_t, 2>, 3> of_chunk{};  // by pass
   std::size_t round = 0;
-  std::int64_t turn = 0;  // of the round
+  std::int64_t turn = 0;  // repetition of the round
   std::size_t move = 0;
   friend bool operator==(const Progress&, const Progress&) = default;
 };

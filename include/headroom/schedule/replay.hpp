@@ -70,7 +70,7 @@ struct ReplayedRank {
   Seconds hidden;                    // collectives hidden by another pass; not in the times above
   Seconds idle;                      // the bubble: waiting for input, or for the other ranks to finish
   Seconds span;                      // if weights have passes of their own: first pass to end of last
-  std::int64_t stored_forwards = 0;  // of n m passes: those saved in full by the window
+  std::int64_t stored_forwards = 0;  // number of passes, of n m, saved in full by the window
   friend bool operator==(const ReplayedRank&, const ReplayedRank&) = default;
 };
 
