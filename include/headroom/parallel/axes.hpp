@@ -70,7 +70,7 @@ struct Group {
   std::int64_t ranks = 1;
   std::int64_t ranks_in_node = 1;   // ranks of the group in one node
   std::int64_t rings_per_node = 1;  // such groups that communicate out of a node at the same time
-  std::int64_t nodes_apart = 1;     // distance of neighbours in different nodes, along the cluster
+  std::int64_t nodes_apart = 1;     // distance in nodes between neighbours in different nodes
   std::int64_t nodes_spanned = 1;   // nodes from its first to its last, inclusive
   friend auto operator<=>(const Group&, const Group&) = default;
 };

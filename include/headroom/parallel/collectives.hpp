@@ -2,7 +2,9 @@
 //
 // Tensor parallelism: collectives follow from placements. One runs before an op on 1/t of a layer that reads
 // a boundary value, and one after such an op that outputs a boundary value [K22 section 4.2, figures 4 and
-// 5]. Context parallelism: collectives surround an op that needs keys and values of all tokens. Other axes:
+// 5].
+//
+// Context parallelism: collectives surround an op that needs keys and values of all tokens. Other axes:
 // collectives are the exchanges that an op lists.
 //
 // Sequence parallelism: the backward pass of an op behind g needs its whole input again. This extra
@@ -13,8 +15,8 @@
 // reduce-scatter) of the tensor past every rank. Bytes of an all-to-all and of a send are those that one rank
 // holds before it.
 //
-// Split hidden dimension: a norm sums its statistics over the ranks in fp32: mean and variance
-// for a layer norm, the mean square for an RMS norm, and as many sums for the gradient of the input.
+// Split hidden dimension: a norm sums its statistics over the ranks in fp32. They are mean and variance for a
+// layer norm, the mean square for an RMS norm, and as many sums for the gradient of the input.
 //
 // A tensor that is gathered for a GEMM below 16 bits travels in the dtype of the GEMM: the input in the
 // forward pass, the gradient of the output in the backward pass. Sums over ranks stay at 16 bits [Transformer

@@ -11,7 +11,8 @@
 
 namespace headroom {
 
-// Returns the number of copies of what is sharded: 1 unless `shard_size` is set.
+// Returns the number of copies of what is sharded: 1 unless a strategy shards in groups of `shard_size`
+// ranks.
 constexpr std::int64_t shard_copies(const Strategy& strategy) {
   if (strategy.shard_size == 0 || strategy.data_sharding == DataSharding::none) return 1;
   return replicas(strategy) / strategy.shard_size;

@@ -1,6 +1,6 @@
 // Sets of Megatron-Core's modules that are worth recomputing in models with mixtures of experts, latent
-// attention or other mixers. For them, recomputing only core attention saves nothing, and recomputing whole
-// layers sends tokens to their experts twice.
+// attention or another mixer than attention. With experts or latent attention, recomputing only core
+// attention saves nothing, and recomputing whole layers sends tokens to their experts twice.
 #pragma once
 
 #include <string>

@@ -36,7 +36,7 @@ constexpr bool divided_along(const Sharding& sharding, ParallelAxis axis) {
   return false;
 }
 
-// Returns the share of one rank after splitting along all axes that divide `divides`.
+// Returns the share of one rank after splitting along all axes of the kind `divides`.
 constexpr Monomial share_along(Divides divides, const Sharding& sharding) {
   Monomial part = 1;
   for (const AxisShare& along : sharding.beside) {

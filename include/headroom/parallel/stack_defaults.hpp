@@ -29,7 +29,7 @@ inline DataSharding least_sharding(const Software& software) {
   return modes.empty() ? DataSharding::none : *std::min_element(modes.begin(), modes.end());
 }
 
-// Returns the default data sharding if no other rank holds the weights of a rank.
+// Returns the default data sharding of a rank whose weights no other rank holds.
 inline DataSharding sharding_of_one(const Software& software, const Strategy& strategy) {
   const bool alone = strategy.tensor_parallel == 1 && software.sharding.plain_alone;
   return alone ? DataSharding::none : least_sharding(software);

@@ -75,9 +75,9 @@ struct Strategy {
   // Reduces sharded gradients in every microbatch, even if the stack would sum them first and reduce once
   // [accelerate, GradientAccumulationPlugin.sync_each_batch].
   bool sync_each_batch = false;
-  Precision precision = Precision::bf16;  // dtype and recipe of the linears of layers
+  Precision precision = Precision::bf16;  // dtype and recipe of linears in layers
   PrecisionScope precision_scope;         // parts of the model beside these linears
-  bool fp8_param_gather = false;          // keeps and gathers their weights in that dtype only
+  bool fp8_param_gather = false;          // keeps and gathers weights of these linears in that dtype only
   bool tp_only_amax_red = false;          // delayed scaling: reduces amax over the TP x CP ranks only
   Dtype gradient_dtype = Dtype::fp32;     // half: 16 bytes per parameter in total; fp32: 18
   Optimizer optimizer;

@@ -12,8 +12,8 @@
 
 namespace headroom {
 
-// Decides, step by step in a rank's order, which passes are saved in full. A pass is if fewer than `passes`
-// of them are in flight at its forward pass. Passes through virtual stages count: m of them are one
+// Decides, step by step in a rank's order, which passes are saved in full: each pass at whose forward step
+// fewer than `passes` such passes are in flight. Passes through virtual stages count: m of them are one
 // microbatch.
 class StorageWindow {
  public:
