@@ -260,7 +260,7 @@ class Translation {
       }
       return has;
     };
-    const std::vector<bool> mixing = read(where.places);
+    std::vector<bool> mixing = read(where.places);
     const char* const rest = "full_attn_layers";  // layers with attention
     std::vector<bool> others = read(rest);
     others.flip();

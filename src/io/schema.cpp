@@ -67,7 +67,7 @@ Schema embedded(std::string_view name) {
 
 template <class T>
 Schema json_of(const Member<T>&, const StrategyField& field) {
-  const Schema texts = {{"type", "array"}, {"items", {{"type", "string"}}}};
+  Schema texts = {{"type", "array"}, {"items", {{"type", "string"}}}};
   if constexpr (std::is_same_v<T, std::int64_t>) {
     return {{"type", "integer"}, {"minimum", least_in_files(field)}};
   } else if constexpr (std::is_same_v<T, MoeImbalance>) {  // balanced is 1
@@ -229,6 +229,7 @@ Schema file_schema(const FileSchema& file) {
 
 std::vector<std::string_view> schema_names() {
   std::vector<std::string_view> names;
+  names.reserve(std::size(file_schemas));
   for (const FileSchema& file : file_schemas) names.push_back(file.name);
   for (const std::string_view name : embedded_names("schema")) {
     if (name != shared_name && name != descriptions_name) names.push_back(name);

@@ -4,10 +4,10 @@
 #include <numeric>
 
 namespace headroom {
-bool admits(const Architecture& architecture, CpComm how) {
-  if (how == CpComm::a2a || !has_attention(architecture)) return true;
-  const bool masked = architecture.window > 0 || architecture.attention_chunk > 0;
-  return !architecture.attention_sinks && (!masked || how == CpComm::all_gather);
+bool admits(const Architecture& layer, CpComm how) {
+  if (how == CpComm::a2a || !has_attention(layer)) return true;
+  const bool masked = layer.window > 0 || layer.attention_chunk > 0;
+  return !layer.attention_sinks && (!masked || how == CpComm::all_gather);
 }
 
 std::int64_t context_inner(const Transformer& model, const Strategy& strategy) {

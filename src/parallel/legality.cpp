@@ -28,15 +28,15 @@ const std::vector<const Topic*>& topics_of(const RuleSet& set) {
     std::array<std::vector<const Topic*>, (all_whose + 1) * (all_reads + 1)> of_sets;
     for (unsigned whose = 0; whose <= all_whose; ++whose) {
       for (unsigned reads = 0; reads <= all_reads; ++reads) {
-        std::copy_if(topics().begin(), topics().end(),
-                     std::back_inserter(of_sets[whose * (all_reads + 1) + reads]), [&](const Topic* topic) {
-                       return RuleSet{whose, reads}.has(*topic);
-                     });
+        auto& of_set = of_sets[std::size_t{whose} * (all_reads + 1) + reads];
+        std::copy_if(topics().begin(), topics().end(), std::back_inserter(of_set), [&](const Topic* topic) {
+          return RuleSet{whose, reads}.has(*topic);
+        });
       }
     }
     return of_sets;
   }();
-  return lists[set.whose * (all_reads + 1) + set.reads];
+  return lists[std::size_t{set.whose} * (all_reads + 1) + set.reads];
 }
 
 // Returns the text of a rule with the values of a case.
