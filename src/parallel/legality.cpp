@@ -25,7 +25,7 @@ const std::vector<const Topic*>& topics() {
 // Returns the topics of a set. The lists are built once, since a search asks for them a million times.
 const std::vector<const Topic*>& topics_of(const RuleSet& set) {
   static const auto lists = [] {
-    std::array<std::vector<const Topic*>, (all_whose + 1) * (all_reads + 1)> of_sets;
+    std::array<std::vector<const Topic*>, std::size_t{all_whose + 1} * (all_reads + 1)> of_sets;
     for (unsigned whose = 0; whose <= all_whose; ++whose) {
       for (unsigned reads = 0; reads <= all_reads; ++reads) {
         auto& of_set = of_sets[std::size_t{whose} * (all_reads + 1) + reads];
