@@ -34,6 +34,8 @@ class Translation {
     mixers();
     experts_ = mixture_of(config_, type_, feedforward_, layers_);
     if (of(HubFamily::deepseek) || of(HubFamily::glm)) add_mtp_layers(config_, model_);
+    if (config_.integer("mtp_num_hidden_layers").value_or(0) != 0)
+      config_.assume("mtp_layers", "multi-token prediction is left out; --set mtp_layers=N counts it");
     positions();
     lay_out();
     lengths();

@@ -64,7 +64,9 @@ struct Translated {
 Translated translated(Document& document) {
   const Json& root = document.root;
   const bool nested = has_text_part(root);
-  const Json& members = nested ? root["text_config"] : root;
+  Json members = nested ? root["text_config"] : root;
+  constexpr const char* of_whole = "tie_word_embeddings";  // which the whole model decides
+  if (nested && root.contains(of_whole) && !members.contains(of_whole)) members[of_whole] = root[of_whole];
   const JsonPointer at = nested ? JsonPointer("/text_config") : JsonPointer();
   ConfigReader config(document, members, at);
   const bool stated = root.contains("model_type") && root["model_type"].is_string();
@@ -77,6 +79,12 @@ Translated translated(Document& document) {
   }
   const auto type =
       std::find_if(hub_types.begin(), hub_types.end(), [&](const HubType& row) { return row.name == name; });
+  const auto is_named = [&](const HubType& row) { return row.name == name + "_text"; };
+  if (type == hub_types.end() && std::any_of(hub_types.begin(), hub_types.end(), is_named)) {
+    config.report("text_config",
+                  fmt::format("must be an object: it describes the text model of type {}", name));
+    document.finish();
+  }
   if (type == hub_types.end()) {
     config.report("model_type", fmt::format("'{}' is not modelled; these are: {}",
                                             printable(name, longest_name), known_types()));

@@ -268,6 +268,19 @@ TEST_CASE("hub: mixers of the delta rule, by an interval, a list of words, or a 
   CHECK(has_attention(listed.layer_kinds[1].architecture));
 }
 
+TEST_CASE(
+    "hub: the whole model of a text part says whether embeddings are tied, and a type whether it has one") {
+  const std::string part = R"("text_config": {"model_type": "qwen3_5_text", "mtp_num_hidden_layers": 1})";
+  const ImportedModel tied =
+      imported(R"({"model_type": "qwen3_5", "tie_word_embeddings": true, )" + part + "}");
+  CHECK(tied.model.architecture.tied_embeddings);
+  CHECK_FALSE(imported(R"({"model_type": "qwen3_5", )" + part + "}").model.architecture.tied_embeddings);
+  CHECK(std::any_of(tied.assumed.begin(), tied.assumed.end(),
+                    [](const auto& it) { return it.field == "mtp_layers"; }));
+  CHECK(problems_of(R"({"model_type": "qwen3_5", "text_config": null})")
+            .find("text_config: must be an object") != std::string::npos);
+}
+
 TEST_CASE("hub: a model type that is not modelled is refused by its name, and so is what a type cannot be") {
   const std::string unknown = problems_of(R"({"model_type": "mamba2"})");
   CHECK(unknown.find("/model_type: 'mamba2' is not modelled; these are: llama, ") != std::string::npos);
