@@ -94,8 +94,10 @@ void LayoutTimes::time_recomputation(const Recomputation& recompute) {
 void LayoutTimes::fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans) {
   time_recomputation(recompute);
   spans.clear();
+  const double loss = base_.system.performance->rates.collectives.overlap_loss.value;
   for (std::size_t i = 0; i < places_->of.size(); ++i) {
-    spans.push_back(chunk_spans(shape_, stages_[places_->of[i]].times, links_, static_cast<std::int64_t>(i)));
+    const PassTimes& times = stages_[places_->of[i]].times;
+    spans.push_back(chunk_spans(shape_, times, links_, static_cast<std::int64_t>(i), loss));
   }
 }
 

@@ -86,12 +86,12 @@ void run_at_once(const ScheduleShape& shape, std::span<const std::span<const Chu
 }  // namespace
 
 ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::span<const Seconds> links,
-                       std::int64_t stage) {
+                       std::int64_t stage, double overlap_loss) {
   ChunkSpans spans{.forward = times.forward,
                    .backward = times.recompute + times.backward + times.backward_weight};
   if (overlaps_passes(shape)) {
-    spans.forward -= times.forward_exchanges;
-    spans.backward -= times.backward_exchanges;
+    spans.forward -= (1 - overlap_loss) * times.forward_exchanges;
+    spans.backward -= (1 - overlap_loss) * times.backward_exchanges;
     return spans;
   }
   if (links.empty() || shape.ranks == 1) return spans;
@@ -175,18 +175,18 @@ Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> s
 
 ReplayedSchedule timed_schedule(const ScheduleShape& shape, const ScheduleTimes& times) {
   const bool windows = std::any_of(times.windows.begin(), times.windows.end(), [](auto w) { return w > 0; });
-  if (windows || needs_replay(shape)) return replay_schedule(shape, times);
+  if (windows || needs_replay(shape)) return replay_periods(shape, times);
   std::vector<ChunkSpans> spans;
   ReplayedSchedule result{.ranks = std::vector<ReplayedRank>(index(shape.ranks))};
   for (std::int64_t stage = 0; stage < std::ssize(times.stages); ++stage) {
     const PassTimes& pass = times.stages[index(stage)];
-    spans.push_back(chunk_spans(shape, pass, times.links, stage));
+    spans.push_back(chunk_spans(shape, pass, times.links, stage, times.overlap_loss));
     ReplayedRank& rank = result.ranks[index(rank_of(shape, {0, stage}))];
     const double passes = real(shape.microbatches);
     rank.forward += passes * pass.forward;
     rank.recompute += passes * pass.recompute;
     rank.backward += passes * pass.backward;
-    const ChunkSpans alone = chunk_spans(shape, pass, {}, stage);
+    const ChunkSpans alone = chunk_spans(shape, pass, {}, stage, times.overlap_loss);
     rank.sending +=
         passes * (spans.back().forward - alone.forward + (spans.back().backward - alone.backward));
   }

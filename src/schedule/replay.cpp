@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <limits>
 #include <optional>
-#include <queue>
 #include <utility>
 
 #include "headroom/core/counts.hpp"
@@ -62,7 +65,7 @@ PassTimes spent_on(const Step& step, bool stored, const PassTimes& stage) {
 // schedules, the last stage uses its own forward passes in the opposite order, once all of them are done.)
 struct StageState {
   std::array<Seconds, 3> transfer;  // by pass
-  std::array<std::queue<Seconds>, 2> arrived;
+  std::array<std::deque<Seconds>, 2> arrived;
 };
 
 struct RankState {
@@ -72,6 +75,22 @@ struct RankState {
   Seconds clock;
   std::optional<Input> waits_for;
 };
+
+// Sums of a rank that grow by the same amount in every period.
+constexpr std::array sums_of_rank{&ReplayedRank::forward, &ReplayedRank::recompute, &ReplayedRank::backward,
+                                  &ReplayedRank::sending, &ReplayedRank::hidden,    &ReplayedRank::idle};
+
+// State of a replay when its first rank has just ended a period: a group of microbatches, or a turn of a
+// round. `waiting` and `progress` decide the order of all later steps, and `times` when they start.
+struct Snapshot {
+  std::vector<std::int64_t> waiting;  // ranks that may run, inputs that ranks wait for, lengths of queues
+  std::vector<Progress> progress;     // by rank
+  std::vector<Seconds> times;         // clocks of the ranks, arrivals of inputs
+  std::vector<ReplayedRank> ranks;
+};
+
+// Whether periods that are alike run step by step.
+enum class Periods : std::uint8_t { replayed, skipped };
 
 class Replay {
  public:
@@ -95,13 +114,19 @@ class Replay {
     }
   }
 
-  ReplayedSchedule run() {
+  // Periods::skipped: once every time of the pipeline has moved on by the same amount in a period, the
+  // periods that follow are alike, and are added up without running their steps.
+  ReplayedSchedule run(Periods periods) {
+    bool looks = periods == Periods::skipped && times_.windows.empty();
     // A rank runs until it waits, and its input wakes it, so that no step is tried twice.
     while (!runnable_.empty()) {
       const std::int64_t rank = runnable_.back();
       runnable_.pop_back();
       bool ran = true;
-      while (ran && !finished(rank)) ran = step(rank);
+      while (ran && !finished(rank)) {
+        ran = step(rank);
+        if (looks && rank == 0 && ran && ends_period()) looks = !skip_periods();
+      }
     }
     for (std::int64_t rank = 0; rank < shape_.ranks; ++rank) {
       EXPECTS(finished(rank));  // otherwise ranks wait for each other
@@ -132,7 +157,7 @@ class Replay {
     return {step.pass, place_of(shape_, rank, step.chunk)};
   }
 
-  std::queue<Seconds>& arrivals(const Input& input) {
+  std::deque<Seconds>& arrivals(const Input& input) {
     return state_at(input.place).arrived[index(input.pass)];
   }
 
@@ -144,7 +169,7 @@ class Replay {
   }
 
   void arrive(const Input& input, Seconds when) {
-    arrivals(input).push(when);
+    arrivals(input).push_back(when);
     const std::int64_t receiver = rank_of(shape_, input.place);
     if (ranks_[index(receiver)].waits_for != input) return;
     ranks_[index(receiver)].waits_for.reset();
@@ -154,7 +179,7 @@ class Replay {
   void take(const Input& input, Seconds& start) {
     if (!must_arrive(input)) return;
     start = std::max(start, arrivals(input).front());
-    arrivals(input).pop();
+    arrivals(input).pop_front();
   }
 
   // Runs the next step of a rank, or the next two if they overlap. Returns false if the rank has to wait.
@@ -236,6 +261,110 @@ class Replay {
     if (visit_) visit_(event);
   }
 
+  [[nodiscard]] std::int64_t passes_of_period() const { return group_size(shape_) * shape_.chunks; }
+
+  // Returns whether the first rank has just ended a period.
+  [[nodiscard]] bool ends_period() const {
+    const RankState& first = ranks_.front();
+    if (finished(0)) return false;
+    if (!first.order.rounds.empty()) return first.done.move == 0 && first.done.turn > 0;
+    return first.done.backwards > 0 && first.done.forwards > first.done.backwards &&
+           first.done.backwards % passes_of_period() == 0 && first.done.backwards != last_period_;
+  }
+
+  [[nodiscard]] Snapshot snapshot() const {
+    Snapshot now{.waiting = runnable_, .ranks = result_.ranks};
+    for (const RankState& rank : ranks_) {
+      now.progress.push_back(rank.done);
+      now.times.push_back(rank.clock);
+      const Input input = rank.waits_for.value_or(Input{Pass::backward_weight, {}});
+      now.waiting.insert(now.waiting.end(),
+                         {std::int64_t(index(input.pass)), input.place.copy, input.place.stage});
+    }
+    for (const StageState& stage : stages_) {
+      for (const std::deque<Seconds>& arrived : stage.arrived) {
+        now.waiting.push_back(std::ssize(arrived));
+        now.times.insert(now.times.end(), arrived.begin(), arrived.end());
+      }
+    }
+    return now;
+  }
+
+  // Returns how many more periods every rank surely runs as it ran the last one.
+  [[nodiscard]] std::int64_t periods_left(const Snapshot& before) const {
+    std::int64_t left = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      const Progress& then = before.progress[i];
+      const Progress& now = ranks_[i].done;
+      const std::vector<Round>& rounds = ranks_[i].order.rounds;
+      if (rounds.empty()) {
+        const std::int64_t passes = passes_of_period();
+        const std::int64_t of_whole_groups = shape_.microbatches / group_size(shape_) * passes;
+        const bool same = now.forwards - then.forwards == passes && now.backwards - then.backwards == passes;
+        left = same ? std::min(left, (of_whole_groups - now.forwards) / passes - 1) : 0;
+        if (has_weight_passes(shape_) && now.weights - then.weights != passes) left = 0;
+        continue;
+      }
+      if (finished(std::int64_t(i)) || now.round != then.round || now.move != then.move ||
+          now.turn <= then.turn) {
+        return 0;
+      }
+      const std::int64_t turns = now.turn - then.turn;
+      left = std::min(left, (rounds[now.round].times - 1 - now.turn) / turns - 1);
+      for (std::size_t pass = 0; pass < now.of_chunk.size(); ++pass) {
+        for (std::size_t chunk = 0; chunk < now.of_chunk[pass].size(); ++chunk) {
+          const std::int64_t step = now.of_chunk[pass][chunk] - then.of_chunk[pass][chunk];
+          if (step == 0) continue;
+          left = std::min(left, (microbatches_of_chunk(shape_) - now.of_chunk[pass][chunk]) / step - 1);
+        }
+      }
+    }
+    return left;
+  }
+
+  // Skips the periods that are like the last one. Returns whether no more of them will be found.
+  bool skip_periods() {
+    last_period_ = ranks_.front().done.backwards;
+    Snapshot now = snapshot();
+    const Snapshot before = std::exchange(last_, now);
+    if (before.waiting != now.waiting) return false;
+    const std::int64_t count = periods_left(before);
+    if (count < 1) return false;
+    const Seconds period = now.times.front() - before.times.front();
+    constexpr double rounding = 1e-12;  // relative, of sums of a few thousand times
+    for (std::size_t i = 0; i < now.times.size(); ++i) {
+      const Seconds off = now.times[i] - before.times[i] - period;
+      if (std::abs(off.count()) > rounding * now.times[i].count()) return false;
+    }
+    const Seconds skipped = real(count) * period;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      ranks_[i].clock += skipped;
+      advance(ranks_[i].done, before.progress[i], count);
+      for (const auto sum : sums_of_rank) {
+        result_.ranks[i].*sum += real(count) * (now.ranks[i].*sum - before.ranks[i].*sum);
+      }
+    }
+    for (StageState& stage : stages_) {
+      for (std::deque<Seconds>& arrived : stage.arrived) {
+        for (Seconds& when : arrived) when += skipped;
+      }
+    }
+    return true;
+  }
+
+  // Moves progress on by `count` times what it is ahead of `before`.
+  static void advance(Progress& now, const Progress& before, std::int64_t count) {
+    const auto move = [count](std::int64_t& value, std::int64_t from) { value += count * (value - from); };
+    move(now.forwards, before.forwards);
+    move(now.backwards, before.backwards);
+    move(now.weights, before.weights);
+    move(now.turn, before.turn);
+    for (std::size_t pass = 0; pass < now.of_chunk.size(); ++pass) {
+      for (std::size_t chunk = 0; chunk < now.of_chunk[pass].size(); ++chunk)
+        move(now.of_chunk[pass][chunk], before.of_chunk[pass][chunk]);
+    }
+  }
+
   const ScheduleShape& shape_;
   const ScheduleTimes& times_;
   const std::function<void(const ReplayedStep&)>& visit_;
@@ -244,7 +373,17 @@ class Replay {
   std::vector<RankState> ranks_;
   std::vector<Seconds> first_start_;  // by rank
   std::vector<std::int64_t> runnable_;
+  Snapshot last_;                  // at the end of the last period
+  std::int64_t last_period_ = -1;  // backward passes that the first rank had run then
 };
+
+ReplayedSchedule replayed(const ScheduleShape& shape, const ScheduleTimes& times, Periods periods,
+                          const std::function<void(const ReplayedStep&)>& visit) {
+  EXPECTS(std::ssize(times.stages) == stages_of(shape));
+  EXPECTS(times.links.empty() || std::ssize(times.links) == shape.ranks);
+  EXPECTS(times.windows.empty() || std::ssize(times.windows) == shape.ranks);
+  return Replay(shape, times, visit).run(periods);
+}
 
 }  // namespace
 
@@ -269,10 +408,11 @@ Seconds hidden_beside(const PassTimes& forward, const PassTimes& backward, doubl
 
 ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes& times,
                                  const std::function<void(const ReplayedStep&)>& visit) {
-  EXPECTS(std::ssize(times.stages) == stages_of(shape));
-  EXPECTS(times.links.empty() || std::ssize(times.links) == shape.ranks);
-  EXPECTS(times.windows.empty() || std::ssize(times.windows) == shape.ranks);
-  return Replay(shape, times, visit).run();
+  return replayed(shape, times, Periods::replayed, visit);
+}
+
+ReplayedSchedule replay_periods(const ScheduleShape& shape, const ScheduleTimes& times) {
+  return replayed(shape, times, Periods::skipped, {});
 }
 
 }  // namespace headroom

@@ -85,7 +85,7 @@ TEST_CASE("no schedule takes less than the least makespan") {
     std::vector<ChunkSpans> spans;
     for (std::int64_t stage = 0; stage < std::ssize(times.stages); ++stage) {
       const auto i = static_cast<std::size_t>(stage);
-      spans.push_back(chunk_spans(shape, times.stages[i], times.links, stage));
+      spans.push_back(chunk_spans(shape, times.stages[i], times.links, stage, times.overlap_loss));
     }
     RC_ASSERT(least_makespan(shape, spans) <= makespan(shape, spans));
   }));

@@ -36,9 +36,10 @@ struct ChunkSpans {
 };
 
 // Returns the spans of a virtual stage, counted along the model. `links` is as in ScheduleTimes. If passes
-// overlap, the spans are what no other pass can hide.
+// overlap, the spans are what no other pass can hide: of a collective at least the share `overlap_loss`
+// (hidden_beside).
 ChunkSpans chunk_spans(const ScheduleShape& shape, const PassTimes& times, std::span<const Seconds> links,
-                       std::int64_t stage);
+                       std::int64_t stage, double overlap_loss);
 
 // Returns whether the makespan is a formula. Interleaved schedules take a step per pass. Schedules with
 // separate weight-gradient passes need a replay, since the spans above do not tell the passes apart.

@@ -92,4 +92,11 @@ Seconds hidden_beside(const PassTimes& forward, const PassTimes& backward, doubl
 ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes& times,
                                  const std::function<void(const ReplayedStep&)>& visit = {});
 
+// Returns what replay_schedule() does, except for the rounding of sums, in time that hardly grows with the
+// microbatches. Passes go in periods: groups of microbatches, or turns of a round. Every start is a maximum of
+// sums of earlier times. Once a period has moved all clocks and all inputs under way on by the same time, and
+// ranks wait for the same inputs as before, each later period therefore does the same until the last groups
+// begin. Windows of full storage repeat differently on each rank; with them, every step is replayed.
+ReplayedSchedule replay_periods(const ScheduleShape& shape, const ScheduleTimes& times);
+
 }  // namespace headroom
