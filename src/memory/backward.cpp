@@ -17,14 +17,14 @@ constexpr auto half_size = static_cast<double>(size_of(Dtype::half));  // a weig
 
 class BackwardWalk {
  public:
-  BackwardWalk(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
-               Detail detail, const Software& software, const Bindings& letters, bool reduces_units)
+  BackwardWalk(const LayerKind& kind, const BackwardBytes& of_op, const StoredTensors& tensors,
+               const RecomputedOps& recomputed, bool reduces_units)
       : table_(kind.ops),
-        of_op_(kind, sharding, software, letters),
-        bytes_(of_op_.values()),
+        of_op_(of_op),
+        bytes_(of_op.values()),
         recomputed_(recomputed),
         reduces_units_(reduces_units) {
-    for (const StoredTensor& tensor : stored_tensors(table_, sharding, recomputed, detail)) {
+    for (const StoredTensor& tensor : tensors) {
       if (tensor.value == nowhere) continue;  // random state, which lies in host memory
       Stored stored{.until = tensor.received ? tensor.op : of_op_.first_reader(tensor.value, recomputed)};
       (tensor.kept ? stored.kept : stored.made_again) = bytes_.number(tensor.bytes);
@@ -130,7 +130,7 @@ class BackwardWalk {
   }
 
   const OpTable& table_;
-  BackwardBytes of_op_;
+  const BackwardBytes& of_op_;
   const TableBytes& bytes_;
   const RecomputedOps& recomputed_;
   std::vector<Stored> stored_;
@@ -149,14 +149,15 @@ std::int64_t tensor_ranks(const Bindings& letters) {
 PassPeaks pass_peaks(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                      Bytes working_set, Detail detail, const Software& software, const Bindings& letters,
                      bool reduces_units) {
+  const StoredTensors tensors = stored_tensors(kind.ops, sharding, recomputed, detail);
+  const BackwardBytes of_op(kind, sharding, software, letters);
   PassPeaks peaks{.backward =
-                      BackwardWalk(kind, sharding, recomputed, detail, software, letters, reduces_units)
-                          .worst(working_set)};
+                      BackwardWalk(kind, of_op, tensors, recomputed, reduces_units).worst(working_set)};
   if (recomputed.ops != 0) {
-    const BackwardPeak again = replay_peak(kind, sharding, recomputed, working_set, detail, letters);
+    const BackwardPeak again = replay_peak(kind, of_op.values(), tensors, recomputed, working_set);
     if (total(again) > total(peaks.backward)) peaks.backward = again;
   }
-  const BackwardPeak forward = forward_peak(kind, sharding, recomputed, detail, letters);
+  const BackwardPeak forward = forward_peak(kind, of_op.values(), tensors, recomputed);
   if (total(forward) > total(peaks.backward)) peaks.forward = forward;
   return peaks;
 }

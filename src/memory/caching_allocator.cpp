@@ -34,103 +34,180 @@ constexpr std::int64_t segment_for(std::int64_t bytes) {
 
 }  // namespace
 
+std::size_t CachingAllocator::FreePieces::first_of(std::int64_t bytes) const {
+  const auto size = std::lower_bound(sizes_.begin(), sizes_.end(), bytes,
+                                     [](const Size& x, std::int64_t least) { return x.bytes < least; });
+  return static_cast<std::size_t>(size - sizes_.begin());
+}
+
+void CachingAllocator::FreePieces::add(const Piece& piece, Index index) {
+  std::size_t size = first_of(piece.bytes);
+  if (size == sizes_.size() || sizes_[size].bytes != piece.bytes) {
+    if (vacant_ > most_vacant) {
+      std::erase_if(sizes_, [](const Size& x) { return x.places.empty(); });
+      vacant_ = 0;
+      size = first_of(piece.bytes);
+    }
+    sizes_.insert(sizes_.begin() + static_cast<std::ptrdiff_t>(size), {piece.bytes, {}});
+    ++vacant_;
+  }
+  std::vector<Place>& places = sizes_[size].places;
+  if (places.empty()) --vacant_;
+  places.insert(place_of(places, piece.address), {piece.address, index});
+}
+
+void CachingAllocator::FreePieces::remove(const Piece& piece) {
+  const std::size_t size = first_of(piece.bytes);
+  EXPECTS(size < sizes_.size() && sizes_[size].bytes == piece.bytes);
+  std::vector<Place>& places = sizes_[size].places;
+  const auto place = place_of(places, piece.address);
+  EXPECTS(place != places.end() && place->address == piece.address);
+  places.erase(place);
+  if (places.empty()) ++vacant_;
+}
+
+CachingAllocator::Index CachingAllocator::FreePieces::smallest(std::int64_t bytes, Index last) const {
+  for (std::size_t size = first_of(bytes); size < sizes_.size(); ++size) {
+    const std::vector<Place>& places = sizes_[size].places;
+    if (places.empty()) continue;
+    if (places.back().index != last) return places.back().index;
+    if (places.size() > 1) return places[places.size() - 2].index;
+    const Index larger = smallest(sizes_[size].bytes + 1, none);
+    return larger == none ? last : larger;
+  }
+  return none;
+}
+
+std::vector<CachingAllocator::FreePieces::Place>::iterator CachingAllocator::FreePieces::place_of(
+    std::vector<Place>& places, Address address) {
+  return std::lower_bound(places.begin(), places.end(), address,
+                          [](const Place& x, Address other) { return x.address > other; });
+}
+
+CachingAllocator::Pool& CachingAllocator::pool(std::size_t index) {
+  while (pools_.size() <= index) pools_.push_back({.end = std::int64_t(pools_.size()) * pool_span});
+  return pools_[index];
+}
+
 CachingAllocator::Block CachingAllocator::allocate(Bytes bytes, int stream) {
   EXPECTS(stream >= 0 && bytes >= Bytes(0));
   const auto asked = static_cast<std::int64_t>(std::min(std::ceil(bytes.count()), most_bytes));
   const std::int64_t size = std::max(granule, rounded_up(asked, granule));
   const bool small = size <= largest_small;
-  const int pool = 2 * stream + (small ? 1 : 0);
-  FreePieces& free = free_[pool];
-  auto fitting = free.lower_bound({size, 0});
+  const std::size_t number = 2 * static_cast<std::size_t>(stream) + (small ? 1 : 0);
   // The piece at the end of a growing segment counts at its largest possible size, so any other piece that
   // fits is taken first.
-  if (expandable_ && fitting != free.end() && std::next(fitting) != free.end() &&
-      fitting->second + fitting->first == ends_[pool])
-    ++fitting;
-  const Address address = fitting == free.end() ? take_segment(pool, size) : fitting->second;
-  Piece& piece = pieces_[address];
-  free.erase({piece.bytes, address});
-  const std::int64_t rest = piece.bytes - size;
+  const Pool& open = pool(number);
+  Index index = open.free.smallest(size, expandable_ ? open.last : none);
+  if (index == none) index = take_segment(number, size);
+  FreePieces& free = pools_[number].free;
+  free.remove(at(index));
+  at(index).used = true;
+  const std::int64_t rest = at(index).bytes - size;
   if (small || expandable_ ? rest >= granule : rest > largest_small) {
-    piece.bytes = size;
-    pieces_[address + size] = {.bytes = rest, .segment = piece.segment, .pool = pool};
-    free.insert({rest, address + size});
+    const Index after = at(index).after;
+    at(index).bytes = size;
+    const Index left = added(
+        {.address = at(index).address + size, .bytes = rest, .segment = at(index).segment, .pool = number});
+    link(left, after);
+    link(index, left);
+    free.add(at(left), left);
   }
-  piece.used = true;
-  allocated_ += piece.bytes;
+  allocated_ += at(index).bytes;
   most_allocated_ = std::max(most_allocated_, allocated_);
-  return address;
+  return index;
 }
 
 void CachingAllocator::free(Block block) {
-  const auto found = pieces_.find(block);
-  EXPECTS(found != pieces_.end() && found->second.used);
-  allocated_ -= found->second.bytes;
-  mark_free(block, found->second);
+  EXPECTS(block >= 0 && block < std::ssize(pieces_) && at(block).used);
+  allocated_ -= at(block).bytes;
+  mark_free(block);
 }
 
-// Returns the address of a free piece that fits.
-CachingAllocator::Address CachingAllocator::take_segment(int pool, std::int64_t bytes) {
-  Address& end = ends_.try_emplace(pool, pool * pool_span).first->second;
+// Returns the index of a free piece that fits.
+CachingAllocator::Index CachingAllocator::take_segment(std::size_t number, std::int64_t bytes) {
+  Pool& pool = pools_[number];
   std::int64_t taken = segment_for(bytes);
   if (expandable_) {  // grows by what the free piece at its end lacks
     const std::int64_t step = bytes <= largest_small ? small_segment : large_segment;
-    const auto after = pieces_.lower_bound(end);
-    const bool open =
-        after != pieces_.begin() && std::prev(after)->second.pool == pool && !std::prev(after)->second.used;
-    taken = rounded_up(bytes - (open ? std::prev(after)->second.bytes : 0), step);
+    const bool open = pool.last != none && !at(pool.last).used;
+    taken = rounded_up(bytes - (open ? at(pool.last).bytes : 0), step);
   } else {
     if (limit_ > 0 && reserved_ + taken > limit_) {
       give_back_free_segments();
       out_of_memory_ = out_of_memory_ || reserved_ + taken > limit_;
     }
-    segment_bytes_[++segments_] = taken;
+    ++segments_;
   }
-  const Address address = end;
-  end += taken;
+  const Index index = added({.address = pool.end,
+                             .bytes = taken,
+                             .used = true,
+                             .segment = expandable_ ? 0 : segments_,
+                             .pool = number});
+  if (expandable_ && pool.last != none) link(pool.last, index);
+  pool.last = index;
+  pool.end += taken;
   reserved_ += taken;
-  mark_free(address, {.bytes = taken, .segment = expandable_ ? 0 : segments_, .pool = pool});
-  return std::prev(pieces_.lower_bound(end))->first;
+  return mark_free(index);
 }
 
 void CachingAllocator::give_back_free_segments() {
-  for (auto at = pieces_.begin(); at != pieces_.end();) {
-    const auto& [address, piece] = *at;
-    if (piece.used || piece.bytes < segment_bytes_.at(piece.segment)) {
-      ++at;
-      continue;
-    }
+  for (Index index = 0; index < std::ssize(pieces_); ++index) {
+    const Piece& piece = at(index);
+    const bool whole = piece.before == none && piece.after == none;
+    if (piece.bytes == 0 || piece.used || !whole) continue;
     reserved_ -= piece.bytes;
-    free_[piece.pool].erase({piece.bytes, address});
-    at = pieces_.erase(at);
+    pools_[piece.pool].free.remove(piece);
+    remove(index);
   }
 }
 
-// Joins the piece with free neighbours of the same segment.
-void CachingAllocator::mark_free(Address address, Piece piece) {
-  FreePieces& free = free_[piece.pool];
-  const auto alike = [&](const Piece& other) {
-    return !other.used && other.pool == piece.pool && other.segment == piece.segment;
+CachingAllocator::Index CachingAllocator::added(const Piece& piece) {
+  if (vacant_.empty()) {
+    pieces_.push_back(piece);
+    return std::ssize(pieces_) - 1;
+  }
+  const Index index = vacant_.back();
+  vacant_.pop_back();
+  at(index) = piece;
+  return index;
+}
+
+void CachingAllocator::remove(Index index) {
+  at(index) = {};
+  vacant_.push_back(index);
+}
+
+void CachingAllocator::link(Index before, Index after) {
+  at(before).after = after;
+  if (after != none) {
+    at(after).before = before;
+  } else if (expandable_) {
+    pools_[at(before).pool].last = before;
+  }
+}
+
+// Joins the piece with free neighbours of the same segment, and returns the index of the joined piece.
+CachingAllocator::Index CachingAllocator::mark_free(Index index) {
+  FreePieces& free = pools_[at(index).pool].free;
+  at(index).used = false;
+  const auto join = [&](Index first, Index second) {
+    const Index after = at(second).after;
+    at(first).bytes += at(second).bytes;
+    remove(second);
+    link(first, after);
+    return first;
   };
-  piece.used = false;
-  const auto after = pieces_.find(address + piece.bytes);
-  if (after != pieces_.end() && alike(after->second)) {
-    free.erase({after->second.bytes, after->first});
-    piece.bytes += after->second.bytes;
-    pieces_.erase(after);
+  if (const Index after = at(index).after; after != none && !at(after).used) {
+    free.remove(at(after));
+    join(index, after);
   }
-  const auto at = pieces_.lower_bound(address);
-  if (at != pieces_.begin()) {
-    const auto before = std::prev(at);
-    if (before->first + before->second.bytes == address && alike(before->second)) {
-      free.erase({before->second.bytes, before->first});
-      piece.bytes += before->second.bytes;
-      pieces_.erase(address);
-      address = before->first;
-    }
+  if (const Index before = at(index).before; before != none && !at(before).used) {
+    free.remove(at(before));
+    index = join(before, index);
   }
-  pieces_[address] = piece;
-  free.insert({piece.bytes, address});
+  free.add(at(index), index);
+  return index;
 }
 
 }  // namespace headroom

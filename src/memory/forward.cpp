@@ -11,19 +11,19 @@ namespace {
 
 class ForwardWalk {
  public:
-  ForwardWalk(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed, Detail detail,
-              const Bindings& letters, bool replays)
+  ForwardWalk(const LayerKind& kind, const TableBytes& bytes, const StoredTensors& tensors,
+              const RecomputedOps& recomputed, bool replays)
       : table_(kind.ops),
-        bytes_(kind, sharding, letters),
+        bytes_(bytes),
         replays_(replays),
         ops_(replays ? recomputed.ops : every_op(kind.ops)),
         lasting_(kind.ops.values().size()),
         last_uses_(kind.ops.values().size()) {
-    for (const StoredTensor& tensor : stored_tensors(table_, sharding, recomputed, detail)) {
+    for (const StoredTensor& tensor : tensors) {
       if (tensor.value == nowhere) continue;
-      const Bytes bytes = bytes_.number(tensor.bytes);
       if (tensor.kept != replays) {
-        stored_.emplace_back(tensor.received ? tensor.op : table_[tensor.value].producer, bytes);
+        stored_.emplace_back(tensor.received ? tensor.op : table_[tensor.value].producer,
+                             bytes_.number(tensor.bytes));
       }
       if (!tensor.received && (tensor.kept || replays)) lasting_[index_of(tensor.value)] = true;
     }
@@ -79,7 +79,7 @@ class ForwardWalk {
   }
 
   const OpTable& table_;
-  TableBytes bytes_;
+  const TableBytes& bytes_;
   bool replays_ = false;
   OpSet ops_;
   std::vector<bool> lasting_;                  // saved, recomputed, or held by the caller
@@ -89,23 +89,33 @@ class ForwardWalk {
 
 }  // namespace
 
+BackwardPeak forward_peak(const LayerKind& kind, const TableBytes& bytes, const StoredTensors& stored,
+                          const RecomputedOps& recomputed) {
+  return ForwardWalk(kind, bytes, stored, recomputed, false).worst({});
+}
+
 BackwardPeak forward_peak(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                           Detail detail, const Bindings& letters) {
-  return ForwardWalk(kind, sharding, recomputed, detail, letters, false).worst({});
+  return forward_peak(kind, TableBytes(kind, sharding, letters),
+                      stored_tensors(kind.ops, sharding, recomputed, detail), recomputed);
+}
+
+BackwardPeak replay_peak(const LayerKind& kind, const TableBytes& bytes, const StoredTensors& stored,
+                         const RecomputedOps& recomputed, Bytes working_set) {
+  const auto& results = kind.ops.ops()[kind.ops.ops().size() - 1].outputs;
+  Bytes made;
+  for (const StoredTensor& tensor : stored) {
+    if (!tensor.kept && tensor.value != nowhere) made += bytes.number(tensor.bytes);
+  }
+  return ForwardWalk(kind, bytes, stored, recomputed, true)
+      .worst({.recompute = std::max(working_set - made, Bytes(0)),
+              .gradients = bytes.shard(results[results.size() - 1])});
 }
 
 BackwardPeak replay_peak(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                          Bytes working_set, Detail detail, const Bindings& letters) {
-  const OpTable& table = kind.ops;
-  const TableBytes bytes(kind, sharding, letters);
-  const auto& results = table.ops()[table.ops().size() - 1].outputs;
-  Bytes made;
-  for (const StoredTensor& tensor : stored_tensors(table, sharding, recomputed, detail)) {
-    if (!tensor.kept && tensor.value != nowhere) made += bytes.number(tensor.bytes);
-  }
-  return ForwardWalk(kind, sharding, recomputed, detail, letters, true)
-      .worst({.recompute = std::max(working_set - made, Bytes(0)),
-              .gradients = bytes.shard(results[results.size() - 1])});
+  return replay_peak(kind, TableBytes(kind, sharding, letters),
+                     stored_tensors(kind.ops, sharding, recomputed, detail), recomputed, working_set);
 }
 
 }  // namespace headroom

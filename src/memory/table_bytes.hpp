@@ -1,6 +1,8 @@
 // Bytes of the values of one op table on one rank, as walks through forward and backward passes count them.
 #pragma once
 
+#include <vector>
+
 #include "headroom/memory/backward.hpp"
 
 namespace headroom {
@@ -8,12 +10,14 @@ namespace headroom {
 class TableBytes {
  public:
   TableBytes(const LayerKind& kind, const Sharding& sharding, const Bindings& letters)
-      : table_(kind.ops), sharding_(sharding), letters_(letters) {}
+      : table_(kind.ops), sharding_(sharding), letters_(letters) {
+    shards_.reserve(table_.values().size());
+    for (const Value& value : table_.values())
+      shards_.push_back(number(bytes_on_rank(value, value.placement, sharding_)));
+  }
 
   [[nodiscard]] Bytes number(const Monomial& bytes) const { return Bytes(bytes.evaluate(letters_)); }
-  [[nodiscard]] Bytes shard(ValueId value) const {
-    return number(bytes_on_rank(of(value), of(value).placement, sharding_));
-  }
+  [[nodiscard]] Bytes shard(ValueId value) const { return shards_[static_cast<std::size_t>(value)]; }
   // Returns bytes of a value for the tokens of all tensor-parallel ranks, if a region that runs on 1/t needs
   // those of a sequence shard.
   [[nodiscard]] Bytes gathered(const Op& op, ValueId value, Dtype dtype) const {
@@ -82,6 +86,13 @@ class TableBytes {
   const OpTable& table_;
   const Sharding& sharding_;
   const Bindings& letters_;
+  std::vector<Bytes> shards_;  // by value
 };
+
+// As memory/forward.hpp, for a caller that has the bytes and the stored tensors already.
+BackwardPeak forward_peak(const LayerKind& kind, const TableBytes& bytes, const StoredTensors& stored,
+                          const RecomputedOps& recomputed);
+BackwardPeak replay_peak(const LayerKind& kind, const TableBytes& bytes, const StoredTensors& stored,
+                         const RecomputedOps& recomputed, Bytes working_set);
 
 }  // namespace headroom

@@ -13,6 +13,10 @@ namespace {
 constexpr int here = 0;
 constexpr int elsewhere = 1;
 
+std::int64_t new_address(CachingAllocator& allocator, Bytes bytes) {
+  return allocator.address(allocator.allocate(bytes, here));
+}
+
 TEST_CASE(
     "allocator: small tensors share segments of 2 MiB, larger ones of 20, and those of 10 MiB have their "
     "own") {
@@ -35,9 +39,10 @@ TEST_CASE("allocator: a tensor is served from the smallest free block that has r
   CachingAllocator allocator(false);
   const auto larger = allocator.allocate(100_MiB, here);
   const auto smaller = allocator.allocate(60_MiB, here);
+  const auto address = allocator.address(smaller);
   allocator.free(larger);
   allocator.free(smaller);
-  CHECK(allocator.allocate(50_MiB, here) == smaller);
+  CHECK(new_address(allocator, 50_MiB) == address);
   CHECK(allocator.reserved() == 160_MiB);
   CHECK(allocator.most_allocated() == 160_MiB);
 }
@@ -57,20 +62,22 @@ TEST_CASE(
   const auto hole = allocator.allocate(40_MiB, here);
   allocator.allocate(20_MiB, here);
   allocator.free(allocator.allocate(20_MiB, here));
+  const auto address = allocator.address(hole);
   allocator.free(hole);
-  CHECK(allocator.allocate(10_MiB, here) == hole);  // 40 MiB, for the 20 at the end can become more
-  CHECK(allocator.allocate(30_MiB - 512_B, here) == hole + (10 << 20));
+  CHECK(new_address(allocator, 10_MiB) == address);  // 40 MiB, for the 20 at the end can become more
+  CHECK(new_address(allocator, 30_MiB - 512_B) == address + (10 << 20));
   CHECK(allocator.allocated() == 60_MiB - 512_B);
 }
 
 TEST_CASE("allocator: a hole between two tensors stays one where segments grow") {
   CachingAllocator allocator(true);
   const auto first = allocator.allocate(40_MiB, here);
+  const auto address = allocator.address(first);
   allocator.allocate(20_MiB, here);
   allocator.free(first);
   allocator.allocate(60_MiB, here);
   CHECK(allocator.reserved() == 120_MiB);
-  CHECK(allocator.allocate(40_MiB, here) == first);
+  CHECK(new_address(allocator, 40_MiB) == address);
 }
 
 TEST_CASE("allocator: what a stream freed serves no other stream") {
@@ -85,9 +92,10 @@ TEST_CASE("allocator: parts of a segment are joined when they are free again") {
   CachingAllocator allocator(false);
   const auto first = allocator.allocate(4_MiB, here);
   const auto second = allocator.allocate(4_MiB, here);
+  const auto address = allocator.address(first);
   allocator.free(first);
   allocator.free(second);
-  CHECK(allocator.allocate(9_MiB, here) == first);
+  CHECK(new_address(allocator, 9_MiB) == address);
   CHECK(allocator.reserved() == 20_MiB);
 }
 
@@ -98,29 +106,34 @@ TEST_CASE("allocator: tensors of any order lie apart, and what is held does not 
       return std::uniform_int_distribution(std::int64_t{0}, most - 1)(draw);
     };
     CachingAllocator allocator(expandable);
-    std::map<CachingAllocator::Block, std::int64_t> alive;
+    struct Held {
+      CachingAllocator::Block block = 0;
+      std::int64_t bytes = 0;
+    };
+    std::map<std::int64_t, Held> alive;  // by address
     Bytes held;
     for (int step = 0; step < 60; ++step) {
       if (!alive.empty() && below(2) == 0) {
         const auto gone = std::next(alive.begin(), below(std::ssize(alive)));
-        allocator.free(gone->first);
+        allocator.free(gone->second.block);
         alive.erase(gone);
       } else {
         const std::int64_t bytes = 1 + below(std::int64_t{1} << (10 + below(17)));
         const auto block = allocator.allocate(Bytes(static_cast<double>(bytes)), static_cast<int>(below(3)));
-        const auto after = alive.upper_bound(block);
-        const bool apart_from_next = after == alive.end() || block + bytes <= after->first;
+        const std::int64_t address = allocator.address(block);
+        const auto after = alive.upper_bound(address);
+        const bool apart_from_next = after == alive.end() || address + bytes <= after->first;
         const bool apart_from_last =
-            after == alive.begin() || std::prev(after)->first + std::prev(after)->second <= block;
+            after == alive.begin() || std::prev(after)->first + std::prev(after)->second.bytes <= address;
         RC_ASSERT(apart_from_next);
         RC_ASSERT(apart_from_last);
-        alive[block] = bytes;
+        alive[address] = {block, bytes};
       }
       RC_ASSERT(allocator.reserved() >= held);
       RC_ASSERT(allocator.reserved() >= allocator.allocated());
       held = allocator.reserved();
     }
-    for (const auto& [block, bytes] : alive) allocator.free(block);
+    for (const auto& [address, tensor] : alive) allocator.free(tensor.block);
     RC_ASSERT(allocator.allocated() == Bytes(0));
   });
 }

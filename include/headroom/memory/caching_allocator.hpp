@@ -9,10 +9,9 @@
 // device has.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
-#include <set>
-#include <utility>
+#include <vector>
 
 #include "headroom/core/units.hpp"
 
@@ -20,7 +19,7 @@ namespace headroom {
 
 class CachingAllocator {
  public:
-  using Block = std::int64_t;
+  using Block = std::int64_t;  // until it is freed
 
   // Creates an allocator without a limit. `expandable`: one growing segment for each pool of each stream
   // (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True).
@@ -33,6 +32,10 @@ class CachingAllocator {
   // Frees a block. Expects an allocated block.
   void free(Block block);
 
+  // Returns the address of an allocated block. Blocks of different streams never overlap.
+  [[nodiscard]] std::int64_t address(Block block) const {
+    return pieces_[static_cast<std::size_t>(block)].address;
+  }
   [[nodiscard]] Bytes reserved() const { return Bytes(static_cast<double>(reserved_)); }
   [[nodiscard]] Bytes allocated() const { return Bytes(static_cast<double>(allocated_)); }
   [[nodiscard]] Bytes most_allocated() const { return Bytes(static_cast<double>(most_allocated_)); }
@@ -41,27 +44,71 @@ class CachingAllocator {
   [[nodiscard]] bool out_of_memory() const { return out_of_memory_; }
 
  private:
+  using Address = std::int64_t;
+  using Index = std::int64_t;  // of a piece
+  static constexpr Index none = -1;
+
+  // A piece of a segment. `before` and `after` are its neighbours by address in the same segment.
   struct Piece {
+    Address address = 0;
     std::int64_t bytes = 0;
     bool used = false;
     std::int64_t segment = 0;
-    int pool = 0;
+    std::size_t pool = 0;
+    Index before = none;
+    Index after = none;
   };
-  using Address = std::int64_t;
-  // Free pieces by size and address, of one stream's small or large tensors.
-  using FreePieces = std::set<std::pair<std::int64_t, Address>>;
 
-  Address take_segment(int pool, std::int64_t bytes);
+  // Free pieces by size and address. Few sizes occur, each many times.
+  class FreePieces {
+   public:
+    void add(const Piece& piece, Index index);
+    void remove(const Piece& piece);
+    // Returns the smallest piece of at least so many bytes, at the lowest address; none if there is none. Takes
+    // the piece `last` only if no other fits.
+    [[nodiscard]] Index smallest(std::int64_t bytes, Index last) const;
+
+   private:
+    struct Place {
+      Address address = 0;
+      Index index = none;
+    };
+    struct Size {
+      std::int64_t bytes = 0;
+      std::vector<Place> places;  // from the highest address to the lowest
+    };
+    // Sizes without a piece stay, up to this many, since tensors of the same sizes come again.
+    static constexpr std::size_t most_vacant = 256;
+
+    [[nodiscard]] std::size_t first_of(std::int64_t bytes) const;  // size of at least so many bytes
+    static std::vector<Place>::iterator place_of(std::vector<Place>& places, Address address);
+
+    std::vector<Size> sizes_;  // ascending
+    std::size_t vacant_ = 0;   // sizes without a piece
+  };
+
+  // One stream's small or large tensors.
+  struct Pool {
+    FreePieces free;
+    Address end = 0;    // of its segments
+    Index last = none;  // piece at the end
+  };
+
+  Pool& pool(std::size_t index);
+  Index take_segment(std::size_t pool, std::int64_t bytes);
   void give_back_free_segments();
-  void mark_free(Address address, Piece piece);
+  Index added(const Piece& piece);
+  void remove(Index index);
+  void link(Index before, Index after);
+  Index mark_free(Index index);
+  Piece& at(Index index) { return pieces_[static_cast<std::size_t>(index)]; }
 
   bool expandable_ = false;
-  std::map<Address, Piece> pieces_;  // of all pools; each pool has its own addresses
-  std::map<int, FreePieces> free_;
-  std::map<int, Address> ends_;
-  std::int64_t segments_ = 0;
-  std::map<std::int64_t, std::int64_t> segment_bytes_;
-  std::int64_t limit_ = 0;  // 0: none
+  std::vector<Piece> pieces_;  // of all pools; each pool has its own addresses
+  std::vector<Index> vacant_;  // indices of pieces that are no more
+  std::vector<Pool> pools_;    // two for each stream
+  std::int64_t segments_ = 0;  // taken so far
+  std::int64_t limit_ = 0;     // 0: none
   bool out_of_memory_ = false;
   std::int64_t reserved_ = 0;
   std::int64_t allocated_ = 0;
