@@ -106,6 +106,7 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.optional_names("cp_comm", software.cp_comm);
   fields.optional_names("moe_dispatchers", software.moe_dispatchers);
   fields.optional_names("precisions", software.precisions);
+  fields.optional_names("searches", software.searches);
   fields.optional_names("offloads", software.offloads);
   fields.optional("post_validation", software.post_validation);
   fields.optional("launcher", software.launcher);

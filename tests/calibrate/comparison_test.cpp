@@ -104,6 +104,7 @@ TEST_CASE("rows without a target are grouped by traits too, those of a target by
   MeasuredCase it = built_in("175B, full recomputation");
   it.figures = {{.measure = Measure::iteration_seconds, .value = 20},
                 {.measure = Measure::device_bytes, .value = 1e9}};
+  it.request.software.sharding = {.modes = {DataSharding::zero3}, .with_pipeline = true};
   it.request.strategy.data_sharding = DataSharding::zero3;
   const std::vector<Target> targets{
       {.group = "g", .source = it.source, .measure = Measure::iteration_seconds, .worst = 1}};

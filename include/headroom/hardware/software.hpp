@@ -78,6 +78,32 @@ enum class ShardedWeights : std::uint8_t { copies, main_params };
 // contiguous_gradients].
 enum class ReductionBuffer : std::uint8_t { unit, bucket };
 
+// Choices of a strategy that older releases of training stacks lack. context_parallel: of sequences of any
+// length. shard_size: groups of ranks that shard together (HSDP). recompute_modules: modules of dense layers.
+// gradient_dtype and cuda_graphs change the arithmetic or what a launch needs, and are priced rather than tried.
+enum class WideChoice : std::uint8_t {
+  context_parallel,
+  cp_comm,
+  moe_dispatcher,
+  shard_size,
+  no_reshard_after_forward,
+  recompute_modules,
+  gradient_dtype,
+  cuda_graphs
+};
+
+template <>
+inline constexpr std::array<Spelling<WideChoice>, 8> spellings<WideChoice>{{
+    {WideChoice::context_parallel, "context_parallel"},
+    {WideChoice::cp_comm, "cp_comm"},
+    {WideChoice::moe_dispatcher, "moe_dispatcher"},
+    {WideChoice::shard_size, "shard_size"},
+    {WideChoice::no_reshard_after_forward, "no_reshard_after_forward"},
+    {WideChoice::recompute_modules, "recompute_modules"},
+    {WideChoice::gradient_dtype, "gradient_dtype"},
+    {WideChoice::cuda_graphs, "cuda_graphs"},
+}};
+
 // How a stack shards weights, gradients and optimizer state over data-parallel ranks.
 struct StackSharding {
   std::vector<DataSharding> modes{DataSharding::none, DataSharding::zero1};  // offered by the stack
@@ -264,6 +290,8 @@ struct Software {
   std::vector<CpComm> cp_comm;
   std::vector<Dispatcher> moe_dispatchers;
   std::vector<Precision> precisions;
+  // Choices that the release and its launcher have, and that a wide search tries or prices (search/widen.hpp).
+  std::vector<WideChoice> searches;
   // With separate weight-gradient passes, a pipeline rank steps its optimizer when its passes are done. It
   // does not wait for the norm of all gradients, and rolls back a step that clipping turns out to scale
   // [arXiv 2401.10241, section 4].

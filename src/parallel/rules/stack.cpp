@@ -72,7 +72,11 @@ constexpr std::array choice_rows{
 bool has_mode(const RuleCase& it) { return contains(it.software.sharding.modes, it.strategy.data_sharding); }
 
 constexpr std::array stack_sharding_rows{
-    Rule{"data_sharding", [](const RuleCase& it) { return replicas(it.strategy) == 1 || has_mode(it); },
+    Rule{"data_sharding",
+         [](const RuleCase& it) {
+           const bool alone = replicas(it.strategy) == 1 && it.strategy.data_sharding == DataSharding::none;
+           return alone || has_mode(it);
+         },
          one_of, of_lists,
          [](const RuleCase& it) {
            return choices_shown(it, it.software.sharding.modes, it.strategy.data_sharding);
