@@ -13,6 +13,7 @@
 #include "headroom/search/given_values.hpp"
 #include "headroom/search/idle_devices.hpp"
 #include "headroom/search/obstacle.hpp"
+#include "headroom/search/widen.hpp"
 
 namespace headroom {
 namespace {
@@ -217,6 +218,7 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
   reply.variants = variants_of(reply.comparison);
   const Request asked = reply.base;
   const Space asked_space = reply.space;
+  if (!compares(reply)) widen(reply.result, reply.base, reply.space, threads);
   if (!question.use_all_devices && !compares(reply) && !reply.found)
     leave_idle(reply, question.default_batch && !why, threads);
   const auto searched_of = [&](const Candidate& candidate) {
@@ -273,6 +275,7 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
     const Plan& best = account(reply.accounts.front().evaluation);
     reply.blocked = blocked_by_memory(best);
     if (reply.space.precision.empty()) reply.in_fp8 = in_fp8(best);
+    reply.left_out = left_out(best, reply.space);
   } else {
     if (!reply.result.nearest && !compares(reply)) {
       reply.obstacle = obstacle(reply.base, reply.space);

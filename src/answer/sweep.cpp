@@ -9,6 +9,7 @@
 #include "headroom/plan/interval.hpp"
 #include "headroom/search/confirm.hpp"
 #include "headroom/search/given_values.hpp"
+#include "headroom/search/widen.hpp"
 #include "io/row_reader.hpp"
 
 namespace headroom {
@@ -112,6 +113,7 @@ SweepRow answer(const PointQuestion& question) {
   if (std::vector<Problem> problems = value_illegalities(request, *space); !problems.empty())
     throw InputError(std::move(problems));
   SearchResult result = search(request, *space);
+  widen(result, request, *space, 1);
   confirm(result, {.plans = 1, .pareto = 0}, request, *space, 1);
   return row_of(request, result, training);
 }

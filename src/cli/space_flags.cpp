@@ -95,6 +95,11 @@ void add_space_flags(Command command, SpaceFlags& flags) {
       .group("Search space");
   for (std::size_t i = 0; i < space_fields.size(); ++i) add_field(command, space_fields[i], flags.fields[i]);
   command
+      .flag("--fast", flags.fast,
+            "Search the usual values alone: TP within a node, whole sequences below 32k tokens, one shard "
+            "group, one dispatcher")
+      .group("Search space");
+  command
       .option("--layout", flags.layout, "even|any",
               "even: equal virtual stages, which every launcher accepts; any: uneven ones too (default: what "
               "the stack launches)")
@@ -122,7 +127,7 @@ void use_default_batch(const RequestFlags& flags, const Space& space, Request& r
 }
 
 Space read_space(const SpaceFlags& flags, const Software& software, std::vector<Problem>& problems) {
-  Space space{.layouts = layouts_of(software)};
+  Space space{.breadth = flags.fast ? Breadth::usual : Breadth::wide, .layouts = layouts_of(software)};
   read_count("--devices", flags.devices, space.devices, problems);
   for (std::size_t i = 0; i < space_fields.size(); ++i) {
     const auto read = [&](auto member) {

@@ -21,6 +21,7 @@ struct SpaceFlags {
   FlagText devices;
   std::array<SpaceFlag, space_fields.size()> fields;
   FlagText layout;
+  bool fast = false;
   bool try_offload = false;
 };
 

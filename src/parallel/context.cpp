@@ -42,11 +42,14 @@ std::vector<CpComm> admitted_cp_comm(const Transformer& model) {
   return admitted;
 }
 
-std::int64_t most_parts(const Transformer& model, std::int64_t sequence) {
-  const bool attends_in_parts = !any_layer(model, [](const Architecture& layer) {
+bool attends_in_parts(const Transformer& model) {
+  return !any_layer(model, [](const Architecture& layer) {
     return has_attention(layer) && layer.kernels.attention != AttentionKernel::flash;
   });
-  return attends_in_parts && sequence >= long_sequence ? sequence / shortest_part : 1;
+}
+
+std::int64_t most_parts(const Transformer& model, std::int64_t sequence) {
+  return attends_in_parts(model) && sequence >= long_sequence ? sequence / shortest_part : 1;
 }
 
 }  // namespace headroom

@@ -40,4 +40,18 @@ std::vector<std::vector<std::string>> module_choices(const Transformer& model, P
   return choices;
 }
 
+std::vector<std::vector<std::string>> dense_module_choices(const Transformer& model, Precision precision) {
+  if (precision == Precision::fp8_delayed) return {};
+  std::vector<std::vector<std::string>> choices{{"layernorm"}, {"mlp"}, {"layernorm", "mlp"}};
+  const bool scores_kept = any_layer(model, [](const Architecture& layer) {
+    return has_attention(layer) && layer.kernels.attention != AttentionKernel::flash;
+  });
+  if (!scores_kept) return choices;
+  for (std::size_t i = 0; i < 3; ++i) {
+    choices.push_back(choices[i]);
+    choices.back().insert(choices.back().begin(), "core_attn");
+  }
+  return choices;
+}
+
 }  // namespace headroom

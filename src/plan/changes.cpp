@@ -47,6 +47,61 @@ struct Changes {
   void enable(const char* field) { add({{field, "yes"}}); }
 };
 
+bool searches(const Request& request, WideChoice choice) {
+  return contains(request.software.searches, choice);
+}
+
+// Returns the sets of modules that a search tries and, of a strategy that recomputes modules, its own set with
+// one module more or less.
+std::vector<std::vector<std::string>> module_sets(const Request& request) {
+  const Strategy& strategy = request.strategy;
+  std::vector<std::vector<std::string>> sets = module_choices(request.model, strategy.precision);
+  if (!searches(request, WideChoice::recompute_modules)) return sets;
+  if (sets.empty()) sets = dense_module_choices(request.model, strategy.precision);
+  if (strategy.recompute.policy != RecomputePolicy::ops) return sets;
+  std::vector<std::string> all;
+  for (const std::vector<std::string>& set : sets) {
+    for (const std::string& module : set) {
+      if (!contains(all, module)) all.push_back(module);
+    }
+  }
+  for (const std::string& module : all) {
+    std::vector<std::string> other = strategy.recompute.ops;
+    if (std::erase(other, module) == 0) other.push_back(module);
+    if (!other.empty() && !contains(sets, other)) sets.push_back(std::move(other));
+  }
+  return sets;
+}
+
+// Adds other exchanges of keys, values and tokens of experts, and other shard groups, where the stack has them.
+void change_exchanges(Changes& changes, const Request& request) {
+  const Strategy& strategy = request.strategy;
+  const Software& software = request.software;
+  const auto has = [](const auto& list, const auto& value) { return list.empty() || contains(list, value); };
+  if (strategy.context_parallel > 1 && searches(request, WideChoice::cp_comm)) {
+    for (const CpComm comm : admitted_cp_comm(request.model)) {
+      if (comm != strategy.cp_comm && has(software.cp_comm, comm))
+        changes.add({{"cp_comm", std::string(name_of(comm))}});
+    }
+  }
+  const bool sends = strategy.expert_parallel > 1 || strategy.expert_tensor_parallel > 1;
+  if (sends && searches(request, WideChoice::moe_dispatcher)) {
+    for (const auto& [dispatcher, name] : spellings<Dispatcher>) {
+      const bool measured = dispatcher != Dispatcher::hybridep;  // none of its kernels is
+      if (measured && dispatcher != strategy.moe_dispatcher && has(software.moe_dispatchers, dispatcher))
+        changes.add({{"moe_dispatcher", std::string(name)}});
+    }
+  }
+  if (sends && software.overlap_expert_all_to_all) {
+    changes.add({{"overlap_expert_all_to_all", strategy.overlap_expert_all_to_all ? "no" : "yes"}});
+  }
+  if (strategy.data_sharding == DataSharding::none || !searches(request, WideChoice::shard_size)) return;
+  for (const std::int64_t size : halvings(replicas(strategy))) {
+    if (size > 1 && size != strategy.shard_size) changes.set("shard_size", size);
+  }
+  if (strategy.shard_size > 0) changes.set("shard_size", replicas(strategy));
+}
+
 void change_policy(Changes& changes, const Request& request) {
   const Strategy& strategy = request.strategy;
   const RecomputePolicy policy = strategy.recompute.policy;
@@ -65,9 +120,10 @@ void change_policy(Changes& changes, const Request& request) {
       change.push_back({"sync_each_batch", "no"});
     changes.add(std::move(change));
   }
-  // Weights that stay gathered are searched only for plans that ask for it, and no suggestion may beat the
-  // plans.
   if (strategy.no_reshard_after_forward) changes.add({{"no_reshard_after_forward", "no"}});
+  if (searches(request, WideChoice::no_reshard_after_forward) && gathers_in_passes(strategy) &&
+      !strategy.no_reshard_after_forward)
+    changes.enable("no_reshard_after_forward");
   if (request.software.sharding.sync_each_batch && !strategy.sync_each_batch && shards_gradients(strategy))
     changes.enable("sync_each_batch");
   if (!strategy.sequence_parallel && strategy.tensor_parallel > 1) {
@@ -83,7 +139,7 @@ void change_policy(Changes& changes, const Request& request) {
   if (has(RecomputePolicy::selective_op) && policy != RecomputePolicy::selective_op)
     changes.add({{"recompute", "selective_op"}});
   if (has(RecomputePolicy::ops)) {
-    for (const std::vector<std::string>& modules : module_choices(request.model, strategy.precision)) {
+    for (const std::vector<std::string>& modules : module_sets(request)) {
       if (policy == RecomputePolicy::ops && strategy.recompute.ops == modules) continue;
       Strategy recomputing = strategy;
       recomputing.recompute = {.policy = RecomputePolicy::ops, .ops = modules};
@@ -122,12 +178,13 @@ void trade(Changes& changes, const Request& request) {
     std::int64_t Strategy::*member;
     std::int64_t most;
   };
-  const std::int64_t parts = most_parts(request.model, request.workload.sequence);
-  const std::array<Size, 4> sizes{
-      {{"tensor_parallel", &Strategy::tensor_parallel, request.system.devices_per_node},
-       {"context_parallel", &Strategy::context_parallel, parts},
-       {"pipeline_parallel", &Strategy::pipeline_parallel, devices(strategy)},
-       {"data_parallel", &Strategy::data_parallel, devices(strategy)}}};
+  std::int64_t parts = most_parts(request.model, request.workload.sequence);
+  if (searches(request, WideChoice::context_parallel) && attends_in_parts(request.model))
+    parts = std::max(parts, request.workload.sequence / shortest_wide_part);
+  const std::array<Size, 4> sizes{{{"tensor_parallel", &Strategy::tensor_parallel, devices(strategy)},
+                                   {"context_parallel", &Strategy::context_parallel, parts},
+                                   {"pipeline_parallel", &Strategy::pipeline_parallel, devices(strategy)},
+                                   {"data_parallel", &Strategy::data_parallel, devices(strategy)}}};
   for (const Size& more : sizes) {
     for (const Size& less : sizes) {
       const std::int64_t doubled = 2 * (strategy.*more.member);
@@ -165,6 +222,7 @@ Request changed(const Request& request, const Edits& change) {
 std::vector<Edits> changes_on_same_devices(const Request& request) {
   Changes changes;
   change_policy(changes, request);
+  change_exchanges(changes, request);
   change_batching(changes, request.strategy);
   trade(changes, request);
   for (Edits& change : changes.list) set_group_size(change, request);

@@ -100,6 +100,11 @@ std::string typical_load_line(const EstimateReply& reply) {
 }
 
 // Reasons why the best plan is the best: its margin, its time besides GEMMs, and what memory rules out.
+std::string but_for_memory(Verdict verdict) {
+  if (verdict == Verdict::does_not_fit) return ", but would not fit";
+  return verdict == Verdict::marginal ? ", but would be marginal" : "";
+}
+
 std::string choice_text(const PlanReply& report) {
   const std::vector<Candidate>& plans = report.result.plans;
   const Plan& best = account(report.accounts.front().evaluation);
@@ -179,10 +184,11 @@ std::string choice_text(const PlanReply& report) {
     const auto& [precision, iteration, peak, verdict] = *report.in_fp8;
     text += fmt::format("- {} would take {} ({:+.1f}%){}: {} bf16,{} searches both\n", name_of(precision),
                         human(iteration), 100 * (iteration / best.timing->iteration.total - 1),
-                        verdict == Verdict::does_not_fit ? ", but would not fit"
-                        : verdict == Verdict::marginal   ? ", but would be marginal"
-                                                         : "",
-                        flag_of("precision"), name_of(precision));
+                        but_for_memory(verdict), flag_of("precision"), name_of(precision));
+  }
+  for (const LeftOut& choice : report.left_out) {
+    text += fmt::format("- not searched: {} would take {} ({:+.1f}%)\n", choice.change,
+                        human(choice.iteration), 100 * (choice.iteration / best.timing->iteration.total - 1));
   }
   if (report.blocked) {
     text += fmt::format("- limited by memory capacity: {} would take {}, but needs {} more{}\n",

@@ -167,6 +167,14 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
                                  {"missing_bytes", number(report.blocked->missing)},
                                  {"limit", report.blocked->of_host ? "host_memory" : "device_memory"}};
   }
+  if (!report.left_out.empty()) {
+    OrderedJson& left_out = json["left_out"] = OrderedJson::array();
+    for (const LeftOut& choice : report.left_out) {
+      left_out.push_back({{"change", choice.change},
+                          {"iteration_seconds", choice.iteration.count()},
+                          {"peak_bytes", number(choice.peak)}});
+    }
+  }
   if (report.in_fp8) {
     json["in_fp8"] = {{"precision", name_of(report.in_fp8->precision)},
                       {"iteration_seconds", report.in_fp8->iteration.count()},

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/search/widen.hpp"
 #include "search/best_found.hpp"
 #include "search/settling.hpp"
 
@@ -70,7 +71,7 @@ Candidate in_place_of(const Candidate& settled, const Request& base, const Space
     tight.system.memory = (1 / (1 - base.margin)) * most;
     const SearchResult result = search(tight, division, {.threads = threads});
     if (result.plans.empty() || result.plans.front().verdict != Verdict::fits) break;
-    last = result.plans.front();
+    last = refined(tight, space, result.plans.front());
     last.variant = settled.variant;
     last.place = settled.place;  // among the plans it stands for
     last = settled_candidate(base, last);
@@ -113,6 +114,10 @@ void confirm(SearchResult& result, const Shown& shown, const SearchedOf& searche
     result.plans[i] = std::move(candidate);
     std::stable_sort(result.plans.begin(), result.plans.end(), better);
     i = 0;  // another one may have come before it
+  }
+  if (!result.plans.empty() && shown.plans > 0) {
+    const Searched of = searched_of(result.plans.front());
+    result.plans.front() = refined_and_settled(of.base, of.space, std::move(result.plans.front()));
   }
   std::vector<Candidate> front = result.pareto;
   for (std::size_t i = 0; i < std::min(shown.pareto, front.size()); ++i) front[i] = settle(front[i]);

@@ -26,6 +26,7 @@ bool any_layout(const Request& base, const Space& space, Enough enough) {
 Space leanest(const Space& space) {
   Space lean = space;
   lean.recompute_layers = false;
+  if (space.no_reshard_after_forward != std::vector{true}) lean.no_reshard_after_forward = {false};
   if (allows(space.micro_batch, 1)) lean.micro_batch = {.only = {1}};
   constexpr ScheduleKind f1b1 = ScheduleKind::one_forward_one_backward;
   if (allows(space.virtual_pipeline, 1) && contains(space.schedules, f1b1)) {

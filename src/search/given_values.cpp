@@ -81,7 +81,8 @@ class Probes {
          [](Strategy& it, Dispatcher to) { it.moe_dispatcher = to; });
     with(sizes_of(space.micro_batch, {1}), [](Strategy& it, std::int64_t to) { it.micro_batch = to; });
     with(shard_sizes_, [](Strategy& it, std::int64_t to) { it.shard_size = to; });
-    with(space.no_reshard_after_forward, [](Strategy& it, bool to) { it.no_reshard_after_forward = to; });
+    with(choices_of(space.no_reshard_after_forward, {false}),
+         [](Strategy& it, bool to) { it.no_reshard_after_forward = to; });
     with(switch_of(space.sync_each_batch, {false}), [](Strategy& it, bool to) { it.sync_each_batch = to; });
     with(choices_of(space.precision, {base.strategy.precision}),
          [](Strategy& it, Precision to) { it.precision = to; });

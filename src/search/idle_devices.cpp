@@ -6,6 +6,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/search/confirm.hpp"
+#include "headroom/search/widen.hpp"
 
 namespace headroom {
 namespace {
@@ -53,6 +54,7 @@ std::optional<FewerDevices> fewer_devices(const Request& base, const Space& spac
     fewer.space.devices = count;
     if (batch == BatchOf::devices) fewer.base.workload.global_batch = usual_global_batch(base, count);
     fewer.result = search(fewer.base, fewer.space, {.threads = threads});
+    widen(fewer.result, fewer.base, fewer.space, threads);
     confirm(fewer.result, first, fewer.base, fewer.space, threads);
     if (const double fewer_rate = rate(fewer.result, fewer.base); fewer_rate > best_rate) {
       best_rate = fewer_rate;

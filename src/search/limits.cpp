@@ -1,5 +1,10 @@
 #include "headroom/search/limits.hpp"
 
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "headroom/core/contains.hpp"
 #include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/changes.hpp"
 #include "headroom/plan/composer.hpp"
@@ -54,6 +59,83 @@ std::optional<NarrowerPlan> in_fp8(const Plan& plan) {
     fastest->verdict = account(settled(evaluate(narrower))).verdict;
   }
   return fastest;
+}
+
+namespace {
+
+// A faster plan, and the change that leads to it: of a strategy, or cuda_graphs of the stack.
+struct FasterChange {
+  Edits change;
+  Seconds iteration;
+  Bytes peak;
+};
+
+std::string flags_of_change(const Edits& change) {
+  return change.front().field == "cuda_graphs" ? "--cuda-graphs " + change.front().value : flags_of(change);
+}
+
+// The request on a stack that has every choice, to list the changes that a search of its own stack leaves out.
+Request with_every_choice(Request request) {
+  for (const auto& [choice, name] : spellings<WideChoice>) request.software.searches.push_back(choice);
+  request.software.overlap_expert_all_to_all = true;
+  return request;
+}
+
+Request with_left_out(const Request& request, const Edits& change) {
+  if (change.front().field != "cuda_graphs") return changed(request, change);
+  Request with_graphs = request;
+  with_graphs.software.cuda_graphs = CudaGraphs::layers;
+  return with_graphs;
+}
+
+}  // namespace
+
+std::vector<LeftOut> left_out(const Plan& plan, const Space& space) {
+  const Request& request = plan.request;
+  constexpr double worth_naming = 0.995;
+  const Seconds most = worth_naming * plan.timing->iteration.total;
+  std::vector<FasterChange> list;
+  Composer composer(request);
+  const auto consider = [&](const Edits& change) {
+    const Strategy strategy = changed(request, change).strategy;
+    // No launcher has windows, and no space tries them unasked.
+    const bool window = strategy.recompute.window && !request.strategy.recompute.window;
+    if (strategy == request.strategy || devices(strategy) != devices(request.strategy) ||
+        (!window && (!admits(request, space, strategy) || !launchable(request, strategy))) ||
+        !illegalities(request, strategy).empty()) {
+      return;
+    }
+    composer.set_layout(strategy);
+    const Bytes peak = composer.peak(strategy).bytes;
+    if (verdict_of(request, peak) > plan.verdict) return;
+    if (!window && composer.least_iteration(strategy) >= most) return;
+    const Seconds iteration = composer.iteration(strategy);
+    if (iteration < most) list.push_back({.change = change, .iteration = iteration, .peak = peak});
+  };
+  for (const Edits& change : changes_on_same_devices(with_every_choice(request))) consider(change);
+  consider({{"moe_dispatcher", std::string(name_of(Dispatcher::hybridep))}});
+  consider({{"gradient_dtype", std::string(name_of(Dtype::bf16))}});
+  if (request.strategy.recompute.policy != RecomputePolicy::none) consider({{"recompute_window", "yes"}});
+  if (contains(request.software.searches, WideChoice::cuda_graphs) &&
+      request.software.cuda_graphs == CudaGraphs::none) {
+    const Edits graphs{{"cuda_graphs", std::string(name_of(CudaGraphs::layers))}};
+    const Evaluation evaluation = evaluate(with_left_out(request, graphs));
+    const Plan& other = account(evaluation);
+    if (other.verdict <= plan.verdict && other.timing->iteration.total < most)
+      list.push_back({graphs, other.timing->iteration.total, peak(other)});
+  }
+  std::stable_sort(list.begin(), list.end(),
+                   [](const FasterChange& x, const FasterChange& y) { return x.iteration < y.iteration; });
+  // The fastest change of each field that fits by what PyTorch reserves.
+  std::vector<LeftOut> named;
+  std::set<std::string> fields;
+  for (const auto& [change, iteration, peak] : list) {
+    if (named.size() >= most_left_out || fields.contains(change.front().field)) continue;
+    if (account(settled(evaluate(with_left_out(request, change)))).verdict > plan.verdict) continue;
+    fields.insert(change.front().field);
+    named.push_back({.change = flags_of_change(change), .iteration = iteration, .peak = peak});
+  }
+  return named;
 }
 
 std::vector<Found> relief(const Request& base, const Space& space) {

@@ -17,12 +17,6 @@
 namespace headroom {
 namespace {
 
-void add_counts(SearchResult& sum, const SearchResult& part) {
-  sum.evaluated += part.evaluated;
-  sum.feasible += part.feasible;
-  for (const auto& [reason, count] : part.rejected) sum.rejected[reason] += count;
-}
-
 // One thread's part of a search.
 using Reached = std::function<void(std::int64_t layouts)>;
 
@@ -181,6 +175,12 @@ std::int64_t count_layouts(const Request& base, const Space& space) {
 bool operator<(const Candidate& x, const Candidate& y) {
   return std::tie(x.verdict, x.iteration, x.peak, x.place) <
          std::tie(y.verdict, y.iteration, y.peak, y.place);
+}
+
+void add_counts(SearchResult& sum, const SearchResult& part) {
+  sum.evaluated += part.evaluated;
+  sum.feasible += part.feasible;
+  for (const auto& [reason, count] : part.rejected) sum.rejected[reason] += count;
 }
 
 SearchResult search(const Request& base, const Space& space, const SearchOptions& options) {

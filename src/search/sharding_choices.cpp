@@ -11,9 +11,20 @@ namespace headroom {
 std::vector<ShardingChoice> sharding_candidates(const Request& base, const Space& space,
                                                 const Strategy& layout) {
   if (replicas(layout) == 1) return {{.data_sharding = sharding_of_one(base.software, layout)}};
-  const std::vector<std::int64_t> sizes = space.shard_size == Counts{}
-                                              ? std::vector<std::int64_t>{0}
-                                              : allowed_divisors(replicas(layout), space.shard_size);
+  const bool open = space.shard_size == Counts{};
+  std::vector<std::int64_t> sizes{0};
+  if (!open || tries(base, space, WideChoice::shard_size)) {
+    sizes = allowed_divisors(replicas(layout), space.shard_size);
+    if (open) {  // a group of all ranks is written as 0, and a group of one shards nothing
+      std::erase_if(sizes, [&](std::int64_t size) { return size == 1 || size == replicas(layout); });
+      sizes.insert(sizes.begin(), 0);
+    }
+  }
+  std::vector<bool> keeps_gathered = space.no_reshard_after_forward;
+  if (keeps_gathered.empty()) {
+    keeps_gathered = {false};
+    if (tries(base, space, WideChoice::no_reshard_after_forward)) keeps_gathered.push_back(true);
+  }
   const bool one_rank = layout.pipeline_parallel == 1;
   // With one microbatch nothing accumulates, so the switch changes nothing.
   const bool may_sync = one_rank && microbatches(layout, base.workload) > 1;
@@ -28,7 +39,7 @@ std::vector<ShardingChoice> sharding_candidates(const Request& base, const Space
     }
     const bool in_passes = sharding == DataSharding::zero3 && one_rank;
     for (const std::int64_t size : sizes) {
-      for (const bool keeps : in_passes ? space.no_reshard_after_forward : std::vector{false}) {
+      for (const bool keeps : in_passes ? keeps_gathered : std::vector{false}) {
         for (const bool syncs :
              may_sync&& sharding >= DataSharding::zero2 ? space.sync_each_batch : std::vector{false})
           candidates.push_back({sharding, size, keeps, syncs});

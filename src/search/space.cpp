@@ -25,6 +25,26 @@ std::int64_t most_expert_parallel(const Transformer& model) {
   return most;
 }
 
+std::vector<CpComm> cp_comms_of(const Request& base, const Space& space) {
+  if (!space.cp_comm.empty()) return space.cp_comm;
+  std::vector<CpComm> admitted = admitted_cp_comm(base.model);
+  const std::vector<CpComm>& of_stack = base.software.cp_comm;
+  std::erase_if(admitted, [&](CpComm comm) { return !of_stack.empty() && !contains(of_stack, comm); });
+  return contains(admitted, CpComm::p2p) ? std::vector{CpComm::p2p} : admitted;
+}
+
+std::vector<Dispatcher> dispatchers_of(const Request& base, const Space& space) {
+  if (!space.moe_dispatcher.empty()) return space.moe_dispatcher;
+  return {base.strategy.moe_dispatcher};
+}
+
+// Returns the most ranks that can share the attention heads, or the linears of models without heads.
+std::int64_t most_tensor_parallel(const Transformer& model) {
+  std::int64_t most = model.heads;
+  for (const LayerDescription& kind : model.layer_kinds) most = std::max(most, kind.heads);
+  return std::max<std::int64_t>(most, 1);
+}
+
 // Whatever is recomputed.
 constexpr RuleSet rules_of_layout{
     .whose = searched_rules(Reads::layout).whose,
@@ -37,6 +57,8 @@ class LayoutVisit {
         space_(space),
         visit_(visit),
         reject_(reject),
+        cp_comms_(cp_comms_of(base, space)),
+        dispatchers_(dispatchers_of(base, space)),
         experts_(any_experts(base.model)),
         most_expert_parallel_(most_expert_parallel(base.model)) {
     if (space.layouts == Layouts::even) return;
@@ -82,7 +104,7 @@ class LayoutVisit {
       layout_.tensor_parallel = t;
       for (const std::int64_t c : allowed_divisors(space_.devices / t, context_parallel_of(base_, space_))) {
         layout_.context_parallel = c;
-        for (const CpComm comm : c > 1 ? cp_comms() : std::vector{CpComm::p2p}) {
+        for (const CpComm comm : c > 1 ? cp_comms_ : std::vector{CpComm::p2p}) {
           layout_.cp_comm = comm;
           if (!visit_pipelines(space_.devices / t / c)) return false;
         }
@@ -147,23 +169,13 @@ class LayoutVisit {
         // By default, ranks share an expert only if no more ranks can have their own experts.
         if (!said && z > 1 && y < most_expert_parallel_) continue;
         const bool sends = y > 1 || z > 1;
-        for (const Dispatcher dispatcher : sends ? dispatchers() : std::vector{Dispatcher::alltoall}) {
+        for (const Dispatcher dispatcher : sends ? dispatchers_ : std::vector{Dispatcher::alltoall}) {
           layout_.moe_dispatcher = dispatcher;
           if (!visit_virtual_pipelines()) return false;
         }
       }
     }
     return true;
-  }
-
-  [[nodiscard]] std::vector<CpComm> cp_comms() const {
-    if (!space_.cp_comm.empty()) return space_.cp_comm;
-    std::vector<CpComm> admitted = admitted_cp_comm(base_.model);
-    return contains(admitted, CpComm::p2p) ? std::vector{CpComm::p2p} : admitted;
-  }
-
-  [[nodiscard]] std::vector<Dispatcher> dispatchers() const {
-    return space_.moe_dispatcher.empty() ? std::vector{base_.strategy.moe_dispatcher} : space_.moe_dispatcher;
   }
 
   bool visit_virtual_pipelines() {
@@ -236,6 +248,8 @@ class LayoutVisit {
   const Space& space_;
   const VisitLayout& visit_;
   const RejectLayout& reject_;
+  std::vector<CpComm> cp_comms_;
+  std::vector<Dispatcher> dispatchers_;
   EndLoads ends_;
   bool experts_ = false;
   std::int64_t most_expert_parallel_ = 0;
@@ -266,9 +280,23 @@ bool allows(const Counts& counts, std::int64_t value) {
   return (counts.only.empty() || contains(counts.only, value)) && (counts.most == 0 || value <= counts.most);
 }
 
+bool tries(const Request& base, const Space& space, WideChoice choice) {
+  const std::vector<ParallelAxis>& axes = base.software.axes;
+  const bool few = !axes.empty() && !contains(axes, ParallelAxis::pipeline);
+  return space.breadth == Breadth::wide && few && contains(base.software.searches, choice);
+}
+
 Counts tensor_parallel_of(const Request& base, const Space& space) {
   Counts counts = space.tensor_parallel;
-  if (counts.only.empty() && counts.most == 0) counts.most = base.system.devices_per_node;
+  if (!counts.only.empty() || counts.most > 0) return counts;
+  counts.most = base.system.devices_per_node;
+  return counts;
+}
+
+Counts wide_tensor_parallel_of(const Request& base, const Space& space) {
+  Counts counts = tensor_parallel_of(base, space);
+  if (space.tensor_parallel == Counts{})
+    counts.most = std::max(counts.most, most_tensor_parallel(base.model));
   return counts;
 }
 
@@ -277,6 +305,47 @@ Counts context_parallel_of(const Request& base, const Space& space) {
   if (!counts.only.empty() || counts.most > 0) return counts;
   counts.most = most_parts(base.model, base.workload.sequence);
   return counts;
+}
+
+Counts wide_context_parallel_of(const Request& base, const Space& space) {
+  Counts counts = context_parallel_of(base, space);
+  if (space.context_parallel == Counts{} && attends_in_parts(base.model) &&
+      contains(base.software.searches, WideChoice::context_parallel)) {
+    counts.most = std::max(counts.most, base.workload.sequence / shortest_wide_part);
+  }
+  return counts;
+}
+
+bool admits(const Request& base, const Space& space, const Strategy& strategy) {
+  const auto has = [](const auto& list, const auto& value) { return list.empty() || contains(list, value); };
+  const Recomputation& recompute = strategy.recompute;
+  const ModuleSets& sets = space.recompute_modules;
+  const bool of_modules = recompute.policy == RecomputePolicy::ops;
+  const bool recomputes = sets.only.empty()
+                              ? of_modules ? sets.of_model && has(space.recompute, RecomputePolicy::selective)
+                                           : has(space.recompute, recompute.policy)
+                          : of_modules ? recompute.ops == sets.only
+                                       : contains(space.recompute, recompute.policy);
+  return recomputes && (space.recompute_layers || recompute.layers == 0) &&
+         (space.recompute_window || !recompute.window) &&
+         allows(wide_tensor_parallel_of(base, space), strategy.tensor_parallel) &&
+         allows(wide_context_parallel_of(base, space), strategy.context_parallel) &&
+         (strategy.context_parallel == 1 || has(space.cp_comm, strategy.cp_comm)) &&
+         allows(space.pipeline_parallel, strategy.pipeline_parallel) &&
+         allows(space.virtual_pipeline, strategy.virtual_pipeline) &&
+         allows(space.data_parallel, strategy.data_parallel) &&
+         allows(space.expert_parallel, strategy.expert_parallel) &&
+         allows(space.expert_tensor_parallel, strategy.expert_tensor_parallel) &&
+         has(space.moe_dispatcher, strategy.moe_dispatcher) &&
+         allows(space.micro_batch, strategy.micro_batch) &&
+         lays(space, base.model.layers, strategy.pipeline_parallel, strategy.virtual_pipeline) &&
+         contains(choices(space.sequence_parallel, strategy.tensor_parallel), strategy.sequence_parallel) &&
+         has(space.data_sharding, strategy.data_sharding) &&
+         (space.shard_size == Counts{} || allows(space.shard_size, strategy.shard_size)) &&
+         has(space.no_reshard_after_forward, strategy.no_reshard_after_forward) &&
+         has(space.sync_each_batch, strategy.sync_each_batch) &&
+         has(space.overlap_expert_all_to_all, strategy.overlap_expert_all_to_all) &&
+         has(space.precision, strategy.precision) && contains(space.schedules, strategy.schedule);
 }
 
 std::vector<Precision> precisions_of(const Request& base, const Space& space) {

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "headroom/search/widen.hpp"
+
 namespace headroom {
 namespace {
 
@@ -23,12 +25,6 @@ bool beats(const Merit& x, const Merit& y) {
     return x.time <= y.time && x.candidate.peak <= y.candidate.peak && x.variant.devices <= y.variant.devices;
   }
   return x.expense && y.expense && x.time <= y.time && *x.expense <= *y.expense;
-}
-
-void add_counts_of(SearchResult& all, const SearchResult& one) {
-  all.evaluated += one.evaluated;
-  all.feasible += one.feasible;
-  for (const auto& [reason, rejected] : one.rejected) all.rejected[reason] += rejected;
 }
 
 }  // namespace
@@ -85,7 +81,7 @@ SearchResult compared_variants(const Compared& comparison, std::vector<SearchRes
   std::vector<Merit> fronts;
   for (std::size_t i = 0; i < results.size(); ++i) {
     SearchResult& result = results[i];
-    add_counts_of(all, result);
+    add_counts(all, result);
     if (!result.plans.empty()) best.push_back(merit_of(std::move(result.plans.front()), i));
     // A point dominated within its own variant is dominated overall.
     for (Candidate& candidate : result.pareto) fronts.push_back(merit_of(std::move(candidate), i));
@@ -136,8 +132,10 @@ SearchResult search_variants(const Request& base, const Space& space, const Comp
     for (std::size_t i = next++; i < variants.size(); i = next++) {
       if (tells && options.progress)
         options.progress(static_cast<double>(i) / static_cast<double>(variants.size()));
-      results[i] =
-          search(request_of(base, comparison, variants[i]), space_of(space, comparison, variants[i]), each);
+      const Request request = request_of(base, comparison, variants[i]);
+      const Space part = space_of(space, comparison, variants[i]);
+      results[i] = search(request, part, each);
+      widen(results[i], request, part, each.threads);
     }
   };
   std::vector<std::future<void>> others;

@@ -116,7 +116,8 @@ TEST_CASE("answers: plan, and why not another strategy") {
   Request base = gpt_22b();
   base.strategy = {};
   AskedStrategy why{.strategy = {.tensor_parallel = 4, .data_parallel = 4}, .problems = {}};
-  const PlanReply reply = answer(PlanQuestion{.base = base, .space = {.devices = 16}, .why = why});
+  const PlanReply reply =
+      answer(PlanQuestion{.base = base, .space = {.breadth = Breadth::wide, .devices = 16}, .why = why});
   const Json json = json_of("plan gpt-22b --devices 16 --global-batch 16 --why '-t 4 -d 4'");
   CHECK(json["evaluated"] == reply.result.evaluated);
   CHECK(json["feasible"] == reply.result.feasible);
@@ -255,7 +256,7 @@ TEST_CASE("answers: the points of a sweep, and of one that searches") {
     PointQuestion question{.request = gpt_22b(), .space = {}, .training = {.tokens = 1e9}};
     question.request.strategy.micro_batch = i == 0 ? 1 : 2;
     PointQuestion searched{.request = gpt_22b(),
-                           .space = Space{.devices = i == 0 ? 8 : 16},
+                           .space = Space{.breadth = Breadth::wide, .devices = i == 0 ? 8 : 16},
                            .training = {.tokens = 1e9, .price_per_device_hour = 2}};
     searched.request.strategy = {};
     const SweepRow row = answer(question);

@@ -107,6 +107,7 @@ struct PlanReply {
   std::optional<std::size_t> cheapest;    // index of a plan, if plans have prices and it is not the first
   std::optional<BlockedChange> blocked;   // change of the best plan that memory rules out
   std::optional<NarrowerPlan> in_fp8;     // the best plan in FP8, if no precision was asked for
+  std::vector<LeftOut> left_out;          // the best plan with changes that were not searched
   std::optional<Problem> obstacle;        // if no layout is legal: the size that divides nothing
   std::vector<Found> relief;              // if nothing fits: changes that would help
   bool nearest_lacks_host = false;        // `nearest` lacks host memory

@@ -28,6 +28,13 @@ std::vector<CpComm> admitted_cp_comm(const Transformer& model);
 inline constexpr std::int64_t long_sequence = 32'768;
 inline constexpr std::int64_t shortest_part = 4'096;
 
+// Tokens of the shortest part of a sequence that a wide search tries: the rows of a tile of the flash attention
+// kernels. Shorter parts leave tiles partly empty.
+inline constexpr std::int64_t shortest_wide_part = 128;
+
+// Returns whether attention of all layers can be split into parts of the sequence: not if it keeps its scores.
+bool attends_in_parts(const Transformer& model);
+
 // Returns the largest number of parts that a search splits a sequence of this length into by default. Returns
 // 1 if the sequence is short, or if attention cannot be split.
 std::int64_t most_parts(const Transformer& model, std::int64_t sequence);

@@ -16,4 +16,8 @@ namespace headroom {
 // transformer_config.py].
 std::vector<std::vector<std::string>> module_choices(const Transformer& model, Precision precision);
 
+// Returns the sets of modules that a model without any of those recomputes, likewise: normalizations, MLPs, and
+// core attention with them where it saves its scores.
+std::vector<std::vector<std::string>> dense_module_choices(const Transformer& model, Precision precision);
+
 }  // namespace headroom

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "headroom/parallel/strategy_fields.hpp"
@@ -35,6 +36,21 @@ struct NarrowerPlan {
 // Returns the plan in the fastest FP8 precision in which the strategy is legal and that its GPUs support, or
 // nothing if none is faster. Expects a system whose performance is known.
 std::optional<NarrowerPlan> in_fp8(const Plan& plan);
+
+// A change that a search does not try unasked, since the stack's release lacks it, it changes the arithmetic, it
+// needs more than a flag, or nobody measured its kernels; with the plan that has it.
+struct LeftOut {
+  std::string change;  // as flags, of the strategy or of the training stack
+  Seconds iteration;
+  Bytes peak;
+  friend bool operator==(const LeftOut&, const LeftOut&) = default;
+};
+
+inline constexpr std::size_t most_left_out = 5;
+
+// Returns the changes within a space that would make its plan faster by half a percent and fit as well: the
+// fastest of each field, fastest first. Expects a system whose performance is known.
+std::vector<LeftOut> left_out(const Plan& plan, const Space& space);
 
 // Returns what would make a space feasible, one thing at a time: the fewest GPUs, the largest smaller batch,
 // the longest shorter sequence. Leaves out a size for which no value helps.

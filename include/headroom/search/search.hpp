@@ -66,6 +66,9 @@ struct SearchResult {
   friend bool operator==(const SearchResult&, const SearchResult&) = default;
 };
 
+// Adds the counts of a search to those of another.
+void add_counts(SearchResult& sum, const SearchResult& part);
+
 // Searches a space. Throws InputError if the system's performance is not known.
 SearchResult search(const Request& base, const Space& space, const SearchOptions& options = {});
 

@@ -45,6 +45,10 @@ inline constexpr std::int64_t usual_batch_tokens = std::int64_t{4} << 20;
 // has the smallest power of two of GPUs that leaves every replica a sequence.
 std::int64_t usual_global_batch(const Request& base, std::int64_t devices);
 
+// usual: the values that most plans have, for a quick answer. wide: also what the stack and its launcher have
+// beyond them (Software::searches), and tensor parallelism beyond a node (search/widen.hpp).
+enum class Breadth : std::uint8_t { usual, wide };
+
 // Sets of ops and modules that layers recompute.
 struct ModuleSets {
   // Tries the sets for experts and latent attention (parallel/module_choices.hpp) if the stack has them, and
@@ -57,18 +61,19 @@ struct ModuleSets {
 };
 
 struct Space {
-  std::int64_t devices = 1;     // all are used: d = devices / (t c p)
-  Counts tensor_parallel;       // divisors of the GPUs, within a node unless listed
-  Counts context_parallel;      // divisors of the GPUs left; default: only 1 for short sequences
-  std::vector<CpComm> cp_comm;  // for CP > 1; empty: p2p, or else what the model admits
-  Counts pipeline_parallel;     // divisors of the GPUs left
-  Counts virtual_pipeline;      // among the values that the layouts admit
+  Breadth breadth = Breadth::usual;  // of what the fields below leave open
+  std::int64_t devices = 1;          // all are used: d = devices / (t c p)
+  Counts tensor_parallel;            // divisors of the GPUs; usually within a node
+  Counts context_parallel;           // divisors of the GPUs left; usually only 1 for short sequences
+  std::vector<CpComm> cp_comm;       // for CP > 1; empty: usually p2p, or else what the model admits
+  Counts pipeline_parallel;          // divisors of the GPUs left
+  Counts virtual_pipeline;           // among the values that the layouts admit
   Counts data_parallel;
   Counts expert_parallel;  // divisors of t d and of the experts
   // Divisors of the ranks left. Default: 1, and the divisors of t if expert_parallel is as large as the model
   // admits.
   Counts expert_tensor_parallel;
-  std::vector<Dispatcher> moe_dispatcher;  // for EP > 1; empty: the request's own
+  std::vector<Dispatcher> moe_dispatcher;  // for EP > 1; empty: usually the request's own
   Counts micro_batch;                      // divisors of a replica's batch
   // even: virtual stages hold equal numbers of layers, so p m divides the layers. any: also other layouts,
   // with layers as even as possible and placed so that no stage takes longer than it must. If the stack has
@@ -77,8 +82,9 @@ struct Space {
   Layouts layouts = Layouts::even;
   std::vector<bool> sequence_parallel{true, false};
   std::vector<DataSharding> data_sharding;  // empty: what the training stack has
-  Counts shard_size;  // among divisors of the ranks that hold the same weights; default: all of these ranks
-  std::vector<bool> no_reshard_after_forward{false};
+  // Among divisors of the ranks that hold the same weights; default: usually all of these ranks.
+  Counts shard_size;
+  std::vector<bool> no_reshard_after_forward;      // empty: usually false
   std::vector<bool> sync_each_batch{false, true};  // if the stack has the switch and accumulates gradients
   std::vector<RecomputePolicy> recompute;          // empty: what the training stack has
   // Tries full recomputation also for only the first K layers of each stage, for every K, if the stack has
@@ -114,11 +120,12 @@ struct SpaceField {
 // Fields of a space, in the order of the help.
 inline constexpr std::array space_fields{
     SpaceField{"tensor_parallel", &Space::tensor_parallel,
-               "Tensor-parallel (TP) sizes (default: those within a node)"},
-    SpaceField{"context_parallel", &Space::context_parallel,
-               "Context-parallel (CP) sizes (default: 1; larger too for sequences of 32k tokens or more)"},
+               "Tensor-parallel (TP) sizes (default: any; with --fast those within a node)"},
+    SpaceField{
+        "context_parallel", &Space::context_parallel,
+        "Context-parallel (CP) sizes (default: any that the stack has; with --fast 1 below 32k tokens)"},
     SpaceField{"cp_comm", &Space::cp_comm,
-               "With CP: p2p (default; with windows or sinks what they admit), all_gather, a2a, a2a_p2p"},
+               "With CP: p2p, all_gather, a2a, a2a_p2p (default: what the stack has; with --fast p2p)"},
     SpaceField{"pipeline_parallel", &Space::pipeline_parallel, "Pipeline-parallel (PP) sizes"},
     SpaceField{"virtual_pipeline", &Space::virtual_pipeline,
                "Virtual pipeline (VP) stages on each PP rank (default: all that the layout admits)"},
@@ -126,15 +133,19 @@ inline constexpr std::array space_fields{
     SpaceField{"expert_parallel", &Space::expert_parallel, "Expert-parallel (EP) sizes"},
     SpaceField{"expert_tensor_parallel", &Space::expert_tensor_parallel,
                "Ranks that share each expert (ETP; default: 1, and up to TP with the largest EP)"},
-    SpaceField{"moe_dispatcher", &Space::moe_dispatcher,
-               "With EP: alltoall (default), allgather, deepep, hybridep"},
+    SpaceField{
+        "moe_dispatcher", &Space::moe_dispatcher,
+        "With EP: alltoall, allgather, deepep, hybridep (default: what the stack has; with --fast alltoall)"},
     SpaceField{"micro_batch", &Space::micro_batch, "Sequences in a microbatch (MBS)"},
     SpaceField{"sequence_parallel", &Space::sequence_parallel, "Sequence parallelism (default both)"},
     SpaceField{"data_sharding", &Space::data_sharding,
                "none, zero1, zero2, zero3 (default: what the software has)"},
-    SpaceField{"shard_size", &Space::shard_size, "Ranks that shard together (HSDP; default: all)"},
-    SpaceField{"no_reshard_after_forward", &Space::no_reshard_after_forward,
-               "With zero3: keep gathered weights until the backward pass (default no)"},
+    SpaceField{"shard_size", &Space::shard_size,
+               "Ranks that shard together (HSDP; default: any where the stack has it; with --fast all)"},
+    SpaceField{
+        "no_reshard_after_forward", &Space::no_reshard_after_forward,
+        "With zero3: keep gathered weights until the backward pass (default: both where the stack has the "
+        "switch; with --fast no)"},
     SpaceField{"sync_each_batch", &Space::sync_each_batch,
                "Reduce sharded gradients in every microbatch (default both, where the stack has the switch)"},
     SpaceField{"recompute", &Space::recompute,
@@ -185,11 +196,22 @@ constexpr bool runs_groups(const Software& software, const Space& space) {
   return software.microbatch_groups && space.layouts == Layouts::any;
 }
 
-// Returns the space's tensor-parallel sizes, by default those within a node.
-Counts tensor_parallel_of(const Request& base, const Space& space);
+// Returns whether a search tries all values of a choice that the space leaves open: those of stacks without
+// pipelines, which have few layouts.
+bool tries(const Request& base, const Space& space, WideChoice choice);
 
-// Returns the space's context-parallel sizes, or the default ones.
+// Return the space's tensor-parallel and context-parallel sizes, or the usual ones: within a node, and one for
+// short sequences.
+Counts tensor_parallel_of(const Request& base, const Space& space);
 Counts context_parallel_of(const Request& base, const Space& space);
+
+// Return the sizes of a wide search.
+Counts wide_tensor_parallel_of(const Request& base, const Space& space);
+Counts wide_context_parallel_of(const Request& base, const Space& space);
+
+// Returns whether a strategy has only values that the space lists or bounds; what the space leaves open may
+// have any value.
+bool admits(const Request& base, const Space& space, const Strategy& strategy);
 
 // Called with a strategy without recomputation, and with the first choice of its data sharding. Returns false
 // to end the visit.

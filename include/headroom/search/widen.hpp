@@ -1,0 +1,30 @@
+// Widens a search beyond the usual values (Breadth::wide). The usual values of t, c, p, d and of the microbatch
+// are searched in full; the others multiply a space a thousandfold and rarely win. They are reached step by
+// step, from the best plans:
+//
+//   divisions  Where TP beyond a node or CP below 32k tokens may help, the divisions one step from a good one
+//              (one size doubled, another halved) are searched in full, as long as they lead to better plans.
+//   choices    The first plans take whatever single change makes them faster, until none does: exchanges of
+//              CP, dispatchers, shard groups, gathered weights that stay, single modules recomputed.
+//
+// If no usual division has a plan that fits, all divisions are searched. The result depends neither on threads
+// nor on shards, which are merged before.
+#pragma once
+
+#include "headroom/search/search.hpp"
+
+namespace headroom {
+
+// Returns the candidate with the fastest single change made, again and again, until no change that the space
+// admits makes it faster by half a percent. Each strategy on the way is legal, can be launched, and fits as well
+// as the candidate.
+Candidate refined(const Request& base, const Space& space, Candidate candidate);
+
+// Returns the same for a candidate whose reserved memory is known: each strategy on the way fits as well by what
+// PyTorch's allocator reserves.
+Candidate refined_and_settled(const Request& base, const Space& space, Candidate candidate);
+
+// Adds what a wide search finds to the result of the usual one. Does nothing for Breadth::usual.
+void widen(SearchResult& result, const Request& base, const Space& space, unsigned threads);
+
+}  // namespace headroom

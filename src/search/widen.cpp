@@ -1,0 +1,238 @@
+#include "headroom/search/widen.hpp"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <set>
+#include <utility>
+
+#include "headroom/core/counts.hpp"
+#include "headroom/parallel/legality.hpp"
+#include "headroom/plan/changes.hpp"
+#include "headroom/plan/composer.hpp"
+#include "search/best_found.hpp"
+#include "search/settling.hpp"
+
+namespace headroom {
+namespace {
+
+using Division = std::array<std::int64_t, 4>;  // t, c, p, d
+
+Division division_of(const Strategy& strategy) {
+  return {strategy.tensor_parallel, strategy.context_parallel, strategy.pipeline_parallel,
+          strategy.data_parallel};
+}
+
+Space space_of(const Space& space, const Division& division) {
+  Space part = space;
+  part.tensor_parallel = {.only = {division[0]}};
+  part.context_parallel = {.only = {division[1]}};
+  part.pipeline_parallel = {.only = {division[2]}};
+  part.data_parallel = {.only = {division[3]}};
+  return part;
+}
+
+// Divisions with one size doubled and another halved.
+std::vector<Division> neighbours_of(const Division& division) {
+  std::vector<Division> neighbours;
+  for (std::size_t more = 0; more < division.size(); ++more) {
+    for (std::size_t less = 0; less < division.size(); ++less) {
+      if (more == less || division[less] % 2 != 0) continue;
+      Division neighbour = division;
+      neighbour[more] *= 2;
+      neighbour[less] /= 2;
+      neighbours.push_back(neighbour);
+    }
+  }
+  return neighbours;
+}
+
+// The candidates of later searches come after those of earlier ones.
+constexpr std::int64_t places_of_search = std::int64_t{1} << 40;
+
+class Widening {
+ public:
+  Widening(SearchResult& result, const Request& base, const Space& space, unsigned threads)
+      : result_(result),
+        base_(base),
+        space_(space),
+        threads_(threads),
+        usual_tensor_(tensor_parallel_of(base, space)),
+        usual_context_(context_parallel_of(base, space)),
+        wide_tensor_(wide_tensor_parallel_of(base, space)),
+        wide_context_(wide_context_parallel_of(base, space)) {}
+
+  void run() {
+    if (usual_tensor_ == wide_tensor_ && usual_context_ == wide_context_) return;
+    if (result_.feasible == 0) {
+      Space all = space_;
+      all.tensor_parallel = wide_tensor_;
+      all.context_parallel = wide_context_;
+      result_ = search(base_, all, {.threads = threads_});
+      return;
+    }
+    climb();
+  }
+
+ private:
+  // A plan this much slower than the best may still lead to a better one.
+  static constexpr double within_reach = 1.1;
+  // Bounds the time of a question.
+  static constexpr std::size_t most_searches = 64;
+
+  [[nodiscard]] bool is_wide(const Division& division) const {
+    const bool usual = allows(usual_tensor_, division[0]) && allows(usual_context_, division[1]);
+    return !usual && allows(wide_tensor_, division[0]) && allows(wide_context_, division[1]) &&
+           allows(space_.pipeline_parallel, division[2]) && allows(space_.data_parallel, division[3]);
+  }
+
+  void climb() {
+    std::deque<Division> from;
+    const auto add = [&](const std::vector<Candidate>& plans) {
+      for (const Candidate& plan : plans) {
+        if (plan.iteration > within_reach * result_.plans.front().iteration) break;
+        from.push_back(division_of(plan.strategy));
+      }
+    };
+    add(result_.plans);
+    std::set<Division> seen;
+    while (!from.empty() && seen.size() < most_searches) {
+      const Division division = from.front();
+      from.pop_front();
+      for (const Division& neighbour : neighbours_of(division)) {
+        if (!is_wide(neighbour) || seen.size() >= most_searches || !seen.insert(neighbour).second) continue;
+        SearchResult part = search(base_, space_of(space_, neighbour), {.threads = threads_});
+        for (std::vector<Candidate>* list : {&part.plans, &part.pareto}) {
+          for (Candidate& candidate : *list) candidate.place += std::int64_t(seen.size()) * places_of_search;
+        }
+        take(part);
+        add(part.plans);
+      }
+    }
+  }
+
+  void take(const SearchResult& part) {
+    BestFound found;
+    found.add(result_);
+    found.add(part);
+    result_.plans.clear();
+    add_counts(result_, part);
+    found.fill(result_);
+  }
+
+  SearchResult& result_;
+  const Request& base_;
+  const Space& space_;
+  unsigned threads_;
+  Counts usual_tensor_;
+  Counts usual_context_;
+  Counts wide_tensor_;
+  Counts wide_context_;
+};
+
+// Evaluates changes of a candidate.
+class Refinement {
+ public:
+  Refinement(const Request& base, const Space& space) : base_(base), space_(space), composer_(base) {}
+
+  // Returns the candidate after each change that is worth it, fastest first.
+  std::vector<Candidate> faster(const Candidate& from) {
+    Request now = base_;
+    now.strategy = from.strategy;
+    std::vector<Candidate> found;
+    for (const Edits& change : changes_on_same_devices(now)) {
+      const Strategy strategy = changed(now, change).strategy;
+      if (strategy == from.strategy || devices(strategy) != devices(from.strategy) ||
+          !admits(base_, space_, strategy) || !launchable(now, strategy) ||
+          !illegalities(base_, strategy).empty()) {
+        continue;
+      }
+      if (std::optional<Candidate> one = within(from, strategy, worth_a_change * from.iteration))
+        found.push_back(std::move(*one));
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Candidate& x, const Candidate& y) { return x.iteration < y.iteration; });
+    return found;
+  }
+
+ private:
+  static constexpr double worth_a_change = 0.995;
+
+  std::optional<Candidate> within(Candidate candidate, const Strategy& strategy, Seconds most) {
+    composer_.set_layout(strategy);
+    if (composer_.least_iteration(strategy) >= most) return std::nullopt;
+    const RankPeak peak = composer_.peak(strategy);
+    const Verdict verdict = verdict_of(base_, peak.bytes);
+    if (verdict > candidate.verdict) return std::nullopt;
+    const Seconds iteration = composer_.iteration(strategy);
+    if (iteration >= most) return std::nullopt;
+    candidate.strategy = strategy;
+    candidate.peak = peak.bytes;
+    candidate.peak_rank = peak.rank;
+    candidate.verdict = verdict;
+    candidate.iteration = iteration;
+    candidate.mfu = composer_.mfu(iteration);
+    return candidate;
+  }
+
+  const Request& base_;
+  const Space& space_;
+  Composer composer_;
+};
+
+constexpr int most_steps = 64;
+
+Candidate refined_by(Refinement& refinement, Candidate candidate) {
+  for (int i = 0; i < most_steps; ++i) {
+    std::vector<Candidate> next = refinement.faster(candidate);
+    if (next.empty()) break;
+    candidate = std::move(next.front());
+  }
+  return candidate;
+}
+
+}  // namespace
+
+Candidate refined(const Request& base, const Space& space, Candidate candidate) {
+  if (space.breadth == Breadth::usual) return candidate;
+  Refinement refinement(base, space);
+  return refined_by(refinement, std::move(candidate));
+}
+
+Candidate refined_and_settled(const Request& base, const Space& space, Candidate candidate) {
+  if (space.breadth == Breadth::usual) return candidate;
+  Refinement refinement(base, space);
+  // Following the allocator takes milliseconds.
+  constexpr std::size_t most_settled = 8;
+  for (int i = 0; i < most_steps; ++i) {
+    std::vector<Candidate> next = refinement.faster(candidate);
+    if (next.size() > most_settled) next.resize(most_settled);
+    const auto fits = std::find_if(next.begin(), next.end(), [&](Candidate& one) {
+      one = settled_candidate(base, one);
+      return one.verdict <= candidate.verdict;
+    });
+    if (fits == next.end()) break;
+    candidate = std::move(*fits);
+  }
+  return candidate;
+}
+
+void widen(SearchResult& result, const Request& base, const Space& space, unsigned threads) {
+  if (space.breadth == Breadth::usual) return;
+  Widening(result, base, space, threads).run();
+  if (result.plans.empty()) return;
+  // Further plans are there to compare with the first; refining them all would take most of the time.
+  constexpr std::size_t refined_plans = 3;
+  Refinement refinement(base, space);
+  BestFound found;
+  for (std::size_t i = 0; i < result.plans.size(); ++i) {
+    Candidate& plan = result.plans[i];
+    if (i < refined_plans) plan = refined_by(refinement, std::move(plan));
+    found.add(plan);
+  }
+  for (const Candidate& candidate : result.pareto) found.add(candidate);
+  result.plans.clear();
+  found.fill(result);
+}
+
+}  // namespace headroom

@@ -1,0 +1,133 @@
+// What a search finds beyond the usual values.
+#include "headroom/search/widen.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <doctest/doctest.h>
+
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
+#include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
+#include "headroom/plan/changes.hpp"
+
+namespace headroom {
+namespace {
+
+struct WideQuestion {
+  Request base;
+  Space space;
+};
+
+WideQuestion wide_question(const char* model, const char* stack, std::int64_t devices, std::int64_t batch) {
+  WideQuestion question{.base = {.model = with_layers(read_model(model), 8),
+                                 .system = read_system("dgx-h100-80g"),
+                                 .software = read_software(stack)},
+                        .space = {.breadth = Breadth::wide, .devices = devices}};
+  Request& base = question.base;
+  base.model = with_attention(std::move(base.model), base.software.attention_kernel);
+  base.strategy = with_stack_defaults({}, base.software, base.model);
+  base.workload = {.global_batch = batch, .sequence = base.model.sequence};
+  question.space.schedules = searched_schedules(base.software);
+  return question;
+}
+
+SearchResult usual(const WideQuestion& question) { return search(question.base, question.space); }
+
+SearchResult widened(const WideQuestion& question, unsigned threads = 1) {
+  SearchResult result = usual(question);
+  widen(result, question.base, question.space, threads);
+  return result;
+}
+
+// Every division, with the usual choices in each.
+SearchResult exhausted(const WideQuestion& question) {
+  Space all = question.space;
+  all.tensor_parallel = wide_tensor_parallel_of(question.base, all);
+  all.context_parallel = wide_context_parallel_of(question.base, all);
+  return search(question.base, all);
+}
+
+const std::array<WideQuestion, 4>& wide_questions() {
+  static const std::array questions{wide_question("llama-3-8b", "megatron-core-2025", 64, 16),
+                                    wide_question("llama-3-70b", "nemo-2025", 32, 8),
+                                    wide_question("llama-3-8b", "torchtitan-2025", 32, 32),
+                                    wide_question("mixtral-8x7b", "megatron-core-2025", 32, 32)};
+  return questions;
+}
+
+TEST_CASE("widen: the best plan is as good as that of all divisions") {
+  for (const WideQuestion& question : wide_questions()) {
+    CAPTURE(question.base.model.name);
+    const SearchResult wide = widened(question);
+    REQUIRE_FALSE(wide.plans.empty());
+    CHECK(wide.plans.front().iteration <= exhausted(question).plans.front().iteration);
+    CHECK(wide.plans.front().iteration <= usual(question).plans.front().iteration);
+    CHECK(std::is_sorted(wide.plans.begin(), wide.plans.end()));
+  }
+  // Sequences that DP cannot divide are divided by CP.
+  const WideQuestion& few = wide_questions()[0];
+  CHECK(widened(few).plans.front().strategy.context_parallel > 1);
+  CHECK(widened(few).plans.front().iteration < usual(few).plans.front().iteration);
+}
+
+TEST_CASE("widen: no single change that fits makes the best plan faster by half a percent") {
+  for (const WideQuestion& question : wide_questions()) {
+    const Candidate best = widened(question).plans.front();
+    Request request = question.base;
+    request.strategy = best.strategy;
+    std::int64_t tried = 0;
+    for (const Edits& change : changes_on_same_devices(request)) {
+      const Request other = changed(request, change);
+      if (devices(other.strategy) != devices(request.strategy) || !launchable(request, other.strategy) ||
+          !illegalities(other, other.strategy).empty()) {
+        continue;
+      }
+      const Evaluation evaluation = evaluate(other);
+      const auto* const plan = std::get_if<Plan>(&evaluation);
+      if (plan == nullptr || plan->verdict != Verdict::fits) continue;
+      ++tried;
+      CHECK(plan->timing->iteration.total >= 0.995 * best.iteration);
+    }
+    CHECK(tried > 5);
+  }
+}
+
+TEST_CASE("widen: threads do not matter, and lists of values are kept") {
+  const WideQuestion& question = wide_questions()[0];
+  CHECK(widened(question, 3) == widened(question));
+  WideQuestion narrow = question;
+  narrow.space.context_parallel = {.only = {1}};
+  narrow.space.tensor_parallel = {.only = {1, 2}};
+  for (const Candidate& plan : widened(narrow).plans) {
+    CHECK(plan.strategy.context_parallel == 1);
+    CHECK(plan.strategy.tensor_parallel <= 2);
+  }
+  WideQuestion fast = question;
+  fast.space.breadth = Breadth::usual;
+  CHECK(widened(fast) == usual(fast));
+}
+
+TEST_CASE("widen: where nothing usual is legal, all divisions are searched") {
+  // Two sequences on 64 GPUs: without CP, 32 GPUs of a replica need stages of a quarter of a layer.
+  WideQuestion question = wide_question("llama-3-8b", "megatron-core-2025", 64, 2);
+  question.space.pipeline_parallel = {.only = {1}};
+  CHECK(usual(question).plans.empty());
+  const SearchResult wide = widened(question);
+  REQUIRE_FALSE(wide.plans.empty());
+  CHECK(wide.plans.size() == exhausted(question).plans.size());
+  CHECK(wide.plans.front().iteration <= exhausted(question).plans.front().iteration);
+}
+
+TEST_CASE("widen: stacks without pipelines try shard groups and gathered weights with every layout") {
+  WideQuestion question = wide_question("llama-2-70b", "pytorch-fsdp-2023", 64, 64);
+  const SearchResult wide = usual(question);
+  question.space.breadth = Breadth::usual;
+  CHECK(wide.evaluated > 4 * usual(question).evaluated);
+  CHECK(wide.plans.front().iteration < usual(question).plans.front().iteration);
+}
+
+}  // namespace
+}  // namespace headroom
