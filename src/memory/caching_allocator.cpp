@@ -35,31 +35,30 @@ constexpr std::int64_t segment_for(std::int64_t bytes) {
 }  // namespace
 
 std::size_t CachingAllocator::FreePieces::first_of(std::int64_t bytes) const {
-  const auto size = std::lower_bound(sizes_.begin(), sizes_.end(), bytes,
-                                     [](const Size& x, std::int64_t least) { return x.bytes < least; });
-  return static_cast<std::size_t>(size - sizes_.begin());
+  return static_cast<std::size_t>(std::lower_bound(sizes_.begin(), sizes_.end(), bytes) - sizes_.begin());
 }
 
 void CachingAllocator::FreePieces::add(const Piece& piece, Index index) {
   std::size_t size = first_of(piece.bytes);
-  if (size == sizes_.size() || sizes_[size].bytes != piece.bytes) {
+  if (size == sizes_.size() || sizes_[size] != piece.bytes) {
     if (vacant_ > most_vacant) {
-      std::erase_if(sizes_, [](const Size& x) { return x.places.empty(); });
-      vacant_ = 0;
+      drop_vacant();
       size = first_of(piece.bytes);
     }
-    sizes_.insert(sizes_.begin() + static_cast<std::ptrdiff_t>(size), {piece.bytes, {}});
+    const auto at = static_cast<std::ptrdiff_t>(size);
+    sizes_.insert(sizes_.begin() + at, piece.bytes);
+    places_.insert(places_.begin() + at, std::vector<Place>());
     ++vacant_;
   }
-  std::vector<Place>& places = sizes_[size].places;
+  std::vector<Place>& places = places_[size];
   if (places.empty()) --vacant_;
   places.insert(place_of(places, piece.address), {piece.address, index});
 }
 
 void CachingAllocator::FreePieces::remove(const Piece& piece) {
   const std::size_t size = first_of(piece.bytes);
-  EXPECTS(size < sizes_.size() && sizes_[size].bytes == piece.bytes);
-  std::vector<Place>& places = sizes_[size].places;
+  EXPECTS(size < sizes_.size() && sizes_[size] == piece.bytes);
+  std::vector<Place>& places = places_[size];
   const auto place = place_of(places, piece.address);
   EXPECTS(place != places.end() && place->address == piece.address);
   places.erase(place);
@@ -68,14 +67,27 @@ void CachingAllocator::FreePieces::remove(const Piece& piece) {
 
 CachingAllocator::Index CachingAllocator::FreePieces::smallest(std::int64_t bytes, Index last) const {
   for (std::size_t size = first_of(bytes); size < sizes_.size(); ++size) {
-    const std::vector<Place>& places = sizes_[size].places;
+    const std::vector<Place>& places = places_[size];
     if (places.empty()) continue;
     if (places.back().index != last) return places.back().index;
     if (places.size() > 1) return places[places.size() - 2].index;
-    const Index larger = smallest(sizes_[size].bytes + 1, none);
+    const Index larger = smallest(sizes_[size] + 1, none);
     return larger == none ? last : larger;
   }
   return none;
+}
+
+void CachingAllocator::FreePieces::drop_vacant() {
+  std::size_t kept = 0;
+  for (std::size_t size = 0; size < sizes_.size(); ++size) {
+    if (places_[size].empty()) continue;
+    sizes_[kept] = sizes_[size];
+    if (kept != size) places_[kept] = std::move(places_[size]);
+    ++kept;
+  }
+  sizes_.resize(kept);
+  places_.resize(kept);
+  vacant_ = 0;
 }
 
 std::vector<CachingAllocator::FreePieces::Place>::iterator CachingAllocator::FreePieces::place_of(

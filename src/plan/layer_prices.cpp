@@ -38,27 +38,10 @@ T& add_recomputation(Known& known, const Recomputation& recompute, const T& valu
 
 }  // namespace
 
-LayerPrices::LayerPrices(const Request& base)
-    : base_(base), usual_{.kernels = kernels_of(base.software)}, several_(layers_of(base.model, usual_)) {}
-
-const ModelLayers& LayerPrices::layers_for(const Strategy& strategy) {
-  const bool differ = any_layer(base_.model, [](const Architecture& layer) {
-    return layer.kernels.layout == AttentionLayout::batch_first || reads_batch_first(layer.mixers);
-  });
-  LayerChoices choices = layer_choices(base_.model, strategy, base_.software);
-  if (!differ || choices.micro_batch > 1) choices.micro_batch = usual_.micro_batch;
-  if (choices == usual_ && !trains_adapters(strategy.lora)) return several_;
-  const auto [entry, added] = others_.try_emplace({choices, strategy.lora});
-  if (added) {
-    Strategy alike = strategy;
-    alike.micro_batch = choices.micro_batch;
-    entry->second = layers_of(base_.model, alike, base_.software);
-  }
-  return entry->second;
-}
+LayerPrices::LayerPrices(const Request& base) : base_(base), known_(base.model, base.software) {}
 
 LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
-  const ModelLayers& layers = layers_for(strategy);
+  const ModelLayers& layers = known_.of(strategy);
   const Sharding sharding = sharding_of(base_.model, strategy);
   std::vector<Sharding> of_kinds;
   for (const LayerKind& kind : layers.kinds) {
@@ -144,10 +127,17 @@ const ModelActivations& LayerPrices::activations(const Recomputation& recompute)
   return add_recomputation(now_->activations, recompute, parts);
 }
 
-Bytes LayerPrices::dummy_gradients(const KindCounts& counts) const {
+Bytes LayerPrices::dummy_gradients(const KindCounts& counts) {
   if (base_.software.memory.dummy_gradients != DummyGradients::kept_by_shape) return Bytes(0);
-  return headroom::dummy_gradients(layers(), counts, now_->symbolic->sharding, base_.software,
-                                   bindings(base_.model, strategy_, base_.workload));
+  KindCounts present = counts;  // a shape is kept once, however many layers have it
+  for (auto& count : present) count = std::min<std::int64_t>(count, 1);
+  for (const auto& [kinds, bytes] : now_->dummy_gradients) {
+    if (kinds == present) return bytes;
+  }
+  const Bytes bytes = headroom::dummy_gradients(layers(), present, now_->symbolic->sharding, base_.software,
+                                                bindings(base_.model, strategy_, base_.workload));
+  now_->dummy_gradients.emplace_back(present, bytes);
+  return bytes;
 }
 
 Bindings LayerPrices::letters(std::size_t kind) const {

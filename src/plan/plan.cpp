@@ -32,8 +32,8 @@ Component largest_component(const RankMemory& rank) {
   return largest;
 }
 
-Asked asked(const Request& request, const Strategy& strategy) {
-  return {request.model, strategy, request.workload, request.software, &request.system};
+Asked asked(const Request& request, const Strategy& strategy, KnownLayers* known) {
+  return {request.model, strategy, request.workload, request.software, &request.system, known};
 }
 
 std::vector<Problem> illegalities(const Request& request, const Strategy& strategy) {

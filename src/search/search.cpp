@@ -23,7 +23,12 @@ using Reached = std::function<void(std::int64_t layouts)>;
 class Worker {
  public:
   Worker(const Request& base, const Space& space, const Shard& shard)
-      : base_(base), space_(space), shard_(shard), composer_(base), layers_by_memory_(base, space) {}
+      : base_(base),
+        space_(space),
+        shard_(shard),
+        composer_(base),
+        known_(base.model, base.software),
+        layers_by_memory_(base, space) {}
 
   // Enumerates the space and evaluates the layouts of its shard that it takes from the shared counter before
   // other threads do. Evaluates either the strategies with a closed form for their time, or those without
@@ -90,7 +95,7 @@ class Worker {
     Candidate candidate{.strategy = layout, .place = place - 1};
     too_large_.clear();
     places_.clear();
-    visit_strategies(base_, layout, choices, recomputations_, [&](const Strategy& strategy) {
+    const auto visit = [&](const Strategy& strategy) {
       candidate.strategy = strategy;
       ++candidate.place;
       if (has_closed_form(candidate.strategy) == replays) return;
@@ -102,7 +107,8 @@ class Worker {
       if (placed == 0 || candidate.verdict == Verdict::fits || candidate.strategy.recompute.window) return;
       too_large_.push_back(candidate.strategy);
       places_.push_back(candidate.place + placed);
-    });
+    };
+    visit_strategies(base_, layout, choices, recomputations_, visit, &known_);
     if (too_large_.empty()) return;
     for (auto& [of, strategy] : layers_by_memory_.fitting(composer_, too_large_)) {
       Candidate other{.strategy = std::move(strategy), .place = places_[of]};
@@ -138,6 +144,7 @@ class Worker {
   const Space& space_;
   const Shard shard_;
   Composer composer_;
+  KnownLayers known_;
   std::int64_t listed_longest_ = 0;
   ScheduleKind listed_schedule_ = ScheduleKind::one_forward_one_backward;
   Precision listed_precision_ = Precision::bf16;

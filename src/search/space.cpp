@@ -57,6 +57,7 @@ class LayoutVisit {
         space_(space),
         visit_(visit),
         reject_(reject),
+        known_(base.model, base.software),
         cp_comms_(cp_comms_of(base, space)),
         dispatchers_(dispatchers_of(base, space)),
         experts_(any_experts(base.model)),
@@ -89,7 +90,8 @@ class LayoutVisit {
     layout_.recompute = {};
     if (const std::vector<std::string>& ops = space_.recompute_modules.only; !ops.empty())
       layout_.recompute = {.policy = RecomputePolicy::ops, .ops = ops};
-    const std::optional<Problem> problem = first_problem(asked(base_, layout_), searched_rules(Reads::names));
+    const std::optional<Problem> problem =
+        first_problem(asked(base_, layout_, &known_), searched_rules(Reads::names));
     if (problem) reject_(*problem);
     return problem.has_value();
   }
@@ -137,7 +139,7 @@ class LayoutVisit {
     }
     set_sharding(layout_, choices.front());
     const std::optional<Problem> problem =
-        first_problem(asked(base_, layout_), rules_of_layout, schedule_is_open ? "schedule" : "");
+        first_problem(asked(base_, layout_, &known_), rules_of_layout, schedule_is_open ? "schedule" : "");
     if (problem) reject_(*problem);
     return problem.has_value();
   }
@@ -241,13 +243,14 @@ class LayoutVisit {
     if (rejected()) return true;
     if (!visit_(layout_)) return false;
     layout_.overlap_expert_all_to_all = true;
-    return !both || !is_legal_layout(base_, layout_) || visit_(layout_);
+    return !both || !holds(asked(base_, layout_, &known_), rules_of_layout) || visit_(layout_);
   }
 
   const Request& base_;
   const Space& space_;
   const VisitLayout& visit_;
   const RejectLayout& reject_;
+  KnownLayers known_;
   std::vector<CpComm> cp_comms_;
   std::vector<Dispatcher> dispatchers_;
   EndLoads ends_;

@@ -73,18 +73,17 @@ class CachingAllocator {
       Address address = 0;
       Index index = none;
     };
-    struct Size {
-      std::int64_t bytes = 0;
-      std::vector<Place> places;  // from the highest address to the lowest
-    };
     // Sizes without a piece stay, up to this many, since tensors of the same sizes come again.
     static constexpr std::size_t most_vacant = 256;
 
     [[nodiscard]] std::size_t first_of(std::int64_t bytes) const;  // size of at least so many bytes
     static std::vector<Place>::iterator place_of(std::vector<Place>& places, Address address);
 
-    std::vector<Size> sizes_;  // ascending
-    std::size_t vacant_ = 0;   // sizes without a piece
+    void drop_vacant();
+
+    std::vector<std::int64_t> sizes_;         // ascending
+    std::vector<std::vector<Place>> places_;  // of each size, from the highest address to the lowest
+    std::size_t vacant_ = 0;                  // sizes without a piece
   };
 
   // One stream's small or large tensors.

@@ -18,6 +18,7 @@
 #include "headroom/core/error.hpp"
 #include "headroom/hardware/software.hpp"
 #include "headroom/hardware/system.hpp"
+#include "headroom/parallel/known_layers.hpp"
 #include "headroom/parallel/strategy.hpp"
 
 namespace headroom {
@@ -29,6 +30,7 @@ struct Asked {
   const Workload& workload;
   const Software& software;
   const System* system = nullptr;  // null: any system; its rules are not checked
+  KnownLayers* known = nullptr;    // of this model and stack, for callers that ask about many strategies
 };
 
 // Sizes of a kind of layer.
@@ -51,6 +53,7 @@ class LayerTables {
     return *of_model_;
   }
   const ModelLayers& of_strategy() {
+    if (asked_.known != nullptr) return asked_.known->of(asked_.strategy);
     if (!of_strategy_)
       of_strategy_ = std::make_unique<ModelLayers>(layers_of(asked_.model, asked_.strategy, asked_.software));
     return *of_strategy_;

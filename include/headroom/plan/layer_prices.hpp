@@ -11,8 +11,10 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "headroom/memory/backward.hpp"
+#include "headroom/parallel/known_layers.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom {
@@ -26,14 +28,14 @@ class LayerPrices {
   void select(const Strategy& strategy);
 
   [[nodiscard]] const ModelLayers& layers() const {
-    return now_ == nullptr ? several_ : *now_->symbolic->layers;
+    return now_ == nullptr ? known_.usual() : *now_->symbolic->layers;
   }
   [[nodiscard]] const ModelParameters& parameters() const { return now_->parameters; }
   const ModelActivations& activations(const Recomputation& recompute);
   // Returns what is held for separate weight-gradient passes.
   const DeferredActivations& deferred();
   // Returns the dummy gradients that a rank with `counts` layers of each kind keeps for the whole run.
-  [[nodiscard]] Bytes dummy_gradients(const KindCounts& counts) const;
+  Bytes dummy_gradients(const KindCounts& counts);
   // Expects a system whose performance is known.
   const ModelCost& cost(const Recomputation& recompute);
   // Returns the prices op by op. Expects a system whose performance is known.
@@ -70,6 +72,7 @@ class LayerPrices {
     ByRecomputation<ModelActivations> activations;
     KnownPeaks peaks;
     std::optional<DeferredActivations> deferred;
+    std::vector<std::pair<KindCounts, Bytes>> dummy_gradients;  // by the kinds of layers that a rank has
     std::optional<PricedModel> model;
     ByRecomputation<ModelCost> costs;
   };
@@ -91,13 +94,10 @@ class LayerPrices {
                  bool, bool, std::int64_t, Nodes, bool, bool, bool, bool, Dtype, Precision, PrecisionScope,
                  std::optional<Group>, bool, bool, Lora, std::vector<std::string>, bool>;
 
-  const ModelLayers& layers_for(const Strategy& strategy);
   Symbolic& symbolic_of(const Strategy& strategy);
 
   const Request& base_;
-  LayerChoices usual_;   // for microbatches of several sequences, at 16 bits
-  ModelLayers several_;  // layers of `usual_`
-  std::map<std::pair<LayerChoices, Lora>, ModelLayers> others_;
+  KnownLayers known_;
   std::deque<Symbolic> symbolic_;
   std::map<Key, Priced> priced_;
   Strategy strategy_;

@@ -21,6 +21,7 @@
 namespace headroom {
 
 struct Asked;
+class KnownLayers;
 
 // Default margin as a fraction of capacity. Assumed, for fragmentation and transient buffers, which are not
 // counted.
@@ -188,7 +189,8 @@ struct Infeasible {
 using Evaluation = std::variant<Plan, Infeasible>;
 
 // Returns the question for the rules (parallel/legality.hpp), with `strategy` in place of the request's.
-Asked asked(const Request& request, const Strategy& strategy);
+// `known`: layers of the request's model on its stack, or null.
+Asked asked(const Request& request, const Strategy& strategy, KnownLayers* known = nullptr);
 
 // Returns what keeps a strategy from running the request's model and batch on its training stack and GPUs, by
 // field.

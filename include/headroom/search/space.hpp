@@ -168,8 +168,8 @@ inline constexpr std::array space_fields{
 };
 
 // Returns whether a strategy, with its layout and data sharding, may have its recomputation.
-inline bool may_recompute(const Request& base, const Strategy& strategy) {
-  return holds(asked(base, strategy), searched_rules(Reads::recompute));
+inline bool may_recompute(const Request& base, const Strategy& strategy, KnownLayers* known = nullptr) {
+  return holds(asked(base, strategy, known), searched_rules(Reads::recompute));
 }
 
 // Returns the space's precisions that its system supports, or the request's own if the space names none.
@@ -245,7 +245,8 @@ std::vector<Recomputation> recomputations(const Request& base, const Space& spac
 // recomputations. Strategies with equal passes follow each other, by recomputation and then by data sharding.
 template <class Visit>
 void visit_strategies(const Request& base, const Strategy& layout, std::span<const ShardingChoice> choices,
-                      std::span<const Recomputation> recomputations, Visit visit) {
+                      std::span<const Recomputation> recomputations, Visit visit,
+                      KnownLayers* known = nullptr) {
   Strategy strategy = layout;
   for (auto first = choices.begin(); first != choices.end();) {
     const auto end = std::find_if(first, choices.end(), [&](const ShardingChoice& other) {
@@ -255,7 +256,7 @@ void visit_strategies(const Request& base, const Strategy& layout, std::span<con
       strategy.recompute = recompute;
       for (auto choice = first; choice != end; ++choice) {
         set_sharding(strategy, *choice);
-        if (may_recompute(base, strategy)) visit(static_cast<const Strategy&>(strategy));
+        if (may_recompute(base, strategy, known)) visit(static_cast<const Strategy&>(strategy));
       }
     }
     first = end;

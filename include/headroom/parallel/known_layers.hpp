@@ -1,0 +1,32 @@
+// Layers of one model on one training stack, for one strategy after another. Building their op tables takes as
+// long as evaluating a hundred strategies, and few strategies differ in them.
+#pragma once
+
+#include <map>
+#include <utility>
+
+#include "headroom/hardware/software.hpp"
+#include "headroom/parallel/strategy.hpp"
+
+namespace headroom {
+
+class KnownLayers {
+ public:
+  // Keeps references to both arguments.
+  KnownLayers(const Transformer& model, const Software& software);
+
+  // Returns the layers as a strategy runs them. The reference stays valid.
+  const ModelLayers& of(const Strategy& strategy);
+  // Returns the layers for microbatches of several sequences, at 16 bits.
+  [[nodiscard]] const ModelLayers& usual() const { return usual_; }
+
+ private:
+  const Transformer& model_;
+  const Software& software_;
+  LayerChoices usual_choices_;
+  ModelLayers usual_;
+  bool by_batch_ = false;  // whether microbatches of one sequence have layers of their own
+  std::map<std::pair<LayerChoices, Lora>, ModelLayers> others_;
+};
+
+}  // namespace headroom
