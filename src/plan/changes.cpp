@@ -51,23 +51,16 @@ bool searches(const Request& request, WideChoice choice) {
   return contains(request.software.searches, choice);
 }
 
-// Returns the sets of modules that a search tries and, of a strategy that recomputes modules, its own set with
-// one module more or less.
+// Returns the sets of modules that a search tries and, on stacks that choose among all modules, each module
+// alone or with one more or less than the strategy recomputes.
 std::vector<std::vector<std::string>> module_sets(const Request& request) {
   const Strategy& strategy = request.strategy;
   std::vector<std::vector<std::string>> sets = module_choices(request.model, strategy.precision);
   if (!searches(request, WideChoice::recompute_modules)) return sets;
   if (sets.empty()) sets = dense_module_choices(request.model, strategy.precision);
-  if (strategy.recompute.policy != RecomputePolicy::ops) return sets;
-  std::vector<std::string> all;
-  for (const std::vector<std::string>& set : sets) {
-    for (const std::string& module : set) {
-      if (!contains(all, module)) all.push_back(module);
-    }
-  }
-  for (const std::string& module : all) {
+  for (const RecomputeModule& module : recompute_modules) {
     std::vector<std::string> other = strategy.recompute.ops;
-    if (std::erase(other, module) == 0) other.push_back(module);
+    if (std::erase(other, module.name) == 0) other.emplace_back(module.name);
     if (!other.empty() && !contains(sets, other)) sets.push_back(std::move(other));
   }
   return sets;
@@ -155,13 +148,15 @@ void change_policy(Changes& changes, const Request& request) {
   }
 }
 
-void change_batching(Changes& changes, const Strategy& strategy) {
+void change_batching(Changes& changes, const Strategy& strategy, bool has_experts) {
   for (const std::int64_t b : halvings(strategy.micro_batch)) {
     changes.set("micro_batch", b);
   }
   for (const std::int64_t b : {2 * strategy.micro_batch, 4 * strategy.micro_batch}) {
     changes.set("micro_batch", b);
   }
+  if (strategy.expert_parallel > 1) changes.set("expert_parallel", strategy.expert_parallel / 2);
+  if (has_experts) changes.set("expert_parallel", 2 * strategy.expert_parallel);
   if (strategy.virtual_pipeline > 1) changes.set("virtual_pipeline", 1);
   if (strategy.pipeline_parallel > 1) {
     for (const std::int64_t m : {2, 3, 4, 6, 8}) {
@@ -223,7 +218,7 @@ std::vector<Edits> changes_on_same_devices(const Request& request) {
   Changes changes;
   change_policy(changes, request);
   change_exchanges(changes, request);
-  change_batching(changes, request.strategy);
+  change_batching(changes, request.strategy, any_experts(request.model));
   trade(changes, request);
   for (Edits& change : changes.list) set_group_size(change, request);
   return std::move(changes.list);

@@ -78,6 +78,8 @@ std::string flags_of_change(const Edits& change) {
 Request with_every_choice(Request request) {
   for (const auto& [choice, name] : spellings<WideChoice>) request.software.searches.push_back(choice);
   request.software.overlap_expert_all_to_all = true;
+  request.software.recompute = {RecomputePolicy::none, RecomputePolicy::selective, RecomputePolicy::full,
+                                RecomputePolicy::ops};
   return request;
 }
 
@@ -94,6 +96,9 @@ std::vector<LeftOut> left_out(const Plan& plan, const Space& space) {
   const Request& request = plan.request;
   constexpr double worth_naming = 0.995;
   const Seconds most = worth_naming * plan.timing->iteration.total;
+  const Request open = with_every_choice(request);
+  Space any = space;
+  any.layouts = Layouts::any;
   std::vector<FasterChange> list;
   Composer composer(request);
   const auto consider = [&](const Edits& change) {
@@ -101,7 +106,7 @@ std::vector<LeftOut> left_out(const Plan& plan, const Space& space) {
     // No launcher has windows, and no space tries them unasked.
     const bool window = strategy.recompute.window && !request.strategy.recompute.window;
     if (strategy == request.strategy || devices(strategy) != devices(request.strategy) ||
-        (!window && (!admits(request, space, strategy) || !launchable(request, strategy))) ||
+        (!window && (!admits(open, any, strategy) || !launchable(request, strategy))) ||
         !illegalities(request, strategy).empty()) {
       return;
     }
@@ -112,7 +117,7 @@ std::vector<LeftOut> left_out(const Plan& plan, const Space& space) {
     const Seconds iteration = composer.iteration(strategy);
     if (iteration < most) list.push_back({.change = change, .iteration = iteration, .peak = peak});
   };
-  for (const Edits& change : changes_on_same_devices(with_every_choice(request))) consider(change);
+  for (const Edits& change : changes_on_same_devices(open)) consider(change);
   consider({{"moe_dispatcher", std::string(name_of(Dispatcher::hybridep))}});
   consider({{"gradient_dtype", std::string(name_of(Dtype::bf16))}});
   if (request.strategy.recompute.policy != RecomputePolicy::none) consider({{"recompute_window", "yes"}});

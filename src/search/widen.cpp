@@ -77,8 +77,11 @@ class Widening {
  private:
   // A plan this much slower than the best may still lead to a better one.
   static constexpr double within_reach = 1.1;
-  // Bounds the time of a question.
+  // Bound the time of a question: divisions searched, and strategies evaluated in them, in all or beside each
+  // of the usual search.
   static constexpr std::size_t most_searches = 64;
+  static constexpr std::int64_t most_evaluated = 200'000;
+  static constexpr std::int64_t most_beside_each = 2;
 
   [[nodiscard]] bool is_wide(const Division& division) const {
     const bool usual = allows(usual_tensor_, division[0]) && allows(usual_context_, division[1]);
@@ -96,11 +99,14 @@ class Widening {
     };
     add(result_.plans);
     std::set<Division> seen;
+    const std::int64_t usual = result_.evaluated;
+    const std::int64_t most = usual + std::max(most_evaluated, most_beside_each * usual);
     while (!from.empty() && seen.size() < most_searches) {
       const Division division = from.front();
       from.pop_front();
       for (const Division& neighbour : neighbours_of(division)) {
-        if (!is_wide(neighbour) || seen.size() >= most_searches || !seen.insert(neighbour).second) continue;
+        const bool enough = seen.size() >= most_searches || result_.evaluated >= most;
+        if (enough || !is_wide(neighbour) || !seen.insert(neighbour).second) continue;
         SearchResult part = search(base_, space_of(space_, neighbour), {.threads = threads_});
         for (std::vector<Candidate>* list : {&part.plans, &part.pareto}) {
           for (Candidate& candidate : *list) candidate.place += std::int64_t(seen.size()) * places_of_search;
