@@ -5,8 +5,8 @@ usage: beaten_plans.py PROGRAM [--questions N] [--seed S] [--jobs J]
 
 For each question, every strategy one step from the best plan is estimated on its own: one size doubled and another
 halved, another microbatch, virtual pipeline, recomputation, module, sharding, shard group, exchange or dispatcher. A
-neighbour that is legal, fits and is more than half a percent faster is printed, unless the answer names a change that
-is as good. Exits with 1 if there is one.
+neighbour that is legal, can be launched, fits and is more than half a percent faster is printed, unless the answer
+names a change that is as good. Exits with 1 if there is one.
 """
 
 import argparse
@@ -125,6 +125,8 @@ def beaten(program, words):
             continue
         if answer["strategy"]["devices"] != best["strategy"]["devices"]:
             continue
+        if any(warning["code"] == "no_launcher_flag" for warning in answer["warnings"]):
+            continue
         other = answer["time"]["iteration_seconds"]
         named = any(one["iteration_seconds"] <= 1.005 * other for one in reply.get("left_out", []))
         if not named and other < FASTER * seconds and (worst is None or other < worst[0]):
@@ -150,7 +152,8 @@ def main():
                 continue
             lost += 1
             change = " ".join(f"{flag} {value}" for flag, value in worst[1].items())
-            print(f"{100 * (worst[0] / seconds - 1):+.1f}% {seconds:.4g} s, {worst[0]:.4g} s with {change}: {shlex.join(words)}", flush=True)
+            slower = f"{100 * (worst[0] / seconds - 1):+.1f}% {seconds:.4g} s, {worst[0]:.4g} s"
+            print(f"{slower} with {change}: {shlex.join(words)}", flush=True)
     print(f"{options.questions} questions, {planned} with a plan, {lost} beaten")
     return 1 if lost else 0
 

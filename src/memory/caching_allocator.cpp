@@ -96,9 +96,9 @@ std::vector<CachingAllocator::FreePieces::Place>::iterator CachingAllocator::Fre
                           [](const Place& x, Address other) { return x.address > other; });
 }
 
-CachingAllocator::Pool& CachingAllocator::pool(std::size_t index) {
-  while (pools_.size() <= index) pools_.push_back({.end = std::int64_t(pools_.size()) * pool_span});
-  return pools_[index];
+CachingAllocator::Pool& CachingAllocator::pool(std::size_t number) {
+  while (pools_.size() <= number) pools_.push_back({.end = std::int64_t(pools_.size()) * pool_span});
+  return pools_[number];
 }
 
 CachingAllocator::Block CachingAllocator::allocate(Bytes bytes, int stream) {

@@ -78,7 +78,7 @@ void change_exchanges(Changes& changes, const Request& request) {
     }
   }
   const bool sends = strategy.expert_parallel > 1 || strategy.expert_tensor_parallel > 1;
-  if (sends && searches(request, WideChoice::moe_dispatcher)) {
+  if (any_experts(request.model) && searches(request, WideChoice::moe_dispatcher)) {
     for (const auto& [dispatcher, name] : spellings<Dispatcher>) {
       const bool measured = dispatcher != Dispatcher::hybridep;  // none of its kernels is
       if (measured && dispatcher != strategy.moe_dispatcher && has(software.moe_dispatchers, dispatcher))
@@ -136,7 +136,10 @@ void change_policy(Changes& changes, const Request& request) {
       if (policy == RecomputePolicy::ops && strategy.recompute.ops == modules) continue;
       Strategy recomputing = strategy;
       recomputing.recompute = {.policy = RecomputePolicy::ops, .ops = modules};
-      changes.add({{"recompute_ops", value_of(*find_field("recompute_ops"), recomputing, request.workload)}});
+      Edits change{{"recompute_ops", value_of(*find_field("recompute_ops"), recomputing, request.workload)}};
+      if (strategy.recompute.layers > 0)  // which goes with full recomputation
+        change.insert(change.begin(), {"recompute", std::string(name_of(RecomputePolicy::ops))});
+      changes.add(std::move(change));
     }
   }
   if (has(RecomputePolicy::full) && (policy != RecomputePolicy::full || strategy.recompute.layers > 0)) {

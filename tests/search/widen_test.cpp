@@ -6,12 +6,15 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/plan/changes.hpp"
+#include "headroom/search/limits.hpp"
+#include "search/brute_force.hpp"
 
 namespace headroom {
 namespace {
@@ -127,6 +130,53 @@ TEST_CASE("widen: stacks without pipelines try shard groups and gathered weights
   question.space.breadth = Breadth::usual;
   CHECK(wide.evaluated > 4 * usual(question).evaluated);
   CHECK(wide.plans.front().iteration < usual(question).plans.front().iteration);
+}
+
+TEST_CASE("widen: a space admits its own strategies, and no other sizes than it lists") {
+  const WideQuestion& question = wide_questions()[3];
+  Space narrow = question.space;
+  narrow.tensor_parallel = {.only = {2}};
+  narrow.data_sharding = {DataSharding::zero1};
+  narrow.recompute = {RecomputePolicy::none, RecomputePolicy::selective};
+  narrow.micro_batch = {.most = 2};
+  std::int64_t admitted = 0;
+  for (const Strategy& strategy : strategies(question.base, question.space)) {
+    CHECK(admits(question.base, question.space, strategy));
+    const bool modules = strategy.recompute.policy == RecomputePolicy::ops;
+    const bool listed = strategy.tensor_parallel == 2 && strategy.micro_batch <= 2 &&
+                        strategy.data_sharding == DataSharding::zero1 &&
+                        (modules || contains(narrow.recompute, strategy.recompute.policy));
+    REQUIRE(admits(question.base, narrow, strategy) == listed);
+    admitted += listed ? 1 : 0;
+  }
+  CHECK(admitted > 0);
+}
+
+TEST_CASE("widen: what is left out is named with the time of the plan that has it") {
+  std::int64_t named = 0;
+  for (const char* stack : {"megatron-2022", "megatron-core-2025", "torchtitan-2025", "llm-foundry-2023"}) {
+    const WideQuestion question = wide_question("llama-3-8b", stack, 64, 64);
+    Request request = question.base;
+    request.strategy = widened(question).plans.front().strategy;
+    const Evaluation best = evaluate(request);
+    REQUIRE(std::holds_alternative<Plan>(best));
+    Seconds before;
+    for (const LeftOut& choice : left_out(std::get<Plan>(best), question.space)) {
+      CHECK(choice.iteration >= before);
+      before = choice.iteration;
+      CHECK(choice.iteration < 0.995 * std::get<Plan>(best).timing->iteration.total);
+      const std::optional<Edits> change = edits_of_flags(choice.change);
+      if (!change) {
+        CHECK(choice.change == "--cuda-graphs layers");
+        continue;
+      }
+      const Evaluation other = evaluate(changed(request, *change));
+      CHECK(account(other).timing->iteration.total == choice.iteration);
+      CHECK(account(other).verdict == Verdict::fits);
+      ++named;
+    }
+  }
+  CHECK(named > 0);
 }
 
 }  // namespace

@@ -93,8 +93,8 @@ class CachingAllocator {
     Index last = none;  // piece at the end
   };
 
-  Pool& pool(std::size_t index);
-  Index take_segment(std::size_t pool, std::int64_t bytes);
+  Pool& pool(std::size_t number);
+  Index take_segment(std::size_t number, std::int64_t bytes);
   void give_back_free_segments();
   Index added(const Piece& piece);
   void remove(Index index);
