@@ -70,7 +70,18 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
     table.columns.push_back({"EP"});
     table.columns.push_back({"ETP", Align::right, 2});
   }
-  const bool dispatchers = report.space.moe_dispatcher.size() > 1;
+  const auto differ = [&](auto value_of_one) {
+    const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(std::min(most, candidates.size()));
+    return std::any_of(candidates.begin(), end, [&](const Candidate& one) {
+      return value_of_one(one.strategy) != value_of_one(candidates.front().strategy);
+    });
+  };
+  const bool exchanges = context && differ([](const Strategy& of) {
+                           return of.context_parallel > 1 ? of.cp_comm : CpComm::p2p;
+                         });
+  if (exchanges) table.columns.push_back({"CP by", Align::left, 1});
+  const bool dispatchers =
+      report.space.moe_dispatcher.size() > 1 || differ([](const Strategy& of) { return of.moe_dispatcher; });
   if (dispatchers) table.columns.push_back({"dispatcher", Align::left});
   const bool precisions = report.space.precision.size() > 1;
   if (precisions) table.columns.push_back({"precision", Align::left});
@@ -115,6 +126,7 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
       row.push_back(std::to_string(strategy.expert_parallel));
       row.push_back(std::to_string(strategy.expert_tensor_parallel));
     }
+    if (exchanges) row.emplace_back(strategy.context_parallel > 1 ? name_of(strategy.cp_comm) : "");
     if (dispatchers) row.emplace_back(name_of(strategy.moe_dispatcher));
     if (precisions) row.emplace_back(name_of(strategy.precision));
     if (schedules) row.emplace_back(name_of(strategy.schedule));
@@ -141,6 +153,7 @@ Table csv_table(const PlanReply& report) {
                                    {"pipeline_parallel"},
                                    {"virtual_pipeline"},
                                    {"context_parallel"},
+                                   {"cp_comm"},
                                    {"data_parallel"},
                                    {"expert_parallel"},
                                    {"expert_tensor_parallel"},
@@ -153,7 +166,11 @@ Table csv_table(const PlanReply& report) {
                                    {"recompute_window"},
                                    {"schedule"},
                                    {"precision"},
+                                   {"overlap_expert_all_to_all"},
                                    {"data_sharding"},
+                                   {"shard_size"},
+                                   {"no_reshard_after_forward"},
+                                   {"sync_each_batch"},
                                    {"layout"},
                                    {"stage_layers"},
                                    {"microbatch_group_size"},
@@ -183,6 +200,7 @@ Table csv_table(const PlanReply& report) {
         std::to_string(strategy.pipeline_parallel),
         std::to_string(strategy.virtual_pipeline),
         std::to_string(strategy.context_parallel),
+        std::string(name_of(strategy.cp_comm)),
         std::to_string(strategy.data_parallel),
         std::to_string(strategy.expert_parallel),
         std::to_string(strategy.expert_tensor_parallel),
@@ -195,7 +213,11 @@ Table csv_table(const PlanReply& report) {
         yes(strategy.recompute.window),
         std::string(name_of(strategy.schedule)),
         std::string(name_of(strategy.precision)),
+        yes(strategy.overlap_expert_all_to_all),
         std::string(name_of(strategy.data_sharding)),
+        std::to_string(strategy.shard_size),
+        yes(strategy.no_reshard_after_forward),
+        yes(strategy.sync_each_batch),
         std::string(name_of(stage_layout(report.base.model.layers, strategy))),
         value_of(*find_field("stage_layers"), strategy, {}),
         std::to_string(strategy.microbatch_group_size),

@@ -74,6 +74,21 @@ class Widening {
     climb();
   }
 
+  // Searches the divisions of the first plans again with a dispatcher that made the best plan faster: the best
+  // microbatch and virtual pipeline may be others.
+  void search_with(Dispatcher dispatcher) {
+    constexpr std::size_t most_divisions = 8;
+    std::vector<Division> divisions;
+    for (const Candidate& plan : result_.plans) {
+      if (divisions.size() < most_divisions) divisions.push_back(division_of(plan.strategy));
+    }
+    for (const Division& division : divisions) {
+      Space part = space_of(space_, division);
+      part.moe_dispatcher = {dispatcher};
+      take(search(base_, part, {.threads = threads_}));
+    }
+  }
+
  private:
   // A plan this much slower than the best may still lead to a better one.
   static constexpr double within_reach = 1.1;
@@ -81,7 +96,7 @@ class Widening {
   // of the usual search.
   static constexpr std::size_t most_searches = 64;
   static constexpr std::int64_t most_evaluated = 200'000;
-  static constexpr std::int64_t most_beside_each = 2;
+  static constexpr std::int64_t most_beside_each = 1;
 
   [[nodiscard]] bool is_wide(const Division& division) const {
     const bool usual = allows(usual_tensor_, division[0]) && allows(usual_context_, division[1]);
@@ -117,7 +132,12 @@ class Widening {
     }
   }
 
-  void take(const SearchResult& part) {
+  // Adds the result of a further search.
+  void take(SearchResult part) {
+    ++searches_;
+    for (std::vector<Candidate>* list : {&part.plans, &part.pareto}) {
+      for (Candidate& candidate : *list) candidate.place += searches_ * places_of_search;
+    }
     BestFound found;
     found.add(result_);
     found.add(part);
@@ -130,6 +150,7 @@ class Widening {
   const Request& base_;
   const Space& space_;
   unsigned threads_;
+  std::int64_t searches_ = 0;
   Counts usual_tensor_;
   Counts usual_context_;
   Counts wide_tensor_;
@@ -197,6 +218,20 @@ Candidate refined_by(Refinement& refinement, Candidate candidate) {
   return candidate;
 }
 
+// Refines the first plans. Further ones are there to compare with; refining all would take most of the time.
+void refine_first(SearchResult& result, Refinement& refinement) {
+  constexpr std::size_t refined_plans = 3;
+  BestFound found;
+  for (std::size_t i = 0; i < result.plans.size(); ++i) {
+    Candidate& plan = result.plans[i];
+    if (i < refined_plans) plan = refined_by(refinement, std::move(plan));
+    found.add(plan);
+  }
+  for (const Candidate& candidate : result.pareto) found.add(candidate);
+  result.plans.clear();
+  found.fill(result);
+}
+
 }  // namespace
 
 Candidate refined(const Request& base, const Space& space, Candidate candidate) {
@@ -225,20 +260,15 @@ Candidate refined_and_settled(const Request& base, const Space& space, Candidate
 
 void widen(SearchResult& result, const Request& base, const Space& space, unsigned threads) {
   if (space.breadth == Breadth::usual) return;
-  Widening(result, base, space, threads).run();
+  Widening widening(result, base, space, threads);
+  widening.run();
   if (result.plans.empty()) return;
-  // Further plans are there to compare with the first; refining them all would take most of the time.
-  constexpr std::size_t refined_plans = 3;
   Refinement refinement(base, space);
-  BestFound found;
-  for (std::size_t i = 0; i < result.plans.size(); ++i) {
-    Candidate& plan = result.plans[i];
-    if (i < refined_plans) plan = refined_by(refinement, std::move(plan));
-    found.add(plan);
-  }
-  for (const Candidate& candidate : result.pareto) found.add(candidate);
-  result.plans.clear();
-  found.fill(result);
+  refine_first(result, refinement);
+  const Dispatcher dispatcher = result.plans.front().strategy.moe_dispatcher;
+  if (dispatcher == base.strategy.moe_dispatcher) return;
+  widening.search_with(dispatcher);
+  refine_first(result, refinement);
 }
 
 }  // namespace headroom
