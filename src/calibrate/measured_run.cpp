@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/core/reading.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
@@ -184,7 +185,9 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings, const 
   strategy.recompute = *recomputation_of(run, settings);
   if (run.zero_stage) strategy.data_sharding = static_cast<DataSharding>(*run.zero_stage);
   if (run.fully_sharded) strategy.data_sharding = DataSharding::zero3;
-  if (software.sharding.plain_alone && replicas(strategy) == 1)
+  // One rank has nothing to share, whatever its run says.
+  const bool has = contains(software.sharding.modes, strategy.data_sharding);
+  if (replicas(strategy) == 1 && (software.sharding.plain_alone || !has))
     strategy.data_sharding = sharding_of_one(software, strategy);
   if (run.shard_copies)
     strategy.shard_size = std::max<std::int64_t>(1, replicas(strategy) / *run.shard_copies);
