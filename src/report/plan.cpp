@@ -218,8 +218,7 @@ std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
     text += "Layouts with unequal numbers of layers on the stages, which Megatron-Core launches, fit: " +
             flag_of("layout") + " any searches them.\n";
   }
-  if (report.space.breadth == Breadth::usual)
-    text += "Without --fast, more divisions of the GPUs are searched.\n";
+  if (report.space.breadth == Breadth::usual) text += "Leave out --fast to search more TP x CP x PP x DP.\n";
   if (report.offloading_fits)
     text += "With what the host can keep some fit: --try-offload searches such too.\n";
   text += more_sharding(report.sharding_stacks);

@@ -28,8 +28,8 @@ std::vector<CpComm> admitted_cp_comm(const Transformer& model);
 inline constexpr std::int64_t long_sequence = 32'768;
 inline constexpr std::int64_t shortest_part = 4'096;
 
-// Tokens of the shortest part of a sequence that a wide search tries: the rows of a tile of the flash attention
-// kernels. Shorter parts leave tiles partly empty.
+// A wide search (search/widen.hpp) splits sequences of any length into parts of at least so many tokens: the
+// rows of a tile of flash attention [arXiv 2307.08691, section 3.3]. Shorter parts leave tiles partly empty.
 inline constexpr std::int64_t shortest_wide_part = 128;
 
 // Returns whether attention of all layers can be split into parts of the sequence: not if it keeps its scores.

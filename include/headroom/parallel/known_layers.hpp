@@ -1,5 +1,5 @@
-// Layers of one model on one training stack, for one strategy after another. Building their op tables takes as
-// long as evaluating a hundred strategies, and few strategies differ in them.
+// Keeps the layers of one model on one training stack, for one strategy after another. Building their op tables
+// takes far longer than evaluating a strategy, and few strategies differ in them.
 #pragma once
 
 #include <map>
