@@ -32,9 +32,7 @@ class Trial {
 
   // Returns the strategy if it uses all GPUs, is legal, can be launched and fits.
   std::optional<Fitting> fitting(const Strategy& strategy) {
-    if (devices(strategy) != devices(base_.strategy)) return std::nullopt;
-    if (!illegalities(base_, strategy).empty()) return std::nullopt;
-    if (!launchable(base_, strategy)) return std::nullopt;
+    if (!can_replace(base_, strategy)) return std::nullopt;
     composer_.set_layout(strategy);
     const Bytes peak = composer_.peak(strategy).bytes;
     const Verdict verdict = verdict_of(base_, peak);

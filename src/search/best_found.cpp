@@ -5,11 +5,6 @@
 
 namespace headroom {
 
-BestFound::Division BestFound::division_of(const Strategy& strategy) {
-  return {strategy.tensor_parallel, strategy.context_parallel, strategy.pipeline_parallel,
-          strategy.data_parallel};
-}
-
 void BestFound::add(const Candidate& candidate) {
   add_to_front(candidate);
   const auto [best, first] = best_.try_emplace(division_of(candidate.strategy), candidate);

@@ -2,12 +2,12 @@
 // and shards can be merged.
 #pragma once
 
-#include <array>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "headroom/search/search.hpp"
+#include "search/division.hpp"
 
 namespace headroom {
 
@@ -27,8 +27,6 @@ class BestFound {
   void fill(SearchResult& result) const;
 
  private:
-  using Division = std::array<std::int64_t, 4>;  // t, c, p, d
-  static Division division_of(const Strategy& strategy);
   void add_to_front(const Candidate& candidate);
 
   std::map<Division, Candidate> best_;

@@ -49,19 +49,10 @@ std::ptrdiff_t shown_count(std::size_t count) {
   return static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, 1'000'000));
 }
 
-Space division_of(const Space& space, const Strategy& strategy) {
-  Space division = space;
-  division.tensor_parallel = {.only = {strategy.tensor_parallel}};
-  division.context_parallel = {.only = {strategy.context_parallel}};
-  division.pipeline_parallel = {.only = {strategy.pipeline_parallel}};
-  division.data_parallel = {.only = {strategy.data_parallel}};
-  return division;
-}
-
 // Returns the replacement of a candidate that does not fit once settled: the fastest of its division that
 // needs enough less memory for PyTorch to have room, or the candidate itself if none does.
 Candidate in_place_of(const Candidate& settled, const Request& base, const Space& space, unsigned threads) {
-  const Space division = division_of(space, settled.strategy);
+  const Space division = part_of(space, division_of(settled.strategy));
   Request tight = base;
   Candidate last = settled;
   for (int i = 0; i < most_settling_tries; ++i) {
@@ -117,7 +108,14 @@ void confirm(SearchResult& result, const Shown& shown, const SearchedOf& searche
   }
   if (!result.plans.empty() && shown.plans > 0) {
     const Searched of = searched_of(result.plans.front());
-    result.plans.front() = refined_and_settled(of.base, of.space, std::move(result.plans.front()));
+    Candidate& best = result.plans.front();
+    best = refined_and_settled(of.base, of.space, std::move(best));
+    // A change may have led to the division of a slower plan.
+    const auto replaced = [&best](const Candidate& other) {
+      return other.variant == best.variant && division_of(other.strategy) == division_of(best.strategy);
+    };
+    result.plans.erase(std::remove_if(result.plans.begin() + 1, result.plans.end(), replaced),
+                       result.plans.end());
   }
   std::vector<Candidate> front = result.pareto;
   for (std::size_t i = 0; i < std::min(shown.pareto, front.size()); ++i) front[i] = settle(front[i]);

@@ -9,6 +9,7 @@
 #include "headroom/plan/changes.hpp"
 #include "headroom/plan/composer.hpp"
 #include "headroom/search/find_held.hpp"
+#include "headroom/search/widen.hpp"
 
 namespace headroom {
 
@@ -17,10 +18,7 @@ std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
   Composer composer(plan.request);
   for (const Edits& change : changes_on_same_devices(plan.request)) {
     const Strategy strategy = changed(plan.request, change).strategy;
-    if (devices(strategy) != devices(plan.request.strategy) ||
-        !illegalities(plan.request, strategy).empty() || !launchable(plan.request, strategy)) {
-      continue;
-    }
+    if (!can_replace(plan.request, strategy)) continue;
     composer.set_layout(strategy);
     const Seconds iteration = composer.iteration(strategy);
     if (iteration >= (fastest ? fastest->iteration : plan.timing->iteration.total)) continue;
@@ -94,8 +92,7 @@ Request with_left_out(const Request& request, const Edits& change) {
 
 std::vector<LeftOut> left_out(const Plan& plan, const Space& space) {
   const Request& request = plan.request;
-  constexpr double worth_naming = 0.995;
-  const Seconds most = worth_naming * plan.timing->iteration.total;
+  const Seconds most = worth_a_change * plan.timing->iteration.total;
   const Request open = with_every_choice(request);
   Space any = space;
   any.layouts = Layouts::any;
@@ -105,11 +102,9 @@ std::vector<LeftOut> left_out(const Plan& plan, const Space& space) {
     const Strategy strategy = changed(request, change).strategy;
     // No launcher has windows, and no space tries them unasked.
     const bool window = strategy.recompute.window && !request.strategy.recompute.window;
-    if (strategy == request.strategy || devices(strategy) != devices(request.strategy) ||
-        (!window && (!admits(open, any, strategy) || !launchable(request, strategy))) ||
-        !illegalities(request, strategy).empty()) {
-      return;
-    }
+    const bool possible = window ? illegalities(request, strategy).empty()
+                                 : admits(open, any, strategy) && can_replace(request, strategy);
+    if (strategy == request.strategy || !possible) return;
     composer.set_layout(strategy);
     const Bytes peak = composer.peak(strategy).bytes;
     if (verdict_of(request, peak) > plan.verdict) return;

@@ -26,4 +26,8 @@ std::vector<Edits> changes_of_offloading(const Request& request);
 // an interleaved schedule are accepted only if the request itself has them or the stack runs such groups.
 bool launchable(const Request& request, const Strategy& strategy);
 
+// Returns whether a strategy can take the place of the request's: it is legal on the same number of GPUs, and
+// launchable().
+bool can_replace(const Request& request, const Strategy& strategy);
+
 }  // namespace headroom

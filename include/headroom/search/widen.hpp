@@ -15,6 +15,10 @@
 
 namespace headroom {
 
+// Largest part of a plan's time that a changed plan takes for the change to be worth making or naming. Smaller
+// gains lie far within the errors of predictions (docs/validation.md).
+inline constexpr double worth_a_change = 0.995;
+
 // Returns the candidate with the fastest single change made, again and again, until no change that the space
 // admits makes it faster by half a percent. Each strategy on the way is legal, can be launched, and fits as well
 // as the candidate.
