@@ -220,7 +220,7 @@ std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
   }
   if (report.space.breadth == Breadth::usual) text += "Leave out --fast to search more TP x CP x PP x DP.\n";
   if (report.offloading_fits)
-    text += "With what the host can keep some fit: --try-offload searches such too.\n";
+    text += "Offloading to the host makes some fit: add --try-offload to search it.\n";
   text += more_sharding(report.sharding_stacks);
   if (!report.relief.empty()) text += "With another number of GPUs, a smaller batch or shorter sequences:\n";
   for (const Found& found : report.relief)

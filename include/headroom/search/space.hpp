@@ -133,9 +133,9 @@ inline constexpr std::array space_fields{
     SpaceField{"expert_parallel", &Space::expert_parallel, "Expert-parallel (EP) sizes"},
     SpaceField{"expert_tensor_parallel", &Space::expert_tensor_parallel,
                "Ranks that share each expert (ETP; default: 1, and up to TP with the largest EP)"},
-    SpaceField{
-        "moe_dispatcher", &Space::moe_dispatcher,
-        "With EP: alltoall, allgather, deepep, hybridep (default: what the stack has; with --fast alltoall)"},
+    SpaceField{"moe_dispatcher", &Space::moe_dispatcher,
+               "With EP: alltoall, allgather, deepep, hybridep (default: what the stack has, without "
+               "hybridep; with --fast alltoall)"},
     SpaceField{"micro_batch", &Space::micro_batch, "Sequences in a microbatch (MBS)"},
     SpaceField{"sequence_parallel", &Space::sequence_parallel, "Sequence parallelism (default both)"},
     SpaceField{"data_sharding", &Space::data_sharding,
