@@ -3,6 +3,7 @@
 
 #include <map>
 #include <random>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -150,6 +151,45 @@ TEST_CASE("allocator: within a limit, segments that are free go back before it r
   CHECK(allocator.reserved() == 80_MiB);
   allocator.allocate(60_MiB, here);
   CHECK(allocator.out_of_memory());
+}
+
+TEST_CASE("allocator: layouts are equal where all blocks and free pieces lie alike") {
+  for (const bool expandable : {false, true}) {
+    CachingAllocator allocator(expandable);
+    allocator.allocate(30_MiB, here);
+    const auto second = allocator.allocate(40_MiB, here);
+    const CachingAllocator::Layout before = allocator.layout();
+    CHECK(allocator.has_layout(before));
+    allocator.free(second);
+    CHECK_FALSE(allocator.has_layout(before));
+    allocator.free(allocator.allocate(8_MiB, here));
+    allocator.allocate(40_MiB, here);  // in the same place, though the pieces have other numbers
+    CHECK(allocator.has_layout(before));
+    allocator.allocate(1_KiB, elsewhere);
+    CHECK_FALSE(allocator.has_layout(before));
+    CHECK(allocator.layout() != before);
+  }
+}
+
+TEST_CASE("allocator: the smallest block that has room is found among more sizes than it remembers") {
+  CachingAllocator allocator(false);
+  std::vector<CachingAllocator::Block> kept;
+  std::map<std::int64_t, std::int64_t> address_of;  // of free segments, by size in MiB
+  for (std::int64_t i = 0; i < 1200; ++i) {
+    const std::int64_t size = 12 + 2 * (i * 7 % 1200);
+    const auto block = allocator.allocate(Bytes(static_cast<double>(size) * mebi), here);
+    address_of[size] = allocator.address(block);
+    kept.push_back(block);
+  }
+  for (const auto block : kept) allocator.free(block);
+  const Bytes reserved = allocator.reserved();
+  for (const std::int64_t size : {12, 1000, 14, 2400, 998, 1002}) {
+    const auto larger = address_of.lower_bound(size);
+    const auto block = allocator.allocate(Bytes(static_cast<double>(size) * mebi - 512), here);
+    CHECK(allocator.address(block) == larger->second);
+    address_of.erase(larger);
+  }
+  CHECK(allocator.reserved() == reserved);
 }
 
 TEST_CASE("allocator: sizes beyond any device do not overflow") {

@@ -9,6 +9,7 @@
 // device has.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -27,8 +28,12 @@ class CachingAllocator {
   // Creates an allocator with segments of fixed sizes, `limit` bytes in all.
   explicit CachingAllocator(Bytes limit) : limit_(static_cast<std::int64_t>(limit.count())) {}
 
-  // Allocates a block. Bytes are rounded up to a multiple of 512; zero bytes take a block too.
-  Block allocate(Bytes bytes, int stream);
+  // Returns the bytes of a tensor's block: a multiple of 512, and 512 for zero bytes.
+  [[nodiscard]] static std::int64_t block_bytes(Bytes tensor);
+  // Allocates a block for a tensor.
+  Block allocate(Bytes tensor, int stream) { return allocate_block(block_bytes(tensor), stream); }
+  // Allocates a block of so many bytes. Expects a result of block_bytes().
+  Block allocate_block(std::int64_t size, int stream);
   // Frees a block. Expects an allocated block.
   void free(Block block);
 
@@ -43,6 +48,13 @@ class CachingAllocator {
   // torch.OutOfMemoryError.
   [[nodiscard]] bool out_of_memory() const { return out_of_memory_; }
 
+  // Numbers that say where all blocks and free pieces lie. Allocators with equal layouts serve what follows at
+  // equal addresses.
+  using Layout = std::vector<std::int64_t>;
+  [[nodiscard]] Layout layout() const;
+  // Returns layout() == other, mostly without listing all of it.
+  [[nodiscard]] bool has_layout(const Layout& other) const;
+
  private:
   using Address = std::int64_t;
   using Index = std::int64_t;  // of a piece
@@ -52,45 +64,60 @@ class CachingAllocator {
   struct Piece {
     Address address = 0;
     std::int64_t bytes = 0;
-    bool used = false;
-    std::int64_t segment = 0;
-    std::size_t pool = 0;
     Index before = none;
     Index after = none;
+    std::uint32_t pool = 0;
+    std::uint32_t size = 0;  // of a free piece: index into FreePieces::sizes_
+    bool used = false;
   };
 
   // Free pieces by size and address. Few sizes occur, each many times.
   class FreePieces {
    public:
-    void add(const Piece& piece, Index index);
+    void add(Piece& piece, Index index);
     void remove(const Piece& piece);
     // Returns the smallest piece of at least so many bytes, at the lowest address; none if there is none. Takes
     // the piece `last` only if no other fits.
-    [[nodiscard]] Index smallest(std::int64_t bytes, Index last) const;
+    [[nodiscard]] Index smallest(std::int64_t bytes, Index last);
 
    private:
     struct Place {
       Address address = 0;
       Index index = none;
     };
+    struct Size {
+      std::int64_t bytes = 0;
+      std::size_t order = 0;      // index into ascending_
+      std::vector<Place> places;  // those from `first` on are free, by ascending address
+      std::size_t first = 0;
+      [[nodiscard]] bool empty() const { return first == places.size(); }
+    };
+    struct Entry {
+      std::int64_t bytes = 0;
+      std::uint32_t size = 0;  // index into sizes_
+    };
     // Sizes without a piece stay, up to this many, since tensors of the same sizes come again.
-    static constexpr std::size_t most_vacant = 256;
+    static constexpr std::size_t most_vacant = 512;
 
-    [[nodiscard]] std::size_t first_of(std::int64_t bytes) const;  // size of at least so many bytes
-    static std::vector<Place>::iterator place_of(std::vector<Place>& places, Address address);
-
+    std::uint32_t size_of(std::int64_t bytes);
+    [[nodiscard]] std::size_t occupied_from(std::size_t order) const;  // or the number of sizes
+    void set_occupied(std::size_t order, bool occupied);
     void drop_vacant();
+    void number_sizes(std::size_t from);  // in the order of ascending_, which changed from there
 
-    std::vector<std::int64_t> sizes_;         // ascending
-    std::vector<std::vector<Place>> places_;  // of each size, from the highest address to the lowest
-    std::size_t vacant_ = 0;                  // sizes without a piece
+    std::vector<Size> sizes_;
+    std::vector<std::uint32_t> unused_;    // indices into sizes_
+    std::vector<Entry> ascending_;         // sizes in use
+    std::vector<std::uint64_t> occupied_;  // bits: whether sizes have a piece, in the order of ascending_
+    std::array<Entry, 256> recent_{};      // sizes last asked for, by a hash of their bytes
   };
 
   // One stream's small or large tensors.
   struct Pool {
     FreePieces free;
-    Address end = 0;    // of its segments
-    Index last = none;  // piece at the end
+    Address end = 0;              // of its segments
+    Index last = none;            // piece at the end
+    std::vector<Index> segments;  // first piece of each segment, by ascending address
   };
 
   Pool& pool(std::size_t number);
@@ -100,13 +127,15 @@ class CachingAllocator {
   void remove(Index index);
   void link(Index before, Index after);
   Index mark_free(Index index);
+  template <class Visit>
+  bool visit_layout(const Visit& visit) const;
   Piece& at(Index index) { return pieces_[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] const Piece& at(Index index) const { return pieces_[static_cast<std::size_t>(index)]; }
 
   bool expandable_ = false;
   std::vector<Piece> pieces_;  // of all pools; each pool has its own addresses
   std::vector<Index> vacant_;  // indices of pieces that are no more
   std::vector<Pool> pools_;    // two for each stream
-  std::int64_t segments_ = 0;  // taken so far
   std::int64_t limit_ = 0;     // 0: none
   bool out_of_memory_ = false;
   std::int64_t reserved_ = 0;
