@@ -61,6 +61,23 @@ RankActivations at_peak(const std::vector<PassActivations>& checkpointed,
   return result;
 }
 
+// Returns the window if its peak is within `available`. Otherwise returns the next smaller one that may be: windows
+// that hold all passes saved in full up to the moment that is too much save the same passes until then.
+std::int64_t largest_that_may_fit(const std::vector<PassActivations>& checkpointed,
+                                  const std::vector<PassActivations>& full, std::int64_t window,
+                                  const ScheduleShape& shape, std::int64_t rank, Bytes available) {
+  bool fits = true;
+  std::int64_t stored = 0;
+  std::int64_t most_stored = 0;
+  visit_activations(checkpointed, full, window, shape, rank, [&](const StepActivations& moment) {
+    if (!fits) return;
+    if (moment.stored) stored += moment.step.pass == Pass::forward ? 1 : -1;
+    most_stored = std::max(most_stored, stored);
+    fits = total(moment.highest) <= available;
+  });
+  return fits ? window : std::max<std::int64_t>(most_stored - 1, 0);
+}
+
 }  // namespace
 
 RankActivations rank_activations(const std::vector<StageActivations>& stages, const ScheduleShape& shape,
@@ -181,7 +198,10 @@ std::int64_t largest_window(const std::vector<StageActivations>& checkpointed,
   }
   // Searches from above: a larger window may need less memory if its saved activations are smaller than a
   // recomputation's working set.
-  while (window > 0 && total(at_peak(few, all, window, shape, rank).at_peak) > available) --window;
+  for (std::int64_t next = 0; window > 0; window = next) {
+    next = largest_that_may_fit(few, all, window, shape, rank, available);
+    if (next == window) break;
+  }
   return window;
 }
 
