@@ -34,7 +34,7 @@ std::array<UnitTrack, 2> unit_tracks(const Plan& plan) {
   const Strategy& strategy = request.strategy;
   if (!has_units(strategy, request.workload, request.software)) return tracks;
   const Performance& performance = *request.system.performance;
-  const ModelLayers layers = layers_of(request.model, strategy, request.software);
+  const ModelLayers& layers = *plan.layers.tables;
   const ModelExchanges exchanges = model_exchanges(
       layers, model_parameters(request.model, strategy, request.workload, request.software), strategy,
       request.workload, connected_devices(request.system, devices(strategy)), performance, request.software);

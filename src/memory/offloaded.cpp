@@ -1,6 +1,7 @@
 #include "headroom/memory/offloaded.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
@@ -24,40 +25,54 @@ struct OffloadedLayer {
   OpSet offloading = 0;
 };
 
-bool leaves(const OffloadedLayer& layer, const StoredTensor& tensor, const RecomputedOps& recomputed) {
+bool leaves(const OffloadedLayer& layer, const StoredTensor& tensor, Bytes bytes, const ValueUse& use,
+            const RecomputedOps& recomputed) {
   const OpTable& table = layer.kind.ops;
   const Value& value = table[tensor.value];
-  const double elements = tensor.bytes.evaluate(layer.letters) / real(size_of(tensor.dtype));
-  if (elements < least_offloaded_elements) return false;
+  if (bytes.count() / real(size_of(tensor.dtype)) < least_offloaded_elements) return false;
   if (tensor.received) return (op_bit(static_cast<std::size_t>(tensor.op)) & ~layer.offloading) == 0;
   const bool checkpoint = (~recomputed.ops & every_op(table)) == 0;
   if (layer.layer_input && checkpoint && value.producer == nowhere) return true;
-  const OpSet holders = holders_of(use_of(table, tensor.value), recomputed);
+  const OpSet holders = holders_of(use, recomputed);
   return holders != 0 && (holders & ~layer.offloading) == 0;
 }
 
 Offloaded offloaded(const OffloadedLayer& layer, const RecomputedOps& recomputed) {
   const OpTable& table = layer.kind.ops;
-  const StoredTensors tensors = stored_tensors(table, layer.sharding, recomputed, layer.detail);
-  Offloaded sum;
-  const auto stays = [&](int buffer) {
-    return std::any_of(tensors.begin(), tensors.end(), [&](const StoredTensor& other) {
-      return other.kept && other.value != nowhere && table[other.value].buffer == buffer &&
-             use_of(table, other.value).savers != 0 && !leaves(layer, other, recomputed);
-    });
+  struct Kept {
+    Bytes bytes;
+    int buffer = nowhere;
+    bool received = false;
+    bool saved = false;
+    bool pinned = false;  // no op needs it, but a view of its allocation
+    bool leaves = false;
   };
-  for (const StoredTensor& tensor : tensors) {
+  std::vector<Kept> kept;
+  for (const StoredTensor& tensor : stored_tensors(table, layer.sharding, recomputed, layer.detail)) {
     if (!tensor.kept || tensor.value == nowhere) continue;
     const Bytes bytes(tensor.bytes.evaluate(layer.letters));
-    const Value& value = table[tensor.value];
     const ValueUse use = use_of(table, tensor.value);
-    const bool pinned = use.savers == 0 && (use.readers & recomputed.ops) == 0 && value.buffer != nowhere;
-    if (pinned) {
-      if (!stays(value.buffer)) sum.freed += bytes;
-    } else if (leaves(layer, tensor, recomputed)) {
-      if (!tensor.received && value.buffer != nowhere && stays(value.buffer)) continue;
-      sum.moved += bytes;
-      sum.freed += bytes;
+    const int buffer = table[tensor.value].buffer;
+    kept.push_back({.bytes = bytes,
+                    .buffer = buffer,
+                    .received = tensor.received,
+                    .saved = use.savers != 0,
+                    .pinned = use.savers == 0 && (use.readers & recomputed.ops) == 0 && buffer != nowhere,
+                    .leaves = leaves(layer, tensor, bytes, use, recomputed)});
+  }
+  Offloaded sum;
+  const auto stays = [&](int buffer) {
+    return std::any_of(kept.begin(), kept.end(), [&](const Kept& other) {
+      return other.buffer == buffer && other.saved && !other.leaves;
+    });
+  };
+  for (const Kept& tensor : kept) {
+    if (tensor.pinned) {
+      if (!stays(tensor.buffer)) sum.freed += tensor.bytes;
+    } else if (tensor.leaves) {
+      if (!tensor.received && tensor.buffer != nowhere && stays(tensor.buffer)) continue;
+      sum.moved += tensor.bytes;
+      sum.freed += tensor.bytes;
     }
   }
   return sum;

@@ -6,12 +6,12 @@ KnownLayers::KnownLayers(const Transformer& model, const Software& software)
     : model_(model),
       software_(software),
       usual_choices_{.kernels = kernels_of(software)},
-      usual_(layers_of(model, usual_choices_)),
+      usual_(std::make_shared<const ModelLayers>(layers_of(model, usual_choices_))),
       by_batch_(any_layer(model, [](const Architecture& layer) {
         return layer.kernels.layout == AttentionLayout::batch_first || reads_batch_first(layer.mixers);
       })) {}
 
-const ModelLayers& KnownLayers::of(const Strategy& strategy) {
+const std::shared_ptr<const ModelLayers>& KnownLayers::of(const Strategy& strategy) {
   LayerChoices choices = layer_choices(model_, strategy, software_);
   if (!by_batch_ || choices.micro_batch > 1) choices.micro_batch = usual_choices_.micro_batch;
   if (choices == usual_choices_ && !trains_adapters(strategy.lora)) return usual_;
@@ -19,7 +19,7 @@ const ModelLayers& KnownLayers::of(const Strategy& strategy) {
   if (added) {
     Strategy alike = strategy;
     alike.micro_batch = choices.micro_batch;
-    entry->second = layers_of(model_, alike, software_);
+    entry->second = std::make_shared<const ModelLayers>(layers_of(model_, alike, software_));
   }
   return entry->second;
 }

@@ -313,7 +313,7 @@ Evaluation Composer::evaluate(const Strategy& strategy) {
     throw InputError(std::move(problems));
   }
   set_layout(strategy);
-  Plan plan{.request = base_, .ranks = ranks_of(strategy)};
+  Plan plan{.request = base_, .layers = {layers_.shared_layers()}, .ranks = ranks_of(strategy)};
   plan.request.strategy = strategy;
   plan.peak_rank = peak_rank(plan.ranks);
   bool reduction_within_fit = true;

@@ -41,14 +41,14 @@ T& add_recomputation(Known& known, const Recomputation& recompute, const T& valu
 LayerPrices::LayerPrices(const Request& base) : base_(base), known_(base.model, base.software) {}
 
 LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
-  const ModelLayers& layers = known_.of(strategy);
+  const std::shared_ptr<const ModelLayers>& layers = known_.of(strategy);
   const Sharding sharding = sharding_of(base_.model, strategy);
   std::vector<Sharding> of_kinds;
-  for (const LayerKind& kind : layers.kinds) {
+  for (const LayerKind& kind : layers->kinds) {
     of_kinds.push_back(sharding_of(kind.sizes, sharding, strategy.tensor_parallel));
   }
   for (Symbolic& symbolic : symbolic_) {
-    if (symbolic.layers == &layers && symbolic.sharding == sharding && symbolic.of_kinds == of_kinds &&
+    if (symbolic.layers == layers && symbolic.sharding == sharding && symbolic.of_kinds == of_kinds &&
         symbolic.keep_pipeline_outputs == strategy.keep_pipeline_outputs &&
         symbolic.gradient_dtype == kept_gradient_dtype(strategy, base_.workload, base_.software) &&
         symbolic.sums_gradients == !reduces_in_passes(strategy, base_.workload, base_.software) &&
@@ -57,7 +57,7 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
     }
   }
   Symbolic& symbolic = symbolic_.emplace_back();
-  symbolic.layers = &layers;
+  symbolic.layers = layers;
   symbolic.sharding = sharding;
   symbolic.of_kinds = std::move(of_kinds);
   symbolic.keep_pipeline_outputs = strategy.keep_pipeline_outputs;
@@ -65,7 +65,7 @@ LayerPrices::Symbolic& LayerPrices::symbolic_of(const Strategy& strategy) {
   symbolic.sums_gradients = !reduces_in_passes(strategy, base_.workload, base_.software);
   symbolic.matrices = steps_matrices(strategy.optimizer.kind);
   symbolic.parameters =
-      model_parameter_exprs(layers, sharding, strategy.tensor_parallel, strategy.optimizer.kind);
+      model_parameter_exprs(*layers, sharding, strategy.tensor_parallel, strategy.optimizer.kind);
   return symbolic;
 }
 
@@ -98,16 +98,26 @@ void LayerPrices::select(const Strategy& strategy) {
                            scale_group(strategy, nodes_of(strategy).connected),
                            reduces_in_passes(strategy, base_.workload, base_.software),
                            steps_matrices(strategy.optimizer.kind),
-                           strategy.lora,
-                           strategy.offload.modules,
-                           strategy.offload.layers > 0});
+                           strategy.lora});
   now_ = &entry->second;
+  const Offload& offload = strategy.offload;
+  offloaded_ =
+      offloads_activations(offload) ? &now_->offloaded[{offload.modules, offload.layers > 0}] : nullptr;
   if (!added) return;
   now_->symbolic = &symbolic_of(strategy);
   now_->parameters = evaluate(now_->symbolic->parameters, bindings(base_.model, strategy, base_.workload));
 }
 
 const ModelActivations& LayerPrices::activations(const Recomputation& recompute) {
+  if (offloaded_ == nullptr) return before_offloading(recompute);
+  if (const ModelActivations* known = find_recomputation(*offloaded_, recompute)) return *known;
+  ModelActivations parts = before_offloading(recompute);
+  set_offloaded(parts, layers(), now_->symbolic->sharding, strategy_.offload, recompute, base_.detail,
+                bindings(base_.model, strategy_, base_.workload));
+  return add_recomputation(*offloaded_, recompute, parts);
+}
+
+const ModelActivations& LayerPrices::before_offloading(const Recomputation& recompute) {
   if (const ModelActivations* known = find_recomputation(now_->activations, recompute)) return *known;
   ByRecomputation<ModelActivationExprs>& symbolic = now_->symbolic->activations;
   const ModelActivationExprs* exprs = find_recomputation(symbolic, recompute);
@@ -122,8 +132,6 @@ const ModelActivations& LayerPrices::activations(const Recomputation& recompute)
   ModelActivations parts = evaluate(*exprs, letters);
   set_backward_peaks(parts, layers(), now_->symbolic->sharding, recompute, base_.detail, base_.software,
                      letters, reduces_in_passes(strategy_, base_.workload, base_.software), now_->peaks);
-  set_offloaded(parts, layers(), now_->symbolic->sharding, strategy_.offload, recompute, base_.detail,
-                letters);
   return add_recomputation(now_->activations, recompute, parts);
 }
 

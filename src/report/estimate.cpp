@@ -16,7 +16,7 @@ namespace {
 // What goes on at the peak of a backward pass, of a recomputation in it, or of the forward pass before it.
 std::string during(const Plan& plan, const OpPlace& place) {
   if (place.op == nowhere) return "its first recompute";
-  const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy, plan.request.software);
+  const ModelLayers& layers = *plan.layers.tables;
   const LayerKind& kind = layers.kinds[static_cast<std::size_t>(place.kind)];
   const bool several = kind.position == KindPosition::layer && layer_kind_count(layers) > 1;
   return fmt::format("{} of the {}", kind.ops.ops()[static_cast<std::size_t>(place.op)].name,

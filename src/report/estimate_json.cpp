@@ -32,12 +32,10 @@ OrderedJson rank_json(const Plan& plan, const RankMemory& rank) {
     object[fmt::format("{}_bytes", part.name)] = number(part.of(rank));
   }
   json["total_bytes"] = number(total(rank));
-  json["peak"] = {
-      {"pass", name_of(rank.activations.peak.pass)},
-      {"microbatch", rank.activations.peak.microbatch},
-      {"virtual_stage", rank.activations.peak.chunk},
-      {"during", op_json(layers_of(plan.request.model, plan.request.strategy, plan.request.software),
-                         rank.activations.during)}};
+  json["peak"] = {{"pass", name_of(rank.activations.peak.pass)},
+                  {"microbatch", rank.activations.peak.microbatch},
+                  {"virtual_stage", rank.activations.peak.chunk},
+                  {"during", op_json(*plan.layers.tables, rank.activations.during)}};
   return json;
 }
 
@@ -110,7 +108,7 @@ OrderedJson time_json(const EstimateReply& report, const Plan& plan) {
                          {"exposed_forward_seconds", exchanges.exposed_host_forward.count()},
                          {"exposed_backward_seconds", exchanges.exposed_host_backward.count()}};
   }
-  const ModelLayers layers = layers_of(plan.request.model, plan.request.strategy, plan.request.software);
+  const ModelLayers& layers = *plan.layers.tables;
   const KindCounts counts = counts_of(layers);
   OrderedJson kinds = OrderedJson::array();
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "headroom/hardware/software.hpp"
@@ -15,18 +16,18 @@ class KnownLayers {
   // Keeps references to both arguments.
   KnownLayers(const Transformer& model, const Software& software);
 
-  // Returns the layers as a strategy runs them. The reference stays valid.
-  const ModelLayers& of(const Strategy& strategy);
+  // Returns the layers as a strategy runs them.
+  const std::shared_ptr<const ModelLayers>& of(const Strategy& strategy);
   // Returns the layers for microbatches of several sequences, at 16 bits.
-  [[nodiscard]] const ModelLayers& usual() const { return usual_; }
+  [[nodiscard]] const ModelLayers& usual() const { return *usual_; }
 
  private:
   const Transformer& model_;
   const Software& software_;
   LayerChoices usual_choices_;
-  ModelLayers usual_;
+  std::shared_ptr<const ModelLayers> usual_;
   bool by_batch_ = false;  // whether microbatches of one sequence have layers of their own
-  std::map<std::pair<LayerChoices, Lora>, ModelLayers> others_;
+  std::map<std::pair<LayerChoices, Lora>, std::shared_ptr<const ModelLayers>> others_;
 };
 
 }  // namespace headroom

@@ -53,7 +53,7 @@ class LayerTables {
     return *of_model_;
   }
   const ModelLayers& of_strategy() {
-    if (asked_.known != nullptr) return asked_.known->of(asked_.strategy);
+    if (asked_.known != nullptr) return *asked_.known->of(asked_.strategy);
     if (!of_strategy_)
       of_strategy_ = std::make_unique<ModelLayers>(layers_of(asked_.model, asked_.strategy, asked_.software));
     return *of_strategy_;

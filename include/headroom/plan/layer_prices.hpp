@@ -7,6 +7,7 @@
 #include <array>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -29,6 +30,10 @@ class LayerPrices {
 
   [[nodiscard]] const ModelLayers& layers() const {
     return now_ == nullptr ? known_.usual() : *now_->symbolic->layers;
+  }
+  // Returns the layers of the strategy last selected.
+  [[nodiscard]] const std::shared_ptr<const ModelLayers>& shared_layers() const {
+    return now_->symbolic->layers;
   }
   [[nodiscard]] const ModelParameters& parameters() const { return now_->parameters; }
   const ModelActivations& activations(const Recomputation& recompute);
@@ -53,7 +58,7 @@ class LayerPrices {
   };
 
   struct Symbolic {
-    const ModelLayers* layers = nullptr;
+    std::shared_ptr<const ModelLayers> layers;
     Sharding sharding;
     std::vector<Sharding> of_kinds;
     bool keep_pipeline_outputs = false;
@@ -69,7 +74,9 @@ class LayerPrices {
   struct Priced {
     Symbolic* symbolic = nullptr;
     ModelParameters parameters;
-    ByRecomputation<ModelActivations> activations;
+    ByRecomputation<ModelActivations> activations;  // before anything is offloaded
+    // By the modules offloaded, and whether whole layers are.
+    std::map<std::pair<std::vector<std::string>, bool>, ByRecomputation<ModelActivations>> offloaded;
     KnownPeaks peaks;
     std::optional<DeferredActivations> deferred;
     std::vector<std::pair<KindCounts, Bytes>> dummy_gradients;  // by the kinds of layers that a rank has
@@ -87,14 +94,13 @@ class LayerPrices {
   // Key of a numeric result: t, c, cp_comm, U, y, z, dispatcher, moe_router_padding, moe_pad_to_capacity, b,
   // nodes, sequence_parallel, split_hidden, save_gathered_input, keep_pipeline_outputs, gradient_dtype,
   // precision, the scope of the precision, the ranks that agree on its scales, whether passes reduce
-  // gradients, whether the optimizer steps matrices, adapters, offloaded modules, and whether whole layers
-  // are offloaded.
-  using Key =
-      std::tuple<std::int64_t, std::int64_t, CpComm, std::int64_t, std::int64_t, std::int64_t, Dispatcher,
-                 bool, bool, std::int64_t, Nodes, bool, bool, bool, bool, Dtype, Precision, PrecisionScope,
-                 std::optional<Group>, bool, bool, Lora, std::vector<std::string>, bool>;
+  // gradients, whether the optimizer steps matrices, and adapters.
+  using Key = std::tuple<std::int64_t, std::int64_t, CpComm, std::int64_t, std::int64_t, std::int64_t,
+                         Dispatcher, bool, bool, std::int64_t, Nodes, bool, bool, bool, bool, Dtype,
+                         Precision, PrecisionScope, std::optional<Group>, bool, bool, Lora>;
 
   Symbolic& symbolic_of(const Strategy& strategy);
+  const ModelActivations& before_offloading(const Recomputation& recompute);
 
   const Request& base_;
   KnownLayers known_;
@@ -102,6 +108,7 @@ class LayerPrices {
   std::map<Key, Priced> priced_;
   Strategy strategy_;
   Priced* now_ = nullptr;
+  ByRecomputation<ModelActivations>* offloaded_ = nullptr;  // of `now_`; null: nothing is offloaded
 };
 
 }  // namespace headroom

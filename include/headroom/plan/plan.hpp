@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -151,8 +152,15 @@ struct AllocatorUse {
   friend bool operator==(const AllocatorUse&, const AllocatorUse&) = default;
 };
 
+// Op tables of a request's layers. All that are known of equal requests are equal.
+struct PlanLayers {
+  std::shared_ptr<const ModelLayers> tables;
+  friend bool operator==(const PlanLayers&, const PlanLayers&) { return true; }
+};
+
 struct Plan {
   Request request;
+  PlanLayers layers;
   std::vector<RankMemory> ranks;  // by pipeline rank; tensor- and data-parallel ranks are alike
   std::size_t peak_rank = 0;      // first rank that holds the most
   Verdict verdict = Verdict::fits;

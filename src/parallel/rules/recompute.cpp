@@ -247,14 +247,22 @@ constexpr std::array kept_module_rows{
          "cannot be combined with `recompute_window`",
          "Passes of a window save other tensors than the rest"}};
 
-// Returns whether the ops of a part save anything for the backward pass when those are recomputed.
+// Returns whether the ops of a part save anything for the backward pass when those are recomputed. An op holds
+// what it saves, or what it reads if it is recomputed (holders_of).
 bool saves_anything(const LayerKind& kind, OpSet part, const RecomputedOps& recomputed) {
-  for (ValueId value = 0; value < static_cast<ValueId>(kind.ops.values().size()); ++value) {
+  const auto is_kept = [&](ValueId value) {
     const ValueUse use = use_of(kind.ops, value);
     const Fate fate = fate_of(use, recomputed);
     const auto index = static_cast<std::size_t>(value);
     const bool cached = recomputed.cached.contains(index) || recomputed.half_cached.contains(index);
-    if (((fate.needed && fate.kept) || cached) && (holders_of(use, recomputed) & part) != 0) return true;
+    return ((fate.needed && fate.kept) || cached) && (holders_of(use, recomputed) & part) != 0;
+  };
+  for (std::size_t i = 0; i < kind.ops.ops().size(); ++i) {
+    if ((part & op_bit(i)) == 0) continue;
+    const Op& op = kind.ops.ops()[i];
+    const auto saves = [&](const Save& save) { return is_kept(save.value); };
+    if (std::any_of(op.saves.begin(), op.saves.end(), saves)) return true;
+    if (std::any_of(op.inputs.begin(), op.inputs.end(), is_kept)) return true;
   }
   return false;
 }
@@ -276,14 +284,17 @@ constexpr std::array saved_part_rows{
     Rule{"offload_modules",
          [](const RuleCase& it) {
            const OffloadModule* const part = find_offload_module(it.name);
-           const std::vector<LayerKind>& kinds = it.tables.of_strategy().kinds;
-           if (part == nullptr || !contains(parts_of(it.tables.of_strategy()), it.name)) return true;
+           if (part == nullptr) return true;
            const Sharding sharding = sharding_of(it.model, it.strategy);
-           return std::any_of(kinds.begin(), kinds.end(), [&](const LayerKind& kind) {
-             return kind.position == KindPosition::layer &&
-                    saves_anything(kind, ops_of(*part, kind.ops),
-                                   recomputed_ops_of(kind, it.strategy.recompute, sharding));
-           });
+           bool had = false;
+           for (const LayerKind& kind : it.tables.of_strategy().kinds) {
+             const OpSet ops = kind.position == KindPosition::layer ? ops_of(*part, kind.ops) : OpSet();
+             if (ops == 0) continue;
+             had = true;
+             if (saves_anything(kind, ops, recomputed_ops_of(kind, it.strategy.recompute, sharding)))
+               return true;
+           }
+           return !had;
          },
          "{} saves nothing with this recomputation: remove it", of_modules,
          [](const RuleCase& it) { return shown(it.name); }}};
