@@ -1,7 +1,10 @@
 // The program: parses the command line, runs one subcommand, and turns failures into messages and exit codes.
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -59,6 +62,38 @@ constexpr const char* first_page = R"(Headroom plans memory and throughput of LL
       The flags of a command. The commands: headroom --help
 )";
 
+struct Subcommand {
+  std::string_view name;
+  void (*add)(Command program, ExitCode& exit_code);
+};
+constexpr std::array subcommands{Subcommand{"plan", add_plan},
+                                 Subcommand{"estimate", add_estimate},
+                                 Subcommand{"explain", add_explain},
+                                 Subcommand{"compare", add_compare},
+                                 Subcommand{"frontier", add_frontier},
+                                 Subcommand{"trace", add_trace},
+                                 Subcommand{"sweep", add_sweep},
+                                 Subcommand{"merge", add_merge},
+                                 Subcommand{"calibrate", add_calibrate},
+                                 Subcommand{"check", add_check},
+                                 Subcommand{"import", add_import},
+                                 Subcommand{"list", add_list},
+                                 Subcommand{"schema", add_schema},
+                                 Subcommand{"system", add_system},
+                                 Subcommand{"validate", add_validate},
+                                 Subcommand{"completions", add_completions},
+                                 Subcommand{"man", add_man}};
+
+// Adds the command that the first argument names, or all of them if it names none. The flags of all take longer
+// than a short answer. Completions and manual pages list every command.
+void add_commands(Command program, std::string_view first, ExitCode& exit_code) {
+  const auto lists_all = [](const Subcommand& it) { return it.add == add_completions || it.add == add_man; };
+  const auto asked = std::find_if(subcommands.begin(), subcommands.end(),
+                                  [&](const Subcommand& it) { return it.name == first && !lists_all(it); });
+  if (asked != subcommands.end()) return asked->add(program, exit_code);
+  for (const Subcommand& it : subcommands) it.add(program, exit_code);
+}
+
 ExitCode run(int argc, const char* const* argv) {
   if (argc == 1) {
     fmt::print("{}", first_page);
@@ -73,23 +108,7 @@ ExitCode run(int argc, const char* const* argv) {
       "-t 8 -p 8 --sp --recompute selective\n  headroom list "
       "models\n  headroom help plan");
   ExitCode exit_code = ExitCode::done;
-  add_plan(program, exit_code);
-  add_estimate(program, exit_code);
-  add_explain(program, exit_code);
-  add_compare(program, exit_code);
-  add_frontier(program, exit_code);
-  add_trace(program, exit_code);
-  add_sweep(program, exit_code);
-  add_merge(program, exit_code);
-  add_calibrate(program, exit_code);
-  add_check(program, exit_code);
-  add_import(program, exit_code);
-  add_list(program, exit_code);
-  add_schema(program, exit_code);
-  add_system(program, exit_code);
-  add_validate(program, exit_code);
-  add_completions(program, exit_code);
-  add_man(program, exit_code);
+  add_commands(program, argv[1], exit_code);
   try {
     command_line.run(argc, argv);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
