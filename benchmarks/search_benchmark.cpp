@@ -6,6 +6,7 @@
 //   whole_space    search() over the space. What does not fit is not timed, and what is too slow at the least is not
 //                  timed exactly: `timed` are those whose memory, time and MFU are known, `memory_only` the others
 //   parts          the shares of evaluate_all's time
+//   offloading     search() with offloaded modules, over one without
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -156,6 +157,27 @@ void parts(benchmark::State& state, const char* model, std::int64_t devices) {
   share("pricing_layers", cold - warm[3]);
 }
 
+// What a strategy costs where offloading is searched: `over_plain`, the time for each over that without.
+void offloading(benchmark::State& state, const char* model, std::int64_t devices) {
+  Request request{.model = read_model(model),
+                  .system = read_system("dgx-h100-80g"),
+                  .software = read_software("megatron-core-2025"),
+                  .strategy = {},
+                  .workload = {.global_batch = 8 * devices, .sequence = 4096}};
+  const auto seconds_each = [&](bool offload) {
+    const std::clock_t start = std::clock();
+    const SearchResult result = search(request, {.devices = devices, .offload = offload});
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / static_cast<double>(result.evaluated);
+  };
+  double plain = 0;
+  double with = 0;
+  for (auto _ : state) {
+    plain += seconds_each(false);
+    with += seconds_each(true);
+  }
+  state.counters["over_plain"] = with / plain;
+}
+
 // The most bytes that a search holds beyond its request, for spaces of growing size: batches with ever more divisors.
 // What is kept are the prices of layers, for each t, b and sequence parallelism, and no strategy but the best.
 void bytes_held(benchmark::State& state) {
@@ -194,6 +216,8 @@ BENCHMARK_CAPTURE(whole_space, 175b_on_64, "gpt3-175b", 64, false)->Apply(over_t
 BENCHMARK_CAPTURE(whole_space, 530b_on_2240, "mt-nlg-530b", 2240, false)->Apply(over_threads);
 BENCHMARK_CAPTURE(whole_space, 1t_on_3072, "gpt-1t", 3072, false)->Apply(over_threads);
 BENCHMARK_CAPTURE(whole_space, 175b_on_64_windows, "gpt3-175b", 64, true)->Apply(over_threads);
+
+BENCHMARK_CAPTURE(offloading, mixtral_on_8, "mixtral-8x7b", 8)->Apply(of_spaces);
 
 BENCHMARK(bytes_held)->ArgName("batch/64")->Arg(1)->Arg(6)->Arg(60)->Arg(840)->Unit(benchmark::kMillisecond);
 

@@ -16,20 +16,28 @@ constexpr std::size_t most_alternatives = 3;
 
 }  // namespace
 
-std::vector<LoadedPlan> plans_by_load(const Request& request) {
+std::vector<LoadedPlan> plans_by_load(const Plan& plan) {
+  const Request& request = plan.request;
   const std::int64_t ranks = request.strategy.expert_parallel;
   std::vector<LoadedPlan> loads;
   if (ranks == 1 || !any_experts(request.model) || request.strategy.moe_pad_to_capacity) return loads;
-  for (const auto& [load, name] : spellings<ExpertLoad>) {
+  for (const auto& spelling : spellings<ExpertLoad>) {
+    const ExpertLoad load = spelling.first;
     Request loaded = request;
     loaded.workload.moe_imbalance = {.load = load};
-    const Evaluation evaluation = settled(evaluate(loaded));
-    const Plan& plan = account(evaluation);
-    loads.push_back({.load = load,
-                     .imbalance = fullest_rank(loaded.workload.moe_imbalance, loaded.model, ranks),
-                     .peak = peak(plan),
-                     .verdict = plan.verdict});
-    if (plan.timing) loads.back().iteration = plan.timing->iteration.total;
+    const auto add = [&](const Plan& at_load, Verdict verdict) {
+      loads.push_back({.load = load,
+                       .imbalance = fullest_rank(loaded.workload.moe_imbalance, loaded.model, ranks),
+                       .peak = peak(at_load),
+                       .verdict = verdict});
+      if (at_load.timing) loads.back().iteration = at_load.timing->iteration.total;
+    };
+    if (loaded.workload == request.workload) {
+      add(plan, plan.verdict);
+    } else {
+      const Evaluation evaluation = evaluate(loaded);
+      add(account(evaluation), settled_verdict(evaluation));
+    }
   }
   return loads;
 }
@@ -48,8 +56,7 @@ std::vector<std::string> sharding_stacks(const Request& request, std::int64_t de
     const std::optional<Strategy> fitting = Feasibility(other).fitting_strategy(space);
     if (!fitting) continue;
     other.strategy = *fitting;
-    const Evaluation evaluation = settled(evaluate(other));
-    if (account(evaluation).verdict == Verdict::fits) stacks.emplace_back(name);
+    if (settled_verdict(evaluate(other)) == Verdict::fits) stacks.emplace_back(name);
   }
   return stacks;
 }
@@ -73,7 +80,7 @@ EstimateReply estimated(Evaluation evaluation, const Training& training) {
 EstimateReply answer(const EstimateQuestion& question) {
   EstimateReply reply = estimated(evaluate(question.request), question.training);
   const Plan& plan = account(reply.evaluation);
-  reply.loads = plans_by_load(question.request);
+  reply.loads = plans_by_load(plan);
   reply.looked_for_alternatives = question.with_alternatives;
   if (question.with_alternatives) {
     reply.alternatives =

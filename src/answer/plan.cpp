@@ -254,7 +254,7 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
   reply.accounts = accounts_of(reply, std::max(question.accounts, least_accounts));
   if (!reply.accounts.empty()) {
     EstimateReply& best = reply.accounts.front();
-    best.loads = plans_by_load(account(best.evaluation).request);
+    best.loads = plans_by_load(account(best.evaluation));
   }
   if (question.with_launch && !reply.accounts.empty()) {
     const Request& best = account(reply.accounts.front().evaluation).request;
@@ -284,7 +284,7 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
     if (reply.result.nearest) {
       Request request = reply.base;
       request.strategy = reply.result.nearest->strategy;
-      const Evaluation evaluation = settled(evaluate(request));
+      const Evaluation evaluation = evaluate(request);
       const auto* const lacking = std::get_if<Infeasible>(&evaluation);
       reply.nearest_lacks_host = lacking != nullptr && lacking->limit == "host_memory";
       if (!reply.nearest_lacks_host && reply.space.devices > 1)

@@ -51,9 +51,11 @@ class Trial {
     std::vector<Alternative> result;
     std::vector<Alternative> marginal;
     for (std::size_t i = 0; i < std::min(found.size(), most_settled) && result.size() < most; ++i) {
-      Evaluation evaluation = settled(composer_.evaluate(found[i].strategy));
+      Evaluation evaluation = composer_.evaluate(found[i].strategy);
       auto* const plan = std::get_if<Plan>(&evaluation);
       if (plan == nullptr) continue;
+      plan->verdict = settled_verdict(evaluation);
+      if (plan->verdict == Verdict::does_not_fit) continue;
       std::vector<Alternative>& list = plan->verdict == found[i].verdict ? result : marginal;
       list.push_back({.changes = found[i].changes, .plan = std::move(*plan)});
     }

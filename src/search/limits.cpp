@@ -27,9 +27,9 @@ std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
     if (verdict_of(plan.request, needed) != Verdict::does_not_fit) {
       // The tensors have room. Whether PyTorch's reserved memory has room is known only after following the
       // allocator.
-      const std::optional<Bytes> held = held_bytes(account(settled(composer.evaluate(strategy))));
-      if (!held || *held <= plan.request.system.memory) continue;
-      needed = *held;
+      const std::optional<DeviceUse> fullest = fullest_device(account(composer.evaluate(strategy)));
+      if (!fullest || fullest->bytes <= plan.request.system.memory) continue;
+      needed = fullest->bytes;
     }
     fastest = BlockedChange{change, iteration, needed - plan.request.system.memory, peak.of_host};
   }
@@ -54,7 +54,7 @@ std::optional<NarrowerPlan> in_fp8(const Plan& plan) {
   if (fastest) {
     Request narrower = request;
     narrower.strategy.precision = fastest->precision;
-    fastest->verdict = account(settled(evaluate(narrower))).verdict;
+    fastest->verdict = settled_verdict(evaluate(narrower));
   }
   return fastest;
 }
@@ -131,7 +131,7 @@ std::vector<LeftOut> left_out(const Plan& plan, const Space& space) {
   std::set<std::string> fields;
   for (const auto& [change, iteration, peak] : list) {
     if (named.size() >= most_left_out || fields.contains(change.front().field)) continue;
-    if (account(settled(evaluate(with_left_out(request, change)))).verdict > plan.verdict) continue;
+    if (settled_verdict(evaluate(with_left_out(request, change))) > plan.verdict) continue;
     fields.insert(change.front().field);
     named.push_back({.change = flags_of_change(change), .iteration = iteration, .peak = peak});
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "headroom/plan/allocator_use.hpp"
 
@@ -11,14 +10,13 @@ namespace headroom {
 Candidate settled_candidate(const Request& base, Candidate candidate) {
   Request request = base;
   request.strategy = candidate.strategy;
-  Evaluation evaluation = evaluate(request);
+  const Evaluation evaluation = evaluate(request);
   const Plan& plan = account(evaluation);
   candidate.peak = peak(plan);
   candidate.peak_rank = plan.peak_rank;
-  if (const std::optional<DeviceUse> fullest = fullest_device(plan)) candidate.held = fullest->bytes;
-  // A candidate with room needs no simulation of what could make room.
-  if (candidate.held > base.system.memory) evaluation = settled(std::move(evaluation));
-  candidate.verdict = account(evaluation).verdict;
+  const Settling found = settling(evaluation);
+  if (found.fullest) candidate.held = found.fullest->bytes;
+  candidate.verdict = found.verdict;
   return candidate;
 }
 

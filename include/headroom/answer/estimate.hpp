@@ -50,8 +50,8 @@ struct EstimateReply {
 // Evaluates the strategy. Throws InputError, with every broken rule, if the strategy is not legal.
 EstimateReply answer(const EstimateQuestion& question);
 
-// Returns the plan at each load of its experts; empty if no ranks share experts.
-std::vector<LoadedPlan> plans_by_load(const Request& request);
+// Returns a settled plan at each load of its experts; empty if no ranks share experts.
+std::vector<LoadedPlan> plans_by_load(const Plan& plan);
 
 // Returns the names of stacks that shard weights over data-parallel ranks and on which some plan fits, for
 // the request's model, system, batch and so many GPUs. Returns nothing if the request's own stack shards

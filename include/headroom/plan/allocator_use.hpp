@@ -45,4 +45,14 @@ std::optional<Bytes> held_bytes(const Plan& plan);
 // not fit.
 Evaluation settled(Evaluation evaluation);
 
+// What settled() finds out, without the AllocatorUse of a plan that is not shown.
+struct Settling {
+  std::optional<DeviceUse> fullest;
+  Verdict verdict = Verdict::fits;
+};
+Settling settling(const Evaluation& evaluation);
+
+// Returns only the verdict. Follows no allocator if the tensors do not fit.
+Verdict settled_verdict(const Evaluation& evaluation);
+
 }  // namespace headroom

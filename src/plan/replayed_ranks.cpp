@@ -1,0 +1,130 @@
+#include "plan/replayed_ranks.hpp"
+
+#include <algorithm>
+
+#include "headroom/core/counts.hpp"
+#include "headroom/memory/caching_allocator.hpp"
+#include "headroom/memory/pass_events.hpp"
+#include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/parameters.hpp"
+#include "memory/kept_layers.hpp"
+
+namespace headroom {
+namespace {
+
+// Returns how many microbatches to replay. In the steady state of 1F1B and interleaved schedules, every group
+// of microbatches requests the same tensors in the same order. Memory that suffices for some groups suffices
+// for all later groups. GPipe and similar schedules hold all microbatches at once.
+std::int64_t replayed_microbatches(const Request& request) {
+  const std::int64_t count = microbatches(request.strategy, request.workload);
+  const ScheduleKind kind = request.strategy.schedule;
+  if (kind != ScheduleKind::one_forward_one_backward && kind != ScheduleKind::interleaved) return count;
+  constexpr std::int64_t groups = 6;
+  const std::int64_t group = group_size(request.strategy);
+  const std::int64_t most = groups * std::max(group, request.strategy.pipeline_parallel) + groups;
+  return count <= most ? count : count - (count - most + group - 1) / group * group;
+}
+
+std::vector<BlockEvent> block_events(const std::vector<MemoryEvent>& events) {
+  std::vector<BlockEvent> blocks;
+  blocks.reserve(events.size());
+  for (const MemoryEvent& event : events) {
+    blocks.push_back({.tensor = index(event.tensor),
+                      .bytes = frees(event) ? -1 : CachingAllocator::block_bytes(event.bytes)});
+  }
+  return blocks;
+}
+
+BlockEvents block_events(const PassEvents& events) {
+  BlockEvents blocks{.forward = block_events(events.forward),
+                     .backward = block_events(events.backward),
+                     .left = {},
+                     .weight_gradients = {},
+                     .tensors = index(events.tensors)};
+  std::vector<bool> alive(blocks.tensors);
+  for (const BlockEvent& event : blocks.forward) alive[event.tensor] = event.bytes >= 0;
+  for (std::size_t tensor = 0; tensor < blocks.tensors; ++tensor) {
+    if (alive[tensor]) blocks.left.push_back(tensor);
+  }
+  for (const int tensor : events.weight_gradients) blocks.weight_gradients.push_back(index(tensor));
+  return blocks;
+}
+
+void find_events(ReplayedRanks& ranks) {
+  const Request& request = ranks.plan.request;
+  const Strategy& strategy = request.strategy;
+  const Sharding sharding = sharding_of(request.model, strategy);
+  const Bindings letters = bindings(request.model, strategy, request.workload);
+  for (const LayerKind& kind : ranks.layers.kinds) {
+    const Bindings of_kind = bindings_of(kind.sizes, letters);
+    const Sharding shards = sharding_of(kind.sizes, sharding, strategy.tensor_parallel);
+    const auto events = [&](const RecomputedOps& recomputed) {
+      return block_events(
+          pass_events(kind, shards, recomputed, request.detail, request.software, of_kind, ranks.reduces));
+    };
+    ranks.events.emplace_back(events({}), events(recomputed_ops_of(kind, strategy.recompute, shards)));
+    KindParameters& held = ranks.parameters.emplace_back();
+    for (const Op& op : kind.ops.ops()) {
+      const double count = parameters(op, shards).evaluate(of_kind);
+      if (count <= 0) continue;
+      held.of_ops.push_back(count);
+      held.sum += count;
+    }
+  }
+  if (!has_units(strategy, request.workload, request.software)) return;
+  const ModelParameterExprs of_model =
+      model_parameter_exprs(ranks.layers, sharding, strategy.tensor_parallel);
+  ranks.units =
+      model_units(ranks.layers, evaluate(of_model, letters), strategy, request.workload, request.software);
+}
+
+}  // namespace
+
+ReplayedRanks replayed_ranks(const Plan& plan) {
+  const Request& request = plan.request;
+  ReplayedRanks ranks{
+      .plan = plan,
+      .layers = *plan.layers.tables,
+      .shape = same_liveness(schedule_shape(request.strategy, replayed_microbatches(request))),
+      .places = stage_places(*plan.layers.tables, request.strategy),
+      .reduces = reduces_in_passes(request.strategy, request.workload, request.software),
+      .gathers = gathers_in_passes(request.strategy),
+      .units = {},
+      .events = {},
+      .parameters = {}};
+  find_events(ranks);
+  return ranks;
+}
+
+std::vector<std::vector<StageMember>> members_of(const ReplayedRanks& ranks, std::int64_t rank) {
+  const Recomputation& recompute = ranks.plan.request.strategy.recompute;
+  const bool in_root = ranks.plan.request.software.sharding.ends_in_root;
+  std::vector<std::vector<StageMember>> chunks;
+  for (std::int64_t chunk = 0; chunk < ranks.shape.chunks; ++chunk) {
+    const StagePlace& place = ranks.places[index(stage_of(ranks.shape, rank, chunk))];
+    std::vector<StageMember>& members = chunks.emplace_back();
+    std::size_t tensors = 0;
+    const auto add = [&](StageMember member, std::int64_t count) {
+      for (std::int64_t n = 0; n < count; ++n) {
+        member.first = tensors;
+        members.push_back(member);
+        tensors += ranks.events_of(member).tensors;
+      }
+    };
+    const auto add_ends = [&](KindPosition position) {
+      for (std::size_t i = 0; i < ranks.layers.kinds.size(); ++i) {
+        if (ranks.layers.kinds[i].position != position) continue;
+        const bool again = is_layer(ranks.layers.kinds[i]) && recomputes_all_layers(recompute);
+        add({.kind = i, .recomputed = again, .rooted = in_root}, place.of_kind[i]);
+      }
+    };
+    add_ends(KindPosition::first);
+    visit_kept_layers(place, recompute, [&](const KeptLayers& of) {
+      add({.kind = of.kind, .recomputed = of.recomputed}, of.count);
+    });
+    add_ends(KindPosition::last);
+  }
+  return chunks;
+}
+
+}  // namespace headroom

@@ -1,0 +1,69 @@
+// What passes allocate and free on the ranks of a plan, ready for an allocator to serve (plan/allocator_replay.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "headroom/memory/units.hpp"
+#include "headroom/plan/plan.hpp"
+#include "headroom/schedule/order.hpp"
+
+namespace headroom {
+
+// Allocation of a block, or its release if `bytes` is negative.
+struct BlockEvent {
+  std::size_t tensor = 0;
+  std::int64_t bytes = 0;
+};
+
+// MemoryEvents of passes through one layer, in bytes of blocks.
+struct BlockEvents {
+  std::vector<BlockEvent> forward;
+  std::vector<BlockEvent> backward;
+  std::vector<std::size_t> left;              // tensors that the forward pass leaves
+  std::vector<std::size_t> weight_gradients;  // see PassEvents
+  std::size_t tensors = 0;
+};
+
+// Layer of a virtual stage, or the embedding or output layer at an end of the model.
+struct StageMember {
+  std::size_t kind = 0;
+  bool recomputed = false;
+  bool rooted = false;    // in the root unit
+  std::size_t first = 0;  // of its tensors, among those of the virtual stage
+};
+
+// Parameters of a kind of layer.
+struct KindParameters {
+  std::vector<double> of_ops;  // those that have parameters
+  double sum = 0;
+};
+
+// What the replays of a plan's ranks share.
+struct ReplayedRanks {
+  const Plan& plan;
+  const ModelLayers& layers;
+  ScheduleShape shape;  // with no more microbatches than a replay needs
+  std::vector<StagePlace> places;
+  bool reduces = false;  // passes reduce gradients
+  bool gathers = false;  // passes gather weights
+  ModelUnits units;
+  std::vector<std::pair<BlockEvents, BlockEvents>> events;  // by kind: plain and recomputed
+  std::vector<KindParameters> parameters;                   // by kind
+
+  [[nodiscard]] const BlockEvents& events_of(const StageMember& member) const {
+    const auto& [plain, recomputed] = events[member.kind];
+    return member.recomputed ? recomputed : plain;
+  }
+  [[nodiscard]] double parameters_of(const StageMember& member) const { return parameters[member.kind].sum; }
+};
+
+// Keeps a reference to the plan.
+ReplayedRanks replayed_ranks(const Plan& plan);
+
+// Returns the members of a rank's virtual stages.
+std::vector<std::vector<StageMember>> members_of(const ReplayedRanks& ranks, std::int64_t rank);
+
+}  // namespace headroom
