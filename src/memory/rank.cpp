@@ -1,6 +1,7 @@
 #include "headroom/memory/rank.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -61,21 +62,34 @@ RankActivations at_peak(const std::vector<PassActivations>& checkpointed,
   return result;
 }
 
-// Returns the window if its peak is within `available`. Otherwise returns the next smaller one that may be: windows
-// that hold all passes saved in full up to the moment that is too much save the same passes until then.
+// Returns the window if its peak is within `available`. Otherwise returns the next smaller one that may be.
+// Windows that hold all passes saved in full up to the moment that is too much save the same passes until then.
+// In the warm-up, smaller windows save the first of these passes in full, and checkpoints of the rest.
 std::int64_t largest_that_may_fit(const std::vector<PassActivations>& checkpointed,
                                   const std::vector<PassActivations>& full, std::int64_t window,
                                   const ScheduleShape& shape, std::int64_t rank, Bytes available) {
+  Bytes of_pass;  // the most that a pass saved in full takes beyond its checkpoints
+  for (std::size_t chunk = 0; chunk < full.size(); ++chunk)
+    of_pass = std::max(of_pass, total(full[chunk].left) - total(checkpointed[chunk].left));
   bool fits = true;
+  bool warm = false;
   std::int64_t stored = 0;
   std::int64_t most_stored = 0;
+  double too_many = 1;  // passes saved in full, at least, at the moment that is too much
   visit_activations(checkpointed, full, window, shape, rank, [&](const StepActivations& moment) {
     if (!fits) return;
     if (moment.stored) stored += moment.step.pass == Pass::forward ? 1 : -1;
     most_stored = std::max(most_stored, stored);
+    warm = warm || moment.step.pass != Pass::forward;
     fits = total(moment.highest) <= available;
+    constexpr double rounding = 1e-6;
+    if (!fits && !warm && of_pass > Bytes(0))
+      too_many = std::max(too_many, (total(moment.highest) - available) / of_pass - rounding);
   });
-  return fits ? window : std::max<std::int64_t>(most_stored - 1, 0);
+  if (fits) return window;
+  return too_many < static_cast<double>(most_stored)
+             ? most_stored - static_cast<std::int64_t>(std::ceil(too_many))
+             : 0;
 }
 
 }  // namespace
