@@ -263,9 +263,9 @@ bool launchable(const Request& request, const Strategy& strategy) {
                        size == least_group_size(p, microbatches(strategy, request.workload)));
 }
 
-bool can_replace(const Request& request, const Strategy& strategy) {
-  return devices(strategy) == devices(request.strategy) && illegalities(request, strategy).empty() &&
-         launchable(request, strategy);
+bool can_replace(const Request& request, const Strategy& strategy, KnownLayers* known) {
+  return devices(strategy) == devices(request.strategy) &&
+         holds(asked(request, strategy, known), all_rules) && launchable(request, strategy);
 }
 
 }  // namespace headroom

@@ -6,6 +6,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "plan/account.hpp"
 
 namespace headroom {
@@ -309,7 +310,8 @@ double Composer::mfu(Seconds iteration) {
 }
 
 Evaluation Composer::evaluate(const Strategy& strategy) {
-  if (std::vector<Problem> problems = illegalities(base_, strategy); !problems.empty()) {
+  const Asked question = asked(base_, strategy, &known_layers());
+  if (std::vector<Problem> problems = problems_of(question, all_rules); !problems.empty()) {
     throw InputError(std::move(problems));
   }
   set_layout(strategy);

@@ -32,7 +32,7 @@ class Trial {
 
   // Returns the strategy if it uses all GPUs, is legal, can be launched and fits.
   std::optional<Fitting> fitting(const Strategy& strategy) {
-    if (!can_replace(base_, strategy)) return std::nullopt;
+    if (!can_replace(base_, strategy, &composer_.known_layers())) return std::nullopt;
     composer_.set_layout(strategy);
     const Bytes peak = composer_.peak(strategy).bytes;
     const Verdict verdict = verdict_of(base_, peak);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/parallel/legality.hpp"
 #include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/changes.hpp"
 #include "headroom/plan/composer.hpp"
@@ -18,7 +19,7 @@ std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
   Composer composer(plan.request);
   for (const Edits& change : changes_on_same_devices(plan.request)) {
     const Strategy strategy = changed(plan.request, change).strategy;
-    if (!can_replace(plan.request, strategy)) continue;
+    if (!can_replace(plan.request, strategy, &composer.known_layers())) continue;
     composer.set_layout(strategy);
     const Seconds iteration = composer.iteration(strategy);
     if (iteration >= (fastest ? fastest->iteration : plan.timing->iteration.total)) continue;
@@ -102,8 +103,9 @@ std::vector<LeftOut> left_out(const Plan& plan, const Space& space) {
     const Strategy strategy = changed(request, change).strategy;
     // No launcher has windows, and no space tries them unasked.
     const bool window = strategy.recompute.window && !request.strategy.recompute.window;
-    const bool possible = window ? illegalities(request, strategy).empty()
-                                 : admits(open, any, strategy) && can_replace(request, strategy);
+    const bool possible =
+        window ? holds(asked(request, strategy, &composer.known_layers()), all_rules)
+               : admits(open, any, strategy) && can_replace(request, strategy, &composer.known_layers());
     if (strategy == request.strategy || !possible) return;
     composer.set_layout(strategy);
     const Bytes peak = composer.peak(strategy).bytes;

@@ -149,7 +149,8 @@ class Refinement {
     std::vector<Candidate> found;
     for (const Edits& change : changes_on_same_devices(now)) {
       const Strategy strategy = changed(now, change).strategy;
-      if (strategy == from.strategy || !admits(base_, space_, strategy) || !can_replace(now, strategy))
+      if (strategy == from.strategy || !admits(base_, space_, strategy) ||
+          !can_replace(now, strategy, &composer_.known_layers()))
         continue;
       if (std::optional<Candidate> one = within(from, strategy, worth_a_change * from.iteration))
         found.push_back(std::move(*one));

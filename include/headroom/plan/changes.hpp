@@ -27,7 +27,7 @@ std::vector<Edits> changes_of_offloading(const Request& request);
 bool launchable(const Request& request, const Strategy& strategy);
 
 // Returns whether a strategy can take the place of the request's: it is legal on the same number of GPUs, and
-// launchable().
-bool can_replace(const Request& request, const Strategy& strategy);
+// launchable(). `known`: layers of the request's model on its stack, or null.
+bool can_replace(const Request& request, const Strategy& strategy, KnownLayers* known = nullptr);
 
 }  // namespace headroom

@@ -60,6 +60,9 @@ class Composer {
   Seconds least_iteration(const Strategy& strategy);
   [[nodiscard]] double mfu(Seconds iteration);
 
+  // Returns the op tables that the composer has built, for rules that read them.
+  KnownLayers& known_layers() { return layers_.known_layers(); }
+
   // Parts of the layout last set, for callers that assemble virtual stages which no Recomputation names.
   [[nodiscard]] const ScheduleShape& shape() const { return shape_; }
   LayerPrices& layers() { return layers_; }  // what the layers save and cost

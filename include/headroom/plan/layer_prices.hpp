@@ -31,6 +31,7 @@ class LayerPrices {
   [[nodiscard]] const ModelLayers& layers() const {
     return now_ == nullptr ? known_.usual() : *now_->symbolic->layers;
   }
+  KnownLayers& known_layers() { return known_; }
   // Returns the layers of the strategy last selected.
   [[nodiscard]] const std::shared_ptr<const ModelLayers>& shared_layers() const {
     return now_->symbolic->layers;

@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-// Plan that fits, and the changes to the request that lead to it.
+// Plan that fits by settled_verdict(), and the changes that lead to it. It has no AllocatorUse.
 struct Alternative {
   std::vector<Edits> changes;
   Plan plan;
