@@ -30,7 +30,7 @@ RunErrors errors_of_runs(const std::vector<RunError>& runs, bool fitted, double 
 
 }  // namespace
 
-CalibrateReply answer(const CalibrateQuestion& question) {
+CalibrateReply answer(const CalibrateQuestion& question, const Watch& watch) {
   std::vector<SampleSet> sets = question.sets;
   std::vector<Problem> problems;
   for (const Profile& profile : question.profiles) {
@@ -38,10 +38,10 @@ CalibrateReply answer(const CalibrateQuestion& question) {
     sets.push_back(profile.samples);
   }
   if (!problems.empty()) throw InputError(std::move(problems));
-  return {.calibration = calibrate(sets, question.base), .profiles = question.profiles};
+  return {.calibration = calibrate(sets, question.base, watch), .profiles = question.profiles};
 }
 
-CalibrateToRunsReply answer(const CalibrateToRunsQuestion& question) {
+CalibrateToRunsReply answer(const CalibrateToRunsQuestion& question, const Watch& watch) {
   const auto& [fitted, held_out, skipped] = question.runs;
   if (fitted.empty() && !skipped.empty()) {
     const std::size_t count = held_out.size() + skipped.size();
@@ -49,9 +49,9 @@ CalibrateToRunsReply answer(const CalibrateToRunsQuestion& question) {
                                          skipped.front().name +
                                          "', for one, is skipped: " + text_of(skipped.front()));
   }
-  CalibrateToRunsReply reply{
-      .calibration = calibrate_to_runs(fitted, held_out, question.base, embedded_spreads(), question.files),
-      .skipped = skipped};
+  CalibrateToRunsReply reply{.calibration = calibrate_to_runs(fitted, held_out, question.base,
+                                                              embedded_spreads(), question.files, watch),
+                             .skipped = skipped};
   const std::vector<RunError>& runs = reply.calibration.runs;
   reply.fitted_before = errors_of_runs(runs, true, &RunError::before);
   reply.fitted_after = errors_of_runs(runs, true, &RunError::after);

@@ -35,13 +35,14 @@ std::vector<std::size_t> best_exchanges(const std::vector<FrontierRow>& points) 
   return hull;
 }
 
-FrontierReply answer(const FrontierQuestion& question) {
+FrontierReply answer(const FrontierQuestion& question, const Watch& watch) {
+  tell(watch, "pricing sets of ops");
   const Frontier frontier(question.request);
   FrontierReply reply{.request = frontier.request(),
                       .layers = frontier.layers(),
                       .fronts = frontier.layer_fronts(),
                       .combinations = frontier.choices().size()};
-  const std::vector<FrontierPoint> front = frontier.uniform();
+  const std::vector<FrontierPoint> front = frontier.uniform(watch);
   const auto best_within = [&](Bytes budget) {
     FrontierBudget best{.budget = budget, .uniform = {}, .staged = frontier.staged(budget)};
     if (const FrontierPoint* point = within(front, budget)) best.uniform = *point;
@@ -58,10 +59,11 @@ FrontierReply answer(const FrontierQuestion& question) {
   if (budgets.empty()) budgets.push_back(question.request.system.memory);
   for (const Bytes budget : budgets) {
     reply.budgets.push_back(best_within(budget));
-    if (question.window) reply.budgets.back().windowed = frontier.windowed(budget);
+    if (question.window) reply.budgets.back().windowed = frontier.windowed(budget, watch);
   }
-  reply.batches = batch_choices(question.request, budgets.front());
+  reply.batches = batch_choices(question.request, budgets.front(), watch);
   reply.fastest = fastest_of(reply.batches);
+  reply.stopped = stops(watch);
   return reply;
 }
 

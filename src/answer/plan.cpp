@@ -1,6 +1,7 @@
 #include "headroom/answer/plan.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -167,9 +168,9 @@ std::optional<std::size_t> cheapest_of(const PlanReply& reply) {
 
 // Takes the plans on fewer devices than were asked for where those train faster. The batch follows the devices where nobody named one,
 // and no strategy with it.
-void leave_idle(PlanReply& reply, bool batch_is_free, unsigned threads) {
+void leave_idle(PlanReply& reply, bool batch_is_free, const SearchOptions& options) {
   std::optional<FewerDevices> fewer = fewer_devices(
-      reply.base, reply.space, reply.result, batch_is_free ? BatchOf::devices : BatchOf::request, threads);
+      reply.base, reply.space, reply.result, batch_is_free ? BatchOf::devices : BatchOf::request, options);
   if (!fewer) return;
   reply.idle = IdleDevices{.asked = reply.space.devices, .with_all_batch = reply.base.workload.global_batch};
   if (!reply.result.plans.empty()) reply.idle->with_all = reply.result.plans.front().iteration;
@@ -183,7 +184,7 @@ void leave_idle(PlanReply& reply, bool batch_is_free, unsigned threads) {
 
 }  // namespace
 
-PlanTask task_of(const PlanQuestion& question) {
+PlanTask task_of(const PlanQuestion& question, const Watch& watch) {
   PlanTask task{
       .base = question.base, .space = question.space, .comparison = comparison_of(question), .found = {}};
   EXPECTS(question.offers.size() <= 1 || !(question.find || question.deadline));
@@ -193,12 +194,33 @@ PlanTask task_of(const PlanQuestion& question) {
       inverse && (inverse->extreme == Extreme::max_sequence || inverse->extreme == Extreme::max_layers);
   check_values(task.base, task.space, task.comparison, of_size ? ModelSize::asked : ModelSize::given);
   if (!inverse) return task;
-  task.found = find_held(task.base, task.space, *inverse, task.comparison.global_batches);
+  task.found = find_held(task.base, task.space, *inverse, task.comparison.global_batches, watch);
   put_found(task);
   return task;
 }
 
+namespace {
+
+// Returns the first plan that a search comes to where its question was answered only so far.
+SearchResult first_plan(const PlanTask& task, const SearchOptions& options) {
+  if (!task.found->value && !task.found->micro_batch) {
+    SearchResult nothing;
+    nothing.undecided = Undecided{};
+    return nothing;
+  }
+  std::atomic<bool> found = false;
+  SearchOptions first{.threads = options.threads, .bounds = true};
+  first.watch.stops = [&] { return found.load(); };
+  first.progress = [&](const SearchProgress& progress) { found = progress.best != nullptr; };
+  return variants_of(task.comparison).size() > 1
+             ? search_variants(task.base, task.space, task.comparison, first)
+             : search(task.base, task.space, first);
+}
+
+}  // namespace
+
 SearchResult search(const PlanTask& task, const SearchOptions& options) {
+  if (task.found && task.found->stopped) return first_plan(task, options);
   // A part of one search can be told from the whole.
   return variants_of(task.comparison).size() > 1
              ? search_variants(task.base, task.space, task.comparison, options)
@@ -206,7 +228,7 @@ SearchResult search(const PlanTask& task, const SearchOptions& options) {
 }
 
 PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult result,
-                   const std::optional<AskedStrategy>& why, unsigned threads) {
+                   const std::optional<AskedStrategy>& why, const SearchOptions& options) {
   PlanReply reply{.base = std::move(task.base),
                   .space = std::move(task.space),
                   .comparison = std::move(task.comparison),
@@ -218,9 +240,9 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
   reply.variants = variants_of(reply.comparison);
   const Request asked = reply.base;
   const Space asked_space = reply.space;
-  if (!compares(reply)) widen(reply.result, reply.base, reply.space, threads);
-  if (!question.use_all_devices && !compares(reply) && !reply.found)
-    leave_idle(reply, question.default_batch && !why, threads);
+  if (!compares(reply)) widen(reply.result, reply.base, reply.space, options);
+  if (!question.use_all_devices && !compares(reply) && !reply.found && !reply.result.undecided)
+    leave_idle(reply, question.default_batch && !why, options);
   const auto searched_of = [&](const Candidate& candidate) {
     const Variant& variant = variant_of(reply, candidate);
     return Searched{.base = request_of(reply.base, reply.comparison, variant),
@@ -234,7 +256,8 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
     };
     return merit(x) < merit(y);
   };
-  confirm(reply.result, question.shown, searched_of, better, threads);
+  confirm(reply.result, question.shown, searched_of, better, options.threads, options.watch);
+  tell(options.watch, explaining);
   // Of power nothing is said where not all systems tell theirs.
   const bool all_have_tdp = std::all_of(reply.comparison.offers.begin(), reply.comparison.offers.end(),
                                         [](const Offer& offer) { return offer.system.tdp.has_value(); });
@@ -271,7 +294,10 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
   reply.pareto_outlooks = outlooks_of(reply, reply.result.pareto);
   if (compares_batches(reply) && !reply.result.plans.empty()) compare_batches(reply, question.around_batch);
   if (!reply.result.plans.empty()) reply.cheapest = cheapest_of(reply);
-  if (!reply.accounts.empty()) {
+  leave_undecided(reply.result, options.watch);
+  if (reply.result.undecided) {
+    // What follows speaks of a finished search.
+  } else if (!reply.accounts.empty()) {
     const Plan& best = account(reply.accounts.front().evaluation);
     reply.blocked = blocked_by_memory(best);
     if (reply.space.precision.empty()) reply.in_fp8 = in_fp8(best);
@@ -300,7 +326,7 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
                               !offloads(reply.base.strategy.offload) &&
                               Feasibility(reply.base).fits(offloading);
     }
-    if (!reply.found && !compares(reply)) reply.relief = relief(reply.base, reply.space);
+    if (!reply.found && !compares(reply)) reply.relief = relief(reply.base, reply.space, options.watch);
     // What no value helps was said once.
     if (reply.obstacle) std::erase_if(reply.relief, [](const Found& found) { return !found.value; });
   }
@@ -323,7 +349,7 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
 PlanReply answer(const PlanQuestion& question, const SearchOptions& options) {
   PlanTask task = task_of(question);
   SearchResult result = search(task, options);
-  return reply_to(question, std::move(task), std::move(result), question.why, options.threads);
+  return reply_to(question, std::move(task), std::move(result), question.why, options);
 }
 
 const Variant& variant_of(const PlanReply& reply, const Candidate& candidate) {
@@ -368,6 +394,13 @@ bool compares_devices(const PlanReply& reply) { return reply.comparison.device_c
 bool compares_batches(const PlanReply& reply) { return reply.comparison.global_batches.size() > 1; }
 bool compares_systems(const PlanReply& reply) { return reply.comparison.offers.size() > 1; }
 bool compares(const PlanReply& reply) { return reply.variants.size() > 1; }
+
+std::optional<double> gap(const PlanReply& reply) {
+  const SearchResult& result = reply.result;
+  if (!result.undecided || !result.undecided->least || result.plans.empty()) return {};
+  const Seconds least = *result.undecided->least;
+  return std::max(0.0, result.plans.front().iteration / least - 1);
+}
 
 bool unanswered(const PlanReply& reply) {
   return reply.found && !reply.found->value && !reply.found->micro_batch;

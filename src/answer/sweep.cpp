@@ -107,13 +107,15 @@ SweepRow row_of(const Request& base, const SearchResult& result, const Training&
   return row;
 }
 
-SweepRow answer(const PointQuestion& question) {
+SweepRow answer(const PointQuestion& question, const Watch& watch) {
   const auto& [request, space, training] = question;
   if (!space) return row_of(settled(evaluate(request)), training);
   if (std::vector<Problem> problems = value_illegalities(request, *space); !problems.empty())
     throw InputError(std::move(problems));
-  SearchResult result = search(request, *space);
-  widen(result, request, *space, 1);
+  const SearchOptions options{.watch = watch};
+  SearchResult result = search(request, *space, options);
+  widen(result, request, *space, options);
+  if (result.undecided) return {};
   confirm(result, {.plans = 1, .pareto = 0}, request, *space, 1);
   return row_of(request, result, training);
 }
@@ -141,9 +143,9 @@ PointAt varied(PointQuestion base, const Grid& grid) {
   };
 }
 
-SweepRow row_at(const Grid& grid, const PointAt& at, std::int64_t point) {
+SweepRow row_at(const Grid& grid, const PointAt& at, std::int64_t point, const Watch& watch) {
   try {
-    return answer(at(point_of(grid, point)));
+    return answer(at(point_of(grid, point)), watch);
   } catch (const InputError& error) {
     return {.verdict = {}, .strategy = {}, .figures = {}, .problems = error.problems()};
   }

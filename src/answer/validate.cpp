@@ -20,11 +20,11 @@ Coverage coverage_of(const std::vector<Comparison>& rows, Measure measure) {
 
 }  // namespace
 
-ValidateReply answer(const ValidateQuestion& question) {
+ValidateReply answer(const ValidateQuestion& question, const Watch& watch) {
   const auto& [cases, targets] = question.measurements;
   ValidateReply reply{.runs = cases.size(),
                       .groups = {},
-                      .rows = compare(cases, targets, embedded_spreads(), question.group_by),
+                      .rows = compare(cases, targets, embedded_spreads(), question.group_by, watch),
                       .coverage = {},
                       .skipped = question.skipped,
                       .unread = question.unread};

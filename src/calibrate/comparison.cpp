@@ -97,11 +97,12 @@ std::string group_of(const MeasuredCase& it, Measure measure, const Target* targ
   return rows + (is_bytes(measure) ? ", memory" : ", " + std::string(name_of(measure)));
 }
 
-std::vector<Evaluation> evaluations_of(const std::vector<MeasuredCase>& cases) {
+std::vector<Evaluation> evaluations_of(const std::vector<MeasuredCase>& cases, const Watch& watch) {
   std::vector<Evaluation> evaluations;
   std::vector<Problem> problems;
   for (const MeasuredCase& it : cases) {
     EXPECTS(it.request.system.performance);
+    tell(watch, "predicting run", std::ssize(evaluations), std::ssize(cases));
     try {
       evaluations.push_back(evaluate(it.request));
     } catch (const InputError& error) {
@@ -125,8 +126,9 @@ std::size_t baseline_of(const std::vector<MeasuredCase>& cases, std::size_t inde
 }  // namespace
 
 std::vector<Comparison> compare(const std::vector<MeasuredCase>& cases, const std::vector<Target>& targets,
-                                const Spreads& spreads, const std::vector<RunTrait>& traits) {
-  const std::vector<Evaluation> evaluations = evaluations_of(cases);
+                                const Spreads& spreads, const std::vector<RunTrait>& traits,
+                                const Watch& watch) {
+  const std::vector<Evaluation> evaluations = evaluations_of(cases, watch);
   std::vector<Comparison> rows;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Plan& plan = account(evaluations[i]);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -62,6 +63,10 @@ void fit_stage(const Stage& stage, Performance& performance) {
   }
 }
 
+constexpr std::string_view fit_step = "fit";
+constexpr std::int64_t fit_count =
+    1 + static_cast<std::int64_t>(parts);  // to all samples, and without each part
+
 std::vector<Sample> all_samples(const std::vector<SampleSet>& sets) {
   std::vector<Sample> all;
   for (const SampleSet& set : sets) all.insert(all.end(), set.samples.begin(), set.samples.end());
@@ -69,9 +74,11 @@ std::vector<Sample> all_samples(const std::vector<SampleSet>& sets) {
 }
 
 // Returns the samples, each predicted by rates fitted without its shape.
-std::vector<ReplayedSample> held_out_rows(const std::vector<Sample>& samples, const Performance& base) {
+std::vector<ReplayedSample> held_out_rows(const std::vector<Sample>& samples, const Performance& base,
+                                          const Watch& watch) {
   std::vector<ReplayedSample> rows;
   for (std::uint64_t part = 0; part < parts; ++part) {
+    tell(watch, fit_step, static_cast<std::int64_t>(part) + 1, fit_count);
     std::vector<Sample> seen;
     std::vector<Sample> unseen;
     for (const Sample& sample : samples)
@@ -252,21 +259,22 @@ Rates fit_rates(const std::vector<Sample>& samples, const Performance& base) {
   return performance.rates;
 }
 
-Calibration calibrate(const std::vector<SampleSet>& sets, const System& base) {
+Calibration calibrate(const std::vector<SampleSet>& sets, const System& base, const Watch& watch) {
   EXPECTS(base.performance.has_value());
   Calibration result{.system = base, .warnings = check_samples(sets, base)};
   const std::vector<Sample> samples = all_samples(sets);
   const SortedSamples by_rate = sorted(samples);
   Performance& performance = *result.system.performance;
   performance.run_spread.reset();  // of other rates
+  tell(watch, fit_step, 0, fit_count);
   performance.rates = fit_rates(samples, *base.performance);
   const Performance unfitted = with_rates_of(by_rate, *base.performance);
   set_ranges(by_rate, performance.rates);
-  std::vector<ReplayedSample> held_out = held_out_rows(samples, *base.performance);
+  std::vector<ReplayedSample> held_out = held_out_rows(samples, *base.performance, watch);
   const std::vector<Stage> stages = stages_of(by_rate, performance);
   const std::vector<MissedStage> missed = missed_stages(stages, held_out, performance, sets);
   if (const auto others = sets_that_are_met(missed, stages.size(), sets)) {
-    Calibration rest = calibrate(*others, base);
+    Calibration rest = calibrate(*others, base, watch);
     for (const MissedStage& stage : missed) {
       rest.warnings.push_back(fmt::format("{} are left out, and their rates stay those of {}: {}: {}",
                                           stage.what, base.name, stage.problem.where, stage.problem.rule));

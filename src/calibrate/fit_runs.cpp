@@ -110,13 +110,15 @@ class Fit {
 };
 
 // Predicts each configuration with efficiencies fitted to the others; absent if there are no others.
-std::vector<std::optional<double>> left_out_errors(const std::vector<MeasuredCase>& runs, const Fit& fit) {
+std::vector<std::optional<double>> left_out_errors(const std::vector<MeasuredCase>& runs, const Fit& fit,
+                                                   const Watch& watch) {
   std::vector<std::optional<double>> errors(runs.size());
   const Indices& configurations = fit.configurations();
   const std::size_t different = 1 + *std::max_element(configurations.begin(), configurations.end());
   if (different == 1) return errors;
   const std::size_t parts = std::min(different, most_parts);
   for (std::size_t part = 0; part < parts; ++part) {
+    tell(watch, "fitting without part", static_cast<std::int64_t>(part), static_cast<std::int64_t>(parts));
     Indices seen;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (configurations[i] % parts != part) seen.push_back(i);
@@ -254,7 +256,7 @@ std::string unexplained(const MeasuredCase& run, const System& base) {
 
 RunCalibration calibrate_to_runs(const std::vector<MeasuredCase>& fitted,
                                  const std::vector<MeasuredCase>& held_out, const System& base,
-                                 const Spreads& spreads, const std::string& file) {
+                                 const Spreads& spreads, const std::string& file, const Watch& watch) {
   EXPECTS(base.performance.has_value());
   check_names(fitted, held_out, file);
   const Rates& before = base.performance->rates;
@@ -272,7 +274,7 @@ RunCalibration calibrate_to_runs(const std::vector<MeasuredCase>& fitted,
   Rates& rates = result.system.performance->rates;
   rates = fit.rates(all, told);
 
-  const std::vector<std::optional<double>> left_out = left_out_errors(fitted, fit);
+  const std::vector<std::optional<double>> left_out = left_out_errors(fitted, fit, watch);
   const auto add = [&](const std::vector<MeasuredCase>& runs, bool were_fitted) {
     const std::vector<double> then = errors_under(runs, before);
     const std::vector<double> now = errors_under(runs, rates);

@@ -5,6 +5,7 @@
 #include <future>
 #include <map>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -16,31 +17,40 @@
 namespace headroom {
 namespace {
 
+constexpr std::string_view confirming = "confirming plans";
+
 using Known = std::pair<std::size_t, std::int64_t>;
 Known known(const Candidate& candidate) { return {candidate.variant, candidate.place}; }
 
-// Settles the candidates on several threads.
+// Settles the candidates on several threads; fewer if the watch stops it.
 std::map<Known, Candidate> all_settled(std::vector<Candidate> candidates, const SearchedOf& searched_of,
-                                       unsigned threads) {
+                                       unsigned threads, const Watch& watch) {
   std::vector<Request> bases;
   bases.reserve(candidates.size());
   for (const Candidate& candidate : candidates) bases.push_back(searched_of(candidate).base);
+  std::vector<char> settled(candidates.size(), 0);
   std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < candidates.size(); i = next++)
+  const auto work = [&](bool tells) {
+    for (std::size_t i = next++; i < candidates.size() && !stops(watch); i = next++) {
+      if (tells)
+        tell(watch, confirming, static_cast<std::int64_t>(i), static_cast<std::int64_t>(candidates.size()));
       candidates[i] = settled_candidate(bases[i], candidates[i]);
+      settled[i] = 1;
+    }
   };
   std::vector<std::future<void>> others;
   try {
     for (unsigned i = 1; i < threads && i < candidates.size(); ++i)
-      others.push_back(std::async(std::launch::async, work));
+      others.push_back(std::async(std::launch::async, work, false));
   } catch (const std::system_error&) {
     // The machine has no more threads. Those that started do all the work.
   }
-  work();
+  work(true);
   for (std::future<void>& other : others) other.get();
   std::map<Known, Candidate> result;
-  for (Candidate& candidate : candidates) result.emplace(known(candidate), std::move(candidate));
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (settled[i] != 0) result.emplace(known(candidates[i]), std::move(candidates[i]));
+  }
   return result;
 }
 
@@ -73,14 +83,19 @@ Candidate in_place_of(const Candidate& settled, const Request& base, const Space
 
 }  // namespace
 
-void confirm(SearchResult& result, const Shown& shown, const SearchedOf& searched_of,
-             const BetterPlan& better, unsigned threads) {
+void confirm(SearchResult& result, const Shown& asked, const SearchedOf& searched_of,
+             const BetterPlan& better, unsigned threads, const Watch& watch) {
+  tell(watch, confirming);
+  leave_undecided(result, watch);
+  constexpr std::size_t most_undecided = 3;  // for an answer at once
+  const Shown shown =
+      result.undecided ? Shown{.plans = std::min(asked.plans, most_undecided), .pareto = 0} : asked;
   std::vector<Candidate> first(
       result.plans.begin(),
       result.plans.begin() + std::min(std::ssize(result.plans), shown_count(shown.plans)));
   first.insert(first.end(), result.pareto.begin(),
                result.pareto.begin() + std::min(std::ssize(result.pareto), shown_count(shown.pareto)));
-  const std::map<Known, Candidate> settled = all_settled(std::move(first), searched_of, threads);
+  const std::map<Known, Candidate> settled = all_settled(std::move(first), searched_of, threads, watch);
   const auto settle = [&](const Candidate& candidate) {
     const auto at = settled.find(known(candidate));
     return at != settled.end() ? at->second : settled_candidate(searched_of(candidate).base, candidate);
@@ -88,6 +103,7 @@ void confirm(SearchResult& result, const Shown& shown, const SearchedOf& searche
   std::set<Known> done;
   std::vector<Candidate> dropped;
   for (std::size_t i = 0; i < std::min(shown.plans, result.plans.size());) {
+    if (done.size() > dropped.size() && stops(watch)) break;  // one plan is enough
     if (done.contains(known(result.plans[i]))) {
       ++i;
       continue;
@@ -106,7 +122,12 @@ void confirm(SearchResult& result, const Shown& shown, const SearchedOf& searche
     std::stable_sort(result.plans.begin(), result.plans.end(), better);
     i = 0;  // another one may have come before it
   }
-  if (!result.plans.empty() && shown.plans > 0) {
+  leave_undecided(result, watch);
+  if (result.undecided) {
+    std::erase_if(result.plans, [&](const Candidate& it) { return !done.contains(known(it)); });
+    result.pareto.assign(result.plans.begin(), result.plans.begin() + (result.plans.empty() ? 0 : 1));
+  }
+  if (!result.plans.empty() && shown.plans > 0 && !result.undecided) {
     const Searched of = searched_of(result.plans.front());
     Candidate& best = result.plans.front();
     best = refined_and_settled(of.base, of.space, std::move(best));
@@ -135,10 +156,11 @@ void confirm(SearchResult& result, const Shown& shown, const SearchedOf& searche
 }
 
 void confirm(SearchResult& result, const Shown& shown, const Request& base, const Space& space,
-             unsigned threads) {
+             unsigned threads, const Watch& watch) {
   const auto searched_of = [&](const Candidate&) { return Searched{.base = base, .space = space}; };
   confirm(
-      result, shown, searched_of, [](const Candidate& x, const Candidate& y) { return x < y; }, threads);
+      result, shown, searched_of, [](const Candidate& x, const Candidate& y) { return x < y; }, threads,
+      watch);
 }
 
 }  // namespace headroom

@@ -10,18 +10,19 @@
 #include "headroom/search/offload_choices.hpp"
 
 namespace headroom {
-namespace {
-
-// Returns whether a layout of the space satisfies `enough`. Stops at the first one that does.
 template <class Enough>
-bool any_layout(const Request& base, const Space& space, Enough enough) {
+bool Feasibility::any_layout(const Space& space, Enough enough) const {
   bool found = false;
   visit_layouts(
-      base, space, [&](const Strategy& layout) { return !(found = enough(layout)); }, [](const Problem&) {});
+      base_, space,
+      [&](const Strategy& layout) {
+        if (stops(watch_)) return false;
+        found = enough(layout);
+        return !found;
+      },
+      [](const Problem&) {});
   return found;
 }
-
-}  // namespace
 
 Space leanest(const Space& space) {
   Space lean = space;
@@ -107,7 +108,7 @@ std::optional<Strategy> Feasibility::fitting_layout(const Space& space) {
   const Space lean = leanest_of(base_, space);
   LayersByMemory by_memory(base_, lean);
   std::optional<Strategy> found;
-  any_layout(base_, lean, [&](const Strategy& layout) {
+  any_layout(lean, [&](const Strategy& layout) {
     if (fits(layout, lean, by_memory)) found = layout;
     return found.has_value();
   });
@@ -148,7 +149,7 @@ std::vector<Strategy> Feasibility::fitting_layouts(const Space& space) {
   const Space lean = leanest_of(base_, space);
   LayersByMemory by_memory(base_, lean);
   std::vector<Strategy> found;
-  any_layout(base_, lean, [&](const Strategy& layout) {
+  any_layout(lean, [&](const Strategy& layout) {
     if (fits(layout, lean, by_memory)) found.push_back(layout);
     return false;
   });
@@ -160,6 +161,7 @@ std::vector<Strategy> Feasibility::fitting_of(const Space& space, std::span<cons
   LayersByMemory by_memory(base_, lean);
   std::vector<Strategy> found;
   for (const Strategy& layout : layouts) {
+    if (stops(watch_)) break;
     if (is_legal_layout(base_, layout) && fits(layout, lean, by_memory)) found.push_back(layout);
   }
   return found;
@@ -184,7 +186,7 @@ bool Feasibility::fits(const Strategy& layout, const Space& lean, LayersByMemory
 
 bool Feasibility::fits_within(const Space& space, Seconds most) {
   LayersByMemory by_memory(base_, space);
-  return any_layout(base_, space,
+  return any_layout(space,
                     [&](const Strategy& layout) { return fits_within(layout, space, by_memory, most); });
 }
 

@@ -19,28 +19,31 @@ namespace {
 class Finder {
  public:
   Finder(const Request& base, const Space& space, const Question& question,
-         std::span<const std::int64_t> global_batches)
+         std::span<const std::int64_t> global_batches, const Watch& watch)
       : base_(base),
         space_(space),
         question_(question),
         global_batches_(global_batches),
+        watch_(watch),
         found_{.question = question} {}
 
   Found run() {
     switch (question_.extreme) {
       case Extreme::min_devices: min_devices(); break;
       case Extreme::max_batch: max_batch(); break;
-      case Extreme::max_sequence: found_.value = longest_sequence(base_, space_, question_); break;
+      case Extreme::max_sequence: found_.value = longest_sequence(base_, space_, question_, watch_); break;
       case Extreme::max_layers: max_layers(); break;
     }
-    if (!found_.value && !found_.micro_batch) say_why_nothing_fits();
+    const bool fewest = question_.extreme == Extreme::min_devices && found_.value;
+    found_.stopped = stops(watch_) && !fewest;
+    if (!found_.value && !found_.micro_batch && !found_.stopped) say_why_nothing_fits();
     return found_;
   }
 
  private:
   // Returns whether something fits at a value in a part of the space.
   [[nodiscard]] bool holds(std::int64_t value, const Space& space) const {
-    return fits_at(value, base_, space, question_);
+    return fits_at(value, base_, space, question_, watch_);
   }
 
   // Divisibility decides which layouts are legal on a number of GPUs, so a larger number need not fit where a
@@ -54,7 +57,7 @@ class Finder {
       Workload& workload = requests[i].workload;
       workload.global_batch = global_batches_[i];
       largest_batch = std::max(largest_batch, workload.global_batch);
-      feasibilities.emplace_back(requests[i]);
+      feasibilities.emplace_back(requests[i], watch_);
       // Fewer GPUs fail less often and leave more time for an iteration.
       found_.least =
           std::min(found_.least, devices_lower_bound(requests[i], space_, within_of(question_, workload, 1)));
@@ -67,6 +70,8 @@ class Finder {
                                   : question_.most;
     Space space = space_;
     visit_device_counts(found_.least, most, host_size(base_.system), [&](std::int64_t devices) {
+      if (stops(watch_)) return false;
+      tell(watch_, finding, devices);
       space.devices = devices;
       for (std::size_t i = 0; i < requests.size() && !found_.value; ++i) {
         const std::optional<Seconds> within = within_of(question_, requests[i].workload, devices);
@@ -121,6 +126,7 @@ class Finder {
     const std::int64_t most = std::min(question_.most, most_layers) / step * step;
     for (std::int64_t layers = largest(step, step, most, holds_state).value_or(0); layers > 0;
          layers -= step) {
+      if (stops(watch_)) return;
       if (!holds(layers, space_)) continue;
       found_.value = layers;
       return;
@@ -196,7 +202,7 @@ class Finder {
       part.micro_batch = {.only = {b}};
       Request smallest = base_;
       smallest.workload.global_batch = b * d * rounds.least;
-      if (!Feasibility(smallest).fits(part)) return;  // nor do larger microbatches
+      if (!Feasibility(smallest, watch_).fits(part)) return;  // nor do larger microbatches
       const std::int64_t unit = std::lcm(question_.step, b * d * rounds.step);
       const std::int64_t most = std::min(question_.most / (b * d), most_microbatches) * b * d / unit * unit;
       const std::int64_t before = best;
@@ -213,7 +219,7 @@ class Finder {
         // Between two multiples of the ranks, each number of microbatches has its own groups.
         const std::int64_t between = std::lcm(question_.step, b * d);
         const std::int64_t last = std::min(best / unit * unit + unit, question_.most / between * between);
-        for (std::int64_t batch = last; batch > best; batch -= between) {
+        for (std::int64_t batch = last; batch > best && !stops(watch_); batch -= between) {
           if (batch >= b * d * rounds.least && batch / (b * d) <= most_microbatches && fits(batch))
             best = batch;
         }
@@ -230,7 +236,7 @@ class Finder {
       request.workload.global_batch = b * space_.devices;
       Space part = space_;
       part.micro_batch = {.only = {b}};
-      return Feasibility(request).fits(part);
+      return Feasibility(request, watch_).fits(part);
     };
     const std::int64_t most = question_.most / space_.devices;
     if (space_.micro_batch.only.empty()) return largest(1, 1, most, fits);
@@ -245,6 +251,7 @@ class Finder {
   const Space& space_;
   const Question& question_;
   std::span<const std::int64_t> global_batches_;
+  const Watch& watch_;
   Found found_;
   bool unbounded_ = false;
   bool at_least_ = false;
@@ -258,12 +265,12 @@ std::optional<Seconds> within_of(const Question& question, const Workload& workl
   return share * iteration_by(training, workload, devices, deadline);
 }
 
-Found find(const Request& base, const Space& space, const Question& question) {
-  return find(base, space, question, std::array{base.workload.global_batch});
+Found find(const Request& base, const Space& space, const Question& question, const Watch& watch) {
+  return find(base, space, question, std::array{base.workload.global_batch}, watch);
 }
 
 Found find(const Request& base, const Space& space, const Question& question,
-           std::span<const std::int64_t> global_batches) {
+           std::span<const std::int64_t> global_batches, const Watch& watch) {
   EXPECTS(!global_batches.empty() && (!question.run || question.extreme == Extreme::min_devices));
   if ((question.within || question.run) && !base.system.performance) {
     throw InputError("system", "has no performance figures, without which no iteration is timed");
@@ -271,13 +278,16 @@ Found find(const Request& base, const Space& space, const Question& question,
   check_devices(base, space);
   Space fixed = space;
   if (question.extreme != Extreme::max_sequence) fixed.context_parallel = context_parallel_of(base, space);
-  if (question.extreme == Extreme::min_devices) return Finder(base, fixed, question, global_batches).run();
+  if (question.extreme == Extreme::min_devices)
+    return Finder(base, fixed, question, global_batches, watch).run();
   std::optional<Found> furthest;
   for (const std::int64_t batch : global_batches) {
     Request request = base;
     request.workload.global_batch = batch;
-    Found found = Finder(request, fixed, question, std::array{batch}).run();
+    Found found = Finder(request, fixed, question, std::array{batch}, watch).run();
+    const bool stopped = found.stopped;
     if (!furthest || found.value.value_or(0) > furthest->value.value_or(0)) furthest = std::move(found);
+    furthest->stopped = stopped;
   }
   return *furthest;
 }

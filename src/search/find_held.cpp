@@ -5,6 +5,8 @@
 
 #include "headroom/search/confirm.hpp"
 #include "headroom/search/feasibility.hpp"
+#include "search/largest.hpp"
+#include "search/longest_sequence.hpp"
 #include "search/settling.hpp"
 
 namespace headroom {
@@ -18,10 +20,10 @@ Searched at_value(const Request& base, const Space& space, Extreme extreme, std:
 }
 
 // Returns whether some strategy fits by the memory that PyTorch reserves. Tries ever leaner strategies.
-bool fits_held(const Searched& at) {
+bool fits_held(const Searched& at, const Watch& watch) {
   Request tight = at.base;
   for (int i = 0; i < most_settling_tries; ++i) {
-    const std::optional<Strategy> fitting = Feasibility(tight).fitting_strategy(at.space);
+    const std::optional<Strategy> fitting = Feasibility(tight, watch).fitting_strategy(at.space);
     if (!fitting) return false;
     const Candidate candidate = settled_candidate(at.base, {.strategy = *fitting});
     if (candidate.verdict == Verdict::fits) return true;
@@ -36,44 +38,55 @@ bool fits_held(const Searched& at) {
 // largest, to 1/64 of the range, since each value takes a simulation or more. Expects `held` to be such a
 // value.
 std::int64_t furthest_held(const Request& base, const Space& space, const Question& question,
-                           std::int64_t held, std::int64_t too_much) {
+                           std::int64_t held, std::int64_t too_much, const Watch& watch) {
   constexpr int most_halvings = 6;
-  for (int i = 0; i < most_halvings; ++i) {
+  for (int i = 0; i < most_halvings && !stops(watch); ++i) {
     const std::int64_t middle = held + (too_much - held) / 2 / question.step * question.step;
     if (middle <= held) break;
-    (fits_held(at_value(base, space, question.extreme, middle)) ? held : too_much) = middle;
+    tell(watch, finding, middle);
+    (fits_held(at_value(base, space, question.extreme, middle), watch) ? held : too_much) = middle;
   }
   return held;
 }
 
 }  // namespace
 
-Found find_held(const Request& base, const Space& space, const Question& question) {
-  return find_held(base, space, question, std::array{base.workload.global_batch});
+Found find_held(const Request& base, const Space& space, const Question& question, const Watch& watch) {
+  return find_held(base, space, question, std::array{base.workload.global_batch}, watch);
 }
 
 Found find_held(const Request& base, const Space& space, const Question& question,
-                std::span<const std::int64_t> global_batches) {
+                std::span<const std::int64_t> global_batches, const Watch& watch) {
   Request tight = base;
   std::optional<std::int64_t> too_much;
+  NarrowedSpace part{.space = space};
   for (int i = 0;; ++i) {
-    Found found = find(tight, space, question, global_batches);
+    Found found = find(tight, part.space, question, global_batches, watch);
+    if (found.value.value_or(0) < part.from && !found.stopped) {
+      part = {.space = space};
+      found = find(tight, space, question, global_batches, watch);
+    }
     // A microbatch or a time limit needs other strategies than the leanest.
-    if (!found.value || question.within || question.run || i == most_settling_tries) return found;
-    const Searched at = at_value(base, space, question.extreme, *found.value);
+    if (!found.value || found.stopped || question.within || question.run || i == most_settling_tries)
+      return found;
+    const Searched at = at_value(base, part.space, question.extreme, *found.value);
     Request leaner = at.base;
     leaner.system.memory = tight.system.memory;
-    const std::optional<Strategy> fitting = Feasibility(leaner).fitting_strategy(at.space);
+    const std::optional<Strategy> fitting = Feasibility(leaner, watch).fitting_strategy(at.space);
+    found.stopped = stops(watch);
     if (!fitting) return found;
     const Candidate candidate = settled_candidate(at.base, {.strategy = *fitting});
     if (candidate.verdict == Verdict::fits) {
-      if (too_much) found.value = furthest_held(base, space, question, *found.value, *too_much);
+      if (too_much) found.value = furthest_held(base, part.space, question, *found.value, *too_much, watch);
+      found.stopped = stops(watch);
       return found;
     }
     if (question.extreme != Extreme::min_devices) too_much = found.value;
     const Bytes most = tight.system.memory - excess(base, candidate);
     if (most <= Bytes(0)) return found;
     tight.system.memory = most;
+    if (i == 0 && question.extreme == Extreme::max_sequence && global_batches.size() == 1)
+      part = narrowed(base, space, question, *found.value, watch);
   }
 }
 

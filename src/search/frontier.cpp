@@ -69,9 +69,12 @@ class Frontier::Uniform {
     }
   }
 
-  [[nodiscard]] std::vector<SetOfOps> candidates(const std::vector<KindChoices>& choices) const {
+  [[nodiscard]] std::vector<SetOfOps> candidates(const std::vector<KindChoices>& choices,
+                                                 const Watch& watch) const {
     std::vector<SetOfOps> all;
     for (const KindChoices& choice : choices) {
+      if (!all.empty() && stops(watch)) break;
+      tell(watch, "sets of ops to recompute", &choice - choices.data(), std::ssize(choices));
       for (std::int64_t layers = recomputes_nothing(choice) ? most_layers_ : 1; layers <= most_layers_;
            ++layers) {
         all.push_back(candidate(choice, layers));
@@ -153,9 +156,9 @@ FrontierPoint Frontier::point(const Recomputation& recompute) const {
           .mfu = plan.timing->throughput.mfu};
 }
 
-std::vector<FrontierPoint> Frontier::uniform() const {
+std::vector<FrontierPoint> Frontier::uniform(const Watch& watch) const {
   const Uniform family(*parts_, parts_->choices.front());
-  std::vector<SetOfOps> candidates = family.candidates(parts_->choices);
+  std::vector<SetOfOps> candidates = family.candidates(parts_->choices, watch);
   // By memory, then the simplest recomputation first.
   const auto order = [](const SetOfOps& one) {
     return std::tuple(one.peak, recomputed_op_count(*one.choice), one.layers);
@@ -169,6 +172,7 @@ std::vector<FrontierPoint> Frontier::uniform() const {
   std::vector<const SetOfOps*> unbeaten;
   std::vector<FrontierPoint> front;
   for (const SetOfOps& one : candidates) {
+    tell(watch, "points of the front", &one - candidates.data(), std::ssize(candidates));
     const bool beaten = std::any_of(unbeaten.begin(), unbeaten.end(),
                                     [&](const SetOfOps* other) { return no_slower(*other, one); });
     if (beaten) continue;
@@ -187,12 +191,14 @@ std::vector<FrontierPoint> Frontier::uniform() const {
   return front;
 }
 
-std::optional<FrontierPoint> Frontier::windowed(Bytes memory) const {
+std::optional<FrontierPoint> Frontier::windowed(Bytes memory, const Watch& watch) const {
   std::optional<FrontierPoint> best;
   Request asked = parts_->request;
   asked.system.memory = memory;
   Composer composer(asked);
   for (const KindChoices& choice : parts_->choices) {
+    if (stops(watch)) break;
+    tell(watch, "windows", &choice - parts_->choices.data(), std::ssize(parts_->choices));
     Strategy strategy = asked.strategy;
     strategy.recompute = recomputation_of(layers(), choice, 0);
     strategy.recompute.window = !recomputes_nothing(choice);

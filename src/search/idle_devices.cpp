@@ -42,20 +42,24 @@ double rate(const SearchResult& result, const Request& base) {
 }  // namespace
 
 std::optional<FewerDevices> fewer_devices(const Request& base, const Space& space, SearchResult& with_all,
-                                          BatchOf batch, unsigned threads) {
+                                          BatchOf batch, const SearchOptions& options) {
   const std::vector<std::int64_t> counts = rounder_counts(space.devices);
   if (counts.empty() && rate(with_all, base) > 0) return std::nullopt;
   constexpr Shown first{.plans = 1, .pareto = 0};
-  confirm(with_all, first, base, space, threads);
+  confirm(with_all, first, base, space, options.threads);
   std::optional<FewerDevices> best;
   double best_rate = rate(with_all, base);
+  const SearchOptions each{.threads = options.threads, .watch = {.stops = options.watch.stops, .tells = {}}};
   const auto consider = [&](std::int64_t count) {
+    if (stops(options.watch)) return;
+    tell(options.watch, "trying fewer GPUs");
     FewerDevices fewer{.base = base, .space = space, .result = {}};
     fewer.space.devices = count;
     if (batch == BatchOf::devices) fewer.base.workload.global_batch = usual_global_batch(base, count);
-    fewer.result = search(fewer.base, fewer.space, {.threads = threads});
-    widen(fewer.result, fewer.base, fewer.space, threads);
-    confirm(fewer.result, first, fewer.base, fewer.space, threads);
+    fewer.result = search(fewer.base, fewer.space, each);
+    widen(fewer.result, fewer.base, fewer.space, each);
+    if (fewer.result.undecided) return;
+    confirm(fewer.result, first, fewer.base, fewer.space, options.threads);
     if (const double fewer_rate = rate(fewer.result, fewer.base); fewer_rate > best_rate) {
       best_rate = fewer_rate;
       best = std::move(fewer);
@@ -66,6 +70,8 @@ std::optional<FewerDevices> fewer_devices(const Request& base, const Space& spac
     if (best_rate > 0) break;
     consider(count);
   }
+  leave_undecided(with_all, options.watch);
+  if (with_all.undecided) return std::nullopt;
   return best;
 }
 

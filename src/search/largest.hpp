@@ -3,16 +3,22 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "headroom/search/feasibility.hpp"
 #include "headroom/search/find.hpp"
 
 namespace headroom {
 
+inline constexpr std::string_view finding = "trying";
+
 // Whether something of the space fits where what the question varies has this value, within the time that it asks for.
-inline bool fits_at(std::int64_t value, Request request, Space space, const Question& question) {
+// Nothing does once the watch stops.
+inline bool fits_at(std::int64_t value, Request request, Space space, const Question& question,
+                    const Watch& watch) {
   put(question.extreme, value, request, space);
-  Feasibility feasibility(request);
+  tell(watch, finding, value);
+  Feasibility feasibility(request, watch);
   return question.within ? feasibility.fits_within(space, *question.within) : feasibility.fits(space);
 }
 

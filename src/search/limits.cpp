@@ -140,15 +140,20 @@ std::vector<LeftOut> left_out(const Plan& plan, const Space& space) {
   return named;
 }
 
-std::vector<Found> relief(const Request& base, const Space& space) {
+std::vector<Found> relief(const Request& base, const Space& space, const Watch& watch) {
   const std::int64_t batch = base.workload.global_batch;
   const std::int64_t sequence = base.workload.sequence;
   // Lengths that suit kernels, if there is room for them.
   const std::int64_t step = sequence > usual_sequence_step ? usual_sequence_step : 1;
-  const auto found = [&](const Question& question) { return find_held(base, space, question); };
-  return {found({.extreme = Extreme::min_devices, .most = usual_most_devices}),
-          found({.extreme = Extreme::max_batch, .most = batch - 1}),
-          found({.extreme = Extreme::max_sequence, .step = step, .most = sequence - 1})};
+  std::vector<Found> list;
+  for (const Question& question :
+       {Question{.extreme = Extreme::min_devices, .most = usual_most_devices},
+        Question{.extreme = Extreme::max_batch, .most = batch - 1},
+        Question{.extreme = Extreme::max_sequence, .step = step, .most = sequence - 1}}) {
+    Found found = find_held(base, space, question, watch);
+    if (!found.stopped) list.push_back(std::move(found));
+  }
+  return list;
 }
 
 }  // namespace headroom

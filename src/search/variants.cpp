@@ -77,11 +77,18 @@ SearchResult compared_variants(const Compared& comparison, std::vector<SearchRes
     return merit;
   };
   SearchResult all;
+  double decided = 0;
   std::vector<Merit> best;
   std::vector<Merit> fronts;
   for (std::size_t i = 0; i < results.size(); ++i) {
     SearchResult& result = results[i];
     add_counts(all, result);
+    if (result.undecided) {
+      all.undecided =
+          Undecided{.decided = (all.undecided ? all.undecided->decided : 0) + result.undecided->decided};
+    } else {
+      ++decided;
+    }
     if (!result.plans.empty()) best.push_back(merit_of(std::move(result.plans.front()), i));
     // A point dominated within its own variant is dominated overall.
     for (Candidate& candidate : result.pareto) fronts.push_back(merit_of(std::move(candidate), i));
@@ -95,6 +102,8 @@ SearchResult compared_variants(const Compared& comparison, std::vector<SearchRes
       }
     }
   }
+  if (all.undecided)
+    all.undecided->decided = (all.undecided->decided + decided) / static_cast<double>(results.size());
   if (all.feasible > 0) all.nearest.reset();
   const auto order = [](const Merit& x) {
     return std::tuple(x.time, x.candidate.peak, x.variant.devices, x.candidate.variant);
@@ -126,16 +135,23 @@ SearchResult search_variants(const Request& base, const Space& space, const Comp
   SearchOptions each = options;
   each.effort = nullptr;
   each.progress = nullptr;
+  each.watch.tells = nullptr;
+  each.bounds = false;
   if (many) each.threads = 1;
   std::atomic<std::size_t> next = 0;
   const auto work = [&](bool tells) {
     for (std::size_t i = next++; i < variants.size(); i = next++) {
-      if (tells && options.progress)
-        options.progress(static_cast<double>(i) / static_cast<double>(variants.size()));
+      if (stops(options.watch)) {
+        results[i].undecided = Undecided{};
+        continue;
+      }
+      if (tells)
+        tell(options.watch, "searches", static_cast<std::int64_t>(i),
+             static_cast<std::int64_t>(variants.size()));
       const Request request = request_of(base, comparison, variants[i]);
       const Space part = space_of(space, comparison, variants[i]);
       results[i] = search(request, part, each);
-      widen(results[i], request, part, each.threads);
+      widen(results[i], request, part, each);
     }
   };
   std::vector<std::future<void>> others;

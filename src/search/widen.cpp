@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "headroom/core/counts.hpp"
@@ -30,16 +31,18 @@ std::vector<Division> neighbours_of(const Division& division) {
   return neighbours;
 }
 
+constexpr std::string_view widening = "widening the search";
+
 // The candidates of later searches come after those of earlier ones.
 constexpr std::int64_t places_of_search = std::int64_t{1} << 40;
 
 class Widening {
  public:
-  Widening(SearchResult& result, const Request& base, const Space& space, unsigned threads)
+  Widening(SearchResult& result, const Request& base, const Space& space, const SearchOptions& options)
       : result_(result),
         base_(base),
         space_(space),
-        threads_(threads),
+        options_(options),
         usual_tensor_(tensor_parallel_of(base, space)),
         usual_context_(context_parallel_of(base, space)),
         wide_tensor_(wide_tensor_parallel_of(base, space)),
@@ -51,7 +54,7 @@ class Widening {
       Space all = space_;
       all.tensor_parallel = wide_tensor_;
       all.context_parallel = wide_context_;
-      result_ = search(base_, all, {.threads = threads_});
+      result_ = search(base_, all, options_);
       return;
     }
     climb();
@@ -68,8 +71,15 @@ class Widening {
     for (const Division& division : divisions) {
       Space part = part_of(space_, division);
       part.moe_dispatcher = {dispatcher};
-      take(search(base_, part, {.threads = threads_}));
+      if (ends()) return;
+      take(search(base_, part, of_part()));
     }
+  }
+
+  // Returns whether the watch stops the search, and leaves the result undecided then.
+  bool ends() {
+    leave_undecided(result_, options_.watch);
+    return result_.undecided.has_value();
   }
 
  private:
@@ -105,11 +115,17 @@ class Widening {
       for (const Division& neighbour : neighbours_of(division)) {
         const bool enough = seen.size() >= most_searches || result_.evaluated >= most;
         if (enough || !is_wide(neighbour) || !seen.insert(neighbour).second) continue;
-        const SearchResult part = search(base_, part_of(space_, neighbour), {.threads = threads_});
+        if (ends()) return;
+        const SearchResult part = search(base_, part_of(space_, neighbour), of_part());
         take(part);
         add(part.plans);
       }
     }
+  }
+
+  // Parts are small, and so is what is told of them.
+  [[nodiscard]] SearchOptions of_part() const {
+    return {.threads = options_.threads, .watch = {.stops = options_.watch.stops, .tells = {}}};
   }
 
   // Adds the result of a further search.
@@ -124,12 +140,16 @@ class Widening {
     result_.plans.clear();
     add_counts(result_, part);
     found.fill(result_);
+    if (part.undecided) result_.undecided = Undecided{.decided = 1};
+    if (options_.progress && !result_.plans.empty())
+      options_.progress({.decided = 1, .best = result_.plans.data()});
+    tell(options_.watch, widening, searches_);
   }
 
   SearchResult& result_;
   const Request& base_;
   const Space& space_;
-  unsigned threads_;
+  const SearchOptions& options_;
   std::int64_t searches_ = 0;
   Counts usual_tensor_;
   Counts usual_context_;
@@ -185,8 +205,8 @@ class Refinement {
 
 constexpr int most_steps = 64;
 
-Candidate refined_by(Refinement& refinement, Candidate candidate) {
-  for (int i = 0; i < most_steps; ++i) {
+Candidate refined_by(Refinement& refinement, Candidate candidate, const Watch& watch = {}) {
+  for (int i = 0; i < most_steps && !stops(watch); ++i) {
     std::vector<Candidate> next = refinement.faster(candidate);
     if (next.empty()) break;
     candidate = std::move(next.front());
@@ -195,12 +215,13 @@ Candidate refined_by(Refinement& refinement, Candidate candidate) {
 }
 
 // Refines the first plans. Further ones are there to compare with; refining all would take most of the time.
-void refine_first(SearchResult& result, Refinement& refinement) {
+void refine_first(SearchResult& result, Refinement& refinement, const Watch& watch) {
   constexpr std::size_t refined_plans = 3;
   BestFound found;
   for (std::size_t i = 0; i < result.plans.size(); ++i) {
     Candidate& plan = result.plans[i];
-    if (i < refined_plans) plan = refined_by(refinement, std::move(plan));
+    if (i < refined_plans && !result.undecided) plan = refined_by(refinement, std::move(plan), watch);
+    leave_undecided(result, watch);
     found.add(plan);
   }
   for (const Candidate& candidate : result.pareto) found.add(candidate);
@@ -234,17 +255,18 @@ Candidate refined_and_settled(const Request& base, const Space& space, Candidate
   return candidate;
 }
 
-void widen(SearchResult& result, const Request& base, const Space& space, unsigned threads) {
-  if (space.breadth == Breadth::usual) return;
-  Widening widening(result, base, space, threads);
+void widen(SearchResult& result, const Request& base, const Space& space, const SearchOptions& options) {
+  if (space.breadth == Breadth::usual || result.undecided) return;
+  tell(options.watch, widening);
+  Widening widening(result, base, space, options);
   widening.run();
-  if (result.plans.empty()) return;
+  if (result.plans.empty() || result.undecided) return;
   Refinement refinement(base, space);
-  refine_first(result, refinement);
+  refine_first(result, refinement, options.watch);
   const Dispatcher dispatcher = result.plans.front().strategy.moe_dispatcher;
-  if (dispatcher == base.strategy.moe_dispatcher) return;
+  if (dispatcher == base.strategy.moe_dispatcher || result.undecided) return;
   widening.search_with(dispatcher);
-  refine_first(result, refinement);
+  if (!result.undecided) refine_first(result, refinement, options.watch);
 }
 
 }  // namespace headroom

@@ -41,7 +41,7 @@ SearchResult usual(const WideQuestion& question) { return search(question.base, 
 
 SearchResult widened(const WideQuestion& question, unsigned threads = 1) {
   SearchResult result = usual(question);
-  widen(result, question.base, question.space, threads);
+  widen(result, question.base, question.space, {.threads = threads});
   return result;
 }
 

@@ -26,7 +26,7 @@ struct CalibrateReply {
 };
 
 // Fits rates to the samples. Throws InputError as calibrate() does, and if a profile has no samples.
-CalibrateReply answer(const CalibrateQuestion& question);
+CalibrateReply answer(const CalibrateQuestion& question, const Watch& watch = {});
 
 // Asks which sustained efficiencies of the base the times of training runs determine.
 struct CalibrateToRunsQuestion {
@@ -55,6 +55,6 @@ struct CalibrateToRunsReply {
 };
 
 // Fits efficiencies to the runs. Throws InputError if every run is skipped, and as calibrate_to_runs() does.
-CalibrateToRunsReply answer(const CalibrateToRunsQuestion& question);
+CalibrateToRunsReply answer(const CalibrateToRunsQuestion& question, const Watch& watch = {});
 
 }  // namespace headroom

@@ -47,11 +47,12 @@ struct FrontierReply {
   std::vector<FrontierBudget> budgets;  // in the order of the question
   std::vector<BatchChoice> batches;     // within the first budget
   std::optional<std::size_t> fastest;   // index of the fastest batch choice with all ranks alike
+  bool stopped = false;  // the watch ended the search: the front is that of the sets it came to
 };
 
 // Computes the frontier. Throws InputError if the layout is not legal or the system's performance is not
 // known.
-FrontierReply answer(const FrontierQuestion& question);
+FrontierReply answer(const FrontierQuestion& question, const Watch& watch = {});
 
 // Returns whether anything fits one of the budgets.
 bool fits(const FrontierReply& reply);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headroom/answer/estimate.hpp"
@@ -119,15 +120,19 @@ struct PlanReply {
   std::optional<InquiryReply> inquiry;
 };
 
-// Answers in one call. Throws InputError as find() and search() do.
+// Step that the watch of an answer is told of once its plans are found and confirmed.
+inline constexpr std::string_view explaining = "explaining the answer";
+
+// Answers in one call. Throws InputError as find() and search() do. If the watch of the options stops it, the reply has
+// what was found so far (SearchResult::undecided): plans that are confirmed, and nothing that needs a finished search.
 PlanReply answer(const PlanQuestion& question, const SearchOptions& options = {});
 
 // Steps of answer(), for callers that search part of a space, or read the strategy in question only once the
 // task is known.
-PlanTask task_of(const PlanQuestion& question);
+PlanTask task_of(const PlanQuestion& question, const Watch& watch = {});
 SearchResult search(const PlanTask& task, const SearchOptions& options);
 PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult result,
-                   const std::optional<AskedStrategy>& why, unsigned threads);
+                   const std::optional<AskedStrategy>& why, const SearchOptions& options);
 
 // Return the variant and the system of a candidate.
 const Variant& variant_of(const PlanReply& reply, const Candidate& candidate);
@@ -148,6 +153,10 @@ bool compares_devices(const PlanReply& reply);
 bool compares_batches(const PlanReply& reply);
 bool compares_systems(const PlanReply& reply);
 bool compares(const PlanReply& reply);
+
+// Returns by which part of the best possible time of the usual space the best plan may be slower, if its search was
+// stopped and that is known.
+std::optional<double> gap(const PlanReply& reply);
 
 // Returns whether an inverse question was asked that nothing meets; the plans then only come nearest.
 bool unanswered(const PlanReply& reply);

@@ -99,7 +99,7 @@ struct PointQuestion {
 
 // Answers the question of a point. Throws InputError if the strategy is not legal; row_at() makes a row of
 // that.
-SweepRow answer(const PointQuestion& question);
+SweepRow answer(const PointQuestion& question, const Watch& watch = {});
 
 SweepRow row_of(const Evaluation& evaluation, const Training& training = {});
 SweepRow row_of(const Request& base, const SearchResult& result, const Training& training = {});
@@ -145,7 +145,8 @@ bool fits(const SweepReply& reply);
 
 // Returns the row of one point, with its problems if there are any. For sweeps whose rows are computed on
 // several threads or printed one by one. Expects 0 <= point < point_count().
-SweepRow row_at(const Grid& grid, const PointAt& at, std::int64_t point);
+// A search that the watch stops gives a row that is not to be used.
+SweepRow row_at(const Grid& grid, const PointAt& at, std::int64_t point, const Watch& watch = {});
 
 // Returns the row of a point from the line of JSON that a report wrote for it (report/sweep.hpp). Throws
 // InputError at `where` if the text is not such a line.

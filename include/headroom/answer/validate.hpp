@@ -38,7 +38,7 @@ struct ValidateReply {
 };
 
 // Compares runs with predictions. Throws InputError, by case, if a request is not legal.
-ValidateReply answer(const ValidateQuestion& question);
+ValidateReply answer(const ValidateQuestion& question, const Watch& watch = {});
 
 // Returns whether every group with a target meets it.
 bool met(const ValidateReply& reply);

@@ -9,6 +9,7 @@
 
 #include "headroom/calibrate/run_groups.hpp"
 #include "headroom/core/names.hpp"
+#include "headroom/core/watch.hpp"
 #include "headroom/plan/interval.hpp"
 #include "headroom/plan/plan.hpp"
 
@@ -102,7 +103,8 @@ struct GroupSummary {
 // Throws InputError, by case, if a request is not legal. Expects a system with performance figures, known
 // baselines, and an iteration time with every figure computed from it.
 std::vector<Comparison> compare(const std::vector<MeasuredCase>& cases, const std::vector<Target>& targets,
-                                const Spreads& spreads, const std::vector<RunTrait>& traits = {});
+                                const Spreads& spreads, const std::vector<RunTrait>& traits = {},
+                                const Watch& watch = {});
 
 // Returns a summary of each group, in order of first appearance.
 std::vector<GroupSummary> summarize(const std::vector<Comparison>& rows, const std::vector<Target>& targets);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headroom/calibrate/sample_replay.hpp"
+#include "headroom/core/watch.hpp"
 
 namespace headroom {
 
@@ -32,7 +33,7 @@ struct Calibration {
 // Fits the rates that the samples determine and keeps the others of the base. Throws InputError, naming file
 // and reason, if samples cannot come from the base's GPU or do not determine the rates of their kind. Expects
 // a base with performance figures.
-Calibration calibrate(const std::vector<SampleSet>& sets, const System& base);
+Calibration calibrate(const std::vector<SampleSet>& sets, const System& base, const Watch& watch = {});
 
 // Returns the fitted rates alone, without held-out errors. Has the preconditions and errors of calibrate().
 Rates fit_rates(const std::vector<Sample>& samples, const Performance& base);

@@ -23,6 +23,7 @@
 
 #include "headroom/calibrate/comparison.hpp"
 #include "headroom/calibrate/fit_rates.hpp"
+#include "headroom/core/watch.hpp"
 
 namespace headroom {
 
@@ -62,6 +63,6 @@ std::string unexplained(const MeasuredCase& run, const System& base);
 // than most_fitted_runs, if two runs share a name, or if the runs determine none of the scalars.
 RunCalibration calibrate_to_runs(const std::vector<MeasuredCase>& fitted,
                                  const std::vector<MeasuredCase>& held_out, const System& base,
-                                 const Spreads& spreads, const std::string& file);
+                                 const Spreads& spreads, const std::string& file, const Watch& watch = {});
 
 }  // namespace headroom

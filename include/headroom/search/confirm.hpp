@@ -27,12 +27,13 @@ struct Shown {
 // Confirms the shown candidates and sorts the plans by `better`. A plan for which PyTorch reserves more than
 // a GPU has is replaced by the fastest plan of the same TP x CP x PP x DP whose tensors need enough less
 // memory, if there is one. Plans that do not fit leave both lists. If no plan is left, the first of them
-// becomes `nearest`.
-void confirm(SearchResult& result, const Shown& shown, const SearchedOf& searched_of,
-             const BetterPlan& better, unsigned threads);
+// becomes `nearest`. A result that is undecided, or is left so by the watch, keeps the few plans that were confirmed,
+// and one if any fits.
+void confirm(SearchResult& result, const Shown& asked, const SearchedOf& searched_of,
+             const BetterPlan& better, unsigned threads, const Watch& watch = {});
 
 // Confirms the results of a search with one request and space, fastest plan first.
 void confirm(SearchResult& result, const Shown& shown, const Request& base, const Space& space,
-             unsigned threads);
+             unsigned threads, const Watch& watch = {});
 
 }  // namespace headroom

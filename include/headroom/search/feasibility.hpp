@@ -5,8 +5,10 @@
 
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "headroom/core/watch.hpp"
 #include "headroom/plan/composer.hpp"
 #include "headroom/search/layers_by_memory.hpp"
 
@@ -30,8 +32,9 @@ std::int64_t devices_lower_bound(const Request& base, const Space& space, std::o
 // the next.
 class Feasibility {
  public:
-  // Keeps a reference to `base`.
-  explicit Feasibility(const Request& base) : base_(base), composer_(base) {}
+  // Keeps a reference to `base`. Once the watch stops it, nothing more is found to fit.
+  explicit Feasibility(const Request& base, Watch watch = {})
+      : base_(base), watch_(std::move(watch)), composer_(base) {}
 
   bool fits(const Space& space) { return fitting_layout(space).has_value(); }
   // Returns the first layout of the space that has a strategy that fits.
@@ -54,7 +57,12 @@ class Feasibility {
   bool fits(const Strategy& layout, const Space& lean, LayersByMemory& by_memory);
   bool fits_within(const Strategy& layout, const Space& space, LayersByMemory& by_memory, Seconds most);
 
+  // Returns whether a layout of the space satisfies `enough`. Stops at the first one that does.
+  template <class Enough>
+  bool any_layout(const Space& space, Enough enough) const;
+
   const Request& base_;
+  Watch watch_;
   Composer composer_;
 };
 

@@ -11,6 +11,7 @@
 #include "headroom/core/counts.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/names.hpp"
+#include "headroom/core/watch.hpp"
 #include "headroom/plan/capacity.hpp"
 #include "headroom/search/space.hpp"
 
@@ -62,7 +63,8 @@ struct Found {
   // batch.
   std::optional<std::int64_t> micro_batch;
   bool at_least =
-      false;  // max_batch: larger batches were not tried, since no pipeline gets more microbatches
+      false;             // max_batch: larger batches were not tried, since no pipeline gets more microbatches
+  bool stopped = false;  // the watch ended the search: `value`, if any, is the furthest that was found to fit
   // If nothing fits at any value: the rule that keeps every layout from being legal on the most GPUs tried.
   // Without such a rule, `most_model_parallel` is the largest TP x PP of a legal layout.
   std::optional<Problem> obstacle;
@@ -72,11 +74,11 @@ struct Found {
 
 // Answers the question. Ignores the value that the request and the space have for the size in question.
 // Throws InputError for `within` on a system whose performance is not known.
-Found find(const Request& base, const Space& space, const Question& question);
+Found find(const Request& base, const Space& space, const Question& question, const Watch& watch = {});
 
 // Answers the question for several global batches: returns the furthest value that any of them reaches.
 Found find(const Request& base, const Space& space, const Question& question,
-           std::span<const std::int64_t> global_batches);
+           std::span<const std::int64_t> global_batches, const Watch& watch = {});
 
 // Returns the longest iteration time allowed for a batch on so many GPUs, if the question limits it.
 std::optional<Seconds> within_of(const Question& question, const Workload& workload, std::int64_t devices);

@@ -29,6 +29,7 @@
 #include <optional>
 #include <vector>
 
+#include "headroom/core/watch.hpp"
 #include "headroom/plan/plan.hpp"
 #include "headroom/search/kind_choices.hpp"
 #include "headroom/search/stage_mixes.hpp"
@@ -88,12 +89,12 @@ class Frontier {
 
   // Returns the uniform front from the most memory and least time on. Each point needs less memory and more
   // time than the one before. Among points equal in both, the front has the one with the fewest ops and
-  // layers.
-  [[nodiscard]] std::vector<FrontierPoint> uniform() const;
+  // layers. If the watch stops it, returns the front of the choices that it came to, at least of the first.
+  [[nodiscard]] std::vector<FrontierPoint> uniform(const Watch& watch = {}) const;
 
   // Returns the fastest windowed point on GPUs with this memory, or nothing if none fits. Windows leave the
-  // request's margin free. Evaluates every one of choices(): milliseconds each.
-  [[nodiscard]] std::optional<FrontierPoint> windowed(Bytes memory) const;
+  // request's margin free. Evaluates every one of choices(), milliseconds each, until the watch stops it.
+  [[nodiscard]] std::optional<FrontierPoint> windowed(Bytes memory, const Watch& watch = {}) const;
 
   // Returns the point of least time within a budget for every GPU, or nothing if even the least memory does
   // not fit.

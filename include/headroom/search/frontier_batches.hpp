@@ -16,7 +16,8 @@ struct BatchChoice {
 };
 
 // Returns a choice for every microbatch size that is legal for the layout of the request, smallest first, up
-// to the first size at which nothing fits (larger ones save more). Throws InputError as Frontier does.
-std::vector<BatchChoice> batch_choices(const Request& request, Bytes budget);
+// to the first size at which nothing fits (larger ones save more). Fewer if the watch stops it. Throws
+// InputError as Frontier does.
+std::vector<BatchChoice> batch_choices(const Request& request, Bytes budget, const Watch& watch = {});
 
 }  // namespace headroom

@@ -21,8 +21,9 @@ enum class BatchOf : std::uint8_t { request, devices };
 // Returns the search on fewer GPUs whose best plan trains the most sequences a second, or nothing if the best
 // plan of `with_all`, on all GPUs, trains at least as many. Confirms the first plan of `with_all` for this
 // comparison. Tries multiples of powers of two, which more sizes divide, with at most a quarter of the GPUs
-// idle. If nothing fits on those, tries whole hosts.
+// idle. If nothing fits on those, tries whole hosts. Returns nothing if the watch stops it. Heeds the threads and the
+// watch of the options.
 std::optional<FewerDevices> fewer_devices(const Request& base, const Space& space, SearchResult& with_all,
-                                          BatchOf batch, unsigned threads);
+                                          BatchOf batch, const SearchOptions& options);
 
 }  // namespace headroom

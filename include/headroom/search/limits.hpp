@@ -54,6 +54,6 @@ std::vector<LeftOut> left_out(const Plan& plan, const Space& space);
 
 // Returns what would make a space feasible, one thing at a time: the fewest GPUs, the largest smaller batch,
 // the longest shorter sequence. Leaves out a size for which no value helps.
-std::vector<Found> relief(const Request& base, const Space& space);
+std::vector<Found> relief(const Request& base, const Space& space, const Watch& watch = {});
 
 }  // namespace headroom

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "headroom/core/watch.hpp"
 #include "headroom/search/space.hpp"
 
 namespace headroom {
@@ -46,12 +47,30 @@ struct SearchEffort {
       0;  // strategies whose exact time was computed; the others do not fit or have too slow a lower bound
 };
 
+// How far a search is.
+struct SearchProgress {
+  double decided = 0;               // fraction of the layouts, 0 to 1
+  const Candidate* best = nullptr;  // best that fits so far, by its tensors
+  std::optional<Seconds> least;     // no strategy left takes less; absent if not known
+};
+
 struct SearchOptions {
   Shard shard;
   unsigned threads = 1;            // at most
   SearchEffort* effort = nullptr;  // added to, if not null
-  std::function<void(double share)>
-      progress;  // called by the calling thread alone, with the fraction done (0 to 1)
+  Watch watch;
+  // Called by the calling thread alone, after each layout that it looks at.
+  std::function<void(const SearchProgress&)> progress;
+  // Bounds the time of every layout first and evaluates those of least bound first, so that what is left has a
+  // lower bound. The result is the same.
+  bool bounds = false;
+};
+
+// What a search left open because its watch stopped it.
+struct Undecided {
+  double decided = 0;            // fraction of the layouts of the usual space that were decided
+  std::optional<Seconds> least;  // no strategy left of the usual space takes less; absent if not known
+  friend bool operator==(const Undecided&, const Undecided&) = default;
 };
 
 struct SearchResult {
@@ -60,11 +79,15 @@ struct SearchResult {
   std::map<std::string, std::int64_t>
       // count by reason: the flag at fault for layouts, device_memory or host_memory for strategies
       rejected;
-  std::vector<Candidate> plans;      // best plan of each division of the GPUs (t, p, d), best first
-  std::vector<Candidate> pareto;     // by time: each needs less memory than all faster ones
-  std::optional<Candidate> nearest;  // if nothing fits: the strategy that needs the least memory
+  std::vector<Candidate> plans;        // best plan of each division of the GPUs (t, p, d), best first
+  std::vector<Candidate> pareto;       // by time: each needs less memory than all faster ones
+  std::optional<Candidate> nearest;    // if nothing fits: the strategy that needs the least memory
+  std::optional<Undecided> undecided;  // if the search was stopped; the lists then hold what it found
   friend bool operator==(const SearchResult&, const SearchResult&) = default;
 };
+
+// Leaves a result undecided if the watch stops what was to follow the search of the usual space.
+void leave_undecided(SearchResult& result, const Watch& watch);
 
 // Adds the counts of a search to those of another.
 void add_counts(SearchResult& sum, const SearchResult& part);

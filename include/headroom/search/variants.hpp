@@ -55,7 +55,7 @@ double seconds_per_sequence(const Candidate& candidate, const Variant& variant);
 // dominates.
 SearchResult compared_variants(const Compared& comparison, std::vector<SearchResult> results);
 
-// Searches all variants and combines their results.
+// Searches all variants and combines their results. Tells of whole variants only.
 SearchResult search_variants(const Request& base, const Space& space, const Compared& comparison,
                              const SearchOptions& options = {});
 

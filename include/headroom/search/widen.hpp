@@ -28,7 +28,9 @@ Candidate refined(const Request& base, const Space& space, Candidate candidate);
 // PyTorch's allocator reserves.
 Candidate refined_and_settled(const Request& base, const Space& space, Candidate candidate);
 
-// Adds what a wide search finds to the result of the usual one. Does nothing for Breadth::usual.
-void widen(SearchResult& result, const Request& base, const Space& space, unsigned threads);
+// Adds what a wide search finds to the result of the usual one. Does nothing for Breadth::usual, nor to a result that
+// is undecided; leaves it undecided where the watch stops it. Heeds the threads, the watch and the progress of the
+// options.
+void widen(SearchResult& result, const Request& base, const Space& space, const SearchOptions& options);
 
 }  // namespace headroom

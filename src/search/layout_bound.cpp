@@ -1,0 +1,48 @@
+#include "search/layout_bound.hpp"
+
+#include "headroom/core/counts.hpp"
+#include "headroom/parallel/stage_places.hpp"
+#include "headroom/schedule/makespan.hpp"
+
+namespace headroom {
+namespace {
+
+// Returns the place of a stage that holds the whole model.
+StagePlace whole_model(const ModelLayers& layers, const Strategy& strategy) {
+  StagePlace whole{.first = true, .last = true};
+  visit_stage_places(layers, strategy, [&](const StagePlace& place) {
+    whole.layers += place.layers;
+    whole.of_kind = whole.of_kind + place.of_kind;
+    whole.runs.insert(whole.runs.end(), place.runs.begin(), place.runs.end());
+    whole.predictors.insert(whole.predictors.end(), place.predictors.begin(), place.predictors.end());
+  });
+  return whole;
+}
+
+}  // namespace
+
+Seconds layout_bound(Composer& composer, const Strategy& strategy) {
+  return composer.least_iteration(strategy);
+}
+
+// With R_k the time of a microbatch on rank k, T their sum, p ranks and n > p microbatches, 1F1B takes at least
+//
+//   T + (n - p + M) R_M + sum over k > M of R_k         for each rank M [schedule/makespan.hpp, all q = p - 1]
+//
+// Weights w_M >= 0 whose sum is 1 and for which w_M (n - p + M) + sum over k < M of w_k is the same for all M exist;
+// that is then (n - 1) / p, so the weighted mean of the bounds is T (n + p - 1) / p, however T is divided. Other
+// schedules take at least the mean of what ranks compute, n T / p. A pass takes as long as its kernels or its
+// launches; the longer of the two sums is no longer than the sum of the longer ones.
+Seconds placed_bound(Composer& composer, const Request& base, const Strategy& strategy) {
+  const LayerPrices& prices = composer.layers();
+  const StagePlace whole = whole_model(prices.layers(), strategy);
+  const ModelCost& cost = composer.layers().cost({});
+  const ChunkSpans spans = chunk_spans(composer.shape(), composer.times_of(stage_cost(cost, whole, {})), {},
+                                       0, base.system.performance->rates.collectives.overlap_loss.value);
+  const double p = real(composer.shape().ranks);
+  const double n = real(composer.shape().microbatches);
+  const bool fills = composer.shape().kind == ScheduleKind::one_forward_one_backward && n > p;
+  return ((fills ? n + p - 1 : n) / p) * (spans.forward + spans.backward);
+}
+
+}  // namespace headroom
