@@ -1,7 +1,6 @@
 #include "headroom/answer/plan.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -201,26 +200,25 @@ PlanTask task_of(const PlanQuestion& question, const Watch& watch) {
 
 namespace {
 
-// Returns the first plan that a search comes to where its question was answered only so far.
-SearchResult first_plan(const PlanTask& task, const SearchOptions& options) {
-  if (!task.found->value && !task.found->micro_batch) {
+// Returns the first plan that a search comes to where its question was answered only so far; none of a comparison.
+SearchResult first_plan(const PlanTask& task) {
+  const bool nothing_known = !task.found->value && !task.found->micro_batch;
+  if (nothing_known || variants_of(task.comparison).size() > 1) {
     SearchResult nothing;
     nothing.undecided = Undecided{};
     return nothing;
   }
-  std::atomic<bool> found = false;
-  SearchOptions first{.threads = options.threads, .bounds = true};
-  first.watch.stops = [&] { return found.load(); };
+  bool found = false;
+  SearchOptions first{.threads = 1, .bounds = true};
+  first.watch.stops = [&] { return found; };
   first.progress = [&](const SearchProgress& progress) { found = progress.best != nullptr; };
-  return variants_of(task.comparison).size() > 1
-             ? search_variants(task.base, task.space, task.comparison, first)
-             : search(task.base, task.space, first);
+  return search(task.base, task.space, first);
 }
 
 }  // namespace
 
 SearchResult search(const PlanTask& task, const SearchOptions& options) {
-  if (task.found && task.found->stopped) return first_plan(task, options);
+  if (task.found && task.found->stopped) return first_plan(task);
   // A part of one search can be told from the whole.
   return variants_of(task.comparison).size() > 1
              ? search_variants(task.base, task.space, task.comparison, options)
@@ -347,7 +345,7 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
 }
 
 PlanReply answer(const PlanQuestion& question, const SearchOptions& options) {
-  PlanTask task = task_of(question);
+  PlanTask task = task_of(question, options.watch);
   SearchResult result = search(task, options);
   return reply_to(question, std::move(task), std::move(result), question.why, options);
 }

@@ -9,6 +9,7 @@
 #include "cli/flags.hpp"
 #include "cli/notes.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/run_files.hpp"
 #include "headroom/interop/profile.hpp"
 #include "headroom/io/run_cases.hpp"
@@ -55,6 +56,7 @@ void write_calibrated(System system, const std::string& file) {
 
 ExitCode fit_to_samples(const CalibrateFlags& flags) {
   const Style style = style_of(flags.report);
+  std::optional<Progress> progress(std::in_place, "reading samples");
   CalibrateQuestion question;
   question.base = read_inputs(flags.base, [&](const System& base, std::vector<Problem>& problems) {
     for (const std::string& file : flags.samples)
@@ -62,7 +64,8 @@ ExitCode fit_to_samples(const CalibrateFlags& flags) {
     for (const std::string& file : flags.profiles)
       collect(problems, [&] { question.profiles.push_back(read_profile(file, base.devices_per_node)); });
   });
-  const CalibrateReply reply = answer(question);
+  const CalibrateReply reply = answer(question, progress->watch());
+  progress.reset();
   write_calibrated(reply.calibration.system, flags.output);
   write({}, render(reply, style));
   return ExitCode::done;
@@ -83,14 +86,18 @@ std::vector<std::string> names_of(const std::vector<std::string>& given,
 
 ExitCode fit_to_runs(const CalibrateFlags& flags) {
   const Style style = style_of(flags.report);
+  std::optional<Progress> progress(std::in_place, "reading runs");
   std::vector<MeasuredRun> runs;
   const System base = read_inputs(flags.base, [&](const System&, std::vector<Problem>& problems) {
     runs = read_run_files(flags.runs, problems);
   });
-  const CalibrateToRunsReply reply = answer(CalibrateToRunsQuestion{
-      .runs = choose_runs(runs, names_of(flags.fit, runs), flags.base, flags.software),
-      .base = base,
-      .files = fmt::format("{}", fmt::join(flags.runs, " and "))});
+  const CalibrateToRunsReply reply = answer(
+      CalibrateToRunsQuestion{
+          .runs = choose_runs(runs, names_of(flags.fit, runs), flags.base, flags.software),
+          .base = base,
+          .files = fmt::format("{}", fmt::join(flags.runs, " and "))},
+      progress->watch());
+  progress.reset();
   write_calibrated(reply.calibration.system, flags.output);
   write({}, render(reply, style));
   note_skipped(reply.skipped, style);

@@ -1,10 +1,16 @@
 #include "headroom/report/frontier.hpp"
 
+#include <cstdio>
+
+#include <fmt/format.h>
+
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
 #include "cli/notes.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/request_flags.hpp"
+#include "cli/stopping.hpp"
 #include "cli/system_flags.hpp"
 #include "headroom/io/quantity.hpp"
 #include "headroom/io/remarks.hpp"
@@ -20,6 +26,7 @@ struct FrontierFlags {
   bool window = false;
   bool all = false;
   std::string picture;
+  FlagText time_limit;
   OutputFlags output;
 };
 
@@ -44,11 +51,21 @@ ExitCode frontier(const FrontierFlags& flags) {
   read_system_flags(flags.system, request, problems);
   use_stack_defaults(flags.request, request);
   std::vector<Bytes> budgets = read_budgets(flags.budgets, problems);
+  const std::optional<Seconds> limit = read_time_limit(flags.time_limit, problems);
   if (!problems.empty()) throw InputError(problems);
+  Stopping stopping(limit);
+  std::optional<Progress> progress(std::in_place, "pricing sets of ops");
   const FrontierReply reply = answer(
-      FrontierQuestion{.request = std::move(request), .budgets = std::move(budgets), .window = flags.window});
+      FrontierQuestion{.request = std::move(request), .budgets = std::move(budgets), .window = flags.window},
+      {.stops = [&] { return stopping(); },
+       .tells = [&](std::string_view step, std::int64_t done,
+                    std::int64_t of) { progress->update(step, done, of); }});
+  const std::optional<Stop> stop = stopping.end();
+  progress.reset();
   if (!flags.picture.empty()) write({.file = flags.picture}, frontier_picture(reply));
-  write(flags.output, render(reply, style, flags.all));
+  write(flags.output, render(reply, style, flags.all, stop.value_or(Stop{})));
+  if (reply.stopped && style.format == Format::csv)
+    fmt::print(stderr, "headroom: {}\n", stopped_text(stop.value_or(Stop{})));
   return fits(reply) ? ExitCode::done : ExitCode::infeasible;
 }
 
@@ -67,6 +84,7 @@ void add_frontier(Command program, ExitCode& exit_code) {
                "Also exempt as many microbatches from recomputation as memory allows");
   command.flag("--all", flags->all,
                "Show every point of the frontier, not only those where memory costs the least time");
+  add_time_limit_flag(command, flags->time_limit);
   command.output("--picture", flags->picture, "Write time against memory as SVG to FILE");
   add_output_flags(command, flags->output);
   command.footer(

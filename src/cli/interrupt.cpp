@@ -9,6 +9,8 @@ namespace {
 // A handler may touch nothing else.
 volatile std::sig_atomic_t noted = 0;
 
+bool answered = false;  // Ctrl-C; of the thread that writes the answer
+
 extern "C" void note(int signal) {
   noted = signal;
   std::signal(signal, SIG_DFL);
@@ -23,8 +25,22 @@ void note_interrupts() {
   }
 }
 
+void note_interrupts_to_answer() {
+  note_interrupts();
+  answered = true;
+}
+
 void throw_if_interrupted() {
-  if (noted != 0) throw Interrupted{noted};
+  const bool waits = answered && noted == SIGINT;
+  if (noted != 0 && !waits) throw Interrupted{noted};
+}
+
+bool interrupted() { return noted != 0; }
+
+void take_interrupt() {
+  if (noted != SIGINT) throw_if_interrupted();
+  noted = 0;
+  answered = false;
 }
 
 void end_as(const Interrupted& interrupted) {

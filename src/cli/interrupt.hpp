@@ -10,8 +10,17 @@ struct Interrupted {
 // From now on the first SIGHUP, SIGINT or SIGTERM is only noted; a second ends the program at once.
 void note_interrupts();
 
+// The same, for a command that answers Ctrl-C with what it has: until take_interrupt(), it throws nothing.
+void note_interrupts_to_answer();
+
 // Throws Interrupted when one was noted.
 void throw_if_interrupted();
+
+// Whether one was noted.
+bool interrupted();
+
+// Forgets a noted Ctrl-C, whose answer follows. Throws Interrupted for another signal.
+void take_interrupt();
 
 // Ends the program as the signal would have done.
 void end_as(const Interrupted& interrupted);

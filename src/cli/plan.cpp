@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <thread>
+
+#include <fmt/format.h>
 
 #include "cli/capacity_flags.hpp"
 #include "cli/command.hpp"
@@ -15,6 +18,7 @@
 #include "cli/request_flags.hpp"
 #include "cli/shards.hpp"
 #include "cli/space_flags.hpp"
+#include "cli/stopping.hpp"
 #include "cli/system_flags.hpp"
 #include "headroom/io/search_result.hpp"
 #include "io/text.hpp"
@@ -34,6 +38,7 @@ struct PlanFlags {
   FlagText threads;
   FlagText why;
   FlagText shard;
+  FlagText time_limit;
   bool timing = false;
   bool launch = false;
   bool use_all_devices = false;
@@ -127,7 +132,8 @@ struct Asked {
 };
 
 // Answers an inverse question on its way. Throws InputError with all problems.
-Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> problems) {
+Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> problems,
+                 const Watch& watch = {}) {
   std::int64_t top = 10;
   read_count("--top", flags.top, top, problems);
   check_launch_format(flags.launch, style, problems);
@@ -137,7 +143,7 @@ Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> prob
   if (!problems.empty()) throw InputError(std::move(problems));
   asked.question.shown.plans = shown;
   asked.question.shown.pareto = style.format == Format::json ? static_cast<std::size_t>(-1) : shown;
-  asked.task = task_of(asked.question);
+  asked.task = task_of(asked.question, watch);
   put_found(asked.task, flags.request);
   if (flags.why) {
     flags.request.text("global_batch") = std::to_string(asked.task.base.workload.global_batch);
@@ -159,13 +165,12 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Says how long the answer took where `start` is given; the words hold the time of the search.
-ExitCode print(Asked& asked, SearchResult result, const OutputFlags& output, unsigned threads,
-               std::optional<Clock::time_point> start = {}) {
-  const PlanReply reply =
-      reply_to(asked.question, std::move(asked.task), std::move(result), asked.question.why, threads);
-  if (start) asked.words.timing->elapsed_seconds = seconds_since(*start);
-  write(output, render(reply, asked.words, style_of(output)));
+ExitCode print(const PlanReply& reply, const PlanWords& words, const OutputFlags& output) {
+  const Style style = style_of(output);
+  write(output, render(reply, words, style));
+  // Rows of CSV have no place for it.
+  if (reply.result.undecided && style.format == Format::csv)
+    fmt::print(stderr, "headroom: {}\n", undecided_text(reply, words));
   return reply.result.plans.empty() || unanswered(reply) ? ExitCode::infeasible : ExitCode::done;
 }
 
@@ -185,30 +190,63 @@ ExitCode write_part(const Command& command, const PlanFlags& flags, const Shard&
   return ExitCode::done;  // for the whole it is for the merge to say
 }
 
-// Tells how far it is where anybody sees that.
-SearchResult searched(const PlanTask& task, SearchOptions options) {
-  Progress progress;
-  if (progress.shows()) options.progress = [&](double done) { progress.update_share(done); };
-  return search(task, options);
+// The times at which an answer went on to its next part.
+struct Times {
+  Clock::time_point start = Clock::now();
+  Clock::time_point search = start;
+  Clock::time_point explanation = start;
+};
+
+AnswerTiming timing_of(const Times& times, const PlanReply& reply, const PlanWords& words,
+                       const Style& style) {
+  const auto between = [](Clock::time_point from, Clock::time_point to) {
+    return std::chrono::duration<double>(to - from).count();
+  };
+  const Clock::time_point output = Clock::now();
+  render(reply, words, style);  // once more, to be timed
+  return {.search_seconds = between(times.search, times.explanation),
+          .explanation_seconds = between(times.explanation, output),
+          .output_seconds = seconds_since(output),
+          .elapsed_seconds = seconds_since(times.start)};
 }
 
 ExitCode plan(const Command& command, PlanFlags& flags) {
   const Style style = style_of(flags.output);
-  const auto start = Clock::now();
+  Times times;
   std::vector<Problem> problems;
   std::int64_t threads = std::max(1U, std::thread::hardware_concurrency());
   read_count("--threads", flags.threads, threads, problems);
+  const std::optional<Seconds> limit = read_time_limit(flags.time_limit, problems);
   const std::optional<Shard> shard = read_shard(command, flags.shard, problems);
   if (flags.shard && flags.timing) problems.push_back({"--timing", "does not go with --shard"});
-  Asked asked = read_asked(flags, style, std::move(problems));
+  if (flags.shard && limit)
+    problems.push_back({"--time-limit", "does not go with --shard, whose parts are whole"});
+  std::optional<Stopping> stopping;  // a part that is stopped is of no use
+  if (!shard) stopping.emplace(limit);
+  std::optional<Progress> progress(std::in_place, "reading the question");
+  SearchOptions options{.shard = shard.value_or(Shard{}), .threads = static_cast<unsigned>(threads)};
+  if (stopping) options.watch.stops = [&] { return (*stopping)(); };
+  options.watch.tells = [&](std::string_view step, std::int64_t done, std::int64_t of) {
+    progress->update(step, done, of);
+    if (step == explaining) times.explanation = Clock::now();
+  };
+  options.bounds = limit || progress->shows();
+  if (progress->shows()) options.progress = [&](const SearchProgress& search) { progress->update(search); };
+  Asked asked = read_asked(flags, style, std::move(problems), options.watch);
 
-  const auto search_start = Clock::now();
-  SearchResult result =
-      searched(asked.task, {.shard = shard.value_or(Shard{}), .threads = static_cast<unsigned>(threads)});
-  if (flags.timing) asked.words.timing = AnswerTiming{.search_seconds = seconds_since(search_start)};
-  if (shard) return write_part(command, flags, *shard, result);
-  return print(asked, std::move(result), flags.output, static_cast<unsigned>(threads),
-               flags.timing ? std::optional(start) : std::nullopt);
+  times.search = Clock::now();
+  tell(options.watch, "searching");
+  SearchResult result = search(asked.task, options);
+  if (shard) {
+    progress.reset();
+    return write_part(command, flags, *shard, result);
+  }
+  const PlanReply reply =
+      reply_to(asked.question, std::move(asked.task), std::move(result), asked.question.why, options);
+  if (const std::optional<Stop> stop = stopping->end()) asked.words.stop = *stop;
+  progress.reset();
+  if (flags.timing) asked.words.timing = timing_of(times, reply, asked.words, style);
+  return print(reply, asked.words, flags.output);
 }
 
 void add_flags(Command command, PlanFlags& flags) {
@@ -243,7 +281,9 @@ void add_flags(Command command, PlanFlags& flags) {
   command.flag("--launch", flags.launch,
                "Print the best plan as flags of the stack's launcher, and name what it has no flag for");
   add_shard_flag(command, flags.shard);
-  command.flag("--timing", flags.timing, "Print the time of the search and of the whole answer");
+  add_time_limit_flag(command, flags.time_limit);
+  command.flag("--timing", flags.timing,
+               "Print the time of the search, of its explanation, of the output and of the whole answer");
   add_output_flags(command, flags.output);
 }
 
@@ -259,7 +299,10 @@ ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags) {
   std::vector<SearchResult> results;
   results.reserve(parts.size());
   for (PartReader& part : parts) results.push_back(read_result(part, question.task.base.strategy));
-  return print(question, merged(results), flags, std::max(1U, std::thread::hardware_concurrency()));
+  const PlanReply reply =
+      reply_to(question.question, std::move(question.task), merged(results), question.question.why,
+               {.threads = std::max(1U, std::thread::hardware_concurrency())});
+  return print(reply, question.words, flags);
 }
 
 void add_plan(Command program, ExitCode& exit_code) {
@@ -277,6 +320,7 @@ void add_plan(Command program, ExitCode& exit_code) {
       "  headroom plan gpt3-175b --devices 512,768,1024 --global-batch 960:1536 --tokens 300B\n"
       "  headroom plan llama-3-70b --devices 512 --system dgx-h100-80g,dgx-b200-180g --tokens 15T "
       "--price h100=2.50,b200=4.10\n"
+      "\nCtrl-C once ends the search with the best found so far, twice the program.\n"
       "\nExit code: 0 done, 2 bad input, 3 nothing fits or meets what is asked.");
   command.on_run([flags, command, &exit_code] { exit_code = plan(command, *flags); });
 }

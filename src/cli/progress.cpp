@@ -1,12 +1,23 @@
 #include "cli/progress.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "headroom/core/count_text.hpp"
+#include "report/text.hpp"
 
 namespace headroom::cli {
 namespace {
+
+using namespace std::chrono_literals;
+constexpr auto patience = 1s;           // before a step is named
+constexpr auto between_frames = 100ms;  // and before a best plan is
+constexpr auto long_search = 5s;
 
 std::string remaining(double seconds) {
   if (seconds < 120) return fmt::format("{:.0f} s", seconds);
@@ -14,33 +25,99 @@ std::string remaining(double seconds) {
   return fmt::format("{:.1f} h", seconds / 3600);
 }
 
+std::string division_text(const Strategy& strategy) {
+  std::string text = fmt::format("TP {}", strategy.tensor_parallel);
+  if (strategy.context_parallel > 1) text += fmt::format(" x CP {}", strategy.context_parallel);
+  return text + fmt::format(" x PP {} x DP {}", strategy.pipeline_parallel, strategy.data_parallel);
+}
+
+// What a line of the terminal holds.
+std::size_t columns() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
 }  // namespace
 
-bool Progress::is_terminal() { return isatty(STDERR_FILENO) != 0; }
+Progress::Progress(std::string_view what) : step_(what) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  try {
+    drawer_ = std::jthread([this](const std::stop_token& stop) { draw_until_done(stop); });
+  } catch (const std::system_error&) {
+    // The machine has no more threads. The command is as good without.
+  }
+}
 
 Progress::~Progress() {
-  if (shown_) std::fputs("\r\x1b[K", stderr);
+  drawer_.request_stop();
+  if (drawer_.joinable()) drawer_.join();
+  clear();
 }
 
-void Progress::update_points(std::int64_t done, std::int64_t of) {
-  const Clock::time_point now = Clock::now();
-  if (!is_due(now)) return;
-  const double rate = static_cast<double>(done) / std::chrono::duration<double>(now - start_).count();
-  show(fmt::format("{} of {} points, {:.1f} a second", done, of, rate),
-       static_cast<double>(done) / static_cast<double>(of), now);
+void Progress::update(std::string_view step, std::int64_t done, std::int64_t of) {
+  if (!shows()) return;
+  const std::lock_guard lock(mutex_);
+  step_ = step;
+  done_ = done;
+  of_ = of;
+  decided_.reset();
 }
 
-void Progress::update_share(double done) {
-  const Clock::time_point now = Clock::now();
-  if (is_due(now)) show(fmt::format("searched {:.0f}%", 100 * done), done, now);
+void Progress::update(const SearchProgress& search) {
+  if (!shows()) return;
+  const std::lock_guard lock(mutex_);
+  decided_ = search.decided;
+  least_ = search.least;
+  if (search.best != nullptr && (!best_ || *search.best < *best_)) best_ = *search.best;
 }
 
-void Progress::show(const std::string& text, double done, Clock::time_point now) {
-  next_ = now + std::chrono::milliseconds(200);
-  shown_ = true;
+void Progress::draw_until_done(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    ended_.wait_for(lock, stop, between_frames, [] { return false; });
+    if (stop.stop_requested()) return;
+    const std::size_t most = columns() - 1;
+    std::string text = line(Clock::now(), most);
+    if (text.empty()) continue;
+    if (text.size() > most) text.resize(most);
+    fmt::print(stderr, "\r{}\x1b[K", text);
+    std::fflush(stderr);
+    shown_ = true;
+  }
+}
+
+std::string Progress::line(Clock::time_point now, std::size_t most) const {
+  const bool patient = now - start_ < patience;
+  if (patient && !best_) return {};
+  std::string text;
+  if (best_)
+    text = fmt::format("best so far {} ({})", human(best_->iteration), division_text(best_->strategy));
+  if (patient) return text;
+  if (decided_ && *decided_ < 1) {
+    const std::string decided =
+        fmt::format("{}{:.0f}% decided", text.empty() ? "" : ", ", std::floor(100 * *decided_));
+    if (!best_ || !least_) return text + decided;
+    const double gap = std::max(0.0, best_->iteration / *least_ - 1);
+    const std::string within = fmt::format(", within {:.1f}%", 100 * gap);
+    const std::string whole = text + within + " of the best possible" + decided;
+    if (whole.size() > most) return text + within + decided;
+    const std::string advice = " (Ctrl-C ends with it, --fast searches less)";
+    return whole + (now - start_ > long_search && whole.size() + advice.size() <= most ? advice : "");
+  }
+  if (!text.empty()) text += ", ";
+  text += step_;
+  if (of_ == 0) return done_ == 0 ? text : text + fmt::format(" {}", done_);
   const double elapsed = std::chrono::duration<double>(now - start_).count();
-  const std::string left = done > 0 ? ", " + remaining(elapsed * (1 - done) / done) + " left" : "";
-  fmt::print(stderr, "\r{}{}\x1b[K", text, left);
+  const double part = static_cast<double>(done_) / static_cast<double>(of_);
+  return text + fmt::format(" {} of {}{}", done_, of_,
+                            done_ > 0 ? ", " + remaining(elapsed * (1 - part) / part) + " left" : "");
+}
+
+void Progress::clear() {
+  if (!shown_) return;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+  shown_ = false;
 }
 
 }  // namespace headroom::cli

@@ -1,35 +1,68 @@
-// How far a long command is, on stderr: only on a terminal, and only after a second.
+// How far a long command is, on one line of stderr: only on a terminal, and gone at the end. A thread draws it ten times
+// a second, so that a long step shows too.
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <thread>
+
+#include "headroom/search/search.hpp"
 
 namespace headroom::cli {
 
 class Progress {
  public:
-  Progress() = default;
+  // `what`: the first step, "reading runs".
+  explicit Progress(std::string_view what);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress();  // clears the line
 
   // Whether anybody sees it.
-  [[nodiscard]] bool shows() const { return terminal_; }
+  [[nodiscard]] bool shows() const { return drawer_.joinable(); }
 
-  void update_points(std::int64_t done, std::int64_t of);
-  void update_share(double done);  // of a search, from 0 to 1
+  // `of`: 0 where nobody knows.
+  void update(std::string_view step, std::int64_t done, std::int64_t of);
+  // Of a search, whose best plan shows as soon as there is one.
+  void update(const SearchProgress& search);
+
+  // Tells of work that nothing stops.
+  Watch watch() {
+    return {.stops = {}, .tells = [this](std::string_view step, std::int64_t done, std::int64_t of) {
+              update(step, done, of);
+            }};
+  }
+
+  // Prints while no line stands there.
+  template <class Print>
+  void without_line(const Print& print) {
+    const std::lock_guard lock(mutex_);
+    clear();
+    print();
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
-  [[nodiscard]] bool is_due(Clock::time_point now) const { return terminal_ && now >= next_; }
-  void show(const std::string& text, double done, Clock::time_point now);
+  void draw_until_done(const std::stop_token& stop);
+  [[nodiscard]] std::string line(Clock::time_point now, std::size_t most) const;  // columns
+  void clear();
 
-  bool terminal_ = is_terminal();
-  bool shown_ = false;
-  static bool is_terminal();
+  std::mutex mutex_;
+  std::condition_variable_any ended_;
   Clock::time_point start_ = Clock::now();
-  Clock::time_point next_ = start_ + std::chrono::seconds(1);
+  std::string step_;
+  std::int64_t done_ = 0;
+  std::int64_t of_ = 0;
+  std::optional<Candidate> best_;
+  std::optional<double> decided_;
+  std::optional<Seconds> least_;
+  bool shown_ = false;
+  std::jthread drawer_;  // last, so that it ends first
 };
 
 }  // namespace headroom::cli

@@ -1,6 +1,10 @@
 #include "headroom/report/sweep.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include <fmt/format.h>
 
 #include "cli/command.hpp"
 #include "cli/in_order.hpp"
@@ -9,6 +13,7 @@
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "cli/shards.hpp"
+#include "cli/stopping.hpp"
 #include "cli/sweep_check.hpp"
 #include "cli/sweep_points.hpp"
 #include "headroom/interop/hugging_face.hpp"
@@ -23,6 +28,7 @@ struct SweepFlags {
   std::vector<std::string> zip;
   FlagText threads;
   FlagText shard;
+  FlagText time_limit;
   OutputFlags output;
 };
 
@@ -40,6 +46,7 @@ void add_flags(Command command, SweepKind kind, SweepFlags& flags) {
   command.option("--threads", flags.threads, "N",
                  "Points at once (default: all cores); the answer does not depend on it");
   add_shard_flag(command, flags.shard);
+  add_time_limit_flag(command, flags.time_limit);
   add_output_flags(command, flags.output);
 }
 
@@ -127,9 +134,12 @@ Sweep read_sweep(const Command& command, SweepKind kind, const SweepFlags& flags
   return sweep;
 }
 
-// Calls take(point, row) for the points of a shard, in order.
+struct StoppedEarly {};
+
+// Calls take(point, row) for the points of a shard, in order, as long as the watch lets it.
 template <class Take>
-void for_each_row(const Sweep& sweep, const Shard& shard, std::int64_t threads, const Take& take) {
+void for_each_row(const Sweep& sweep, const Shard& shard, std::int64_t threads, const Watch& watch,
+                  const Take& take) {
   const std::int64_t points = point_count(sweep.head.grid);
   const std::int64_t count = (points - shard.index + shard.count) / shard.count;
   const auto point = [&](std::int64_t i) { return shard.index - 1 + i * shard.count; };
@@ -139,31 +149,50 @@ void for_each_row(const Sweep& sweep, const Shard& shard, std::int64_t threads, 
       return reader->read(arguments_at(sweep, values));
     });
   }
-  Progress progress;
-  in_order<SweepRow>(
-      count, at.size(),
-      [&](std::size_t thread, std::int64_t i) {
-        SweepRow row = row_at(sweep.head.grid, at[thread], point(i));
-        std::transform(row.problems.begin(), row.problems.end(), row.problems.begin(), as_typed);
-        return row;
-      },
-      [&](std::int64_t i, const SweepRow& row) {
-        throw_if_interrupted();
-        take(point(i), row);
-        progress.update_points(i + 1, count);
-      });
+  using Row = std::optional<SweepRow>;  // none where it was stopped
+  Progress progress("point");
+  try {
+    in_order<Row>(
+        count, at.size(),
+        [&](std::size_t thread, std::int64_t i) -> Row {
+          if (stops(watch)) return {};
+          SweepRow row = row_at(sweep.head.grid, at[thread], point(i), watch);
+          if (stops(watch)) return {};
+          std::transform(row.problems.begin(), row.problems.end(), row.problems.begin(), as_typed);
+          return row;
+        },
+        [&](std::int64_t i, const Row& row) {
+          if (!watch.stops) throw_if_interrupted();
+          if (!row) throw StoppedEarly();
+          progress.without_line([&] { take(point(i), *row); });
+          progress.update("point", i + 1, count);
+        });
+  } catch (const StoppedEarly&) {
+    // What was taken stands.
+  }
 }
 
-ExitCode print_rows(const Sweep& sweep, const SweepFlags& flags, std::int64_t threads) {
+ExitCode print_rows(const Sweep& sweep, const SweepFlags& flags, std::int64_t threads,
+                    const std::optional<Seconds>& limit) {
+  Stopping stopping(limit);
   SweepPrinter printer(sweep.head, style_of(flags.output));
   Output output(flags.output);
   output.write(printer.start());
   bool any = false;
-  for_each_row(sweep, Shard{}, threads, [&](std::int64_t point, const SweepRow& row) {
+  std::int64_t rows = 0;
+  const Watch watch{.stops = [&] { return stopping(); }, .tells = {}};
+  for_each_row(sweep, Shard{}, threads, watch, [&](std::int64_t point, const SweepRow& row) {
     any = any || fits(row);
+    ++rows;
     output.write(printer.row(point, row));
   });
-  output.write(printer.end());
+  // A stop that came after the last row changes nothing.
+  std::optional<Stop> stop = stopping.end();
+  if (rows == point_count(sweep.head.grid)) stop.reset();
+  output.write(printer.end(stop));
+  if (stop && style_of(flags.output).format == Format::csv)
+    fmt::print(stderr, "headroom: {}: {} of {} points\n", stopped_text(*stop), rows,
+               point_count(sweep.head.grid));
   output.finish();
   return any ? ExitCode::done : ExitCode::infeasible;
 }
@@ -173,7 +202,7 @@ ExitCode write_part(const Sweep& sweep, const SweepFlags& flags, const PartHead&
   Output output(flags.output);
   output.write(part_start(head));
   bool first = true;
-  for_each_row(sweep, head.shard, threads, [&](std::int64_t point, const SweepRow& row) {
+  for_each_row(sweep, head.shard, threads, {}, [&](std::int64_t point, const SweepRow& row) {
     output.write(part_row(json_line(sweep.head, point, row), std::exchange(first, false)));
   });
   output.write(part_end());
@@ -187,12 +216,15 @@ ExitCode run(const Command& command, SweepKind kind, const SweepFlags& flags) {
   std::int64_t threads = std::max(1U, std::thread::hardware_concurrency());
   read_count("--threads", flags.threads, threads, problems);
   threads = std::min(threads, most_threads);
+  const std::optional<Seconds> limit = read_time_limit(flags.time_limit, problems);
   const std::optional<Shard> shard = read_shard(command, flags.shard, problems);
+  if (flags.shard && limit)
+    problems.push_back({"--time-limit", "does not go with --shard, whose parts are whole"});
   if (!problems.empty()) throw InputError(std::move(problems));
   style_of(flags.output);
   const Sweep sweep = read_sweep(command, kind, flags);
+  if (!shard) return print_rows(sweep, flags, threads, limit);
   note_interrupts();
-  if (!shard) return print_rows(sweep, flags, threads);
   return write_part(
       sweep, flags,
       part_head(command_of(kind), *shard, arguments_of_part(command), inputs_of(sweep, flags.point)),

@@ -9,6 +9,7 @@
 #include "cli/flags.hpp"
 #include "cli/notes.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/run_files.hpp"
 #include "headroom/core/contains.hpp"
 #include "headroom/core/reading.hpp"
@@ -93,7 +94,9 @@ ExitCode validate_samples(const ValidateFlags& flags) {
   if (problems.empty() && !question.system.performance)
     problems.push_back({*flags.system, "has no performance figures"});
   if (!problems.empty()) throw InputError(problems);
+  std::optional<Progress> progress(std::in_place, "predicting samples");
   const ValidateSamplesReply reply = answer(question);
+  progress.reset();
   if (!flags.picture.empty()) {
     write({.file = flags.picture},
           sample_picture(reply.replay, "Samples on " + reply.system.name + ", predicted and measured"));
@@ -125,6 +128,7 @@ ExitCode validate(const ValidateFlags& flags) {
     throw InputError(flags.system ? "--system" : "--software",
                      "needs --runs: the built-in cases name their own");
   }
+  std::optional<Progress> progress(std::in_place, "reading runs");
   ValidateQuestion question{.measurements = {}, .skipped = {}, .group_by = traits_of(flags.group_by)};
   if (flags.runs.empty()) {
     question.measurements = embedded_measurements();
@@ -148,7 +152,8 @@ ExitCode validate(const ValidateFlags& flags) {
     question.unread = std::move(cases.unread);
     question.skipped.insert(question.skipped.end(), cases.skipped.begin(), cases.skipped.end());
   }
-  const ValidateReply reply = answer(question);
+  const ValidateReply reply = answer(question, progress->watch());
+  progress.reset();
   if (!flags.picture.empty() && reply.runs > 0) write_figures(flags.picture, reply);
   write(flags.output, render(reply, style, flags.all));
   note_skipped(reply.skipped, style);

@@ -67,8 +67,25 @@ std::string layers_of_kinds(const Transformer& model) {
   return text.empty() ? text : text + ", in the model's order, which goes on as it ends";
 }
 
+// Of a question whose search was stopped.
+std::string furthest_so_far(const Found& found) {
+  if (found.micro_batch)
+    return fmt::format("A microbatch of {} is the largest found to fit so far.", *found.micro_batch);
+  if (!found.value) return "Nothing was found to fit so far.";
+  switch (found.question.extreme) {
+    case Extreme::min_devices: return fmt::format("{} GPUs are the fewest found so far.", *found.value);
+    case Extreme::max_batch:
+      return fmt::format("A global batch of {} sequences is the largest found to fit so far.", *found.value);
+    case Extreme::max_sequence:
+      return fmt::format("Sequences of {} tokens are the longest found to fit so far.", *found.value);
+    case Extreme::max_layers: return fmt::format("{} layers are the most found to fit so far.", *found.value);
+  }
+  EXPECTS(!"unknown extreme");
+  return {};
+}
+
 std::string largest_batch(const Found& found, std::int64_t devices, const std::optional<InTime>& asked) {
-  const auto& [question, value, least, micro_batch, at_least, obstacle, most_model_parallel] = found;
+  const auto& [question, value, least, micro_batch, at_least, stopped, obstacle, most_model_parallel] = found;
   if (micro_batch) {
     return fmt::format(
         "Memory does not bound the global batch: however many microbatches follow each other, a pipeline "
@@ -100,7 +117,8 @@ std::string problem_line(const Problem& problem) {
 
 std::string found_text(const Found& found, const Request& base, std::int64_t devices,
                        const std::optional<InTime>& in_time) {
-  const auto& [question, value, least, micro_batch, at_least, obstacle, most_model_parallel] = found;
+  const auto& [question, value, least, micro_batch, at_least, stopped, obstacle, most_model_parallel] = found;
+  if (stopped) return furthest_so_far(found);
   switch (question.extreme) {
     case Extreme::min_devices: return fewest_devices(found, base.system, in_time);
     case Extreme::max_batch: return largest_batch(found, devices, in_time);
@@ -121,7 +139,7 @@ std::string found_text(const Found& found, const Request& base, std::int64_t dev
 }
 
 OrderedJson found_json(const Found& found) {
-  const auto& [question, value, least, micro_batch, at_least, obstacle, most_model_parallel] = found;
+  const auto& [question, value, least, micro_batch, at_least, stopped, obstacle, most_model_parallel] = found;
   OrderedJson json{{"find", name_of(question.extreme)},
                    {"value", value ? OrderedJson(*value) : OrderedJson()},
                    {"step", question.step},
@@ -130,6 +148,7 @@ OrderedJson found_json(const Found& found) {
   if (question.within) json["within_seconds"] = question.within->count();
   if (micro_batch) json["micro_batch"] = *micro_batch;
   if (at_least) json["at_least"] = true;
+  if (stopped) json["stopped"] = true;
   if (obstacle) json["obstacle"] = problem_line(*obstacle);
   if (most_model_parallel > 0) json["most_model_parallel"] = most_model_parallel;
   return json;

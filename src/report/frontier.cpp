@@ -198,7 +198,7 @@ std::string fronts_text(const FrontierReply& report) {
   return text;
 }
 
-std::string frontier_text(const FrontierReply& report, const Style& style, bool all) {
+std::string frontier_text(const FrontierReply& report, const Style& style, bool all, const Stop& stop) {
   const Strategy& strategy = report.request.strategy;
   const bool markdown = style.format == Format::markdown;
   const std::string blank = markdown ? "\n" : "";
@@ -206,6 +206,8 @@ std::string frontier_text(const FrontierReply& report, const Style& style, bool 
       fmt::format("{}{} ({}) on {}\n{}{}\n{}{}", markdown ? "## " : "", report.request.model.name,
                   parameters_text(parameter_counts(report.request.model)), report.request.system.name, blank,
                   layout_line(strategy, report.request.workload), blank, fronts_text(report));
+  if (report.stopped)
+    text += blank + stopped_text(stop) + ": the points are those of the sets that were looked at\n";
 
   std::vector<std::size_t> shown = report.exchanges;
   if (all) {
@@ -264,12 +266,12 @@ Table csv_table(const FrontierReply& report) {
 
 }  // namespace
 
-std::string render(const FrontierReply& report, const Style& style, bool all) {
+std::string render(const FrontierReply& report, const Style& style, bool all, const Stop& stop) {
   switch (style.format) {
-    case Format::json: return to_text(frontier_json(report));
+    case Format::json: return to_text(frontier_json(report, stop));
     case Format::csv: return to_csv(csv_table(report));
     case Format::table:
-    case Format::markdown: return fitted(frontier_text(report, style, all), style);
+    case Format::markdown: return fitted(frontier_text(report, style, all, stop), style);
   }
   EXPECTS(!"unknown format");
   return {};

@@ -91,7 +91,7 @@ OrderedJson to_json(const StagedPoint& point, const ModelLayers& layers) {
 
 }  // namespace
 
-OrderedJson frontier_json(const FrontierReply& report) {
+OrderedJson frontier_json(const FrontierReply& report, const Stop& stop) {
   const std::int64_t b = report.request.strategy.micro_batch;
   const auto best = [&](const std::optional<FrontierPoint>& uniform, const std::optional<StagedPoint>& staged,
                         std::int64_t micro_batch) {
@@ -144,6 +144,7 @@ OrderedJson frontier_json(const FrontierReply& report) {
   json["points"] = std::move(points);
   json["budgets"] = std::move(budgets);
   json["micro_batches"] = std::move(batches);
+  if (report.stopped) json["stopped"] = name_of(stop.reason);
   return json;
 }
 

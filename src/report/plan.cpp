@@ -108,9 +108,9 @@ std::string but_for_memory(Verdict verdict) {
 std::string choice_text(const PlanReply& report) {
   const std::vector<Candidate>& plans = report.result.plans;
   const Plan& best = account(report.accounts.front().evaluation);
-  std::string text =
-      fmt::format("\nBest: {}\n      {}\n", layout_line(best.request.strategy, best.request.workload),
-                  policy_line(best.request.strategy, best.request.software));
+  std::string text = fmt::format("\nBest{}: {}\n      {}\n", report.result.undecided ? " so far" : "",
+                                 layout_line(best.request.strategy, best.request.workload),
+                                 policy_line(best.request.strategy, best.request.software));
   if (const std::string launch = launch_line(best.request.model, best.request.strategy); !launch.empty())
     text += "      " + launch + "\n";
   for (const Warning& warning : best.warnings) {
@@ -161,7 +161,7 @@ std::string choice_text(const PlanReply& report) {
   text += fmt::format("- other time: {}, {}, {}\n", share(lost[0]), share(lost[1]), share(lost[2]));
   if (const std::string held = held_too_much(best); !held.empty()) {
     text += "- " + held + "\n";
-  } else if (best.verdict == Verdict::marginal) {
+  } else if (best.verdict == Verdict::marginal && !report.result.undecided) {
     text +=
         fmt::format("- no plan leaves {:.4g}% of memory free (--margin): the best that fits is marginal\n",
                     100 * best.request.margin);
@@ -195,7 +195,7 @@ std::string choice_text(const PlanReply& report) {
                         flags_of(report.blocked->change), human(report.blocked->iteration),
                         human(report.blocked->missing),
                         report.blocked->of_host ? " in the memory of a host" : "");
-  } else {
+  } else if (!report.result.undecided) {
     text += "- not limited by memory capacity: no single change that needs more of it would be faster\n";
   }
   return text;
@@ -203,6 +203,10 @@ std::string choice_text(const PlanReply& report) {
 
 std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
   const SearchResult& result = report.result;
+  if (result.undecided) {
+    return fmt::format("\nNothing that fits was found before the search {}.\n",
+                       asked.stop.reason == StopReason::time_limit ? "ran out of time" : "was interrupted");
+  }
   std::string text = "\nNothing in this space is legal" +
                      (report.obstacle ? ": " + problem_line(*report.obstacle)
                                       : ": every TP x PP x DP that makes the GPUs breaks a rule.") +
@@ -246,7 +250,7 @@ std::string rejected_text(const SearchResult& result) {
 std::string plan_text(const PlanReply& report, const PlanWords& asked, const Style& style) {
   const Request& base = report.base;
   const SearchResult& result = report.result;
-  const auto& [estimates, why, shown, timing] = asked;
+  const auto& [estimates, why, shown, timing, stop] = asked;
   const std::string blank = style.format == Format::markdown ? "\n" : "";
   std::string text = fmt::format(
       "{}{} ({}) on {} {} of {}, GBS {} x {} tokens\n{}{}{} strategies, {} of them fit",
@@ -263,24 +267,27 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, const Sty
   if (unanswered(report) && result.feasible > 0 && !report.found->question.within)
     text += fmt::format(", with less than {:.4g}% of memory to spare (--margin)", 100 * base.margin);
   if (timing)
-    text += fmt::format("; searched in {}, answered in {}", human(Seconds(timing->search_seconds)),
-                        human(Seconds(timing->elapsed_seconds)));
+    text += fmt::format("; searched in {}, explained in {}, written in {}, answered in {}",
+                        human(Seconds(timing->search_seconds)), human(Seconds(timing->explanation_seconds)),
+                        human(Seconds(timing->output_seconds)), human(Seconds(timing->elapsed_seconds)));
   text += ".\n";
+  if (result.undecided) text += blank + undecided_text(report, asked) + "\n";
   if (result.plans.empty()) {
     text += infeasible_text(report, asked);
   } else {
-    text += fmt::format("\nThe best plan of each {}{}:\n", compared_text(report),
-                        unanswered(report) ? ", none of which meets that" : "") +
+    text += fmt::format("\nThe best plan {}of each {}{}:\n", result.undecided ? "found so far " : "",
+                        compared_text(report), unanswered(report) ? ", none of which meets that" : "") +
             blank + render_table(candidates_table(report, result.plans, report.plan_outlooks, shown), style);
     if (result.plans.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.plans.size() - shown);
     text += choice_text(report);
     if (const auto& launch = report.accounts.front().launch) text += launch_text(*launch, style);
     text +=
-        fmt::format("\nLess memory {}for more time, each the fastest that needs no more (Pareto front):\n",
+        fmt::format("\nLess memory {}for more time, each the fastest {}that needs no more (Pareto front):\n",
                     compares_systems(report)   ? "or money "
                     : compares_devices(report) ? "or fewer GPUs "
-                                               : "") +
+                                               : "",
+                    result.undecided ? "found so far " : "") +
         blank + render_table(candidates_table(report, result.pareto, report.pareto_outlooks, shown), style);
     if (result.pareto.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.pareto.size() - shown);
@@ -295,6 +302,22 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, const Sty
 }
 
 }  // namespace
+
+std::string undecided_text(const PlanReply& report, const PlanWords& asked) {
+  const std::optional<Undecided>& undecided = report.result.undecided;
+  if (!undecided) return {};
+  const bool wide = report.space.breadth == Breadth::wide;
+  const char* const strategies = wide ? "usual strategies" : "strategies";
+  std::string text = stopped_text(asked.stop) + ": ";
+  const std::optional<double> slower = gap(report);
+  if (slower) text += fmt::format("within {:.1f}% of the best possible", 100 * *slower);
+  if (slower && wide) text += " of the usual strategies";
+  if (undecided->decided < 1)
+    return text + fmt::format("{}{:.0f}% {}decided", slower ? ", " : "", std::floor(100 * undecided->decided),
+                              slower ? "" : fmt::format("of the {} ", strategies));
+  return slower ? text
+                : text + fmt::format("all {} decided, the rest of the search was not finished", strategies);
+}
 
 std::string render(const PlanReply& report, const PlanWords& asked, const Style& style) {
   switch (style.format) {

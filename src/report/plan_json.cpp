@@ -137,6 +137,12 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
                    {"rejected", std::move(rejected)},
                    {"plans", std::move(plans)},
                    {"pareto", std::move(pareto)}};
+  if (result.undecided) {
+    const std::optional<double> slower = gap(report);
+    json["stopped"] = name_of(asked.stop.reason);
+    json["gap"] = slower ? OrderedJson(*slower) : OrderedJson();
+    json["decided"] = result.undecided->decided;
+  }
   if (const Candidate* const marginal = faster_but_marginal(report)) {
     json["faster_but_marginal"] = point_json(report, asked, *marginal, nullptr);
   }
@@ -191,6 +197,8 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
   if (report.inquiry) json["why"] = inquiry_json(*report.inquiry, asked);
   if (asked.timing) {
     json["search_seconds"] = asked.timing->search_seconds;
+    json["explanation_seconds"] = asked.timing->explanation_seconds;
+    json["output_seconds"] = asked.timing->output_seconds;
     json["elapsed_seconds"] = asked.timing->elapsed_seconds;
   }
   return json;

@@ -182,6 +182,7 @@ std::string SweepPrinter::start() {
 }
 
 std::string SweepPrinter::row(std::int64_t point, const SweepRow& row) {
+  ++rows_;
   if (style_.format == Format::json) {
     const bool first = std::exchange(first_, false);
     return (first ? "\n    " : ",\n    ") + json_line(head_, point, row);
@@ -197,12 +198,15 @@ std::string SweepPrinter::row(std::int64_t point, const SweepRow& row) {
   return {};
 }
 
-std::string SweepPrinter::end() {
+std::string SweepPrinter::end(const std::optional<Stop>& stop) {
+  const std::string note =
+      stop ? fmt::format("{}: {} of {} points\n", stopped_text(*stop), rows_, point_count(head_.grid)) : "";
   switch (style_.format) {
-    case Format::table: return to_aligned(table_, style_.columns);
-    case Format::json: return "\n  ]\n}\n";
-    case Format::csv:
-    case Format::markdown: break;
+    case Format::table: return to_aligned(table_, style_.columns) + note;
+    case Format::json:
+      return stop ? fmt::format("\n  ],\n  \"stopped\": \"{}\"\n}}\n", name_of(stop->reason)) : "\n  ]\n}\n";
+    case Format::markdown: return note.empty() ? note : "\n" + note;
+    case Format::csv: break;
   }
   return {};
 }

@@ -11,8 +11,8 @@ namespace {
 StagePlace whole_model(const ModelLayers& layers, const Strategy& strategy) {
   StagePlace whole{.first = true, .last = true};
   visit_stage_places(layers, strategy, [&](const StagePlace& place) {
+    whole.of_kind = whole.layers == 0 ? place.of_kind : whole.of_kind + place.of_kind;
     whole.layers += place.layers;
-    whole.of_kind = whole.of_kind + place.of_kind;
     whole.runs.insert(whole.runs.end(), place.runs.begin(), place.runs.end());
     whole.predictors.insert(whole.predictors.end(), place.predictors.begin(), place.predictors.end());
   });

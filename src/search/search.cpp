@@ -152,8 +152,10 @@ class Worker {
       const bool same_layout = set && same_passes(*set, sharding, layout, base_.software);
       if (!same_layout) composer_.set_layout(strategy, recomputations_);
       set = sharding;
-      least = std::min(least, layout_bound(composer_, strategy).count());
+      const Seconds of_sharding = layout_bound(composer_, strategy);
+      least = std::min(least, of_sharding.count());
       if (placed && !same_layout) least = std::min(least, placed_bound(composer_, base_, strategy).count());
+      if (best_ && best_->iteration <= of_sharding) continue;
       for (const Recomputation& recompute : recomputations_) {
         if (recompute.layers > 0 || recompute.window || recompute.policy == RecomputePolicy::ops) continue;
         strategy.recompute = recompute;

@@ -1,9 +1,11 @@
 // Report of `headroom sweep`: a row for each point of a grid, printed as soon as it is known.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "headroom/answer/sweep.hpp"
+#include "headroom/report/stop.hpp"
 #include "headroom/report/table.hpp"
 
 namespace headroom {
@@ -19,15 +21,17 @@ class SweepPrinter {
   // Keeps a reference to the head.
   SweepPrinter(const SweepHead& head, const Style& style);
 
-  // Return the text before the first row, of the next row, and after the last row.
+  // Return the text before the first row, of the next row, and after the last row, if the sweep was stopped
+  // with that.
   std::string start();
   std::string row(std::int64_t point, const SweepRow& row);
-  std::string end();
+  std::string end(const std::optional<Stop>& stop = {});
 
  private:
   const SweepHead& head_;
   Style style_;
   bool first_ = true;
+  std::int64_t rows_ = 0;
   Table table_;
 };
 
