@@ -30,8 +30,8 @@ inline void assume_flash(ConfigReader& config, Json& model) {
 }
 
 // How many depths of multi-token prediction; a config.json that names none has none.
-inline void add_mtp_layers(ConfigReader& config, Json& model) {
-  const std::string key = "num_nextn_predict_layers";
+inline void add_mtp_layers(ConfigReader& config, Json& model,
+                           const std::string& key = "num_nextn_predict_layers") {
   if (const auto depths = config.integer(key, 0, Range{0, most_mtp_layers}); depths > 0) {
     model["mtp_layers"] = depths;
     config.stands_for("mtp_layers", key);

@@ -1,5 +1,6 @@
 #include "interop/hub_hybrid.hpp"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,7 +57,7 @@ Json experts_of(ConfigReader& config) {
 Json kind_of(HybridLayer layer, ConfigReader& config) {
   Json kind{{"parts", name_of(part_of(layer))}};
   for_each_mixer([&](const auto& row, auto) {
-    if (row.name == name_of(layer)) kind[std::string(row.name)] = sizes_of(row, config);
+    if (row.name == name_of(layer)) kind[std::string(row.name)] = sizes_of(row, nullptr, {}, config);
   });
   if (layer == HybridLayer::experts) kind["experts"] = experts_of(config);
   return kind;
@@ -79,16 +80,18 @@ void lay_out(const std::vector<HybridLayer>& layers, ConfigReader& config, Json&
 }  // namespace
 
 Json hybrid_file_of(ConfigReader& config, const HubType& type) {
+  const HubSizes& sizes = type.sizes;
   Json model = Json::object();
-  model["hidden"] = config.integer("hidden_size", type.hidden);
-  model["feedforward"] = config.integer("intermediate_size", type.feedforward);
-  model["heads"] = config.integer("num_attention_heads", type.heads);
-  model["key_value_heads"] = config.integer("num_key_value_heads", type.key_value_heads);
-  model["head_size"] = integer_of(config, {"head_dim", "attention_head_dim"}, type.head_size);
-  model["vocabulary"] = config.integer("vocab_size", type.vocabulary);
+  model["hidden"] = config.integer("hidden_size", sizes.hidden);
+  model["feedforward"] = config.integer("intermediate_size", sizes.feedforward);
+  model["heads"] = config.integer("num_attention_heads", sizes.heads);
+  model["key_value_heads"] = config.integer("num_key_value_heads", sizes.key_value_heads);
+  model["head_size"] = config.integer(
+      config.key_of(std::array<std::string_view, 2>{"head_dim", "attention_head_dim"}), sizes.head_size);
+  model["vocabulary"] = config.integer("vocab_size", sizes.vocabulary);
   model["vocabulary_multiple"] = 1;
-  model["tied_embeddings"] = config.boolean("tie_word_embeddings", type.tied);
-  const std::string activation = config.text("mlp_hidden_act", type.activation);
+  model["tied_embeddings"] = config.boolean("tie_word_embeddings", type.traits.tied);
+  const std::string activation = config.text("mlp_hidden_act", type.traits.activation);
   if (activation != "relu2") {
     config.report("mlp_hidden_act", fmt::format("must be relu2 in a model of type {}", type.name));
   }

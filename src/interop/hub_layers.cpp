@@ -77,9 +77,8 @@ std::size_t layer_count_of(ConfigReader& config, const std::string& key, std::in
   return static_cast<std::size_t>(count);
 }
 
-std::vector<std::string> layer_types_of(ConfigReader& config, std::size_t layers,
+std::vector<std::string> layer_types_of(ConfigReader& config, const std::string& key, std::size_t layers,
                                         const std::vector<std::string_view>& known) {
-  const std::string key = "layer_types";
   std::vector<std::string> types = config.list<std::string>(key);
   if (layers > 0 && !types.empty() && types.size() != layers) {
     config.report(key, fmt::format("must be of the model's {} layers (found {})", layers, types.size()));

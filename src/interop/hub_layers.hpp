@@ -21,6 +21,7 @@ struct HubLayer {
   bool chunk = false;
   bool positions = true;
   std::string_view mixer{};  // in place of attention, or empty
+  bool alone = false;        // it has no MLP
   friend bool operator==(const HubLayer&, const HubLayer&) = default;
 };
 
@@ -33,8 +34,8 @@ Json layer_members(const std::vector<HubLayer>& layers,
 // no number.
 std::size_t layer_count_of(ConfigReader& config, const std::string& key, std::int64_t by_default);
 
-// Returns "layer_types", a known type for each layer, or none if the file has no such list.
-std::vector<std::string> layer_types_of(ConfigReader& config, std::size_t layers,
+// Returns the list `key`, a known type for each layer, or none if the file has no such list.
+std::vector<std::string> layer_types_of(ConfigReader& config, const std::string& key, std::size_t layers,
                                         const std::vector<std::string_view>& known);
 
 }  // namespace headroom

@@ -6,13 +6,12 @@
 
 #include "interop/config_reader.hpp"
 #include "interop/hub_layers.hpp"
-#include "interop/hub_types.hpp"
+#include "interop/hub_traits.hpp"
 
 namespace headroom {
 
 // The member "experts" of a model file, empty where the type has none, and which of the layers have them.
-// `feedforward` is the width of the MLP, which some types give their experts.
-Json mixture_of(ConfigReader& config, const HubType& type, std::int64_t feedforward,
-                std::vector<HubLayer>& layers);
+// `model` has the other sizes.
+Json mixture_of(ConfigReader& config, const HubType& type, Json& model, std::vector<HubLayer>& layers);
 
 }  // namespace headroom

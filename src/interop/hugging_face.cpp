@@ -9,6 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/contains.hpp"
+#include "headroom/core/error.hpp"
+#include "headroom/core/joined.hpp"
 #include "headroom/io/catalog.hpp"
 #include "headroom/io/remarks.hpp"
 #include "headroom/memory/state.hpp"
@@ -33,8 +36,8 @@ std::string resolved(const std::string& source) {
 // Also of a part of one that lacks its model type, which is refused for that alone.
 bool is_config(const Json& root) {
   if (!root.is_object() || root.contains("format")) return false;
-  constexpr std::array<const char*, 6> keys{"model_type",        "architectures", "hidden_size",
-                                            "num_hidden_layers", "n_embd",        "text_config"};
+  constexpr std::array<const char*, 8> keys{"model_type", "architectures", "hidden_size", "num_hidden_layers",
+                                            "n_embd",     "text_config",   "llm_config",  "language_config"};
   return std::any_of(keys.begin(), keys.end(), [&](const char* key) { return root.contains(key); });
 }
 
@@ -44,6 +47,26 @@ std::string known_types() {
   return text;
 }
 
+// Why a type is not read, and the types with near names.
+std::string refusal_of(const std::string& name) {
+  const std::string shown = printable(name, longest_name);
+  for (const HubRefusal& refusal : hub_refusals) {
+    if (name == refusal.name || name == std::string(refusal.name) + "_text")
+      return fmt::format("'{}' is not modelled: {}", shown, refusal.because);
+  }
+  const auto stem = [](std::string_view word) { return word.substr(0, word.find_first_of("_0123456789")); };
+  std::vector<std::string_view> all;
+  std::vector<std::string_view> near;
+  for (const HubType& type : hub_types) {
+    all.push_back(type.name);
+    if (stem(type.name) == stem(name)) near.push_back(type.name);
+  }
+  const std::string_view alike = nearest(name, all);
+  if (!alike.empty() && !contains(near, alike)) near.push_back(alike);
+  return near.empty() ? fmt::format("'{}' is not modelled; these are: {}", shown, known_types())
+                      : fmt::format("'{}' is not modelled; these of near names are: {}", shown, joined(near));
+}
+
 // "Qwen3-8B" of "models/Qwen3-8B/config.json", else the name of the file.
 std::string model_name(const std::string& file) {
   const std::filesystem::path path = std::filesystem::absolute(file);
@@ -51,9 +74,12 @@ std::string model_name(const std::string& file) {
   return printable(plain ? path.parent_path().filename().string() : path.stem().string(), longest_name);
 }
 
-// The part of a model of several kinds of input that is a transformer of text.
-bool has_text_part(const Json& root) {
-  return root.contains("text_config") && root["text_config"].is_object();
+// The key of the part that is a transformer of text, of a model of several kinds of input; null: it is the whole.
+const char* text_part(const Json& root) {
+  for (const char* const key : {"text_config", "llm_config", "language_config"}) {
+    if (root.contains(key) && root[key].is_object()) return key;
+  }
+  return nullptr;
 }
 
 struct Translated {
@@ -63,11 +89,12 @@ struct Translated {
 
 Translated translated(Document& document) {
   const Json& root = document.root;
-  const bool nested = has_text_part(root);
-  Json members = nested ? root["text_config"] : root;
+  const char* const part = text_part(root);
+  const bool nested = part != nullptr;
+  Json members = nested ? root[part] : root;
   constexpr const char* of_whole = "tie_word_embeddings";  // which the whole model decides
   if (nested && root.contains(of_whole) && !members.contains(of_whole)) members[of_whole] = root[of_whole];
-  const JsonPointer at = nested ? JsonPointer("/text_config") : JsonPointer();
+  const JsonPointer at = nested ? JsonPointer() / part : JsonPointer();
   ConfigReader config(document, members, at);
   const bool stated = root.contains("model_type") && root["model_type"].is_string();
   const std::string of_root = stated ? root["model_type"].get<std::string>() + "_text" : "";
@@ -77,20 +104,21 @@ Translated translated(Document& document) {
     config.report("model_type", "must be there, and say of which type the model is: " + known_types());
     document.finish();
   }
-  const auto type =
-      std::find_if(hub_types.begin(), hub_types.end(), [&](const HubType& row) { return row.name == name; });
+  const auto type = std::find_if(std::begin(hub_types), std::end(hub_types),
+                                 [&](const HubType& row) { return row.name == name; });
   const auto is_named = [&](const HubType& row) { return row.name == name + "_text"; };
-  if (type == hub_types.end() && std::any_of(hub_types.begin(), hub_types.end(), is_named)) {
+  if (type == std::end(hub_types) && std::any_of(std::begin(hub_types), std::end(hub_types), is_named)) {
     config.report("text_config",
                   fmt::format("must be an object: it describes the text model of type {}", name));
     document.finish();
   }
-  if (type == hub_types.end()) {
-    config.report("model_type", fmt::format("'{}' is not modelled; these are: {}",
-                                            printable(name, longest_name), known_types()));
+  if (type == std::end(hub_types)) {
+    config.report("model_type", refusal_of(name));
     document.finish();
   }
-  if (nested) config.assume("", "only the part for text is taken");
+  if (nested || root.contains("vision_config"))
+    config.assume("",
+                  "only the part for text is taken: other towers have no parameters and activations here");
   Json model = model_file_of(config, *type);
   model["format"] = 1;
   model["source"] = fmt::format("{}, model_type {}", printable(document.file, longest_name), name);

@@ -85,6 +85,7 @@ inline constexpr auto architecture_fields = [](auto& fields, auto& architecture)
   fields.optional("activation", architecture.activation);
   fields.optional("clamped_activation", architecture.clamped_activation);
   fields.optional("normalization", architecture.normalization);
+  fields.optional("norm_bias", architecture.norm_bias);
   fields.optional("positions", architecture.positions);
   fields.optional("scaled_rotary", architecture.scaled_rotary);
   fields.optional("linear_bias", architecture.linear_bias);

@@ -13,6 +13,7 @@
 #include "headroom/answer/values.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/reading.hpp"
+#include "headroom/interop/hugging_face.hpp"
 #include "headroom/interop/profile.hpp"
 #include "headroom/io/measurements_file.hpp"
 #include "headroom/io/model_file.hpp"
@@ -107,23 +108,41 @@ void fuzz_samples(std::string_view text) {
   with_answer([&] { parse_samples(text, "fuzzed.txt"); });
 }
 
-// Parts are read from files: here one in memory.
-void fuzz_part(std::string_view text) {
+// What is read from a file: here one in memory.
+template <class Read>
+void from_file(std::string_view text, Read read) {
   const int file = memfd_create("part", 0);
   insist(file >= 0, "no file in memory to be had");
   const auto written = write(file, text.data(), text.size());
-  const std::string path = "/proc/self/fd/" + std::to_string(file);
-  with_answer([&] {
-    PartReader rows(path);
-    while (rows.next_row()) {
-    }
-  });
-  with_answer([&] {
-    PartReader part(path);
-    read_result(part, Strategy{});
-  });
+  read("/proc/self/fd/" + std::to_string(file));
   close(file);
   insist(written == static_cast<ssize_t>(text.size()), "a file in memory that was not written");
+}
+
+void fuzz_part(std::string_view text) {
+  from_file(text, [](const std::string& path) {
+    with_answer([&] {
+      PartReader rows(path);
+      while (rows.next_row()) {
+      }
+    });
+    with_answer([&] {
+      PartReader part(path);
+      read_result(part, Strategy{});
+    });
+  });
+}
+
+// A config.json of the Hugging Face hub.
+void fuzz_hub(std::string_view text) {
+  from_file(text, [](const std::string& path) {
+    with_answer([&] {
+      const Transformer model = import_model(path).model;
+      Transformer again = parse_model(write_model(model), fuzzed_file);
+      again.name = model.name;
+      insist(again == model, "a model that is not what was written");
+    });
+  });
 }
 
 void fuzz_values(std::string_view text) {
@@ -203,14 +222,23 @@ void fuzz_overrides(std::string_view text) {
 }
 
 constexpr std::array readers{
-    FuzzedReader{"model", fuzz_model},         FuzzedReader{"system", fuzz_system},
-    FuzzedReader{"software", fuzz_software},   FuzzedReader{"source", fuzz_source},
-    FuzzedReader{"spreads", fuzz_spreads},     FuzzedReader{"measurements", fuzz_measurements},
-    FuzzedReader{"runs", fuzz_runs},           FuzzedReader{"samples", fuzz_samples},
-    FuzzedReader{"part", fuzz_part},           FuzzedReader{"values", fuzz_values},
-    FuzzedReader{"grid", fuzz_grid},           FuzzedReader{"quantity", fuzz_quantity},
-    FuzzedReader{"overrides", fuzz_overrides}, FuzzedReader{"fields", fuzz_fields},
-    FuzzedReader{"amounts", fuzz_amounts},     FuzzedReader{"profile", fuzz_profile},
+    FuzzedReader{"model", fuzz_model},
+    FuzzedReader{"system", fuzz_system},
+    FuzzedReader{"software", fuzz_software},
+    FuzzedReader{"source", fuzz_source},
+    FuzzedReader{"spreads", fuzz_spreads},
+    FuzzedReader{"measurements", fuzz_measurements},
+    FuzzedReader{"runs", fuzz_runs},
+    FuzzedReader{"samples", fuzz_samples},
+    FuzzedReader{"part", fuzz_part},
+    FuzzedReader{"values", fuzz_values},
+    FuzzedReader{"grid", fuzz_grid},
+    FuzzedReader{"quantity", fuzz_quantity},
+    FuzzedReader{"overrides", fuzz_overrides},
+    FuzzedReader{"fields", fuzz_fields},
+    FuzzedReader{"amounts", fuzz_amounts},
+    FuzzedReader{"profile", fuzz_profile},
+    FuzzedReader{"hub", fuzz_hub},
 };
 
 }  // namespace

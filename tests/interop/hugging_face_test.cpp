@@ -2,8 +2,6 @@
 #include "headroom/interop/hugging_face.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -12,43 +10,14 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/memory/state.hpp"
 #include "headroom/model/layer_kinds.hpp"
+#include "interop/hub_folder.hpp"
 
 namespace headroom {
 namespace {
 
-// A folder with a config.json, named as the model.
-class HubFolder {
- public:
-  explicit HubFolder(const std::string& config)
-      : folder_(std::filesystem::temp_directory_path() / "headroom_hub_test" / "Some-Model-8B") {
-    std::filesystem::create_directories(folder_);
-    std::ofstream(file()) << config;
-  }
-  HubFolder(const HubFolder&) = delete;
-  HubFolder& operator=(const HubFolder&) = delete;
-  ~HubFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_.parent_path(), ignored);
-  }
-  [[nodiscard]] std::string file() const { return (folder_ / "config.json").string(); }
-  [[nodiscard]] std::string folder() const { return folder_.string(); }
-
- private:
-  std::filesystem::path folder_;
-};
-
-ImportedModel imported(const std::string& config) { return import_model(HubFolder(config).file()); }
-
-std::string problems_of(const std::string& config) {
-  try {
-    imported(config);
-  } catch (const InputError& error) {
-    std::string text;
-    for (const Problem& problem : error.problems()) text += problem.where + ": " + problem.rule + "\n";
-    return text;
-  }
-  return "";
-}
+using tests::HubFolder;
+using tests::imported;
+using tests::problems_of;
 
 // Whether both have the same layers, ends and sizes, as far as tables tell.
 void check_same(const ImportedModel& hub, const std::string& ours) {
@@ -282,8 +251,16 @@ TEST_CASE(
 }
 
 TEST_CASE("hub: a model type that is not modelled is refused by its name, and so is what a type cannot be") {
-  const std::string unknown = problems_of(R"({"model_type": "mamba2"})");
-  CHECK(unknown.find("/model_type: 'mamba2' is not modelled; these are: llama, ") != std::string::npos);
+  const auto unknown = [](const std::string& type) {
+    return problems_of(R"({"model_type": ")" + type + "\"}");
+  };
+  CHECK(unknown("no-such-type").find("'no-such-type' is not modelled; these are: llama, mistral, ") !=
+        std::string::npos);
+  CHECK(unknown("qwen9_moe").find("'qwen9_moe' is not modelled; these of near names are: qwen, qwen2, ") !=
+        std::string::npos);
+  CHECK(
+      unknown("step3").find("'step3' is not modelled: its queries go through a shared low-rank projection") !=
+      std::string::npos);
   CHECK(problems_of(R"({"model_type": "opt", "word_embed_proj_dim": 512})").find("/word_embed_proj_dim") !=
         std::string::npos);
   CHECK(problems_of(R"({"model_type": "llama", "hidden_size": "big", "num_hidden_layers": 1.5})")

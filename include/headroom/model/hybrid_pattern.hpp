@@ -31,7 +31,7 @@ struct HybridLayerRow {
 };
 
 inline constexpr auto hybrid_layer_rows = [] {
-  FixedVector<HybridLayerRow, 8> rows;
+  FixedVector<HybridLayerRow, 12> rows;
   auto next = static_cast<std::uint8_t>(HybridLayer::first_of_mixers);
   for_each_mixer([&](const auto& row, auto) {
     rows.push_back({static_cast<HybridLayer>(next++), row.name, row.letter});

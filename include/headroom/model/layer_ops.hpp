@@ -13,7 +13,10 @@
 #include "headroom/model/attention_ops.hpp"
 #include "headroom/model/expert_ops.hpp"
 #include "headroom/model/parts/kimi_delta_ops.hpp"
+#include "headroom/model/parts/lightning_ops.hpp"
+#include "headroom/model/parts/mamba1_ops.hpp"
 #include "headroom/model/parts/mamba_ops.hpp"
+#include "headroom/model/parts/short_conv_ops.hpp"
 
 namespace headroom {
 

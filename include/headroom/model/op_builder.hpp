@@ -60,7 +60,7 @@ struct OpBuilder {
 
     Op op{.name = name, .kind = OpKind::normalization, .inputs = {input}};
     if (width == h) op.statistics = layer_norm ? 2 : 1;
-    const Monomial weights = layer_norm ? 2 * width : width;
+    const Monomial weights = layer_norm && arch.norm_bias ? 2 * width : width;
     const ValueId output = table.value({"normalized", s * b * width});
     op.outputs.push_back(output);
     op.parameters = {{weights, Placement::whole}};

@@ -69,6 +69,7 @@ struct Architecture {
   // Both projections of a gated activation are clamped before it, and 1 is added to the second (gpt-oss).
   bool clamped_activation = false;
   Normalization normalization = Normalization::layer_norm;
+  bool norm_bias = true;  // of layer_norm; rms_norm has none
   Positions positions = Positions::learned;
   bool scaled_rotary = false;  // cosines and sines are multiplied by a number (YaRN, arXiv:2309.00071)
   bool linear_bias = true;     // biases of the projection and the MLP

@@ -73,9 +73,9 @@ inline constexpr MixerRow<GatedDeltaNet> gated_delta_net_row{
     .recompute = {"gdn_norm_out", true, "delta_norm output_gate"},
     .linears = {{"gated_delta_net", "in_proj out_proj"}, {"in_proj", "in_proj"}, {"out_proj", "out_proj"}},
     .lora_targets = {{"in_proj", "", {"in_proj"}, all_parts}, {"out_proj", "", {"out_proj"}, all_parts}},
-    .hub_layers = {.types = {"qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"},
-                   .word = "linear_attention",
-                   .interval = "full_attention_interval"},
+    .hub_layers = {{.types = {"qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"},
+                    .word = "linear_attention",
+                    .interval = "full_attention_interval"}},
     .warning = {
         "delta_rule_assumed",
         "the delta rule of gated DeltaNet layers is timed by the bytes of its kernels; their rate was "

@@ -58,7 +58,7 @@ inline constexpr MixerRow<KimiDelta> kimi_delta_row{
          {"g_a_proj", "g_a_proj_lora_dropout", "g_a_proj_lora_a", "g_a_proj_lora_b", "g_a_proj_lora_add"},
          {"g_b_proj", "g_b_proj_lora_dropout", "g_b_proj_lora_a", "g_b_proj_lora_b", "g_b_proj_lora_add"},
          {"b_proj", "b_proj_lora_dropout", "b_proj_lora_a", "b_proj_lora_b", "b_proj_lora_add"}},
-    .hub_layers = {.types = {"kimi_linear"}, .object = "linear_attn_config", .places = "kda_layers"},
+    .hub_layers = {{.types = {"kimi_linear"}, .object = "linear_attn_config", .places = "kda_layers"}},
     .warning = {"kimi_delta_assumed",
                 "the delta rule of Kimi Delta Attention is timed by the bytes of its kernels; their rate was "
                 "fitted to forward kernels of gated DeltaNet and is assumed for these"}};

@@ -28,7 +28,13 @@ inline constexpr ScanKernels mamba_kernels{mamba_forward, mamba_backward, "mamba
 
 constexpr std::int64_t inner_width(const Mamba& mamba) { return mamba.heads * mamba.head_size; }
 
-// Hugging Face's keys are those of nemotron_h [nvidia/Nemotron-H-8B-Base-8K, configuration_nemotron_h.py].
+// Returns the size of a head of a mixer that is `expand` times as wide as the hidden size.
+constexpr std::int64_t derived_head_size(const HubWidths& of, const Mamba& mamba) {
+  return mamba.heads > 0 ? of.expand * of.hidden / mamba.heads : 0;
+}
+
+// Hugging Face's keys are those of nemotron_h [nvidia/Nemotron-H-8B-Base-8K, configuration_nemotron_h.py],
+// and of bamba, granitemoehybrid and mamba2 [huggingface/transformers, models/TYPE/configuration_TYPE.py].
 // Context parallelism exchanges tokens for heads and groups, and each rank needs at least one of both.
 inline constexpr MixerRow<Mamba> mamba_row{
     .name = "mamba",
@@ -40,14 +46,14 @@ inline constexpr MixerRow<Mamba> mamba_row{
                .letter = Symbol::recurrent_heads,
                .divided = "Mamba heads",
                .in_run = {"heads"},
-               .in_hub = {{"mamba_num_heads"}, 128},
+               .in_hub = {{"mamba_num_heads", "mamba_n_heads", "num_heads"}, 128},
                .flag = "--mamba-num-heads"},
               {.word = "head_size",
                .member = &Mamba::head_size,
                .letter = Symbol::recurrent_head_size,
                .is_width = true,
                .in_run = {"head_dim"},
-               .in_hub = {{"mamba_head_dim"}, 64},
+               .in_hub = {{"mamba_head_dim", "mamba_d_head", "head_dim"}, 64, derived_head_size},
                .flag = "--mamba-head-dim"},
               {.word = "groups",
                .member = &Mamba::groups,
@@ -62,7 +68,7 @@ inline constexpr MixerRow<Mamba> mamba_row{
                .letter = Symbol::recurrent_state_size,
                .is_width = true,
                .in_run = {"state"},
-               .in_hub = {{"ssm_state_size"}, 128},
+               .in_hub = {{"ssm_state_size", "mamba_d_state", "state_size"}, 128},
                .flag = "--mamba-state-dim"},
               {.word = "conv_width",
                .member = &Mamba::conv_width,
@@ -93,7 +99,13 @@ inline constexpr MixerRow<Mamba> mamba_row{
                   "out_proj_lora_add"}},
     .hub_demands = {{"use_bias", false, "must be false: biases of these linears are not modelled"},
                     {"mamba_proj_bias", false, "must be false: biases of these linears are not modelled"},
+                    {"mamba_conv_bias", true, "must be true: a convolution without a bias is not modelled"},
                     {"use_conv_bias", true, "must be true: a convolution without a bias is not modelled"}},
+    .hub_layers = {{.types = {"bamba"},
+                    .attention = "attn_layer_indices",
+                    .by_default = {128, 0, 1, 256, 4, 256}},
+                   {.types = {"granitemoehybrid"}, .word = "mamba", .by_default = {128, 0, 1, 256, 4, 256}},
+                   {.types = {"mamba2"}, .alone = true, .by_default = {128, 64, 8, 128, 4, 256}}},
     .warning = {"mamba_scan_assumed",
                 "the scan of Mamba layers is timed by the bytes of its kernels, at a rate that was measured "
                 "only in the forward pass on H100 and is assumed for the backward pass and for other GPUs"}};

@@ -14,7 +14,10 @@
 
 #include "headroom/model/parts/gated_delta_net.hpp"
 #include "headroom/model/parts/kimi_delta.hpp"
+#include "headroom/model/parts/lightning.hpp"
 #include "headroom/model/parts/mamba.hpp"
+#include "headroom/model/parts/mamba1.hpp"
+#include "headroom/model/parts/short_conv.hpp"
 
 namespace headroom {
 
@@ -23,6 +26,9 @@ struct Mixers {
   std::optional<Mamba> mamba{};
   std::optional<GatedDeltaNet> gated_delta_net{};
   std::optional<KimiDelta> kimi_delta{};
+  std::optional<Lightning> lightning{};
+  std::optional<Mamba1> mamba1{};
+  std::optional<ShortConv> short_conv{};
   friend bool operator==(const Mixers&, const Mixers&) = default;
 };
 
@@ -32,6 +38,9 @@ constexpr void for_each_mixer(Visit visit) {
   visit(mamba_row, &Mixers::mamba);
   visit(gated_delta_net_row, &Mixers::gated_delta_net);
   visit(kimi_delta_row, &Mixers::kimi_delta);
+  visit(lightning_row, &Mixers::lightning);
+  visit(mamba1_row, &Mixers::mamba1);
+  visit(short_conv_row, &Mixers::short_conv);
 }
 
 // Calls `visit` with the row and the sizes of the layer's mixer, if it has one.

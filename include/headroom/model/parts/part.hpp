@@ -16,10 +16,22 @@ struct SizeInRun {
   std::string_view word;        // empty if runs cannot state it
   std::int64_t by_default = 0;  // 0 if runs must state it
 };
-// Name and default of a size in Hugging Face's config.json.
+// Sizes that a config.json states elsewhere, from which it lets sizes of a part follow.
+struct HubWidths {
+  std::int64_t hidden = 0;
+  std::int64_t expand = 2;  // the mixer's width, over the hidden size
+  std::int64_t heads = 0;
+  std::int64_t head_size = 0;
+};
+// Names and default of a size in Hugging Face's config.json.
+template <class Part>
 struct SizeInHub {
-  std::array<std::string_view, 2> keys{};  // the second is another version's; empty if there is one key
+  std::array<std::string_view, 3>
+      keys{};  // further ones are of other model types; empty where there are fewer
   std::int64_t by_default = 0;
+  // Returns the size where the file leaves it out or says "auto"; null: `by_default`. The sizes before it are
+  // read already.
+  std::int64_t (*derived)(const HubWidths&, const Part&) = nullptr;
 };
 
 // A size of a part.
@@ -33,7 +45,7 @@ struct PartSize {
   std::string_view divided{};        // its name in errors if TP and CP ranks divide it; else empty
   std::string_view context_limit{};  // ends the error about CP ranks that do not divide it
   SizeInRun in_run{};
-  SizeInHub in_hub{};
+  SizeInHub<Part> in_hub{};
   std::string_view flag{};  // of Megatron-LM
 };
 
@@ -93,13 +105,21 @@ struct HubDemand {
   std::string_view rule;
 };
 
-// Keys of a Hugging Face configuration that say which layers have the mixer.
+// How model types of Hugging Face say which layers have the mixer. All layers have it where no key is given.
 struct HubLayers {
-  std::array<std::string_view, 3> types{};  // model types that have it
-  std::string_view object{};    // object with its sizes and lists; empty for the configuration itself
-  std::string_view word{};      // in layer_types
-  std::string_view interval{};  // key of N; without a list, every N-th layer has attention (default 4)
-  std::string_view places{};    // key of a list of layer numbers, from 1
+  std::array<std::string_view, 3> types{};
+  std::string_view object{};     // object with its sizes and lists; empty for the configuration itself
+  std::string_view word{};       // in layer_types
+  std::string_view interval{};   // key of N; without a list, every N-th layer has attention
+  std::int64_t every = 4;        // N by default
+  std::string_view offset{};     // key of the first layer with attention, from 0
+  std::int64_t first = -1;       // that layer by default; -1: N - 1
+  std::string_view places{};     // key of a list of layers with the mixer, from 1
+  std::string_view attention{};  // key of a list of layers with attention, from 0
+  std::string_view flags{};      // key of a list with 1 for a layer with attention and 0 for the mixer
+  bool alone = false;            // layers have no MLP beside it
+  // Defaults of its sizes in these types, in their order; 0: the size's own.
+  std::array<std::int64_t, 8> by_default{};
 };
 
 // A warning that every plan with the part carries.
@@ -123,7 +143,7 @@ struct MixerRow {
   FixedVector<LoraTarget, 8> lora_targets{};
   FixedVector<AdapterNames, 8> adapters{};
   FixedVector<HubDemand, 4> hub_demands{};
-  HubLayers hub_layers{};
+  FixedVector<HubLayers, 4> hub_layers{};
   PartWarning warning{};
 };
 
