@@ -294,7 +294,8 @@ class Translation {
     window_ = window_tokens();
     const bool listed = !layer_types_.empty();
     if (window_ == 0) {
-      if (of.read && std::count(layer_types_.begin(), layer_types_.end(), "sliding_attention") > 0)
+      if (of.read && !layers_.empty() &&
+          std::count(layer_types_.begin(), layer_types_.end(), "sliding_attention") > 0)
         config_.report("layer_types", fmt::format("has sliding_attention, which {} leaves without a window",
                                                   of.only_if.empty() ? "sliding_window" : of.only_if));
       return;
