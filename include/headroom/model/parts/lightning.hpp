@@ -48,9 +48,9 @@ inline constexpr MixerRow<Lightning> lightning_row{
                .required = false,
                .in_hub = {{"block_size"}, 256}}},
     .widths = {{"the width of the heads of lightning attention", inner_width}},
-    .recompute = {"lightning", false,
-                  "qkv qkv_activation lightning lightning_norm gate_linear output_gate projection"},
-    .linears = {{"lightning", "qkv gate_linear projection"}},
+    // Without its linears, which have the names of attention's.
+    .recompute = {"lightning", false, "qkv_activation lightning lightning_norm gate_linear context_gate"},
+    .linears = {{"lightning_gate", "gate_linear"}},
     .lora_targets = {{"output_gate", "", {"gate_linear"}, all_parts}},
     .adapters = {{"gate_linear", "gate_linear_lora_dropout", "gate_linear_lora_a", "gate_linear_lora_b",
                   "gate_linear_lora_add"}},

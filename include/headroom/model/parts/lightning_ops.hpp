@@ -1,7 +1,7 @@
 // Rows of lightning attention between its normalization and its residual add [huggingface/transformers,
 // models/minimax/modeling_minimax.py, MiniMaxLightningAttention.forward]:
 //
-//   qkv  qkv_activation  lightning  lightning_norm  gate_linear  output_gate  [from_batch_first]  projection
+//   qkv  qkv_activation  lightning  lightning_norm  gate_linear  context_gate  [from_batch_first]  projection
 //
 // q, k and v go through a SiLU together. lightning takes blocks of tokens one after another: scores within a
 // block, and a state of P x P numbers a head, which decays by a constant of the head, across blocks. As one
@@ -62,7 +62,7 @@ constexpr ValueId mixer_ops(OpBuilder& layer, const Lightning& sizes, ValueId in
   const ValueId gate = value("output gate", s * b * H * P);
   layer.linear("gate_linear", input, {gate}, {OpBuilder::of_tokens({h, Placement::whole}, {inner})}, {});
   ValueId gated = value("gated context", s * b * H * P);
-  layer.table.op({.name = "output_gate",
+  layer.table.op({.name = "context_gate",
                   .region = Placement::split,
                   .inputs = {normalized, gate},
                   .outputs = {gated},

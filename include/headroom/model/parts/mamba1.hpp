@@ -54,9 +54,7 @@ inline constexpr MixerRow<Mamba1> mamba1_row{
                .in_hub = {{"mamba_d_conv", "conv_kernel"}, 4}}},
     .widths = {{"the width of x and z", [](const Mamba1& of) { return 2 * of.channels; }},
                {"the channels of Mamba-1", [](const Mamba1& of) { return of.channels; }}},
-    .recompute =
-        {"mamba1", false,
-         "in_proj to_batch_first convolution x_proj dt_proj selective_scan from_batch_first out_proj"},
+    .recompute = {"mamba1", false, "convolution x_proj dt_proj selective_scan"},
     .linears = {{"mamba1", "in_proj x_proj dt_proj out_proj"}},
     .lora_targets = {{"in_proj", "", {"in_proj"}, all_parts},
                      {"x_proj", "", {"x_proj"}, all_parts},

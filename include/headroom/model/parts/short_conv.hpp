@@ -30,7 +30,7 @@ inline constexpr MixerRow<ShortConv> short_conv_row{
     .widths = {{"the width of B, C and x", [](const ShortConv& of) { return 3 * of.channels; }},
                {"the channels of a gated short convolution",
                 [](const ShortConv& of) { return of.channels; }}},
-    .recompute = {"short_conv", false, "in_proj input_gate convolution conv_gate out_proj"},
+    .recompute = {"short_conv", false, "input_gate short_convolution conv_gate"},
     .linears = {{"short_conv", "in_proj out_proj"}},
     .lora_targets = {{"in_proj", "", {"in_proj"}, all_parts}, {"out_proj", "", {"out_proj"}, all_parts}},
     .hub_demands = {{"conv_bias", false,

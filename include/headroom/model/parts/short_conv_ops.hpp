@@ -1,7 +1,7 @@
 // Rows of a gated short convolution between its normalization and its residual add [huggingface/transformers,
 // models/lfm2/modeling_lfm2.py, Lfm2ShortConv.cuda_kernels_forward]:
 //
-//   in_proj  input_gate  convolution  conv_gate  out_proj
+//   in_proj  input_gate  short_convolution  conv_gate  out_proj
 //
 // in_proj computes B, C and x. The product of B and x goes through a causal convolution, and its output is
 // multiplied by C. TP ranks divide channels. CP ranks exchange tokens for channels around the convolution.
@@ -29,7 +29,7 @@ constexpr ValueId mixer_ops(OpBuilder& layer, const ShortConv& sizes, ValueId in
   const ValueId convolved = value("convolved");
   constexpr std::int64_t half = size_of(Dtype::half);
   layer.table.op(
-      {.name = "convolution",
+      {.name = "short_convolution",
        .region = Placement::split,
        .inputs = {taken},
        .outputs = {convolved},
