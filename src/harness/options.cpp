@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -46,7 +47,8 @@ std::optional<Options> read_options(int argc, const char* const* argv) {
   app.add_option("FILE", options.file, "Samples file to write (JSON)");
   app.add_option("PART", parts, "kernels, products or collectives; several, or all without any");
   app.add_option("--half-format", formats, "Of half precision: bf16, fp16, or both (default)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--gpus", options.gpus,
                  "GPUs of this process, the first ones; all that it sees if not given");
   app.add_option(
@@ -68,6 +70,9 @@ std::optional<Options> read_options(int argc, const char* const* argv) {
   std::vector<Problem> problems;
   const std::map<std::string, bool*> known{
       {"kernels", &options.kernels}, {"products", &options.products}, {"collectives", &options.collectives}};
+  options.dry_run = options.dry_run || options.list;
+  // Nothing is written, so that FILE may be left out.
+  if (options.dry_run && known.contains(options.file)) parts.push_back(std::exchange(options.file, {}));
   if (!parts.empty()) options.kernels = options.products = options.collectives = false;
   for (const std::string& part : parts) {
     if (const auto found = known.find(part); found != known.end()) {
@@ -91,7 +96,6 @@ std::optional<Options> read_options(int argc, const char* const* argv) {
   if (timeout < 1 || timeout > longest_timeout)
     problems.push_back(
         {"--timeout", fmt::format("must be from 1 to {} seconds (found {})", longest_timeout, timeout)});
-  options.dry_run = options.dry_run || options.list;
   if (known.contains(options.file))
     problems.push_back({"FILE", fmt::format("comes before the parts (found '{}')", options.file)});
   if (options.file.empty() && !options.dry_run)

@@ -126,13 +126,17 @@ TEST_CASE("headroom-measure: its command line") {
   CHECK(some->formats == std::vector<HalfFormat>{HalfFormat::fp16});
   CHECK(some->gpus == 2);
   CHECK(options_of({"--list"})->dry_run);
+  const Options kernels_alone = *options_of({"--dry-run", "--half-format", "bf16", "kernels"});
+  CHECK(kernels_alone.kernels);
+  CHECK_FALSE(kernels_alone.products);
+  CHECK(kernels_alone.formats == std::vector{HalfFormat::bf16});
   CHECK(mistake({}) == "FILE: is missing: where to write the samples");
   CHECK(mistake({"s.json", "prodcts", "--half-format", "fp8", "--gpus", "-1", "--timeout", "0"}) ==
         "PART: must be kernels, products or collectives (found 'prodcts')\n"
         "--half-format: must be bf16 or fp16 (found 'fp8')\n"
         "--gpus: must be from 1 to 64 (found -1)\n"
         "--timeout: must be from 1 to 86400 seconds (found 0)");
-  CHECK(mistake({"kernels", "--dry-run"}) == "FILE: comes before the parts (found 'kernels')");
+  CHECK(mistake({"kernels"}) == "FILE: comes before the parts (found 'kernels')");
   CHECK(contains(mistake({"s.json", "--gpus", "x"}), "--gpus"));
   CHECK(contains(mistake({"s.json", "--unknown"}), "--unknown"));
 }
