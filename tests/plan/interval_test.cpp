@@ -67,7 +67,7 @@ TEST_CASE(
 }
 
 TEST_CASE("interval: a fitted clock narrows it, assumed flash attention widens it, fitted does not") {
-  Request request = timed("dgx-h100-80g");
+  Request request = timed("dgx-h200-141g");
   Rates& rates = request.system.performance->rates;
   rates.products.sustained.origin = Origin::calibrated;
   CHECK(step_rates(request) == StepRates::fitted);
