@@ -1,0 +1,154 @@
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "headroom/core/error.hpp"
+#include "headroom/core/joined.hpp"
+#include "interop/shell/interpreter.hpp"
+
+namespace headroom {
+namespace {
+
+std::string shown_word(const shell::Followed& script, const std::string& text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != shell::mark_start) {
+      result += text[at];
+      continue;
+    }
+    const std::size_t end = text.find(shell::mark_end, at);
+    result += "<" + script.unknowns[shell::marks_in(text.substr(at, end - at)).front()].text + ">";
+    at = end;
+  }
+  return result;
+}
+
+// The words of the first program that a script starts, in bars.
+std::string started_by(const std::string& script, const std::vector<std::string>& arguments = {}) {
+  const shell::Given given{arguments, {{"GIVEN", "outside"}}};
+  const shell::Followed followed = shell::follow(script, "run.sh", given);
+  if (followed.started.empty()) return "nothing";
+  std::vector<std::string> words;
+  for (const shell::Value& word : followed.started.front().words)
+    words.push_back(shown_word(followed, word.text()));
+  return joined(words, "|");
+}
+
+std::string problem_of(const std::string& script) {
+  try {
+    shell::follow(script, "run.sh", {});
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+struct ShellCase {
+  const char* script;
+  const char* words;  // after "python x.py"
+};
+
+TEST_CASE("words are those that bash 5 makes") {
+  const ShellCase cases[] = {
+      {"A='a b'; python x.py $A \"$A\" '$A'", "a|b|a b|$A"},
+      {"E=; python x.py $E \"$E\" ${U_SET_LATER} z; U_SET_LATER=1", "|z"},
+      {"A=(1 'b c' 3); python x.py ${#A[@]} \"${A[@]}\" ${A[1]} ${A[-1]} \"${A[*]}\"",
+       "3|1|b c|3|b|c|3|1 b c 3"},
+      {"A=(1); A+=(2 3); A[5]=x; python x.py ${A[@]} ${!A[@]} ${A[@]:1:2}", "1|2|3|x|0|1|2|5|2|3"},
+      {"A=(); python x.py \"${A[@]}\" end", "end"},
+      {"declare -A M=([k]=1 [l]=\"2 3\"); M[m]=4; python x.py ${M[k]} \"${M[l]}\" ${M[m]}", "1|2 3|4"},
+      {"X=a; X=b; X+=c; python x.py $X ${X}d ${#X}", "bc|bcd|2"},
+      {"python x.py ${U:-d} ${U:-\"a b\"} ${GIVEN:-d} ${GIVEN:+set} ${V:=v} $V", "d|a b|outside|set|v|v"},
+      {"P=/a/b.tar.gz; python x.py ${P##*/} ${P#/a} ${P%.*} ${P%%.*} ${P/b/c} ${P//a/x} ${P:1:3} ${P^^}",
+       "b.tar.gz|/b.tar.gz|/a/b.tar|/a/b|/a/c.tar.gz|/x/b.txr.gz|a/b|/A/B.TAR.GZ"},
+      {"N=4; M=N; python x.py $((N*2+1)) $(( $N ** 2 )) $((M/3)) $((N>3?7:8)) $((-7/2)) $((-7%3)) $((0x10)) "
+       "$((1<<3|1))",
+       "9|16|1|7|-3|-1|16|9"},
+      {"let 'X=3*4'; ((X++)); ((X > 12)) && Y=big; python x.py $X $Y", "13|big"},
+      {"for i in 1 2 3; do [ $i -eq 2 ] && continue; L=\"$L $i\"; done; python x.py $L", "1|3"},
+      {"for ((i=0; i<3; ++i)); do S=$S$i; done; python x.py $S", "012"},
+      {"for n in {1..3} x{a,b}; do S=$S,$n; done; python x.py $S $(seq 1 2 5)", ",1,2,3,xa,xb|1|3|5"},
+      {"i=0; while [ $i -lt 3 ]; do i=$((i+1)); done; until ((i==5)); do ((i++)); done; python x.py $i", "5"},
+      {"case abc in a?) X=1 ;; a*c|z) X=2 ;; *) X=3 ;; esac; python x.py $X", "2"},
+      {"if [[ a.b == a.* && ! 2 -gt 10 ]]; then X=1; elif true; then X=2; fi; python x.py $X", "1"},
+      {"if [ \"x\" != \"x\" -o 1 -lt 2 ]; then X=1; else X=2; fi; python x.py $X", "1"},
+      {"f() { local X=in; shift; R=\"$X $# $1\"; }; X=out; f a b c; python x.py $R $X", "in|2|b|out"},
+      {"(X=sub); X=${X:-no}; { X=$X,group; }; python x.py $X", "no,group"},
+      {"set -- p q; python x.py $1 \"$@\" $#", "p|p|q|2"},
+      {"python x.py a \\\n  b # c\n", "a|b"},
+      {"python x.py $'a\\tb' \"q\\\"r\\$s\" a\\ b 'it'\"'\"'s'", "a\tb|q\"r$s|a b|it's"},
+      {"CMD='python x.py \"a b\" $Q'; Q=1; eval $CMD", "a b|1"},
+      {"X=1 bash -c 'python x.py $X; python y.py'", "1"},
+      {"export A=1 B='2 3'; readonly C=4; python x.py $A \"$B\" $C", "1|2 3|4"},
+      {"X=$(echo hi there); Y=`echo $X`; python x.py $Y $(basename /a/b.sh .sh) $(dirname /a/b)",
+       "hi|there|b|/a"},
+      {"N=X; X=7; python x.py ${!N}", "7"},
+      {"cat > c.json <<EOF\n$HOSTS\nEOF\npython x.py ok", "ok"},
+      {"python x.py $(nproc) $SLURM_NNODES $3", "<$(nproc)>|<$SLURM_NNODES>|<$3>"},
+      {"N=$((SLURM_NNODES*8)); python x.py $N ${SLURM_NNODES:-2}", "<$SLURM_NNODES>|2"},
+      {"#SBATCH -N 4 --gres=gpu:8\npython x.py $SLURM_NNODES $((SLURM_NNODES * SLURM_GPUS_ON_NODE))", "4|32"},
+      {"[ -f missing ] || exit 1; if [ -z \"$1\" ]; then exit 2; fi; python x.py went", "went"},
+      {"\xef\xbb\xbf# mark\r\nA=1\r\npython x.py $A\r\n", "1"},
+  };
+  for (const ShellCase& one : cases) {
+    CAPTURE(one.script);
+    const std::string all = started_by(one.script);
+    const std::string start = "python|x.py|";
+    CHECK(all.substr(0, start.size()) == start);
+    CHECK(all.substr(std::min(start.size(), all.size())) == one.words);
+  }
+}
+
+TEST_CASE("arguments of a script are its positional parameters") {
+  CHECK(started_by("T=$2; shift; python x.py $1 ${10} $T $#", {"a", "b c"}) == "python|x.py|b|c|<$10>|b|c|1");
+  CHECK(started_by("while [[ $# -gt 0 ]]; do case $1 in --tp) TP=$2; shift 2 ;; *) shift ;; esac; "
+                   "done\npython x.py $TP",
+                   {"--x", "--tp", "8"}) == "python|x.py|8");
+}
+
+TEST_CASE("each word knows its line") {
+  const shell::Followed script = shell::follow(
+      "A=(\n  --x 1\n  --y 2\n)\nB=\"--z 3 \\\n --w 4\"\npython x.py ${A[@]} $B\n", "run.sh", {});
+  REQUIRE(script.started.size() == 1);
+  std::vector<std::int64_t> lines;
+  for (const shell::Value& word : script.started[0].words) lines.push_back(word.place().line);
+  CHECK(lines == std::vector<std::int64_t>{7, 7, 2, 2, 3, 3, 5, 5, 6, 6});
+}
+
+TEST_CASE("nothing of a script is run") {
+  const auto marker = std::filesystem::temp_directory_path() / "headroom_shell_marker";
+  std::filesystem::remove(marker);
+  const std::string touch = "touch " + marker.string();
+  started_by(touch + "; X=$(" + touch + "); Y=`" + touch + "`; bash -c '" + touch + "'; eval " + touch +
+             "; cat <(" + touch + "); echo x > " + marker.string() + "; python x.py $X");
+  CHECK_FALSE(std::filesystem::exists(marker));
+}
+
+TEST_CASE("what is no bash, or has no end, is an error with a line, quickly") {
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(problem_of("a\nb 'c\n").starts_with("run.sh:2: "));
+  CHECK(problem_of("if true; then\n a\n").starts_with("run.sh:1: 'if' needs its 'fi'"));
+  CHECK(problem_of("x=1\ncat <<EOF\nab\n").starts_with("run.sh:2: "));
+  CHECK(problem_of("x\n) y").starts_with("run.sh:2: "));
+  CHECK(problem_of("a\n\"b\xff\"").starts_with("run.sh:2: is not UTF-8"));
+  CHECK(problem_of("a\nwhile true; do x=1; done").starts_with("run.sh:2: "));
+  CHECK(problem_of("f() { f; }\nf").starts_with("run.sh:1: "));
+  CHECK(problem_of("A=0123456789\nfor i in {1..40}; do A=$A$A; done").starts_with("run.sh:2: "));
+  CHECK(problem_of("A=B; B=A\necho $((A))").starts_with("run.sh:2: "));
+  CHECK(problem_of(std::string(100'000, '(')).starts_with("run.sh:1: "));
+  CHECK(problem_of(std::string(100'000, '{')).empty());
+  std::string deep = "x";
+  for (int i = 0; i < 5000; ++i) deep = "${A:-" + deep + "}";
+  CHECK(problem_of("python x.py " + deep).starts_with("run.sh:1: "));
+  CHECK(problem_of("eval 'eval \"$0\"'; X='eval \"$X\"'; eval \"$X\"").starts_with("run.sh:1: "));
+  std::string large = "A=1\n";
+  while (large.size() < 10'000'000) large += "B=$A # some more text that is a comment and no more\n";
+  CHECK(problem_of(large).empty());
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
+}
+
+}  // namespace
+}  // namespace headroom
